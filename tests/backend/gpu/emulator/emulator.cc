@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -281,16 +282,47 @@ int64_t device_clock_ns() {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-constexpr size_t kMemoryBytes = size_t{4} << 30;
-size_t memory_in_use = 0;
-std::unordered_map<void *, size_t> &allocations() {
-  static std::unordered_map<void *, size_t> map;
+struct Allocation {
+  size_t bytes;
+  int device;
+};
+std::unordered_map<void *, Allocation> &allocations() {
+  static std::unordered_map<void *, Allocation> map;
   return map;
+}
+
+/// Of the calling thread's device; the lock is held.
+size_t free_bytes() {
+  size_t in_use = 0;
+  for (const auto &[memory, allocation] : allocations())
+    in_use += allocation.device == device_of_thread ? allocation.bytes : 0;
+  return memory_bytes() - std::min(in_use, memory_bytes());
+}
+
+/// Tells whoever wants to know, once, that the calling thread's device is used.
+void note_use() {
+  static std::string told_to;
+  static std::set<int> told;
+  const char *const path = std::getenv("TUTTI_EMULATED_USES");
+  if (path == nullptr) return;
+  const std::lock_guard guard(work_lock());
+  if (told_to != path) told.clear();
+  told_to = path;
+  if (!told.insert(device_of_thread).second) return;
+  if (std::FILE *const file = std::fopen(path, "a"); file != nullptr) {
+    std::fprintf(file, "%d\n", device_of_thread);
+    std::fclose(file);
+  }
 }
 
 }  // namespace
 
 namespace tutti_gpu_emulator {
+
+size_t memory_bytes() {
+  const char *const wanted = std::getenv("TUTTI_EMULATED_BYTES");
+  return wanted == nullptr ? size_t{4} << 30 : std::strtoull(wanted, nullptr, 10);
+}
 
 void launch(dim3 grid, dim3 block, size_t shared_bytes, gpuStream_t stream, std::function<void()> thread) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x * block.y * block.z == 0 || grid.x > INT32_MAX ||
@@ -379,24 +411,26 @@ gpuError_t gpuSetDevice(int device) {
   int count = 0;
   if (gpuGetDeviceCount(&count) != gpuSuccess || device < 0 || device >= count) return gpuErrorInvalidValue;
   device_of_thread = device;
+  note_use();
   return gpuSuccess;
 }
 
 gpuError_t gpuMemGetInfo(size_t *available, size_t *total) {
+  note_use();
   const std::lock_guard guard(work_lock());
-  *available = kMemoryBytes - memory_in_use;
-  *total = kMemoryBytes;
+  *available = free_bytes();
+  *total = memory_bytes();
   return gpuSuccess;
 }
 
 gpuError_t gpuMalloc(void **memory, size_t bytes) {
+  note_use();
   const std::lock_guard guard(work_lock());
-  if (bytes > kMemoryBytes - memory_in_use) return gpuErrorMemoryAllocation;
+  if (bytes > free_bytes()) return gpuErrorMemoryAllocation;
   void *const made = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (made == nullptr) return gpuErrorMemoryAllocation;
   std::memset(made, 0xFF, bytes);
-  memory_in_use += bytes;
-  allocations()[made] = bytes;
+  allocations()[made] = {bytes, device_of_thread};
   *memory = made;
   return gpuSuccess;
 }
@@ -410,13 +444,13 @@ gpuError_t gpuFree(void *memory) {
     std::fputs("emulated GPU: memory is freed while it is registered\n", stderr);
     std::abort();
   }
-  memory_in_use -= found->second;
   allocations().erase(found);
   std::free(memory);
   return gpuSuccess;
 }
 
 gpuError_t gpuHostAlloc(void **memory, size_t bytes, unsigned) {
+  note_use();
   void *const made = std::aligned_alloc(256, (std::max<size_t>(bytes, 1) + 255) / 256 * 256);
   if (made == nullptr) return gpuErrorMemoryAllocation;
   std::memset(made, 0xFF, bytes);
@@ -442,6 +476,7 @@ gpuError_t gpuMemsetAsync(void *to, int value, size_t bytes, gpuStream_t stream)
 }
 
 gpuError_t gpuStreamCreateWithFlags(gpuStream_t *stream, unsigned) {
+  note_use();
   *stream = new EmulatedStream;
   (*stream)->device = device_of_thread;
   return gpuSuccess;

@@ -6,6 +6,7 @@
 #include "backend/gpu/gpu_backend.h"
 #include "emulated_library.h"
 #include "host_compiler.h"
+#include "streams.h"
 
 namespace tutti::impl::backend::gpu::platform {
 
@@ -14,9 +15,8 @@ const char *name() { return "emulated"; }
 base::Status check() { return base::Status(); }
 
 base::Result<DeviceFacts> describe(int32_t) {
-  size_t available = 0, total = 0;
-  TUTTI_TRY(status_of(gpuMemGetInfo(&available, &total), "asking for memory"));
-  return DeviceFacts{"emulated", "GPU emulated on the host", static_cast<int64_t>(total), true, true};
+  const auto bytes = static_cast<int64_t>(tutti_gpu_emulator::memory_bytes());
+  return DeviceFacts{"emulated", "GPU emulated on the host", bytes, true, true};
 }
 
 base::Result<std::unique_ptr<Library>> open_library(int32_t, std::shared_ptr<const KeptPlans>) {

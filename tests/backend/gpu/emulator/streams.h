@@ -23,6 +23,8 @@ namespace tutti_gpu_emulator {
 using Work = std::function<bool()>;
 
 std::recursive_mutex &work_lock();
+/// What each GPU has.
+size_t memory_bytes();
 /// Told when work was issued or done that others may wait for.
 std::condition_variable_any &work_changed();
 

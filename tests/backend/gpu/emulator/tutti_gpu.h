@@ -13,6 +13,9 @@
 //  * A barrier that not all living threads of a block reach ends the process with a sentence.
 //  * The device's clock goes on by TUTTI_EMULATED_LAUNCH_NS of the environment with each launch of a kernel and stands
 //    still otherwise; where that is not set, it is the host's. An event without timing, or not reached, has no time.
+//  * Each GPU has as many bytes as TUTTI_EMULATED_BYTES of the environment says when it is asked, or 4 GiB. What makes
+//    a GPU the current one, or takes memory or a stream of the current one, adds a line with its number to the file
+//    that TUTTI_EMULATED_USES names, the first time.
 //  * Blocks and warps are small (kBlockThreads, warpSize), so that tests of few elements use several.
 //
 // Threads: all functions may be called from any thread; work is done under one lock.
