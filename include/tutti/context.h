@@ -36,9 +36,14 @@ typedef void (*tutti_destroy_fn)(void *user);
 /* Options of schema "context" (NULL = defaults): backend, plugin, logical_devices, gpus, threads, plan_cache,
  * gpu_memory_fraction, gpu_uses_host_memory, memory_bytes.
  * What needs more than memory_bytes, or than gpu_memory_fraction of a GPU, fails with TUTTI_RESOURCE_EXHAUSTED, which
- * names the need and the budget, and leaves the rest as it was. `threads` (0 = the cores that the process may use by
- * its affinity mask and control group) bounds what one call keeps busy: each device has one thread, and up to
- * threads_per_replica if all devices can have as many; the rest, one at least, is for the input pipeline. */
+ * names the need and the budget, and leaves the rest as it was. Nothing is set aside: memory of devices is taken when
+ * something needs it and given back to them, not to the context, when nothing does any more: what an estimator trained
+ * with, and the weights of a predictor, at the latest with its last handle. Room for intermediate results keeps, until
+ * then, the size of the largest batch. What drivers and libraries of kernels take for themselves is not counted, and
+ * may stay until the process ends.
+ * `threads` (0 = the cores that the process may use by its affinity mask and control group) bounds what one call keeps
+ * busy: each device has one thread, and up to threads_per_replica if all devices can have as many; the rest, one at
+ * least, is for the input pipeline. */
 TUTTI_API int32_t tutti_context_create(const tutti_options *options, tutti_context **out, tutti_error **err);
 TUTTI_API void tutti_context_ref(tutti_context *context);
 TUTTI_API void tutti_context_unref(tutti_context *context);
