@@ -45,9 +45,10 @@ Status write_all(const StatePlan &plan, const graph::Model &model, const checkpo
 /// What a lane has for itself.
 Status make_programs(LoadedWeights &loaded, ExecutableCache &executables, size_t cache_capacity) {
   TUTTI_ASSIGN(loaded.stream, loaded.device->create_stream());
-  loaded.programs = std::make_unique<ProgramCache>(executables, loaded.device, loaded.stream, cache_capacity);
+  loaded.workspace = std::make_unique<Workspace>(loaded.device, loaded.stream);
+  loaded.programs = std::make_unique<ProgramCache>(executables, loaded.device, *loaded.workspace, cache_capacity);
   loaded.programs->set_arenas(loaded.arenas);
-  loaded.finish_programs = std::make_unique<ProgramCache>(executables, loaded.device, loaded.stream, 1);
+  loaded.finish_programs = std::make_unique<ProgramCache>(executables, loaded.device, *loaded.workspace, 1);
   loaded.finish_programs->set_arenas(loaded.arenas);
   loaded.ports = std::make_unique<DevicePorts>(loaded.device);
   return Status();
@@ -110,7 +111,7 @@ void follow_trace(LoadedWeights &loaded, base::Tracer *tracer, std::string_view 
 }
 
 Status compute_derived(const GraphSource &prepare, ExecutableCache &executables, LoadedWeights &loaded) {
-  ProgramCache programs(executables, loaded.device, loaded.stream, 1);
+  ProgramCache programs(executables, loaded.device, *loaded.workspace, 1);
   programs.set_arenas(loaded.arenas);
   const GraphSource *source = &prepare;
   BoundProgram *program = nullptr;

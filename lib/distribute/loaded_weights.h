@@ -27,7 +27,8 @@ struct LoadedWeights {
   backend::DeviceRef device;
   backend::Stream stream;
   std::shared_ptr<WeightBuffers> buffers;
-  ArenaPointers arenas{};  ///< of the buffers
+  ArenaPointers arenas{};                ///< of the buffers
+  std::unique_ptr<Workspace> workspace;  ///< of all programs here: they run one after the other
   std::unique_ptr<ProgramCache> programs, finish_programs;
   std::unique_ptr<DevicePorts> ports;  ///< what `programs` run with
   bool is_traced = false;              ///< `programs` have spans around their kernels

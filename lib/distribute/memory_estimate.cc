@@ -109,7 +109,7 @@ Result<int64_t> EstimatorOfTraining::workspace(const data::Element &batch, int64
     finish_bindings.emplace(graph::kBatchSymbol, batch_rows);
   }
   TUTTI_ASSIGN(const int64_t finishing, needed_by(programs.finish.front(), finish_key, finish_bindings));
-  return allocated(bytes) + allocated(finishing);
+  return allocated(std::max(bytes, finishing));
 }
 
 int64_t EstimatorOfTraining::input_bytes(const data::Element &batch, int64_t rows) const {
@@ -163,7 +163,7 @@ Result<MemoryEstimate> EstimatorOfTraining::estimate(int64_t batch_size) {
     const FactorMemory factors(setup_->programs.factors);
     if (const int64_t bytes = factors.bytes(batch_size); bytes > 0 && owns_weights)
       memory.gradients += allocated(bytes);
-    memory.workspace = setup_->parts * workspace_bytes;
+    memory.workspace = (programs.parts_alternate ? setup_->parts : 1) * workspace_bytes;
     if (copies_input()) memory.input = setup_->parts * input_bytes(batch, rows) + of_map;
     memory.memory = device->description().memory;
     TUTTI_ASSIGN(memory.available, device->available_bytes());

@@ -76,13 +76,19 @@ base::Json ExecutableCache::describe() const {
 
 void ProgramCache::set_traced(bool traced) {
   traced_ = traced;
-  is_prepared_ = false;
+  is_found_ = false;
   entries_.clear();
 }
 
 Status ProgramCache::prepare(std::span<const GraphSource *const> sources, const ShapeKey &key,
                              base::FunctionRef<graph::SymbolBindings()> bindings, std::span<BoundProgram *> programs) {
-  is_prepared_ = false;
+  TUTTI_TRY(find(sources, key, bindings));
+  return bind(programs);
+}
+
+Status ProgramCache::find(std::span<const GraphSource *const> sources, const ShapeKey &key,
+                          base::FunctionRef<graph::SymbolBindings()> bindings) {
+  is_found_ = false;
   auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry &candidate) {
     return candidate.key == key &&
            std::equal(candidate.sources.begin(), candidate.sources.end(), sources.begin(), sources.end());
@@ -106,11 +112,16 @@ Status ProgramCache::prepare(std::span<const GraphSource *const> sources, const 
     const backend::ExecutableDescription &description = program.description();
     TUTTI_TRY(workspace_.reserve(description.workspace_bytes, description.workspace_alignment));
   }
+  is_found_ = true;
+  return Status();
+}
+
+Status ProgramCache::bind(std::span<BoundProgram *> programs) {
+  std::vector<BoundProgram> &found = entries_.front().programs;
   for (size_t i = 0; i < programs.size(); ++i) {
-    if (entry->programs[i].generation != workspace_.generation()) TUTTI_TRY(bind(entry->programs[i]));
-    programs[i] = &entry->programs[i];
+    if (found[i].generation != workspace_.generation()) TUTTI_TRY(bind(found[i]));
+    programs[i] = &found[i];
   }
-  is_prepared_ = true;
   return Status();
 }
 

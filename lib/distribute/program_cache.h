@@ -92,12 +92,13 @@ struct BoundProgram {
   const backend::ExecutableDescription &description() const { return executable->description(); }
 };
 
-/// Programs of one contributor over one set of arenas and one workspace. Threads: one.
+/// Programs of one contributor over one set of arenas. Caches whose programs run one after the other on one stream
+/// share a workspace. Threads: one.
 class ProgramCache {
  public:
-  /// `stream`: what programs run on.
-  ProgramCache(ExecutableCache &executables, const backend::DeviceRef &device, backend::Stream &stream, size_t capacity)
-      : executables_(executables), device_(device), workspace_(device, stream), capacity_(capacity) {}
+  /// `workspace` outlives the cache.
+  ProgramCache(ExecutableCache &executables, backend::DeviceRef device, Workspace &workspace, size_t capacity)
+      : executables_(executables), device_(std::move(device)), workspace_(workspace), capacity_(capacity) {}
 
   void set_arenas(const ArenaPointers &arenas) { arenas_ = arenas; }
   const ArenaPointers &arenas() const { return arenas_; }
@@ -109,8 +110,13 @@ class ProgramCache {
   /// `bindings` is asked only when something must be compiled.
   base::Status prepare(std::span<const GraphSource *const> sources, const ShapeKey &key,
                        base::FunctionRef<graph::SymbolBindings()> bindings, std::span<BoundProgram *> programs);
-  /// The same key as in the last prepare(), which succeeded: its programs are still those.
-  bool is_current(const ShapeKey &key) const { return is_prepared_ && entries_.front().key == key; }
+  /// The same in two steps, where caches share a workspace: it has grown for all of them before the first is bound.
+  base::Status find(std::span<const GraphSource *const> sources, const ShapeKey &key,
+                    base::FunctionRef<graph::SymbolBindings()> bindings);
+  /// Those that were found last; without effect on programs that are bound to the workspace where it is now.
+  base::Status bind(std::span<BoundProgram *> programs);
+  /// The same key as in the last find(), which succeeded: its programs are still those.
+  bool is_current(const ShapeKey &key) const { return is_found_ && entries_.front().key == key; }
 
   int64_t built() const { return built_.load(std::memory_order_relaxed); }
 
@@ -125,11 +131,11 @@ class ProgramCache {
 
   ExecutableCache &executables_;
   const backend::DeviceRef device_;
-  Workspace workspace_;
+  Workspace &workspace_;
   const size_t capacity_;
   ArenaPointers arenas_{};
   std::list<Entry> entries_;  // most recently used first
-  bool is_prepared_ = false;  // the first entry
+  bool is_found_ = false;     // the first entry
   bool traced_ = false;
   std::atomic<int64_t> built_{0};
 };

@@ -25,8 +25,9 @@ static void clear_key(size_t symbols, ShapeKey &key) {
 struct Replica::Contributor {
   int32_t index = 0;                              // among all contributors
   backend::Buffer partials, report, accumulated;  // the last one empty where nothing is accumulated apart
+  std::unique_ptr<Workspace> workspace;           // of both
   std::unique_ptr<ProgramCache> accumulate_programs, finish_programs;
-  ShapeKey key;
+  ShapeKey key, finish_key;
   std::array<BoundProgram *, 3> accumulate{};  // by position
   BoundProgram *current = nullptr;             // the one of this micro-batch
   BoundProgram *finish = nullptr;
@@ -81,10 +82,13 @@ Status Replica::add_contributor(ExecutableCache &executables, ArenaPointers aren
   }
   arenas[static_cast<size_t>(Arena::partials)] = contributor->partials.device_pointer();
   arenas[static_cast<size_t>(Arena::report)] = contributor->report.device_pointer();
-  contributor->accumulate_programs = std::make_unique<ProgramCache>(executables, device_, stream_, cache_capacity);
+  if (workspaces_.empty() || programs_.parts_alternate)
+    workspaces_.push_back(std::make_unique<Workspace>(device_, stream_));
+  contributor->accumulate_programs =
+      std::make_unique<ProgramCache>(executables, device_, *workspaces_.back(), cache_capacity);
   contributor->accumulate_programs->set_arenas(arenas);
-  contributor->finish_programs =
-      std::make_unique<ProgramCache>(executables, device_, stream_, programs_.factors.empty() ? 1 : cache_capacity);
+  contributor->finish_programs = std::make_unique<ProgramCache>(executables, device_, *workspaces_.back(),
+                                                                programs_.factors.empty() ? 1 : cache_capacity);
   contributor->finish_programs->set_arenas(arenas);
   contributors_.push_back(std::move(contributor));
   return Status();
@@ -193,7 +197,6 @@ Status Replica::set_traced(bool traced) {
     contributor->finish_programs->set_traced(traced);
     contributor->finish = nullptr;
   }
-  finish_is_prepared_ = false;
   last_binding_ = -1;
   return Status();
 }
@@ -215,7 +218,7 @@ Status Replica::run_step(const StepInput &input, StepFeeder &feeder, const LossS
   for (int32_t m = 0; m < rows_.count(); ++m)
     TUTTI_TRY(run_micro_batch(input, m, feeder));
   TUTTI_TRY(reduce_buckets(feeder));
-  return finish(input, feeder);
+  return finish(input);
 }
 
 Status Replica::point_to_rows(const StepInput &input, int32_t m, DeviceInputs *copies) {
@@ -255,7 +258,7 @@ Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFee
   TUTTI_TRY(prepare_all(batch, rows, feeder.binding(), programs_.accumulate_position(m, rows_.count())));
   TUTTI_TRY(point_to_rows(input, m, feeder.device_inputs()));
   if (programs_.rounds_at_last && rows_.count() == 1) TUTTI_TRY(clear_accumulated());
-  return run_segments(false, m + 1 == rows_.count());
+  return run_programs(false, m + 1 == rows_.count());
 }
 
 /// The last micro-batch adds to what others left, and there are no others.
@@ -271,13 +274,15 @@ Status Replica::prepare_all(const data::Element *batch, int64_t rows, const Inpu
   const bool is_new = batch_key_ != last_batch_key_ || binding.number() != last_binding_;
   if (is_new) TUTTI_TRY(settle_building());
   for (const auto &contributor : contributors_)
-    TUTTI_TRY(prepare(*contributor, batch, contributor->rows.rows(), binding, position));
+    TUTTI_TRY(find_programs(*contributor, batch, binding));
+  if (is_new) TUTTI_TRY(find_finish_programs(rows));
+  for (const auto &contributor : contributors_)
+    TUTTI_TRY(bind_programs(*contributor, binding, position));
   if (!is_new) return Status();
   if (factors_ != nullptr) {
-    finish_is_prepared_ = false;
     TUTTI_TRY(factors_->reserve(rows, *device_));
     for (const auto &contributor : contributors_)
-      point_to_factors(*contributor);
+      point_to_factors(*contributor, binding);
   }
   TUTTI_TRY(settle_building());
   last_batch_key_ = batch_key_;
@@ -285,34 +290,68 @@ Status Replica::prepare_all(const data::Element *batch, int64_t rows, const Inpu
   return Status();
 }
 
-Status Replica::prepare(Contributor &contributor, const data::Element *batch, int64_t rows, const InputBinding &binding,
-                        size_t position) {
+Status Replica::find_programs(Contributor &contributor, const data::Element *batch, const InputBinding &binding) {
   if (batch == nullptr) clear_key(binding.symbols().size(), contributor.key);
-  if (batch != nullptr) binding.fill_key(*batch, rows, contributor.key);
-  if (contributor.binding != binding.number() || !contributor.accumulate_programs->is_current(contributor.key)) {
-    std::array<const GraphSource *, 3> sources{};
-    const size_t variants = programs_.accumulate.size();
-    for (size_t i = 0; i < variants; ++i)
-      sources[i] = &programs_.accumulate[i];
-    const auto bindings = [&] { return binding.bindings(contributor.key); };
-    TUTTI_TRY(stream_.synchronize());  // the programs of another shape, or their memory, may go
-    TUTTI_TRY(contributor.accumulate_programs->prepare(std::span(sources).first(variants), contributor.key, bindings,
-                                                       std::span(contributor.accumulate).first(variants)));
+  if (batch != nullptr) binding.fill_key(*batch, contributor.rows.rows(), contributor.key);
+  if (contributor.binding == binding.number() && contributor.accumulate_programs->is_current(contributor.key))
+    return Status();
+  std::array<const GraphSource *, 3> sources{};
+  const size_t variants = programs_.accumulate.size();
+  for (size_t i = 0; i < variants; ++i)
+    sources[i] = &programs_.accumulate[i];
+  const auto bindings = [&] { return binding.bindings(contributor.key); };
+  TUTTI_TRY(stream_.synchronize());  // the programs of another shape, or their memory, may go
+  return contributor.accumulate_programs->find(std::span(sources).first(variants), contributor.key, bindings);
+}
+
+Status Replica::find_finish_programs(int64_t rows) {
+  for (const auto &contributor : contributors_) {
+    if (!finishes(*contributor)) continue;
+    const size_t slice = programs_.finish.size() > 1 ? static_cast<size_t>(contributor->index) : 0;
+    ShapeKey &key = contributor->finish_key;
+    key = programs_.finish_keys[slice];
+    if (factors_ != nullptr) key.push_back(rows);
+    if (contributor->finish_programs->is_current(key)) continue;
+    const auto bindings = [&] {
+      graph::SymbolBindings values = programs_.finish_bindings[slice];
+      if (factors_ != nullptr) values.emplace(graph::kBatchSymbol, rows);
+      return values;
+    };
+    const GraphSource *source = &programs_.finish[slice];
+    TUTTI_TRY(stream_.synchronize());
+    TUTTI_TRY(contributor->finish_programs->find({&source, 1}, key, bindings));
   }
-  contributor.current = contributor.accumulate[position];
-  if (contributor.binding == binding.number()) return Status();
-  contributor.binding = binding.number();
-  TUTTI_ASSIGN(contributor.components, binding.components_of(contributor.current->description()));
   return Status();
 }
 
-Status Replica::run_segments(bool finishing, bool last) {
+Status Replica::bind_programs(Contributor &contributor, const InputBinding &binding, size_t position) {
+  TUTTI_TRY(
+      contributor.accumulate_programs->bind(std::span(contributor.accumulate).first(programs_.accumulate.size())));
+  contributor.current = contributor.accumulate[position];
+  if (finishes(contributor)) TUTTI_TRY(contributor.finish_programs->bind({&contributor.finish, 1}));
+  if (contributor.binding == binding.number()) return Status();
+  TUTTI_ASSIGN(contributor.components, binding.components_of(contributor.current->description()));
+  contributor.binding = binding.number();
+  return Status();
+}
+
+Status Replica::run_programs(bool finishing, bool last) {
+  const std::span<const std::unique_ptr<Contributor>> parts(contributors_);
+  if (programs_.parts_alternate) return run_segments(parts, finishing, last);
+  // A bucket is complete when the last of them has come to its mark.
+  for (size_t p = 0; p < parts.size(); ++p)
+    TUTTI_TRY(run_segments(parts.subspan(p, 1), finishing, last && p + 1 == parts.size()));
+  return Status();
+}
+
+Status Replica::run_segments(std::span<const std::unique_ptr<Contributor>> parts, bool finishing, bool last) {
   const auto program_of = [&](Contributor &contributor) {
     return finishing ? contributor.finish : contributor.current;
   };
-  const int32_t segments = program_of(*contributors_.front())->description().segment_count();
+  if (program_of(*parts.front()) == nullptr) return Status();
+  const int32_t segments = program_of(*parts.front())->description().segment_count();
   for (int32_t segment = 0; segment < segments; ++segment) {
-    for (const auto &contributor : contributors_) {
+    for (const auto &contributor : parts) {
       BoundProgram *program = program_of(*contributor);
       if (program == nullptr) continue;
       const Contributor::Arguments &with = contributor->arguments[arguments_of(micro_batch_)];
@@ -388,16 +427,13 @@ Status Replica::finish_buckets(StepFeeder &feeder) {
   return is_on_devices() ? Status() : group_->settle();
 }
 
-void Replica::point_to_factors(Contributor &contributor) {
-  contributor.finish = nullptr;
+void Replica::point_to_factors(Contributor &contributor, const InputBinding &binding) {
   contributor.results.clear();
   for (const backend::PortDescription &result : contributor.current->description().outputs)
     contributor.results.push_back(factors_->row(factors_->find(result.name), contributor.rows.begin));
-}
-
-void Replica::point_to_all_rows(Contributor &contributor, const InputBinding &binding) {
   contributor.finish_inputs.clear();
   contributor.finish_components.clear();
+  if (!finishes(contributor)) return;
   for (const backend::PortDescription &input : contributor.finish->description().inputs) {
     const int32_t factor = factors_->find(input.name);
     contributor.finish_inputs.push_back(factor >= 0 ? factors_->row(factor, 0) : nullptr);
@@ -414,35 +450,10 @@ void Replica::point_to_features(const data::Element &batch) {
   }
 }
 
-Status Replica::prepare_finish(int64_t rows, const InputBinding &binding) {
-  if (finish_is_prepared_) return Status();
-  if (is_on_devices()) TUTTI_TRY(settle_building());
-  for (size_t c = 0; c < contributors_.size(); ++c) {
-    Contributor &contributor = *contributors_[c];
-    if (c > 0 && !programs_.every_contributor_finishes) continue;
-    if (contributor.finish != nullptr) continue;
-    const size_t slice = programs_.finish.size() > 1 ? static_cast<size_t>(contributor.index) : 0;
-    const GraphSource *source = &programs_.finish[slice];
-    ShapeKey key = programs_.finish_keys[slice];
-    graph::SymbolBindings values = programs_.finish_bindings[slice];
-    if (factors_ != nullptr) {
-      key.push_back(rows);
-      values.emplace(graph::kBatchSymbol, rows);
-    }
-    const auto bindings = [&] { return values; };
-    TUTTI_TRY(contributor.finish_programs->prepare({&source, 1}, key, bindings, {&contributor.finish, 1}));
-    if (factors_ != nullptr) point_to_all_rows(contributor, binding);
-  }
-  TUTTI_TRY(settle_building());
-  finish_is_prepared_ = true;
-  return Status();
-}
-
-Status Replica::finish(const StepInput &input, const StepFeeder &feeder) {
+Status Replica::finish(const StepInput &input) {
   if (programs_.finish.empty()) return Status();
-  TUTTI_TRY(prepare_finish(input.rows[0], feeder.binding()));
   if (factors_ != nullptr) point_to_features(input.batches[0]);
-  return run_segments(true, true);
+  return run_programs(true, true);
 }
 
 Result<double> Replica::report_value(const backend::StateEntry &entry) const {

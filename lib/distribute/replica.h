@@ -41,6 +41,7 @@ struct TrainProgramSet {
   int32_t steps_in_flight = 1;  ///< that a device may have been given and that are not judged yet
   int32_t contributors = 1;
   bool every_contributor_finishes = false;  ///< each updates its slice; else the first of each rank updates everything
+  bool parts_alternate = false;             ///< those of a replica, at collectives that their programs go on behind
   bool sums_in_finish = false;              ///< of what would be reduced in slices: finish reads all contributors'
   std::vector<SharedFactor> factors;        ///< what finish reads besides state
   LossScaleOptions loss_scale;
@@ -210,22 +211,28 @@ class Replica {
   base::Status point_to_rows(const StepInput &input, int32_t m, DeviceInputs *copies);
   /// Finds or builds the programs for a batch. While devices combine, nothing is built or allocated: where the batch is
   /// of another shape than the last, all ranks build before any goes on.
-  /// `position`: of the program that the batch runs.
-  /// `batch`: null for a micro-batch that only other workers have.
+  /// `batch`: null for a micro-batch that only other workers have. `position`: of the program that it runs.
   base::Status prepare_all(const data::Element *batch, int64_t rows, const InputBinding &binding, size_t position);
-  base::Status prepare(Contributor &contributor, const data::Element *batch, int64_t rows, const InputBinding &binding,
-                       size_t position);
+  base::Status find_programs(Contributor &contributor, const data::Element *batch, const InputBinding &binding);
+  /// Those that update, after a batch of so many rows.
+  base::Status find_finish_programs(int64_t rows);
+  /// After the workspaces have grown for all of them.
+  base::Status bind_programs(Contributor &contributor, const InputBinding &binding, size_t position);
+  bool finishes(const Contributor &contributor) const {
+    return !programs_.finish.empty() &&
+           (programs_.every_contributor_finishes || &contributor == contributors_.front().get());
+  }
   /// Ranks wait for each other before and after one builds programs, where devices combine by themselves. Those of
   /// other workers do not, which may have batches of other shapes: what they build keeps no device here waiting for
   /// good.
   base::Status settle_building() { return programs_.workers.count > 1 ? group_->settle_own() : group_->settle(); }
-  base::Status prepare_finish(int64_t rows, const InputBinding &binding);
-  /// Lets the results of a contributor's program point to its rows of the factors.
-  void point_to_factors(Contributor &contributor);
-  /// Lets the inputs of its finish program point to all rows of them.
-  void point_to_all_rows(Contributor &contributor, const InputBinding &binding);
+  /// Lets the results of a contributor's program point to its rows of the factors, and the inputs of its finish program
+  /// to all rows of them.
+  void point_to_factors(Contributor &contributor, const InputBinding &binding);
   void point_to_features(const data::Element &batch);
-  base::Status run_segments(bool finishing, bool last);
+  base::Status run_programs(bool finishing, bool last);
+  /// Of these contributors, in turn.
+  base::Status run_segments(std::span<const std::unique_ptr<Contributor>> parts, bool finishing, bool last);
   base::Status run_external(int32_t position, bool finishing, bool last);
   base::Status begin_buckets(int32_t end);
   /// Nobody has to wait for the devices between reduction and update: finish is guarded, and hears from the group.
@@ -241,7 +248,7 @@ class Replica {
   /// Counts the time that `wait` keeps the device from computing.
   template <typename Wait>
   base::Status wait_for_group(Wait wait);
-  base::Status finish(const StepInput &input, const StepFeeder &feeder);
+  base::Status finish(const StepInput &input);
   /// Judges a step by its report: OUT_OF_RANGE, or the scale of the next one.
   base::Status check_report(const StepReport &report, int64_t step, LossHistory &losses, LossScaleState &scale);
   /// Which of a contributor's arguments micro-batch m of the step under way runs with.
@@ -259,6 +266,7 @@ class Replica {
   const size_t place_;
   backend::Stream stream_;
   std::unique_ptr<collective::Group> group_;
+  std::vector<std::unique_ptr<Workspace>> workspaces_;  // one, or where parts alternate one for each
   std::vector<std::unique_ptr<Contributor>> contributors_;
 
   // Per bucket that is reduced before finish: the operation with its buffers. At least one, if only a barrier.
@@ -272,7 +280,6 @@ class Replica {
   // The whole batch that the programs were last prepared for, which is equal on all ranks.
   ShapeKey batch_key_, last_batch_key_;
   int64_t last_binding_ = -1;
-  bool finish_is_prepared_ = false;  // on all ranks
 
   std::vector<void *> external_buffers_;
   std::vector<int64_t> words_;  // control words, one group per contributor

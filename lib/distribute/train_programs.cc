@@ -78,6 +78,10 @@ void bind_rows(const TrainSetup &setup, int32_t slice, graph::SymbolBindings &bi
   }
 }
 
+bool has_collectives(const graph::SealedGraph &graph) {
+  return std::ranges::any_of(graph->nodes(), [](const graph::Node &node) { return node.op == "all_reduce"; });
+}
+
 Status fill_programs(TrainSetup &setup, const TrainerOptions &options, int32_t contributors, int32_t slices) {
   TrainProgramSet &programs = setup.programs;
   programs.sums_in_finish = sums_in_finish(options, slices);
@@ -96,6 +100,8 @@ Status fill_programs(TrainSetup &setup, const TrainerOptions &options, int32_t c
   std::vector<graph::SealedGraph> accumulate{graphs.accumulate_write};
   if (options.accumulation > (programs.rounds_at_last ? 2 : 1)) accumulate.push_back(graphs.accumulate_add);
   if (programs.rounds_at_last) accumulate.push_back(graphs.accumulate_last);
+  programs.parts_alternate =
+      std::ranges::any_of(accumulate, has_collectives) || (slices > 1 && has_collectives(graphs.finish));
   for (const graph::SealedGraph &graph : accumulate) {
     const bool may_be_last = !programs.rounds_at_last || graph == graphs.accumulate_last;
     TUTTI_ASSIGN(const graph::SealedGraph complete, may_be_last ? marked(graph) : graph);

@@ -4,10 +4,15 @@
 // there is no memory.
 #include "distribute/workspace.h"
 
+#include <cmath>
+#include <string>
 #include <vector>
 
 #include "backend/lazy_backend.h"
 #include "backend/reference/reference_backend.h"
+#include "distribute/program_cache.h"
+#include "graph/builder.h"
+#include "graph/serialize.h"
 #include "testing.h"
 
 namespace tutti::testing {
@@ -102,16 +107,73 @@ void the_stream_is_waited_for(void **) {
   assert_int_equal(LazyBackend::done(), 1);
 }
 
+/// exp(x) / sum(exp(x)) over rows of eight, which passes through the workspace.
+impl::distribute::GraphSource softmax_source() {
+  const auto rows = impl::graph::Dim::symbol(std::string(impl::graph::kBatchSymbol));
+  impl::graph::GraphBuilder builder;
+  const auto e = builder.op("exp", {builder.input("x", impl::tensor::DType::f32, {rows, impl::graph::Dim(8)})});
+  builder.set_result("y", builder.op("softmax", {builder.op("log", {e})}));
+  impl::distribute::GraphSource source;
+  source.text = impl::graph::to_json_text(assert_ok_value(builder.finish_graph()));
+  return source;
+}
+
+/// Programs of two caches on one stream: they are bound once, when the memory for both is there, and again where it
+/// has moved.
+void caches_share_a_workspace(void **) {
+  using impl::distribute::BoundProgram, impl::distribute::ProgramCache, impl::distribute::ShapeKey;
+  const auto opened = assert_ok_value(backend::Backend::create(backend::reference::entry, "{}", {}));
+  const backend::DeviceRef device = assert_ok_value(opened->open_device(0));
+  backend::Stream stream = assert_ok_value(device->create_stream());
+  impl::distribute::ExecutableCache executables(8);
+  Workspace workspace(device, stream);
+  ProgramCache first(executables, device, workspace, 2), second(executables, device, workspace, 2);
+  const impl::distribute::GraphSource source = softmax_source(), *const sources[] = {&source};
+  BoundProgram *of_first = nullptr, *of_second = nullptr;
+  const auto find = [&](ProgramCache &cache, int64_t rows) {
+    assert_ok(cache.find(sources, ShapeKey{rows}, [&] {
+      return impl::graph::SymbolBindings{{std::string(impl::graph::kBatchSymbol), rows}};
+    }));
+  };
+  const auto run = [&](BoundProgram &program, int64_t rows) {
+    std::vector<float> x(static_cast<size_t>(rows * 8), 1.5F), y(x.size());
+    const void *const inputs[] = {x.data()};
+    void *const outputs[] = {y.data()};
+    assert_ok(program.program.run(0, {inputs, outputs, backend::RunScalars().data()}, stream));
+    assert_ok(stream.synchronize());
+    for (const float value : y)
+      assert_true(std::fabs(value - 0.125F) < 1e-6F);
+  };
+  find(first, 3);
+  const void *const before = workspace.pointer();
+  find(second, 300);
+  const int64_t grown = workspace.generation();
+  assert_ok(first.bind({&of_first, 1}));
+  assert_ok(second.bind({&of_second, 1}));
+  assert_true(of_first->description().workspace_bytes > 0);
+  assert_true(before != nullptr && workspace.generation() == grown);
+  assert_true(of_first->generation == grown && of_second->generation == grown);
+  for (int i = 0; i < 2; ++i)
+    run(*of_first, 3), run(*of_second, 300);
+  find(first, 3000);
+  assert_ok(first.bind({&of_first, 1}));
+  assert_ok(second.bind({&of_second, 1}));
+  run(*of_first, 3000), run(*of_second, 300);
+  assert_ok(second.bind({&of_second, 1}));
+  assert_int_equal(first.built(), 2);   // each shape once
+  assert_int_equal(second.built(), 2);  // and once more after the memory has moved
+  assert_true(first.is_current({3000}) && !first.is_current({3}));
+}
+
 }  // namespace
 }  // namespace tutti::testing
 
 int main() {
   using namespace tutti::testing;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(it_grows_to_the_largest_need),
-      cmocka_unit_test(the_old_one_goes_first),
-      cmocka_unit_test(what_is_gone_is_said),
-      cmocka_unit_test(the_stream_is_waited_for),
+      cmocka_unit_test(it_grows_to_the_largest_need), cmocka_unit_test(the_old_one_goes_first),
+      cmocka_unit_test(what_is_gone_is_said),         cmocka_unit_test(the_stream_is_waited_for),
+      cmocka_unit_test(caches_share_a_workspace),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
