@@ -191,19 +191,6 @@ bool any_carries_batch(const graph::Graph &graph, const std::vector<graph::Value
   });
 }
 
-/// Of a batch in pieces, does the node give the rows of each piece, by the rules for replicas?
-bool gives_rows(const graph::Graph &graph, const graph::Node &node) {
-  std::vector<graph::Placement> placements(graph.values().size(), graph::Placement::replicated);
-  for (const graph::ValueId value : node.inputs) {
-    if (value != graph::kNoValue && mentions_batch(graph.value(value).dims))
-      placements[static_cast<size_t>(value)] = graph::Placement::sharded;
-  }
-  const Result<graph::NodePlacement> placed = graph::place_node(graph, node, placements);
-  return placed.ok() && std::ranges::all_of(placed->outputs, [](graph::Placement placement) {
-           return placement == graph::Placement::sharded;
-         });
-}
-
 }  // namespace
 
 bool depends_on_rows(const graph::Graph &graph, const graph::Node &node, const graph::OpDefinition &definition) {
@@ -211,7 +198,7 @@ bool depends_on_rows(const graph::Graph &graph, const graph::Node &node, const g
   if (!any_carries_batch(graph, node.inputs)) return false;
   const bool may_be_cut =
       definition.batch == graph::BatchBehaviour::rowwise || definition.batch == graph::BatchBehaviour::reduces;
-  return !may_be_cut || !gives_rows(graph, node);
+  return !may_be_cut || !graph::gives_rows(graph, node);
 }
 
 namespace {

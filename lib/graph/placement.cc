@@ -444,6 +444,17 @@ Result<NodePlacement> place_node(const Graph &graph, const Node &node, const std
   return place_without_rows(view);
 }
 
+bool gives_rows(const Graph &graph, const Node &node) {
+  std::vector<Placement> placements(graph.values().size(), Placement::replicated);
+  for (const ValueId value : node.inputs) {
+    if (value != kNoValue && batch_axis(graph.value(value)).kind != BatchAxis::Kind::none)
+      placements[static_cast<size_t>(value)] = Placement::sharded;
+  }
+  const Result<NodePlacement> placed = place_node(graph, node, placements);
+  return placed.ok() &&
+         std::ranges::all_of(placed->outputs, [](Placement placement) { return placement == Placement::sharded; });
+}
+
 Result<std::vector<Placement>> place(const Graph &graph, bool several) {
   std::vector<Placement> placements(graph.values().size(), Placement::replicated);
   for (const NodeId id : graph.body().nodes) {

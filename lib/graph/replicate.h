@@ -50,6 +50,10 @@ struct NodePlacement {
 /// pieces.
 base::Result<NodePlacement> place_node(const Graph &graph, const Node &node, const std::vector<Placement> &placements);
 
+/// Of a batch in pieces, does the node, which has inputs with rows, give the rows of each piece, and nothing else? Of
+/// any region.
+bool gives_rows(const Graph &graph, const Node &node);
+
 /// Placement of every value of the top region (nodes are not changed; a reduced input counts as replicated for its
 /// node). With `several` false nothing is refused: one contributor has the whole batch.
 base::Result<std::vector<Placement>> place(const Graph &graph, bool several);
