@@ -25,6 +25,8 @@ constexpr int64_t kProbe = 16;
 constexpr double kEfficient = 1.25;
 /// A device that always leaves rows to others is tried again when it has been idle for so many of its pieces.
 constexpr double kIdlePieces = 64, kIdleSeconds = 1;
+/// The share of all that a device must compute not to be in the way.
+constexpr double kWorthWhile = 0.02;
 
 size_t size_of(int64_t rows) { return static_cast<size_t>(std::bit_width(static_cast<uint64_t>(rows))) - 1; }
 
@@ -125,9 +127,11 @@ bool DeviceSpeeds::is_fast(int32_t device) const {
   return is_fast(devices_[static_cast<size_t>(device)]);
 }
 
-double DeviceSpeeds::rows_per_second(int32_t device) const {
+int32_t DeviceSpeeds::hardly_helps() const {
   const std::lock_guard lock(mutex_);
-  return devices_[static_cast<size_t>(device)].rate();
+  const auto slowest = std::ranges::min_element(devices_, {}, &Device::rate);
+  const double all = rate_of_all();
+  return slowest->rate() < kWorthWhile * all ? static_cast<int32_t>(slowest - devices_.begin()) : -1;
 }
 
 int64_t DeviceSpeeds::unit(int64_t call_rows) const {

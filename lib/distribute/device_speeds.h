@@ -49,8 +49,8 @@ class DeviceSpeeds {
   int64_t piece(int32_t device, const WaitingRows &waiting) const;
   /// How long a device that takes none of such a call waits before it asks again, though nothing has happened.
   double patience_seconds(int32_t device, int64_t call_rows) const;
-  /// Of all lanes of a device together; 0 = not measured.
-  double rows_per_second(int32_t device) const;
+  /// The slowest device if it computes less than a fiftieth of what all do together; -1 = none, or not known yet.
+  int32_t hardly_helps() const;
 
  private:
   static constexpr size_t kSizes = 48;
@@ -64,6 +64,7 @@ class DeviceSpeeds {
     size_t next_known(size_t size) const;
     /// Of a piece on a lane: as measured, or by the nearest sizes that were.
     double seconds(int64_t rows) const;
+    /// Rows per second of all lanes of the device together; 0 = not measured.
     double rate() const;
     /// Rows of the smallest piece of which it is not known to be much dearer by the row than others.
     int64_t worth_while() const;

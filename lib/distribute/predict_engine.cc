@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <deque>
 #include <iterator>
 #include <mutex>
@@ -530,16 +529,8 @@ Result<base::Json> Engine::plan_on(int32_t device, const std::shared_ptr<const L
 }
 
 std::string Engine::advice() const {
-  constexpr double kWorthWhile = 0.02;
-  double all = 0, least = INFINITY;
-  int32_t slowest = 0;
-  for (int32_t device = 0; device < device_count(); ++device) {
-    const double rate = pool_->speeds().rows_per_second(device);
-    if (rate < least) slowest = device;
-    least = std::min(least, rate);
-    all += rate;
-  }
-  if (least == 0 || least >= kWorthWhile * all) return std::string();
+  const int32_t slowest = pool_->speeds().hardly_helps();
+  if (slowest < 0) return std::string();
   return base::concat("device ", devices_[static_cast<size_t>(slowest)]->name(),
                       " computes less than a fiftieth of what the devices of the strategy predict together: it may ",
                       "cost more, in memory and time of the host, than it gives");
