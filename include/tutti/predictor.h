@@ -14,6 +14,10 @@
  * ask for its next batch for as long as collective_timeout_ms says, ends the streams of the others: they get an error
  * that names it, and what they had before stands. tutti_predictor_run needs no other worker.
  *
+ * A number of rows that comes for the first time costs the building of a program. On processors each has its own. On
+ * GPUs numbers are rounded up to 1, 2, 3, 4, 6, 8, 12, 16, ... rows, of which up to a third is computed for nothing;
+ * whole batches of a dataset, and what tutti_predictor_run gets again and again, are not.
+ *
  * Threads: any number of threads may call one predictor at the same time. Streams and batches serve one thread each.
  */
 #ifndef TUTTI_PREDICTOR_H_
@@ -47,11 +51,12 @@ TUTTI_API int64_t tutti_predictor_get_step(const tutti_predictor *predictor);
 /* A JSON object: inputs and outputs with names, types and shapes. */
 TUTTI_API const char *tutti_predictor_get_signature(const tutti_predictor *predictor);
 
-/* How `rows` rows are computed on the first device, as JSON: {"step", "rows", "device", "workspace_bytes", "kernels":
- * [{"node", "op", "kernel", "layout", "bytes"}, ...]}, kernels in the order in which they run, "kernel" naming the
- * implementation; where devices of other kinds work with it, "others" has the same of one of each. With `timed_runs` >
- * 0 each kernel, and the whole, has "seconds", those of the fastest of so many runs over zeros. For people and tools:
- * names and layouts may change with any release. Lent until the next call of this function on the predictor. */
+/* How `rows` rows are computed on the first device, as JSON: {"step", "rows", "device", "computed_rows",
+ * "workspace_bytes", "kernels": [{"node", "op", "kernel", "layout", "bytes"}, ...]}, "computed_rows" what they are
+ * rounded up to, kernels in the order in which they run, "kernel" naming the implementation; where devices of other
+ * kinds work with it, "others" has the same of one of each. With `timed_runs` > 0 each kernel, and the whole, has
+ * "seconds", those of the fastest of so many runs over zeros. For people and tools: names and layouts may change with
+ * any release. Lent until the next call of this function on the predictor. */
 TUTTI_API int32_t tutti_predictor_describe_plan(tutti_predictor *predictor, int64_t rows, int64_t timed_runs,
                                                 tutti_cancel *cancel, const char **out, tutti_error **err);
 

@@ -10,7 +10,7 @@ using base::Status;
 
 Status DevicePorts::run(backend::Program &program, const std::vector<const void *> &inputs,
                         const std::vector<void *> &outputs, const backend::RunScalars &scalars, backend::Stream &stream,
-                        Inputs place) {
+                        Inputs place, PortRows rows) {
   if (device_->backend().has_host_memory()) {
     TUTTI_TRY(program.run(0, {inputs.data(), outputs.data(), scalars.data()}, stream));
     return stream.synchronize();
@@ -24,14 +24,23 @@ Status DevicePorts::run(backend::Program &program, const std::vector<const void 
   }
   TUTTI_ASSIGN(const std::vector<void *> device_outputs, make_room(description.outputs, outputs_));
   Status status;
-  for (size_t i = 0; copies && i < inputs.size() && status.ok(); ++i)
-    status = inputs_[i].write(0, inputs[i], description.inputs[i].bytes, &stream);
+  if (copies) status = copy_inputs(description.inputs, inputs, rows, stream);
   if (status.ok()) status = program.run(0, {device_inputs.data(), device_outputs.data(), scalars.data()}, stream);
   for (size_t i = 0; i < outputs.size() && status.ok(); ++i)
-    status = outputs_[i].read(0, outputs[i], description.outputs[i].bytes, &stream);
+    status = outputs_[i].read(0, outputs[i], rows.given_bytes(description.outputs[i].bytes), &stream);
   // Also after an error: the copies read the caller's rows.
   const Status done = stream.synchronize();
   return status.ok() ? done : status;
+}
+
+Status DevicePorts::copy_inputs(const std::vector<backend::PortDescription> &ports,
+                                const std::vector<const void *> &inputs, PortRows rows, backend::Stream &stream) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int64_t given = rows.given_bytes(ports[i].bytes), more = ports[i].bytes - given;
+    TUTTI_TRY(inputs_[i].write(0, inputs[i], given, &stream));
+    if (more > 0) TUTTI_TRY(inputs_[i].write(given, inputs[i], more, &stream));
+  }
+  return Status();
 }
 
 Result<std::vector<void *>> DevicePorts::make_room(const std::vector<backend::PortDescription> &ports,

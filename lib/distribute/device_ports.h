@@ -15,6 +15,13 @@
 
 namespace tutti::impl::distribute {
 
+/// Rows of a program, and what there is of them: at least half as many.
+struct PortRows {
+  int64_t computed = 1, given = 1;
+  /// Of the bytes of a port.
+  int64_t given_bytes(int64_t bytes) const { return bytes / computed * given; }
+};
+
 class DevicePorts {
  public:
   explicit DevicePorts(backend::DeviceRef device) : device_(std::move(device)) {}
@@ -22,12 +29,16 @@ class DevicePorts {
   /// Where the inputs of a program lie.
   enum class Inputs : uint8_t { in_host_memory, on_device };
 
-  /// Runs and waits. `inputs` and `outputs`: memory of the host, in the order of the program's description.
+  /// Runs and waits. `inputs` and `outputs`: memory of the host, in the order of the program's description. On a device
+  /// that copies them, rows that are not given are the first ones once more: zeros might be bad data where those are
+  /// not. Of outputs the given ones alone are written.
   base::Status run(backend::Program &program, const std::vector<const void *> &inputs,
                    const std::vector<void *> &outputs, const backend::RunScalars &scalars, backend::Stream &stream,
-                   Inputs place = Inputs::in_host_memory);
+                   Inputs place = Inputs::in_host_memory, PortRows rows = {});
 
  private:
+  base::Status copy_inputs(const std::vector<backend::PortDescription> &ports, const std::vector<const void *> &inputs,
+                           PortRows rows, backend::Stream &stream);
   /// Device pointers of ports that have been given memory.
   base::Result<std::vector<void *>> make_room(const std::vector<backend::PortDescription> &ports,
                                               std::vector<backend::Buffer> &buffers);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <unordered_map>
 
 #include "distribute/frontier.h"
 #include "distribute/step_graphs.h"
 #include "distribute/step_writes.h"
+#include "graph/batch.h"
 #include "graph/clone.h"
+#include "graph/replicate.h"
 #include "graph/rewrite/rewrites.h"
 
 namespace tutti::impl::distribute {
@@ -63,6 +66,18 @@ Status check_independent_rows(const Graph &graph) {
         .with_detail("node", node.scope_name);
   }
   return Status();
+}
+
+bool has_rows(const Graph &graph, ValueId value) {
+  return value != graph::kNoValue && graph::batch_axis(graph.value(value)).kind != graph::BatchAxis::Kind::none;
+}
+
+/// By the rules for replicas, in every region.
+bool rows_stand_alone(const Graph &graph) {
+  return std::ranges::all_of(graph.nodes(), [&](const graph::Node &node) {
+    const bool takes_rows = std::ranges::any_of(node.inputs, [&](ValueId input) { return has_rows(graph, input); });
+    return !takes_rows || graph::gives_rows(graph, node);
+  });
 }
 
 Status build_metrics(const Model &model, Frontier &frontier, EvaluateGraphs &result) {
@@ -152,6 +167,7 @@ Result<PredictGraph> make_predict_graph(const Model &model, const StepGraphOptio
   }
   add_host_scalars(model, result.state);
   if (!computed.entries.empty()) result.prepare = std::make_shared<const Graph>(std::move(computed.prepare));
+  result.rows_stand_alone = rows_stand_alone(computed.forward);
   result.forward = std::make_shared<const Graph>(std::move(computed.forward));
   return result;
 }

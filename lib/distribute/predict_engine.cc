@@ -15,6 +15,7 @@
 #include "distribute/input_binding.h"
 #include "distribute/loaded_weights.h"
 #include "distribute/predict_plan.h"
+#include "distribute/row_buckets.h"
 #include "distribute/step_graphs.h"
 #include "distribute/train_programs.h"
 #include "distribute/worker_predict_stream.h"
@@ -33,6 +34,7 @@ struct KindPrograms {
   GraphSource source;
   std::optional<GraphSource> prepare;  ///< computes derived entries, when there are any
   std::unique_ptr<ExecutableCache> executables;
+  bool rounds_rows = false;  ///< numbers of rows are rounded up (row_buckets.h)
 };
 
 /// How the rows of calls are divided among the devices.
@@ -58,6 +60,7 @@ struct Call {
   std::shared_ptr<const DeviceMap> map;
   int64_t seed = 0;  ///< of the map
   int64_t rows = 0;
+  int64_t usual_rows = 0;  ///< of its parts (row_buckets.h)
   std::vector<Tensor> outputs;
   JobGroup jobs;
   std::atomic<bool> abandoned{false};
@@ -71,6 +74,7 @@ struct StreamInput {
   std::shared_ptr<const DeviceMap> map;  ///< null: elements are batches
   int64_t seed = 0;                      ///< of the map
   std::shared_ptr<InputTurns> turns;     ///< null: every element is predicted here
+  int64_t batch_rows = 0;                ///< of a whole batch; 0 = not known
 };
 
 /// How many jobs make a call, where these are equal, and the device of the first, where they are fixed.
@@ -125,8 +129,9 @@ class Engine : public PredictEngine {
   Division division(const Call &call) const;
   void submit(const std::shared_ptr<Call> &call, const std::shared_ptr<const InputBinding> &binding, Parts parts);
   Status run_rows(Call &call, const InputBinding &binding, RowRange rows, int32_t lane);
+  Status run_rows(Call &call, const InputBinding &binding, RowRange rows, int64_t computed, int32_t lane);
   Result<base::Json> plan_on(int32_t device, const std::shared_ptr<const LoadedVersion> &version,
-                             const graph::SymbolBindings &bindings, int64_t rows, int64_t timed_runs,
+                             graph::SymbolBindings bindings, int64_t rows, int64_t timed_runs,
                              const base::CancelToken *cancel);
   const KindPrograms &programs_of(int32_t device) const {
     return programs_[kinds_.of_device[static_cast<size_t>(device)]];
@@ -143,6 +148,7 @@ class Engine : public PredictEngine {
   StreamInput own_input_;               // features in order
   DeviceMaps maps_;
   std::vector<MappedLane> mapped_;  // by lane, touched by its thread only
+  UsualRows usual_rows_;
   mutable std::mutex mutex_;
   std::shared_ptr<const LoadedVersion> current_;  // guarded by mutex_
   std::atomic<int64_t> packed_{0}, calls_{0};
@@ -249,6 +255,7 @@ Status Engine::make_programs() {
                                options_.threads_per_replica};
     }
     of.executables = std::make_unique<ExecutableCache>(static_cast<size_t>(options_.program_cache_size) * 2);
+    of.rounds_rows = graphs.rows_stand_alone && !devices_[first]->backend().has_host_memory();
     programs_.push_back(std::move(of));
   }
   return Status();
@@ -352,6 +359,10 @@ Result<std::shared_ptr<Call>> Engine::start(std::shared_ptr<const LoadedVersion>
   if (call->map != nullptr) TUTTI_TRY(call->map->describe(batch, call->batch));
   (call->map != nullptr ? call->unmapped : call->batch) = std::move(batch);
   TUTTI_ASSIGN(call->rows, binding->check(call->batch));
+  call->usual_rows = input.batch_rows;
+  // At level repeatable what came before changes no bit.
+  if (call->usual_rows == 0 && options_.level != backend::Level::repeatable)
+    call->usual_rows = usual_rows_.note(share_of_rows(call->rows, 0, parts.count).rows());
   call->version = std::move(version);
   TUTTI_TRY(allocate_outputs(*call, *binding));
   calls_.fetch_add(1, std::memory_order_relaxed);
@@ -392,10 +403,20 @@ void Engine::submit(const std::shared_ptr<Call> &call, const std::shared_ptr<con
 }
 
 Status Engine::run_rows(Call &call, const InputBinding &binding, RowRange rows, int32_t lane) {
+  // What a map on devices gives has room for whole batches.
+  const bool is_exact = call.map != nullptr || !programs_of(pool_->device_of(lane)).rounds_rows;
+  const int64_t computed = rows_to_compute(rows.rows(), is_exact ? rows.rows() : call.usual_rows);
+  const Status status = run_rows(call, binding, rows, computed, lane);
+  // There may be memory for these rows where there is none for more.
+  if (status.code() != base::Code::resource_exhausted || computed == rows.rows()) return status;
+  return run_rows(call, binding, rows, rows.rows(), lane);
+}
+
+Status Engine::run_rows(Call &call, const InputBinding &binding, RowRange rows, int64_t computed, int32_t lane) {
   LoadedWeights &loaded = *call.version->lanes[static_cast<size_t>(lane)];
   follow_trace(loaded, options_.tracer.get(), "predictions", lane);
   ShapeKey key;
-  binding.fill_key(call.batch, rows.rows(), key);
+  binding.fill_key(call.batch, computed, key);
   const int32_t device = pool_->device_of(lane);
   const GraphSource *source = &programs_of(device).source;
   BoundProgram *program = nullptr;
@@ -425,7 +446,8 @@ Status Engine::run_rows(Call &call, const InputBinding &binding, RowRange rows, 
   const base::TraceSpan span(options_.tracer.get(), "step", "predict");
   const auto place = call.map != nullptr ? DevicePorts::Inputs::on_device : DevicePorts::Inputs::in_host_memory;
   const int64_t begin_ns = base::now_ns();
-  TUTTI_TRY(loaded.ports->run(program->program, inputs, outputs, scalars, loaded.stream, place));
+  TUTTI_TRY(
+      loaded.ports->run(program->program, inputs, outputs, scalars, loaded.stream, place, {computed, rows.rows()}));
   pool_->speeds().add(device, rows.rows(), static_cast<double>(base::now_ns() - begin_ns) * 1e-9,
                       loaded.programs->built() != built);
   return Status();
@@ -466,7 +488,7 @@ Result<std::unique_ptr<PredictStream>> Engine::stream(std::unique_ptr<data::Iter
   TUTTI_ASSIGN(std::shared_ptr<const LoadedVersion> version, current());
   TUTTI_ASSIGN(InputBinding made, InputBinding::make(model_.features, iterator->spec()));
   StreamInput input{std::make_shared<const InputBinding>(std::move(made)), nullptr, iterator->seed(),
-                    input_turns(*strategy_)};
+                    input_turns(*strategy_), iterator->spec().batch_size};
   TUTTI_ASSIGN(input.map, maps_.find(*iterator));
   const int32_t depth = options_.stream_depth > 0 ? options_.stream_depth : 2 * lane_count() + 2;
   auto self = std::static_pointer_cast<Engine>(shared_from_this());
@@ -506,8 +528,10 @@ Result<base::Json> Engine::plan(int64_t rows, int64_t timed_runs, const base::Ca
 }
 
 Result<base::Json> Engine::plan_on(int32_t device, const std::shared_ptr<const LoadedVersion> &version,
-                                   const graph::SymbolBindings &bindings, int64_t rows, int64_t timed_runs,
+                                   graph::SymbolBindings bindings, int64_t rows, int64_t timed_runs,
                                    const base::CancelToken *cancel) {
+  const int64_t computed = rows_to_compute(rows, programs_of(device).rounds_rows ? 0 : rows);
+  bindings[std::string(graph::kBatchSymbol)] = computed;
   struct Answer {
     JobGroup job;
     base::Json plan;
@@ -522,7 +546,8 @@ Result<base::Json> Engine::plan_on(int32_t device, const std::shared_ptr<const L
     answer->job.done(plan.status());
   });
   TUTTI_TRY(answer->job.wait(cancel));
-  base::Json whole = base::JsonObject{{"device", devices_[static_cast<size_t>(device)]->name()}};
+  base::Json whole =
+      base::JsonObject{{"device", devices_[static_cast<size_t>(device)]->name()}, {"computed_rows", computed}};
   for (auto &[key, value] : answer->plan.object())
     whole.set(key, std::move(value));
   return whole;

@@ -11,6 +11,10 @@
 // that devices of one kind get fixed shares of each batch there as long as they are equal. With several workers each
 // deals its own rows so, whatever devices the others have; level invariant wants devices of one kind on all of them.
 //
+// Each number of rows has a program of its own on devices that compute in memory of the host, where that costs little.
+// On others numbers are rounded up (row_buckets.h) where no row of the model depends on another: rows beyond those that
+// there are repeat the first ones, and nothing of them comes back. Programs read the true numbers (run_scalar).
+//
 // A device that fails fails the call: what it was given is given to no other.
 //
 //   TUTTI_ASSIGN(auto engine, PredictEngine::open(predict_model, strategy, {}));
@@ -120,9 +124,9 @@ class PredictEngine : public std::enable_shared_from_this<PredictEngine> {
   /// A sentence about a device that has turned out to add next to nothing to the others; empty where there is none.
   virtual std::string advice() const = 0;
   virtual base::Json describe() const = 0;
-  /// How `rows` rows are computed on the first device: {"step", "rows", "device"} and what describe_predict_plan
-  /// (predict_plan.h) says; "others": the same of the first device of each further kind, where there are any. An error
-  /// when a feature has another dim that varies. Compiles, so it takes its time.
+  /// How `rows` rows are computed on the first device: {"step", "rows", "device", "computed_rows"} (row_buckets.h) and
+  /// what describe_predict_plan (predict_plan.h) says; "others": the same of the first device of each further kind,
+  /// where there are any. An error when a feature has another dim that varies. Compiles, so it takes its time.
   virtual base::Result<base::Json> plan(int64_t rows, int64_t timed_runs, const base::CancelToken *cancel) = 0;
 };
 

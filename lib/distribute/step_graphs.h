@@ -107,6 +107,8 @@ struct PredictGraph {
   graph::SealedGraph prepare;
   std::vector<StateSpec> state;
   std::vector<std::string> outputs;  ///< names, in order of the model
+  /// What forward gives for a row depends on no other row: it may run with more rows than one wants.
+  bool rows_stand_alone = false;
 };
 
 base::Result<TrainGraphs> make_train_graphs(const graph::Model &model, const StepGraphOptions &options);
