@@ -16,7 +16,8 @@
  *
  * A number of rows that comes for the first time costs the building of a program. On processors each has its own. On
  * GPUs numbers are rounded up to 1, 2, 3, 4, 6, 8, 12, 16, ... rows, of which up to a third is computed for nothing;
- * whole batches of a dataset, and what tutti_predictor_run gets again and again, are not.
+ * whole batches of a dataset, and what tutti_predictor_run gets again and again, are not. A call that is large for its
+ * devices is cut into several parts for each GPU, so that some rows are copied while others are computed.
  *
  * Threads: any number of threads may call one predictor at the same time. Streams and batches serve one thread each.
  */

@@ -81,6 +81,7 @@ struct StreamInput {
 struct Parts {
   int32_t count = 1;
   int64_t first_device = 0;
+  bool is_alone = false;  ///< no other call of the caller keeps the lanes busy
 };
 
 class Engine : public PredictEngine {
@@ -128,6 +129,8 @@ class Engine : public PredictEngine {
   Status make_programs();
   Division division(const Call &call) const;
   void submit(const std::shared_ptr<Call> &call, const std::shared_ptr<const InputBinding> &binding, Parts parts);
+  /// 0 unless devices get several parts each.
+  int64_t rows_of_part(const Call &call) const;
   Status run_rows(Call &call, const InputBinding &binding, RowRange rows, int32_t lane);
   Status run_rows(Call &call, const InputBinding &binding, RowRange rows, int64_t computed, int32_t lane);
   Result<base::Json> plan_on(int32_t device, const std::shared_ptr<const LoadedVersion> &version,
@@ -148,6 +151,7 @@ class Engine : public PredictEngine {
   StreamInput own_input_;               // features in order
   DeviceMaps maps_;
   std::vector<MappedLane> mapped_;  // by lane, touched by its thread only
+  bool rows_stand_alone_ = false;
   UsualRows usual_rows_;
   mutable std::mutex mutex_;
   std::shared_ptr<const LoadedVersion> current_;  // guarded by mutex_
@@ -242,6 +246,7 @@ Status Engine::make_programs() {
   StepGraphOptions graph_options;
   graph_options.contributors = 2;  // rows are always free to be computed apart
   TUTTI_ASSIGN(PredictGraph graphs, make_predict_graph(model_, graph_options));
+  rows_stand_alone_ = graphs.rows_stand_alone;
   for (const size_t first : kinds_.first_devices) {
     KindPrograms of;
     TUTTI_ASSIGN(const auto layouts,
@@ -255,7 +260,7 @@ Status Engine::make_programs() {
                                options_.threads_per_replica};
     }
     of.executables = std::make_unique<ExecutableCache>(static_cast<size_t>(options_.program_cache_size) * 2);
-    of.rounds_rows = graphs.rows_stand_alone && !devices_[first]->backend().has_host_memory();
+    of.rounds_rows = rows_stand_alone_ && !devices_[first]->backend().has_host_memory();
     programs_.push_back(std::move(of));
   }
   return Status();
@@ -392,14 +397,25 @@ void Engine::submit(const std::shared_ptr<Call> &call, const std::shared_ptr<con
     pool_->submit_rows(call->rows, [run](int32_t lane, RowRange rows) { run(lane, rows, rows.rows()); });
     return;
   }
-  const auto count = static_cast<int32_t>(std::min<int64_t>(parts.count, call->rows));
+  const int64_t cut = division == Division::equal && parts.is_alone ? rows_of_part(*call) : 0;
+  const auto count =
+      static_cast<int32_t>(cut > 0 ? (call->rows + cut - 1) / cut : std::min<int64_t>(parts.count, call->rows));
   call->jobs.add(count);
   for (int32_t part = 0; part < count; ++part) {
-    const RowRange rows = share_of_rows(call->rows, part, count);
+    const RowRange rows =
+        cut > 0 ? RowRange{part * cut, std::min(call->rows, (part + 1) * cut)} : share_of_rows(call->rows, part, count);
     const auto device = static_cast<int32_t>((parts.first_device + part) % device_count());
     pool_->submit(division == Division::fixed ? device : DevicePool::any_device,
                   [run, rows](int32_t lane) { run(lane, rows, 1); });
   }
+}
+
+int64_t Engine::rows_of_part(const Call &call) const {
+  if (lane_count() == device_count() || !rows_stand_alone_) return 0;
+  int64_t bytes = call.batch.size_bytes();
+  for (const Tensor &output : call.outputs)
+    bytes += output.size_bytes();
+  return distribute::rows_of_part(call.rows, bytes, device_count());
 }
 
 Status Engine::run_rows(Call &call, const InputBinding &binding, RowRange rows, int32_t lane) {
@@ -472,7 +488,7 @@ Result<std::vector<Tensor>> Engine::run(std::span<const Tensor> features, const 
   }
   if (step != nullptr) *step = version->step;
   TUTTI_ASSIGN(const std::shared_ptr<Call> call,
-               start(std::move(version), std::move(batch), own_input_, {device_count(), 0}));
+               start(std::move(version), std::move(batch), own_input_, {device_count(), 0, true}));
   const Status status = call->jobs.wait(cancel);
   if (!status.ok()) {
     call->abandoned.store(true);

@@ -4,8 +4,10 @@
 // packs its own copy once per version, in the layout of its kind. Rows of a call are split over the devices, results
 // come back in row order.
 //
-// Equal devices get equal parts of a call, and whole batches of a stream, whichever is free first. Those of several
-// kinds, and unequal ones of one kind as soon as that is known, take pieces by their speed at level fast (row_queue.h).
+// Equal devices get equal parts of a call, and whole batches of a stream, whichever is free first; of a call that is
+// large, where rows are copied, several parts each (row_buckets.h), one of which is copied while another is computed.
+// Those of several kinds, and unequal ones of one kind as soon as that is known, take pieces by their speed at level
+// fast (row_queue.h).
 // At level repeatable those of several kinds get fixed parts: share i of a call, batches i, i + n, ... of a stream, and
 // so the same bits whoever is free. Level invariant is INVALID_ARGUMENT for several kinds. Evaluations likewise, but
 // that devices of one kind get fixed shares of each batch there as long as they are equal. With several workers each

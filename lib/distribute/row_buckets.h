@@ -7,7 +7,7 @@
 //
 // so that calls of any sizes up to n need about 2 log2(n) programs, and less than a third of what is computed is for
 // nothing. Numbers that come all the time are not rounded: whole batches of a dataset, and what has come many times in
-// a row.
+// a row. And how a large call is cut, so that rows are copied while others are computed.
 //
 // Threads: any. Internal to this folder.
 #ifndef TUTTI_DISTRIBUTE_ROW_BUCKETS_H_
@@ -24,6 +24,10 @@ int64_t bucket_of_rows(int64_t rows);
 /// Rows to compute for so many: their bucket, or `usual` (0 = none) if that is smaller and enough. So with `rows` as
 /// the usual number nothing is rounded.
 int64_t rows_to_compute(int64_t rows, int64_t usual);
+
+/// Rows of each part of a call of so many rows and bytes, in and out together, that is cut finer than one part for each
+/// of the devices; a bucket. 0 where it is too small for that: a part has 64 rows and a MiB at least.
+int64_t rows_of_part(int64_t rows, int64_t bytes, int64_t devices);
 
 /// Tells whether a number of rows comes again and again.
 class UsualRows {

@@ -92,6 +92,26 @@ static void test_buckets(void **) {
   assert_int_equal(distribute::rows_to_compute(71, 70), 96);
 }
 
+static void test_large_calls_are_cut(void **) {
+  constexpr int64_t kMiB = 1 << 20;
+  assert_int_equal(distribute::rows_of_part(0, 0, 2), 0);
+  assert_int_equal(distribute::rows_of_part(1000000, kMiB, 1), 0);     // few bytes
+  assert_int_equal(distribute::rows_of_part(100, 1000 * kMiB, 1), 0);  // few rows
+  assert_int_equal(distribute::rows_of_part(128, 128 * kMiB, 1), 64);  // as few as are cut
+  assert_int_equal(distribute::rows_of_part(255, 256 * kMiB, 2), 64);  // for each of two
+  assert_int_equal(distribute::rows_of_part(254, 256 * kMiB, 2), 0);
+  assert_int_equal(distribute::rows_of_part(4096, 4096 * kMiB, 2), 512);
+  assert_int_equal(distribute::rows_of_part(4096, 4 * kMiB, 1), 1024);
+  for (int64_t rows = 1; rows < 5000; rows += 7) {
+    for (const int64_t devices : {1, 2, 3, 8}) {
+      const int64_t part = distribute::rows_of_part(rows, rows * 32768, devices);
+      if (part == 0) continue;
+      assert_int_equal(distribute::bucket_of_rows(part), part);
+      assert_true(part >= 64 && rows > part * devices && (rows - 1) / part < 5 * devices);
+    }
+  }
+}
+
 static void test_usual_rows(void **) {
   distribute::UsualRows usual;
   for (int turn = 0; turn < 2; ++turn) {
@@ -303,6 +323,7 @@ static void test_little_memory(void **) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_buckets),
+    cmocka_unit_test(tutti::testing::test_large_calls_are_cut),
     cmocka_unit_test(tutti::testing::test_usual_rows),
     cmocka_unit_test(tutti::testing::test_a_hundred_sizes),
     cmocka_unit_test(tutti::testing::test_batches_of_a_dataset),
