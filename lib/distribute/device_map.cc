@@ -213,8 +213,9 @@ Status MappedLane::run(const std::shared_ptr<const DeviceMap> &map, int64_t seed
     TUTTI_ASSIGN(mapped_, MappedRows::create(map, device));
   }
   TUTTI_TRY(mapped_->reserve(raw, range.rows(), results_));
+  staging_.reserve(*device, mapped_->copied_bytes(raw, range.rows()));
   const auto copy = [&](backend::Buffer &buffer, int64_t offset, const void *from, int64_t bytes) {
-    return buffer.write(offset, from, bytes, &stream);
+    return buffer.write(offset, staging_.stage(from, bytes), bytes, &stream);
   };
   const Status status = mapped_->run(seed, raw, range, results_, kept_, copy, stream);
   if (!status.ok()) (void)stream.synchronize();  // what was issued reads what is kept

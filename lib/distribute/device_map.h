@@ -26,6 +26,7 @@
 #include "base/thread.h"
 #include "data/dataset.h"
 #include "data/device_graph.h"
+#include "distribute/copy_staging.h"
 #include "distribute/input_binding.h"
 #include "graph/model.h"
 #include "tensor/buffer.h"
@@ -118,6 +119,7 @@ class MappedLane {
   std::unique_ptr<MappedRows> mapped_;
   std::vector<backend::Buffer> results_;
   MapRun kept_;
+  CopyStaging staging_;
 };
 
 /// Why a map that asks for devices is not left to those of several kinds, which would have to share its batches; empty

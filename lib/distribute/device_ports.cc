@@ -2,6 +2,7 @@
 #include "distribute/device_ports.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tutti::impl::distribute {
 
@@ -22,23 +23,48 @@ Status DevicePorts::run(backend::Program &program, const std::vector<const void 
     TUTTI_ASSIGN(const std::vector<void *> room, make_room(description.inputs, inputs_));
     device_inputs.assign(room.begin(), room.end());
   }
-  TUTTI_ASSIGN(const std::vector<void *> device_outputs, make_room(description.outputs, outputs_));
-  Status status;
-  if (copies) status = copy_inputs(description.inputs, inputs, rows, stream);
-  if (status.ok()) status = program.run(0, {device_inputs.data(), device_outputs.data(), scalars.data()}, stream);
-  for (size_t i = 0; i < outputs.size() && status.ok(); ++i)
-    status = outputs_[i].read(0, outputs[i], rows.given_bytes(description.outputs[i].bytes), &stream);
-  // Also after an error: the copies read the caller's rows.
+  const Result<std::vector<void *>> device_outputs = make_room(description.outputs, outputs_);
+  reserve_staging(description, copies);
+  Status status = device_outputs.status();
+  if (copies && status.ok()) status = copy_inputs(description.inputs, inputs, rows, stream);
+  if (status.ok()) status = program.run(0, {device_inputs.data(), device_outputs->data(), scalars.data()}, stream);
+  return copy_outputs(description.outputs, outputs, rows, std::move(status), stream);
+}
+
+void DevicePorts::reserve_staging(const backend::ExecutableDescription &description, bool copies) {
+  int64_t bytes = 0;
+  for (size_t i = 0; copies && i < description.inputs.size(); ++i)
+    bytes += CopyStaging::aligned(description.inputs[i].bytes);
+  for (const backend::PortDescription &port : description.outputs)
+    bytes += CopyStaging::aligned(port.bytes);
+  staging_.reserve(*device_, bytes);
+}
+
+Status DevicePorts::copy_outputs(const std::vector<backend::PortDescription> &ports, const std::vector<void *> &outputs,
+                                 PortRows rows, Status status, backend::Stream &stream) {
+  staged_outputs_.assign(outputs.size(), nullptr);
+  for (size_t i = 0; i < outputs.size() && status.ok(); ++i) {
+    const int64_t given = rows.given_bytes(ports[i].bytes);
+    staged_outputs_[i] = staging_.take(given);
+    void *const to = staged_outputs_[i] != nullptr ? staged_outputs_[i] : outputs[i];
+    status = outputs_[i].read(0, to, given, &stream);
+  }
   const Status done = stream.synchronize();
-  return status.ok() ? done : status;
+  if (status.ok()) status = done;
+  for (size_t i = 0; i < outputs.size() && status.ok(); ++i) {
+    if (staged_outputs_[i] == nullptr) continue;
+    std::memcpy(outputs[i], staged_outputs_[i], static_cast<size_t>(rows.given_bytes(ports[i].bytes)));
+  }
+  return status;
 }
 
 Status DevicePorts::copy_inputs(const std::vector<backend::PortDescription> &ports,
                                 const std::vector<const void *> &inputs, PortRows rows, backend::Stream &stream) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int64_t given = rows.given_bytes(ports[i].bytes), more = ports[i].bytes - given;
-    TUTTI_TRY(inputs_[i].write(0, inputs[i], given, &stream));
-    if (more > 0) TUTTI_TRY(inputs_[i].write(given, inputs[i], more, &stream));
+    const void *const staged = staging_.stage(inputs[i], given);
+    TUTTI_TRY(inputs_[i].write(0, staged, given, &stream));
+    if (more > 0) TUTTI_TRY(inputs_[i].write(given, staged, more, &stream));
   }
   return Status();
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One run of a program over rows in memory of the host, whatever memory the device has: where it cannot reach the
-// host's, its inputs are copied to memory of the device, and its outputs back. That memory grows to the largest need
-// and is kept. For a program of one segment; belongs to the device's thread. Internal to this folder.
+// host's, its inputs are copied to memory of the device, and its outputs back, both by way of page-locked memory where
+// there is such (copy_staging.h). All of it grows to the largest need and is kept. For a program of one segment;
+// belongs to the device's thread. Internal to this folder.
 #ifndef TUTTI_DISTRIBUTE_DEVICE_PORTS_H_
 #define TUTTI_DISTRIBUTE_DEVICE_PORTS_H_
 
@@ -12,6 +13,7 @@
 #include "backend/backend.h"
 #include "backend/executable.h"
 #include "base/status.h"
+#include "distribute/copy_staging.h"
 
 namespace tutti::impl::distribute {
 
@@ -43,8 +45,16 @@ class DevicePorts {
   base::Result<std::vector<void *>> make_room(const std::vector<backend::PortDescription> &ports,
                                               std::vector<backend::Buffer> &buffers);
 
+  /// For the copies of a run, `copies`: those of its inputs, too.
+  void reserve_staging(const backend::ExecutableDescription &description, bool copies);
+  /// Issues copies of the outputs, and waits for the stream, also after an error: copies read the caller's rows.
+  base::Status copy_outputs(const std::vector<backend::PortDescription> &ports, const std::vector<void *> &outputs,
+                            PortRows rows, base::Status status, backend::Stream &stream);
+
   const backend::DeviceRef device_;
   std::vector<backend::Buffer> inputs_, outputs_;
+  CopyStaging staging_;
+  std::vector<std::byte *> staged_outputs_;  // null: copied to where they belong
 };
 
 }  // namespace tutti::impl::distribute

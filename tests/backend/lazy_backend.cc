@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -28,7 +29,8 @@ struct Shared {
   std::mutex mutex;
   std::condition_variable changed;
   LazySettings settings;
-  int64_t issued = 0, done = 0, runs = 0;
+  int64_t issued = 0, done = 0, runs = 0, staged = 0;
+  std::map<const char *, uint64_t> transfer_memory;  // bytes by address
 };
 Shared &shared() {
   static Shared state;
@@ -164,9 +166,20 @@ int32_t allocate(tutti_device *device, uint64_t bytes, uint64_t alignment, tutti
 
 void *no_host_pointer(tutti_device_buffer *) { return nullptr; }
 
+/// Counts a copy that has this end in the host's memory.
+void count_staged(const void *end) {
+  const std::lock_guard lock(shared().mutex);
+  const auto *const address = static_cast<const char *>(end);
+  const auto next = shared().transfer_memory.upper_bound(address);
+  if (next == shared().transfer_memory.begin()) return;
+  const auto &[begin, bytes] = *std::prev(next);
+  if (static_cast<uint64_t>(address - begin) < bytes) ++shared().staged;
+}
+
 int32_t write(tutti_device_buffer *buffer, uint64_t offset, const void *source, uint64_t bytes, tutti_stream *stream,
               tutti_error_sink *sink) {
   if (stream == nullptr) return reference().buffer->write(buffer, offset, source, bytes, nullptr, sink);
+  count_staged(source);
   const int32_t code = issue(stream, Late::copies, sink, [=](tutti_error_sink *of_task) {
     const int32_t written = reference().buffer->write(buffer, offset, source, bytes, nullptr, of_task);
     std::lock_guard counting(shared().mutex);
@@ -181,6 +194,7 @@ int32_t write(tutti_device_buffer *buffer, uint64_t offset, const void *source, 
 
 int32_t read(tutti_device_buffer *buffer, uint64_t offset, void *destination, uint64_t bytes, tutti_stream *stream,
              tutti_error_sink *sink) {
+  if (stream != nullptr) count_staged(destination);
   return issue(stream, Late::everything, sink, [=](tutti_error_sink *of_task) {
     return reference().buffer->read(buffer, offset, destination, bytes, nullptr, of_task);
   });
@@ -196,9 +210,16 @@ int32_t fill_zero(tutti_device_buffer *buffer, uint64_t offset, uint64_t bytes, 
 int32_t transfer_allocate(tutti_device *, uint64_t bytes, void **memory, tutti_error_sink *) {
   if (!has_memory(&LazySettings::has_transfer_memory, bytes)) return TUTTI_RESOURCE_EXHAUSTED;
   *memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-  return *memory == nullptr ? TUTTI_RESOURCE_EXHAUSTED : 0;
+  if (*memory == nullptr) return TUTTI_RESOURCE_EXHAUSTED;
+  const std::lock_guard lock(shared().mutex);
+  shared().transfer_memory[static_cast<const char *>(*memory)] = bytes;
+  return 0;
 }
 void transfer_release(tutti_device *, void *memory, uint64_t bytes) {
+  {
+    const std::lock_guard lock(shared().mutex);
+    shared().transfer_memory.erase(static_cast<const char *>(memory));
+  }
   if (memory != nullptr) std::memset(memory, 0xff, bytes);  // for who comes too late
   std::free(memory);
 }
@@ -245,7 +266,7 @@ const tutti_transfer_table kTransfers = {sizeof(tutti_transfer_table), transfer_
 void LazyBackend::begin(LazySettings settings) {
   std::lock_guard lock(shared().mutex);
   shared().settings = std::move(settings);
-  shared().issued = shared().done = shared().runs = 0;
+  shared().issued = shared().done = shared().runs = shared().staged = 0;
 }
 
 const tutti_backend_api *LazyBackend::entry(uint32_t host_abi_version) {
@@ -279,6 +300,11 @@ int64_t LazyBackend::issued() {
 int64_t LazyBackend::done() {
   std::lock_guard lock(shared().mutex);
   return shared().done;
+}
+
+int64_t LazyBackend::staged() {
+  std::lock_guard lock(shared().mutex);
+  return shared().staged;
 }
 
 int64_t LazyBackend::runs() {

@@ -45,6 +45,8 @@ class LazyBackend {
   /// Copies that were issued on a stream, and that have been done.
   static int64_t issued();
   static int64_t done();
+  /// Copies to and from buffers that were issued on a stream and have their other end in memory for transfers.
+  static int64_t staged();
   /// Segments of programs that have run.
   static int64_t runs();
   /// Waits until `count` copies have been issued; false after ten seconds.

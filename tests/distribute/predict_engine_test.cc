@@ -5,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include "backend/lazy_backend.h"
 #include "distribute/training_case.h"
 #include "testing.h"
 
@@ -264,6 +265,46 @@ static void test_evaluation_weighs_examples(void **) {
   assert_true(first[1] > 0 && first[1] < 1);
 }
 
+/// Devices with memory of their own copy from page-locked memory and back to it while there is any, and without it
+/// where there is none, with the same results.
+static void test_copies_are_staged(void **) {
+  constexpr int64_t kRows = 70, kBatch = 16, kBatches = 5;
+  const Fixture fixture;
+  const Tensor expected = assert_ok_value(fixture.engine(1)->run({{fixture.features(kRows)}}, nullptr))[0];
+  std::vector<double> metrics;
+  for (const Late late : {Late::copies, Late::everything}) {
+    for (const bool has_transfer_memory : {true, false}) {
+      LazySettings settings;
+      settings.has_host_memory = false;
+      settings.late = late;
+      settings.has_transfer_memory = [=](uint64_t) { return has_transfer_memory; };
+      LazyBackend::begin(settings);
+      const auto backend = assert_ok_value(impl::backend::Backend::create(LazyBackend::entry, "{}", {}));
+      const auto strategy = assert_ok_value(impl::distribute::Strategy::one_device({backend, 0}));
+      const auto engine = assert_ok_value(PredictEngine::open(fixture.predict_model, strategy, {}));
+      assert_ok(engine->set_weights(fixture.version));
+      LazyBackend::begin(settings);
+      const auto stream = assert_ok_value(engine->stream(fixture.rows(kRows, kBatch), nullptr));
+      for (PredictBatch batch; assert_ok_value(stream->next(batch));) {
+        const Tensor rows = assert_ok_value(expected.slice_rows(batch.first_row, batch.first_row + batch.rows));
+        assert_ok(impl::tensor::compare_close(batch.outputs[0], rows, 1e-6, 1e-7));
+      }
+      assert_int_equal(LazyBackend::issued(), kBatches);
+      assert_int_equal(LazyBackend::staged(), has_transfer_memory ? 2 * kBatches : 0);
+
+      const auto evaluator = assert_ok_value(Evaluator::open(fixture.train_model, strategy, {}));
+      LazyBackend::begin(settings);
+      const auto rows = fixture.rows(kRows, kBatch);
+      const EvaluateReport report = assert_ok_value(evaluator->run(*fixture.version, *rows, -1, nullptr));
+      assert_true(LazyBackend::issued() >= 2 * kBatches);
+      assert_int_equal(LazyBackend::staged(), has_transfer_memory ? LazyBackend::issued() : 0);
+      if (metrics.empty()) metrics = report.values;
+      assert_true(report.values == metrics);
+    }
+  }
+  LazyBackend::begin({});
+}
+
 }  // namespace tutti::testing
 
 static const struct CMUnitTest tests[] = {
@@ -275,5 +316,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_normalisations_are_folded_into_weights),
     cmocka_unit_test(tutti::testing::test_predict_errors),
     cmocka_unit_test(tutti::testing::test_evaluation_weighs_examples),
+    cmocka_unit_test(tutti::testing::test_copies_are_staged),
 };
 TEST_MAIN(tests)
