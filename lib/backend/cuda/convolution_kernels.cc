@@ -42,7 +42,9 @@ Result<Kernel> product_kernel(KernelRequest &request, const Handles &handles, co
   tail.reserve(request);
   return Kernel([handles, product, tail](const Frame &frame) -> Status {
     TUTTI_ASSIGN(const void *const bias, tail.bias(frame));
-    return issue_product(*product, frame, {frame.input(0), frame.input(1), frame.output(0), tail.addend(frame), bias});
+    return issue_product(
+        *product, frame,
+        {frame.input(0), frame.input(1), frame.output(0), tail.addend(frame), bias, nullptr, tail.gelu_operand(frame)});
   });
 }
 

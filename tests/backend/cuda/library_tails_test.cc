@@ -164,6 +164,20 @@ void the_gradient_of_gelu_is_part_of_the_call(void **) {
   }
 }
 
+/// A convolution of one pixel is a product, tail and all.
+void the_gradient_of_gelu_is_part_of_a_convolution(void **) {
+  GraphBuilder b;
+  const ValueId x = b.input("x", DType::f32, {6, 1, 1, 4}), kernel = b.input("kernel", DType::f32, {1, 1, 4, 8}),
+                u = b.input("u", DType::f32, {6, 1, 1, 8});
+  b.set_result("y", b.op("gelu_gradient", {b.op("conv2d", {x, kernel}), u}, {{"approximate", true}}));
+  const TailOutcome outcome = run_tail(b);
+  assert_string_equal(outcome.kernel.c_str(), "cublaslt");
+  assert_int_equal(outcome.epilogue, CUBLASLT_EPILOGUE_DGELU);
+  const TailOutcome product = run_gelu_gradient(DType::f32, 8, true);
+  for (int64_t i = 0; i < 48; ++i)
+    assert_true(element(outcome.result, i) == element(product.result, i));
+}
+
 /// The exact gelu, lines of another length, more than the gradient, algorithms that lose a NaN.
 void other_gradients_of_gelu_are_left_alone(void **) {
   assert_string_equal(run_gelu_gradient(DType::f32, 8, false).kernel.c_str(), "");
@@ -301,6 +315,7 @@ int main() {
       cmocka_unit_test(biases_and_addends_are_part_of_the_call),
       cmocka_unit_test(the_approximate_gelu_is_part_of_the_call),
       cmocka_unit_test(the_gradient_of_gelu_is_part_of_the_call),
+      cmocka_unit_test(the_gradient_of_gelu_is_part_of_a_convolution),
       cmocka_unit_test(other_gradients_of_gelu_are_left_alone),
       cmocka_unit_test(a_bias_of_another_dtype_is_converted),
       cmocka_unit_test(results_have_another_dtype),
