@@ -62,7 +62,9 @@ Result<SessionReport> TrainSession::run_steps(const RunLimit &limit) {
     if (goal_step_ && step() >= *goal_step_) {
       reason_ = EndReason::max_steps;
     } else if (stop_wanted()) {
-      TUTTI_TRY(stop_others());
+      const Status told = stop_others();
+      TUTTI_TRY(base::check(request_.cancel.get()));  // it may be a cancel that came after pump() looked
+      TUTTI_TRY(told);
       reason_ = EndReason::stopped;
     } else if (step() >= end) {
       paused = true;
