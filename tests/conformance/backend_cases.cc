@@ -237,4 +237,20 @@ std::vector<OpCase> shape_cases() {
   return cases;
 }
 
+double element(const tensor::Tensor &values, int64_t i) {
+  return values.dtype() == DType::f64 ? values.data_as<double>()[i] : values.data_as<float>()[i];
+}
+
+double size_of(const tensor::Tensor &values) {
+  double sum = 0;
+  int64_t count = 0;
+  for (int64_t i = 0; i < values.elements(); ++i) {
+    const double value = element(values, i);
+    if (!std::isfinite(value)) continue;
+    sum += value * value;
+    ++count;
+  }
+  return count == 0 ? 0 : std::sqrt(sum / static_cast<double>(count));
+}
+
 }  // namespace tutti::impl::conformance

@@ -49,6 +49,11 @@ std::vector<OpCase> training_cases();  // updates, random
 /// The tensor of an operand; `seed` tells the inputs of a case apart.
 base::Result<tensor::Tensor> make_operand(const Operand &operand, uint64_t seed);
 
+/// Of f32 or f64.
+double element(const tensor::Tensor &values, int64_t i);
+/// Of f32 or f64: the root mean square of what is finite. A sum of terms that cancel is exact to its terms' size.
+double size_of(const tensor::Tensor &values);
+
 inline Operand whole(DType dtype, ShapeDims dims, double low, double high) {
   return {dtype, std::move(dims), low, high, true};
 }

@@ -25,7 +25,9 @@
 
 using namespace tutti::impl;
 using conformance::BackendUnderTest;
+using conformance::element;
 using conformance::OpCase;
+using conformance::size_of;
 using tensor::DType;
 using tensor::Tensor;
 
@@ -38,23 +40,6 @@ constexpr double kTf32Error = 2e-3;
 struct Tolerance {
   double relative = 0, absolute = 0;
 };
-
-double element(const Tensor &values, int64_t i) {
-  return values.dtype() == DType::f64 ? values.data_as<double>()[i] : values.data_as<float>()[i];
-}
-
-/// Of f32 or f64: the root mean square of what is finite.
-double size_of(const Tensor &values) {
-  double sum = 0;
-  int64_t count = 0;
-  for (int64_t i = 0; i < values.elements(); ++i) {
-    const double value = element(values, i);
-    if (!std::isfinite(value)) continue;
-    sum += value * value;
-    ++count;
-  }
-  return count == 0 ? 0 : std::sqrt(sum / static_cast<double>(count));
-}
 
 /// Whether a result is as exact as f32: also a sum of f32 that is given as f64.
 bool is_f32(const OpCase &one, const Tensor &result) {

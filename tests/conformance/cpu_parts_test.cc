@@ -60,8 +60,8 @@ base::Status check_threads(const OpCase &one, const std::vector<Tensor> &inputs,
   TUTTI_TRY(results);
   for (size_t i = 0; i < expected.size(); ++i) {
     if (expected[i].dtype() == DType::f32) {
-      TUTTI_TRY(tensor::compare_close((*results)[i], expected[i], one.relative == 0 ? 2e-5 : one.relative,
-                                      one.absolute == 0 ? 2e-5 : one.absolute));
+      TUTTI_TRY(tensor::compare_close((*results)[i], expected[i], one.relative == 0 ? 1e-5 : one.relative,
+                                      one.absolute == 0 ? 1e-5 * conformance::size_of(expected[i]) : one.absolute));
     }
     if (threads == 1 || is_sum_of_parts(one)) continue;
     if (std::memcmp((*results)[i].data(), alone[i].data(), alone[i].size_bytes()) != 0)
