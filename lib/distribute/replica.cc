@@ -25,7 +25,6 @@ static void clear_key(size_t symbols, ShapeKey &key) {
 struct Replica::Contributor {
   int32_t index = 0;                              // among all contributors
   backend::Buffer partials, report, accumulated;  // the last one empty where nothing is accumulated apart
-  std::unique_ptr<Workspace> workspace;           // of both
   std::unique_ptr<ProgramCache> accumulate_programs, finish_programs;
   ShapeKey key, finish_key;
   std::array<BoundProgram *, 3> accumulate{};  // by position
