@@ -163,7 +163,7 @@ static void test_runs_end_where_they_should(void **) {
 static void test_stop_and_cancel(void **) {
   for (int32_t replicas = 1; replicas <= 2; ++replicas) {
     Session session(replicas);
-    assert_ok(session.trainer->attach_input(session.rows(20000, 1)));
+    assert_ok(session.trainer->attach_input(session.rows(500000, 1)));
     auto stop = impl::base::CancelToken::create();
     std::thread stopper([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
