@@ -10,8 +10,9 @@
 //   varying      a statistic that was declared per replica: differs, and is not meant to be combined
 // It follows from shapes (the symbol "batch"), the op and the placements of its inputs. Ops that contract the batch
 // axis give partial values; linear ops keep them; any other use of a partial value goes through one `all_reduce` node,
-// shared by all such uses. batch_norm_training becomes moments, one all_reduce and an inference form. What has no
-// meaning for a batch in pieces is refused by op and scoped node name.
+// shared by all such uses; a maximum or minimum of floats through two, the second for NaNs. batch_norm_training becomes
+// moments, one all_reduce and an inference form. What has no meaning for a batch in pieces is refused by op and scoped
+// node name.
 //
 //   TUTTI_ASSIGN(graph::Graph local, graph::replicate(global, {.contributors = 2}));
 //
