@@ -17,10 +17,9 @@
 #include "data/sources.h"
 #include "distribute/loaded_weights.h"
 #include "distribute/paced_backend.h"
-#include "distribute/predict_engine.h"
+#include "distribute/predict_case.h"
 #include "distribute/step_graphs.h"
 #include "distribute/train_programs.h"
-#include "distribute/training_case.h"
 #include "testing.h"
 
 namespace tutti::testing {
@@ -34,7 +33,6 @@ using distribute::PredictEngine;
 using distribute::PredictOptions;
 using distribute::Strategy;
 using Span = base::Tracer::Span;
-using impl::checkpoint::WeightVersion;
 using Engine = std::shared_ptr<PredictEngine>;
 
 constexpr int64_t kFeatures = 5;
@@ -45,34 +43,7 @@ static Model network_model(int64_t features = kFeatures) {
   return assert_ok_value(impl::graph::predict_model(assert_ok_value(build_network(network))));
 }
 
-/// Numbers that follow from variable and place; `change` is added to the last one.
-static base::Ref<WeightVersion> version_of(const Model &model, float change = 0) {
-  std::vector<impl::checkpoint::StateEntry> entries;
-  std::vector<Tensor> tensors;
-  for (const auto &variable : model.variables) {
-    const auto shape = assert_ok_value(impl::tensor::Shape::make(variable.dims));
-    Tensor value = assert_ok_value(Tensor::allocate(variable.dtype, shape));
-    for (int64_t i = 0; i < value.elements(); ++i)
-      value.mutable_data_as<float>()[i] = static_cast<float>(row_feature(i, static_cast<int64_t>(tensors.size())));
-    value.mutable_data_as<float>()[value.elements() - 1] += change;
-    entries.push_back({variable.name, impl::checkpoint::StateRole::weight, variable.dtype, shape});
-    tensors.push_back(std::move(value));
-  }
-  return base::make_ref<impl::checkpoint::TensorVersion>(3, std::move(entries), std::move(tensors));
-}
-
-static Engine open_engine(const Model &model, const StrategyRef &strategy, const PredictOptions &options = {}) {
-  auto engine = assert_ok_value(PredictEngine::open(model, strategy, options));
-  assert_ok(engine->set_weights(version_of(model)));
-  return engine;
-}
-
-static Tensor features(int64_t rows, int64_t columns = kFeatures) {
-  Tensor x = assert_ok_value(Tensor::zeros(DType::f32, {rows, columns}));
-  for (int64_t i = 0; i < x.elements(); ++i)
-    x.mutable_data_as<float>()[i] = static_cast<float>(row_feature(i / columns, i % columns));
-  return x;
-}
+static Tensor features(int64_t rows, int64_t columns = kFeatures) { return row_features(rows, columns); }
 
 /// Spans of one name, by row of the trace.
 static std::map<std::string, std::vector<Span>> spans_of(const base::Tracer &tracer, std::string_view category) {
@@ -141,7 +112,7 @@ static void test_packed_weights_are_equal(void **) {
   distribute::ExecutableCache executables(4);
   std::set<uint32_t> sums;
   for (const float change : {0.0f, 0.5f}) {
-    const auto version = version_of(model, change);
+    const auto version = numbered_version(model, change);
     std::set<uint32_t> of_version;
     for (int32_t index = 0; index < kDevices; ++index) {
       const backend::DeviceRef device = assert_ok_value(tested->open_device(index));

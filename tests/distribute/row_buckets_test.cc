@@ -11,8 +11,7 @@
 #include "backend/lazy_backend.h"
 #include "backend/reference/reference_backend.h"
 #include "distribute/device_ports.h"
-#include "distribute/predict_engine.h"
-#include "distribute/training_case.h"
+#include "distribute/predict_case.h"
 #include "graph/serialize.h"
 #include "testing.h"
 
@@ -24,8 +23,6 @@ using distribute::PredictBatch;
 using distribute::PredictEngine;
 using distribute::PredictOptions;
 using distribute::Strategy;
-using impl::base::Ref;
-using impl::checkpoint::WeightVersion;
 using Engine = std::shared_ptr<PredictEngine>;
 
 static StrategyRef reference_strategy() {
@@ -33,33 +30,10 @@ static StrategyRef reference_strategy() {
   return assert_ok_value(Strategy::one_device({plain, 0}));
 }
 
-static Engine open_engine(const Model &model, const StrategyRef &strategy, const PredictOptions &options = {}) {
-  auto engine = assert_ok_value(PredictEngine::open(model, strategy, options));
-  // Weights that the model's seed gives, the same for all engines.
-  std::vector<impl::checkpoint::StateEntry> entries;
-  std::vector<Tensor> tensors;
-  for (const auto &variable : model.variables) {
-    const auto shape = assert_ok_value(impl::tensor::Shape::make(variable.dims));
-    Tensor value = assert_ok_value(Tensor::allocate(variable.dtype, shape));
-    for (int64_t i = 0; i < value.elements(); ++i)
-      value.mutable_data_as<float>()[i] = static_cast<float>(row_feature(i, static_cast<int64_t>(tensors.size())));
-    entries.push_back({variable.name, impl::checkpoint::StateRole::weight, variable.dtype, shape});
-    tensors.push_back(std::move(value));
-  }
-  assert_ok(engine->set_weights(
-      impl::base::make_ref<impl::checkpoint::TensorVersion>(3, std::move(entries), std::move(tensors))));
-  return engine;
-}
-
 /// The backend under test rounds numbers of rows.
 static bool rounds_rows(const StrategyRef &strategy) { return !strategy->backend()->has_host_memory(); }
 
-static Tensor features(int64_t rows, int64_t columns = 5) {
-  Tensor x = assert_ok_value(Tensor::zeros(DType::f32, {rows, columns}));
-  for (int64_t i = 0; i < x.elements(); ++i)
-    x.mutable_data_as<float>()[i] = static_cast<float>(row_feature(i / columns, i % columns));
-  return x;
-}
+static Tensor features(int64_t rows, int64_t columns = 5) { return row_features(rows, columns); }
 
 static std::vector<Tensor> run(const Engine &engine, std::vector<Tensor> inputs) {
   return assert_ok_value(engine->run(inputs, nullptr));
