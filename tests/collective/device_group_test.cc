@@ -423,40 +423,28 @@ static void test_devices_say_whom_they_reach(void **) {
 
 }  // namespace tutti::testing
 
+/// Those for which it is enough that a library does what it does.
+#define TESTS_OF_ANY_LIBRARY                                                                                 \
+  TUTTI_GROUP_CONFORMANCE_TESTS, cmocka_unit_test(tutti::testing::test_all_ranks_get_the_same_bits),         \
+      cmocka_unit_test(tutti::testing::test_streams_wait), cmocka_unit_test(tutti::testing::test_run_ahead), \
+      cmocka_unit_test(tutti::testing::test_one_that_is_not_done_keeps_its_place),                           \
+      cmocka_unit_test(tutti::testing::test_a_wait_is_for_no_later_operation),                               \
+      cmocka_unit_test(tutti::testing::test_slices_of_any_length),                                           \
+      cmocka_unit_test(tutti::testing::test_a_rank_that_does_not_come_is_named),                             \
+      cmocka_unit_test(tutti::testing::test_cancel_ends_a_wait_for_devices),                                 \
+      cmocka_unit_test(tutti::testing::test_a_group_that_is_dropped),                                        \
+      cmocka_unit_test(tutti::testing::test_disagreement_is_found_before_taking_part),                       \
+      cmocka_unit_test(tutti::testing::test_devices_on_one_gpu_are_not_connected)
+
 static const CMUnitTest tests[] = {
-    TUTTI_GROUP_CONFORMANCE_TESTS,
-    cmocka_unit_test(tutti::testing::test_all_ranks_get_the_same_bits),
-    cmocka_unit_test(tutti::testing::test_streams_wait),
-    cmocka_unit_test(tutti::testing::test_run_ahead),
-    cmocka_unit_test(tutti::testing::test_one_that_is_not_done_keeps_its_place),
-    cmocka_unit_test(tutti::testing::test_a_wait_is_for_no_later_operation),
-    cmocka_unit_test(tutti::testing::test_slices_of_any_length),
-    cmocka_unit_test(tutti::testing::test_a_rank_that_does_not_come_is_named),
+    TESTS_OF_ANY_LIBRARY,
     cmocka_unit_test(tutti::testing::test_a_device_that_hangs),
     cmocka_unit_test(tutti::testing::test_an_error_of_the_library),
-    cmocka_unit_test(tutti::testing::test_cancel_ends_a_wait_for_devices),
-    cmocka_unit_test(tutti::testing::test_a_group_that_is_dropped),
-    cmocka_unit_test(tutti::testing::test_disagreement_is_found_before_taking_part),
     cmocka_unit_test(tutti::testing::test_what_cannot_be_connected),
-    cmocka_unit_test(tutti::testing::test_devices_on_one_gpu_are_not_connected),
     cmocka_unit_test(tutti::testing::test_devices_say_whom_they_reach),
 };
 
-/// Those for which it is enough that a library does what it does.
-static const CMUnitTest tests_of_real_gpus[] = {
-    TUTTI_GROUP_CONFORMANCE_TESTS,
-    cmocka_unit_test(tutti::testing::test_all_ranks_get_the_same_bits),
-    cmocka_unit_test(tutti::testing::test_streams_wait),
-    cmocka_unit_test(tutti::testing::test_run_ahead),
-    cmocka_unit_test(tutti::testing::test_one_that_is_not_done_keeps_its_place),
-    cmocka_unit_test(tutti::testing::test_a_wait_is_for_no_later_operation),
-    cmocka_unit_test(tutti::testing::test_slices_of_any_length),
-    cmocka_unit_test(tutti::testing::test_a_rank_that_does_not_come_is_named),
-    cmocka_unit_test(tutti::testing::test_cancel_ends_a_wait_for_devices),
-    cmocka_unit_test(tutti::testing::test_a_group_that_is_dropped),
-    cmocka_unit_test(tutti::testing::test_disagreement_is_found_before_taking_part),
-    cmocka_unit_test(tutti::testing::test_devices_on_one_gpu_are_not_connected),
-};
+static const CMUnitTest tests_of_real_gpus[] = {TESTS_OF_ANY_LIBRARY};
 
 int main() {
   using namespace tutti::testing;
