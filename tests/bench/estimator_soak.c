@@ -50,17 +50,6 @@ static int64_t checkpoints_in(const char *folder) {
   return count;
 }
 
-static int32_t model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
-  const struct replica_network *network = user;
-  tutti_value logits = network->logits(g, tutti_graph_get_feature(g, "image"));
-  tutti_graph_set_output(g, "logits", logits);
-  if (mode == TUTTI_MODE_PREDICT) return tutti_graph_check(g, err);
-  tutti_value y = tutti_graph_get_label(g, "label");
-  tutti_graph_set_loss(g, tutti_loss_sparse_softmax_cross_entropy(g, logits, y, NULL));
-  tutti_optimizer_adam(g, tutti_graph_constant(g, TUTTI_DTYPE_F32, 1e-3), NULL);
-  return tutti_graph_check(g, err);
-}
-
 static int32_t scale(tutti_graph *g, void *user, tutti_error **err) {
   (void)user;
   tutti_value x = tutti_graph_get_feature(g, "image");
@@ -133,7 +122,8 @@ int main(int argc, char **argv) {
   tutti_options_set_i64(train, "steps", steps);
   check(tutti_hooks_create(&hooks, &err), "hooks", err);
   check(tutti_hooks_add(hooks, report, NULL, NULL, tenth, &err), "hooks", err);
-  check(tutti_estimator_create(context, model, (void *)(uintptr_t)network, NULL, strategy, run, &estimator, &err),
+  check(tutti_estimator_create(context, replica_network_model, (void *)(uintptr_t)network, NULL, strategy, run,
+                               &estimator, &err),
         "estimator", err);
   tutti_dataset *dataset = make_dataset(context, network);
   check(tutti_estimator_train(estimator, dataset, train, hooks, NULL, &result, &err), "train", err);

@@ -54,17 +54,6 @@ static void check(int32_t code, tutti_error *err) {
   exit(1);
 }
 
-static int32_t model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
-  const struct replica_network *network = user;
-  tutti_value logits = network->logits(g, tutti_graph_get_feature(g, "image"));
-  tutti_graph_set_output(g, "logits", logits);
-  if (mode == TUTTI_MODE_PREDICT) return tutti_graph_check(g, err);
-  tutti_value y = tutti_graph_get_label(g, "label");
-  tutti_graph_set_loss(g, tutti_loss_sparse_softmax_cross_entropy(g, logits, y, NULL));
-  tutti_optimizer_adam(g, tutti_graph_constant(g, TUTTI_DTYPE_F32, 1e-3), NULL);
-  return tutti_graph_check(g, err);
-}
-
 /* One batch, over and over. */
 static tutti_dataset *make_dataset(tutti_context *context, const struct replica_network *network, int64_t batch) {
   const int64_t *image = network->image;
@@ -113,8 +102,8 @@ static void start(struct running *running, const struct replica_network *network
   check(tutti_options_create("run", &run, &err), err);
   tutti_options_set_i64(run, "threads_per_replica", request->threads_each);
   if (strstr(request->configuration, "+bf16") != NULL) tutti_options_set_string(run, "precision", "bf16_where_faster");
-  check(tutti_estimator_create(running->context, model, (void *)(uintptr_t)network, NULL, running->strategy, run,
-                               &running->estimator, &err),
+  check(tutti_estimator_create(running->context, replica_network_model, (void *)(uintptr_t)network, NULL,
+                               running->strategy, run, &running->estimator, &err),
         err);
   running->dataset = make_dataset(running->context, network, request->batch);
   tutti_options_unref(options), tutti_options_unref(run);

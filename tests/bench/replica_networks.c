@@ -92,3 +92,14 @@ const struct replica_network *replica_network_find(const char *name) {
     if (strcmp(networks[i].name, name) == 0) return &networks[i];
   return NULL;
 }
+
+int32_t replica_network_model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  const struct replica_network *network = user;
+  tutti_value logits = network->logits(g, tutti_graph_get_feature(g, "image"));
+  tutti_graph_set_output(g, "logits", logits);
+  if (mode == TUTTI_MODE_PREDICT) return tutti_graph_check(g, err);
+  tutti_value y = tutti_graph_get_label(g, "label");
+  tutti_graph_set_loss(g, tutti_loss_sparse_softmax_cross_entropy(g, logits, y, NULL));
+  tutti_optimizer_adam(g, tutti_graph_constant(g, TUTTI_DTYPE_F32, 1e-3), NULL);
+  return tutti_graph_check(g, err);
+}

@@ -18,4 +18,7 @@ struct replica_network {
 /* By name; NULL when there is none. */
 const struct replica_network *replica_network_find(const char *name);
 
+/* A model function (tutti_model_fn) of the network that `user` points to: cross entropy of whole labels, Adam. */
+int32_t replica_network_model(tutti_graph *g, int32_t mode, void *user, tutti_error **err);
+
 #endif /* TUTTI_TESTS_BENCH_REPLICA_NETWORKS_H_ */
