@@ -35,11 +35,14 @@ struct Replica::Contributor {
   // What each micro-batch runs with: the stream may not have passed one when the next begins.
   struct Arguments {
     std::vector<const void *> inputs;
+    std::vector<void *> results;
     backend::RunScalars scalars;
   };
   std::vector<Arguments> arguments;
   RowRange rows;
-  // Shared factors: results of accumulate; inputs of finish, and the components of those that are features (else -1).
+  std::unique_ptr<KeptOutputs> outputs;  // null unless they are kept
+  // Shared factors: results of accumulate (null: an output); inputs of finish, and the components of those that are
+  // features (else -1).
   std::vector<void *> results;
   std::vector<const void *> finish_inputs;
   std::vector<int32_t> finish_components;
@@ -50,6 +53,7 @@ Replica::Replica(const TrainProgramSet &programs, const StatePlan &plan, backend
       plan_(plan),
       device_(std::move(device)),
       place_(place),
+      kept_keys_(static_cast<size_t>(programs.accumulation)),
       scale_entry_(plan.find(loss_scale_entry)) {}
 
 // The group may still be copying from and to the contributors' memory.
@@ -70,6 +74,7 @@ Result<std::unique_ptr<Replica>> Replica::create(const TrainProgramSet &programs
 Status Replica::add_contributor(ExecutableCache &executables, ArenaPointers arenas, size_t cache_capacity) {
   auto contributor = std::make_unique<Contributor>();
   contributor->arguments.resize(static_cast<size_t>(reports_.in_flight() * programs_.accumulation));
+  if (programs_.keeps_outputs) contributor->outputs = std::make_unique<KeptOutputs>(programs_.accumulation);
   const int64_t bytes_of_partials = std::max<int64_t>(plan_.arena_bytes(Arena::partials), 64);
   TUTTI_ASSIGN(contributor->partials, programs_.contributors > 1 ? device_->allocate_shared(bytes_of_partials)
                                                                  : device_->allocate(bytes_of_partials));
@@ -214,6 +219,7 @@ Status Replica::run_step(const StepInput &input, StepFeeder &feeder, const LossS
   iteration_ = step_ + 1 - scale.skipped_steps;
   next_bucket_ = 0;
   last_ticket_ = -1;
+  kept_batches_ = rows_.count();
   for (int32_t m = 0; m < rows_.count(); ++m)
     TUTTI_TRY(run_micro_batch(input, m, feeder));
   TUTTI_TRY(reduce_buckets(feeder));
@@ -256,6 +262,8 @@ Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFee
   }
   TUTTI_TRY(prepare_all(batch, rows, feeder.binding(), programs_.accumulate_position(m, rows_.count())));
   TUTTI_TRY(point_to_rows(input, m, feeder.device_inputs()));
+  for (const auto &contributor : contributors_)
+    point_to_results(*contributor, m);
   if (programs_.rounds_at_last && rows_.count() == 1) TUTTI_TRY(clear_accumulated());
   return run_programs(false, m + 1 == rows_.count());
 }
@@ -270,7 +278,7 @@ Status Replica::clear_accumulated() {
 Status Replica::prepare_all(const data::Element *batch, int64_t rows, const InputBinding &binding, size_t position) {
   if (batch == nullptr) clear_key(binding.symbols().size(), batch_key_);
   if (batch != nullptr) binding.fill_key(*batch, rows, batch_key_);
-  const bool is_new = batch_key_ != last_batch_key_ || binding.number() != last_binding_;
+  const bool is_new = batch_key_ != last_batch_key_ || binding.number() != last_binding_ || !has_room_for_outputs();
   if (is_new) TUTTI_TRY(settle_building());
   for (const auto &contributor : contributors_)
     TUTTI_TRY(find_programs(*contributor, batch, binding));
@@ -278,6 +286,7 @@ Status Replica::prepare_all(const data::Element *batch, int64_t rows, const Inpu
   for (const auto &contributor : contributors_)
     TUTTI_TRY(bind_programs(*contributor, binding, position));
   if (!is_new) return Status();
+  if (programs_.keeps_outputs) TUTTI_TRY(reserve_outputs());
   if (factors_ != nullptr) {
     TUTTI_TRY(factors_->reserve(rows, *device_));
     for (const auto &contributor : contributors_)
@@ -355,7 +364,7 @@ Status Replica::run_segments(std::span<const std::unique_ptr<Contributor>> parts
       if (program == nullptr) continue;
       const Contributor::Arguments &with = contributor->arguments[arguments_of(micro_batch_)];
       const backend::RunArguments arguments{finishing ? contributor->finish_inputs.data() : with.inputs.data(),
-                                            finishing ? nullptr : contributor->results.data(), with.scalars.data()};
+                                            finishing ? nullptr : with.results.data(), with.scalars.data()};
       TUTTI_TRY(program->program.run(segment, arguments, stream_));
     }
     if (segment + 1 < segments) TUTTI_TRY(run_external(segment, finishing, last));
@@ -428,8 +437,10 @@ Status Replica::finish_buckets(StepFeeder &feeder) {
 
 void Replica::point_to_factors(Contributor &contributor, const InputBinding &binding) {
   contributor.results.clear();
-  for (const backend::PortDescription &result : contributor.current->description().outputs)
-    contributor.results.push_back(factors_->row(factors_->find(result.name), contributor.rows.begin));
+  for (const backend::PortDescription &result : contributor.current->description().outputs) {
+    const int32_t factor = factors_->find(result.name);
+    contributor.results.push_back(factor >= 0 ? factors_->row(factor, contributor.rows.begin) : nullptr);
+  }
   contributor.finish_inputs.clear();
   contributor.finish_components.clear();
   if (!finishes(contributor)) return;
@@ -438,6 +449,36 @@ void Replica::point_to_factors(Contributor &contributor, const InputBinding &bin
     contributor.finish_inputs.push_back(factor >= 0 ? factors_->row(factor, 0) : nullptr);
     contributor.finish_components.push_back(factor >= 0 ? -1 : binding.component_of(input.name));
   }
+}
+
+bool Replica::has_room_for_outputs() const {
+  return !programs_.keeps_outputs || kept_keys_[static_cast<size_t>(micro_batch_)] == batch_key_;
+}
+
+Status Replica::reserve_outputs() {
+  TUTTI_TRY(stream_.synchronize());
+  for (const auto &contributor : contributors_)
+    TUTTI_TRY(contributor->outputs->reserve(micro_batch_, contributor->current->executable, *device_));
+  kept_keys_[static_cast<size_t>(micro_batch_)] = batch_key_;
+  return Status();
+}
+
+void Replica::point_to_results(Contributor &contributor, int32_t m) {
+  const size_t count = contributor.current->description().outputs.size();
+  std::vector<void *> &results = contributor.arguments[arguments_of(m)].results;
+  results.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    void *const factor = i < contributor.results.size() ? contributor.results[i] : nullptr;
+    results[i] = factor != nullptr ? factor : contributor.outputs->place(m, i);
+  }
+  if (contributor.outputs) contributor.outputs->ran(m, contributor.current->executable);
+}
+
+std::vector<const KeptOutputs *> Replica::kept_outputs() const {
+  std::vector<const KeptOutputs *> outputs;
+  for (const auto &contributor : contributors_)
+    outputs.push_back(contributor->outputs.get());
+  return outputs;
 }
 
 void Replica::point_to_features(const data::Element &batch) {

@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "collective/group.h"
 #include "distribute/factor_memory.h"
+#include "distribute/kept_outputs.h"
 #include "distribute/loss_scale.h"
 #include "distribute/program_cache.h"
 #include "distribute/state_plan.h"
@@ -44,6 +45,7 @@ struct TrainProgramSet {
   bool parts_alternate = false;             ///< those of a replica, at collectives that their programs go on behind
   bool sums_in_finish = false;              ///< of what would be reduced in slices: finish reads all contributors'
   std::vector<SharedFactor> factors;        ///< what finish reads besides state
+  bool keeps_outputs = false;               ///< those of the model, of the last step
   LossScaleOptions loss_scale;
   base::Ref<base::Tracer> tracer;  ///< while it is enabled, kernels and steps are traced; null = never
   Workers workers;
@@ -140,6 +142,10 @@ class Replica {
   /// Bytes of the partials of one of its contributors.
   base::Status read_partials(int32_t part, int64_t offset, int64_t bytes, void *destination) const;
   int64_t programs_built() const;
+  /// Outputs of the last step that was issued, of its contributors in order, which need keeps_outputs; its
+  /// micro-batches.
+  std::vector<const KeptOutputs *> kept_outputs() const;
+  int32_t kept_batches() const { return kept_batches_; }
 
  private:
   struct Contributor;
@@ -226,10 +232,16 @@ class Replica {
   /// other workers do not, which may have batches of other shapes: what they build keeps no device here waiting for
   /// good.
   base::Status settle_building() { return programs_.workers.count > 1 ? group_->settle_own() : group_->settle(); }
-  /// Lets the results of a contributor's program point to its rows of the factors, and the inputs of its finish program
-  /// to all rows of them.
+  /// Finds a contributor's rows of the factors for results of its program, and lets the inputs of its finish program
+  /// point to all rows of them.
   void point_to_factors(Contributor &contributor, const InputBinding &binding);
   void point_to_features(const data::Element &batch);
+  /// For those of the micro-batch under way.
+  bool has_room_for_outputs() const;
+  base::Status reserve_outputs();
+  /// Lets the results of a contributor's program for micro-batch m point to its rows of the factors, and outputs to
+  /// where they are kept.
+  void point_to_results(Contributor &contributor, int32_t m);
   base::Status run_programs(bool finishing, bool last);
   /// Of these contributors, in turn.
   base::Status run_segments(std::span<const std::unique_ptr<Contributor>> parts, bool finishing, bool last);
@@ -277,8 +289,10 @@ class Replica {
   FactorMemory *factors_ = nullptr;
   bool plan_agreed_ = false;  // all ranks of the group have the same plan
 
-  // The whole batch that the programs were last prepared for, which is equal on all ranks.
+  // The whole batch that the programs were last prepared for, which is equal on all ranks, and those that there is
+  // room for outputs of, for each micro-batch.
   ShapeKey batch_key_, last_batch_key_;
+  std::vector<ShapeKey> kept_keys_;
   int64_t last_binding_ = -1;
 
   std::vector<void *> external_buffers_;
@@ -292,6 +306,7 @@ class Replica {
   int64_t iteration_ = 0;                 // number of the update under way: skipped steps do not count
   int64_t written_scale_ = 0;             // what the programs read
   int32_t micro_batch_ = 0;               // the last that was begun
+  int32_t kept_batches_ = 0;              // of the last step
   bool is_traced_ = false;
   StepTimes now_;                                                     // of the step under way
   std::array<StreamWaits, StepReports::kMostInFlight> stream_waits_;  // of steps in flight

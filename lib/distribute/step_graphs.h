@@ -55,6 +55,8 @@ struct StepGraphOptions {
   bool sums_in_finish = false;
   /// Gradients stay readable in state.
   bool keep_gradients = false;
+  /// Accumulate gives the model's outputs, as results output_result(name) (kept_outputs.h).
+  bool keep_outputs = false;
   /// The gradient of the loss is multiplied by what stands in loss_scale_entry, gradients are divided by it, and where
   /// one is not finite nothing is updated. Not for gradients that the model made.
   bool scales_loss = false;

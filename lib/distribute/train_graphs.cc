@@ -6,6 +6,7 @@
 #include "distribute/frontier.h"
 #include "distribute/gradient_clip.h"
 #include "distribute/joined_step.h"
+#include "distribute/kept_outputs.h"
 #include "distribute/loss_scale.h"
 #include "distribute/step_graphs.h"
 #include "distribute/step_writes.h"
@@ -140,6 +141,8 @@ class TrainGraphBuilder {
       roots.push_back(value);
     for (const auto &[name, value] : model_.train->gradients)
       roots.push_back(value);
+    for (const auto &[name, value] : kept_outputs())
+      roots.push_back(value);
     for (const graph::NodeId id : graph::nodes_needed_for(model_.graph, roots)) {
       const graph::Node &node = model_.graph.node(id);
       if (node.op == "variable") {
@@ -148,7 +151,14 @@ class TrainGraphBuilder {
         TUTTI_TRY(forward_.clone_node(node));
       }
     }
+    for (const auto &[name, value] : kept_outputs())
+      step_.set_result(output_result(name), forward_.mapped(value));
     return step_.status();
+  }
+
+  std::map<std::string, ValueId, std::less<>> kept_outputs() const {
+    if (!options_.keep_outputs) return {};
+    return model_.outputs;
   }
 
   Status read_variable(ValueId value) {
@@ -558,7 +568,8 @@ class TrainGraphBuilder {
 };
 
 bool may_be_joined(const Model &model, const StepGraphOptions &options) {
-  if (options.contributors > 1 || options.accumulation > 1 || options.keep_gradients || options.scales_loss)
+  if (options.contributors > 1 || options.accumulation > 1 || options.keep_gradients || options.keep_outputs ||
+      options.scales_loss)
     return false;
   // Norms, which may not be finite, come before the first update; gradients that the model made may be anything.
   return model.train && global_clip_norm(model, options) <= 0 && model.train->clip.norm <= 0 &&

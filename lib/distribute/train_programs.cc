@@ -224,6 +224,7 @@ Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, c
   graph_options.accumulation = options.accumulation;
   graph_options.clip_norm = options.clip_norm;
   graph_options.keep_gradients = options.keep_gradients;
+  graph_options.keep_outputs = setup->programs.keeps_outputs = options.keep_outputs;
   graph_options.scales_loss = options.loss_scale.is_on;
   setup->programs.steps_in_flight = steps_in_flight(strategy, options);
   graph_options.ok_lasts = setup->programs.steps_in_flight > 1;

@@ -26,14 +26,6 @@ using tensor::Tensor;
 
 constexpr size_t history_capacity = 65536;
 
-double scalar_at(const void *address, tensor::DType dtype) {
-  double value = 0;
-  tensor::visit_dtype(dtype, [&]<typename T>(T) {
-    if constexpr (std::is_arithmetic_v<T>) value = static_cast<double>(*static_cast<const T *>(address));
-  });
-  return value;
-}
-
 /// Holds a flag while in scope.
 class Busy {
  public:
@@ -94,6 +86,7 @@ class TrainerSession : public Trainer {
     return read_entry("slot/", std::string(variable) + "/" + std::string(slot), "slot");
   }
   Result<Tensor> gradient(std::string_view variable) override;
+  Result<Tensor> output(std::string_view name) override;
   Status set_host_scalar(std::string_view name, double value) override;
   Result<double> host_scalar(std::string_view name) override;
 
@@ -148,7 +141,7 @@ class TrainerSession : public Trainer {
   std::unique_ptr<ReplicaSet> replicas_;
   std::string group_description_;
   std::atomic<bool> running_{false};
-  bool has_weights_ = false;
+  bool has_weights_ = false, has_outputs_ = false;
   int64_t step_ = 0, batch_counter_ = 0, steps_run_ = 0, examples_run_ = 0, skipped_steps_ = 0;
   LossScaleState loss_scale_;
 };
@@ -283,7 +276,7 @@ Status TrainerSession::set_host_scalar(std::string_view name, double value) {
 
 Result<double> TrainerSession::host_scalar(std::string_view name) {
   TUTTI_ASSIGN(const Tensor value, read_entry("host/", name, "host scalar"));
-  return scalar_at(value.data(), value.dtype());
+  return number_at(value.data(), value.dtype());
 }
 
 Status TrainerSession::initialize() {
@@ -412,6 +405,15 @@ Result<Tensor> TrainerSession::gradient(std::string_view variable) {
   return total;
 }
 
+Result<Tensor> TrainerSession::output(std::string_view name) {
+  if (!options_.keep_outputs) return base::failed_precondition("outputs are kept only with keep_outputs");
+  if (!has_outputs_) return base::failed_precondition("there are no outputs: no step, or a run that failed, was last");
+  std::vector<const KeptOutputs *> parts;
+  for (size_t r = 0; r < replicas_->size(); ++r)
+    std::ranges::copy(replicas_->replica(r).kept_outputs(), std::back_inserter(parts));
+  return gather_output(parts, replicas_->replica(0).kept_batches(), name);
+}
+
 // ---- running ----
 
 std::string TrainerSession::leave_map(const data::Dataset &dataset, data::IteratorContext &context) {
@@ -441,6 +443,7 @@ Result<RunReport> TrainerSession::run(int64_t steps, const base::CancelToken *ca
   feeder_->allow(command.feeder_step + command.max_steps);
   RunOutcome outcome;
   const Status status = replicas_->run(command, *feeder_, cancel, outcome);
+  has_outputs_ = status.ok() && (has_outputs_ || outcome.steps > 0);
   feeder_->allow(feeder_->next_step());
   step_ += outcome.steps;
   steps_run_ += outcome.steps;

@@ -91,6 +91,8 @@ struct TrainerOptions {
   int64_t shared_factor_elements = 16384;
   /// Keep the gradients of the last step readable (gradient()).
   bool keep_gradients = false;
+  /// Keep the model's outputs for the rows of the last step readable (output()).
+  bool keep_outputs = false;
   /// Copy batches into the memory of the devices ahead of the step also where these can read the host's.
   bool copies_input = false;
   /// Steps whose batches may be read, and be on their way to the devices, ahead of the step that runs, from 1 on. Each
@@ -165,6 +167,9 @@ class TrainerVariables {
   virtual base::Result<tensor::Tensor> get_slot(std::string_view variable, std::string_view slot) = 0;
   /// Gradient of the last step before clipping. FAILED_PRECONDITION unless keep_gradients.
   virtual base::Result<tensor::Tensor> gradient(std::string_view variable) = 0;
+  /// What the model gave for each row of the last step, in the order of its batches, with the weights before it; of
+  /// several workers for the rows of this one. FAILED_PRECONDITION unless keep_outputs, and after a run that failed.
+  virtual base::Result<tensor::Tensor> output(std::string_view name) = 0;
   /// A named host scalar, such as a learning rate set by the host; takes effect with the next run.
   virtual base::Status set_host_scalar(std::string_view name, double value) = 0;
   virtual base::Result<double> host_scalar(std::string_view name) = 0;

@@ -92,6 +92,7 @@ distribute::TrainerOptions RunConfig::trainer_options() const {
   options.precision = precision;
   options.program_cache_size = static_cast<int32_t>(program_cache_size);
   options.keep_gradients = keep_gradients;
+  options.keep_outputs = keep_outputs;
   options.gradient_dtype = gradient_dtype;
   options.collective_timeout_ms = collective_timeout_ms;
   return options;

@@ -50,6 +50,7 @@ struct RunConfig {
   /// Programs kept per device, by shape of the batch.
   int64_t program_cache_size = 16;
   bool keep_gradients = false;
+  bool keep_outputs = false;
   /// Evaluations and predictions use the weights themselves where the optimizer keeps moving averages of them.
   bool raw_weights = false;
   /// What f32 gradients are rounded to before they are added up over devices: f32 or bf16 (TrainerOptions).

@@ -52,7 +52,7 @@ Result<SessionReport> TrainSession::run(const RunLimit &limit) {
 }
 
 Result<SessionReport> TrainSession::run_steps(const RunLimit &limit) {
-  const int64_t begin = step(), waited = input_wait_ns_;
+  const int64_t begin = step(), waited = input_wait_ns_, examples = examples_;
   const int64_t end = limit.steps < 0 || limit.steps > INT64_MAX - begin ? INT64_MAX : begin + limit.steps;
   for (bool paused = false; !reason_ && !paused;) {
     if (const Status status = pump(); !status.ok()) {
@@ -73,8 +73,15 @@ Result<SessionReport> TrainSession::run_steps(const RunLimit &limit) {
       paused = pass_ended && limit.until_epoch_end;
     }
   }
-  return SessionReport{reason_, step(), step() - begin, loss_of(values_),
-                       1e-9 * static_cast<double>(input_wait_ns_ - waited)};
+  return SessionReport{
+      .reason = reason_,
+      .step = step(),
+      .steps = step() - begin,
+      .examples = examples_ - examples,
+      .loss = loss_of(values_),
+      .input_wait_seconds = 1e-9 * static_cast<double>(input_wait_ns_ - waited),
+      .metrics = values_,
+  };
 }
 
 // Runs to the next step that somebody wants to see. True when it ended a pass.

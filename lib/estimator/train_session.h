@@ -52,9 +52,11 @@ struct RunLimit {
 struct SessionReport {
   std::optional<EndReason> reason;  // set: the run has reached its goal or was stopped, there is no more to do
   int64_t step = 0;
-  int64_t steps = 0;              // of this run()
-  double loss = 0;                // of the last step
-  double input_wait_seconds = 0;  // of this run()
+  int64_t steps = 0;                   // of this run()
+  int64_t examples = 0;                // of this run()
+  double loss = 0;                     // of the last step
+  double input_wait_seconds = 0;       // of this run()
+  std::vector<NamedNumber> metrics{};  // of the last step
 };
 
 class TrainSession : private RunControl {

@@ -103,6 +103,18 @@ Status write_version(EstimatorState &state, std::string_view name, const Tensor 
   return Status();
 }
 
+/// What a trainer keeps of its last step.
+template <typename Reader>
+Result<Tensor> read_of_last_step(EstimatorState &state, const Reader &reader) {
+  std::optional<Tensor> value;
+  TUTTI_ASSIGN(const bool looked, state.live.look([&](Trainer &trainer, bool) -> Status {
+    TUTTI_ASSIGN(value, reader(trainer));
+    return Status();
+  }));
+  if (looked) return std::move(*value);
+  return base::failed_precondition("there was no step to read from, or the last one failed");
+}
+
 }  // namespace
 
 std::vector<std::string> variable_names(EstimatorState &state) {
@@ -142,15 +154,11 @@ Status write_variable(EstimatorState &state, std::string_view name, const Tensor
 }
 
 Result<Tensor> read_gradient(EstimatorState &state, std::string_view variable) {
-  std::optional<Tensor> value;
-  TUTTI_ASSIGN(const bool looked, state.live.look([&](Trainer &trainer, bool) -> Status {
-    TUTTI_ASSIGN(value, trainer.gradient(variable));
-    return Status();
-  }));
-  if (looked) return std::move(*value);
-  if (!state.config.keep_gradients)
-    return base::failed_precondition("gradients are kept only with run option keep_gradients");
-  return base::failed_precondition("there is no gradient before the first step");
+  return read_of_last_step(state, [&](Trainer &trainer) { return trainer.gradient(variable); });
+}
+
+Result<Tensor> read_output(EstimatorState &state, std::string_view name) {
+  return read_of_last_step(state, [&](Trainer &trainer) { return trainer.output(name); });
 }
 
 }  // namespace tutti::impl::estimator

@@ -30,6 +30,9 @@ base::Status write_variable(EstimatorState &state, std::string_view name, const 
 /// gradients and there was a step.
 base::Result<tensor::Tensor> read_gradient(EstimatorState &state, std::string_view variable);
 
+/// The rows of an output in the last step. FAILED_PRECONDITION unless the run keeps outputs and there was a step.
+base::Result<tensor::Tensor> read_output(EstimatorState &state, std::string_view name);
+
 }  // namespace tutti::impl::estimator
 
 #endif  // TUTTI_ESTIMATOR_VARIABLES_H_

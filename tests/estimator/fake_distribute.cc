@@ -167,6 +167,7 @@ class FakeTrainer : public Trainer {
   }
   Result<Tensor> get_slot(std::string_view, std::string_view) override { return base::unimplemented("no slots"); }
   Result<Tensor> gradient(std::string_view) override { return base::failed_precondition("no gradients kept"); }
+  Result<Tensor> output(std::string_view) override { return base::failed_precondition("no outputs kept"); }
   Status set_host_scalar(std::string_view, double) override { return base::unimplemented("no scalars"); }
   Result<double> host_scalar(std::string_view) override { return base::unimplemented("no scalars"); }
   const graph::Model &model() const override { return model_; }
