@@ -185,6 +185,9 @@ type RunOptions struct {
 	RawWeights bool
 	// Keeps the gradients of the last step for tutti_estimator_read_gradient.
 	KeepGradients bool
+	// Keeps what the model set as outputs in mode TRAIN, for each row of the last step, for
+	// tutti_estimator_read_output. It lies in memory of the devices.
+	KeepOutputs bool
 	// How long a replica waits for another one, or a worker for another process, before the training or evaluation
 	// is given up with an error that names whom it waits for. Default: 600000.
 	CollectiveTimeoutMs int64
@@ -240,6 +243,9 @@ func (o RunOptions) fill(handle uintptr) {
 	}
 	if o.KeepGradients {
 		raw.Options_set_bool(handle, "keep_gradients", o.KeepGradients)
+	}
+	if o.KeepOutputs {
+		raw.Options_set_bool(handle, "keep_outputs", o.KeepOutputs)
 	}
 	if o.CollectiveTimeoutMs != 0 {
 		raw.Options_set_i64(handle, "collective_timeout_ms", o.CollectiveTimeoutMs)

@@ -267,6 +267,10 @@ TUTTI_API void tutti_feed_unref(tutti_feed *feed);
 /* Declares a component before the feed is used: name, role, type and the shape of one element. */
 TUTTI_API int32_t tutti_feed_declare(tutti_feed *feed, const char *name, int32_t role, int32_t dtype,
                                      const int64_t *dims, int64_t rank, tutti_error **err);
+/* Makes each element a batch, of 1 to `most_rows` rows, which may differ from push to push: behind their first
+ * dimension, the rows, tensors have the shapes that were declared. The dataset needs no "batch" then: what is pushed is
+ * what a step of training takes, its rows split over the replicas. Before the feed is used. */
+TUTTI_API int32_t tutti_feed_set_batch_size(tutti_feed *feed, int64_t most_rows, tutti_error **err);
 /* Adds one element; waits while the feed is full. TUTTI_FAILED_PRECONDITION on the thread that reads the feed. */
 TUTTI_API int32_t tutti_feed_push(tutti_feed *feed, tutti_tensor *const *components, int64_t count,
                                   tutti_cancel *cancel, tutti_error **err);

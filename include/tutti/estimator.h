@@ -32,7 +32,7 @@ typedef int32_t (*tutti_model_fn)(tutti_graph *graph, int32_t mode, void *user, 
 /* An estimator. `strategy` NULL = the context's default one (one device). Options of schema "run" (NULL = defaults):
  * model_dir, seed, save_checkpoints_steps, save_checkpoints_secs, keep_checkpoint_max, log_step_count_steps,
  * determinism, logical_replicas, precision, accumulation_steps, device_prefetch, threads_per_replica, all_reduce,
- * gradient_dtype, raw_weights, keep_gradients. */
+ * gradient_dtype, raw_weights, keep_gradients, keep_outputs. */
 TUTTI_API int32_t tutti_estimator_create(tutti_context *context, tutti_model_fn model_fn, void *user,
                                          tutti_destroy_fn destroy, const tutti_strategy *strategy,
                                          const tutti_options *run_options, tutti_estimator **out, tutti_error **err);
@@ -86,6 +86,12 @@ TUTTI_API int32_t tutti_estimator_write_variable(tutti_estimator *estimator, con
  * TUTTI_NOT_FOUND when the variable is not trained. */
 TUTTI_API int32_t tutti_estimator_read_gradient(tutti_estimator *estimator, const char *variable, tutti_tensor **out,
                                                 tutti_error **err);
+/* What the model set as output `name` (tutti_graph_set_output) in mode TRAIN, for each row of the last step: the rows
+ * of all replicas of this process in the order of the batch, those of several micro-batches one behind the other. They
+ * were computed with the weights before the step. TUTTI_FAILED_PRECONDITION without the run option keep_outputs, before
+ * the first step and behind a run that failed, TUTTI_NOT_FOUND when there is no such output. */
+TUTTI_API int32_t tutti_estimator_read_output(tutti_estimator *estimator, const char *name, tutti_tensor **out,
+                                              tutti_error **err);
 /* What training on batches of `batch_size` rows of `dataset` (0 = its own batch size) will take of the devices' memory,
  * as JSON: {"batch_size", "devices": [{"device", "weights", "slots", "gradients", "workspace", "input", "total",
  * "memory", "available"}, ...], "total", "fits"}. All but the first of each are bytes, "memory" is the name of what
@@ -107,6 +113,16 @@ TUTTI_API int32_t tutti_estimator_set_trainable(tutti_estimator *estimator, cons
 
 /* --- session form: train, one piece at a time --------------------------------------------------------------------- */
 
+/* A loop of one's own: the model function is the step function, compiled once for each shape of a batch. The session's
+ * dataset is distributed to the replicas, ahead of the steps: R replicas get the rows of a batch one behind the other,
+ * the first (rows % R) of them one row more than the others. Batches that the program makes itself come by a feed of
+ * batches (tutti_feed_set_batch_size):
+ *   tutti_feed_push(feed, tensors, 2, NULL, &err);
+ *   tutti_session_run(session, 1, &result, &err);                  one step, on that batch
+ *   tutti_result_get_metric(result, "accuracy");                   reduced over all replicas
+ *   tutti_estimator_read_output(estimator, "logits", &out, &err);  gathered from them, a row for each row
+ */
+
 /* Opens a training session on the dataset; the estimator's one train until it is closed. Options of schema "train".
  * `hooks` and `cancel` hold for the whole session. */
 TUTTI_API int32_t tutti_session_open(tutti_estimator *estimator, const tutti_dataset *dataset,
@@ -114,8 +130,8 @@ TUTTI_API int32_t tutti_session_open(tutti_estimator *estimator, const tutti_dat
                                      tutti_session **out, tutti_error **err);
 TUTTI_API void tutti_session_ref(tutti_session *session);
 TUTTI_API void tutti_session_unref(tutti_session *session);
-/* Runs up to `steps` steps, in which hooks are called; the result's reason is 0 while there is more to do. `result` may
- * be NULL. */
+/* Runs up to `steps` steps, in which hooks are called; the result's reason is 0 while there is more to do, its loss and
+ * metrics are of the last step, its examples of all of them. `result` may be NULL. */
 TUTTI_API int32_t tutti_session_run(tutti_session *session, int64_t steps, tutti_result **result, tutti_error **err);
 /* Sets a host scalar of the model, between two runs; it holds from the next step on. */
 TUTTI_API int32_t tutti_session_set_scalar(tutti_session *session, const char *name, double value, tutti_error **err);

@@ -123,6 +123,7 @@ class FeedObject : public base::Object {
 
   const std::shared_ptr<ContextCore> &core() const { return core_; }
   Status declare(data::ComponentSpec component);
+  Status set_batch_size(int64_t most_rows);
   /// The feed itself; its components are fixed from now on.
   Result<Ref<data::Feed>> feed();
   /// As feed(), null while it is still being declared.
@@ -132,8 +133,10 @@ class FeedObject : public base::Object {
   const std::shared_ptr<ContextCore> core_;
   const int64_t capacity_;
   mutable std::mutex mutex_;
-  data::ElementSpec spec_;  // guarded by mutex_
-  Ref<data::Feed> feed_;    // guarded by mutex_
+  // Guarded by mutex_:
+  data::ElementSpec spec_;  // of an example
+  int64_t most_rows_ = 0;   // of elements that are batches; 0 = they are examples
+  Ref<data::Feed> feed_;
 };
 
 extern constinit HandleType<DatasetObject> dataset_handles;

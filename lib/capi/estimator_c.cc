@@ -63,6 +63,7 @@ Result<estimator::RunConfig> run_config(const tutti_options *run_options) {
   config.threads_per_replica = options.i64("threads_per_replica");
   config.collective_timeout_ms = options.i64("collective_timeout_ms");
   config.keep_gradients = options.flag("keep_gradients");
+  config.keep_outputs = options.flag("keep_outputs");
   config.raw_weights = options.flag("raw_weights");
   TUTTI_ASSIGN(config.all_reduce, distribute::all_reduce_choice(options.text("all_reduce")));
   if (options.text("gradient_dtype") == "bf16") config.gradient_dtype = tensor::DType::bf16;

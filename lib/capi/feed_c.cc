@@ -3,6 +3,7 @@
 #include "capi/dataset_c.h"
 #include "capi/guard.h"
 #include "capi/tensor_c.h"
+#include "data/batch_stage.h"
 
 namespace tutti::impl::capi {
 
@@ -15,11 +16,23 @@ Status FeedObject::declare(data::ComponentSpec component) {
   return data::check(spec_);
 }
 
+Status FeedObject::set_batch_size(int64_t most_rows) {
+  if (most_rows < 1) return base::invalid_argument("argument 'most_rows' must be 1 or more, got ", most_rows);
+  const std::lock_guard lock(mutex_);
+  if (feed_) return base::failed_precondition("the batch size was set after the feed was used");
+  most_rows_ = most_rows;
+  return Status();
+}
+
 Result<Ref<data::Feed>> FeedObject::feed() {
   const std::lock_guard lock(mutex_);
   if (feed_) return feed_;
   if (spec_.components.empty()) return base::failed_precondition("the feed has no components; declare them first");
-  TUTTI_ASSIGN(feed_, data::Feed::create(spec_, capacity_));
+  data::ElementSpec elements = spec_;
+  if (most_rows_ > 0) {
+    TUTTI_ASSIGN(elements, data::batch_spec(spec_, most_rows_));
+  }
+  TUTTI_ASSIGN(feed_, data::Feed::create(std::move(elements), capacity_));
   return feed_;
 }
 
@@ -56,6 +69,13 @@ int32_t tutti_feed_declare(tutti_feed *feed, const char *name, int32_t role, int
     for (int32_t i = 0; i < shape.rank(); ++i)
       extents.emplace_back(shape[i]);
     return object->declare({name, kind, type, std::move(extents)});
+  });
+}
+
+int32_t tutti_feed_set_batch_size(tutti_feed *feed, int64_t most_rows, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_ASSIGN(const Ref<FeedObject> object, find(feed, feed_handles, "feed"));
+    return object->set_batch_size(most_rows);
   });
 }
 

@@ -52,9 +52,12 @@ ResultObject::ResultObject(const estimator::EvaluateResult &result, double elaps
 ResultObject::ResultObject(const estimator::SessionReport &report, double elapsed)
     : reason(report.reason ? static_cast<int32_t>(*report.reason) : 0),
       step(report.step),
+      examples(report.examples),
       seconds(elapsed),
-      loss(report.loss),
-      input_wait(report.input_wait_seconds) {}
+      input_wait(report.input_wait_seconds) {
+  take(report.metrics);
+  loss = report.loss;
+}
 
 Status emit_result(Ref<ResultObject> result, tutti_result **out) {
   return out != nullptr ? emit(std::move(result), result_handles, out) : Status();

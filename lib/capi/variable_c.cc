@@ -19,7 +19,7 @@ const std::vector<std::string> &EstimatorObject::variable_names() {
 
 namespace {
 
-/// read_variable and read_gradient.
+/// read_variable, read_gradient and read_output.
 using Reader = Result<tensor::Tensor> (*)(estimator::EstimatorState &state, std::string_view name);
 
 Status read(Reader reader, tutti_estimator *estimator, const char *name, tutti_tensor **out) {
@@ -61,6 +61,11 @@ int32_t tutti_estimator_read_variable(tutti_estimator *estimator, const char *na
 int32_t tutti_estimator_read_gradient(tutti_estimator *estimator, const char *variable, tutti_tensor **out,
                                       tutti_error **err) {
   return guard(err, [&]() -> Status { return read(estimator::read_gradient, estimator, variable, out); });
+}
+
+int32_t tutti_estimator_read_output(tutti_estimator *estimator, const char *name, tutti_tensor **out,
+                                    tutti_error **err) {
+  return guard(err, [&]() -> Status { return read(estimator::read_output, estimator, name, out); });
 }
 
 int32_t tutti_estimator_write_variable(tutti_estimator *estimator, const char *name, const tutti_tensor *value,

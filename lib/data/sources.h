@@ -87,7 +87,7 @@ base::Result<DatasetRef> from_idx_files(const std::vector<IdxFile> &files, const
 /// holds elements already is FAILED_PRECONDITION. Threads: all functions may be called from any thread.
 class Feed : public base::Object {
  public:
-  /// `spec` may contain unknown dimensions.
+  /// `spec` may contain unknown dimensions, and may be of batches: of 1 to batch_size rows each, as many as one likes.
   static base::Result<base::Ref<Feed>> create(ElementSpec spec, int64_t capacity);
 
   /// Elements of the feed.

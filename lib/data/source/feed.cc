@@ -28,6 +28,7 @@ class Channel : public base::Object {
 
   Status push(Element element, const CancelToken *cancel, Deadline deadline) {
     TUTTI_TRY(check_element(element, spec_, "feed"));
+    if (spec_.is_batched()) TUTTI_TRY(check_rows(element));
     std::unique_lock lock(mutex_);
     const auto ready = [&] { return waiting_.size() < capacity_ || ended_ || walk_ == Walk::gone; };
     if (!ready()) {
@@ -131,6 +132,19 @@ class Channel : public base::Object {
  private:
   enum class Walk { none, attached, started, gone };
 
+  Status check_rows(const Element &batch) const {
+    const int64_t rows = batch.rows();
+    if (rows < 1 || rows > spec_.batch_size)
+      return base::invalid_argument("feed: a batch of ", rows, " rows, expected 1 to ", spec_.batch_size);
+    for (size_t i = 1; i < batch.components.size(); ++i) {
+      if (batch.components[i].shape()[0] == rows) continue;
+      return base::invalid_argument("feed: component '", spec_.components[i].name, "' has ",
+                                    batch.components[i].shape()[0], " rows, '", spec_.components[0].name, "' has ",
+                                    rows);
+    }
+    return Status();
+  }
+
   int64_t locked(const int64_t &value) const {
     std::lock_guard lock(mutex_);
     return value;
@@ -161,17 +175,24 @@ class FeedStage : public Stage {
   Result<bool> next(Element &element) override {
     TUTTI_ASSIGN(const bool more, channel_->take(element, cancel_.get(), counters_));
     if (!more) return false;
-    element.lineage = {epoch_, position_++};
+    element.lineage = {epoch_, rows_};
+    rows_ += channel_->spec().is_batched() ? element.rows() : 1;
+    ++position_;
     return true;
   }
   void save(State &state) const override {
     state.open("feed");
     state.number("position", position_);
+    if (channel_->spec().is_batched()) state.number("rows", rows_);
     state.close();
   }
   Status restore(const JsonReader &state) override {
     TUTTI_TRY(expect_kind(state, "feed"));
     TUTTI_ASSIGN(position_, saved_count(state, "position"));
+    rows_ = position_;
+    if (channel_->spec().is_batched()) {
+      TUTTI_ASSIGN(rows_, saved_count(state, "rows"));
+    }
     return channel_->resume_at(position_);
   }
 
@@ -181,6 +202,7 @@ class FeedStage : public Stage {
   StageCounters *const counters_;  // null when nobody counts
   int64_t epoch_;
   int64_t position_ = 0;
+  int64_t rows_ = 0;  // before it; where elements are single examples, the position
 };
 
 class FeedDataset : public Dataset {

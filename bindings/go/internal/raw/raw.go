@@ -173,100 +173,102 @@ typedef _gostring_ swig_type_140;
 typedef long long swig_type_141;
 typedef _gostring_ swig_type_142;
 typedef _goslice_ swig_type_143;
-typedef _goslice_ swig_type_144;
-typedef _gostring_ swig_type_145;
-typedef long long swig_type_146;
-typedef _gostring_ swig_type_147;
-typedef long long swig_type_148;
+typedef long long swig_type_144;
+typedef _goslice_ swig_type_145;
+typedef _gostring_ swig_type_146;
+typedef long long swig_type_147;
+typedef _gostring_ swig_type_148;
 typedef long long swig_type_149;
 typedef long long swig_type_150;
 typedef long long swig_type_151;
 typedef long long swig_type_152;
-typedef _gostring_ swig_type_153;
-typedef long long swig_type_154;
+typedef long long swig_type_153;
+typedef _gostring_ swig_type_154;
 typedef long long swig_type_155;
 typedef long long swig_type_156;
-typedef _gostring_ swig_type_157;
+typedef long long swig_type_157;
 typedef _gostring_ swig_type_158;
-typedef long long swig_type_159;
+typedef _gostring_ swig_type_159;
 typedef long long swig_type_160;
-typedef _gostring_ swig_type_161;
-typedef long long swig_type_162;
+typedef long long swig_type_161;
+typedef _gostring_ swig_type_162;
 typedef long long swig_type_163;
-typedef _gostring_ swig_type_164;
-typedef long long swig_type_165;
-typedef _gostring_ swig_type_166;
+typedef long long swig_type_164;
+typedef _gostring_ swig_type_165;
+typedef long long swig_type_166;
 typedef _gostring_ swig_type_167;
 typedef _gostring_ swig_type_168;
 typedef _gostring_ swig_type_169;
-typedef long long swig_type_170;
+typedef _gostring_ swig_type_170;
 typedef _gostring_ swig_type_171;
 typedef long long swig_type_172;
-typedef long long swig_type_173;
-typedef _gostring_ swig_type_174;
-typedef _gostring_ swig_type_175;
-typedef long long swig_type_176;
+typedef _gostring_ swig_type_173;
+typedef long long swig_type_174;
+typedef long long swig_type_175;
+typedef _gostring_ swig_type_176;
 typedef _gostring_ swig_type_177;
 typedef long long swig_type_178;
 typedef _gostring_ swig_type_179;
-typedef _gostring_ swig_type_180;
+typedef long long swig_type_180;
 typedef _gostring_ swig_type_181;
-typedef long long swig_type_182;
+typedef _gostring_ swig_type_182;
 typedef _gostring_ swig_type_183;
 typedef long long swig_type_184;
-typedef long long swig_type_185;
+typedef _gostring_ swig_type_185;
 typedef long long swig_type_186;
-typedef _gostring_ swig_type_187;
+typedef long long swig_type_187;
 typedef long long swig_type_188;
 typedef _gostring_ swig_type_189;
-typedef _gostring_ swig_type_190;
+typedef long long swig_type_190;
 typedef _gostring_ swig_type_191;
-typedef _goslice_ swig_type_192;
+typedef _gostring_ swig_type_192;
 typedef _gostring_ swig_type_193;
-typedef _gostring_ swig_type_194;
-typedef long long swig_type_195;
-typedef _goslice_ swig_type_196;
+typedef _goslice_ swig_type_194;
+typedef _gostring_ swig_type_195;
+typedef _gostring_ swig_type_196;
 typedef long long swig_type_197;
-typedef long long swig_type_198;
+typedef _goslice_ swig_type_198;
 typedef long long swig_type_199;
 typedef long long swig_type_200;
 typedef long long swig_type_201;
 typedef long long swig_type_202;
 typedef long long swig_type_203;
 typedef long long swig_type_204;
-typedef _goslice_ swig_type_205;
+typedef long long swig_type_205;
 typedef long long swig_type_206;
-typedef long long swig_type_207;
-typedef _goslice_ swig_type_208;
-typedef _goslice_ swig_type_209;
-typedef long long swig_type_210;
+typedef _goslice_ swig_type_207;
+typedef long long swig_type_208;
+typedef long long swig_type_209;
+typedef _goslice_ swig_type_210;
 typedef _goslice_ swig_type_211;
-typedef _goslice_ swig_type_212;
-typedef long long swig_type_213;
-typedef long long swig_type_214;
+typedef long long swig_type_212;
+typedef _goslice_ swig_type_213;
+typedef _goslice_ swig_type_214;
 typedef long long swig_type_215;
 typedef long long swig_type_216;
 typedef long long swig_type_217;
-typedef _goslice_ swig_type_218;
-typedef _gostring_ swig_type_219;
-typedef _gostring_ swig_type_220;
-typedef long long swig_type_221;
-typedef long long swig_type_222;
+typedef long long swig_type_218;
+typedef long long swig_type_219;
+typedef _goslice_ swig_type_220;
+typedef _gostring_ swig_type_221;
+typedef _gostring_ swig_type_222;
 typedef long long swig_type_223;
-typedef _gostring_ swig_type_224;
+typedef long long swig_type_224;
 typedef long long swig_type_225;
-typedef long long swig_type_226;
-typedef _gostring_ swig_type_227;
-typedef _gostring_ swig_type_228;
+typedef _gostring_ swig_type_226;
+typedef long long swig_type_227;
+typedef long long swig_type_228;
 typedef _gostring_ swig_type_229;
-typedef long long swig_type_230;
-typedef long long swig_type_231;
+typedef _gostring_ swig_type_230;
+typedef _gostring_ swig_type_231;
 typedef long long swig_type_232;
-typedef _gostring_ swig_type_233;
-typedef _gostring_ swig_type_234;
+typedef long long swig_type_233;
+typedef long long swig_type_234;
 typedef _gostring_ swig_type_235;
-typedef long long swig_type_236;
-typedef long long swig_type_237;
+typedef _gostring_ swig_type_236;
+typedef _gostring_ swig_type_237;
+typedef long long swig_type_238;
+typedef long long swig_type_239;
 extern void _wrap_Swig_free_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_c49494de8c6a1afa(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_c49494de8c6a1afa(void);
@@ -408,73 +410,75 @@ extern int _wrap_feed_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_141 
 extern void _wrap_feed_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_feed_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_feed_declare_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_142 arg2, int arg3, int arg4, swig_type_143 arg5, swig_voidp arg6);
-extern int _wrap_feed_push_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_144 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_feed_set_batch_size_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_144 arg2, swig_voidp arg3);
+extern int _wrap_feed_push_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_145 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_feed_finish_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_feed_fail_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2, swig_type_145 arg3, swig_voidp arg4);
-extern swig_type_146 _wrap_feed_get_position_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern int _wrap_strategy_create_one_device_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_147 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_feed_fail_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2, swig_type_146 arg3, swig_voidp arg4);
+extern swig_type_147 _wrap_feed_get_position_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_strategy_create_one_device_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_148 arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_strategy_create_multi_worker_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_strategy_create_multi_worker_from_environment_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_strategy_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_strategy_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_148 _wrap_strategy_get_replica_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_149 _wrap_strategy_get_worker_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_150 _wrap_strategy_get_worker_index_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_151 _wrap_strategy_get_input_pipeline_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_152 _wrap_strategy_get_input_pipeline_id_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_153 _wrap_strategy_get_device_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_154 arg2);
+extern swig_type_149 _wrap_strategy_get_replica_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_150 _wrap_strategy_get_worker_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_151 _wrap_strategy_get_worker_index_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_152 _wrap_strategy_get_input_pipeline_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_153 _wrap_strategy_get_input_pipeline_id_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_154 _wrap_strategy_get_device_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_155 arg2);
 extern uintptr_t _wrap_strategy_get_context_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern swig_intgo _wrap_HOOK_STOP_raw_c49494de8c6a1afa(void);
 extern int _wrap_hooks_create_raw_c49494de8c6a1afa(swig_voidp arg1, swig_voidp arg2);
 extern void _wrap_hooks_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_hooks_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_hook_event_get_kind_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_155 _wrap_hook_event_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_156 _wrap_hook_event_get_epoch_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_156 _wrap_hook_event_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_157 _wrap_hook_event_get_epoch_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_hook_event_get_loss_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_hook_event_get_examples_per_second_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_hook_event_get_remaining_seconds_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern double _wrap_hook_event_get_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_157 arg2);
-extern swig_type_158 _wrap_hook_event_get_checkpoint_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern double _wrap_hook_event_get_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_158 arg2);
+extern swig_type_159 _wrap_hook_event_get_checkpoint_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_estimator_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_estimator_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_estimator_train_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_estimator_evaluate_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_159 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_160 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
-extern int _wrap_estimator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_161 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_162 _wrap_estimator_get_global_step_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_163 _wrap_estimator_get_variable_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_164 _wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_165 arg2);
-extern int _wrap_estimator_read_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_166 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_write_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_167 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_gradient_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_168 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_set_trainable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_169 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_estimator_evaluate_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_160 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_161 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
+extern int _wrap_estimator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_162 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_163 _wrap_estimator_get_global_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_164 _wrap_estimator_get_variable_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_165 _wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_166 arg2);
+extern int _wrap_estimator_read_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_167 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_write_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_168 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_gradient_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_169 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_output_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_170 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_set_trainable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_171 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_session_open_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
 extern void _wrap_session_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_session_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern int _wrap_session_run_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_170 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_session_set_scalar_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_171 arg2, double arg3, swig_voidp arg4);
+extern int _wrap_session_run_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_172 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_session_set_scalar_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_173 arg2, double arg3, swig_voidp arg4);
 extern int _wrap_session_close_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_result_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_result_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_result_get_reason_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_172 _wrap_result_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_173 _wrap_result_get_examples_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_174 _wrap_result_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_175 _wrap_result_get_examples_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_result_get_seconds_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_result_get_input_wait_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_174 _wrap_result_get_input_report_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_175 _wrap_result_get_step_report_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_176 _wrap_result_get_input_report_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_177 _wrap_result_get_step_report_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_result_get_loss_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_176 _wrap_result_get_metric_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_177 _wrap_result_get_metric_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_178 arg2);
-extern double _wrap_result_get_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_179 arg2);
-extern int _wrap_predictor_open_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_180 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_178 _wrap_result_get_metric_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_179 _wrap_result_get_metric_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_180 arg2);
+extern double _wrap_result_get_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_181 arg2);
+extern int _wrap_predictor_open_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_182 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_predictor_from_estimator_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_predictor_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_predictor_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_181 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_182 _wrap_predictor_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_183 _wrap_predictor_get_signature_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_183 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_184 _wrap_predictor_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_185 _wrap_predictor_get_signature_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_predictor_run_all_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_prediction_stream_open_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_prediction_stream_next_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
@@ -483,31 +487,31 @@ extern void _wrap_prediction_stream_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_prediction_stream_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_batch_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_batch_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_184 _wrap_batch_get_first_row_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_185 _wrap_batch_get_row_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_186 _wrap_batch_get_output_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_187 _wrap_batch_get_output_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_188 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_189 arg2);
-extern int _wrap_record_writer_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_190 arg2, swig_type_191 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_186 _wrap_batch_get_first_row_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_187 _wrap_batch_get_row_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_188 _wrap_batch_get_output_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_189 _wrap_batch_get_output_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_190 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_191 arg2);
+extern int _wrap_record_writer_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_192 arg2, swig_type_193 arg3, swig_voidp arg4, swig_voidp arg5);
 extern void _wrap_record_writer_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_record_writer_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern int _wrap_record_writer_write_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_192 arg2, swig_voidp arg3);
-extern int _wrap_record_writer_add_feature_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_193 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_record_writer_write_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_194 arg2, swig_voidp arg3);
+extern int _wrap_record_writer_add_feature_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_195 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_record_writer_write_example_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_194 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_196 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
 extern int _wrap_record_writer_write_sequence_example_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
 extern int _wrap_record_writer_close_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_195 _wrap_callback_take_released_raw_c49494de8c6a1afa(swig_type_196 arg1);
-extern int _wrap_estimator_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_197 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_198 arg2, swig_type_199 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_200 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_201 arg2, swig_type_202 arg3);
-extern void _wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_203 arg2);
-extern void _wrap_pipeline_set_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_204 arg2);
-extern int _wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_205 arg2, swig_type_206 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_tensor_take_memory_raw_c49494de8c6a1afa(swig_type_207 arg1, int arg2, swig_type_208 arg3, swig_type_209 arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_210 _wrap_memory_take_returned_raw_c49494de8c6a1afa(void);
-extern int _wrap_predictor_run_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_211 arg2, swig_type_212 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_197 _wrap_callback_take_released_raw_c49494de8c6a1afa(swig_type_198 arg1);
+extern int _wrap_estimator_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_199 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_200 arg2, swig_type_201 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_202 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_203 arg2, swig_type_204 arg3);
+extern void _wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_205 arg2);
+extern void _wrap_pipeline_set_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_206 arg2);
+extern int _wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_207 arg2, swig_type_208 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_tensor_take_memory_raw_c49494de8c6a1afa(swig_type_209 arg1, int arg2, swig_type_210 arg3, swig_type_211 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_212 _wrap_memory_take_returned_raw_c49494de8c6a1afa(void);
+extern int _wrap_predictor_run_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_213 arg2, swig_type_214 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern uintptr_t _wrap_pipeline_set_map_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_predicate_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_scan_raw_c49494de8c6a1afa(uintptr_t arg1);
@@ -517,27 +521,27 @@ extern uintptr_t _wrap_call_queue_create_raw_c49494de8c6a1afa(void);
 extern int _wrap_serve_map_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_call_queue_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_call_queue_take_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_213 _wrap_element_call_get_state_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_214 _wrap_element_call_get_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern uintptr_t _wrap_element_call_get_tensor_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_215 arg2);
-extern swig_type_216 _wrap_element_call_get_pass_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_217 _wrap_element_call_get_index_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern void _wrap_element_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_218 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
-extern uintptr_t _wrap_context_add_file_system_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_219 arg2, _Bool arg3, swig_voidp arg4);
+extern swig_type_215 _wrap_element_call_get_state_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_216 _wrap_element_call_get_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern uintptr_t _wrap_element_call_get_tensor_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_217 arg2);
+extern swig_type_218 _wrap_element_call_get_pass_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_219 _wrap_element_call_get_index_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_element_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_220 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
+extern uintptr_t _wrap_context_add_file_system_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_221 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_file_call_get_kind_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_220 _wrap_file_call_get_path_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_221 _wrap_file_call_get_file_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_222 _wrap_file_call_get_offset_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_223 _wrap_file_call_get_size_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_222 _wrap_file_call_get_path_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_223 _wrap_file_call_get_file_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_224 _wrap_file_call_get_offset_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_225 _wrap_file_call_get_size_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_file_call_get_target_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern void _wrap_file_call_add_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_224 arg2);
-extern void _wrap_file_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_225 arg3, swig_type_226 arg4, swig_type_227 arg5, int arg6, uintptr_t arg7);
-extern swig_type_228 _wrap_context_stop_profile_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_229 _wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_230 arg3, swig_voidp arg4);
-extern swig_type_231 _wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_232 arg3, swig_voidp arg4);
-extern swig_type_233 _wrap_iterator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_234 _wrap_iterator_get_report_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_235 _wrap_predictor_describe_plan_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_236 arg2, swig_type_237 arg3, uintptr_t arg4, swig_voidp arg5);
+extern void _wrap_file_call_add_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_226 arg2);
+extern void _wrap_file_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_227 arg3, swig_type_228 arg4, swig_type_229 arg5, int arg6, uintptr_t arg7);
+extern swig_type_230 _wrap_context_stop_profile_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_231 _wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_232 arg3, swig_voidp arg4);
+extern swig_type_233 _wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_234 arg3, swig_voidp arg4);
+extern swig_type_235 _wrap_iterator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_236 _wrap_iterator_get_report_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_237 _wrap_predictor_describe_plan_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_238 arg2, swig_type_239 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -1944,13 +1948,22 @@ func Feed_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int6
 	return swig_r
 }
 
+func Feed_set_batch_size(arg1 uintptr, arg2 int64, arg3 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int32)(C._wrap_feed_set_batch_size_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_144(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	return swig_r
+}
+
 func Feed_push(arg1 uintptr, arg2 []uintptr, arg3 uintptr, arg4 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_push_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_push_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1971,7 +1984,7 @@ func Feed_fail(arg1 uintptr, arg2 int32, arg3 string, arg4 *uintptr) (_swig_ret 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_fail_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_fail_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1991,7 +2004,7 @@ func Strategy_create_one_device(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2067,7 +2080,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_strategy_get_device_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_154(_swig_i_1))
+	swig_r_p := C._wrap_strategy_get_device_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_155(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2161,7 +2174,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2214,7 +2227,7 @@ func Estimator_evaluate(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 uintptr, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_evaluate_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_159(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_evaluate_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_160(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2229,7 +2242,7 @@ func Estimator_train_and_evaluate(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_160(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_161(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	return swig_r
 }
 
@@ -2239,7 +2252,7 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_save_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_save_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2264,7 +2277,7 @@ func Estimator_get_variable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_165(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2277,7 +2290,7 @@ func Estimator_read_variable(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2290,7 +2303,7 @@ func Estimator_write_variable(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_write_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_write_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2303,7 +2316,20 @@ func Estimator_read_gradient(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Estimator_read_output(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int32)(C._wrap_estimator_read_output_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2316,7 +2342,7 @@ func Estimator_set_trainable(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2352,7 +2378,7 @@ func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_run_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_170(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_run_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_172(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2362,7 +2388,7 @@ func Session_set_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 *uintptr) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_set_scalar_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_set_scalar_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2461,7 +2487,7 @@ func Result_get_metric_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_result_get_metric_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_178(_swig_i_1))
+	swig_r_p := C._wrap_result_get_metric_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_180(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2472,7 +2498,7 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_result_get_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_result_get_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2487,7 +2513,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2520,7 +2546,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2629,7 +2655,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_188(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_190(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2640,7 +2666,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2654,7 +2680,7 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2679,7 +2705,7 @@ func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_record_writer_write_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_record_writer_write_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2692,7 +2718,7 @@ func Record_writer_add_feature(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *ui
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2714,7 +2740,7 @@ func Record_writer_add_feature_list(arg1 uintptr, arg2 string, arg3 uintptr, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2740,7 +2766,7 @@ func Record_writer_close(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_c49494de8c6a1afa(*(*C.swig_type_196)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_c49494de8c6a1afa(*(*C.swig_type_198)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2755,7 +2781,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_197(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_199(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2765,7 +2791,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_198(_swig_i_1), C.swig_type_199(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_200(_swig_i_1), C.swig_type_201(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2775,7 +2801,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_200(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_202(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2783,19 +2809,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_201(_swig_i_1), C.swig_type_202(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_203(_swig_i_1), C.swig_type_204(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_203(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_205(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_204(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_206(_swig_i_1))
 }
 
 func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
@@ -2805,7 +2831,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_1)), C.swig_type_206(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_1)), C.swig_type_208(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2820,7 +2846,7 @@ func Tensor_take_memory(arg1 int64, arg2 int32, arg3 []int64, arg4 []byte, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_tensor_take_memory_raw_c49494de8c6a1afa(C.swig_type_207(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_tensor_take_memory_raw_c49494de8c6a1afa(C.swig_type_209(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2844,7 +2870,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2934,7 +2960,7 @@ func Element_call_get_tensor(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_215(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_217(_swig_i_1)))
 	return swig_r
 }
 
@@ -2960,7 +2986,7 @@ func Element_call_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 bool, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_element_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_element_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2977,7 +3003,7 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3032,7 +3058,7 @@ func File_call_get_target(arg1 uintptr) (_swig_ret uintptr) {
 func File_call_add_name(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_file_call_add_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_file_call_add_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3046,7 +3072,7 @@ func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 s
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_file_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_225(_swig_i_2), C.swig_type_226(_swig_i_3), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_file_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_227(_swig_i_2), C.swig_type_228(_swig_i_3), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3069,7 +3095,7 @@ func Estimator_estimate_memory(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_230(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_232(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3082,7 +3108,7 @@ func Estimator_find_batch_size(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_232(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_234(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3115,7 +3141,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_236(_swig_i_1), C.swig_type_237(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_238(_swig_i_1), C.swig_type_239(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

@@ -3075,6 +3075,23 @@ int _wrap_feed_declare_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0, _gostring_ _
 }
 
 
+int _wrap_feed_set_batch_size_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
+  tutti_feed *arg1 = (tutti_feed *) 0 ;
+  int64_t arg2 ;
+  tutti_error **arg3 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (tutti_error **)_swig_go_2; 
+  
+  result = tutti_feed_set_batch_size(arg1,arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 int _wrap_feed_push_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0, _goslice_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   tutti_tensor **arg2 = (tutti_tensor **) 0 ;
@@ -3679,6 +3696,26 @@ int _wrap_estimator_read_gradient_raw_c49494de8c6a1afa(tutti_estimator *_swig_go
   arg4 = (tutti_error **)_swig_go_3; 
   
   result = tutti_estimator_read_gradient(arg1,(char const *)arg2,arg3,arg4);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
+int _wrap_estimator_read_output_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+  tutti_estimator *arg1 = (tutti_estimator *) 0 ;
+  char *arg2 = (char *) 0 ;
+  tutti_tensor **arg3 = (tutti_tensor **) 0 ;
+  tutti_error **arg4 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (tutti_tensor **)_swig_go_2; 
+  arg4 = (tutti_error **)_swig_go_3; 
+  
+  result = tutti_estimator_read_output(arg1,(char const *)arg2,arg3,arg4);
   _swig_go_result = result; 
   free((void *)arg2); 
   return _swig_go_result;
