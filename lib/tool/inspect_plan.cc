@@ -93,8 +93,10 @@ void print_table(const json &plan) {
     bytes += kernel.value("bytes", int64_t{0});
   }
   table.add({"total", "", "", "", std::to_string(bytes), milliseconds(plan)});
-  std::printf("step %s, %s rows on %s, %s bytes of workspace\n", text_in(plan, "step").c_str(),
-              text_in(plan, "rows").c_str(), text_in(plan, "device").c_str(), text_in(plan, "workspace_bytes").c_str());
+  const std::string rows = text_in(plan, "rows"), computed = text_in(plan, "computed_rows");
+  std::printf("step %s, %s rows%s on %s, %s bytes of workspace\n", text_in(plan, "step").c_str(), rows.c_str(),
+              computed == rows ? "" : (", computed as " + computed + ",").c_str(), text_in(plan, "device").c_str(),
+              text_in(plan, "workspace_bytes").c_str());
   table.print();
 }
 
