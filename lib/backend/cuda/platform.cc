@@ -51,9 +51,12 @@ Result<DeviceFacts> describe(int32_t ordinal) {
   facts.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
   facts.multiplies_bf16 = properties.major >= 8;
   facts.multiplies_f16 = properties.major >= 7;
+  int driver = 0;
+  TUTTI_TRY(status_of(cudaDriverGetVersion(&driver), "asking for the driver's version"));
   facts.description = base::concat(static_cast<const char *>(properties.name), ", compute capability ",
                                    properties.major, ".", properties.minor, ", ", properties.multiProcessorCount,
-                                   " multiprocessors, ", facts.memory_bytes >> 20, " MiB");
+                                   " multiprocessors, ", facts.memory_bytes >> 20, " MiB, CUDA ",
+                                   version_text(CUDART_VERSION), " on a driver for up to ", version_text(driver));
   return facts;
 }
 

@@ -26,7 +26,7 @@ base::Status check();
 /// What a physical device is.
 struct DeviceFacts {
   std::string kind;         ///< equal for devices that run each other's executables: "cuda sm_90"
-  std::string description;  ///< for people: "NVIDIA H200, compute capability 9.0, 132 multiprocessors"
+  std::string description;  ///< for people: "NVIDIA H200, compute capability 9.0, 132 multiprocessors, CUDA 13.0 ..."
   int64_t memory_bytes = 0;
   bool multiplies_bf16 = false;  ///< are products of bf16 faster than those of f32?
   bool multiplies_f16 = false;   ///< of f16?
