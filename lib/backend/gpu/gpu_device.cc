@@ -356,7 +356,11 @@ int32_t event_synchronize(tutti_event *event, tutti_error_sink *sink) {
 }
 
 /// What went wrong on the device comes from those who wait: there is nothing more to wait for.
-int32_t event_is_done(tutti_event *event) { return gpuEventQuery(event_of(event).event) == gpuErrorNotReady ? 0 : 1; }
+int32_t event_is_done(tutti_event *event) {
+  if (gpuEventQuery(event_of(event).event) != gpuErrorNotReady) return 1;
+  (void)gpuGetLastError();  // a library that launches next would take it for its own
+  return 0;
+}
 
 int32_t event_elapsed(tutti_event *begin, tutti_event *end, int64_t *nanoseconds, tutti_error_sink *sink) {
   const GpuEvent &first = event_of(begin);

@@ -346,9 +346,8 @@ Status NcclClique::reconnect() {
 
 void NcclClique::deregister_memory(int32_t rank) {
   Rank &self = ranks_[static_cast<size_t>(rank)];
-  self.has_left = true;
   // What was aborted has no windows any more.
-  const bool is_last = std::all_of(ranks_.begin(), ranks_.end(), [](const Rank &one) { return one.has_left; });
+  const bool is_last = !self.has_left.exchange(true) && ranks_left_.fetch_add(1) + 1 == ranks_.size();
   if (is_last && !aborted_.load()) warn(close_windows());
   const Call call(*this, self);
   // A communicator that was aborted has no registrations any more.

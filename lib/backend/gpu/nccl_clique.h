@@ -55,8 +55,8 @@ class NcclClique {
     ncclComm_t communicator = nullptr;
     std::atomic<bool> in_call{false};
     std::vector<void *> registrations;
-    void *window = nullptr;  // NCCL writes it when the registration is done
-    bool has_left = false;   // its windows may end
+    void *window = nullptr;             // NCCL writes it when the registration is done
+    std::atomic<bool> has_left{false};  // its windows may end
   };
   class Call;
 
@@ -85,6 +85,7 @@ class NcclClique {
   size_t rank_count_ = 0;  // of all processes
   int64_t timeout_ms_ = -1;
   std::atomic<bool> aborted_{false};
+  std::atomic<size_t> ranks_left_{0};
 };
 
 }  // namespace tutti::impl::backend::gpu
