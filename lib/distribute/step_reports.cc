@@ -74,10 +74,11 @@ Result<StepReport> StepReports::wait(int64_t step, backend::Stream &stream) {
   if (faults_ != nullptr) return read(step);
   if (failure_.ok() && stream.has_failed()) failure_ = stream.synchronize();
   const StepReport report = read(step);
+  if (failure_.ok()) return report;
   // The step behind may be that far; then it is not ok.
   const bool is_of_the_next = report.is_ok && last_issued_ > step && !read(last_issued_).is_ok;
-  if (!failure_.ok() && !is_of_the_next) return std::exchange(failure_, Status());
-  return report;
+  if (is_of_the_next) return report;
+  return std::exchange(failure_, Status());
 }
 
 StepReport StepReports::read(int64_t step) const {
