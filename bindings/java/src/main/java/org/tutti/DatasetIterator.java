@@ -30,6 +30,9 @@ public final class DatasetIterator extends NativeObject implements Iterator<Tens
     /** What the library lends is good until the next call, which must wait that long. */
     private void lock() {
         if (!busy.tryLock()) {
+            if (isClosed()) { // just now: close holds it for a moment, too
+                throw new ClosedException("DatasetIterator");
+            }
             throw TuttiException.ofTutti(Code.FAILED_PRECONDITION, "the iterator is in use by another thread");
         }
     }
