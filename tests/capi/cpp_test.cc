@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -267,6 +268,51 @@ void test_session_variables_and_stream(void **) {
   assert_int_equal(one.output("logits").dim(0), 1);
 }
 
+void test_batches_and_outputs(void **) {
+  tutti::Context context(tutti::Options("context").set("logical_devices", 3));
+  const tutti::Strategy all = tutti::Strategy::mirrored(context);
+  tutti::Estimator estimator(
+      [](tutti::Graph g, int32_t) {
+        const int64_t dims[] = {1};
+        const tutti_value slope = tutti_graph_variable(g, "slope", TUTTI_DTYPE_F32, dims, 1, "ones", 0, TUTTI_TRUE);
+        const tutti_value line = tutti_mul(g, g.feature("x"), slope);
+        g.output("line", line);
+        g.loss(tutti_reduce_mean(g, line, nullptr));
+        tutti_optimizer_sgd(g, tutti_schedule_constant(g, 0.5), nullptr);
+      },
+      tutti::Options("run").set_json("{\"keep_outputs\": true}"), all, context);
+  tutti::Feed feed(2, context);
+  feed.declare("x", TUTTI_ROLE_FEATURE, TUTTI_DTYPE_F32, {}).set_batch_size(5);
+  tutti::Session session(estimator, tutti::Pipeline(context).feed(feed).build());
+  float slope = 1;
+  for (const int64_t rows : {5, 1, 4}) {
+    std::vector<float> x;
+    float mean = 0;
+    for (int64_t i = 0; i < rows; ++i) {
+      x.push_back(static_cast<float>(i + rows) / 8);
+      mean += x.back() / static_cast<float>(rows);
+    }
+    feed.push({tutti::Tensor(TUTTI_DTYPE_F32, {rows}, x.data(), rows * 4)});
+    const tutti::Result result = session.run(1);
+    assert_int_equal(result.examples(), rows);
+    assert_true(std::fabs(result.loss() - static_cast<double>(mean * slope)) < 1e-6);
+    const tutti::Tensor line = estimator.read_output("line");
+    assert_int_equal(line.element_count(), rows);
+    for (size_t i = 0; i < x.size(); ++i)
+      assert_true(std::fabs(line.data<float>()[i] - x[i] * slope) < 1e-6f);
+    slope -= 0.5f * mean;
+    assert_true(std::fabs(estimator.read_variable("slope").data<float>()[0] - slope) < 1e-6f);
+  }
+  const auto too_many = thrown_by([&] { feed.push({tutti::Tensor(TUTTI_DTYPE_F32, {6})}); });
+  assert_int_equal(too_many.first, TUTTI_INVALID_ARGUMENT);
+  assert_contains(too_many.second, "6 rows, expected 1 to 5");
+  assert_int_equal(thrown_by([&] { estimator.read_output("lines"); }).first, TUTTI_NOT_FOUND);
+  assert_int_equal(thrown_by([&] { feed.set_batch_size(7); }).first, TUTTI_FAILED_PRECONDITION);
+  feed.finish();
+  assert_int_equal(session.run(1).reason(), TUTTI_REASON_END_OF_INPUT);
+  assert_int_equal(session.close().examples(), 10);
+}
+
 void test_records(void **) {
   char path[] = "/tmp/tutti-records-XXXXXX";
   const int file = mkstemp(path);
@@ -302,6 +348,7 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_exceptions_of_callbacks),
     cmocka_unit_test(test_map),
     cmocka_unit_test(test_stop),
+    cmocka_unit_test(test_batches_and_outputs),
     cmocka_unit_test(test_records),
 };
 

@@ -97,7 +97,7 @@ class Iterator : public detail::Handle<tutti_iterator, tutti_iterator_ref, tutti
   }
 };
 
-/// A bounded queue that the program pushes examples into, from any thread.
+/// A bounded queue that the program pushes examples, or batches of them, into, from any thread.
 class Feed : public detail::Handle<tutti_feed, tutti_feed_ref, tutti_feed_unref> {
  public:
   explicit Feed(int64_t capacity, tutti_context *context = nullptr) {
@@ -107,6 +107,11 @@ class Feed : public detail::Handle<tutti_feed, tutti_feed_ref, tutti_feed_unref>
     const int64_t rank = static_cast<int64_t>(dims.size());
     detail::check(
         [&](tutti_error **err) { return tutti_feed_declare(get(), name, role, dtype, dims.data(), rank, err); });
+    return *this;
+  }
+  /// Each element is a batch of 1 to `most_rows` rows, in tensors whose first dimension is the rows.
+  Feed &set_batch_size(int64_t most_rows) {
+    detail::check([&](tutti_error **err) { return tutti_feed_set_batch_size(get(), most_rows, err); });
     return *this;
   }
   /// Waits while the feed is full.

@@ -144,6 +144,11 @@ class Estimator : public detail::Handle<tutti_estimator, tutti_estimator_ref, tu
     return detail::make<Tensor>(
         [&](auto **out, auto **err) { return tutti_estimator_read_variable(get(), name.c_str(), out, err); });
   }
+  /// For each row of the last step, what the model set as this output in TUTTI_MODE_TRAIN; run option keep_outputs.
+  Tensor read_output(const std::string &name) {
+    return detail::make<Tensor>(
+        [&](auto **out, auto **err) { return tutti_estimator_read_output(get(), name.c_str(), out, err); });
+  }
   void write_variable(const std::string &name, const Tensor &value) {
     detail::check([&](tutti_error **err) { return tutti_estimator_write_variable(get(), name.c_str(), value, err); });
   }
@@ -163,7 +168,7 @@ class Session : public detail::Handle<tutti_session, tutti_session_ref, tutti_se
     detail::check(
         [&](tutti_error **err) { return tutti_session_open(estimator, dataset, options, hooks, cancel, out(), err); });
   }
-  /// The result's reason is 0 while there is more to do.
+  /// The result's reason is 0 while there is more to do; loss and metrics are of the last step, examples of all steps.
   Result run(int64_t steps) {
     return detail::make<Result>([&](auto **out, auto **err) { return tutti_session_run(get(), steps, out, err); });
   }
