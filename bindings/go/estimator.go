@@ -192,6 +192,13 @@ func (e *Estimator) ReadGradient(variable string) (*Tensor, error) {
 	return e.read(variable, raw.Estimator_read_gradient)
 }
 
+// ReadOutput is a copy of what the model set as output `name` in ModeTrain, for each row of the last step: the rows of
+// all replicas of this process, in the order of the batch, computed with the weights before the step. It needs the
+// option KeepOutputs.
+func (e *Estimator) ReadOutput(name string) (*Tensor, error) {
+	return e.read(name, raw.Estimator_read_output)
+}
+
 func (e *Estimator) read(name string, get func(uintptr, string, *uintptr, *uintptr) int32) (*Tensor, error) {
 	var use uses
 	defer use.leave()

@@ -32,7 +32,8 @@ func (f *Feed) ended() <-chan struct{} {
 	return f.handle.ended
 }
 
-// FeedComponent declares one tensor of each element: the type and shape of one element, without a batch dimension.
+// FeedComponent declares one tensor of each element: its type and its shape, without a batch dimension; of a feed of
+// batches, the shape of one row.
 type FeedComponent struct {
 	Name  string
 	Role  Role
@@ -42,23 +43,47 @@ type FeedComponent struct {
 
 // NewFeed makes a feed that holds at most `capacity` elements.
 func NewFeed(context *Context, capacity int64, components ...FeedComponent) (*Feed, error) {
+	number, err := declareFeed(context, capacity, components)
+	if err != nil {
+		return nil, err
+	}
+	return wrapFeed(number)
+}
+
+// NewBatchFeed makes a feed whose elements are batches of 1 to `mostRows` rows, which may differ from push to push: the
+// first dimension of each tensor is the rows. Its pipeline needs no Batch: what is pushed is what a step of training
+// takes, its rows split over the replicas. It holds at most `capacity` batches.
+func NewBatchFeed(context *Context, capacity, mostRows int64, components ...FeedComponent) (*Feed, error) {
+	number, err := declareFeed(context, capacity, components)
+	if err != nil {
+		return nil, err
+	}
+	var failure uintptr
+	if code := raw.Feed_set_batch_size(number, mostRows, &failure); code != 0 {
+		raw.Feed_unref(number)
+		return nil, fromC(code, failure)
+	}
+	return wrapFeed(number)
+}
+
+func declareFeed(context *Context, capacity int64, components []FeedComponent) (uintptr, error) {
 	var use uses
 	defer use.leave()
 	number := use.of(context.ref())
 	if use.err != nil {
-		return nil, use.err
+		return 0, use.err
 	}
 	var out, failure uintptr
 	if code := raw.Feed_create(number, capacity, &out, &failure); code != 0 {
-		return nil, fromC(code, failure)
+		return 0, fromC(code, failure)
 	}
 	for _, c := range components {
 		if code := raw.Feed_declare(out, c.Name, int32(c.Role), int32(c.DType), c.Dims, &failure); code != 0 {
 			raw.Feed_unref(out)
-			return nil, fromC(code, failure)
+			return 0, fromC(code, failure)
 		}
 	}
-	return wrapFeed(out)
+	return out, nil
 }
 
 func wrapFeed(number uintptr) (*Feed, error) {

@@ -93,6 +93,8 @@ func (s *scenario) setOption(key, value string) {
 		s.run.AllReduce = AllReduce(value)
 	case "raw_weights":
 		s.run.RawWeights = number != 0
+	case "keep_outputs":
+		s.run.KeepOutputs = number != 0
 	case "collective_timeout_ms":
 		s.run.CollectiveTimeoutMs = number
 	}
@@ -354,6 +356,12 @@ func (s *scenario) do(words []string) error {
 		return s.leave(number(1), number(2), words[3])
 	case "train":
 		return s.train(number(1))
+	case "loop":
+		var sizes []int64
+		for i := range words[2:] {
+			sizes = append(sizes, number(2+i))
+		}
+		return s.loop(number(1), sizes)
 	case "evaluate":
 		return s.evaluate(words[1])
 	case "predict":

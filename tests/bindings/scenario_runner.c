@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "scenario.h"
+#include "scenario_loops.h"
 #include "scenario_models.h"
 #include "scenario_pipelines.h"
 #include "scenario_workers.h"
@@ -82,7 +83,7 @@ static void set_option(struct scenario *s, const struct words *words) {
   if (words->count < 3) return;
   if (strcmp(words->at[1], "determinism") == 0 || strcmp(words->at[1], "all_reduce") == 0) {
     tutti_options_set_string(s->run, words->at[1], words->at[2]);
-  } else if (strcmp(words->at[1], "raw_weights") == 0) {
+  } else if (strcmp(words->at[1], "raw_weights") == 0 || strcmp(words->at[1], "keep_outputs") == 0) {
     tutti_options_set_bool(s->run, words->at[1], TUTTI_TRUE);
   } else {
     tutti_options_set_i64(s->run, words->at[1], integer_at(words, 2));
@@ -318,6 +319,13 @@ static int32_t read_pipeline(struct scenario *s, const char *name, int64_t seed,
   return code;
 }
 
+static int32_t loop(struct scenario *s, const struct words *words, tutti_error **err) {
+  int64_t sizes[MAXIMUM_WORDS];
+  for (int i = 2; i < words->count; i++)
+    sizes[i - 2] = integer_at(words, i);
+  return scenario_loop(s, integer_at(words, 1), sizes, words->count - 2, err);
+}
+
 /* --- lines -------------------------------------------------------------------------------------------------------- */
 
 static int32_t prepare(struct scenario *s, const char *line, const struct words *words, tutti_error **err) {
@@ -341,6 +349,7 @@ static int32_t prepare(struct scenario *s, const char *line, const struct words 
 static int32_t show(struct scenario *s, const struct words *words, tutti_error **err) {
   const char *command = words->at[0], *name = words->count > 1 ? words->at[1] : "";
   if (strcmp(command, "train") == 0) return train(s, integer_at(words, 1), err);
+  if (strcmp(command, "loop") == 0) return loop(s, words, err);
   if (strcmp(command, "evaluate") == 0) return evaluate(s, integer_at(words, 1), err);
   if (strcmp(command, "predict") == 0) return predict(s, integer_at(words, 1), err);
   if (strcmp(command, "variable") == 0) return print_variable(s, name, err);

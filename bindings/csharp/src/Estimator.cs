@@ -190,6 +190,19 @@ namespace Tutti
             }
         }
 
+        /// <summary>What the model set as an output in <see cref="Mode.Train"/>, for each row of the last step: a copy
+        /// of the rows of all replicas of this process, in the order of the batch, computed with the weights before
+        /// the step. It needs the option KeepOutputs.</summary>
+        public Tensor ReadOutput(string name)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr tensor, failure;
+                Errors.Check(Raw.estimator_read_output(use.Of(this), name, out tensor, out failure), failure);
+                return new Tensor(tensor);
+            }
+        }
+
         /// <summary>What training on batches of so many rows (0 = the dataset's) will take of the devices' memory, as
         /// JSON: for each device the bytes of weights, slots, gradients, workspace, input, total and what is available,
         /// and whether all fits. Nothing is trained.</summary>

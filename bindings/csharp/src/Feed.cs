@@ -6,8 +6,8 @@ using System.Threading.Tasks;
 
 namespace Tutti
 {
-    /// <summary>One tensor of each element of a feed: the type and shape of one element, without a batch
-    /// dimension.</summary>
+    /// <summary>One tensor of each element of a feed: its type and its shape, without a batch dimension; of a feed of
+    /// batches, the shape of one row.</summary>
     public sealed class FeedComponent
     {
         /// <summary>Declares a component; without dimensions it is a scalar.</summary>
@@ -63,6 +63,28 @@ namespace Tutti
             catch (Exception)
             {
                 Dispose();
+                throw;
+            }
+        }
+
+        /// <summary>Makes a feed whose elements are batches of 1 to <paramref name="mostRows"/> rows, which may differ
+        /// from push to push: the first dimension of each tensor is the rows. Its pipeline needs no Batch: what is
+        /// pushed is what a step of training takes, its rows split over the replicas.</summary>
+        public static Feed OfBatches(Context context, long capacity, long mostRows, params FeedComponent[] components)
+        {
+            var feed = new Feed(context, capacity, components);
+            try
+            {
+                feed.Do(number =>
+                {
+                    IntPtr failure;
+                    Errors.Check(Raw.feed_set_batch_size(number, mostRows, out failure), failure);
+                });
+                return feed;
+            }
+            catch (Exception)
+            {
+                feed.Dispose();
                 throw;
             }
         }

@@ -40,7 +40,7 @@ namespace Tutti
         }
 
         /// <summary>Trains up to so many steps; the result's reason is <see cref="Reason.None"/> while there is more to
-        /// do.</summary>
+        /// do, its loss and metrics are of the last step, its examples of all of them.</summary>
         public Result Run(long steps)
         {
             using (var use = new Uses())

@@ -148,6 +148,9 @@ namespace Tutti.Tests
                 case "raw_weights":
                     run.RawWeights = Number(value) != 0;
                     break;
+                case "keep_outputs":
+                    run.KeepOutputs = Number(value) != 0;
+                    break;
                 case "collective_timeout_ms":
                     run.CollectiveTimeoutMs = Number(value);
                     break;
@@ -256,6 +259,9 @@ namespace Tutti.Tests
                 case "train":
                     Train(Number(words[1]));
                     break;
+                case "loop":
+                    Loop(Number(words[1]), words.Skip(2).Select(Number).ToArray());
+                    break;
                 case "evaluate":
                     Evaluate(words[1]);
                     break;
@@ -334,14 +340,17 @@ namespace Tutti.Tests
         private static string[] RowsOf(Batch batch, string name)
         {
             using (Tensor tensor = batch.GetOutput(name))
-            {
-                string[] values = tensor.DType == DType.Int64
-                    ? tensor.ToArray<long>().Select(value => value.ToString(CultureInfo.InvariantCulture)).ToArray()
-                    : tensor.ToArray<float>().Select(Digits).ToArray();
-                int width = values.Length / (int)batch.RowCount;
-                return Enumerable.Range(0, (int)batch.RowCount)
-                    .Select(row => string.Join(" ", values.Skip(row * width).Take(width))).ToArray();
-            }
+                return RowsOf(tensor);
+        }
+
+        private static string[] RowsOf(Tensor tensor)
+        {
+            string[] values = tensor.DType == DType.Int64
+                ? tensor.ToArray<long>().Select(value => value.ToString(CultureInfo.InvariantCulture)).ToArray()
+                : tensor.ToArray<float>().Select(Digits).ToArray();
+            int rows = (int)tensor.Dims[0], width = values.Length / rows;
+            return Enumerable.Range(0, rows)
+                .Select(row => string.Join(" ", values.Skip(row * width).Take(width))).ToArray();
         }
 
         // A float's own ToString rounds to seven digits first.

@@ -233,6 +233,22 @@ public final class Estimator extends NativeObject {
         }
     }
 
+    /** What the model set as an output in mode TRAIN, for each row of the last step: a copy of the rows of all replicas
+     * of this process, in the order of the batch. They were computed with the weights before the step. It needs the
+     * option keepOutputs.
+     *
+     * @param name which one
+     * @return a row for each row
+     */
+    public Tensor readOutput(String name) {
+        try (Use use = new Use()) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            TuttiException.check(Raw.estimator_read_output(use.of(this), name, out, failure), failure);
+            return Tensor.wrap(out[0]);
+        }
+    }
+
     /** What training will take of the devices' memory; nothing is trained.
      *
      * @param dataset what would be trained on

@@ -15,7 +15,7 @@ public final class Feed extends NativeObject {
      * @param name its name
      * @param role what it is for
      * @param dtype its type
-     * @param dims the shape of one element, without a batch dimension
+     * @param dims its shape, without a batch dimension; in a feed of batches, that of one row
      */
     public record Component(String name, Role role, DType dtype, long... dims) {}
 
@@ -40,6 +40,28 @@ public final class Feed extends NativeObject {
 
     private Feed(Handle handle) {
         super(handle);
+    }
+
+    /** A feed whose elements are batches. The first dimension of their tensors is the rows, which may differ from push
+     * to push. The pipeline needs no batch: what is pushed is what a step of training takes, its rows split over the
+     * replicas.
+     *
+     * @param context to which it belongs; null = the default one
+     * @param capacity how many batches it holds at most
+     * @param mostRows how many rows a batch has at most; at least it has one
+     * @param components the tensors of each row
+     * @return the feed
+     */
+    public static Feed ofBatches(Context context, long capacity, long mostRows, Component... components) {
+        Feed feed = new Feed(context, capacity, components);
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            TuttiException.check(Raw.feed_set_batch_size(use.of(feed), mostRows, failure), failure);
+            return feed;
+        } catch (Throwable failure) {
+            feed.close();
+            throw failure;
+        }
     }
 
     private static long create(Context context, long capacity, Component... components) {

@@ -41,7 +41,8 @@ public final class Session extends NativeObject {
     /** Trains some steps.
      *
      * @param steps how many at most
-     * @return what it gave; the reason is {@link Reason#UNFINISHED} while there is more to do
+     * @return what it gave; the reason is {@link Reason#UNFINISHED} while there is more to do, loss and metrics are of
+     *     the last step, the examples of all of them
      */
     public Result run(long steps) {
         try (Use use = new Use()) {

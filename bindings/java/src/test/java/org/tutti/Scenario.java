@@ -105,6 +105,7 @@ final class Scenario implements AutoCloseable {
             case "accumulation_steps" -> run.accumulationSteps(Long.parseLong(value));
             case "all_reduce" -> run.allReduce(AllReduce.valueOf(value.toUpperCase(Locale.ROOT)));
             case "raw_weights" -> run.rawWeights(Long.parseLong(value) != 0);
+            case "keep_outputs" -> run.keepOutputs(Long.parseLong(value) != 0);
             case "collective_timeout_ms" -> run.collectiveTimeoutMs(Long.parseLong(value));
             default -> throw new IllegalArgumentException(key);
         }
@@ -166,6 +167,23 @@ final class Scenario implements AutoCloseable {
         print("step %d loss %.5f", result.step(), result.loss());
     }
 
+    private void loop(String[] words) {
+        Estimator trained = estimator();
+        try (ScenarioLoop loop = new ScenarioLoop(context, trained, Long.parseLong(words[1]), x, y)) {
+            for (int i = 2; i < words.length; i++) {
+                Result result = loop.step(Integer.parseInt(words[i]));
+                StringBuilder metrics = new StringBuilder();
+                new TreeMap<>(result.metrics()).forEach(
+                    (name, value) -> metrics.append(String.format(Locale.ROOT, " %s %.5f", name, value)));
+                print("step %d examples %d loss %.5f%s", result.step(), result.examples(), result.loss(), metrics);
+                try (Tensor output = trained.readOutput("y")) {
+                    rowsOf(output).forEach(row -> print("y%s", row));
+                }
+            }
+            print("%s", loop.end());
+        }
+    }
+
     private void evaluate(String batch) {
         Estimator trained = estimator();
         try (Dataset dataset = dataset(joined(input, List.of("batch", batch)))) {
@@ -197,21 +215,25 @@ final class Scenario implements AutoCloseable {
 
     /** The numbers of each row, a blank before each. */
     private static List<String> rowsOf(Batch batch, String name) {
-        List<String> rows = new ArrayList<>();
         try (Tensor tensor = batch.output(name)) {
-            if (tensor.dtype() == DType.INT64) {
-                Arrays.stream(tensor.toLongs()).forEach(value -> rows.add(" " + value));
-                return rows;
+            return rowsOf(tensor);
+        }
+    }
+
+    private static List<String> rowsOf(Tensor tensor) {
+        List<String> rows = new ArrayList<>();
+        if (tensor.dtype() == DType.INT64) {
+            Arrays.stream(tensor.toLongs()).forEach(value -> rows.add(" " + value));
+            return rows;
+        }
+        float[] values = tensor.toFloats();
+        int width = values.length / (int) tensor.dims()[0];
+        for (int i = 0; i < values.length; i += width) {
+            StringBuilder row = new StringBuilder();
+            for (int j = i; j < i + width; j++) {
+                row.append(String.format(Locale.ROOT, " %.5f", values[j]));
             }
-            float[] values = tensor.toFloats();
-            int width = values.length / (int) batch.rows();
-            for (int i = 0; i < values.length; i += width) {
-                StringBuilder row = new StringBuilder();
-                for (int j = i; j < i + width; j++) {
-                    row.append(String.format(Locale.ROOT, " %.5f", values[j]));
-                }
-                rows.add(row.toString());
-            }
+            rows.add(row.toString());
         }
         return rows;
     }
@@ -341,6 +363,7 @@ final class Scenario implements AutoCloseable {
     private void run(String[] words) throws Exception {
         switch (words[0]) {
             case "train" -> train(Long.parseLong(words[1]));
+            case "loop" -> loop(words);
             case "evaluate" -> evaluate(words[1]);
             case "predict" -> predict(words[1]);
             case "variable" -> variable(words[1]);
