@@ -2,8 +2,11 @@
 //
 // tests lib/data/source/feed.cc. dataset_test.cc has it in the conformance suite.
 #include <atomic>
+#include <functional>
 #include <thread>
+#include <vector>
 
+#include "data/batch_stage.h"
 #include "sample_data.h"
 #include "testing.h"
 
@@ -176,6 +179,124 @@ void the_position_to_resume_at_can_be_read(void **) {
                         "the saved walk goes on with element 6, but 1 elements were pushed before");
 }
 
+// ---- elements that are batches ----
+
+constexpr int64_t kMostRows = 5;
+
+Ref<Feed> make_batch_feed() {
+  return assert_ok_value(Feed::create(assert_ok_value(data::batch_spec(kSpec, kMostRows)), 100));
+}
+
+Status push_rows(Feed &feed, int64_t first, int64_t rows) {
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < rows; ++i)
+    values.push_back(first + i);
+  Element batch;
+  batch.components.push_back(assert_ok_value(Tensor::from_values<int64_t>({rows}, values)));
+  return feed.push(std::move(batch), nullptr, Deadline::after_ms(10000));
+}
+
+/// Batches of these sizes, of the rows first, first + 1, ..., and the end.
+void push_batches(Feed &feed, int64_t first, const std::vector<int64_t> &sizes) {
+  for (const int64_t rows : sizes) {
+    assert_ok(push_rows(feed, first, rows));
+    first += rows;
+  }
+  assert_ok(feed.end());
+}
+
+/// Where each element comes from, and its numbers.
+std::vector<std::vector<int64_t>> walk(data::Iterator &iterator) {
+  std::vector<std::vector<int64_t>> elements;
+  Element element;
+  while (assert_ok_value(iterator.next(element))) {
+    const auto values = assert_ok_value(element.components[0].values<int64_t>());
+    elements.push_back({element.lineage.index});
+    elements.back().insert(elements.back().end(), values.begin(), values.end());
+  }
+  return elements;
+}
+
+void batches_are_numbered_by_their_rows(void **) {
+  const Ref<Feed> feed = make_batch_feed();
+  push_batches(*feed, 10, {3, 1, 5});
+  const DatasetRef dataset = feed->dataset();
+  assert_int_equal(dataset->spec().batch_size, kMostRows);
+  assert_false(dataset->spec().exact_batches);
+  assert_true(walk(*assert_ok_value(dataset->make_iterator({}))) ==
+              (std::vector<std::vector<int64_t>>{{0, 10, 11, 12}, {3, 13}, {4, 14, 15, 16, 17, 18}}));
+  assert_int_equal(feed->pushed(), 3);
+}
+
+void rows_of_batches_are_rows(void **) {
+  const Ref<Feed> feed = make_batch_feed();
+  push_batches(*feed, 10, {3, 1, 2});
+  const DatasetRef rows = assert_ok_value(Pipeline(feed->dataset()).apply("unbatch", {}).build());
+  assert_true(walk(*assert_ok_value(rows->make_iterator({}))) ==
+              (std::vector<std::vector<int64_t>>{{0, 10}, {1, 11}, {2, 12}, {3, 13}, {4, 14}, {5, 15}}));
+  const Ref<Feed> other = make_batch_feed();
+  push_batches(*other, 10, {3, 1, 2});
+  const DatasetRef rebatched = assert_ok_value(
+      Pipeline(other->dataset()).apply("unbatch", {}).apply("batch", {{"batch_size", int64_t{4}}}).build());
+  assert_true(walk(*assert_ok_value(rebatched->make_iterator({}))) ==
+              (std::vector<std::vector<int64_t>>{{0, 10, 11, 12, 13}, {4, 14, 15}}));
+}
+
+void batches_that_do_not_fit_are_refused(void **) {
+  const Ref<Feed> feed = make_batch_feed();
+  assert_error_contains(push_rows(*feed, 0, 0), "feed: a batch of 0 rows, expected 1 to 5");
+  assert_error_contains(push_rows(*feed, 0, kMostRows + 1), "feed: a batch of 6 rows, expected 1 to 5");
+  assert_error_contains(push(*feed, 7), "component 'value'");
+  assert_int_equal(feed->pushed(), 0);
+
+  data::ElementSpec pair = kSpec;
+  pair.components.push_back({"label", data::Role::label, tensor::DType::i32, {}});
+  const Ref<Feed> other = assert_ok_value(Feed::create(assert_ok_value(data::batch_spec(pair, kMostRows)), 100));
+  Element batch;
+  batch.components.push_back(assert_ok_value(Tensor::zeros(tensor::DType::i64, {3})));
+  batch.components.push_back(counted(2));
+  assert_error_contains(other->push(std::move(batch), nullptr, Deadline::never()),
+                        "feed: component 'label' has 2 rows, 'value' has 3");
+}
+
+/// What was saved behind `given` elements of a feed of batches.
+base::Json saved_behind(int given, const std::function<Pipeline(Feed &)> &pipeline) {
+  const Ref<Feed> feed = make_batch_feed();
+  const DatasetRef dataset = assert_ok_value(pipeline(*feed).build());
+  push_batches(*feed, 10, {3, 1, 5, 2, 4});
+  auto iterator = assert_ok_value(dataset->make_iterator({}));
+  Element element;
+  for (int i = 0; i < given; ++i)
+    assert_true(assert_ok_value(iterator->next(element)));
+  return iterator->save();
+}
+
+// The position is one of batches, lineage goes on with rows.
+void a_walk_over_batches_goes_on(void **) {
+  const auto plain = [](Feed &feed) { return std::move(Pipeline(feed.dataset()).prefetch(3)); };
+  const base::Json state = saved_behind(3, plain);
+  const Ref<Feed> feed = make_batch_feed();
+  const DatasetRef dataset = assert_ok_value(plain(*feed).build());
+  auto iterator = assert_ok_value(dataset->make_iterator({}));
+  assert_ok(iterator->restore(state));
+  assert_int_equal(feed->resume_position(), 3);
+  push_batches(*feed, 19, {2, 4});
+  assert_true(walk(*iterator) == (std::vector<std::vector<int64_t>>{{9, 19, 20}, {11, 21, 22, 23, 24}}));
+}
+
+// In the middle of a batch: it must be pushed again.
+void a_walk_over_their_rows_goes_on(void **) {
+  const auto rows = [](Feed &feed) { return std::move(Pipeline(feed.dataset()).apply("unbatch", {})); };
+  const base::Json state = saved_behind(6, rows);
+  const Ref<Feed> feed = make_batch_feed();
+  const DatasetRef dataset = assert_ok_value(rows(*feed).build());
+  auto iterator = assert_ok_value(dataset->make_iterator({}));
+  assert_ok(iterator->restore(state));
+  assert_int_equal(feed->resume_position(), 2);
+  push_batches(*feed, 14, {5, 2});
+  assert_true(walk(*iterator) == (std::vector<std::vector<int64_t>>{{6, 16}, {7, 17}, {8, 18}, {9, 19}, {10, 20}}));
+}
+
 void nobody_waits_for_who_is_gone(void **) {
   Ref<Feed> feed = assert_ok_value(Feed::create(kSpec, 1));
   auto iterator = assert_ok_value(feed->dataset()->make_iterator({}));
@@ -216,6 +337,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_failure_comes_behind_what_was_pushed),
     cmocka_unit_test(only_one_walk_is_possible),
     cmocka_unit_test(the_position_to_resume_at_can_be_read),
+    cmocka_unit_test(batches_are_numbered_by_their_rows),
+    cmocka_unit_test(rows_of_batches_are_rows),
+    cmocka_unit_test(batches_that_do_not_fit_are_refused),
+    cmocka_unit_test(a_walk_over_batches_goes_on),
+    cmocka_unit_test(a_walk_over_their_rows_goes_on),
     cmocka_unit_test(nobody_waits_for_who_is_gone),
     cmocka_unit_test(a_walk_waits_until_cancelled),
 };
