@@ -128,34 +128,40 @@ static void center(float *logits, int rows) {
   }
 }
 
+/* A step on batches b, b + 1, ... of `sizes`, of the rows from `first` on, against what is worked out here. Gives how
+ * many rows they have. */
+static int check_step(struct loop loop, int64_t first, int b, int batches, int is_centred) {
+  int rows = 0;
+  for (int m = 0; m < batches; m++) {
+    assert_ok(push(loop.feed, first + rows, sizes[b + m], &err));
+    rows += sizes[b + m];
+  }
+  float before[DENSE_PARAMETERS], after[DENSE_PARAMETERS], logits[2 * MOST_ROWS * CLASSES];
+  double gradient[DENSE_PARAMETERS], accuracy;
+  read_dense(loop.estimator, before);
+  const double loss = dense_gradient(before, first, rows, gradient);
+  work_out(before, first, rows, logits, &accuracy);
+  tutti_result *result = NULL;
+  assert_ok(tutti_session_run(loop.session, 1, &result, &err));
+  assert_int_equal(tutti_result_get_examples(result), rows);
+  const struct outcome outcome = take(result);
+  assert_int_equal(outcome.step, b / batches + 1);
+  assert_true(fabs(outcome.loss - loss) < 2e-5);
+  assert_true(fabs(outcome.accuracy - accuracy) < 1e-6);
+  assert_output(loop.estimator, "logits", logits, rows);
+  if (is_centred) center(logits, rows), assert_output(loop.estimator, "centred", logits, rows);
+  for (int p = 0; p < DENSE_PARAMETERS; p++)
+    before[p] -= (float)(rate * gradient[p]);
+  read_dense(loop.estimator, after);
+  check_near(after, before, DENSE_PARAMETERS, 2e-5f, "weights");
+  return rows;
+}
+
 static void run_steps(int replicas, const char *run, int batches_of_step, int is_centred) {
   struct loop loop = open_loop(replicas, run, &is_centred);
   int64_t first = 0;
-  for (int b = 0; b < BATCHES; b += batches_of_step) {
-    int rows = 0;
-    for (int m = 0; m < batches_of_step; m++) {
-      assert_ok(push(loop.feed, first + rows, sizes[b + m], &err));
-      rows += sizes[b + m];
-    }
-    float before[DENSE_PARAMETERS], after[DENSE_PARAMETERS], logits[2 * MOST_ROWS * CLASSES];
-    double gradient[DENSE_PARAMETERS], accuracy;
-    read_dense(loop.estimator, before);
-    const double loss = dense_gradient(before, first, rows, gradient);
-    work_out(before, first, rows, logits, &accuracy);
-    tutti_result *result = NULL;
-    assert_ok(tutti_session_run(loop.session, 1, &result, &err));
-    const struct outcome outcome = take(result);
-    assert_int_equal(outcome.step, b / batches_of_step + 1);
-    assert_true(fabs(outcome.loss - loss) < 2e-5);
-    assert_true(fabs(outcome.accuracy - accuracy) < 1e-6);
-    assert_output(loop.estimator, "logits", logits, rows);
-    if (is_centred) center(logits, rows), assert_output(loop.estimator, "centred", logits, rows);
-    for (int p = 0; p < DENSE_PARAMETERS; p++)
-      before[p] -= (float)(rate * gradient[p]);
-    read_dense(loop.estimator, after);
-    check_near(after, before, DENSE_PARAMETERS, 2e-5f, run);
-    first += rows;
-  }
+  for (int b = 0; b < BATCHES; b += batches_of_step)
+    first += check_step(loop, first, b, batches_of_step, is_centred);
   assert_ok(tutti_feed_finish(loop.feed, &err));
   tutti_result *result = NULL;
   assert_ok(tutti_session_run(loop.session, 1, &result, &err));
@@ -221,6 +227,32 @@ static void test_outputs_are_of_the_last_step(void **state) {
   close_loop(loop);
 }
 
+/* The position of a resumed training is the number of batches, whatever their rows; the rows go on where they were. */
+static void test_a_training_goes_on(void **state) {
+  (void)state;
+  char directory[64], run[160];
+  make_directory(directory);
+  snprintf(run, sizeof run, "{\"keep_outputs\": true, \"model_dir\": \"%s\"}", directory);
+  float saved[DENSE_PARAMETERS], restored[DENSE_PARAMETERS];
+  int64_t first = 0;
+  int is_centred = 0, b = 0;
+  for (int piece = 0; piece < 3; piece++) {
+    struct loop loop = open_loop(3 - piece, run, &is_centred);
+    assert_int_equal(tutti_feed_get_position(loop.feed), b);
+    read_dense(loop.estimator, restored);
+    if (piece > 0) assert_memory_equal(restored, saved, sizeof saved);
+    for (const int end = b + BATCHES / 3; b < end; b++)
+      first += check_step(loop, first, b, 1, 0);
+    read_dense(loop.estimator, saved);
+    tutti_result *result = NULL;
+    assert_ok(tutti_session_close(loop.session, &result, &err));
+    assert_int_equal(tutti_result_get_step(result), b);
+    tutti_result_unref(result);
+    close_loop(loop);
+  }
+  remove_directory(directory);
+}
+
 static void test_without_the_option(void **state) {
   (void)state;
   int is_centred = 0;
@@ -256,13 +288,10 @@ int main(int argc, char **argv) {
   plugin = argc > 1 ? argv[1] : NULL;
   if (plugin != NULL && is_missing(plugin)) return TEST_IS_SKIPPED;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_batch_is_a_step),
-      cmocka_unit_test(test_replicas_with_weights_of_their_own),
-      cmocka_unit_test(test_several_batches_to_a_step),
-      cmocka_unit_test(test_logical_replicas),
-      cmocka_unit_test(test_outputs_are_of_the_last_step),
-      cmocka_unit_test(test_without_the_option),
-      cmocka_unit_test(test_wrong_batches),
+      cmocka_unit_test(test_every_batch_is_a_step),        cmocka_unit_test(test_replicas_with_weights_of_their_own),
+      cmocka_unit_test(test_several_batches_to_a_step),    cmocka_unit_test(test_logical_replicas),
+      cmocka_unit_test(test_outputs_are_of_the_last_step), cmocka_unit_test(test_a_training_goes_on),
+      cmocka_unit_test(test_without_the_option),           cmocka_unit_test(test_wrong_batches),
   };
   return cmocka_run_group_tests(tests, remember_live_objects, assert_nothing_left);
 }
