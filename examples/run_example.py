@@ -4,6 +4,7 @@
 
   run_example.py hello PROGRAM
   run_example.py driven_training PROGRAM
+  run_example.py hard_examples PROGRAM
   run_example.py fashion_mnist PROGRAM      on a small data set of the same form, made here: a bright square per class
 """
 import gzip
@@ -84,5 +85,16 @@ def check_driven_training(program):
         sys.exit("it has not learnt the line, or not slowed down")
 
 
+def check_hard_examples(program):
+    done = re.fullmatch(r"off by (0\.\d{4}), by (0\.\d{4}) at the (\d+) hardest", last_line([program]))
+    if not done:
+        sys.exit("unexpected last line")
+    mean, hardest, rows = (float(number) for number in done.groups())
+    if mean > 0.04 or hardest <= mean or not 16 <= rows <= 64:  # a plane leaves 1/16
+        sys.exit("it has not learnt the product, or not found where it is hard")
+
+
 if __name__ == "__main__":
-    {"hello": check_hello, "driven_training": check_driven_training, "fashion_mnist": check_fashion_mnist}[sys.argv[1]](sys.argv[2])
+    check = {"hello": check_hello, "driven_training": check_driven_training, "hard_examples": check_hard_examples,
+             "fashion_mnist": check_fashion_mnist}
+    check[sys.argv[1]](sys.argv[2])
