@@ -40,7 +40,7 @@ int main(void) {
       tutti_feed_declare(feed, "x", TUTTI_ROLE_FEATURE, TUTTI_DTYPE_F32, (int64_t[]){2}, 1, &err) ||
       tutti_feed_declare(feed, "y", TUTTI_ROLE_LABEL, TUTTI_DTYPE_F32, (int64_t[]){1}, 1, &err) ||
       tutti_feed_set_batch_size(feed, BATCH, &err) || tutti_options_create("run", &run, &err) ||
-      (tutti_options_set_bool(run, "keep_outputs", TUTTI_TRUE), tutti_pipeline_add_feed(pipeline, feed), 0) ||
+      (tutti_options_set_bool(run, "keep_outputs", 1), tutti_pipeline_add_feed(pipeline, feed), 0) ||
       tutti_pipeline_build(pipeline, &dataset, &err) ||
       tutti_estimator_create(NULL, model, NULL, NULL, NULL, run, &estimator, &err) ||
       tutti_session_open(estimator, dataset, NULL, NULL, NULL, &session, &err))
