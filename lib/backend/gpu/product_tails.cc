@@ -102,6 +102,7 @@ class TailMaker {
   bool add_operand(ValueId value, int32_t &operand) {
     const auto narrow = widened_.find(value);
     if (narrow != widened_.end()) value = narrow->second;
+    if (is_inside(value)) return false;  // is not stored, or while this is read
     const auto known = std::find(tail_.reads.begin(), tail_.reads.end(), value);
     operand = static_cast<int32_t>(known - tail_.reads.begin());
     if (known != tail_.reads.end()) return true;

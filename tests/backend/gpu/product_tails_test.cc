@@ -212,6 +212,23 @@ void what_is_no_chain_stays_apart(void **) {
                  2);
 }
 
+/// Inside of a tail nothing is stored that a step further behind could read again.
+void what_is_read_twice_stays_apart(void **) {
+  const std::vector<Tensor> inputs = operands({{6, 5}, {5, 8}, {8}});
+  assert_kernels(check(inputs,
+                       [](GraphBuilder &b, const Values &v) {
+                         const ValueId y = b.matmul(v[0], v[1]);
+                         return Values{b.mul(b.unary("tanh", y), y)};
+                       }),
+                 2);
+  assert_kernels(check(inputs,
+                       [](GraphBuilder &b, const Values &v) {
+                         const ValueId y = b.add(b.matmul(v[0], v[1]), v[2]);
+                         return Values{b.mul(b.unary("sigmoid", y), y)};
+                       }),
+                 2);
+}
+
 /// x + x · w in place of x would change what other blocks have to read.
 void a_factor_is_not_overwritten(void **) {
   const int64_t size = 64;
@@ -264,6 +281,7 @@ const CMUnitTest kTests[] = {
     cmocka_unit_test(sixteen_bits_are_rounded_on_the_way),
     cmocka_unit_test(what_is_read_elsewhere_is_stored),
     cmocka_unit_test(what_is_no_chain_stays_apart),
+    cmocka_unit_test(what_is_read_twice_stays_apart),
     cmocka_unit_test(a_factor_is_not_overwritten),
     cmocka_unit_test(an_entry_is_not_written_while_it_is_read),
     cmocka_unit_test(no_rows_are_legal),
