@@ -91,7 +91,7 @@ class StoragePlanner {
       for (const ValueId input : lowered_.step(step).inputs) {
         if (input == kNoValue) continue;
         int32_t &last = last_use_[static_cast<size_t>(input)];
-        last = std::max(last, wishes_.turn.empty() ? step : wishes_.turn[static_cast<size_t>(step)]);
+        last = std::max(last, turn_of(step));
       }
     }
     for (size_t value = 0; value < wishes_.kept_until.size(); ++value)
@@ -103,7 +103,7 @@ class StoragePlanner {
 
   void start_group(ValueId value, int32_t step, Location location) {
     group_of_[static_cast<size_t>(value)] = value;
-    if (!wishes_.turn.empty()) step = std::min(step, wishes_.turn[static_cast<size_t>(step)]);
+    step = std::min(step, turn_of(step));
     Group &made = group(value);
     made = {location,
             step,
@@ -235,19 +235,30 @@ class StoragePlanner {
     return true;
   }
 
-  /// Is everything that reads through the state_read at `read` done when the group is first written, or is it the
-  /// writer itself working element by element on the same bytes?
+  int32_t turn_of(int32_t step) const { return wishes_.turn.empty() ? step : wishes_.turn[static_cast<size_t>(step)]; }
+
+  /// Is everything that reads through the state_read at `read` done when the group is first written, or is it what is
+  /// computed at that turn, working element by element on the same bytes?
   bool is_read_before(int32_t read, const Group &written, const StateAccess &target) {
     const ValueId value = lowered_.step(read).outputs[0];
     const int32_t last = group(value).last;
     if (last < written.first) return true;
     if (last > written.first || lowered_.access(read).offset != target.offset) return false;
-    const Node &writer = lowered_.step(written.first);
-    const auto output = std::find(writer.outputs.begin(), writer.outputs.end(), written.maker) - writer.outputs.begin();
-    for (size_t i = 0; i < writer.inputs.size(); ++i) {
-      const ValueId input = writer.inputs[i];
+    for (int32_t step = 0; step < lowered_.step_count(); ++step) {
+      if (turn_of(step) == written.first && !works_by_elements(step, value, written.maker)) return false;
+    }
+    return true;
+  }
+
+  /// May all inputs of the node that are the value be overwritten as they are read? By `made`, if it is the node's.
+  bool works_by_elements(int32_t step, ValueId value, ValueId made) {
+    const Node &node = lowered_.step(step);
+    const auto found = std::find(node.outputs.begin(), node.outputs.end(), made);
+    const auto output = static_cast<int32_t>(found == node.outputs.end() ? 0 : found - node.outputs.begin());
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId input = node.inputs[i];
       if (input == kNoValue || group_of_[static_cast<size_t>(input)] != group_of_[static_cast<size_t>(value)]) continue;
-      if (!wishes_.may_overwrite(writer, static_cast<int32_t>(output), static_cast<int32_t>(i))) return false;
+      if (!wishes_.may_overwrite(node, output, static_cast<int32_t>(i))) return false;
     }
     return true;
   }

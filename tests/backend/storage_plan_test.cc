@@ -137,6 +137,28 @@ void an_entry_read_later_is_not_written_early(void **) {
   assert_true(plan.locations[static_cast<size_t>(next)].place == Place::workspace);
 }
 
+/// What is computed together with the first writer reads the entry, too: element by element, or anywhere.
+void an_entry_is_not_written_while_it_is_read(void **) {
+  for (const char *op : {"neg", "exp"}) {
+    GraphBuilder b;
+    const ValueId w = b.state_read("w", DType::f32, {100});
+    const ValueId inner = b.unary(op, w), y = b.unary("neg", inner);
+    b.set_result("sum", b.reduce_sum(y));
+    b.state_write(b.unary("neg", y), "w");  // in the memory of y
+    const LoweredGraph lowered = lower(b, kState);
+    StorageWishes wishes = StorageWishes::row_major(lowered);
+    wishes.may_overwrite = is_elementwise;
+    wishes.bytes[static_cast<size_t>(inner)] = 0;
+    for (int32_t step = 0; step < lowered.step_count(); ++step) {
+      const graph::Node &node = lowered.step(step);
+      wishes.turn.push_back(!node.outputs.empty() && node.outputs[0] == inner ? step + 1 : step);
+    }
+    const StoragePlan plan = plan_storage(lowered, wishes);
+    assert_true(plan.locations[static_cast<size_t>(y)].place ==
+                (std::string(op) == "neg" ? Place::arena : Place::workspace));
+  }
+}
+
 void a_swap_goes_by_way_of_memory(void **) {
   GraphBuilder b;
   const ValueId w = b.state_read("w", DType::f32, {100}), g = b.state_read("g", DType::f32, {100});
@@ -183,6 +205,7 @@ const CMUnitTest kTests[] = {
     cmocka_unit_test(a_written_value_is_not_overwritten),
     cmocka_unit_test(updates_lie_on_their_entries),
     cmocka_unit_test(an_entry_read_later_is_not_written_early),
+    cmocka_unit_test(an_entry_is_not_written_while_it_is_read),
     cmocka_unit_test(a_swap_goes_by_way_of_memory),
     cmocka_unit_test(sums_stay_in_the_workspace),
     cmocka_unit_test(shapes_follow_the_bindings),

@@ -265,6 +265,32 @@ void an_entry_is_not_written_while_it_is_read(void **) {
   assert_ok(tensor::compare_close(results[0], results[1], 1e-4, 1e-4));
 }
 
+/// Nor by what would be computed in the memory of the tail's result.
+void an_entry_is_not_written_by_what_follows_a_tail(void **) {
+  const int64_t size = 48;
+  backend::StateTable table;
+  const int32_t arena = table.add_arena("weights");
+  assert_ok(table.add({.name = "w", .arena = arena, .dims = {size, size}, .storage_bytes = size * size * 4}));
+  const std::vector<Tensor> inputs = operands({{size, size}, {size, size}});
+  std::vector<Tensor> results;
+  for (const backend::DeviceRef &device : {tested->device, tested->oracle}) {
+    auto arenas = assert_ok_value(conformance::Arenas::make(device, table));
+    assert_ok(arenas.write("w", inputs[0]));
+    GraphBuilder b;
+    const ValueId w = b.state_read("w", DType::f32, {size, size}), x = b.input("x", DType::f32, {size, size});
+    const ValueId y = b.unary("tanh", b.add(b.matmul(x, w), x));
+    b.set_result("sum", b.reduce_sum(y, {0}));
+    b.state_write(b.neg(y), "w");
+    const auto bound =
+        assert_ok_value(conformance::BoundGraph::make(device, assert_ok_value(b.finish_graph()), {}, &arenas));
+    const auto sums = assert_ok_value(bound->run({inputs[1]}));
+    results.push_back(assert_ok_value(arenas.read("w")));
+    results.push_back(sums[0]);
+  }
+  for (size_t i = 0; i < 2; ++i)
+    assert_ok(tensor::compare_close(results[i], results[i + 2], 1e-4, 1e-4));
+}
+
 void no_rows_are_legal(void **) {
   (void)check(operands({{0, 5}, {5, 8}, {8}}), [](GraphBuilder &b, const Values &v) {
     return Values{b.unary("relu", b.add(b.matmul(v[0], v[1]), v[2]))};
@@ -284,6 +310,7 @@ const CMUnitTest kTests[] = {
     cmocka_unit_test(what_is_read_twice_stays_apart),
     cmocka_unit_test(a_factor_is_not_overwritten),
     cmocka_unit_test(an_entry_is_not_written_while_it_is_read),
+    cmocka_unit_test(an_entry_is_not_written_by_what_follows_a_tail),
     cmocka_unit_test(no_rows_are_legal),
 };
 
