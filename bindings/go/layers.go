@@ -5,21 +5,23 @@ package tutti
 
 import "tutti.org/tutti/internal/raw"
 
-// LayerDenseActivation is a choice of LayerDense: What is applied to the result.
+// LayerDenseActivation is a choice of LayerDense: What is applied to the result; gelu_tanh is the tanh
+// approximation of gelu, as GPT-2 has it.
 type LayerDenseActivation string
 
 const (
-	LayerDenseActivationNone    LayerDenseActivation = "none"
-	LayerDenseActivationRelu    LayerDenseActivation = "relu"
-	LayerDenseActivationSigmoid LayerDenseActivation = "sigmoid"
-	LayerDenseActivationTanh    LayerDenseActivation = "tanh"
-	LayerDenseActivationGelu    LayerDenseActivation = "gelu"
-	LayerDenseActivationSilu    LayerDenseActivation = "silu"
+	LayerDenseActivationNone     LayerDenseActivation = "none"
+	LayerDenseActivationRelu     LayerDenseActivation = "relu"
+	LayerDenseActivationSigmoid  LayerDenseActivation = "sigmoid"
+	LayerDenseActivationTanh     LayerDenseActivation = "tanh"
+	LayerDenseActivationGelu     LayerDenseActivation = "gelu"
+	LayerDenseActivationSilu     LayerDenseActivation = "silu"
+	LayerDenseActivationGeluTanh LayerDenseActivation = "gelu_tanh"
 )
 
 // LayerDenseOptions are what LayerDense may be told; the zero value means the defaults.
 type LayerDenseOptions struct {
-	// What is applied to the result. Default: none.
+	// What is applied to the result; gelu_tanh is the tanh approximation of gelu, as GPT-2 has it. Default: none.
 	Activation LayerDenseActivation
 	// Adds a bias. Default: true.
 	UseBias Bool
@@ -59,16 +61,18 @@ const (
 	LayerConv2dPaddingValid LayerConv2dPadding = "valid"
 )
 
-// LayerConv2dActivation is a choice of LayerConv2d: What is applied to the result.
+// LayerConv2dActivation is a choice of LayerConv2d: What is applied to the result; gelu_tanh is the tanh
+// approximation of gelu, as GPT-2 has it.
 type LayerConv2dActivation string
 
 const (
-	LayerConv2dActivationNone    LayerConv2dActivation = "none"
-	LayerConv2dActivationRelu    LayerConv2dActivation = "relu"
-	LayerConv2dActivationSigmoid LayerConv2dActivation = "sigmoid"
-	LayerConv2dActivationTanh    LayerConv2dActivation = "tanh"
-	LayerConv2dActivationGelu    LayerConv2dActivation = "gelu"
-	LayerConv2dActivationSilu    LayerConv2dActivation = "silu"
+	LayerConv2dActivationNone     LayerConv2dActivation = "none"
+	LayerConv2dActivationRelu     LayerConv2dActivation = "relu"
+	LayerConv2dActivationSigmoid  LayerConv2dActivation = "sigmoid"
+	LayerConv2dActivationTanh     LayerConv2dActivation = "tanh"
+	LayerConv2dActivationGelu     LayerConv2dActivation = "gelu"
+	LayerConv2dActivationSilu     LayerConv2dActivation = "silu"
+	LayerConv2dActivationGeluTanh LayerConv2dActivation = "gelu_tanh"
 )
 
 // LayerConv2dOptions are what LayerConv2d may be told; the zero value means the defaults.
@@ -81,7 +85,7 @@ type LayerConv2dOptions struct {
 	Padding LayerConv2dPadding
 	// Independent groups of channels. Default: 1.
 	Groups int64
-	// What is applied to the result. Default: none.
+	// What is applied to the result; gelu_tanh is the tanh approximation of gelu, as GPT-2 has it. Default: none.
 	Activation LayerConv2dActivation
 	// Adds a bias. Default: true.
 	UseBias Bool
@@ -134,16 +138,18 @@ const (
 	LayerDepthwiseConv2dPaddingValid LayerDepthwiseConv2dPadding = "valid"
 )
 
-// LayerDepthwiseConv2dActivation is a choice of LayerDepthwiseConv2d: What is applied to the result.
+// LayerDepthwiseConv2dActivation is a choice of LayerDepthwiseConv2d: What is applied to the result; gelu_tanh is
+// the tanh approximation of gelu, as GPT-2 has it.
 type LayerDepthwiseConv2dActivation string
 
 const (
-	LayerDepthwiseConv2dActivationNone    LayerDepthwiseConv2dActivation = "none"
-	LayerDepthwiseConv2dActivationRelu    LayerDepthwiseConv2dActivation = "relu"
-	LayerDepthwiseConv2dActivationSigmoid LayerDepthwiseConv2dActivation = "sigmoid"
-	LayerDepthwiseConv2dActivationTanh    LayerDepthwiseConv2dActivation = "tanh"
-	LayerDepthwiseConv2dActivationGelu    LayerDepthwiseConv2dActivation = "gelu"
-	LayerDepthwiseConv2dActivationSilu    LayerDepthwiseConv2dActivation = "silu"
+	LayerDepthwiseConv2dActivationNone     LayerDepthwiseConv2dActivation = "none"
+	LayerDepthwiseConv2dActivationRelu     LayerDepthwiseConv2dActivation = "relu"
+	LayerDepthwiseConv2dActivationSigmoid  LayerDepthwiseConv2dActivation = "sigmoid"
+	LayerDepthwiseConv2dActivationTanh     LayerDepthwiseConv2dActivation = "tanh"
+	LayerDepthwiseConv2dActivationGelu     LayerDepthwiseConv2dActivation = "gelu"
+	LayerDepthwiseConv2dActivationSilu     LayerDepthwiseConv2dActivation = "silu"
+	LayerDepthwiseConv2dActivationGeluTanh LayerDepthwiseConv2dActivation = "gelu_tanh"
 )
 
 // LayerDepthwiseConv2dOptions are what LayerDepthwiseConv2d may be told; the zero value means the defaults.
@@ -154,7 +160,7 @@ type LayerDepthwiseConv2dOptions struct {
 	Stride int64
 	// same: ceil(size / stride); valid: no padding. Default: same.
 	Padding LayerDepthwiseConv2dPadding
-	// What is applied to the result. Default: none.
+	// What is applied to the result; gelu_tanh is the tanh approximation of gelu, as GPT-2 has it. Default: none.
 	Activation LayerDepthwiseConv2dActivation
 	// Adds a bias. Default: true.
 	UseBias Bool
@@ -198,16 +204,18 @@ const (
 	LayerSeparableConv2dPaddingValid LayerSeparableConv2dPadding = "valid"
 )
 
-// LayerSeparableConv2dActivation is a choice of LayerSeparableConv2d: What is applied to the result.
+// LayerSeparableConv2dActivation is a choice of LayerSeparableConv2d: What is applied to the result; gelu_tanh is
+// the tanh approximation of gelu, as GPT-2 has it.
 type LayerSeparableConv2dActivation string
 
 const (
-	LayerSeparableConv2dActivationNone    LayerSeparableConv2dActivation = "none"
-	LayerSeparableConv2dActivationRelu    LayerSeparableConv2dActivation = "relu"
-	LayerSeparableConv2dActivationSigmoid LayerSeparableConv2dActivation = "sigmoid"
-	LayerSeparableConv2dActivationTanh    LayerSeparableConv2dActivation = "tanh"
-	LayerSeparableConv2dActivationGelu    LayerSeparableConv2dActivation = "gelu"
-	LayerSeparableConv2dActivationSilu    LayerSeparableConv2dActivation = "silu"
+	LayerSeparableConv2dActivationNone     LayerSeparableConv2dActivation = "none"
+	LayerSeparableConv2dActivationRelu     LayerSeparableConv2dActivation = "relu"
+	LayerSeparableConv2dActivationSigmoid  LayerSeparableConv2dActivation = "sigmoid"
+	LayerSeparableConv2dActivationTanh     LayerSeparableConv2dActivation = "tanh"
+	LayerSeparableConv2dActivationGelu     LayerSeparableConv2dActivation = "gelu"
+	LayerSeparableConv2dActivationSilu     LayerSeparableConv2dActivation = "silu"
+	LayerSeparableConv2dActivationGeluTanh LayerSeparableConv2dActivation = "gelu_tanh"
 )
 
 // LayerSeparableConv2dOptions are what LayerSeparableConv2d may be told; the zero value means the defaults.
@@ -218,7 +226,7 @@ type LayerSeparableConv2dOptions struct {
 	Stride int64
 	// same: ceil(size / stride); valid: no padding. Default: same.
 	Padding LayerSeparableConv2dPadding
-	// What is applied to the result. Default: none.
+	// What is applied to the result; gelu_tanh is the tanh approximation of gelu, as GPT-2 has it. Default: none.
 	Activation LayerSeparableConv2dActivation
 	// Adds a bias. Default: true.
 	UseBias Bool

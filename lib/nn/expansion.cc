@@ -2,6 +2,7 @@
 #include "nn/expansion.h"
 
 #include "base/text.h"
+#include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::nn {
 
@@ -21,6 +22,11 @@ int64_t Expansion::last_dimension(ValueId value) {
 
 ValueId Expansion::activate(ValueId value) {
   const std::string &activation = text("activation");
+  if (activation == "gelu_tanh") {
+    graph::ops::GeluAttributes attributes;
+    attributes.approximate = true;
+    return builder_.op("gelu", {value}, attributes.to_attributes());
+  }
   return activation == "none" ? value : builder_.unary(activation, value);
 }
 

@@ -57,7 +57,7 @@ void test_attributes(void **) {
       {{{"units", int64_t{0}}}, "attribute 'units' must be in [1"},
       {{{"units", 3.0}}, "attribute 'units' must be of type i64, got"},
       {{{"units", int64_t{3}}, {"activation", std::string("softplus")}},
-       "attribute 'activation' must be one of none, relu, sigmoid, tanh, gelu, silu; got 'softplus'"},
+       "attribute 'activation' must be one of none, relu, sigmoid, tanh, gelu, silu, gelu_tanh; got 'softplus'"},
       {{{"units", int64_t{3}}, {"use_bais", false}}, "unknown attribute 'use_bais', did you mean 'use_bias'?"},
   };
   for (const auto &[attributes, message] : wrong) {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dense, flatten and dropout: variables, names, defaults and numbers.
 #include <cmath>
+#include <numbers>
+#include <string>
+#include <utility>
 
+#include "graph/autodiff.h"
 #include "nn_testing.h"
 #include "testing.h"
 
@@ -89,6 +93,10 @@ void test_activations(void **) {
       {"sigmoid", [](double v) { return 1 / (1 + std::exp(-v)); }},
       {"tanh", [](double v) { return std::tanh(v); }},
       {"gelu", [](double v) { return 0.5 * v * (1 + std::erf(v / std::sqrt(2.0))); }},
+      {"gelu_tanh",
+       [](double v) {
+         return 0.5 * v * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v)));
+       }},
       {"silu", [](double v) { return v / (1 + std::exp(-v)); }},
   };
   for (const auto &[name, function] : activations) {
@@ -100,6 +108,38 @@ void test_activations(void **) {
       expected.push_back(function(value));
     const Numbers got = assert_ok_value(bench.evaluate(y, {{"dense/kernel", kKernel}, {"dense/bias", kBias}}));
     if (first_difference(got, expected, 1e-5) >= 0) fail_msg("activation %s", name.c_str());
+  }
+}
+
+/// Against central differences of the layer itself, in f64; nothing lies where relu has its kink.
+void test_gradients_of_activations(void **) {
+  const Variables variables = {{"dense/kernel", kKernel}, {"dense/bias", kBias}};
+  for (const std::string name : {"none", "relu", "sigmoid", "tanh", "gelu", "silu", "gelu_tanh"}) {
+    const auto layer = [&](Bench &bench, const Numbers &numbers) {
+      const ValueId x = bench.input("x", numbers, {3}, DType::f64);
+      return std::pair(x, bench.expand("layer_dense", {x}, {{"units", int64_t{4}}, {"activation", name}}));
+    };
+    const auto sum_at = [&](const Numbers &numbers) {
+      Bench bench;
+      double sum = 0;
+      for (const double y : assert_ok_value(bench.evaluate(layer(bench, numbers).second, variables)))
+        sum += y;
+      return sum;
+    };
+    Bench bench;
+    const auto [x, y] = layer(bench, kX);
+    const ValueId targets[] = {y}, inputs[] = {x};
+    const ValueId gradient = assert_ok_value(graph::gradients(bench.builder, targets, {}, inputs))[0];
+    const Numbers got = assert_ok_value(bench.evaluate(gradient, variables));
+    assert_int_equal(got.size(), kX.size());
+    for (size_t i = 0; i < kX.size(); ++i) {
+      Numbers above = kX, below = kX;
+      above[i] += 1e-5;
+      below[i] -= 1e-5;
+      const double expected = (sum_at(above) - sum_at(below)) / 2e-5;
+      if (!(std::fabs(got[i] - expected) < 1e-8 * (1 + std::fabs(expected))))
+        fail_msg("%s: gradient %zu is %.12g, expected %.12g", name.c_str(), i, got[i], expected);
+    }
   }
 }
 
@@ -156,6 +196,7 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_no_bias_and_initializers),
     cmocka_unit_test(test_initializers_by_their_public_names),
     cmocka_unit_test(test_activations),
+    cmocka_unit_test(test_gradients_of_activations),
     cmocka_unit_test(test_dense_over_the_last_of_several_dimensions),
     cmocka_unit_test(test_dense_of_a_scalar_row),
     cmocka_unit_test(test_flatten),
