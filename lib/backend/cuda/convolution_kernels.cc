@@ -42,9 +42,9 @@ Result<Kernel> product_kernel(KernelRequest &request, const Handles &handles, co
   tail.reserve(request);
   return Kernel([handles, product, tail](const Frame &frame) -> Status {
     TUTTI_ASSIGN(const void *const bias, tail.bias(frame));
-    return issue_product(
-        *product, frame,
-        {frame.input(0), frame.input(1), frame.output(0), tail.addend(frame), bias, nullptr, tail.gelu_operand(frame)});
+    return issue_product(*product, frame,
+                         {frame.input(0), frame.input(1), frame.output(0), tail.addend(frame), bias, nullptr,
+                          tail.gelu_operand(frame), tail.kept_operand(frame)});
   });
 }
 
@@ -101,6 +101,7 @@ Result<Kernel> cudnn_kernel(KernelRequest &request, const Handles &handles, cons
 Result<Kernel> cudnn_kernel_with_tail(KernelRequest &request, const Handles &handles, ConvolutionWork work) {
   const bool has_bias = request.has_input(2);
   if (work.shape.dtype == DType::f64 || (!has_bias && request.tail == nullptr)) return Kernel();
+  if (request.tail != nullptr && request.tail->keeps()) return Kernel();
   std::optional<TailOperand> bias;
   if (has_bias) bias = TailOperand{request.input(2).dtype, gpu::EpilogueAccess::column, 2};
   const gpu::Epilogue *const epilogue = request.tail == nullptr ? nullptr : &request.tail->epilogue;

@@ -54,6 +54,7 @@ cublasLtEpilogue_t epilogue(const ProductShape &shape) {
   if (shape.sums != SummedFactor::none)
     return shape.sums == SummedFactor::b ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_BGRADB;
   if (shape.has_gelu_gradient) return CUBLASLT_EPILOGUE_DGELU;
+  if (shape.keeps_gelu_operand) return shape.has_bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
   if (shape.has_gelu) return shape.has_bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
   if (shape.has_relu) return shape.has_bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
   return shape.has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
@@ -61,11 +62,14 @@ cublasLtEpilogue_t epilogue(const ProductShape &shape) {
 
 bool has_vector(const ProductShape &shape) { return shape.has_bias || shape.sums != SummedFactor::none; }
 
+/// Is the operand of gelu read or stored?
+bool has_auxiliary(const ProductShape &shape) { return shape.has_gelu_gradient || shape.keeps_gelu_operand; }
+
 /// Does the description of a call have a pointer?
-bool has_pointer(const ProductShape &shape) { return has_vector(shape) || shape.has_gelu_gradient; }
+bool has_pointer(const ProductShape &shape) { return has_vector(shape) || has_auxiliary(shape); }
 
 /// Is it documented nowhere what becomes of a NaN?
-bool may_lose_nan(const ProductShape &shape) { return shape.has_relu || shape.has_gelu_gradient; }
+bool may_lose_nan(const ProductShape &shape) { return shape.has_relu || has_auxiliary(shape); }
 
 /// Elements of the bias or of the sums.
 int64_t vector_size(const ProductShape &shape) {
@@ -88,10 +92,9 @@ CublasLtProduct::Places CublasLtProduct::offsets_of(const ProductShape &shape, i
   const auto result = static_cast<int64_t>(tensor::size_bytes(shape.result_dtype()));
   const int64_t last = shape.batches - 1;
   const int64_t y_bytes = (last * shape.y_step + shape.m * shape.n) * result;
-  return gpu::trial_offsets(std::array<int64_t, 7>{(last * shape.a_step + shape.m * shape.k) * factor,
-                                                   (last * shape.b_step + shape.k * shape.n) * factor, y_bytes,
-                                                   shape.has_addend ? y_bytes : 0, vector_size(shape) * result,
-                                                   shape.has_gelu_gradient ? y_bytes : 0, scratch_bytes});
+  return gpu::trial_offsets(std::array<int64_t, 7>{
+      (last * shape.a_step + shape.m * shape.k) * factor, (last * shape.b_step + shape.k * shape.n) * factor, y_bytes,
+      shape.has_addend ? y_bytes : 0, vector_size(shape) * result, has_auxiliary(shape) ? y_bytes : 0, scratch_bytes});
 }
 
 std::string describe(const ProductShape &shape) {
@@ -100,7 +103,8 @@ std::string describe(const ProductShape &shape) {
                       shape.b_step, ",", shape.y_step, " aligned to ", base::join(alignments_of(shape), ","),
                       shape.allows_rounding ? " rounded" : "", " to ", name(shape.result_dtype()),
                       shape.has_addend ? " addend" : "", shape.has_bias ? " bias" : "", shape.has_gelu ? " gelu" : "",
-                      shape.has_relu ? " relu" : "", shape.has_gelu_gradient ? " gelu gradient" : "",
+                      shape.keeps_gelu_operand ? " kept" : "", shape.has_relu ? " relu" : "",
+                      shape.has_gelu_gradient ? " gelu gradient" : "",
                       shape.sums == SummedFactor::none ? "" : (shape.sums == SummedFactor::a ? " sums a" : " sums b"));
 }
 
@@ -141,7 +145,12 @@ Status CublasLtProduct::describe_matrix(cublasLtMatrixLayout_t *layout, DType dt
       "describing a batch of matrices");
 }
 
-Status CublasLtProduct::describe_operation(cublasLtMatmulDesc_t operation, const void *pointer) const {
+Status CublasLtProduct::describe_operation(cublasLtMatmulDesc_t operation, const void *vector,
+                                           const void *auxiliary) const {
+  const auto set = [&](cublasLtMatmulDescAttributes_t name, const auto &value) {
+    return status_of(lt_, lt_.cublasLtMatmulDescSetAttribute(operation, name, &value, sizeof(value)),
+                     "describing what follows a matrix product");
+  };
   // The first factor of cuBLASLt is b.
   const cublasOperation_t transpositions[] = {shape_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
                                               shape_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N};
@@ -152,29 +161,20 @@ Status CublasLtProduct::describe_operation(cublasLtMatmulDesc_t operation, const
         "describing a matrix product"));
   const cublasLtEpilogue_t finish = epilogue(shape_);
   if (finish == CUBLASLT_EPILOGUE_DEFAULT) return Status();
-  TUTTI_TRY(status_of(
-      lt_, lt_.cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, &finish, sizeof(finish)),
-      "describing what follows a matrix product"));
-  if (!has_pointer(shape_)) return Status();
-  TUTTI_TRY(
-      status_of(lt_,
-                lt_.cublasLtMatmulDescSetAttribute(operation,
-                                                   shape_.has_gelu_gradient ? CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER
-                                                                            : CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-                                                   &pointer, sizeof(pointer)),
-                "describing what follows a matrix product"));
-  if (!shape_.has_gelu_gradient) return Status();
-  return status_of(
-      lt_,
-      lt_.cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &shape_.n, sizeof(shape_.n)),
-      "describing what follows a matrix product");
+  TUTTI_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE, finish));
+  if (has_vector(shape_)) TUTTI_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector));
+  if (!has_auxiliary(shape_)) return Status();
+  // Its dtype is that of the results unless another is asked for.
+  TUTTI_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, auxiliary));
+  return set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, shape_.n);
 }
 
 Status CublasLtProduct::describe() {
   TUTTI_TRY(status_of(lt_, lt_.cublasLtMatmulDescCreate(&operation_, compute_type(shape_), scale_type(shape_)),
                       "describing a matrix product"));
   // To be chosen for, a bias is somewhere, and aligned as others are.
-  TUTTI_TRY(describe_operation(operation_, reinterpret_cast<const void *>(uintptr_t{kAlignment})));
+  const auto *const somewhere = reinterpret_cast<const void *>(uintptr_t{kAlignment});
+  TUTTI_TRY(describe_operation(operation_, somewhere, somewhere));
   TUTTI_TRY(shape_.transpose_a ? describe_matrix(&a_, shape_.dtype, shape_.k, shape_.m, shape_.a_step)
                                : describe_matrix(&a_, shape_.dtype, shape_.m, shape_.k, shape_.a_step));
   TUTTI_TRY(shape_.transpose_b ? describe_matrix(&b_, shape_.dtype, shape_.n, shape_.k, shape_.b_step)
@@ -192,10 +192,10 @@ std::string CublasLtProduct::described_shape() const {
 }
 
 Status CublasLtProduct::issue_in(cublasLtHandle_t handle, char *memory, const Places &at, cudaStream_t stream) const {
-  return issue(
-      handle,
-      {memory + at[0], memory + at[1], memory + at[2], memory + at[3], memory + at[4], memory + at[4], memory + at[5]},
-      memory + at[6], stream);
+  return issue(handle,
+               {memory + at[0], memory + at[1], memory + at[2], memory + at[3], memory + at[4], memory + at[4],
+                memory + at[5], memory + at[5]},
+               memory + at[6], stream);
 }
 
 bool CublasLtProduct::keeps_nan(cublasLtHandle_t handle, const Candidate &candidate, gpu::AlgorithmProbes &probes) {
@@ -289,9 +289,9 @@ Status CublasLtProduct::issue(cublasLtHandle_t handle, const Operands &operands,
   cublasLtMatmulDesc_t operation = nullptr;
   TUTTI_TRY(status_of(lt_, lt_.cublasLtMatmulDescCreate(&operation, compute_type(shape_), scale_type(shape_)),
                       "describing a matrix product"));
-  Status status = describe_operation(operation, shape_.has_gelu_gradient ? operands.gelu_operand
-                                                : shape_.has_bias        ? operands.bias
-                                                                         : operands.sums);
+  const void *const vector = shape_.has_bias ? operands.bias : operands.sums;
+  Status status =
+      describe_operation(operation, vector, shape_.has_gelu_gradient ? operands.gelu_operand : operands.kept_operand);
   if (status.ok()) status = multiply(handle, operation, operands, scratch, stream);
   (void)lt_.cublasLtMatmulDescDestroy(operation);
   return status;

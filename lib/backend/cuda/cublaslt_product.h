@@ -53,7 +53,8 @@ class CublasLtProduct {
     void *y;
     const void *addend = nullptr, *bias = nullptr;
     void *sums = nullptr;
-    const void *gelu_operand = nullptr;
+    const void *gelu_operand = nullptr;  ///< of the gradient
+    void *kept_operand = nullptr;        ///< where gelu's is stored
   };
   base::Status issue(cublasLtHandle_t handle, const Operands &operands, void *scratch, cudaStream_t stream) const;
 
@@ -62,8 +63,8 @@ class CublasLtProduct {
   base::Status describe();
   base::Status describe_matrix(cublasLtMatrixLayout_t *layout, tensor::DType dtype, int64_t rows, int64_t columns,
                                int64_t step);
-  /// `pointer`: a bias, sums or the operand of gelu; null without these.
-  base::Status describe_operation(cublasLtMatmulDesc_t operation, const void *pointer) const;
+  /// `vector`: a bias or sums; `auxiliary`: the operand of gelu. What the shape does not have is not looked at.
+  base::Status describe_operation(cublasLtMatmulDesc_t operation, const void *vector, const void *auxiliary) const;
   base::Status multiply(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, const Operands &operands,
                         void *scratch, cudaStream_t stream) const;
   /// Of the operands and the scratch memory that lie one behind the other, and the end: see offsets_of().

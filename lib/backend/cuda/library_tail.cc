@@ -15,6 +15,9 @@ namespace {
 /// What cuBLASLt asks of the distance of lines of the operand of gelu.
 constexpr int64_t kAuxiliaryLine = 8;
 
+/// Can the operand of gelu lie as the results do?
+bool fits_auxiliary(const ProductShape &shape) { return shape.batches == 1 && shape.n % kAuxiliaryLine == 0; }
+
 }  // namespace
 
 void LibraryTail::add_bias(const gpu::KernelRequest &request, ProductShape &shape) {
@@ -25,10 +28,20 @@ void LibraryTail::add_bias(const gpu::KernelRequest &request, ProductShape &shap
   columns_ = shape.n;
 }
 
+/// Whether the value that the tail keeps can be stored as gelu's operand.
+bool LibraryTail::keep_operand(const gpu::KernelRequest &request, ProductShape &shape) {
+  const LoweredValue &kept = request.lowered.value(request.lowered.step(request.tail->kept).outputs[0]);
+  if (!fits_auxiliary(shape) || kept.dtype != result_) return false;
+  shape.keeps_gelu_operand = true;
+  kept_ = static_cast<int32_t>(request.node.outputs.size());
+  return true;
+}
+
 bool LibraryTail::read(const gpu::KernelRequest &request, ProductShape &shape) {
   if (request.tail == nullptr) return true;
   const gpu::Epilogue &epilogue = request.tail->epilogue;
   const auto first = static_cast<int32_t>(request.input_count());
+  const bool keeps = request.tail->keeps();
   shape.result = result_ = epilogue.dtype;
   columns_ = shape.n;
   for (int32_t i = 0; i < epilogue.step_count; ++i) {
@@ -36,14 +49,19 @@ bool LibraryTail::read(const gpu::KernelRequest &request, ProductShape &shape) {
     // What is not stored need not be rounded.
     if (step.op == ElementOp::to_f16 || step.op == ElementOp::to_bf16) continue;
     if (shape.has_gelu || shape.has_relu || shape.has_gelu_gradient) return false;
-    if (step.op == ElementOp::gelu_tanh || step.op == ElementOp::relu) {
-      (step.op == ElementOp::relu ? shape.has_relu : shape.has_gelu) = true;
+    const bool is_behind_kept = keeps && i >= request.tail->kept_after;
+    if (step.op == ElementOp::relu && !keeps) {
+      shape.has_relu = true;
       continue;
     }
-    if (step.operand < 0) return false;
+    if (step.op == ElementOp::gelu_tanh && (!keeps || (is_behind_kept && keep_operand(request, shape)))) {
+      shape.has_gelu = true;
+      continue;
+    }
+    if (step.operand < 0 || is_behind_kept) return false;
     const gpu::EpilogueOperand &operand = epilogue.operands[step.operand];
     if (step.op == ElementOp::gelu_tanh_gradient) {
-      const bool is_alone = !shape.has_bias && !shape.has_addend && shape.batches == 1 && shape.n % kAuxiliaryLine == 0;
+      const bool is_alone = !shape.has_bias && !shape.has_addend && fits_auxiliary(shape);
       if (!is_alone || step.is_reversed != 0 || operand.access != EpilogueAccess::dense || operand.dtype != result_)
         return false;
       shape.has_gelu_gradient = true;
@@ -62,7 +80,7 @@ bool LibraryTail::read(const gpu::KernelRequest &request, ProductShape &shape) {
       return false;
     }
   }
-  return true;
+  return !keeps || kept_ >= 0;
 }
 
 void LibraryTail::reserve(gpu::KernelRequest &request) {
@@ -76,6 +94,10 @@ const char *LibraryTail::addend(const gpu::Frame &frame) const {
 
 const char *LibraryTail::gelu_operand(const gpu::Frame &frame) const {
   return gelu_operand_ < 0 ? nullptr : frame.input_as<char>(gelu_operand_);
+}
+
+char *LibraryTail::kept_operand(const gpu::Frame &frame) const {
+  return kept_ < 0 ? nullptr : frame.output_as<char>(kept_);
 }
 
 Result<const void *> LibraryTail::bias(const gpu::Frame &frame) const {

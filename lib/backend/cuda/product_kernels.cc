@@ -121,12 +121,14 @@ Result<Kernel> make_matmul(KernelRequest &request, const Handles &handles) {
                  calls = std::move(plan->calls)](const Frame &frame) -> Status {
     TUTTI_ASSIGN(const void *const bias, tail.bias(frame));
     const char *const addend = tail.addend(frame), *const gelu_operand = tail.gelu_operand(frame);
+    char *const kept = tail.kept_operand(frame);
     for (const auto &[at_a, at_b, at_y] : calls)
       TUTTI_TRY(issue_product(
           *product, frame,
           {frame.input_as<char>(0) + at_a * bytes, frame.input_as<char>(1) + at_b * bytes,
            frame.output_as<char>(0) + at_y * result_bytes, addend == nullptr ? nullptr : addend + at_y * result_bytes,
-           bias, nullptr, gelu_operand == nullptr ? nullptr : gelu_operand + at_y * result_bytes}));
+           bias, nullptr, gelu_operand == nullptr ? nullptr : gelu_operand + at_y * result_bytes,
+           kept == nullptr ? nullptr : kept + at_y * result_bytes}));
     return Status();
   });
 }

@@ -88,7 +88,7 @@ class TreeMaker {
         const Node &node = lowered_.step(producer);
         // Every block reads all of a factor: an entry cannot be written meanwhile.
         const bool is_product_of_tree =
-            is_product(node) && !(writes && reads_state(node)) && moves(producer, tree, root, root);
+            multiplies(node.op) && !(writes && reads_state(node)) && moves(producer, tree, root, root);
         if (is_product_of_tree || (normalizes(node.op) && !writes && is_followed(producer, tree, root)))
           found = producer;
       }
@@ -96,11 +96,27 @@ class TreeMaker {
     return found;
   }
 
- private:
-  static bool is_product(const Node &node) {
-    return node.op == "matmul" || node.op == "conv2d" || node.op == "conv2d_input_gradient";
+  /// The step at whose turn the tree may be computed, for it reads nothing but the first result of that; -1 for none.
+  int32_t source_of(int32_t root, const std::vector<int32_t> &tree) const {
+    const Node &last = lowered_.step(root);
+    // An entry cannot be written while all of it is read.
+    if (!fuses(lowered_, last) || is_written(last.outputs[0])) return -1;
+    ValueId source = kNoValue;
+    for (const int32_t step : tree) {
+      for (const ValueId input : lowered_.step(step).inputs) {
+        const int32_t producer = input == kNoValue ? -1 : producer_[static_cast<size_t>(input)];
+        if (producer < 0) return -1;
+        if (std::find(tree.begin(), tree.end(), producer) != tree.end() || input == source) continue;
+        if (source != kNoValue || input != lowered_.step(producer).outputs[0]) return -1;
+        source = input;
+      }
+    }
+    if (source == kNoValue || lowered_.value(source).dims != lowered_.value(last.outputs[0]).dims) return -1;
+    const int32_t producer = producer_[static_cast<size_t>(source)];
+    return segments_[static_cast<size_t>(producer)] == segments_[static_cast<size_t>(root)] ? producer : -1;
   }
 
+ private:
   static bool is_alias(const Node &node) {
     return node.op == "reshape" || node.op == "identity" || node.op == "stop_gradient";
   }
@@ -188,6 +204,8 @@ bool reduces_trees(std::string_view op) {
   return op == "reduce_sum" || op == "reduce_mean" || op == "reduce_max" || op == "reduce_min";
 }
 
+bool multiplies(std::string_view op) { return op == "matmul" || op == "conv2d" || op == "conv2d_input_gradient"; }
+
 bool normalizes(std::string_view op) { return op == "batch_norm_training" || op == "batch_norm_inference"; }
 
 ElementwiseTrees ElementwiseTrees::make(const LoweredGraph &lowered, std::optional<int64_t> reduced_bytes) {
@@ -196,6 +214,7 @@ ElementwiseTrees ElementwiseTrees::make(const LoweredGraph &lowered, std::option
   const auto steps = static_cast<size_t>(lowered.step_count());
   trees.trees_.resize(steps);
   trees.products_.assign(steps, -1);
+  trees.followers_.resize(steps);
   for (int32_t step = 0; step < lowered.step_count(); ++step)
     trees.turns_.push_back(step);
   // Roots from the last on, so that a tree is as large as it can be.
@@ -203,6 +222,10 @@ ElementwiseTrees ElementwiseTrees::make(const LoweredGraph &lowered, std::option
     if (trees.is_inner(root)) continue;
     std::vector<int32_t> tree = maker.grow(root, root, trees.turns_, ProgramResult::stored);
     trees.products_[static_cast<size_t>(root)] = maker.product_of(root, tree);
+    if (const int32_t followed = maker.source_of(root, tree); followed >= 0) {
+      std::vector<int32_t> &followers = trees.followers_[static_cast<size_t>(followed)];
+      followers.insert(followers.begin(), root);
+    }
     if (tree.size() == 1 && reduced_bytes.has_value()) tree = maker.grow_reduction(root, trees.turns_, *reduced_bytes);
     if (tree.size() <= 1) continue;
     for (const int32_t step : tree)

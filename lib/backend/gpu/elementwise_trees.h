@@ -18,6 +18,9 @@ namespace tutti::impl::backend::gpu {
 /// Reductions that can be the root of a tree.
 bool reduces_trees(std::string_view op);
 
+/// Products: what follows them may be computed while their results are stored.
+bool multiplies(std::string_view op);
+
 /// Batch normalisations: what follows them is computed at their turn, as others wait for their statistics.
 bool normalizes(std::string_view op);
 
@@ -35,11 +38,15 @@ class ElementwiseTrees {
   /// may be computed, for nothing outside of the tree (or the node that is alone) reads it; the last of several, -1 for
   /// none.
   int32_t product(int32_t root) const { return products_[static_cast<size_t>(root)]; }
+  /// Roots of trees, or nodes that are alone, in order, that read nothing but the step's first result, whoever else
+  /// does: each may be computed at the step's turn.
+  const std::vector<int32_t> &followers(int32_t step) const { return followers_[static_cast<size_t>(step)]; }
 
  private:
   std::vector<int32_t> turns_;
   std::vector<std::vector<int32_t>> trees_;
   std::vector<int32_t> products_;
+  std::vector<std::vector<int32_t>> followers_;
 };
 
 }  // namespace tutti::impl::backend::gpu

@@ -93,10 +93,30 @@ Result<std::unique_ptr<GpuExecutable>> GpuExecutable::compile(const tutti_compil
   return executable;
 }
 
+Status GpuExecutable::add_keeping_tails(const std::vector<ProductTail> &tails, const KernelSources &sources,
+                                        StorageWishes &wishes, std::vector<KernelCall> &by_step,
+                                        std::set<int32_t> &products) {
+  for (const ProductTail &tail : tails) {
+    if (products.count(tail.product) != 0) continue;
+    int64_t scratch = 0;
+    TUTTI_ASSIGN(KernelCall call, make_tail_call(lowered_, tail, sources.library, sources.trials, sources.probes,
+                                                 fault_texts_, &scratch));
+    if (!call.kernel) continue;
+    place_tail(tail, std::move(call), scratch, wishes, by_step);
+    products.insert(tail.product);
+  }
+  return Status();
+}
+
 Status GpuExecutable::add_tails(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
                                 std::vector<KernelCall> &by_step) {
+  std::vector<ProductTail> tails = find_product_tails(lowered_, trees);
+  std::set<int32_t> taken;
+  if (sources.library != nullptr)
+    TUTTI_TRY(add_keeping_tails(find_keeping_tails(lowered_, trees, tails), sources, wishes, by_step, taken));
   std::map<int32_t, ProductTail> of_norms;
-  for (ProductTail &tail : find_product_tails(lowered_, trees)) {
+  for (ProductTail &tail : tails) {
+    if (taken.count(tail.product) != 0) continue;
     if (tail.is_early) {
       note_early_reads(tail, wishes);
       of_norms.emplace(tail.product, std::move(tail));
@@ -124,15 +144,16 @@ void GpuExecutable::place_tail(const ProductTail &tail, KernelCall call, int64_t
   by_step[turn] = std::move(call);
   wishes.turn[static_cast<size_t>(tail.product)] = tail.turn();
   tail_roots_.insert(&lowered_.step(tail.root()));
-  if (!tail.is_early) return;
+  if (tail.keeps()) tail_roots_.insert(&lowered_.step(tail.kept));
   for (const int32_t step : tail.steps)
     wishes.turn[static_cast<size_t>(step)] = tail.turn();
+  if (!tail.is_early) return;
   wishes.bytes[static_cast<size_t>(lowered_.step(tail.product).outputs[0])] = 0;
 }
 
 bool GpuExecutable::stays_alone(int32_t step, const ElementwiseTrees &trees, const StorageWishes &wishes) const {
   return wishes.turn[static_cast<size_t>(step)] == step && trees.tree(step).empty() &&
-         read_early_.count(&lowered_.step(step)) == 0;
+         read_early_.count(&lowered_.step(step)) == 0 && tail_roots_.count(&lowered_.step(step)) == 0;
 }
 
 /// Normalisations that are computed with the convolution before them, where algorithms are tried: of these the tails
@@ -178,7 +199,8 @@ Status GpuExecutable::add_sums(const ElementwiseTrees &trees, const KernelSource
   WidenedProducts widened = find_widened_products(lowered_, find_product_tails(lowered_, trees));
   std::erase_if(widened, [&](const auto &one) {
     return wishes.turn[static_cast<size_t>(one.first)] != one.second.root() ||
-           read_early_.count(&lowered_.step(one.second.root())) != 0;
+           read_early_.count(&lowered_.step(one.second.root())) != 0 ||
+           !by_step[static_cast<size_t>(one.second.root())].other_steps.empty();
   });
   const auto is_alone = [&](int32_t step) { return widened.count(step) != 0 || stays_alone(step, trees, wishes); };
   for (const ProductSum &sum : find_product_sums(lowered_, is_alone, widened)) {

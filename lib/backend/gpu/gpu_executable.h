@@ -53,6 +53,9 @@ class GpuExecutable {
   friend class GpuProgram;
   explicit GpuExecutable(LoweredGraph lowered) : lowered_(std::move(lowered)) {}
   base::Status add_calls(const KernelSources &sources);
+  /// The products that were taken are noted in `products`.
+  base::Status add_keeping_tails(const std::vector<ProductTail> &tails, const KernelSources &sources,
+                                 StorageWishes &wishes, std::vector<KernelCall> &by_step, std::set<int32_t> &products);
   base::Status add_tails(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
                          std::vector<KernelCall> &by_step);
   void place_tail(const ProductTail &tail, KernelCall call, int64_t scratch, StorageWishes &wishes,

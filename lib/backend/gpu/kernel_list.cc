@@ -123,6 +123,7 @@ Result<Kernel> find(KernelRequest &request) {
 
 /// An empty kernel where the tail is better left alone: whoever computes the product is not changed for it.
 Result<Kernel> find_with_tail(KernelRequest &request) {
+  if (request.tail->keeps()) return request.library == nullptr ? Kernel() : request.library->find(request);
   if (request.library == nullptr) return find_kernel(request.node.op)(request);
   TUTTI_ASSIGN(Kernel kernel, request.library->find(request));
   if (kernel) return kernel;
@@ -174,7 +175,8 @@ Result<KernelCall> make_tail_call(const LoweredGraph &lowered, const ProductTail
   call.inputs.insert(call.inputs.end(), tail.reads.begin(), tail.reads.end());
   call.outputs = root.outputs;
   call.outputs.insert(call.outputs.end(), product.outputs.begin() + 1, product.outputs.end());
-  if (tail.is_early) call.other_steps = {tail.root()};
+  if (tail.keeps()) call.outputs.push_back(lowered.step(tail.kept).outputs[0]);
+  if (tail.turn() != tail.root()) call.other_steps = {tail.root()};
   call.trace_name = product.scope_name.empty() ? product.op : product.scope_name;  // what takes the time
   call.kernel_name =
       base::concat(request.kernel_name.empty() ? product.op : request.kernel_name, "(", tail.steps.size() + 1, ")");

@@ -35,6 +35,8 @@ struct ProductShape {
   /// y = gelu(a b + addend + bias): an addend that lies as y does, a bias of n elements, both of y's dtype; gelu is the
   /// approximate one. Or y = relu(a b + addend + bias).
   bool has_addend = false, has_bias = false, has_gelu = false, has_relu = false;
+  /// What gelu is computed of is stored, too: it lies as y does and is of y's dtype; n is a multiple of 8.
+  bool keeps_gelu_operand = false;
   /// y = (a b) · gelu'(x), of the approximate gelu, for its operand x, which lies as y does and is of y's dtype; n is a
   /// multiple of 8. With nothing else.
   bool has_gelu_gradient = false;

@@ -20,9 +20,10 @@ bool is_narrow_float(DType dtype) { return dtype == DType::f32 || dtype == DType
 
 class TailMaker {
  public:
-  TailMaker(const LoweredGraph &lowered, int32_t product, std::vector<int32_t> steps)
+  TailMaker(const LoweredGraph &lowered, int32_t product, std::vector<int32_t> steps, int32_t kept = -1)
       : lowered_(lowered), value_(lowered.step(product).outputs[0]) {
     tail_.product = product;
+    tail_.kept = kept;
     tail_.is_early = normalizes(lowered.step(product).op);
     tail_.steps = std::move(steps);
   }
@@ -30,9 +31,11 @@ class TailMaker {
   /// Whether the nodes are a chain that fits.
   bool make() {
     if (!is_narrow_float(lowered_.value(value_).dtype) || !round(value_)) return false;
+    note_kept(tail_.product);
     for (const int32_t step : tail_.steps) {
       const Node &node = lowered_.step(step);
       if (!widens(node) && !add(node, step == tail_.root())) return false;
+      note_kept(step);
     }
     tail_.epilogue.dtype = lowered_.value(value_).dtype;
     return true;
@@ -41,6 +44,10 @@ class TailMaker {
   ProductTail take() { return std::move(tail_); }
 
  private:
+  void note_kept(int32_t step) {
+    if (step == tail_.kept) tail_.kept_after = tail_.epilogue.step_count;
+  }
+
   /// A cast to f32 of what comes from outside is part of reading it.
   bool widens(const Node &node) {
     if (node.op != "cast" || is_inside(node.inputs[0])) return false;
@@ -129,6 +136,12 @@ class TailMaker {
   std::map<ValueId, ValueId> widened_;  // what is cast to f32, and of what
 };
 
+/// Of a node that is alone: it.
+std::vector<int32_t> tree_of(const ElementwiseTrees &trees, int32_t root) {
+  const std::vector<int32_t> &tree = trees.tree(root);
+  return tree.empty() ? std::vector<int32_t>{root} : tree;
+}
+
 }  // namespace
 
 KeptTail::KeptTail(const KernelRequest &request) : exists_(request.tail != nullptr) {
@@ -151,11 +164,33 @@ std::vector<ProductTail> find_product_tails(const LoweredGraph &lowered, const E
   for (int32_t root = 0; root < lowered.step_count(); ++root) {
     const int32_t product = trees.product(root);
     if (product < 0) continue;
-    const std::vector<int32_t> &tree = trees.tree(root);
-    TailMaker maker(lowered, product, tree.empty() ? std::vector<int32_t>{root} : tree);
+    TailMaker maker(lowered, product, tree_of(trees, root));
     if (maker.make()) tails.push_back(maker.take());
   }
   return tails;
+}
+
+std::vector<ProductTail> find_keeping_tails(const LoweredGraph &lowered, const ElementwiseTrees &trees,
+                                            const std::vector<ProductTail> &tails) {
+  std::vector<ProductTail> keeping;
+  const auto add = [&](int32_t product, const std::vector<int32_t> &steps, int32_t kept) {
+    for (const int32_t root : trees.followers(kept)) {
+      std::vector<int32_t> longer = steps;
+      const std::vector<int32_t> behind = tree_of(trees, root);
+      longer.insert(longer.end(), behind.begin(), behind.end());
+      TailMaker maker(lowered, product, std::move(longer), kept);
+      if (maker.make()) keeping.push_back(maker.take());
+    }
+  };
+  std::vector<char> has_tail(static_cast<size_t>(lowered.step_count()), 0);
+  for (const ProductTail &tail : tails) {
+    has_tail[static_cast<size_t>(tail.product)] = 1;
+    if (!tail.is_early) add(tail.product, tail.steps, tail.root());
+  }
+  for (int32_t step = 0; step < lowered.step_count(); ++step) {
+    if (multiplies(lowered.step(step).op) && has_tail[static_cast<size_t>(step)] == 0) add(step, {}, step);
+  }
+  return keeping;
 }
 
 }  // namespace tutti::impl::backend::gpu

@@ -35,6 +35,7 @@ constexpr int64_t kMostScratch = int64_t{256} << 20;
 /// the results do, whose input of the frame is `addend` then. False where there is more.
 bool read_tail(const KernelRequest &request, ProductShape &shape, int32_t &addend) {
   if (request.tail == nullptr) return true;
+  if (request.tail->keeps()) return false;
   const gpu::Epilogue &epilogue = request.tail->epilogue;
   shape.result = epilogue.dtype;
   for (int32_t i = 0; i < epilogue.step_count; ++i) {

@@ -251,9 +251,10 @@ int taken(const ProductShape &shape, AlgorithmTrials *trials, AlgorithmProbes *p
   const auto product =
       assert_ok_value(CublasLtProduct::make(host_cublaslt().functions, nullptr, shape, 4096, trials, probes));
   if (product == nullptr) return -1;
-  std::vector<double> a(1000), b(1000), y(1000), c(1000), bias(1000), scratch(1000);
+  std::vector<double> a(1000), b(1000), y(1000), c(1000), bias(1000), u(1000), scratch(1000);
   const double before = host_cublaslt().milliseconds;
-  assert_ok(product->issue(nullptr, {a.data(), b.data(), y.data(), c.data(), bias.data()}, scratch.data(), nullptr));
+  assert_ok(product->issue(nullptr, {a.data(), b.data(), y.data(), c.data(), bias.data(), nullptr, u.data(), u.data()},
+                           scratch.data(), nullptr));
   const double milliseconds = host_cublaslt().milliseconds - before;
   for (const auto &[algorithm, each] : host_cublaslt().algorithm_milliseconds) {
     if (each == milliseconds) return static_cast<int>(algorithm);
@@ -301,6 +302,24 @@ void every_kind_of_product_can_be_probed(void **) {
     shape.y_step = 15;
     assert_int_equal(taken(shape, nullptr, &compilation.probes), drops ? -1 : 0);
     assert_int_equal(compilation.probes.probed_count(), drops ? 12 : 3);
+  }
+  host_cublaslt().nan_droppers.clear();
+}
+
+/// gelu whose operand is stored, and its gradient, which reads that.
+void gelu_with_its_operand_can_be_probed(void **) {
+  for (const bool is_gradient : {false, true}) {
+    for (const bool drops : {false, true}) {
+      AlgorithmProbes::forget();
+      Compilation compilation;
+      host_cublaslt().nan_droppers = drops ? std::set<uint64_t>{0, 1, 2, 3} : std::set<uint64_t>();
+      ProductShape shape{DType::bf16, 5, 8, 4};
+      shape.has_gelu = shape.keeps_gelu_operand = shape.has_bias = !is_gradient;
+      shape.has_gelu_gradient = is_gradient;
+      assert_int_equal(taken(shape, nullptr, nullptr), -1);
+      assert_int_equal(taken(shape, nullptr, &compilation.probes), drops ? -1 : 0);
+      assert_int_equal(compilation.probes.probed_count(), drops ? 4 : 1);
+    }
   }
   host_cublaslt().nan_droppers.clear();
 }
@@ -357,6 +376,7 @@ int main() {
       cmocka_unit_test(what_cannot_be_probed_is_not_used),
       cmocka_unit_test(products_with_relu_keep_nan),
       cmocka_unit_test(every_kind_of_product_can_be_probed),
+      cmocka_unit_test(gelu_with_its_operand_can_be_probed),
       cmocka_unit_test(what_needs_no_probe_has_none),
       cmocka_unit_test(a_warm_start_calls_nothing),
       cmocka_unit_test(nothing_is_left_over),

@@ -109,6 +109,11 @@ uint64_t wanted_alignments() {
     all = all << 8 | (record().preferences[name] & 0xff);
   return all;
 }
+/// What a pointer is aligned to, 16 at most; one that is not set says nothing.
+uint64_t alignment_of(const void *pointer) {
+  const uint64_t bits = reinterpret_cast<uintptr_t>(pointer) | 16;
+  return pointer == nullptr ? 1 : bits & (~bits + 1);
+}
 cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t,
                          cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                          cublasLtMatmulPreference_t, int most, cublasLtMatmulHeuristicResult_t *results, int *count) {
@@ -119,6 +124,7 @@ cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation, cubla
     results[i].workspaceSize = 1000;
     results[i].algo.data[0] = static_cast<uint64_t>(i);
     results[i].algo.data[1] = wanted_alignments();
+    results[i].algo.data[2] = alignment_of(operation_of(operation).auxiliary);
   }
   return record().heuristic;
 }
@@ -157,8 +163,13 @@ double gelu_slope(double x) {
   return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
 }
 
-/// What the header says of the epilogue: bias, one for each row of D and of D's type, then gelu or relu; or the
-/// gradient of gelu, whose operand lies as D does but for the distance of its columns.
+bool stores_auxiliary(int epilogue) {
+  return epilogue == CUBLASLT_EPILOGUE_GELU_AUX || epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+}
+bool has_auxiliary(int epilogue) { return epilogue == CUBLASLT_EPILOGUE_DGELU || stores_auxiliary(epilogue); }
+
+/// What the header says of the epilogue: bias, one for each row of D and of D's type, then gelu, whose operand may be
+/// stored, or relu; or the gradient of gelu. Its operand lies as D does but for the distance of its columns.
 double finish(const Operation &operation, const Layout &d, int64_t row, int64_t column, double value, bool drops_nan) {
   const int epilogue = operation.epilogue;
   if (epilogue == CUBLASLT_EPILOGUE_DGELU) {
@@ -166,6 +177,8 @@ double finish(const Operation &operation, const Layout &d, int64_t row, int64_t 
     return drops_nan && std::isnan(value) ? 0 : value * gelu_slope(x);
   }
   if ((epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) value += load(d.type, operation.bias, row);
+  if (stores_auxiliary(epilogue)) store(d.type, operation.auxiliary, row + column * operation.auxiliary_leading, value);
+  if ((epilogue & CUBLASLT_EPILOGUE_GELU) != 0 && drops_nan && std::isnan(value)) return 0;
   if ((epilogue & CUBLASLT_EPILOGUE_GELU) != 0)
     value = 0.5 * value * (1 + std::tanh(0.7978845608028654 * (value + 0.044715 * value * value * value)));
   if ((epilogue & CUBLASLT_EPILOGUE_RELU) != 0) return drops_nan ? (value > 0 ? value : 0) : (value < 0 ? 0 : value);
@@ -191,8 +204,8 @@ cublasStatus_t multiply(const Operation &operation, double alpha, const Matrix &
       a.layout.type != b.layout.type || c.layout.type != layout.type || c.rows() != layout.rows ||
       c.columns() != layout.columns)
     return CUBLAS_STATUS_INVALID_VALUE;
-  if (operation.epilogue == CUBLASLT_EPILOGUE_DGELU &&
-      (operation.auxiliary_leading % 8 != 0 || operation.auxiliary_leading < layout.rows || layout.batches != 1))
+  if (has_auxiliary(operation.epilogue) && (operation.auxiliary == nullptr || operation.auxiliary_leading % 8 != 0 ||
+                                            operation.auxiliary_leading < layout.rows || layout.batches != 1))
     return CUBLAS_STATUS_INVALID_VALUE;
   if (a.layout.batches != layout.batches || b.layout.batches != layout.batches) return CUBLAS_STATUS_INVALID_VALUE;
   store_sums(operation, a, b, layout);
@@ -225,13 +238,15 @@ cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, const vo
   ++record().calls;
   const Operation &self = operation_of(operation);
   record().epilogue = self.epilogue;
+  record().auxiliary = self.auxiliary;
+  record().auxiliary_leading = self.auxiliary_leading;
   const double factor = load(self.scale, beta, 0);
   if (algorithm == nullptr || scratch != 1000 || (factor == 0 && c != d)) return CUBLAS_STATUS_INVALID_VALUE;
   const uint64_t alignments = algorithm->data[1];
   if (!is_aligned(a, layout_of(layout_a), alignments & 0xff) ||
       !is_aligned(b, layout_of(layout_b), alignments >> 8 & 0xff) ||
       !is_aligned(c, layout_of(layout_c), alignments >> 16 & 0xff) ||
-      !is_aligned(d, layout_of(layout_d), alignments >> 24 & 0xff))
+      !is_aligned(d, layout_of(layout_d), alignments >> 24 & 0xff) || alignment_of(self.auxiliary) < algorithm->data[2])
     return CUBLAS_STATUS_INVALID_VALUE;
   if (self.epilogue == CUBLASLT_EPILOGUE_BGRADA || self.epilogue == CUBLASLT_EPILOGUE_BGRADB)
     record().milliseconds += record().sums_milliseconds;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In place of cuBLASLt: functions that do on the host, at once, what its header promises: column-major matrices of f32,
-// f64 or bf16, transpositions, batches, steps, an addend, a bias, gelu and relu behind the product, sums of its
-// factors.
+// f64 or bf16, transpositions, batches, steps, an addend, a bias, gelu, with its operand, and relu behind the product,
+// sums of its factors.
 #ifndef TUTTI_TESTS_BACKEND_CUDA_HOST_CUBLASLT_H_
 #define TUTTI_TESTS_BACKEND_CUDA_HOST_CUBLASLT_H_
 
@@ -20,6 +20,8 @@ struct HostCublasLt {
   int descriptors = 0, calls = 0;  ///< descriptors that were not destroyed; products
   cublasComputeType_t compute{};
   cublasLtEpilogue_t epilogue{};  ///< of the last product
+  const void *auxiliary = nullptr;
+  int64_t auxiliary_leading = 0;
   std::map<int, uint64_t> preferences;
   // What it answers.
   cublasStatus_t heuristic = CUBLAS_STATUS_SUCCESS;

@@ -47,6 +47,11 @@ LoweredGraph lower_halves(graph::GraphBuilder &builder) {
                 with_halves);
 }
 
+LoweredGraph lower_mixed(graph::GraphBuilder &builder) {
+  return decode(assert_ok_value(builder.finish_graph()), TUTTI_LEVEL_FAST, TUTTI_COMPILE_BF16_WHERE_FASTER,
+                backend::gpu::mixed_graph);
+}
+
 namespace {
 
 backend::PlanCache no_cache() { return backend::PlanCache("", {"gpu", "a GPU", "1"}); }

@@ -25,6 +25,8 @@ impl::backend::LoweredGraph lower(impl::graph::GraphBuilder &builder, int32_t le
 
 /// With reads that widen (mixed_graph.h).
 impl::backend::LoweredGraph lower_halves(impl::graph::GraphBuilder &builder);
+/// In mixed precision, with bf16.
+impl::backend::LoweredGraph lower_mixed(impl::graph::GraphBuilder &builder);
 
 /// Small whole numbers: sums are exact in any order.
 std::vector<float> numbers(int64_t count, int seed);

@@ -100,6 +100,26 @@ void relu_keeps_nan(void **) {
   }
 }
 
+/// While a network learns, the gradient reads what gelu is computed of. A NaN stays one in both, whoever stores them.
+void gelu_and_its_operand_are_stored(void **) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    for (const auto &[m, k, n] : {std::array<int64_t, 3>{5, 7, 3}, {64, 16, 32}, {72, 40, 128}}) {
+      for (const bool has_nan : {false, true}) {
+        std::vector<Tensor> inputs = operands({{m, k}, {k, n}, {n}, {m, k}, {n, k}}, dtype);
+        tensor::visit_dtype(dtype, [&, row = m / 2 * k]<typename T>(T) {
+          if (has_nan) inputs[0].mutable_data_as<T>()[row + 1] = static_cast<T>(NAN);
+        });
+        const auto build = [&](GraphBuilder &b, const Values &v) {
+          const graph::Attributes approximate = {{"approximate", true}};
+          const ValueId u = b.add(b.matmul(v[0], v[1]), v[2]), dy = b.matmul(v[3], v[4], false, true);
+          return Values{b.op("gelu", {u}, approximate), b.op("gelu_gradient", {dy, u}, approximate), u};
+        };
+        (void)check(inputs, build, dtype == DType::f32 ? 1e-4 : 0x1p-6);
+      }
+    }
+  }
+}
+
 /// Few results of long sums: parts are added by another kernel, which has the tail.
 void sums_in_parts_have_it_behind_the_last(void **) {
   const Kernels kernels = check(operands({{3, 900}, {900, 5}, {5}}), [](GraphBuilder &b, const Values &v) {
@@ -300,6 +320,7 @@ void no_rows_are_legal(void **) {
 const CMUnitTest kTests[] = {
     cmocka_unit_test(bias_and_activation_need_no_kernel),
     cmocka_unit_test(relu_keeps_nan),
+    cmocka_unit_test(gelu_and_its_operand_are_stored),
     cmocka_unit_test(sums_in_parts_have_it_behind_the_last),
     cmocka_unit_test(operands_lie_as_results_do_or_repeat),
     cmocka_unit_test(gradients_of_activations_need_no_kernel),

@@ -83,6 +83,7 @@ ProbedProduct probed_product(const KernelRequest &request) {
 /// A product with a tail that ends with relu, if the probe says that it keeps a NaN.
 Result<Kernel> find_relu(KernelRequest &request, bool drops_nan) {
   const Epilogue &epilogue = request.tail->epilogue;
+  if (request.tail->keeps()) return Kernel();
   const bool ends_with_relu = epilogue.step_count > 0 && epilogue.steps[epilogue.step_count - 1].op == ElementOp::relu;
   if (request.node.op != "matmul" || !ends_with_relu || request.probes == nullptr) return Kernel();
   TUTTI_ASSIGN(const Kernel product, find_kernel(request.node.op)(request));
@@ -106,6 +107,42 @@ Result<Kernel> find_relu(KernelRequest &request, bool drops_nan) {
   return product;
 }
 
+/// Is the tail what is kept, then gelu of it? Where that has 16 bits, gelu reads it rounded, and what it gives is
+/// rounded when it is stored.
+bool is_gelu_of_kept(const ProductTail &tail) {
+  const Epilogue &epilogue = tail.epilogue;
+  return tail.keeps() && epilogue.step_count == tail.kept_after + 1 &&
+         epilogue.steps[tail.kept_after].op == ElementOp::gelu_tanh;
+}
+
+/// The product twice: what is kept is stored first.
+Result<Kernel> find_gelu(KernelRequest &request) {
+  const ProductTail &tail = *request.tail;
+  if (!is_gelu_of_kept(tail)) return Kernel();
+  ProductTail front = tail;
+  front.epilogue.step_count = tail.kept_after;
+  front.epilogue.dtype = request.lowered.value(request.lowered.step(tail.kept).outputs[0]).dtype;
+  KernelRequest kept_request{request.lowered, request.node, nullptr, request.fault_texts};
+  kept_request.tail = &front;
+  TUTTI_ASSIGN(const Kernel kept, find_kernel(request.node.op)(kept_request));
+  TUTTI_ASSIGN(const Kernel whole, find_kernel(request.node.op)(request));
+  if (!kept || !whole) return Kernel();
+  const int64_t scratch = request.reserve_scratch(kept_request.scratch_bytes);
+  const auto inputs = static_cast<int32_t>(request.input_count() + tail.reads.size());
+  request.kernel_name = "emulated";
+  return Kernel([=](const Frame &frame) -> Status {
+    std::vector<void *> table;
+    std::vector<int32_t> places;
+    for (int32_t i = 0; i < inputs; ++i) {
+      places.push_back(i);
+      table.push_back(const_cast<void *>(frame.input(i)));
+    }
+    table.push_back(frame.output(1));
+    TUTTI_TRY(kept(Frame(table.data(), places.data(), &inputs, frame.scratch_as<char>(scratch), frame.context())));
+    return whole(frame);
+  });
+}
+
 /// Products with relu, and nothing else.
 class EmulatedRelu final : public Library {
  public:
@@ -119,14 +156,19 @@ class EmulatedRelu final : public Library {
   const bool drops_nan_;
 };
 
-/// Sums beside products, and nothing else.
-class EmulatedLibrary final : public Library {
+/// Sums beside products; gelu of what is kept, if that is wanted; and nothing else.
+class EmulatedTraining final : public Library {
  public:
+  explicit EmulatedTraining(bool has_gelu) : has_gelu_(has_gelu) {}
   Result<Kernel> find(KernelRequest &request) override {
     if (request.source != nullptr) return find_norm(request);
-    return request.sum != nullptr ? find_sum(request) : Kernel();
+    if (request.sum != nullptr) return find_sum(request);
+    return has_gelu_ && request.tail != nullptr ? find_gelu(request) : Kernel();
   }
   std::string describe() const override { return "emulated"; }
+
+ private:
+  const bool has_gelu_;
 };
 
 }  // namespace
@@ -134,7 +176,7 @@ class EmulatedLibrary final : public Library {
 Result<std::unique_ptr<Library>> open_emulated_library() {
   const char *const wanted = std::getenv("TUTTI_EMULATED_LIBRARY");
   const std::string_view name = wanted == nullptr ? "" : wanted;
-  if (name == "sums") return std::unique_ptr<Library>(new EmulatedLibrary);
+  if (name == "sums" || name == "gelu") return std::unique_ptr<Library>(new EmulatedTraining(name == "gelu"));
   if (name == "relu" || name == "relu without nan") return std::unique_ptr<Library>(new EmulatedRelu(name != "relu"));
   return std::unique_ptr<Library>();
 }

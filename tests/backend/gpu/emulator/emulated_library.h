@@ -2,7 +2,8 @@
 //
 // Libraries of kernels on the emulated GPU, where the environment has TUTTI_EMULATED_LIBRARY: "sums" has products that
 // add up the rows of a factor, too (product_sums.h), and convolutions with the normalisation of what they make
-// (norm_sources.h); "relu" has products with relu behind them (algorithm_probes.h), and so has "relu without nan",
+// (norm_sources.h); "gelu" has these, and products with the approximate gelu behind them that store what it is computed
+// of (product_tails.h); "relu" has products with relu behind them (algorithm_probes.h), and so has "relu without nan",
 // whose relu makes numbers of NaNs; and nothing else.
 #ifndef TUTTI_TESTS_BACKEND_GPU_EMULATOR_EMULATED_LIBRARY_H_
 #define TUTTI_TESTS_BACKEND_GPU_EMULATOR_EMULATED_LIBRARY_H_
