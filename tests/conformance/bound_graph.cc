@@ -52,13 +52,14 @@ Result<Tensor> Arenas::read(std::string_view entry) const {
 }
 
 Result<std::unique_ptr<BoundGraph>> BoundGraph::make(const backend::DeviceRef &device, const graph::Graph &graph,
-                                                     graph::SymbolBindings bindings, Arenas *arenas) {
+                                                     graph::SymbolBindings bindings, Arenas *arenas, int32_t flags) {
   auto bound = std::make_unique<BoundGraph>();
   bound->device_ = device;
   const std::string text = graph::to_json_text(graph);
   backend::CompileRequest request;
   request.graph_text = &text;
   request.bindings = std::move(bindings);
+  request.flags = flags;
   request.state = arenas == nullptr ? nullptr : &arenas->table();
   TUTTI_ASSIGN(bound->executable_, backend::Executable::compile(*device, request));
   const backend::ExecutableDescription &description = bound->description();

@@ -41,7 +41,8 @@ class BoundGraph {
  public:
   /// `arenas` null = no state; it must outlive the bound graph.
   static base::Result<std::unique_ptr<BoundGraph>> make(const backend::DeviceRef &device, const graph::Graph &graph,
-                                                        graph::SymbolBindings bindings = {}, Arenas *arenas = nullptr);
+                                                        graph::SymbolBindings bindings = {}, Arenas *arenas = nullptr,
+                                                        int32_t flags = 0);
 
   const backend::ExecutableDescription &description() const { return executable_->description(); }
   base::Result<std::vector<tensor::Tensor>> run(const std::vector<tensor::Tensor> &inputs,

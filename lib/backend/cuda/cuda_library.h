@@ -26,6 +26,7 @@ class CudaLibrary final : public gpu::Library {
                                                           std::shared_ptr<const gpu::KeptPlans> kept = nullptr);
 
   base::Result<gpu::Kernel> find(gpu::KernelRequest &request) override;
+  bool has_channel_sums() const override { return true; }
   std::string describe() const override { return handles_->describe(); }
 
  private:

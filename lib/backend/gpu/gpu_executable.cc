@@ -14,6 +14,7 @@
 #include "backend/gpu/generated_kernels.h"
 #include "backend/gpu/library.h"
 #include "backend/gpu/mixed_graph.h"
+#include "backend/gpu/norm_biases.h"
 #include "backend/gpu/norm_sources.h"
 #include "backend/gpu/product_sums.h"
 #include "backend/gpu/product_tails.h"
@@ -72,13 +73,22 @@ std::unique_ptr<AlgorithmTrials> trials_for(const LoweredGraph &lowered, GpuDevi
   return std::make_unique<AlgorithmTrials>(cache_of(device), trial_memory(device), log_of(device));
 }
 
+Result<graph::Graph> mixed_graph_without_biases(graph::Graph graph, tensor::DType half) {
+  TUTTI_ASSIGN(graph, move_norm_biases(std::move(graph), half));
+  return mixed_graph(std::move(graph), half);
+}
+
+GraphChange change_for(const GpuDevice &device) {
+  return device.library != nullptr && device.library->has_channel_sums() ? mixed_graph_without_biases : mixed_graph;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<GpuExecutable>> GpuExecutable::compile(const tutti_compile_request &request, GpuDevice &device) {
   TUTTI_TRY(device.make_current());
   const std::optional<tensor::DType> half = permitted_half(request);
   const bool is_faster = half == tensor::DType::f16 ? device.multiplies_f16 : device.multiplies_bf16;
-  TUTTI_ASSIGN(LoweredGraph lowered, LoweredGraph::decode(request, is_faster ? mixed_graph : nullptr));
+  TUTTI_ASSIGN(LoweredGraph lowered, LoweredGraph::decode(request, is_faster ? change_for(device) : nullptr));
   TUTTI_TRY(check_layouts(lowered, device));
   std::unique_ptr<GpuExecutable> executable(new GpuExecutable(std::move(lowered)));
   executable->host_ = device.host();

@@ -20,6 +20,9 @@ class Library {
   /// called as others are: while a stream is captured, by one thread at a time for each device.
   virtual base::Result<Kernel> find(KernelRequest &request) = 0;
 
+  /// May there be a convolution that gives the sums of its results (norm_sources.h)?
+  virtual bool has_channel_sums() const { return false; }
+
   /// Names and versions, for people.
   virtual std::string describe() const = 0;
 };

@@ -5,6 +5,8 @@
 // (emulated_library.h).
 //
 // usage: norm_sources_test PLUG-IN
+#include <tutti/plugin/backend.h>
+
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -120,6 +122,69 @@ void the_rest_stays_apart(void **) {
                    0);
 }
 
+/// In mixed precision a bias of the convolution's own is added to the mean; statistics, what is normalised and its
+/// gradient are those of f32, whatever the bias.
+size_t check_biased(double bias_size, bool is_read_elsewhere) {
+  std::vector<Tensor> inputs = operands();
+  conformance::Operand bias;
+  bias.dims = {6};
+  bias.low = bias_size - 1;
+  bias.high = bias_size + 1;
+  inputs.push_back(assert_ok_value(conformance::make_operand(bias, 90)));
+  const auto build = [&](GraphBuilder &b, const Values &v) {
+    const ValueId x = b.op("conv2d", {v[0], v[1], v[6]});
+    const Values y = norm(b, x, v);
+    const Values slopes = b.op_n("batch_norm_training_gradient", {v[4], x, v[2], y[1], y[2]}, {{"epsilon", 0.01}}, 3);
+    Values results{convolve(b, b.unary("relu", b.add(y[0], v[4])), v[5]), y[1], y[2], slopes[0], slopes[1], slopes[2]};
+    if (is_read_elsewhere) results.push_back(b.unary("tanh", x));
+    return results;
+  };
+  const auto expected = assert_ok_value(conformance::run_graph(tested->oracle, inputs, build));
+  const auto graph = assert_ok_value(conformance::build_graph(inputs, build));
+  const auto bound = assert_ok_value(
+      conformance::BoundGraph::make(tested->device, graph, {}, nullptr, TUTTI_COMPILE_BF16_WHERE_FASTER));
+  const auto results = assert_ok_value(bound->run(inputs));
+  assert_int_equal(results.size(), expected.size());
+  // The first adds up 54 products, whose factors are rounded.
+  for (size_t i = 0; i < results.size(); ++i)
+    assert_ok(tensor::compare_close(results[i], expected[i], 5e-2, i == 0 ? 0.25 : 5e-2));
+  const std::string &report = bound->description().report_json;
+  return report.find("\"emulated(") != std::string::npos ? 1 : 0;
+}
+
+/// What several devices compute of sums, each of its own rows.
+void biases_go_to_the_sums(void **) {
+  for (const double size : {0.0, 300.0}) {
+    std::vector<Tensor> inputs = operands();
+    inputs.push_back(assert_ok_value(conformance::make_operand({DType::f32, {6}, size - 1, size + 1}, 90)));
+    const auto build = [&](GraphBuilder &b, const Values &v) {
+      const ValueId x = b.op("conv2d", {v[0], v[1], v[6]}), count = b.constant(40, DType::f64);
+      const Values sums = b.op_n("batch_norm_moments", {x});
+      const ValueId exact = b.div(sums[0], count);
+      const ValueId mean = b.cast(exact, DType::f32);
+      const ValueId variance = b.cast(b.sub(b.div(sums[1], count), b.mul(exact, exact)), DType::f32);
+      const ValueId y = b.op("batch_norm_inference", {x, v[2], v[3], mean, variance}, {{"epsilon", 0.01}});
+      const Values slopes = b.op_n("batch_norm_gradient_moments", {v[4], x, mean});
+      const ValueId dx = b.op("batch_norm_gradient_apply", {v[4], x, v[2], mean, variance, slopes[0], slopes[1], count},
+                              {{"epsilon", 0.01}});
+      return Values{convolve(b, b.unary("relu", b.add(y, v[4])), v[5]), mean, variance, dx};
+    };
+    const auto expected = assert_ok_value(conformance::run_graph(tested->oracle, inputs, build));
+    const auto graph = assert_ok_value(conformance::build_graph(inputs, build));
+    const auto bound = assert_ok_value(
+        conformance::BoundGraph::make(tested->device, graph, {}, nullptr, TUTTI_COMPILE_BF16_WHERE_FASTER));
+    const auto results = assert_ok_value(bound->run(inputs));
+    for (size_t i = 0; i < results.size(); ++i)
+      assert_ok(tensor::compare_close(results[i], expected[i], 5e-2, i == 0 ? 0.25 : 5e-2));
+  }
+}
+
+void biases_go_to_the_mean(void **) {
+  for (const double size : {0.0, 1.0, 300.0})
+    assert_int_equal(check_biased(size, false), 1);
+  assert_int_equal(check_biased(0, true), 0);
+}
+
 /// A residual that is read at another normalisation's turn must be there by then.
 void what_is_read_early_does_not_wait(void **) {
   (void)check(
@@ -141,9 +206,13 @@ int main(int argc, char **argv) {
   BackendUnderTest backend = std::move(opened).value();
   tested = &backend;
   const CMUnitTest tests[] = {
-      cmocka_unit_test(convolutions_give_their_sums),     cmocka_unit_test(with_what_follows),
-      cmocka_unit_test(blocks_follow_each_other),         cmocka_unit_test(the_rest_stays_apart),
+      cmocka_unit_test(convolutions_give_their_sums),
+      cmocka_unit_test(with_what_follows),
+      cmocka_unit_test(blocks_follow_each_other),
+      cmocka_unit_test(the_rest_stays_apart),
       cmocka_unit_test(what_is_read_early_does_not_wait),
+      cmocka_unit_test(biases_go_to_the_mean),
+      cmocka_unit_test(biases_go_to_the_sums),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -165,6 +165,7 @@ class EmulatedTraining final : public Library {
     if (request.sum != nullptr) return find_sum(request);
     return has_gelu_ && request.tail != nullptr ? find_gelu(request) : Kernel();
   }
+  bool has_channel_sums() const override { return true; }
   std::string describe() const override { return "emulated"; }
 
  private:
