@@ -7,8 +7,8 @@
 #include "backend/cuda/library_kernels.h"
 #include "backend/cuda/library_tail.h"
 #include "backend/cuda/planned_convolution.h"
-#include "backend/gpu/device_batch_norm.h"
 #include "backend/gpu/library_convolution_steps.h"
+#include "backend/gpu/norm_sources.h"
 #include "backend/gpu/product_tails.h"
 #include "graph/ops/op_attributes.h"
 
@@ -131,28 +131,13 @@ Result<Kernel> make_kernel_with_tail(KernelRequest &request, const Handles &hand
   return has_bias || request.tail != nullptr ? product_kernel(request, handles, shape, pass, has_bias) : Kernel();
 }
 
-// ---- normalisations ----
-
-/// The norm's part of the work, without pointers.
-gpu::BatchNormWork norm_work(KernelRequest &request, double epsilon) {
-  gpu::BatchNormWork norm{};
-  norm.dtype = request.input(0).dtype;
-  norm.parameter = request.input(1).dtype;
-  norm.statistics = request.output(1).dtype;
-  norm.channels = request.input(0).dims.back();
-  norm.rows = request.input(0).elements / norm.channels;
-  norm.epsilon = epsilon;
-  return norm;
-}
-
 }  // namespace
 
-Result<Kernel> make_batch_norm_training(KernelRequest &request, const Handles &handles) {
+Result<Kernel> make_normalized_conv2d(KernelRequest &request, const Handles &handles) {
   const DType dtype = request.input(0).dtype;
-  if (request.source == nullptr || (dtype != DType::bf16 && dtype != DType::f16)) return Kernel();
+  if (dtype != DType::bf16 && dtype != DType::f16) return Kernel();
   const graph::Node &source = *request.source;
   TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dAttributes::from(source));
-  TUTTI_ASSIGN(const auto norm_attributes, graph::ops::BatchNormTrainingAttributes::from(request.node));
   const LoweredGraph &lowered = request.lowered;
   ConvolutionWork work{gpu::convolution_shape(attributes, dtype, lowered.value(source.inputs[0]),
                                               lowered.value(source.inputs[1]), request.input(0))};
@@ -161,30 +146,13 @@ Result<Kernel> make_batch_norm_training(KernelRequest &request, const Handles &h
   TUTTI_ASSIGN(const PreparedConvolution prepared, prepare(request, handles, work));
   if (prepared.convolution == nullptr) return Kernel();
   request.kernel_name += "_sums";
-  const gpu::BatchNormWork norm = norm_work(request, norm_attributes.epsilon);
-  const int64_t sums_at = request.reserve_scratch(2 * norm.channels * static_cast<int64_t>(sizeof(float)));
-  const int64_t norm_at = request.reserve_scratch(gpu::batch_norm_scratch_bytes(norm));
-  const auto first =
-      static_cast<int32_t>(request.input_count() + (request.tail == nullptr ? 0 : request.tail->reads.size()));
-  return Kernel([prepared, norm, sums_at, norm_at, first, tail = gpu::KeptTail(request)](const Frame &frame) -> Status {
-    const ConvolutionShape &shape = prepared.convolution->work().shape;
-    void *const kernel = frame.scratch_as<char>(prepared.scratch.kernel), *const x = frame.output(3);
-    float *const sums = frame.scratch_as<float>(sums_at);
-    TUTTI_TRY(gpu::to_filters_first(shape, kernel, frame.input(first + 1), frame.stream()));
-    TUTTI_TRY(prepared.convolution->issue(frame, {const_cast<void *>(frame.input(first)), kernel, x},
-                                          frame.scratch_as<char>(prepared.scratch.own), sums));
-    gpu::Epilogue epilogue;
-    gpu::BatchNormWork issued = norm;
-    issued.epilogue = tail.place(frame, epilogue);
-    issued.x = x;
-    issued.scale = frame.input(1);
-    issued.offset = frame.input(2);
-    issued.y = frame.output(0);
-    issued.first = frame.output(1);
-    issued.second = frame.output(2);
-    issued.scratch = frame.scratch_as<char>(norm_at);
-    return status_of(launch_batch_norm_of_sums(issued, sums, sums + norm.channels, frame.stream()),
-                     "launching a batch normalisation");
+  TUTTI_ASSIGN(const gpu::NormOfSums norm, gpu::NormOfSums::make(request));
+  return Kernel([prepared, norm](const Frame &frame) -> Status {
+    void *const kernel = frame.scratch_as<char>(prepared.scratch.kernel);
+    TUTTI_TRY(gpu::to_filters_first(prepared.convolution->work().shape, kernel, norm.kernel(frame), frame.stream()));
+    TUTTI_TRY(prepared.convolution->issue(frame, {const_cast<void *>(norm.image(frame)), kernel, norm.result(frame)},
+                                          frame.scratch_as<char>(prepared.scratch.own), norm.sums(frame)));
+    return norm.issue(frame);
   });
 }
 

@@ -25,11 +25,11 @@ Result<std::unique_ptr<gpu::Library>> CudaLibrary::open(int32_t ordinal, std::sh
 }
 
 Result<gpu::Kernel> CudaLibrary::find(gpu::KernelRequest &request) {
+  if (request.source != nullptr) return make_normalized_conv2d(request, handles_);
   const std::string_view op = request.node.op;
   if (op == "attention") return make_attention(request, handles_);
   if (op == "attention_gradient") return make_attention_gradient(request, handles_);
   if (op == "matmul") return make_matmul(request, handles_);
-  if (op == "batch_norm_training") return make_batch_norm_training(request, handles_);
   if (op == "conv2d") return make_conv2d(request, handles_);
   if (op == "conv2d_input_gradient") return make_conv2d_input_gradient(request, handles_);
   if (op == "conv2d_kernel_gradient") return make_conv2d_kernel_gradient(request, handles_);

@@ -32,8 +32,8 @@ base::Status issue_product(const CublasLtProduct &product, const gpu::Frame &fra
 base::Result<gpu::Kernel> make_conv2d(gpu::KernelRequest &request, const Handles &handles);
 base::Result<gpu::Kernel> make_conv2d_input_gradient(gpu::KernelRequest &request, const Handles &handles);
 base::Result<gpu::Kernel> make_conv2d_kernel_gradient(gpu::KernelRequest &request, const Handles &handles);
-/// A normalisation with the convolution before it, which gives its sums.
-base::Result<gpu::Kernel> make_batch_norm_training(gpu::KernelRequest &request, const Handles &handles);
+/// A normalisation, or its moments, with the convolution before it, which gives its sums (gpu/norm_sources.h).
+base::Result<gpu::Kernel> make_normalized_conv2d(gpu::KernelRequest &request, const Handles &handles);
 
 // attention_kernels.cc
 base::Result<gpu::Kernel> make_attention(gpu::KernelRequest &request, const Handles &handles);

@@ -8,6 +8,7 @@
 
 #include "backend/gpu/device_batch_norm.h"
 #include "backend/gpu/device_elementwise.h"
+#include "backend/gpu/norm_sources.h"
 
 namespace tutti::impl::backend::cuda {
 
@@ -42,7 +43,7 @@ TrialPlaces trial_places(const ConvolutionWork &work, int64_t scratch_bytes) {
   bytes[1] = bytes_of(count(shape.kernel), shape.dtype);
   bytes[2] = bytes_of(count(shape.y), shape.dtype);
   bytes[kScratch] = scratch_bytes;
-  if (work.has_sums) bytes[kSums] = 2 * shape.filters() * bytes_of(1, DType::f64);
+  if (work.has_sums) bytes[kSums] = 2 * gpu::squares_at(shape.filters()) * bytes_of(1, DType::f64);
   if (!work.tail.is_empty()) bytes[kResult] = bytes_of(count(result_dims(work)), work.tail.result);
   for (size_t i = 0; i < work.tail.operands.size(); ++i) {
     const TailOperand &operand = work.tail.operands[i];
@@ -68,7 +69,7 @@ std::vector<void *> pointers_of(const ConvolutionWork &work, const std::array<vo
 void add_sums(const ConvolutionWork &work, float *sums, std::vector<void *> &operands) {
   if (!work.has_sums) return;
   operands.push_back(sums);
-  operands.push_back(sums + work.shape.filters());
+  operands.push_back(sums + gpu::squares_at(work.shape.filters()));
 }
 
 /// The sums of y apart.

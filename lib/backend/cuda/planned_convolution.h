@@ -30,7 +30,7 @@ class PlannedConvolution {
   base::Result<const CudnnPlan *> plan_for(const Handles &handles, const DeviceHandles::Use &use,
                                            gpu::AlgorithmTrials *trials = nullptr);
   /// Puts the convolution on the frame's stream. `tensors` are x, kernel and y; the tail's are the frame's. `sums` are
-  /// those of y, if it has them, then those of squares.
+  /// those of y, if it has them, then those of squares (gpu::squares_at).
   base::Status issue(const gpu::Frame &frame, const std::array<void *, 3> &tensors, void *scratch,
                      float *sums = nullptr);
 

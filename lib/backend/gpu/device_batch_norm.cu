@@ -77,16 +77,25 @@ struct MomentsWork {
   __device__ Moments<C> total(const State &state, int v) const { return state.total(v); }
 };
 
-/// Of sums: to the results and to `means` and `variances` in scratch memory, as MomentsFinish does.
+/// Of sums: to the results and to `means` and `variances` in scratch memory, as MomentsFinish does. In f64, as where
+/// several devices add up such sums: no more digits are lost than in the sums.
 __global__ void finish_sums(const BatchNormWork work, const float *sums, const float *squares, float *means,
                             float *variances) {
-  const float count = static_cast<float>(work.rows > 1 ? work.rows : 1);
+  const double count = static_cast<double>(work.rows > 1 ? work.rows : 1);
   for (int64_t channel = grid_thread(); channel < work.channels; channel += grid_threads()) {
-    const float mean = sums[channel] / count, variance = squares[channel] / count - mean * mean;
-    means[channel] = mean;
-    variances[channel] = variance < 0 ? 0 : variance;
+    const double mean = static_cast<double>(sums[channel]) / count;
+    const double variance = static_cast<double>(squares[channel]) / count - mean * mean;
+    means[channel] = static_cast<float>(mean);
+    variances[channel] = variance < 0 ? 0 : static_cast<float>(variance);
     store_element<float>(work.statistics, work.first, channel, means[channel]);
     store_element<float>(work.statistics, work.second, channel, variances[channel]);
+  }
+}
+
+__global__ void widen_sums(const BatchNormWork work, const float *sums, const float *squares) {
+  for (int64_t channel = grid_thread(); channel < work.channels; channel += grid_threads()) {
+    static_cast<double *>(work.first)[channel] = static_cast<double>(sums[channel]);
+    static_cast<double *>(work.second)[channel] = static_cast<double>(squares[channel]);
   }
 }
 
@@ -385,6 +394,12 @@ gpuError_t launch_batch_norm_of_sums(const BatchNormWork &work, const float *sum
                                                            any_array(scratch.second, DType::f32), stream);
     }
   });
+}
+
+gpuError_t launch_batch_norm_moments_of_sums(const BatchNormWork &work, const float *sums, const float *squares,
+                                             gpuStream_t stream) {
+  if (work.channels == 0) return gpuSuccess;
+  return gpu_launch(widen_sums, blocks_for(work.channels), kBlockThreads, 0, stream, work, sums, squares);
 }
 
 gpuError_t launch_batch_norm_inference(const BatchNormWork &work, gpuStream_t stream) {

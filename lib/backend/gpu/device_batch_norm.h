@@ -36,6 +36,9 @@ gpuError_t launch_batch_norm_training(const BatchNormWork &work, gpuStream_t str
 /// is less than what its elements have lost.
 gpuError_t launch_batch_norm_of_sums(const BatchNormWork &work, const float *sums, const float *squares,
                                      gpuStream_t stream);
+/// The same sums as moments: first and second of f64.
+gpuError_t launch_batch_norm_moments_of_sums(const BatchNormWork &work, const float *sums, const float *squares,
+                                             gpuStream_t stream);
 gpuError_t launch_batch_norm_inference(const BatchNormWork &work, gpuStream_t stream);
 
 /// first = sum(dy), second = sum(dy · (x - mean)), as f64.

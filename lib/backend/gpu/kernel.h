@@ -125,9 +125,9 @@ struct KernelRequest {
   /// What a library is to compute together with a product (product_sums.h), as output 1 of the frame, or null. One that
   /// cannot, or is slower so, gives an empty kernel.
   const ProductSum *sum = nullptr;
-  /// The convolution that makes what this normalisation reads, where a library may compute both (norm_sources.h): its x
-  /// and kernel come last among the inputs, its result last among the outputs; or null. A library that cannot, or is
-  /// slower so, gives an empty kernel.
+  /// The convolution that makes what this normalisation reads, or what these are the moments of, where a library may
+  /// compute both (norm_sources.h): its x and kernel come last among the inputs, its result last among the outputs; or
+  /// null. A library that cannot, or is slower so, gives an empty kernel.
   const graph::Node *source = nullptr;
   /// Where libraries may find out what an algorithm does to a NaN; null: what they do not document is not taken.
   AlgorithmProbes *probes = nullptr;

@@ -6,15 +6,19 @@
 #include <utility>
 
 #include "backend/gpu/library.h"
+#include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::backend::gpu {
 
 using base::Result;
+using base::Status;
 using graph::kNoValue;
 using graph::Node;
 using graph::ValueId;
 
 namespace {
+
+bool takes_sums(std::string_view op) { return op == "batch_norm_training" || op == "batch_norm_moments"; }
 
 /// Convolutions that wait, step by step.
 class SourceFinder {
@@ -63,7 +67,7 @@ std::map<int32_t, int32_t> find_norm_sources(const LoweredGraph &lowered,
   const SourceFinder finder(lowered);
   std::map<int32_t, int32_t> sources;
   for (int32_t step = 0; step < lowered.step_count(); ++step) {
-    if (lowered.step(step).op != "batch_norm_training") continue;
+    if (!takes_sums(lowered.step(step).op)) continue;
     const int32_t source = finder.source_of(step);
     if (source >= 0 && is_alone(source)) sources[step] = source;
   }
@@ -96,6 +100,50 @@ Result<KernelCall> make_norm_call(const LoweredGraph &lowered, int32_t norm, int
   call.trace_name = convolution.scope_name.empty() ? convolution.op : convolution.scope_name;  // what takes the time
   call.kernel_name = base::concat(request.kernel_name, "(", nodes, ")");
   return call;
+}
+
+Result<NormOfSums> NormOfSums::make(KernelRequest &request) {
+  NormOfSums norm(request);
+  BatchNormWork &work = norm.work_;
+  const LoweredValue &x = request.input(0);
+  work.dtype = x.dtype;
+  work.channels = x.dims.back();
+  work.rows = work.channels == 0 ? 0 : x.elements / work.channels;
+  norm.is_of_moments_ = request.node.op == "batch_norm_moments";
+  if (!norm.is_of_moments_) {
+    TUTTI_ASSIGN(const auto attributes, graph::ops::BatchNormTrainingAttributes::from(request.node));
+    work.epsilon = attributes.epsilon;
+    work.parameter = request.input(1).dtype;
+    work.statistics = request.output(1).dtype;
+  }
+  const size_t reads = request.tail == nullptr ? 0 : request.tail->reads.size();
+  norm.image_ = static_cast<int32_t>(request.input_count() + reads);
+  norm.result_ = static_cast<int32_t>(request.node.outputs.size());
+  norm.sums_at_ = request.reserve_scratch(2 * squares_at(work.channels) * static_cast<int64_t>(sizeof(float)));
+  norm.scratch_at_ = request.reserve_scratch(batch_norm_scratch_bytes(work));
+  return norm;
+}
+
+Status NormOfSums::issue(const Frame &frame) const {
+  BatchNormWork issued = work_;
+  const float *const sums_of_x = sums(frame), *const squares = sums_of_x + squares_at(work_.channels);
+  if (is_of_moments_) {
+    issued.first = frame.output(0);
+    issued.second = frame.output(1);
+    return status_of(launch_batch_norm_moments_of_sums(issued, sums_of_x, squares, frame.stream()),
+                     "launching the moments of a batch");
+  }
+  Epilogue epilogue;
+  issued.epilogue = tail_.place(frame, epilogue);
+  issued.x = result(frame);
+  issued.scale = frame.input(1);
+  issued.offset = frame.input(2);
+  issued.y = frame.output(0);
+  issued.first = frame.output(1);
+  issued.second = frame.output(2);
+  issued.scratch = frame.scratch_as<char>(scratch_at_);
+  return status_of(launch_batch_norm_of_sums(issued, sums_of_x, squares, frame.stream()),
+                   "launching a batch normalisation");
 }
 
 }  // namespace tutti::impl::backend::gpu

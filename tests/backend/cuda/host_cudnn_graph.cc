@@ -208,11 +208,16 @@ class GraphRun {
     return tensor.get<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE);
   }
 
+  static bool is_aligned(const Descriptor &tensor, const void *memory) {
+    return has_flag(tensor, CUDNN_ATTR_TENSOR_IS_BY_VALUE) ||
+           reinterpret_cast<uintptr_t>(memory) % tensor.get<uint64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT) == 0;
+  }
+
   void *memory_of(const Descriptor &tensor) {
     const auto uid = tensor.get<int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID);
     met_.insert(uid);
     const auto found = pointers_.find(uid);
-    if (found == pointers_.end() || found->second == nullptr) is_right_ = false;
+    if (found == pointers_.end() || found->second == nullptr || !is_aligned(tensor, found->second)) is_right_ = false;
     return is_right_ ? found->second : nullptr;
   }
 

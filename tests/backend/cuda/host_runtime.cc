@@ -142,6 +142,14 @@ cudaError_t gpu::launch_batch_norm_moments(const gpu::BatchNormWork &, cudaStrea
   host_runtime().milliseconds += host_runtime().reduce_milliseconds;
   return cudaSuccess;
 }
+cudaError_t gpu::launch_batch_norm_moments_of_sums(const gpu::BatchNormWork &work, const float *sums,
+                                                   const float *squares, cudaStream_t) {
+  for (int64_t channel = 0; channel < work.channels; ++channel) {
+    static_cast<double *>(work.first)[channel] = static_cast<double>(sums[channel]);
+    static_cast<double *>(work.second)[channel] = static_cast<double>(squares[channel]);
+  }
+  return cudaSuccess;
+}
 /// With f32 parameters and at most relu behind it.
 cudaError_t gpu::launch_batch_norm_of_sums(const gpu::BatchNormWork &work, const float *sums, const float *squares,
                                            cudaStream_t) {

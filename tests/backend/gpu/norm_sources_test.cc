@@ -42,6 +42,15 @@ std::vector<Tensor> operands(int64_t filters = 6) {
   return made;
 }
 
+/// How many nodes the report says that kernel computes.
+size_t count_of(const conformance::BoundGraph &bound, const std::string &kernel) {
+  const std::string &report = bound.description().report_json;
+  size_t count = 0;
+  for (size_t at = report.find("\"" + kernel + "\""); at != std::string::npos; ++count)
+    at = report.find("\"" + kernel + "\"", at + 1);
+  return count;
+}
+
 /// How many nodes the report says are computed by a call of so many; all results are right.
 size_t check(const conformance::BuildFunction &build, const std::string &kernel) {
   const std::vector<Tensor> inputs = operands();
@@ -52,11 +61,7 @@ size_t check(const conformance::BuildFunction &build, const std::string &kernel)
     assert_ok(tensor::compare_close(results[i], expected[i], 1e-3, 1e-3));
   const auto graph = assert_ok_value(conformance::build_graph(inputs, build));
   const auto bound = assert_ok_value(conformance::BoundGraph::make(tested->device, graph));
-  const std::string &report = bound->description().report_json;
-  size_t count = 0;
-  for (size_t at = report.find("\"" + kernel + "\""); at != std::string::npos; ++count)
-    at = report.find("\"" + kernel + "\"", at + 1);
-  return count;
+  return count_of(*bound, kernel);
 }
 
 ValueId convolve(GraphBuilder &b, ValueId x, ValueId kernel) { return b.op("conv2d", {x, kernel}); }
@@ -173,6 +178,7 @@ void biases_go_to_the_sums(void **) {
     const auto graph = assert_ok_value(conformance::build_graph(inputs, build));
     const auto bound = assert_ok_value(
         conformance::BoundGraph::make(tested->device, graph, {}, nullptr, TUTTI_COMPILE_BF16_WHERE_FASTER));
+    assert_int_equal(count_of(*bound, "emulated(2)"), 2);
     const auto results = assert_ok_value(bound->run(inputs));
     for (size_t i = 0; i < results.size(); ++i)
       assert_ok(tensor::compare_close(results[i], expected[i], 5e-2, i == 0 ? 0.25 : 5e-2));

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "backend/gpu/algorithm_probes.h"
+#include "backend/gpu/device-inl.h"
 #include "backend/gpu/device_reduce.h"
 #include "backend/gpu/kernels.h"
+#include "backend/gpu/norm_sources.h"
 #include "backend/gpu/product_sums.h"
 #include "backend/gpu/product_tails.h"
 #include "backend/gpu/reduced_trees.h"
@@ -20,21 +22,39 @@ using base::Status;
 
 namespace {
 
-/// Two kernels in one call: the normalisation reads what the convolution stores.
+/// For each channel the sum of x, then of its squares, as libraries give them: in f32, which loses digits.
+__global__ void add_up(tensor::DType dtype, const void *x, int64_t rows, int64_t channels, float *sums) {
+  for (int64_t channel = grid_thread(); channel < channels; channel += grid_threads()) {
+    float sum = 0, squares = 0;
+    for (int64_t row = 0; row < rows; ++row) {
+      const float value = load_element<float>(dtype, x, row * channels + channel);
+      sum += value;
+      squares += value * value;
+    }
+    sums[channel] = sum;
+    sums[squares_at(channels) + channel] = squares;
+  }
+}
+
+/// A convolution, the sums of its results, and what a normalisation makes of them.
 Result<Kernel> find_norm(KernelRequest &request) {
+  const LoweredValue &x = request.input(0);
+  if (x.dtype == tensor::DType::f64 || x.elements == 0) return Kernel();
   KernelRequest source{request.lowered, *request.source, nullptr, request.fault_texts};
   TUTTI_ASSIGN(const Kernel convolution, find_kernel(source.node.op)(source));
-  TUTTI_ASSIGN(const Kernel norm, find_kernel(request.node.op)(request));
+  TUTTI_ASSIGN(const NormOfSums norm, NormOfSums::make(request));
   const int64_t scratch = request.reserve_scratch(source.scratch_bytes);
-  const size_t reads = request.tail == nullptr ? 0 : request.tail->reads.size();
   request.kernel_name = "emulated";
-  return Kernel([convolution, norm, scratch,
-                 first = static_cast<int32_t>(request.input_count() + reads)](const Frame &frame) -> Status {
-    void *const table[] = {const_cast<void *>(frame.input(first)), const_cast<void *>(frame.input(first + 1)),
-                           frame.output(3)};
+  return Kernel([convolution, norm, scratch, dtype = x.dtype, rows = x.elements / x.dims.back(),
+                 channels = x.dims.back()](const Frame &frame) -> Status {
+    void *const table[] = {const_cast<void *>(norm.image(frame)), const_cast<void *>(norm.kernel(frame)),
+                           norm.result(frame)};
     constexpr int32_t kInputs[] = {0, 1}, kOutputs[] = {2};
     TUTTI_TRY(convolution(Frame(table, kInputs, kOutputs, frame.scratch_as<char>(scratch), frame.context())));
-    return norm(frame);
+    TUTTI_TRY(status_of(gpu_launch(add_up, blocks_for(channels), kBlockThreads, 0, frame.stream(), dtype,
+                                   norm.result(frame), rows, channels, norm.sums(frame)),
+                        "launching sums"));
+    return norm.issue(frame);
   });
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Libraries of kernels on the emulated GPU, where the environment has TUTTI_EMULATED_LIBRARY: "sums" has products that
-// add up the rows of a factor, too (product_sums.h), and convolutions with the normalisation of what they make
+// add up the rows of a factor, too (product_sums.h), and convolutions with the sums of what they make, in f32
 // (norm_sources.h); "gelu" has these, and products with the approximate gelu behind them that store what it is computed
 // of (product_tails.h); "relu" has products with relu behind them (algorithm_probes.h), and so has "relu without nan",
 // whose relu makes numbers of NaNs; and nothing else.
