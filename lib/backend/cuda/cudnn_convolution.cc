@@ -71,15 +71,26 @@ CudnnTensor image_tensor(cudnnDataType_t type, const Four &dims) {
   return {type, {images, channels, height, width}, {height * width * channels, 1, width * channels, channels}};
 }
 
+/// What the sums are of: y as it is stored, or its elements as f32, which are the same numbers.
+enum class Summed { stored, widened };
+
+/// In this order. Of dtypes cuDNN documents f16 and f32 for what it adds up (constraints for GenStats operations), and
+/// a virtual tensor in front of it. Engines that add up bf16 as it is are there, but are documented nowhere.
+std::vector<Summed> ways_to_sum(const ConvolutionWork &work) {
+  if (work.has_sums && work.shape.dtype == DType::bf16) return {Summed::widened, Summed::stored};
+  return {Summed::stored};
+}
+
 /// A convolution and what follows it, operation by operation.
 class GraphMaker {
  public:
-  GraphMaker(const Cudnn &cudnn, const ConvolutionWork &work)
+  GraphMaker(const Cudnn &cudnn, const ConvolutionWork &work, Summed summed)
       : cudnn_(cudnn),
         shape_(work.shape),
         pass_(work.pass),
         tail_(work.tail),
         has_sums_(work.has_sums),
+        summed_(summed),
         graph_(cudnn, tensor_uids(work).back() + 1) {}
 
   /// False where cuDNN does not take an operation: there are other kernels.
@@ -131,7 +142,12 @@ class GraphMaker {
   void add_sums() {
     const CudnnTensor numbers = image_tensor(CUDNN_DATA_FLOAT, {1, 1, 1, shape_.filters()});
     const CudnnValue sums = graph_.tensor(numbers, kFirstOperand), squares = graph_.tensor(numbers, kFirstOperand + 1);
-    graph_.channel_sums(convolved_, sums, squares);
+    CudnnValue summed = convolved_;
+    if (summed_ == Summed::widened) {
+      summed = graph_.between(image_tensor(CUDNN_DATA_FLOAT, shape_.y));
+      graph_.pointwise({CUDNN_POINTWISE_IDENTITY, convolved_}, summed);
+    }
+    graph_.channel_sums(summed, sums, squares);
   }
 
   void add_tail_tensors() {
@@ -174,6 +190,7 @@ class GraphMaker {
   const ConvolutionPass pass_;
   const CudnnTail &tail_;
   const bool has_sums_;
+  const Summed summed_;
   CudnnGraphWriter graph_;
   CudnnValue convolved_ = nullptr;                       // what the tail begins with, or the sums are of
   std::vector<CudnnValue> operands_, constants_, made_;  // of the tail
@@ -196,12 +213,16 @@ std::vector<int64_t> tensor_uids(const ConvolutionWork &work) {
 Result<std::vector<CudnnPlan>> plan_convolution(const Cudnn &cudnn, const CudnnDevice &device,
                                                 const ConvolutionWork &work, const CudnnLimits &limits,
                                                 const CudnnWish &wish) {
-  GraphMaker graph(cudnn, work);
-  TUTTI_ASSIGN(const bool is_taken, graph.make());
-  if (!is_taken) return std::vector<CudnnPlan>();
-  CudnnWish wanted = wish;
-  wanted.kept_as = describe(work, limits);
-  return CudnnPlan::find(cudnn, device, graph.take(), limits, wanted);
+  for (const Summed summed : ways_to_sum(work)) {
+    GraphMaker graph(cudnn, work, summed);
+    TUTTI_ASSIGN(const bool is_taken, graph.make());
+    if (!is_taken) continue;
+    CudnnWish wanted = wish;
+    wanted.kept_as = describe(work, limits) + (summed == Summed::widened ? " widened" : "");
+    TUTTI_ASSIGN(std::vector<CudnnPlan> plans, CudnnPlan::find(cudnn, device, graph.take(), limits, wanted));
+    if (!plans.empty()) return plans;
+  }
+  return std::vector<CudnnPlan>();
 }
 
 }  // namespace tutti::impl::backend::cuda

@@ -177,13 +177,14 @@ void every_tail_has_plans(void **) {
   assert_int_equal(plans(work, limits).size(), 1);
 }
 
-/// The sums that a normalisation wants.
+/// The sums that a normalisation wants. Those of f16 are compiled where channels are a multiple of 8.
 void sums_have_plans(void **) {
-  if (!has_driver()) test_skip();
   for (const DType dtype : {DType::bf16, DType::f16}) {
     for (const ConvolutionShape &shape :
          {shape_of(dtype, 56, 64, 64, 3, 1, 1, 1), shape_of(dtype, 56, 128, 128, 3, 2, 1, 1),
           shape_of(dtype, 56, 64, 256, 1, 1, 0, 0), shape_of(dtype, 224, 3, 64, 7, 2, 3, 3)}) {
+      const bool is_compiled = dtype == DType::f16 && shape.x[3] % 8 == 0;
+      if (!is_compiled && !has_driver()) continue;
       const ConvolutionWork work{shape, ConvolutionPass::forward, {}, true};
       assert_int_equal(plans(work, {int64_t{256} << 20}, {1, "", false}).size(), 1);
       assert_string_not_equal(describe(work, {}).c_str(), describe({shape}, {}).c_str());

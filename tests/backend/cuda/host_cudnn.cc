@@ -65,9 +65,13 @@ cudnnStatus_t set(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName
 size_t operation_count(const Descriptor &graph) {
   return graph.attributes.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).size() / sizeof(void *);
 }
-bool has_refused_mode(const Descriptor &graph) {
+bool has_refused_operation(const Descriptor &graph) {
   for (size_t i = 0; i < operation_count(graph); ++i) {
     const Descriptor &operation = *graph.get<const Descriptor *>(CUDNN_ATTR_OPERATIONGRAPH_OPS, i);
+    if (operation.type == CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR &&
+        record.summed_types.count(
+            operation.part(CUDNN_ATTR_OPERATION_GENSTATS_XDESC).get<int32_t>(CUDNN_ATTR_TENSOR_DATA_TYPE)) == 0)
+      return true;
     if (operation.type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR &&
         record.refused_modes.count(
             operation.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR).get<int32_t>(CUDNN_ATTR_POINTWISE_MODE)) != 0)
@@ -107,7 +111,8 @@ cudnnStatus_t finalize(cudnnBackendDescriptor_t descriptor) {
     const cudnnStatus_t status = finish_plan(self);
     if (status != CUDNN_STATUS_SUCCESS) return status;
   }
-  if (self.type == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR && has_refused_mode(self)) return CUDNN_STATUS_NOT_SUPPORTED;
+  if (self.type == CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR && has_refused_operation(self))
+    return CUDNN_STATUS_NOT_SUPPORTED;
   self.is_final = true;
   return CUDNN_STATUS_SUCCESS;
 }
@@ -173,7 +178,9 @@ cudnnStatus_t execute(cudnnHandle_t, cudnnBackendDescriptor_t plan, cudnnBackend
   const Descriptor &configuration = descriptor_of(plan).part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   const auto time = record.engine_milliseconds.find(configuration.get<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
   record.milliseconds += time == record.engine_milliseconds.end() ? 0 : time->second;
-  return run_cudnn_graph(configuration.part(CUDNN_ATTR_ENGINE_OPERATION_GRAPH), pack);
+  const Descriptor &graph = configuration.part(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
+  record.operations = operation_count(graph);
+  return run_cudnn_graph(graph, pack);
 }
 
 cudnnStatus_t create(cudnnHandle_t *handle) {

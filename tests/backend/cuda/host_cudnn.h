@@ -17,15 +17,17 @@ namespace tutti::testing {
 
 struct HostCudnn {
   impl::backend::cuda::Cudnn functions;
-  int descriptors = 0, calls = 0;                 ///< descriptors that were not destroyed; plans that were executed
-  int compiled = 0, read = 0;                     ///< plans of several operations: made, read from text
-  double compile_seconds = 0;                     ///< that each of them takes to be made
-  size_t version = 91900;                         ///< that it says it has
-  bool supports = true;                           ///< false: no plan can be made
-  bool has_only_fallbacks = false;                ///< true: heuristics A and B propose nothing
-  std::set<int32_t> refused_modes;                ///< of pointwise operations that no engine takes
-  double milliseconds = 0;                        ///< that passed in it
-  std::map<int64_t, double> engine_milliseconds;  ///< of one call, by engine
+  int descriptors = 0, calls = 0;   ///< descriptors that were not destroyed; plans that were executed
+  int compiled = 0, read = 0;       ///< plans of several operations: made, read from text
+  double compile_seconds = 0;       ///< that each of them takes to be made
+  size_t version = 91900;           ///< that it says it has
+  bool supports = true;             ///< false: no plan can be made
+  bool has_only_fallbacks = false;  ///< true: heuristics A and B propose nothing
+  std::set<int32_t> refused_modes;  ///< of pointwise operations that no engine takes
+  std::set<int32_t> summed_types = {CUDNN_DATA_FLOAT, CUDNN_DATA_HALF};  ///< of what channels are added up
+  size_t operations = 0;                                                 ///< of the graph that was executed last
+  double milliseconds = 0;                                               ///< that passed in it
+  std::map<int64_t, double> engine_milliseconds;                         ///< of one call, by engine
 };
 
 /// The one there is.
