@@ -36,21 +36,28 @@ __global__ void add_up(tensor::DType dtype, const void *x, int64_t rows, int64_t
   }
 }
 
-/// A convolution, the sums of its results, and what a normalisation makes of them.
+/// A convolution, the sums of its results, and what a normalisation makes of them. Elements of f32 have lost no digits
+/// yet: there it is the normalisation's own kernel.
 Result<Kernel> find_norm(KernelRequest &request) {
   const LoweredValue &x = request.input(0);
   if (x.dtype == tensor::DType::f64 || x.elements == 0) return Kernel();
   KernelRequest source{request.lowered, *request.source, nullptr, request.fault_texts};
   TUTTI_ASSIGN(const Kernel convolution, find_kernel(source.node.op)(source));
   TUTTI_ASSIGN(const NormOfSums norm, NormOfSums::make(request));
+  Kernel exact;
+  if (x.dtype == tensor::DType::f32) {
+    request.scratch_bytes = 0;
+    TUTTI_ASSIGN(exact, find_kernel(request.node.op)(request));
+  }
   const int64_t scratch = request.reserve_scratch(source.scratch_bytes);
   request.kernel_name = "emulated";
-  return Kernel([convolution, norm, scratch, dtype = x.dtype, rows = x.elements / x.dims.back(),
+  return Kernel([convolution, norm, exact, scratch, dtype = x.dtype, rows = x.elements / x.dims.back(),
                  channels = x.dims.back()](const Frame &frame) -> Status {
     void *const table[] = {const_cast<void *>(norm.image(frame)), const_cast<void *>(norm.kernel(frame)),
                            norm.result(frame)};
     constexpr int32_t kInputs[] = {0, 1}, kOutputs[] = {2};
     TUTTI_TRY(convolution(Frame(table, kInputs, kOutputs, frame.scratch_as<char>(scratch), frame.context())));
+    if (exact) return exact(frame);
     TUTTI_TRY(status_of(gpu_launch(add_up, blocks_for(channels), kBlockThreads, 0, frame.stream(), dtype,
                                    norm.result(frame), rows, channels, norm.sums(frame)),
                         "launching sums"));
