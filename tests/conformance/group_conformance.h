@@ -321,7 +321,8 @@ inline void test_disagreement_is_an_error(void **) {
   const std::vector<Status> statuses = run_ranks(groups, [&](Group &group) {
     const int64_t count = 10 + group.rank();
     RankBuffers buffers(group, count);
-    return group.all_reduce(buffers.pointers, count, DType::f32, Reduction::sum, "unequal");
+    TUTTI_TRY(group.all_reduce(buffers.pointers, count, DType::f32, Reduction::sum, "unequal"));
+    return group.settle();  // where wait() is for the streams, what was ended looks like what is done
   });
   assert_false(statuses[0].ok());
   assert_false(statuses[1].ok());
