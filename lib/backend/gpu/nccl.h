@@ -22,9 +22,8 @@ struct Nccl {
   decltype(&::ncclGetErrorString) ncclGetErrorString = nullptr;
   decltype(&::ncclGetLastError) ncclGetLastError = nullptr;
   decltype(&::ncclGetUniqueId) ncclGetUniqueId = nullptr;
-  decltype(&::ncclCommInitRankConfig) ncclCommInitRankConfig = nullptr;
+  decltype(&::ncclCommInitRank) ncclCommInitRank = nullptr;
   decltype(&::ncclCommGetAsyncError) ncclCommGetAsyncError = nullptr;
-  decltype(&::ncclCommFinalize) ncclCommFinalize = nullptr;
   decltype(&::ncclCommDestroy) ncclCommDestroy = nullptr;
   decltype(&::ncclCommAbort) ncclCommAbort = nullptr;
   decltype(&::ncclGroupStart) ncclGroupStart = nullptr;
@@ -34,7 +33,13 @@ struct Nccl {
   decltype(&::ncclBroadcast) ncclBroadcast = nullptr;
   decltype(&::ncclReduceScatter) ncclReduceScatter = nullptr;
   decltype(&::ncclAllGather) ncclAllGather = nullptr;
-  // Of 2.19 and later; null where the library has none. Headers may be older.
+  // Of 2.14 and later; null where communicators block (nccl_connecting.h). Headers may be older.
+  using InitRankConfig = auto(*)(ncclComm_t *communicator, int ranks, ncclUniqueId id, int rank, void *config)
+                             -> ncclResult_t;
+  using Finalize = auto(*)(ncclComm_t communicator) -> ncclResult_t;
+  InitRankConfig ncclCommInitRankConfig = nullptr;
+  Finalize ncclCommFinalize = nullptr;
+  // Of 2.19 and later; null where the library has none, or communicators block.
   using Register = auto(*)(ncclComm_t communicator, void *memory, size_t bytes, void **handle) -> ncclResult_t;
   using Deregister = auto(*)(ncclComm_t communicator, void *handle) -> ncclResult_t;
   Register ncclCommRegister = nullptr;
@@ -56,8 +61,11 @@ struct Nccl {
   }
 };
 
+/// What a library says whose communicators do not block while it is at work. Headers before 2.14 have no name for it.
+constexpr auto kInProgress = static_cast<ncclResult_t>(7);
+
 /// The functions of a shared library, looked for where the loader looks, then in `folder`; never closed. UNAVAILABLE
-/// and what is missing, or that it is older than 2.14, which has communicators that do not block.
+/// and what is missing, or that it is older than what the plug-in was built for (nccl_connecting.h).
 base::Result<Nccl> open_nccl(const std::string &file, const std::string &folder);
 
 /// Ok, also while something is in progress, or what the library says while `action` ("summing over devices").

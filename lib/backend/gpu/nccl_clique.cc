@@ -136,23 +136,23 @@ Status NcclClique::initialize(base::Deadline deadline) {
 }
 
 Status NcclClique::begin(const ncclUniqueId &id) {
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  TUTTI_TRY(status_of(nccl_, nccl_.ncclGroupStart(), "connecting devices"));
-  Status first;
-  for (size_t r = 0; r < ranks_.size() && first.ok(); ++r) {
-    first = status_of(gpuSetDevice(ranks_[r].ordinal), "choosing the device");
-    if (!first.ok()) break;
-    first = status_of(nccl_,
-                      nccl_.ncclCommInitRankConfig(&ranks_[r].communicator, static_cast<int>(rank_count_), id,
-                                                   first_rank_ + static_cast<int>(r), &config),
-                      "connecting devices");
-  }
-  const Status ended = status_of(nccl_, nccl_.ncclGroupEnd(), "connecting devices");
-  return first.ok() ? ended : first;
+  std::vector<int32_t> ordinals;
+  for (const Rank &rank : ranks_)
+    ordinals.push_back(rank.ordinal);
+  return connecting_.begin(nccl_, ordinals, id, first_rank_, static_cast<int32_t>(rank_count_));
 }
 
-Result<bool> NcclClique::is_idle(const Rank &rank, std::string_view action) const {
+ncclComm_t NcclClique::take(Rank &rank) const {
+  if (rank.communicator == nullptr)
+    rank.communicator = connecting_.communicator(static_cast<size_t>(&rank - ranks_.data()));
+  return rank.communicator;
+}
+
+Result<bool> NcclClique::is_idle(Rank &rank, std::string_view action) const {
+  if (take(rank) == nullptr) {
+    TUTTI_TRY(connecting_.check());
+    return false;
+  }
   ncclResult_t state = ncclSuccess;
   TUTTI_TRY(status_of(nccl_, nccl_.ncclCommGetAsyncError(rank.communicator, &state), action));
   TUTTI_TRY(status_of(nccl_, state, action));
@@ -191,12 +191,20 @@ Status NcclClique::for_all(std::string_view action, Function function) {
   return await_all(action, base::Deadline::after_ms(kEndingMs));
 }
 
+/// What blocks has no such call: to destroy it is all.
 Status NcclClique::finalize() {
+  if (nccl_.ncclCommFinalize == nullptr) return Status();
   return for_all("disconnecting devices", [&](Rank &rank) { return nccl_.ncclCommFinalize(rank.communicator); });
 }
 
 NcclClique::~NcclClique() {
   if (aborted_.load()) return;
+  const bool is_connected =
+      std::all_of(ranks_.begin(), ranks_.end(), [&](Rank &rank) { return take(rank) != nullptr; });
+  if (!is_connected) {
+    abort();
+    return;
+  }
   for (size_t r = 0; r < ranks_.size(); ++r)
     deregister_memory(static_cast<int32_t>(r));
   if (const Status status = finalize(); !status.ok()) {
@@ -204,8 +212,10 @@ NcclClique::~NcclClique() {
     abort();
     return;
   }
-  for (const Rank &rank : ranks_)
-    warn(status_of(nccl_, nccl_.ncclCommDestroy(rank.communicator), "disconnecting devices"));
+  std::vector<Rank *> all;
+  for (Rank &rank : ranks_)
+    all.push_back(&rank);
+  end(all, nccl_.ncclCommDestroy, "disconnecting devices");
 }
 
 Status NcclClique::enqueue(int32_t rank, const tutti_collective &operation, gpuStream_t stream) {
@@ -341,6 +351,7 @@ Status NcclClique::reconnect() {
     if (rank.communicator != nullptr) warn(status_of(nccl_, nccl_.ncclCommAbort(rank.communicator), "aborting"));
     rank.communicator = nullptr;
   }
+  connecting_.forget();
   return initialize(base::Deadline::after_ms(timeout_ms_));
 }
 
@@ -367,34 +378,39 @@ void NcclClique::abort() {
     while ((is_out[r] = ranks_[r].in_call.load() ? 0 : 1) == 0 && !deadline.passed())
       std::this_thread::yield();
   }
+  connecting_.give_up();
   // NCCL keeps the memory of all until the last was aborted: one that hangs in a call goes on with what is there.
-  std::vector<ncclComm_t> communicators;
+  std::vector<Rank *> out;
   for (size_t r = 0; r < ranks_.size(); ++r) {
-    const Rank &rank = ranks_[r];
-    if (rank.communicator == nullptr) continue;
+    Rank &rank = ranks_[r];
     if (is_out[r] == 0) {
       warn(base::internal_error("aborting: GPU ", rank.ordinal, " does not return from a call of NCCL"));
-      continue;
+    } else if (take(rank) != nullptr) {
+      out.push_back(&rank);
     }
-    communicators.push_back(rank.communicator);
   }
-  end(std::move(communicators));
+  end(out, nccl_.ncclCommAbort, "aborting");
 }
 
 /// NCCL first tells the devices to end, and then may wait for ranks of other processes to do the same, of which one may
 /// be stopped: then it is left to that.
-void NcclClique::end(std::vector<ncclComm_t> communicators) const {
+void NcclClique::end(const std::vector<Rank *> &ranks, End function, std::string_view action) const {
   struct Ending {
     std::mutex mutex;
     std::condition_variable changed;
     bool is_over = false;
+    std::vector<std::pair<int32_t, ncclComm_t>> communicators;  // and their GPUs
     std::vector<ncclResult_t> results;
   };
   const auto ending = std::make_shared<Ending>();
-  const auto end_all = [ending, abort = nccl_.ncclCommAbort, communicators = std::move(communicators)] {
+  for (const Rank *const rank : ranks)
+    ending->communicators.emplace_back(rank->ordinal, rank->communicator);
+  const auto end_all = [ending, function] {
     std::vector<ncclResult_t> results;
-    for (const ncclComm_t communicator : communicators)
-      results.push_back(abort(communicator));
+    for (const auto &[ordinal, communicator] : ending->communicators) {
+      (void)gpuSetDevice(ordinal);  // NCCL goes back to the current one: no other GPU is touched for that
+      results.push_back(function(communicator));
+    }
     const std::lock_guard lock(ending->mutex);
     ending->results = std::move(results);
     ending->is_over = true;
@@ -407,9 +423,9 @@ void NcclClique::end(std::vector<ncclComm_t> communicators) const {
   }
   std::unique_lock lock(ending->mutex);
   if (!ending->changed.wait_for(lock, std::chrono::milliseconds(kEndingMs), [&] { return ending->is_over; }))
-    return warn(base::deadline_exceeded("aborting: NCCL still waits for the GPUs of other processes"));
+    return warn(base::deadline_exceeded(action, ": NCCL still waits for the GPUs of other processes"));
   for (const ncclResult_t result : ending->results)
-    warn(status_of(nccl_, result, "aborting"));
+    warn(status_of(nccl_, result, action));
 }
 
 void NcclClique::warn(const Status &status) const {

@@ -2,8 +2,8 @@
 //
 // GPUs connected by NCCL: a communicator for each rank of this process, which has all ranks or shares them with other
 // processes. Communicators do not block: NCCL carries a call out in a thread of its own, and the caller asks whether it
-// has (poll). So a rank that never comes cannot keep another in a call, and everything can be aborted. Ranks of calls
-// are those of this process, counted from 0.
+// has (poll). So a rank that never comes cannot keep another in a call, and everything can be aborted. Where they do
+// block, nccl_connecting.h says what keeps it so. Ranks of calls are those of this process, counted from 0.
 //
 // Threads: the calls of one rank come from one thread at a time; abort() from any, also while ranks are in their calls.
 #ifndef TUTTI_BACKEND_GPU_NCCL_CLIQUE_H_
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "backend/gpu/nccl.h"
+#include "backend/gpu/nccl_connecting.h"
 #include "base/cancel.h"
 #include "base/status.h"
 
@@ -52,7 +53,7 @@ class NcclClique {
  private:
   struct Rank {
     int32_t ordinal = 0;
-    ncclComm_t communicator = nullptr;
+    ncclComm_t communicator = nullptr;  // null until there is one
     std::atomic<bool> in_call{false};
     std::vector<void *> registrations;
     void *window = nullptr;             // NCCL writes it when the registration is done
@@ -65,7 +66,9 @@ class NcclClique {
   base::Status begin(const ncclUniqueId &id);
   /// Until no communicator is busy.
   base::Status await_all(std::string_view action, base::Deadline deadline);
-  base::Result<bool> is_idle(const Rank &rank, std::string_view action) const;
+  base::Result<bool> is_idle(Rank &rank, std::string_view action) const;
+  /// Its communicator, or null: its connection is still being made.
+  ncclComm_t take(Rank &rank) const;
   base::Status finalize();
   /// For each communicator in one group of calls.
   template <typename Function>
@@ -73,7 +76,9 @@ class NcclClique {
   base::Status open_windows(void *const *memory, size_t bytes);
   base::Status close_windows();
   base::Status reconnect();
-  void end(std::vector<ncclComm_t> communicators) const;
+  using End = auto(*)(ncclComm_t communicator) -> ncclResult_t;
+  /// By the function, or a warning that it takes too long.
+  void end(const std::vector<Rank *> &ranks, End function, std::string_view action) const;
   base::Status issue(const Rank &rank, int32_t number, const tutti_collective &operation, gpuStream_t stream) const;
   base::Status issue_slices(const Rank &rank, const tutti_collective &operation, gpuStream_t stream) const;
   void warn(const base::Status &status) const;
@@ -81,6 +86,7 @@ class NcclClique {
   const Nccl &nccl_;
   const tutti_backend_host *const host_;
   std::vector<Rank> ranks_;
+  NcclConnecting connecting_;
   int32_t first_rank_ = 0;
   size_t rank_count_ = 0;  // of all processes
   int64_t timeout_ms_ = -1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/gpu/nccl.h"
+#include "backend/gpu/nccl_connecting.h"
 #include "backend/gpu/opened_library.h"
 
 namespace tutti::impl::backend::gpu {
@@ -13,9 +14,7 @@ Result<Nccl> open_nccl(const std::string &file, const std::string &folder) {
   library.find(nccl.ncclGetErrorString, "ncclGetErrorString");
   library.find(nccl.ncclGetLastError, "ncclGetLastError");
   library.find(nccl.ncclGetUniqueId, "ncclGetUniqueId");
-  library.find(nccl.ncclCommInitRankConfig, "ncclCommInitRankConfig");
   library.find(nccl.ncclCommGetAsyncError, "ncclCommGetAsyncError");
-  library.find(nccl.ncclCommFinalize, "ncclCommFinalize");
   library.find(nccl.ncclCommDestroy, "ncclCommDestroy");
   library.find(nccl.ncclCommAbort, "ncclCommAbort");
   library.find(nccl.ncclGroupStart, "ncclGroupStart");
@@ -25,17 +24,13 @@ Result<Nccl> open_nccl(const std::string &file, const std::string &folder) {
   library.find(nccl.ncclBroadcast, "ncclBroadcast");
   library.find(nccl.ncclReduceScatter, "ncclReduceScatter");
   library.find(nccl.ncclAllGather, "ncclAllGather");
+  find_connecting(library, nccl);
   TUTTI_TRY(library.all_found(file));
-  library.find_optional(nccl.ncclCommRegister, "ncclCommRegister");
-  library.find_optional(nccl.ncclCommDeregister, "ncclCommDeregister");
-  library.find_optional(nccl.ncclMemAlloc, "ncclMemAlloc");
-  library.find_optional(nccl.ncclMemFree, "ncclMemFree");
-  library.find_optional(nccl.ncclCommWindowRegister, "ncclCommWindowRegister");
-  library.find_optional(nccl.ncclCommWindowDeregister, "ncclCommWindowDeregister");
   int version = 0;
   TUTTI_TRY(status_of(nccl, nccl.ncclGetVersion(&version), "asking for its version"));
-  if (version < NCCL_VERSION(2, 14, 0)) {
-    return base::unavailable(file, " has version ", version / 10000, ".", version / 100 % 100, ", 2.14 is needed");
+  if (version < kLeastNcclVersion) {
+    return base::unavailable(file, " has version ", version / 10000, ".", version / 100 % 100, ", 2.",
+                             kLeastNcclVersion / 100 % 100, " is needed");
   }
   return nccl;
 }

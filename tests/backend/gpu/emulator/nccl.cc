@@ -75,7 +75,8 @@ struct Clique {
   std::shared_ptr<World> world;
   Fault fault;
   bool is_aborted = false;
-  bool is_broken = false;  // by a registration that failed
+  bool is_connected_at_once = false;  // all there is to connect, by the call that makes the communicators
+  bool is_broken = false;             // by a registration that failed
   std::map<int64_t, Meeting> meetings;
   std::map<int, size_t> offered;  // bytes of windows, by rank, in the group of calls under way
 
@@ -283,8 +284,9 @@ struct EmulatedCommunicator {
   bool is_busy() const { return questions > 0 || !due.empty(); }
   bool has_failed() const { return clique->fault.kind == "error" && clique->fault.rank == rank && calls > fault_at(); }
   int64_t fault_at() const { return clique->fault.number; }
-  /// The first call of a rank waits for all.
+  /// The first call of a rank waits for all, where it connects the rest.
   bool all_have_called() const {
+    if (clique->is_connected_at_once) return true;
     if (clique->spans_processes()) return clique->world->all_have_reached("called");
     const auto first = clique->meetings.find(0);
     return first != clique->meetings.end() && first->second.calls.size() == clique->ranks;
@@ -347,10 +349,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
   return ncclSuccess;
 }
 
-ncclResult_t ncclCommInitRankConfig(ncclComm_t *communicator, int ranks, ncclUniqueId id, int rank,
-                                    ncclConfig_t *config) {
-  const std::lock_guard guard(work_lock());
-  if (config->blocking != 0 || group_depth == 0) give_up("a communicator that blocks");
+static ncclResult_t begin(ncclComm_t *communicator, int ranks, const ncclUniqueId &id, int rank, bool is_at_once) {
   const std::string folder = id.internal;
   std::shared_ptr<Clique> clique = cliques()[folder].lock();
   if (clique == nullptr) {
@@ -358,6 +357,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *communicator, int ranks, ncclUni
     clique->ranks = static_cast<size_t>(ranks);
     clique->fault = ordered_fault();
     clique->world = std::make_shared<World>(folder, ranks);
+    clique->is_connected_at_once = is_at_once;
     cliques()[folder] = clique;
   }
   ++clique->own_ranks;
@@ -368,6 +368,19 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *communicator, int ranks, ncclUni
   (*communicator)->device = current_device();
   (*communicator)->questions = 3;
   return ncclInProgress;
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *communicator, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t *config) {
+  const std::lock_guard guard(work_lock());
+  if (config->blocking != 0 || group_depth == 0) give_up("a communicator that blocks");
+  return begin(communicator, ranks, id, rank, false);
+}
+
+ncclResult_t ncclCommInitRank(ncclComm_t *communicator, int ranks, ncclUniqueId id, int rank) {
+  const std::lock_guard guard(work_lock());
+  if (group_depth == 0) give_up("ranks of one process that are not connected together");
+  return begin(communicator, ranks, id, rank, true);
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t *error) {
@@ -544,51 +557,3 @@ ncclResult_t ncclAllGather(const void *from, void *to, size_t count, ncclDataTyp
                            gpuStream_t stream) {
   return call(communicator, stream, {Kind::all_gather, from, to, count, type, ncclSum, 0});
 }
-
-namespace tutti::impl::backend::gpu::platform {
-
-base::Result<const Nccl *> nccl() {
-  if (ordered_fault().kind == "missing") return base::unavailable("there is no emulated NCCL");
-  static const Nccl functions = {::ncclGetVersion,
-                                 ::ncclGetErrorString,
-                                 ::ncclGetLastError,
-                                 ::ncclGetUniqueId,
-                                 ::ncclCommInitRankConfig,
-                                 ::ncclCommGetAsyncError,
-                                 ::ncclCommFinalize,
-                                 ::ncclCommDestroy,
-                                 ::ncclCommAbort,
-                                 ::ncclGroupStart,
-                                 ::ncclGroupEnd,
-                                 ::ncclAllReduce,
-                                 ::ncclReduce,
-                                 ::ncclBroadcast,
-                                 ::ncclReduceScatter,
-                                 ::ncclAllGather,
-                                 ::ncclCommRegister,
-                                 ::ncclCommDeregister,
-                                 ::ncclMemAlloc,
-                                 ::ncclMemFree,
-                                 ::ncclCommWindowRegister,
-                                 ::ncclCommWindowDeregister};
-  static const Nccl older = [] {
-    Nccl without = functions;
-    without.ncclCommRegister = nullptr;
-    without.ncclCommDeregister = nullptr;
-    without.ncclCommWindowRegister = nullptr;
-    return without;
-  }();
-  static const Nccl windowless = [] {
-    Nccl without = functions;
-    without.ncclCommWindowRegister = nullptr;
-    return without;
-  }();
-  if (ordered_fault().kind == "nowindows") return &windowless;
-  return ordered_fault().kind == "older" ? &older : &functions;
-}
-
-const char *nccl_name() { return "emulated NCCL"; }
-
-base::Status check_sums_repeat() { return base::Status(); }
-
-}  // namespace tutti::impl::backend::gpu::platform

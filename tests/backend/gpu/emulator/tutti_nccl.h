@@ -71,6 +71,9 @@ const char *ncclGetLastError(ncclComm_t communicator);
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id);
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *communicator, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t *config);
+/// As that of a library whose communicators block, but for the waiting (opened_blocking_nccl.cc): what it makes has all
+/// connections before the first call.
+ncclResult_t ncclCommInitRank(ncclComm_t *communicator, int ranks, ncclUniqueId id, int rank);
 ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t *error);
 ncclResult_t ncclCommFinalize(ncclComm_t communicator);
 ncclResult_t ncclCommDestroy(ncclComm_t communicator);
