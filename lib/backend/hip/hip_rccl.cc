@@ -3,6 +3,7 @@
 // RCCL, opened when GPUs are connected for the first time.
 #include "backend/gpu/nccl.h"
 #include "backend/gpu/opened_library.h"
+#include "backend/hip/same_runtime.h"
 
 namespace tutti::impl::backend::gpu::platform {
 
@@ -10,7 +11,11 @@ using base::Result;
 using base::Status;
 
 namespace {
-Result<Nccl> load() { return open_nccl("librccl.so.1", "/opt/rocm/lib"); }
+Result<Nccl> load() {
+  TUTTI_ASSIGN(const Nccl nccl, open_nccl("librccl.so.1", "/opt/rocm/lib"));
+  TUTTI_TRY(hip::check_same_runtime(reinterpret_cast<const void *>(nccl.ncclGetVersion)));
+  return nccl;
+}
 }  // namespace
 
 Result<const Nccl *> nccl() {
