@@ -30,7 +30,7 @@ packages_of() {
 optional_packages_of() {
     case $1 in
     test) echo clang-format-14 valgrind iproute2 ;;
-    hip) echo librocblas-dev libmiopen-dev ;;
+    hip) echo librocblas-dev libmiopen-dev librccl-dev ;;
     esac
 }
 
@@ -41,10 +41,15 @@ missing_of() {
     done
 }
 
-# The packages among the arguments that apt could install.
+# The packages among the arguments that apt could install. A release may list one and lack what that needs.
 available_of() {
     for package in "$@"; do
-        apt-cache policy "$package" 2>/dev/null | grep -q 'Candidate: [^(]' && echo "$package"
+        apt-cache policy "$package" 2>/dev/null | grep -q 'Candidate: [^(]' || continue
+        if apt-get -s -o APT::Get::Show-User-Simulation-Note=no install --no-install-recommends "$package" >/dev/null 2>&1; then
+            echo "$package"
+        else
+            echo "install-deps.sh: $package cannot be installed here: the release lacks what it needs" >&2
+        fi
     done
     return 0
 }
@@ -61,7 +66,7 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
 fi
 
 missing=$(missing_of $required)
-wanted=$(available_of $(missing_of $optional))
+wanted=$(available_of $(missing_of $optional) 2>/dev/null)
 [ -n "$missing$wanted" ] || exit 0
 
 as_root=
