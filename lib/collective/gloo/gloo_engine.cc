@@ -9,6 +9,9 @@
 // Gloo does not tell who waits for a message that was under way when its connection ended (Pair::signalException leaves
 // out what is being written and read). So every connection has a watch, a message that never comes, which is told; a
 // thread now and then wakes who waits, to look at it.
+//
+// A wait of Gloo's that runs out closes all connections of the mesh at once (UnboundBuffer::waitRecv), and the others
+// would see this process go before it has told them why. So Gloo waits for ever, and time is kept here, by that thread.
 #include <gloo/common/error.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
@@ -34,11 +37,7 @@ using std::chrono::milliseconds;
 constexpr int32_t kCancelled = 1, kDeadlineExceeded = 4, kInternal = 13, kUnavailable = 14;
 // Gloo adds timeouts to the time of day.
 constexpr int64_t kLongestWaitMs = int64_t{1000} * 3600 * 24 * 365;
-// After the time of a wait is over, for what has arrived meanwhile.
-constexpr milliseconds kMoment{1};
-// How much sooner than the clock here the time of day may end a wait: a failure that late is a wait that was over.
-constexpr milliseconds kClockSlack{20};
-// How soon the end of a connection is noticed where Gloo does not tell.
+// How soon the end of a wait is noticed, and that of a connection where Gloo does not tell.
 constexpr milliseconds kPulse{50};
 // Of the watches: no message has it.
 constexpr uint64_t kWatchSlot = uint64_t{1} << 40;
@@ -160,7 +159,7 @@ void watch_all(tutti_mesh &mesh, const tutti_connect_request &request) {
 /// Throws what has ended the connection, if it has ended.
 void check_connection(gloo::transport::UnboundBuffer &watch) {
   watch.abortWaitRecv();
-  (void)watch.waitRecv(kMoment);  // interrupted already, it does not wait
+  (void)watch.waitRecv(milliseconds(kLongestWaitMs));  // interrupted already, it does not wait
 }
 
 int32_t connect(const tutti_engine_host *host, const tutti_connect_request *request, tutti_mesh **out,
@@ -188,22 +187,8 @@ void close(tutti_mesh *mesh) { delete mesh; }
 
 // ---- exchanging ----
 
-/// Whether it is complete. False: interrupted.
-bool wait_once(gloo::transport::UnboundBuffer &buffer, Direction direction, milliseconds timeout) {
-  return direction == Direction::send ? buffer.waitSend(timeout) : buffer.waitRecv(timeout);
-}
-
-bool is_complete_after_all(gloo::transport::UnboundBuffer &buffer, Direction direction) {
-  try {
-    return wait_once(buffer, direction, kMoment);
-  } catch (const std::exception &) {
-    return false;
-  }
-}
-
-/// One wait: until it is complete, or somebody wakes it (false).
-bool wait_awhile(tutti_mesh &mesh, bool may_interrupt, gloo::transport::UnboundBuffer &buffer, Direction direction,
-                 Clock::time_point end) {
+/// One wait: until it is complete, or somebody wakes it (false), which a pulse does.
+bool wait_awhile(tutti_mesh &mesh, bool may_interrupt, gloo::transport::UnboundBuffer &buffer, Direction direction) {
   {
     const std::lock_guard lock(mesh.mutex);
     if (may_interrupt && mesh.is_interrupted) throw Failure{kCancelled, -1, "the exchange was interrupted"};
@@ -215,8 +200,8 @@ bool wait_awhile(tutti_mesh &mesh, bool may_interrupt, gloo::transport::UnboundB
     mesh.awaited = nullptr;
   };
   try {
-    const auto rest = std::chrono::ceil<milliseconds>(end - Clock::now());
-    const bool is_complete = wait_once(buffer, direction, std::max(rest, kMoment));
+    constexpr milliseconds longest{kLongestWaitMs};
+    const bool is_complete = direction == Direction::send ? buffer.waitSend(longest) : buffer.waitRecv(longest);
     leave();
     return is_complete;
   } catch (...) {
@@ -225,17 +210,29 @@ bool wait_awhile(tutti_mesh &mesh, bool may_interrupt, gloo::transport::UnboundB
   }
 }
 
+/// The other side may have sent all and closed then. Twice: a wake that came too late for an earlier wait ends the next
+/// one, complete or not.
+bool is_complete_after_all(tutti_mesh &mesh, gloo::transport::UnboundBuffer &buffer, Direction direction) {
+  try {
+    return wait_awhile(mesh, false, buffer, direction) || wait_awhile(mesh, false, buffer, direction);
+  } catch (const std::exception &) {
+    return false;
+  }
+}
+
 void wait(tutti_mesh &mesh, const tutti_exchange &exchange, const tutti_message &message,
           gloo::transport::UnboundBuffer &buffer, Direction direction, Clock::time_point end) {
   const bool may_interrupt = (exchange.flags & TUTTI_EXCHANGE_UNINTERRUPTED) == 0;
   try {
-    while (!wait_awhile(mesh, may_interrupt, buffer, direction, end))
+    bool is_over = false;
+    while (!wait_awhile(mesh, may_interrupt, buffer, direction)) {
       check_connection(*mesh.watches[static_cast<size_t>(message.peer)]);
+      if (is_over) throw Failure{kDeadlineExceeded, message.peer, "the time of the exchange is over"};
+      is_over = Clock::now() >= end;  // one more wait, for what has come just then
+    }
   } catch (const std::exception &error) {
-    // The other side may have sent all and closed then.
-    if (is_complete_after_all(buffer, direction)) return;
-    const bool is_late = Clock::now() + kClockSlack >= end;
-    throw Failure{is_late ? kDeadlineExceeded : kUnavailable, message.peer, error.what()};
+    if (is_complete_after_all(mesh, buffer, direction)) return;
+    throw Failure{kUnavailable, message.peer, error.what()};
   }
 }
 

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine over Gloo by itself, between threads: when its waits end, and what the others see of it.
+#include <signal.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "base/text.h"
+#include "collective/engine.h"
+#include "runtime/engine_list.h"
+#include "testing.h"
+
+namespace tutti::testing {
+
+namespace base = impl::base;
+namespace collective = impl::collective;
+using base::Result;
+using base::Status;
+using collective::EngineRef;
+using collective::Mesh;
+using collective::MeshOptions;
+using std::chrono::milliseconds;
+
+constexpr int64_t kLongMs = 20000;
+
+static EngineRef engine() {
+  static const EngineRef opened = impl::runtime::open_engine(getenv("TUTTI_TEST_ENGINE")).value();
+  return opened;
+}
+
+/// In memory; `visit` sees what is put before the others do.
+class Table : public collective::AddressTable {
+ public:
+  using Visit = std::function<void(Table &, std::string_view key, std::string_view bytes)>;
+  explicit Table(Visit visit = {}) : visit_(std::move(visit)) {}
+
+  void set(const std::string &key, std::string_view bytes) {
+    const std::lock_guard lock(mutex_);
+    values_[key] = bytes;
+    changed_.notify_all();
+  }
+  Status put(const char *key, std::string_view bytes) override {
+    if (visit_) visit_(*this, key, bytes);
+    set(key, bytes);
+    return Status();
+  }
+  Result<std::string> get(const char *key) override {
+    std::unique_lock lock(mutex_);
+    const auto is_there = [&] { return values_.contains(key); };
+    if (!changed_.wait_for(lock, milliseconds(kLongMs), is_there)) return base::not_found("no ", key);
+    return values_[key];
+  }
+
+ private:
+  const Visit visit_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, std::string> values_;
+};
+
+using Body = std::function<Status(std::unique_ptr<Mesh> &, int32_t rank)>;
+
+/// Each rank connects and runs the body on a thread of its own.
+static std::vector<Status> run_mesh(int32_t size, int64_t timeout_ms, Table &table, const Body &body) {
+  std::vector<Status> statuses(static_cast<size_t>(size));
+  std::vector<std::thread> threads;
+  for (int32_t rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      statuses[static_cast<size_t>(rank)] = [&]() -> Status {
+        const MeshOptions options = {.rank = rank, .size = size, .host = "127.0.0.1", .timeout_ms = timeout_ms};
+        TUTTI_ASSIGN(std::unique_ptr<Mesh> mesh, engine()->connect(options, table));
+        return body(mesh, rank);
+      }();
+    });
+  }
+  for (std::thread &thread : threads)
+    thread.join();
+  return statuses;
+}
+
+static Status receive_word(Mesh &mesh, int32_t from, int64_t timeout_ms) {
+  int64_t word = 0;
+  const tutti_message message = {from, 1, &word, sizeof(word)};
+  return mesh.exchange({.sends = {}, .receives = {&message, 1}, .timeout_ms = timeout_ms});
+}
+
+static void assert_code(const Status &status, base::Code code) {
+  if (status.code() != code) fail_msg("%s", status.to_string().c_str());
+}
+
+static int64_t milliseconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// Rank 0 waits for rank 1 in vain. Rank 2, which waits for rank 0, hears nothing of that until rank 0 closes.
+static void test_a_wait_that_runs_out_closes_nothing(void **) {
+  Table table;
+  std::atomic<bool> has_told{false}, has_heard{false};
+  const auto statuses = run_mesh(3, kLongMs, table, [&](std::unique_ptr<Mesh> &mesh, int32_t rank) -> Status {
+    if (rank == 0) {
+      const auto begin = std::chrono::steady_clock::now();
+      const Status late = receive_word(*mesh, 1, 200);
+      const int64_t took_ms = milliseconds_since(begin);
+      if (took_ms < 200) return base::internal_error("over after ", took_ms, " ms");
+      std::this_thread::sleep_for(milliseconds(300));  // in which it tells the others why
+      has_told = true;
+      mesh.reset();
+      return late;
+    }
+    if (rank == 2) {
+      const Status gone = receive_word(*mesh, 0, kLongMs);
+      has_heard = true;
+      return has_told ? gone : base::internal_error("too early: ", gone.to_string());
+    }
+    while (!has_heard)
+      std::this_thread::sleep_for(milliseconds(1));
+    return Status();
+  });
+  assert_code(statuses[0], base::Code::deadline_exceeded);
+  assert_int_equal(collective::failed_peer(statuses[0], 3).value_or(-1), 1);
+  assert_code(statuses[2], base::Code::unavailable);
+  assert_int_equal(collective::failed_peer(statuses[2], 3).value_or(-1), 0);
+}
+
+/// A message that came before its sender left is whole, however late it is looked for.
+static void test_a_message_of_one_who_has_left(void **) {
+  Table table;
+  const auto statuses = run_mesh(2, kLongMs, table, [&](std::unique_ptr<Mesh> &mesh, int32_t rank) -> Status {
+    std::vector<int64_t> words(1000);
+    std::vector<tutti_message> messages;
+    for (uint32_t i = 0; i < 1000; ++i) {
+      if (rank == 1) words[i] = i * i;
+      messages.push_back({1 - rank, i, &words[i], sizeof(int64_t)});
+    }
+    if (rank == 1) return mesh->exchange({.sends = messages, .receives = {}, .timeout_ms = kLongMs});
+    TUTTI_TRY(mesh->exchange({.sends = {}, .receives = messages, .timeout_ms = kLongMs}));
+    for (int64_t i = 0; i < 1000; ++i) {
+      if (words[static_cast<size_t>(i)] != i * i) return base::internal_error("word ", i);
+    }
+    return Status();
+  });
+  assert_ok(statuses[0]);
+  assert_ok(statuses[1]);
+}
+
+}  // namespace tutti::testing
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(tutti::testing::test_a_wait_that_runs_out_closes_nothing),
+    cmocka_unit_test(tutti::testing::test_a_message_of_one_who_has_left),
+};
+
+int main() {
+  // The library calls an engine on threads that have signals blocked.
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
