@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The engine over Gloo by itself, between threads: when its waits end, and what the others see of it.
+#include <netinet/in.h>
 #include <signal.h>
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -150,11 +152,32 @@ static void test_a_message_of_one_who_has_left(void **) {
   assert_ok(statuses[1]);
 }
 
+/// The other side has given an address and is not there.
+static void test_a_connection_that_nobody_makes(void **) {
+  Table table([](Table &all, std::string_view, std::string_view bytes) {
+    std::string other(bytes);
+    sockaddr_in address{};
+    std::memcpy(&address, other.data(), sizeof(address));
+    address.sin_addr.s_addr = htonl(0x7ffffffe);  // a higher one: rank 0 is called
+    std::memcpy(other.data(), &address, sizeof(address));
+    all.set("1/0", other);
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  const Status status =
+      engine()->connect({.rank = 0, .size = 2, .host = "127.0.0.1", .timeout_ms = 500}, table).status();
+  const int64_t took_ms = milliseconds_since(begin);
+  assert_false(status.ok());
+  assert_int_equal(collective::failed_peer(status, 2).value_or(-1), 1);
+  if (took_ms < 400 || took_ms > 2000)
+    fail_msg("after %d ms: %s", static_cast<int>(took_ms), status.to_string().c_str());
+}
+
 }  // namespace tutti::testing
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_a_wait_that_runs_out_closes_nothing),
     cmocka_unit_test(tutti::testing::test_a_message_of_one_who_has_left),
+    cmocka_unit_test(tutti::testing::test_a_connection_that_nobody_makes),
 };
 
 int main() {

@@ -37,6 +37,8 @@ using std::chrono::milliseconds;
 constexpr int32_t kCancelled = 1, kDeadlineExceeded = 4, kInternal = 13, kUnavailable = 14;
 // Gloo adds timeouts to the time of day.
 constexpr int64_t kLongestWaitMs = int64_t{1000} * 3600 * 24 * 365;
+// So many times the timeout does Gloo wait for a connection (Pair::waitUntil).
+constexpr int64_t kConnectingTimes = 5;
 // How soon the end of a wait is noticed, and that of a connection where Gloo does not tell.
 constexpr milliseconds kPulse{50};
 // Of the watches: no message has it.
@@ -171,7 +173,7 @@ int32_t connect(const tutti_engine_host *host, const tutti_connect_request *requ
     attributes.hostname = request->host;
     mesh->device = gloo::transport::tcp::CreateDevice(attributes);
     mesh->context = mesh->device->createContext(request->rank, request->size);
-    mesh->context->setTimeout(bounded(request->timeout_ms));
+    mesh->context->setTimeout(std::max(bounded(request->timeout_ms) / kConnectingTimes, milliseconds(1)));
     publish_addresses(*mesh, *request, sink);
     for (int32_t peer = 0; peer < request->size; ++peer) {
       if (peer != request->rank) connect_pair(*mesh, *request, peer, sink);
