@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "collective/cluster/worker_exchange.h"
 #include "collective/engine.h"
 #include "runtime/engine_list.h"
 #include "testing.h"
@@ -152,6 +153,28 @@ static void test_a_message_of_one_who_has_left(void **) {
   assert_ok(statuses[1]);
 }
 
+/// Worker 1 does not vote. Worker 2 has voted earlier than worker 0 begins to count, and does not take it for the one.
+static void test_who_has_voted_waits_longer_than_who_counts(void **) {
+  using collective::cluster::Head;
+  Table table;
+  const std::vector<std::string> names = {"worker 0", "worker 1", "worker 2"};
+  std::atomic<int> settled{0};
+  const auto statuses = run_mesh(3, kLongMs, table, [&](std::unique_ptr<Mesh> &mesh, int32_t rank) -> Status {
+    const std::atomic<bool> is_dead{false};
+    collective::cluster::WorkerExchange exchange(mesh.get(), rank, names, 300, is_dead);
+    TUTTI_TRY(exchange.agree(Head{.kind = Head::kSettle}, {}));
+    if (rank == 0) std::this_thread::sleep_for(milliseconds(50));
+    const Status status = rank == 1 ? Status() : exchange.settle();
+    ++settled;
+    if (rank != 1) mesh.reset();
+    while (settled < 3)
+      std::this_thread::sleep_for(milliseconds(1));
+    return status;
+  });
+  assert_error_contains(statuses[0], "worker 0 waited 300 ms for worker 1 in settle");
+  assert_error_contains(statuses[2], "worker 0 has gone while worker 2 was in settle");
+}
+
 /// The other side has given an address and is not there.
 static void test_a_connection_that_nobody_makes(void **) {
   Table table([](Table &all, std::string_view, std::string_view bytes) {
@@ -177,6 +200,7 @@ static void test_a_connection_that_nobody_makes(void **) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_a_wait_that_runs_out_closes_nothing),
     cmocka_unit_test(tutti::testing::test_a_message_of_one_who_has_left),
+    cmocka_unit_test(tutti::testing::test_who_has_voted_waits_longer_than_who_counts),
     cmocka_unit_test(tutti::testing::test_a_connection_that_nobody_makes),
 };
 

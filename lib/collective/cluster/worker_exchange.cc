@@ -16,6 +16,9 @@ namespace {
 static_assert(sizeof(Head) == 96);
 
 constexpr int64_t kChunkAlignment = 16;  // elements
+/// At most so much longer than worker 0 waits for the votes do the others wait for what it makes of them: it names who
+/// has not voted, and they would name it.
+constexpr int64_t kDecisionMs = 5000;
 
 int64_t bytes_of(const Operation &operation) {
   return operation.count * static_cast<int64_t>(tensor::size_bytes(operation.dtype));
@@ -57,11 +60,12 @@ void WorkerExchange::receive(int32_t from, void *bytes, int64_t length) {
   receives_.push_back({from, static_cast<uint32_t>(head_.number), bytes, static_cast<uint64_t>(length)});
 }
 
-Status WorkerExchange::run(bool uninterrupted) {
+Status WorkerExchange::run(bool uninterrupted, int64_t longer_ms) {
   if (sends_.empty() && receives_.empty()) return Status();
+  const int64_t timeout_ms = timeout_ms_ < 0 ? timeout_ms_ : timeout_ms_ + longer_ms;
   const Status status = mesh_->exchange(
-      {.sends = sends_, .receives = receives_, .timeout_ms = timeout_ms_, .uninterrupted = uninterrupted});
-  return status.ok() ? status : name_peer(status, names_, worker_, timeout_ms_, head_.describe());
+      {.sends = sends_, .receives = receives_, .timeout_ms = timeout_ms, .uninterrupted = uninterrupted});
+  return status.ok() ? status : name_peer(status, names_, worker_, timeout_ms, head_.describe());
 }
 
 Status WorkerExchange::agree(const Head &head, std::span<const std::byte> data) {
@@ -188,7 +192,7 @@ Status WorkerExchange::settle() {
     if (dead()) return given_up;
     send(0, &vote, 1);
     receive(0, decision.data(), 1);
-    return run(true);
+    return run(true, std::min(timeout_ms_, kDecisionMs));
   }
   std::vector<std::byte> &votes = scratch_;
   votes.resize(std::max(votes.size(), names_.size()));

@@ -69,7 +69,8 @@ class WorkerExchange {
   void clear();
   void send(int32_t to, const void *bytes, int64_t length);
   void receive(int32_t from, void *bytes, int64_t length);
-  base::Status run(bool uninterrupted = false);
+  /// `longer_ms`: than any operation.
+  base::Status run(bool uninterrupted = false, int64_t longer_ms = 0);
   std::pair<int64_t, int64_t> chunk_of(int64_t count, int32_t worker) const;
   base::Status check_heads(const Head &head) const;
 
