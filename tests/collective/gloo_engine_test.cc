@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "collective/cluster/worker_exchange.h"
 #include "collective/engine.h"
+#include "collective/rendezvous/store.h"
 #include "runtime/engine_list.h"
 #include "testing.h"
 
@@ -24,6 +25,7 @@ namespace tutti::testing {
 
 namespace base = impl::base;
 namespace collective = impl::collective;
+namespace rendezvous = impl::collective::rendezvous;
 using base::Result;
 using base::Status;
 using collective::EngineRef;
@@ -195,6 +197,32 @@ static void test_a_connection_that_nobody_makes(void **) {
     fail_msg("after %d ms: %s", static_cast<int>(took_ms), status.to_string().c_str());
 }
 
+/// A worker looks for its worker 0 at a port that has become one of Gloo's. It is told that no rendezvous is there, and
+/// the others get an error at most.
+static void test_a_rendezvous_that_is_sought_at_a_port_of_gloo(void **) {
+  std::mutex mutex;
+  std::vector<Status> sought;
+  Table table([&](Table &, std::string_view, std::string_view bytes) {
+    sockaddr_in address{};
+    std::memcpy(&address, bytes.data(), sizeof(address));
+    rendezvous::StoreOptions options;
+    options.addresses = {base::concat("127.0.0.1:", ntohs(address.sin_port)), ""};
+    options.rank = 1;
+    options.build_id = "0.1.0 of a build whose name is longer than the head of a message of Gloo";
+    const Status status = rendezvous::Store::connect(options, {base::Deadline::after_ms(200)}).status();
+    const std::lock_guard lock(mutex);
+    sought.push_back(status);
+  });
+  const auto statuses = run_mesh(2, 1000, table, [](std::unique_ptr<Mesh> &mesh, int32_t rank) -> Status {
+    return receive_word(*mesh, 1 - rank, 500);
+  });
+  for (const Status &status : statuses)
+    assert_false(status.ok());
+  assert_int_equal(sought.size(), 2);
+  for (const Status &status : sought)
+    assert_error_contains(status, "does not answer as a rendezvous does");
+}
+
 }  // namespace tutti::testing
 
 static const struct CMUnitTest tests[] = {
@@ -202,6 +230,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_a_message_of_one_who_has_left),
     cmocka_unit_test(tutti::testing::test_who_has_voted_waits_longer_than_who_counts),
     cmocka_unit_test(tutti::testing::test_a_connection_that_nobody_makes),
+    cmocka_unit_test(tutti::testing::test_a_rendezvous_that_is_sought_at_a_port_of_gloo),
 };
 
 int main() {

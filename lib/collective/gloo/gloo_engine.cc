@@ -4,7 +4,9 @@
 // through the library's rendezvous. Of Gloo only transport/ is used; its collectives add in an order of their own.
 //
 // Gloo checks that a message fits with an exception on its own thread, which would end the process: the library sends a
-// message only when both sides have told each other its length.
+// message only when both sides have told each other its length. Before 2023 each connection is waited for at a port of
+// its own, and Gloo takes who calls there first, while the mesh is being made, for the other side: that one is refused
+// then, and what a stranger says there should be less than the 48 bytes of a message's head (rendezvous/message.h).
 //
 // Gloo does not tell who waits for a message that was under way when its connection ended (Pair::signalException leaves
 // out what is being written and read). So every connection has a watch, a message that never comes, which is told; a

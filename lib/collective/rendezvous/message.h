@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes over the connections of a rendezvous. A client begins with the magic word and a hello; from then on each
-// request has one answer. Numbers are little-endian.
+// What goes over the connections of a rendezvous. Each side begins with a magic word, the client first; from then on
+// each request has one answer. Numbers are little-endian.
 //
-//   "tutti-rv"  hello                       ->  ok | refused(reason)
+//   "tutti-rv"                              ->  "tutti-kv"
+//   hello                                   ->  ok | refused(reason)
 //   set(key, value) | set_if_absent(..)     ->  ok
 //   get(limit in ms, key)                   ->  ok(value) | late()         waits for the key
 //   join(limit in ms)                       ->  ok(gathering) | late(ranks that are missing) | refused(reason)
 //
 // frame = u32 type, u32 length of the body, body. A length above kMostBytes, an unknown type and a body that ends too
-// early end the connection: hostile bytes cost no more than that.
+// early end the connection: hostile bytes cost no more than that. A client says no more than its word until the server
+// has said the other: the port may be another's, of a connection of Gloo say, for which a hello would be a message.
 #ifndef TUTTI_COLLECTIVE_RENDEZVOUS_MESSAGE_H_
 #define TUTTI_COLLECTIVE_RENDEZVOUS_MESSAGE_H_
 
@@ -20,8 +22,8 @@
 
 namespace tutti::impl::collective::rendezvous {
 
-inline constexpr std::string_view kMagic = "tutti-rv";
-inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr std::string_view kMagic = "tutti-rv", kServerMagic = "tutti-kv";
+inline constexpr uint32_t kProtocolVersion = 2;
 /// Of a body, and of all values that a server keeps.
 inline constexpr uint32_t kMostBytes = 1 << 20;
 inline constexpr uint64_t kMostBytesKept = uint64_t{64} << 20;

@@ -2,6 +2,7 @@
 #include "collective/rendezvous/store.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <thread>
 
@@ -29,6 +30,22 @@ Limits with_time_to_answer(const Limits &limits) {
   return {Deadline::after_ms(limits.deadline.remaining_ms() + kAnswerMs), limits.cancel};
 }
 
+/// A connection to a rendezvous. One attempt has no more than a second to connect: the machine may be up before its
+/// name or network is.
+Result<Socket> reach(const std::string &address, const Limits &limits) {
+  const auto within = [&](int64_t ms) {
+    return Limits{earlier(limits.deadline, Deadline::after_ms(ms)), limits.cancel};
+  };
+  TUTTI_ASSIGN(Socket socket, Socket::connect(address, within(1000)));
+  const Limits answer = within(kAnswerMs);
+  std::array<char, kServerMagic.size()> word{};
+  Status status = socket.send_all(kMagic, answer);
+  if (status.ok()) status = socket.receive_all(word.data(), word.size(), answer);
+  if (status.ok() && std::string_view(word.data(), word.size()) == kServerMagic) return socket;
+  const std::string what = base::concat("who listens at ", address, " does not answer as a rendezvous does");
+  return status.ok() ? base::unavailable(what) : status.wrap(base::Code::unavailable, what);
+}
+
 }  // namespace
 
 std::string worker_name(const std::vector<std::string> &addresses, int32_t rank) {
@@ -40,9 +57,7 @@ std::string worker_name(const std::vector<std::string> &addresses, int32_t rank)
 Result<std::unique_ptr<Store>> Store::connect(const StoreOptions &options, const Limits &limits) {
   Status failure = base::unavailable("there was no time to try");
   for (;;) {
-    // One attempt has no more than a second: the machine may be up before its name or network is.
-    const Limits attempt{earlier(limits.deadline, Deadline::after_ms(1000)), limits.cancel};
-    Result<Socket> socket = Socket::connect(options.addresses.front(), attempt);
+    Result<Socket> socket = reach(options.addresses.front(), limits);
     if (socket.ok()) {
       std::unique_ptr<Store> store(new Store(options, socket.take()));
       TUTTI_TRY(store->greet(limits));
@@ -69,7 +84,7 @@ Status Store::greet(const Limits &limits) {
   put_u32(body, static_cast<uint32_t>(options_.rank));
   put_u32(body, static_cast<uint32_t>(options_.replicas));
   put_text(body, options_.build_id);
-  TUTTI_ASSIGN(const Answer answer, ask(base::concat(kMagic, frame(MessageType::hello, body)), limits));
+  TUTTI_ASSIGN(const Answer answer, ask(frame(MessageType::hello, body), limits));
   return answer.type == MessageType::ok ? Status() : turned_away(answer);
 }
 

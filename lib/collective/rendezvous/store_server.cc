@@ -117,6 +117,7 @@ bool StoreServer::handle_input(Connection &connection) {
     if (known < kMagic.size()) return true;
     connection.input.erase(0, kMagic.size());
     connection.has_magic = true;
+    connection.output += kServerMagic;
   }
   while (connection.input.size() >= FrameHead::kBytes && connection.waiting == Connection::Waiting::nothing &&
          !connection.ends) {
