@@ -13,11 +13,9 @@
 #ifndef TUTTI_TESTS_WORKER_PROCESSES_H_
 #define TUTTI_TESTS_WORKER_PROCESSES_H_
 
-#include <arpa/inet.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,24 +26,12 @@
 #include <thread>
 #include <vector>
 
+#include "free_port.h"
 #include "testing.h"
 
 extern char **environ;
 
 namespace tutti::testing {
-
-/// A port of the loopback that nobody listens at just now.
-inline int free_port() {
-  const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  const bool bound = bind(descriptor, reinterpret_cast<sockaddr *>(&address), length) == 0 &&
-                     getsockname(descriptor, reinterpret_cast<sockaddr *>(&address), &length) == 0;
-  close(descriptor);
-  return bound ? ntohs(address.sin_port) : 0;
-}
 
 /// What a worker is told.
 struct WorkerCall {

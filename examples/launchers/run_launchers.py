@@ -8,6 +8,7 @@ loopback. What the training operator makes of kubernetes.yaml is made here.
 """
 import json
 import os
+import random
 import re
 import socket
 import subprocess
@@ -22,11 +23,13 @@ LAUNCHERS = ('TF_CONFIG', 'RANK', 'WORLD_SIZE', 'OMPI_COMM_WORLD_RANK', 'SLURM_P
 
 
 def free_port():
-    """With one behind it that is free, too."""
+    """With one behind it that is free, too; the system gives neither to anybody before a worker has it."""
+    with open('/proc/sys/net/ipv4/ip_local_port_range', encoding='ascii') as given:
+        end = int(given.read().split()[0])
     while True:
         with socket.socket() as first, socket.socket() as second:
-            first.bind(('127.0.0.1', 0))
             try:
+                first.bind(('127.0.0.1', random.randrange(10000, end - 1) if end > 10001 else 0))
                 second.bind(('127.0.0.1', first.getsockname()[1] + 1))
                 return first.getsockname()[1]
             except (OSError, OverflowError):

@@ -17,6 +17,7 @@ import difflib
 import itertools
 import json
 import os
+import random
 import re
 import socket
 import subprocess
@@ -30,10 +31,16 @@ RESULT = re.compile(r'=(\d*) ')
 
 
 def free_ports(count):
-    """Ports of the loopback that nobody listens at just now."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(('127.0.0.1', 0))
+    """Ports of the loopback that nobody listens at just now, and that the system gives to nobody before a worker does."""
+    with open('/proc/sys/net/ipv4/ip_local_port_range', encoding='ascii') as given:
+        first = int(given.read().split()[0])
+    sockets = []
+    while len(sockets) < count:
+        sockets.append(socket.socket())
+        try:
+            sockets[-1].bind(('127.0.0.1', random.randrange(10000, first) if first > 10000 else 0))
+        except OSError:
+            sockets.pop().close()
     ports = [one.getsockname()[1] for one in sockets]
     for one in sockets:
         one.close()

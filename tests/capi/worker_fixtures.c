@@ -1,27 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker_fixtures.h"
 
-#include <arpa/inet.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 extern char **environ;
-
-int free_port(void) {
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-  socklen_t length = sizeof address;
-  int descriptor = socket(AF_INET, SOCK_STREAM, 0);
-  assert_int_equal(bind(descriptor, (struct sockaddr *)&address, length), 0);
-  assert_int_equal(getsockname(descriptor, (struct sockaddr *)&address, &length), 0);
-  close(descriptor);
-  return ntohs(address.sin_port);
-}
 
 int worker_tested(void) { return atoi(getenv("WORKER_TESTED")); }
 int devices_tested(void) { return atoi(getenv("DEVICES_TESTED")); }

@@ -6,11 +6,9 @@
 #define TUTTI_TESTS_CAPI_WORKER_FIXTURES_H_
 
 #include "capi_testing.h"
+#include "free_port.h"
 
 enum { MOST_WORKERS = 3, WORKER_ARGUMENTS = 3, WORKER_LIMIT_SECONDS = 90 };
-
-/* A port of the loopback that nobody listens at just now. */
-int free_port(void);
 
 /* --- in a worker --- */
 
