@@ -225,16 +225,16 @@ struct Steps {
 
 Steps train(const char *name, const char *library, Level level, int32_t flags, bool keeps_gradients) {
   assert_int_equal(setenv("TUTTI_EMULATED_LIBRARY", library, 1), 0);
-  const auto model = assert_ok_value(tutti::testing::make_step_model(name, 2));
+  const auto model = assert_ok_value(tutti::testing::make_step_model(name, 4));
   const auto opened = assert_ok_value(runtime::open_backend(tested->name, "{}", {}));
   auto trainer =
-      assert_ok_value(tutti::testing::StepTrainer::create(opened, model, 3, level, flags, 1, keeps_gradients));
+      assert_ok_value(tutti::testing::StepTrainer::create(opened, model, 1, level, flags, 1, keeps_gradients));
   assert_int_equal(setenv("TUTTI_EMULATED_LIBRARY", "gelu", 1), 0);
   Steps steps;
   for (const std::string &report : trainer.reports())
     steps.nodes += count_of(report, kLibrary);
   steps.workspace_bytes = trainer.workspace_bytes();
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 2; ++i)
     assert_ok(trainer.step());
   for (const auto &variable : model.variables)
     steps.values.push_back(assert_ok_value(trainer.values(keeps_gradients ? "gradient/0/" : "weight/", variable.name)));
