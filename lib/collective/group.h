@@ -21,8 +21,8 @@
 //
 // Never a hang: every wait ends when the group is aborted, when the limits' token is cancelled or when the deadline of
 // the group has passed, which names the ranks that did not arrive. An error is final: every later call on every rank
-// returns it, with the first cause, and buffers on devices are the group's until it is destroyed. Make a new group to go
-// on.
+// returns it, with the first cause, and buffers on devices are the group's until it is destroyed. Make a new group to
+// go on.
 //
 // Invariant: begin and wait allocate nothing and take no lock on the good path, once they know the sizes.
 #ifndef TUTTI_COLLECTIVE_GROUP_H_
