@@ -27,6 +27,19 @@ Result<Tensor> make_operand(const Operand &operand, uint64_t seed) {
   return tensor;
 }
 
+Result<std::vector<Tensor>> make_operands(const std::vector<std::vector<int64_t>> &shapes, DType dtype,
+                                          uint64_t first_seed) {
+  std::vector<Tensor> made;
+  for (const std::vector<int64_t> &dims : shapes) {
+    Operand operand;
+    operand.dtype = dtype;
+    operand.dims = dims;
+    TUTTI_ASSIGN(Tensor tensor, make_operand(operand, first_seed + made.size()));
+    made.push_back(std::move(tensor));
+  }
+  return made;
+}
+
 std::string OpCase::describe() const {
   std::string text = op + "(";
   for (const Operand &input : inputs)

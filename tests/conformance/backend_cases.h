@@ -48,6 +48,9 @@ std::vector<OpCase> training_cases();  // updates, random
 
 /// The tensor of an operand; `seed` tells the inputs of a case apart.
 base::Result<tensor::Tensor> make_operand(const Operand &operand, uint64_t seed);
+/// One of each shape, with seeds from `first_seed` on.
+base::Result<std::vector<tensor::Tensor>> make_operands(const std::vector<std::vector<int64_t>> &shapes,
+                                                        tensor::DType dtype, uint64_t first_seed);
 
 /// Of f32 or f64.
 double element(const tensor::Tensor &values, int64_t i);

@@ -38,14 +38,7 @@ BackendUnderTest *tested = nullptr;
 const graph::Attributes kApproximate = {{"approximate", true}};
 
 std::vector<Tensor> operands(const std::vector<Dims> &shapes, DType dtype = DType::f32) {
-  std::vector<Tensor> made;
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    conformance::Operand operand;
-    operand.dtype = dtype;
-    operand.dims = shapes[i];
-    made.push_back(assert_ok_value(conformance::make_operand(operand, 500 + i)));
-  }
-  return made;
+  return assert_ok_value(conformance::make_operands(shapes, dtype, 500));
 }
 
 size_t count_of(const std::string &text, const std::string &part) {

@@ -31,13 +31,7 @@ namespace {
 BackendUnderTest *tested = nullptr;
 
 std::vector<Tensor> operands(const std::vector<Dims> &shapes) {
-  std::vector<Tensor> made;
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    conformance::Operand operand;
-    operand.dims = shapes[i];
-    made.push_back(assert_ok_value(conformance::make_operand(operand, 300 + i)));
-  }
-  return made;
+  return assert_ok_value(conformance::make_operands(shapes, DType::f32, 300));
 }
 
 size_t count_of(const std::string &text, const std::string &part) {
