@@ -93,7 +93,8 @@ class Group {
   virtual int32_t parts() const = 0;
   int32_t contributors() const { return size() * parts(); }
 
-  /// Publishes an operation. FAILED_PRECONDITION when max_pending_operations are under way.
+  /// Publishes an operation. FAILED_PRECONDITION when this rank has max_pending_operations under way. Where another has
+  /// not waited for what was begun so many operations before, it is waited for.
   virtual base::Result<Ticket> begin(const Operation &operation) = 0;
   /// Waits until the operation, and every one before it, is complete on this rank, or the streams do:
   ///   all_reduce      all buffers hold the reduction over all contributors

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collective/local/local_group.h"
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "conformance/group_conformance.h"
 #include "tensor/half.h"
 #include "testing.h"
@@ -43,6 +47,53 @@ static void test_too_many_pending(void **) {
   assert_ok(groups[0]->begin(barrier));
 }
 
+/// Who has waited for everything has nothing under way, however far behind another is with the same operations.
+static void test_another_may_be_behind(void **) {
+  LocalGroupOptions options;
+  options.timeout_ms = 5000;
+  Groups groups = assert_ok_value(LocalGroup::create(2, 1, options));
+  constexpr impl::collective::Ticket kMost = impl::collective::max_pending_operations;
+  for (Groups::value_type &group : groups) {
+    for (int64_t i = 0; i < kMost; ++i)
+      assert_ok(group->begin({}));
+  }
+  assert_ok(groups[0]->wait(kMost - 1));
+  std::atomic<bool> has_begun{false};
+  bool was_early = false;
+  Status of_other;
+  std::thread behind([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    was_early = has_begun;
+    of_other = groups[1]->wait(0);
+    if (of_other.ok()) of_other = groups[1]->begin({}).status();
+    if (of_other.ok()) of_other = groups[1]->wait(kMost);
+  });
+  const auto ticket = groups[0]->begin({});
+  has_begun = true;
+  const Status of_first = ticket.ok() ? groups[0]->wait(*ticket) : ticket.status();
+  behind.join();
+  assert_ok(of_first);
+  assert_ok(of_other);
+  assert_false(was_early);
+}
+
+static void test_who_stays_behind_is_named(void **) {
+  LocalGroupOptions options;
+  options.timeout_ms = 50;
+  Groups groups = assert_ok_value(LocalGroup::create(2, 1, options));
+  constexpr impl::collective::Ticket kMost = impl::collective::max_pending_operations;
+  for (Groups::value_type &group : groups) {
+    for (int64_t i = 0; i < kMost; ++i)
+      assert_ok(group->begin({.label = "meeting"}));
+  }
+  assert_ok(groups[0]->wait(kMost - 1));
+  const auto refused = groups[0]->begin({});
+  assert_int_equal(static_cast<int>(refused.status().code()), static_cast<int>(impl::base::Code::deadline_exceeded));
+  assert_error_contains(refused, "'meeting' for rank 1");
+  assert_ok(groups[1]->wait(0));  // all had begun it
+  assert_error_contains(groups[1]->begin({}), "given up");
+}
+
 /// In float, rounded once at the end: 1 + 2^-8 + 2^-8 rounds to 1 + 2^-7, where rounding each sum would give 1.
 static void test_sums_of_bfloat16(void **) {
   using impl::tensor::BFloat16;
@@ -68,6 +119,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_missing_rank_is_named),
     cmocka_unit_test(tutti::testing::test_sizes_are_checked),
     cmocka_unit_test(tutti::testing::test_too_many_pending),
+    cmocka_unit_test(tutti::testing::test_another_may_be_behind),
+    cmocka_unit_test(tutti::testing::test_who_stays_behind_is_named),
     cmocka_unit_test(tutti::testing::test_sums_of_bfloat16),
 };
 TEST_MAIN(tests)

@@ -17,13 +17,10 @@ base::Result<Ticket> LocalRank::begin(const Operation &operation) {
   TUTTI_TRY(check_operation(operation, contributors()));
   TUTTI_TRY(check_on_host(operation));
   const Ticket ticket = self().posted.load(std::memory_order_relaxed);
-  // A slot may be used again when every rank is done with the operation that had it.
-  for (const RankState &rank : shared_->ranks) {
-    const int64_t done = rank.progress.load(std::memory_order_seq_cst) / most_meetings;
-    if (ticket - done >= max_pending_operations) {
-      return base::failed_precondition("more than ", max_pending_operations, " collective operations are under way");
-    }
+  if (ticket - completed_ >= max_pending_operations) {
+    return base::failed_precondition("more than ", max_pending_operations, " collective operations are under way");
   }
+  if (ticket >= max_pending_operations) TUTTI_TRY(wait_until_done(ticket - max_pending_operations));
   Posted &slot = self().ring[static_cast<size_t>(ticket % max_pending_operations)];
   slot.operation = operation;
   if (operation.buffers != nullptr) {
@@ -87,6 +84,12 @@ Status LocalRank::give_up(Ticket ticket, const std::string &missing) {
 
 Status LocalRank::wait_for_posts(Ticket ticket) {
   return wait_for(ticket, [=](int32_t, const auto &rank) { return rank.posted > ticket; });
+}
+
+/// The others may still read what this rank has posted, although this one has what it waited for.
+Status LocalRank::wait_until_done(Ticket ticket) {
+  const int64_t done = (ticket + 1) * most_meetings;
+  return wait_for(ticket, [=](int32_t, const auto &rank) { return rank.progress >= done; });
 }
 
 void LocalRank::pass(Ticket ticket, int32_t meeting) {

@@ -169,6 +169,8 @@ class LocalRank : public Group {
   base::Status check_agreement(Ticket ticket);
   void collect_sources(Ticket ticket);
   base::Status wait_for_posts(Ticket ticket);
+  /// Until every rank is done with the operation: its slot may be another's.
+  base::Status wait_until_done(Ticket ticket);
   /// Passes a meeting of this operation: 1, 2, ... Others may wait for that.
   void pass(Ticket ticket, int32_t meeting);
   /// Waits until `rank` has passed it.
