@@ -28,7 +28,7 @@ type Result struct {
 	InputWait float64
 	// What the newest walk over the training data has cost, as Iterator.Report gives it; not after a run of a session.
 	InputReport string
-	// Where the time of training steps went, as JSON; not after a run of a session.
+	// Where the time of training steps went and how idle each device was, as JSON; not after a run of a session.
 	StepReport string
 }
 

@@ -25,6 +25,13 @@ base::Status check_level(backend::Level level, const DeviceKinds &kinds, std::sp
                                 " round differently: set fast or repeatable, or give devices of one kind");
 }
 
+std::vector<std::string> names_of(std::span<const backend::DeviceRef> devices) {
+  std::vector<std::string> names;
+  for (const backend::DeviceRef &device : devices)
+    names.push_back(device->name());
+  return names;
+}
+
 std::string rounding_of(const backend::Device &device, backend::Level level) {
   const std::string &backend = device.backend().name();
   return level == backend::Level::invariant ? base::concat(backend, " ", device.description().kind) : backend;

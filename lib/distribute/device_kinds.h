@@ -26,6 +26,9 @@ DeviceKinds kinds_of(std::span<const backend::DeviceRef> devices);
 /// INVALID_ARGUMENT for level invariant on devices of several kinds, which round differently.
 base::Status check_level(backend::Level level, const DeviceKinds &kinds, std::span<const backend::DeviceRef> devices);
 
+/// As "cpu:0".
+std::vector<std::string> names_of(std::span<const backend::DeviceRef> devices);
+
 /// What devices have in common that round alike, for workers to compare: the backend, and at level invariant the kind.
 std::string rounding_of(const backend::Device &device, backend::Level level);
 

@@ -12,6 +12,16 @@ namespace {
 
 int64_t percent(double share) { return std::llround(100 * share); }
 
+/// Of steps that took so many nanoseconds in all, and the slowest so many to compute.
+DeviceShares device_shares_of(const StepTimes &times, const std::string &device, double total_ns,
+                              int64_t most_compute_ns) {
+  const double input = static_cast<double>(times.input_ns) / total_ns;
+  const double compute = static_cast<double>(times.compute_ns()) / total_ns;
+  const double for_others = std::max(0.0, 1 - compute - input);
+  const double imbalance = std::min(for_others, static_cast<double>(most_compute_ns) / total_ns - compute);
+  return {device, input, for_others - imbalance, imbalance};
+}
+
 }  // namespace
 
 int64_t StepTimes::compute_ns() const { return std::max<int64_t>(0, total_ns - input_ns - communication_ns); }
@@ -30,7 +40,7 @@ void add_times(std::vector<StepTimes> &sums, std::span<const StepTimes> more) {
     sums[r] += more[r];
 }
 
-StepShares shares_of(std::span<const StepTimes> replicas) {
+StepShares shares_of(std::span<const StepTimes> replicas, std::span<const std::string> devices) {
   StepTimes sum, slowest;
   int64_t most_compute = 0;
   for (const StepTimes &times : replicas) {
@@ -51,7 +61,14 @@ StepShares shares_of(std::span<const StepTimes> replicas) {
   shares.input = static_cast<double>(sum.input_ns) / count / total;
   shares.imbalance = (static_cast<double>(most_compute) - compute) / total;
   shares.communication = std::max(0.0, 1 - shares.compute - shares.input - shares.imbalance);
+  for (size_t r = 0; r < std::min(replicas.size(), devices.size()); ++r)
+    shares.devices.push_back(device_shares_of(replicas[r], devices[r], total, most_compute));
   return shares;
+}
+
+base::Json DeviceShares::to_json() const {
+  return base::JsonObject{{"device", device}, {"utilisation", 1 - idle()},      {"idle", idle()},
+                          {"input", input},   {"communication", communication}, {"imbalance", imbalance}};
 }
 
 base::Json StepShares::to_json() const {
@@ -59,6 +76,10 @@ base::Json StepShares::to_json() const {
                                      {"compute", compute},    {"input", input},       {"communication", communication},
                                      {"imbalance", imbalance}};
   if (replicas > 1) json.set("efficiency", compute);
+  base::JsonArray each;
+  for (const DeviceShares &one : devices)
+    each.push_back(one.to_json());
+  json.set("devices", std::move(each));
   return json;
 }
 
@@ -66,6 +87,8 @@ std::string StepShares::text() const {
   std::string text = base::concat("compute ", percent(compute), " %, input ", percent(input), " %");
   if (replicas > 1)
     text += base::concat(", communication ", percent(communication), " %, imbalance ", percent(imbalance), " %");
+  for (size_t d = 0; d < devices.size(); ++d)
+    text += base::concat(d == 0 ? "; idle: " : ", ", devices[d].device, " ", percent(devices[d].idle()), " %");
   return text;
 }
 

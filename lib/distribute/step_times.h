@@ -34,27 +34,41 @@ struct StepTimes {
 /// Adds those of each replica; `sums` takes their number when it is empty.
 void add_times(std::vector<StepTimes> &sums, std::span<const StepTimes> more);
 
+/// What one device did of the time of steps; shares of it. All but the shares here it computed, or was given what to:
+/// what it waits between kernels only a trace tells.
+struct DeviceShares {
+  std::string device;
+  double input = 0;
+  double communication = 0;
+  double imbalance = 0;  ///< it had nothing to do while the slowest computed
+
+  double idle() const { return input + communication + imbalance; }
+  /// {"device", "utilisation", "idle", "input", "communication", "imbalance"}
+  base::Json to_json() const;
+};
+
 /// Shares of the time of steps; together 1.
 struct StepShares {
   int64_t steps = 0;
   int64_t replicas = 0;
   double step_seconds = 0;
-  double compute = 0;        ///< mean over replicas: the efficiency of scaling
-  double input = 0;          ///< mean
-  double imbalance = 0;      ///< what the mean replica computes less than the slowest
-  double communication = 0;  ///< the rest
+  double compute = 0;                 ///< mean over replicas: the efficiency of scaling
+  double input = 0;                   ///< mean
+  double imbalance = 0;               ///< what the mean replica computes less than the slowest
+  double communication = 0;           ///< the rest
+  std::vector<DeviceShares> devices;  ///< those with a name
 
-  /// {"steps", "replicas", "step_seconds", "compute", "input", "communication", "imbalance", "efficiency"}
+  /// {"steps", "replicas", "step_seconds", "compute", "input", "communication", "imbalance", "efficiency", "devices"}
   base::Json to_json() const;
-  /// "compute 61 %, input 4 %, communication 30 %, imbalance 5 %"
+  /// "compute 61 %, input 4 %, communication 30 %, imbalance 5 %; idle: gpu:0 41 %, gpu:1 37 %"
   std::string text() const;
   /// One sentence that names the main cause when several replicas are at less than half of the speed that computing
   /// alone would allow; else "".
   std::string warning() const;
 };
 
-/// All zero where there are no steps.
-StepShares shares_of(std::span<const StepTimes> replicas);
+/// All zero where there are no steps. `devices`: names, of each replica or none.
+StepShares shares_of(std::span<const StepTimes> replicas, std::span<const std::string> devices = {});
 
 /// Adds the time until its end to a sum, and a span to a trace. `tracer` may be null.
 class WaitClock {

@@ -94,6 +94,7 @@ class TrainerSession : public Trainer {
   const StatePlan &plan() const override { return setup_->plan; }
   Result<bool> replicas_are_identical() override { return weights_.copies_are_identical(); }
   TrainerCounters counters() const override;
+  std::vector<std::string> device_names() const override { return names_of(setup_->devices); }
   base::Json describe() const override;
   std::string how_gradients_are_added_up() const;
 

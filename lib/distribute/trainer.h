@@ -198,6 +198,8 @@ class TrainerProgress {
   virtual std::vector<double> loss_history() const = 0;
 
   virtual TrainerCounters counters() const = 0;
+  /// Of each replica in this process, as "cpu:0".
+  virtual std::vector<std::string> device_names() const = 0;
   /// Chosen kernels and bytes of the programs built so far, for people and tests.
   virtual base::Json describe() const = 0;
 };

@@ -21,8 +21,10 @@ class EfficiencyWatch {
 
   /// Further steps of each replica. The warning of the first bad window that they complete; else "".
   std::string add(std::span<const distribute::StepTimes> replicas);
-  /// Of all steps so far.
-  distribute::StepShares shares() const { return distribute::shares_of(all_); }
+  /// Of all steps so far. `devices`: their names, as of shares_of().
+  distribute::StepShares shares(std::span<const std::string> devices = {}) const {
+    return distribute::shares_of(all_, devices);
+  }
 
  private:
   std::vector<distribute::StepTimes> all_, window_;

@@ -366,7 +366,7 @@ TrainResult TrainSession::result() const {
   all.metrics = values_;
   all.input_wait_seconds = 1e-9 * static_cast<double>(input_wait_ns_);
   all.input_report = trainer_->input_report();
-  all.step_shares = efficiency_.shares();
+  all.step_shares = efficiency_.shares(trainer_->device_names());
   return all;
 }
 
@@ -381,7 +381,7 @@ void TrainSession::log_input_wait() const {
 
 // How replicas scale, where they worked for a second.
 void TrainSession::log_step_shares() const {
-  const distribute::StepShares shares = efficiency_.shares();
+  const distribute::StepShares shares = efficiency_.shares(trainer_->device_names());
   if (shares.replicas < 2 || shares.step_seconds * static_cast<double>(shares.steps) < 1) return;
   state_->logger().info(shares.replicas, " replicas: ", shares.text());
 }

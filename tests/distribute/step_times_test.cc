@@ -55,6 +55,29 @@ void the_slowest_step_counts(void **) {
   assert_near(0.1, shares.communication);
 }
 
+void each_device_has_its_idle_share(void **) {
+  // Computing takes 200, 500 and, told by a clock that was done sooner, 400.
+  const StepTimes times[] = {ten_steps(100, 700), ten_steps(0, 500), {10, 800, 300, 100}};
+  const std::string names[] = {"gpu:0", "gpu:1", "gpu:2"};
+  const StepShares shares = shares_of(times, names);
+  const double wanted[3][4] = {{0.2, 0.1, 0.4, 0.3}, {0.5, 0, 0.5, 0}, {0.4, 0.3, 0.2, 0.1}};
+  const tutti::impl::base::Json json = shares.to_json();
+  const tutti::impl::base::JsonArray &devices = json.find("devices")->array();
+  assert_int_equal(devices.size(), 3);
+  for (size_t d = 0; d < 3; ++d) {
+    assert_string_equal(devices[d].find("device")->string().c_str(), names[d].c_str());
+    assert_near(wanted[d][0], devices[d].find("utilisation")->number());
+    assert_near(1 - wanted[d][0], devices[d].find("idle")->number());
+    assert_near(wanted[d][1], devices[d].find("input")->number());
+    assert_near(wanted[d][2], devices[d].find("communication")->number());
+    assert_near(wanted[d][3], devices[d].find("imbalance")->number());
+  }
+  assert_string_equal(shares.text().c_str(),
+                      "compute 37 %, input 13 %, communication 37 %, imbalance 13 %; "
+                      "idle: gpu:0 80 %, gpu:1 50 %, gpu:2 60 %");
+  assert_int_equal(shares_of(times).devices.size(), 0);
+}
+
 void no_steps_have_no_shares(void **) {
   assert_near(0, shares_of({}).compute);
   const StepTimes none[] = {{}, {}};
@@ -101,6 +124,7 @@ int main() {
       cmocka_unit_test(one_replica_has_no_efficiency),
       cmocka_unit_test(replicas_that_wait_for_each_other_are_not_balanced),
       cmocka_unit_test(the_slowest_step_counts),
+      cmocka_unit_test(each_device_has_its_idle_share),
       cmocka_unit_test(no_steps_have_no_shares),
       cmocka_unit_test(a_warning_names_the_main_cause),
       cmocka_unit_test(times_of_runs_are_added),

@@ -178,6 +178,7 @@ class FakeTrainer : public Trainer {
     counters.examples = examples_;
     return counters;
   }
+  std::vector<std::string> device_names() const override { return {"fake:0", "fake:1"}; }
   base::Json describe() const override { return {}; }
 
  private:

@@ -69,7 +69,9 @@ void test_bad_scaling_is_logged_once(void **) {
   const size_t first = text.find("WARNING: 2 replicas train at 20 % of 2 times the speed of one; 70 % of their time");
   assert_true(first != std::string::npos);
   assert_true(text.find("WARNING", first + 1) == std::string::npos);
-  assert_contains(text.c_str(), "2 replicas: compute 20 %, input 0 %, communication 70 %, imbalance 10 %");
+  assert_contains(text.c_str(),
+                  "2 replicas: compute 20 %, input 0 %, communication 70 %, imbalance 10 %; "
+                  "idle: fake:0 70 %, fake:1 90 %");
   assert_int_equal(result.step_shares.steps, 400);
   assert_true(std::abs(result.step_shares.compute - 0.2) < 1e-9);
 }

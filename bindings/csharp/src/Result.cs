@@ -75,8 +75,8 @@ namespace Tutti
         /// evaluation and for one run of a session.</summary>
         public string InputReport { get; private set; }
 
-        /// <summary>Where the time of training steps went, as JSON; empty for an evaluation and for one run of a
-        /// session.</summary>
+        /// <summary>Where the time of training steps went and how idle each device was, as JSON; empty for an
+        /// evaluation and for one run of a session.</summary>
         public string StepReport { get; private set; }
 
         /// <summary>The loss of the last step, or of the whole dataset; NaN when the model has none.</summary>

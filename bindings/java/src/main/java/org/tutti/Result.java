@@ -16,7 +16,8 @@ import java.util.Map;
  * @param inputWait seconds that training steps waited for their input
  * @param inputReport what the newest walk over the training data has cost, as {@code Iterator.report()} gives it; empty
  *     for an evaluation and for one run of a session
- * @param stepReport where the time of training steps went, as JSON; empty where {@code inputReport} is
+ * @param stepReport where the time of training steps went and how idle each device was, as JSON; empty where
+ *     {@code inputReport} is
  */
 public record Result(Reason reason, long step, long examples, double seconds, double loss,
     Map<String, Double> metrics, double inputWait, String inputReport, String stepReport) {
