@@ -227,8 +227,8 @@ func (e *Estimator) WriteVariable(name string, value *Tensor) error {
 }
 
 // EstimateMemory tells, as JSON, what training on batches of batchSize rows (0 = the dataset's) will take of the
-// devices' memory: for each device weights, slots, gradients, workspace, input, total and what is available, in bytes,
-// and whether all fits. Nothing is trained.
+// devices' memory: for each device weights, slots, gradients, workspace, input, outputs, total and what is available,
+// in bytes, and whether all fits. Nothing is trained.
 func (e *Estimator) EstimateMemory(dataset *Dataset, batchSize int64) (string, error) {
 	var use uses
 	defer use.leave()

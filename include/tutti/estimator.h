@@ -93,12 +93,12 @@ TUTTI_API int32_t tutti_estimator_read_gradient(tutti_estimator *estimator, cons
 TUTTI_API int32_t tutti_estimator_read_output(tutti_estimator *estimator, const char *name, tutti_tensor **out,
                                               tutti_error **err);
 /* What training on batches of `batch_size` rows of `dataset` (0 = its own batch size) will take of the devices' memory,
- * as JSON: {"batch_size", "devices": [{"device", "weights", "slots", "gradients", "workspace", "input", "total",
- * "memory", "available"}, ...], "total", "fits"}. All but the first of each are bytes, "memory" is the name of what
- * devices may share, "available" what is free there now. Programs are compiled for it, which takes as long as before a
- * first step, but nothing is allocated for them and nothing is trained. What drivers and libraries take for themselves
- * is not counted, nor memory of a "map" on devices. TUTTI_INVALID_ARGUMENT for a dataset without batches, or whose
- * shapes only the data tells. `*out` is lent until the next call for the estimator. */
+ * as JSON: {"batch_size", "devices": [{"device", "weights", "slots", "gradients", "workspace", "input", "outputs",
+ * "total", "memory", "available"}, ...], "total", "fits"}. All but the first of each are bytes: "outputs" of what
+ * keep_outputs keeps, "memory" is the name of what devices may share, "available" what is free there now. Programs are
+ * compiled for it, which takes as long as before a first step, but nothing is allocated for them and nothing is
+ * trained. What drivers and libraries take for themselves is not counted. TUTTI_INVALID_ARGUMENT for a dataset without
+ * batches, or whose shapes only the data tells. `*out` is lent until the next call for the estimator. */
 TUTTI_API int32_t tutti_estimator_estimate_memory(tutti_estimator *estimator, const tutti_dataset *dataset,
                                                   int64_t batch_size, const char **out, tutti_error **err);
 /* The largest batch size from 1 to `most` (2^30 at most) that fits by that estimate; one that is larger by a
@@ -156,8 +156,8 @@ TUTTI_API double tutti_result_get_input_wait(const tutti_result *result);
 TUTTI_API const char *tutti_result_get_input_report(const tutti_result *result);
 /* Where the time of training steps went, as JSON: {"steps", "replicas", "step_seconds", "compute", "input",
  * "communication", "imbalance", "efficiency", "devices"}: the time of a step, and shares of it: computing, waiting for
- * input, for communication, and for slower replicas. "efficiency" (with several replicas) is their speed over that of as
- * many which wait for nothing; a warning is logged when it stays below a half. "devices" has for each device of this
+ * input, for communication, and for slower replicas. "efficiency" (with several replicas) is their speed over that of
+ * as many which wait for nothing; a warning is logged when it stays below a half. "devices" has for each device of this
  * process {"device", "utilisation", "idle", "input", "communication", "imbalance"}: idle is the sum of the three behind
  * it; what a GPU waits for between two kernels only a profile tells. Steps that programs were built for do not count.
  * Empty where the input report is; lent while the result lives. */

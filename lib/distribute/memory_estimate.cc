@@ -68,7 +68,12 @@ class EstimatorOfTraining : public MemoryEstimator {
 
   /// Of one contributor with `rows` of the batch's.
   Result<int64_t> workspace(const data::Element &batch, int64_t batch_rows, int64_t rows);
-  Result<int64_t> needed_by(const GraphSource &source, const ShapeKey &key, const graph::SymbolBindings &bindings);
+  Result<backend::ExecutableRef> compile(const GraphSource &source, const ShapeKey &key,
+                                         const graph::SymbolBindings &bindings) {
+    return executables_.get(source, key, bindings, *setup_->devices.front(), false);
+  }
+  /// Of what one contributor keeps (kept_outputs.h).
+  Result<int64_t> output_bytes(const data::Element &batch, int64_t rows);
   /// Of all batches that a device has at once.
   int64_t input_bytes(const data::Element &batch, int64_t rows) const;
   /// Of the map on each device, beside the batches that it gives: what goes into it, and what is between.
@@ -83,13 +88,6 @@ class EstimatorOfTraining : public MemoryEstimator {
   InputBinding binding_;
 };
 
-Result<int64_t> EstimatorOfTraining::needed_by(const GraphSource &source, const ShapeKey &key,
-                                               const graph::SymbolBindings &bindings) {
-  TUTTI_ASSIGN(const backend::ExecutableRef executable,
-               executables_.get(source, key, bindings, *setup_->devices.front(), false));
-  return executable->description().workspace_bytes;
-}
-
 Result<int64_t> EstimatorOfTraining::workspace(const data::Element &batch, int64_t batch_rows, int64_t rows) {
   const TrainProgramSet &programs = setup_->programs;
   ShapeKey key;
@@ -97,8 +95,8 @@ Result<int64_t> EstimatorOfTraining::workspace(const data::Element &batch, int64
   const graph::SymbolBindings bindings = binding_.bindings(key);
   int64_t bytes = 0;
   for (const GraphSource &accumulate : programs.accumulate) {
-    TUTTI_ASSIGN(const int64_t needed, needed_by(accumulate, key, bindings));
-    bytes = std::max(bytes, needed);
+    TUTTI_ASSIGN(const backend::ExecutableRef program, compile(accumulate, key, bindings));
+    bytes = std::max(bytes, program->description().workspace_bytes);
   }
   if (programs.finish.empty()) return allocated(bytes);
   // Of equal slices the first is the largest.
@@ -108,8 +106,24 @@ Result<int64_t> EstimatorOfTraining::workspace(const data::Element &batch, int64
     finish_key.push_back(batch_rows);
     finish_bindings.emplace(graph::kBatchSymbol, batch_rows);
   }
-  TUTTI_ASSIGN(const int64_t finishing, needed_by(programs.finish.front(), finish_key, finish_bindings));
-  return allocated(std::max(bytes, finishing));
+  TUTTI_ASSIGN(const backend::ExecutableRef finish, compile(programs.finish.front(), finish_key, finish_bindings));
+  return allocated(std::max(bytes, finish->description().workspace_bytes));
+}
+
+Result<int64_t> EstimatorOfTraining::output_bytes(const data::Element &batch, int64_t rows) {
+  const TrainProgramSet &programs = setup_->programs;
+  if (!programs.keeps_outputs) return 0;
+  ShapeKey key;
+  binding_.fill_key(batch, rows, key);
+  const graph::SymbolBindings bindings = binding_.bindings(key);
+  int64_t bytes = 0;
+  for (int32_t m = 0; m < programs.accumulation; ++m) {
+    const size_t position = programs.accumulate_position(m, programs.accumulation);
+    TUTTI_ASSIGN(const backend::ExecutableRef program, compile(programs.accumulate[position], key, bindings));
+    for (const backend::PortDescription &output : program->description().outputs)
+      bytes += allocated(output.bytes);
+  }
+  return bytes;
 }
 
 int64_t EstimatorOfTraining::input_bytes(const data::Element &batch, int64_t rows) const {
@@ -141,6 +155,7 @@ Result<MemoryEstimate> EstimatorOfTraining::estimate(int64_t batch_size) {
   const int32_t sharing = programs.contributors / (programs.divides_input ? programs.workers.count : 1);
   const int64_t rows = share_of_rows(batch_size, 0, sharing).rows();
   TUTTI_ASSIGN(const int64_t workspace_bytes, workspace(batch, batch_size, rows));
+  TUTTI_ASSIGN(const int64_t kept_bytes, output_bytes(batch, rows));
   const int64_t of_map = map_bytes(rows);
   const StatePlan &plan = setup_->plan;
   MemoryEstimate result;
@@ -165,6 +180,7 @@ Result<MemoryEstimate> EstimatorOfTraining::estimate(int64_t batch_size) {
       memory.gradients += allocated(bytes);
     memory.workspace = (programs.parts_alternate ? setup_->parts : 1) * workspace_bytes;
     if (copies_input()) memory.input = setup_->parts * input_bytes(batch, rows) + of_map;
+    memory.outputs = setup_->parts * kept_bytes;
     memory.memory = device->description().memory;
     TUTTI_ASSIGN(memory.available, device->available_bytes());
     result.devices.push_back(std::move(memory));
@@ -231,6 +247,7 @@ base::Json MemoryEstimate::to_json() const {
                                     {"gradients", device.gradients},
                                     {"workspace", device.workspace},
                                     {"input", device.input},
+                                    {"outputs", device.outputs},
                                     {"total", device.total()},
                                     {"memory", device.memory},
                                     {"available", device.available}});

@@ -35,10 +35,11 @@ struct DeviceMemory {
   int64_t gradients = 0;  ///< and what is reported of a step
   int64_t workspace = 0;  ///< intermediate results
   int64_t input = 0;      ///< batches, where the device cannot read the host's memory, and a map that makes them there
+  int64_t outputs = 0;    ///< of the last step, where they are kept
   std::string memory;     ///< devices with equal ones share it
   int64_t available = 0;  ///< of that memory, beside what is in use now
 
-  int64_t total() const { return weights + slots + gradients + workspace + input; }
+  int64_t total() const { return weights + slots + gradients + workspace + input + outputs; }
 };
 
 struct MemoryEstimate {

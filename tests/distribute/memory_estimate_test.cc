@@ -148,6 +148,35 @@ void logical_replicas_are_counted(void **) {
   expect_near(estimate, in_use, "two logical replicas on each device");
 }
 
+/// Where logits are a good deal of what is taken; those of each micro-batch are kept.
+void kept_outputs_are_counted(void **) {
+  NetworkCase network = network_of(1);
+  network.classes = 64;
+  const Model model = assert_ok_value(build_network(network));
+  constexpr int64_t kBatch = 300;
+  for (const int32_t devices : {1, 2}) {
+    for (const int32_t accumulation : {1, 3}) {
+      TrainerOptions options;
+      options.keep_outputs = true;
+      options.accumulation = accumulation;
+      const Budgeted tested = open_with_budget(devices, kMost);
+      const MemoryEstimate estimate =
+          assert_ok_value(open_estimator(model, tested.strategy, options, network)->estimate(kBatch));
+      int64_t in_use = 0;
+      assert_ok(train_two_steps(model, tested.strategy, options, network, kBatch, &in_use, *tested.budget));
+      expect_near(estimate, in_use, impl::base::concat("outputs of ", accumulation, " x ", devices));
+      const int64_t outputs = kBatch / devices * accumulation * network.classes * static_cast<int64_t>(sizeof(float));
+      for (const auto &device : estimate.devices)
+        assert_int_equal(device.outputs, outputs);
+      assert_true(outputs * devices > estimate.total() / 5);
+      options.keep_outputs = false;
+      const MemoryEstimate without =
+          assert_ok_value(open_estimator(model, tested.strategy, options, network)->estimate(kBatch));
+      assert_int_equal(without.devices[0].outputs, 0);
+    }
+  }
+}
+
 /// Where batches are a good deal of what is taken.
 void steps_ahead_are_counted(void **) {
   const NetworkCase network = network_of(1);
@@ -303,6 +332,7 @@ int main() {
       cmocka_unit_test(estimates_are_what_is_taken),
       cmocka_unit_test(accumulated_gradients_are_counted),
       cmocka_unit_test(logical_replicas_are_counted),
+      cmocka_unit_test(kept_outputs_are_counted),
       cmocka_unit_test(steps_ahead_are_counted),
       cmocka_unit_test(maps_on_devices_are_counted),
       cmocka_unit_test(the_largest_batch_fits_a_budget),

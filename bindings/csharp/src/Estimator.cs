@@ -204,8 +204,8 @@ namespace Tutti
         }
 
         /// <summary>What training on batches of so many rows (0 = the dataset's) will take of the devices' memory, as
-        /// JSON: for each device the bytes of weights, slots, gradients, workspace, input, total and what is available,
-        /// and whether all fits. Nothing is trained.</summary>
+        /// JSON: for each device the bytes of weights, slots, gradients, workspace, input, outputs, total and what is
+        /// available, and whether all fits. Nothing is trained.</summary>
         public string EstimateMemory(Dataset dataset, long batchSize = 0)
         {
             using (var use = new Uses())

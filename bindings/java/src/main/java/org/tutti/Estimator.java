@@ -253,8 +253,8 @@ public final class Estimator extends NativeObject {
      *
      * @param dataset what would be trained on
      * @param batchSize rows of a batch; 0 = the dataset's
-     * @return as JSON, for each device the bytes of weights, slots, gradients, workspace, input, total and what is
-     *     available, and whether all fits
+     * @return as JSON, for each device the bytes of weights, slots, gradients, workspace, input, outputs, total
+     *     and what is available, and whether all fits
      */
     public String estimateMemory(Dataset dataset, long batchSize) {
         try (Use use = new Use()) {
