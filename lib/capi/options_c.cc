@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/known_names.h"
 #include "base/text.h"
 #include "capi/guard.h"
 
@@ -90,7 +91,7 @@ void OptionsObject::set(std::string_view key, OptionValue value) {
     for (const OptionKey &candidate : schema_.keys)
       names.push_back(candidate.name);
     return fail(base::invalid_argument("schema '", schema_.name, "' has no option ", base::quoted(key),
-                                       base::did_you_mean(key, names)));
+                                       base::but_there_are(key, names)));
   }
   if (Status status = check(*known, value); !status.ok()) return fail(std::move(status));
   values_.insert_or_assign(std::string(key), std::move(value));

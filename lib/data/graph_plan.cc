@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/known_names.h"
 #include "graph/batch.h"
 #include "graph/op_registry.h"
 #include "graph/replicate.h"
@@ -160,7 +161,7 @@ Status plan_outputs(GraphPlan &plan, const ElementSpec &input, const std::vector
   for (const std::vector<std::string> *names : {&labels, &weights}) {
     for (const std::string &name : *names) {
       if (result_of(name) < 0) {
-        return base::invalid_argument("graph has no result '", name, "'", base::did_you_mean(name, plan.results));
+        return base::invalid_argument("graph has no result '", name, "'", base::but_there_are(name, plan.results));
       }
     }
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/known_names.h"
 #include "data/parameter_reader.h"
 #include "data/pipeline.h"
 
@@ -139,7 +140,7 @@ Status check_parameters(std::span<const ParameterDefinition> definitions, const 
     const ParameterDefinition *const known = find_in(definitions, name);
     if (known == nullptr) {
       return base::invalid_argument("there is no parameter '", name, "'",
-                                    base::did_you_mean(name, names_of(definitions)));
+                                    base::but_there_are(name, names_of(definitions)));
     }
     TUTTI_TRY(check_value(*known, value));
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/known_names.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -30,6 +31,14 @@ Status KeptOutputs::reserve(int32_t m, const backend::ExecutableRef &program, ba
 
 namespace {
 
+Status no_output(std::string_view name, const backend::ExecutableDescription &program) {
+  const std::string prefix = output_result("");
+  std::vector<std::string> names;
+  for (const PortDescription &result : program.outputs)
+    if (result.name.starts_with(prefix)) names.push_back(result.name.substr(prefix.size()));
+  return base::not_found("the model has no output '", name, "' in mode TRAIN", base::but_there_are(name, names));
+}
+
 /// The shape of all rows together.
 Status add_rows(const PortDescription &port, std::string_view name, PortDescription &whole) {
   if (whole.dims.empty()) {
@@ -56,7 +65,7 @@ Result<Tensor> gather_output(std::span<const KeptOutputs *const> parts, int32_t 
     for (const KeptOutputs *part : parts) {
       const KeptOutputs::Batch &batch = part->batches_[m];
       const int32_t at = batch.program->description().output_index(result);
-      if (at < 0) return base::not_found("the model has no output '", name, "' in mode TRAIN");
+      if (at < 0) return no_output(name, batch.program->description());
       const PortDescription &port = batch.program->description().outputs[static_cast<size_t>(at)];
       if (port.dims[0] == 0) continue;  // whose other dims may be anything
       TUTTI_TRY(add_rows(port, name, whole));

@@ -8,6 +8,7 @@
 #include <map>
 #include <new>
 
+#include "base/known_names.h"
 #include "distribute/device_kinds.h"
 #include "distribute/initial_values.h"
 #include "distribute/replica_set.h"
@@ -251,7 +252,7 @@ Result<const StateEntry *> TrainerSession::find_entry(std::string_view prefix, s
   for (const StateEntry &known : setup_->plan.entries()) {
     if (known.name.rfind(prefix, 0) == 0) names.push_back(known.name.substr(prefix.size()));
   }
-  return base::not_found("the model has no ", what, " '", name, "'", base::did_you_mean(name, names));
+  return base::not_found("the model has no ", what, " '", name, "'", base::but_there_are(name, names));
 }
 
 Result<Tensor> TrainerSession::read_entry(std::string_view prefix, std::string_view name, std::string_view what) const {

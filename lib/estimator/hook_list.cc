@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/known_names.h"
+
 namespace tutti::impl::estimator {
 
 using base::invalid_argument;
@@ -75,8 +77,7 @@ Status HookList::check_values(const std::vector<std::string> &available) const {
     for (const std::string &value : registered.hook.values) {
       if (value == kAllValues || std::find(available.begin(), available.end(), value) != available.end()) continue;
       return invalid_argument("hook '", registered.hook.name, "' wants the value '", value,
-                              "', which a step does not have", base::did_you_mean(value, available),
-                              "; there are: ", base::join(available, ", "));
+                              "', which a step does not have", base::but_there_are(value, available));
     }
   }
   return Status();

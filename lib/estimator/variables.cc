@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/known_names.h"
 #include "base/text.h"
 
 namespace tutti::impl::estimator {
@@ -39,7 +40,7 @@ std::vector<std::string> names_of(const WeightVersion &version) {
 }
 
 Status no_variable(std::string_view name, const std::vector<std::string> &names) {
-  return base::not_found("there is no variable '", name, "'", base::did_you_mean(name, names));
+  return base::not_found("there is no variable '", name, "'", base::but_there_are(name, names));
 }
 
 Result<size_t> find_entry(const WeightVersion &version, std::string_view name) {

@@ -3,6 +3,7 @@
 // GraphBuilder: the parts of a model.
 #include <fnmatch.h>
 
+#include "base/known_names.h"
 #include "base/text.h"
 #include "graph/batch.h"
 #include "graph/builder.h"
@@ -146,7 +147,7 @@ void GraphBuilder::assign(std::string_view variable_full_name, ValueId new_value
     for (const VariableSpec &one : model_.variables)
       known.push_back(one.name);
     fail(base::not_found("there is no variable '", variable_full_name, "' to assign",
-                         base::did_you_mean(variable_full_name, known)));
+                         base::but_there_are(variable_full_name, known)));
   } else if (variable->aggregation == Aggregation::trained && variable->trainable) {
     fail(base::invalid_argument("variable '", variable_full_name,
                                 "' is trained; only aggregated and per_replica ones are assigned"));
@@ -224,7 +225,7 @@ bool GraphBuilder::check_gradient(const std::string &variable_name, ValueId grad
     for (const VariableSpec &one : model_.variables)
       known.push_back(one.name);
     fail(base::not_found("a gradient is given for variable '", variable_name, "', which the model does not have",
-                         base::did_you_mean(variable_name, known)));
+                         base::but_there_are(variable_name, known)));
   } else if (gradient == kNoValue) {
     fail(base::invalid_argument("variable '", variable_name,
                                 "' is given no gradient: the target does not depend on it"));

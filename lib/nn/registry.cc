@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/known_names.h"
 #include "base/text.h"
 #include "nn/expansion.h"
 
@@ -40,7 +41,7 @@ base::Status check_attributes(const Definition &definition, const graph::Attribu
       std::vector<std::string> names;
       for (const AttributeDefinition &candidate : definition.attributes)
         names.emplace_back(candidate.name);
-      return base::invalid_argument("unknown attribute '", name, "'", base::did_you_mean(name, names));
+      return base::invalid_argument("unknown attribute '", name, "'", base::but_there_are(name, names));
     }
     TUTTI_TRY(check_attribute(*attribute, value));
   }

@@ -10,6 +10,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "backend/reference/reference_backend.h"
 #include "base/file.h"
+#include "base/known_names.h"
 #include "runtime/plugin_loader.h"
 
 namespace tutti::impl::runtime {
@@ -47,7 +48,7 @@ Result<BackendRef> open_backend(std::string_view name, std::string_view options_
     std::vector<std::string> known(std::begin(kPlugins), std::end(kPlugins));
     for (const LinkedBackend &linked : kLinked)
       known.emplace_back(linked.name);
-    return base::not_found("there is no backend ", base::quoted(name), base::did_you_mean(name, known));
+    return base::not_found("there is no backend ", base::quoted(name), base::but_there_are(name, known));
   }
   TUTTI_ASSIGN(const std::string path, plugin_path(name));
   return load_plugin(path, options_json, std::move(host), backend::build_id());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/known_names.h"
 #include "runtime/module.h"
 #include "runtime/plugin_loader.h"
 
@@ -36,7 +37,7 @@ Result<EngineRef> open_engine(std::string_view name) {
   if (!name.starts_with('/')) {
     const std::vector<std::string> known(std::begin(kEngines), std::end(kEngines));
     if (std::find(known.begin(), known.end(), path) == known.end())
-      return base::not_found("there is no engine ", base::quoted(name), base::did_you_mean(name, known));
+      return base::not_found("there is no engine ", base::quoted(name), base::but_there_are(name, known));
     TUTTI_ASSIGN(path, plugin_path(name));
   }
   Result<EngineRef> engine = load(path);

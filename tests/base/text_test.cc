@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "base/known_names.h"
 #include "testing.h"
 
 using namespace tutti::impl::base;
@@ -67,6 +68,20 @@ void nearest_names(void **) {
   assert_string_equal(did_you_mean("x", names).c_str(), "");
 }
 
+void what_there_is_instead(void **) {
+  const std::vector<std::string> names = {"momentum", "nesterov"};
+  assert_string_equal(but_there_are("nesterof", names).c_str(),
+                      ", did you mean 'nesterov'?; there are: momentum, nesterov");
+  assert_string_equal(but_there_are("something", names).c_str(), "; there are: momentum, nesterov");
+  assert_string_equal(but_there_are("something", {}).c_str(), "; there are none");
+  const std::string long_name(390, 'a');
+  const std::vector<std::string> many = {long_name, "b", std::string(20, 'c'), "d"};
+  assert_string_equal(but_there_are("something", many).c_str(),
+                      ("; there are: " + long_name + ", b and 2 more").c_str());
+  assert_string_equal(but_there_are("something", std::vector<std::string>{long_name + long_name}).c_str(),
+                      ("; there are: " + long_name + long_name).c_str());
+}
+
 void utf8(void **) {
   assert_true(is_utf8(""));
   assert_true(is_utf8("plain \xc3\xa9 \xe2\x82\xac \xf0\x9f\x8e\xb5"));
@@ -87,6 +102,7 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(quoting_is_safe_to_print),
     cmocka_unit_test(distances),
     cmocka_unit_test(nearest_names),
+    cmocka_unit_test(what_there_is_instead),
     cmocka_unit_test(utf8),
 };
 

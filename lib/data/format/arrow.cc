@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/known_names.h"
 #include "data/format/arrow_column.h"
 
 namespace tutti::impl::data {
@@ -90,7 +91,7 @@ class TableReader {
       const auto found = std::find(names.begin(), names.end(), column.name);
       if (found == names.end()) {
         return base::invalid_argument("the Arrow stream has no column '", column.name, "'",
-                                      base::did_you_mean(column.name, names));
+                                      base::but_there_are(column.name, names));
       }
       where_.push_back(found - names.begin());
       TUTTI_ASSIGN(ArrowType type, arrow_type_of(*schema.children[where_.back()], column.name));

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/known_names.h"
 #include "data/file_stage.h"
 #include "data/format/csv.h"
 #include "data/format/field.h"
@@ -96,7 +97,7 @@ class CsvFileReader : public FileReader {
       const auto found = std::find(names.begin(), names.end(), field.component.name);
       if (found == names.end()) {
         return base::invalid_argument("CSV file ", base::quoted(stream.path(), 400), " has no column '",
-                                      field.component.name, "'", base::did_you_mean(field.component.name, names));
+                                      field.component.name, "'", base::but_there_are(field.component.name, names));
       }
       where_.push_back(static_cast<size_t>(found - names.begin()));
     }

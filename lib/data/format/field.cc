@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/known_names.h"
 #include "tensor/bytes_tensor.h"
 
 namespace tutti::impl::data {
@@ -166,7 +167,7 @@ Status set_roles(ElementSpec &spec, const std::vector<std::string> &labels, cons
         for (const ComponentSpec &component : spec.components)
           known.push_back(component.name);
         return base::invalid_argument("there is no component '", wanted, "' to be a ", name(role),
-                                      base::did_you_mean(wanted, known));
+                                      base::but_there_are(wanted, known));
       }
       spec.components[static_cast<size_t>(index)].role = role;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "base/known_names.h"
 #include "data/format/npy.h"
 #include "data/format/zip.h"
 
@@ -30,7 +31,7 @@ Result<std::vector<std::pair<std::string, Tensor>>> decode_npz(const Ref<tensor:
   for (const std::string &name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     return base::invalid_argument("archive ", base::quoted(path, 400), " has no array '", name, "'",
-                                  base::did_you_mean(name, known));
+                                  base::but_there_are(name, known));
   }
   return arrays;
 }

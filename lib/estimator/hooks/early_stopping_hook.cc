@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "base/known_names.h"
+
 namespace tutti::impl::estimator::hooks {
 
 using base::invalid_argument;
@@ -48,8 +50,7 @@ class Watch {
     std::vector<std::string> names;
     for (const NamedNumber &number : event.values)
       names.push_back(number.name);
-    return invalid_argument("there is no value '", options_.value, "'", base::did_you_mean(options_.value, names),
-                            "; there are: ", base::join(names, ", "));
+    return invalid_argument("there is no value '", options_.value, "'", base::but_there_are(options_.value, names));
   }
 
   const EarlyStoppingOptions options_;

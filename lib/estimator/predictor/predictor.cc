@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/known_names.h"
 #include "base/thread.h"
 #include "checkpoint/averaged_version.h"
 #include "checkpoint/reader.h"
@@ -43,8 +44,7 @@ Result<graph::Model> select_outputs(graph::Model model, const std::vector<std::s
   for (const std::string &output : wanted) {
     const auto found = model.outputs.find(output);
     if (found == model.outputs.end()) {
-      return invalid_argument("the model has no output '", output, "'", base::did_you_mean(output, known),
-                              "; it has: ", base::join(known, ", "));
+      return invalid_argument("the model has no output '", output, "'", base::but_there_are(output, known));
     }
     selected.insert(*found);
   }
@@ -78,8 +78,8 @@ Result<std::vector<Tensor>> in_order(const std::vector<graph::InputSpec> &specs,
     while (at < specs.size() && specs[at].name != feature.name)
       ++at;
     if (at == specs.size()) {
-      return invalid_argument("the model has no feature '", feature.name, "'", base::did_you_mean(feature.name, known),
-                              "; it has: ", base::join(known, ", "));
+      return invalid_argument("the model has no feature '", feature.name, "'",
+                              base::but_there_are(feature.name, known));
     }
     if (!ordered[at].empty()) return invalid_argument("feature '", feature.name, "' is given twice");
     ordered[at] = feature.tensor;

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "base/known_names.h"
+
 namespace tutti::impl::estimator::predictor {
 
 using base::Result;
@@ -34,8 +36,7 @@ Result<Tensor> ResultBatch::get(std::string_view output) const {
   for (size_t i = 0; i < names->size(); ++i) {
     if ((*names)[i] == output) return tensors[i];
   }
-  return base::not_found("there is no output '", output, "'", base::did_you_mean(output, *names),
-                         "; there are: ", base::join(*names, ", "));
+  return base::not_found("there is no output '", output, "'", base::but_there_are(output, *names));
 }
 
 Result<ResultBatch> concatenate(const std::vector<ResultBatch> &batches) {

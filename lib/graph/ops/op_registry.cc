@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/known_names.h"
 #include "base/text.h"
 #include "graph/ops/attribute_reader.h"
 #include "graph/ops/op_table.h"
@@ -191,7 +192,7 @@ base::Status check_attributes(const OpDefinition &definition, const Node &node) 
       for (const AttributeDefinition &one : definition.attributes)
         names.emplace_back(one.name);
       return base::invalid_argument(place_of(node), ": unknown attribute ", base::quoted(name),
-                                    base::did_you_mean(name, names));
+                                    base::but_there_are(name, names));
     }
     TUTTI_TRY(check_attribute(*known, node, attribute));
   }

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/known_names.h"
+
+#include "base/text.h"
+
+namespace tutti::impl::base {
+
+std::string but_there_are(std::string_view name, std::span<const std::string> known) {
+  constexpr size_t kMostBytes = 400;
+  if (known.empty()) return "; there are none";
+  std::string text = did_you_mean(name, known) + "; there are: ";
+  const size_t begin = text.size();
+  for (size_t i = 0; i < known.size(); ++i) {
+    const bool is_long = text.size() - begin + known[i].size() > kMostBytes;
+    if (is_long && i > 0) return concat(text, " and ", known.size() - i, " more");
+    if (i > 0) text += ", ";
+    text += known[i];
+  }
+  return text;
+}
+
+}  // namespace tutti::impl::base
