@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -28,7 +29,7 @@ void assert_contains(const std::string &text, const char *needle) {
   assert_true(text.find(needle) != std::string::npos);
 }
 
-tutti::Dataset make_dataset(int64_t rows, int64_t batch) {
+tutti::Dataset make_dataset(int64_t rows, int64_t batch, tutti_context *context = nullptr) {
   std::vector<float> x(static_cast<size_t>(rows) * 4);
   std::vector<int32_t> y(static_cast<size_t>(rows));
   for (size_t i = 0; i < x.size(); ++i)
@@ -37,7 +38,7 @@ tutti::Dataset make_dataset(int64_t rows, int64_t batch) {
     y[i] = x[i * 4] > 5 ? 1 : 0;
   const tutti::Tensor features(TUTTI_DTYPE_F32, {rows, 4}, x.data(), rows * 16);
   const tutti::Tensor labels(TUTTI_DTYPE_I32, {rows}, y.data(), rows * 4);
-  tutti::Pipeline pipeline;
+  tutti::Pipeline pipeline(context);
   pipeline.slices("x", TUTTI_ROLE_FEATURE, features).slices("y", TUTTI_ROLE_LABEL, labels).batch(batch).prefetch();
   return pipeline.build();
 }
@@ -163,7 +164,7 @@ void test_map(void **) {
 void test_stop(void **) {
   tutti::Cancel cancel;
   cancel.stop();
-  assert_int_equal(tutti_cancel_get_state(cancel), TUTTI_CANCEL_STOP);
+  assert_int_equal(cancel.state(), TUTTI_CANCEL_STOP);
   tutti::Estimator estimator(model);
   const tutti::Result result = estimator.train(make_dataset(8, 4), tutti::Options("train"), nullptr, cancel);
   assert_int_equal(result.reason(), TUTTI_REASON_STOPPED);
@@ -217,6 +218,15 @@ void test_iterator_feed_and_split(void **) {
   assert_true(kept.data<float>()[1] == 10);
   assert_null(iterator.component(0).get());
 
+  tutti::Feed failing(8);
+  failing.declare("x", TUTTI_ROLE_FEATURE, TUTTI_DTYPE_F32, {});
+  tutti::Iterator reader(tutti::Pipeline().feed(failing).build());
+  assert_int_equal(failing.position(), 0);
+  failing.fail(TUTTI_DATA_LOSS, "the sensor is broken");
+  const auto broken = thrown_by([&] { reader.next(); });
+  assert_int_equal(broken.first, TUTTI_DATA_LOSS);
+  assert_contains(broken.second, "the sensor is broken");
+
   const std::vector<int64_t> counts = make_dataset(10, 3).count_classes("y");
   assert_int_equal(counts.size(), 2);
   assert_int_equal(counts[0] + counts[1], 10);
@@ -227,6 +237,8 @@ void test_iterator_feed_and_split(void **) {
   corpus.slices("text", TUTTI_ROLE_FEATURE, tutti::Tensor(TUTTI_DTYPE_BYTES, {3}, words, 35));
   const auto [texts, often] = corpus.build().count_texts("text");
   assert_int_equal(texts.element_count(), 2);
+  assert_string_equal(texts.element(0).c_str(), "a");
+  assert_string_equal(texts.element(2).c_str(), "");
   assert_true(often.data<int64_t>()[0] == 2 && often.data<int64_t>()[1] == 1);
   const auto [head, tail] = make_dataset(10, 1).split(4);
   assert_int_equal(head.cardinality(), 4);
@@ -236,6 +248,42 @@ void test_iterator_feed_and_split(void **) {
   second.restore(first.save());
   assert_true(first.next() && second.next());
   assert_true(first.component(0).data<float>()[0] == second.component(0).data<float>()[0]);
+}
+
+void test_what_objects_tell(void **) {
+  tutti::Context context;
+  std::string log;
+  context.set_log([&](int32_t severity, const char *text) {
+    log += text;
+    if (severity >= TUTTI_LOG_INFO) throw std::runtime_error("a log must not throw");
+  });
+  const tutti::Dataset dataset = make_dataset(12, 4, context);
+  const tutti::Options run = tutti::Options("run").set("seed", 2);
+  assert_contains(run.json(), "\"seed\"");
+  tutti::Estimator estimator(model, run, nullptr, context);
+  assert_contains(estimator.estimate_memory(dataset, 4), "\"outputs\":0");
+  assert_int_equal(estimator.find_batch_size(dataset, 9), 9);
+  const tutti::Result result = estimator.train(dataset, tutti::Options("train").set("steps", 2));
+  const std::vector<std::string> metrics = result.metric_names();
+  assert_true(std::find(metrics.begin(), metrics.end(), "accuracy") != metrics.end());
+  assert_true(!log.empty());
+  context.set_log(nullptr);
+  const std::string until_here = log;
+  estimator.train(dataset, tutti::Options("train").set("steps", 2));
+  assert_string_equal(log.c_str(), until_here.c_str());
+  const tutti::Batch batch = tutti::Predictor(estimator).run_all(dataset);
+  const std::vector<std::string> outputs = batch.output_names();
+  assert_true(std::find(outputs.begin(), outputs.end(), "logits") != outputs.end());
+  tutti::Hooks hooks;
+  hooks.add([](const tutti_hook_event *) -> int32_t { throw std::runtime_error("enough"); }, 1);
+  try {
+    estimator.train(dataset, tutti::Options("train"), hooks);
+    assert_true(false);
+  } catch (const tutti::Error &error) {
+    assert_int_equal(error.subcode(), 0);
+    for (const auto &[key, value] : error.details())
+      assert_true(!key.empty() && !value.empty());
+  }
 }
 
 void test_session_variables_and_stream(void **) {
@@ -280,7 +328,11 @@ void test_batches_and_outputs(void **) {
         g.loss(tutti_reduce_mean(g, line, nullptr));
         tutti_optimizer_sgd(g, tutti_schedule_constant(g, 0.5), nullptr);
       },
-      tutti::Options("run").set_json("{\"keep_outputs\": true}"), all, context);
+      tutti::Options("run").set_json("{\"keep_outputs\": true, \"keep_gradients\": true}"), all, context);
+  assert_int_equal(all.devices().size(), 3);
+  assert_string_equal(all.devices()[2].c_str(), context.device_name(2).c_str());
+  assert_contains(context.describe_device(2), all.devices()[2].c_str());
+  assert_int_equal(all.context().device_count(), 3);
   tutti::Feed feed(2, context);
   feed.declare("x", TUTTI_ROLE_FEATURE, TUTTI_DTYPE_F32, {}).set_batch_size(5);
   tutti::Session session(estimator, tutti::Pipeline(context).feed(feed).build());
@@ -300,6 +352,7 @@ void test_batches_and_outputs(void **) {
     assert_int_equal(line.element_count(), rows);
     for (size_t i = 0; i < x.size(); ++i)
       assert_true(std::fabs(line.data<float>()[i] - x[i] * slope) < 1e-6f);
+    assert_true(std::fabs(estimator.read_gradient("slope").data<float>()[0] - mean) < 1e-6f);
     slope -= 0.5f * mean;
     assert_true(std::fabs(estimator.read_variable("slope").data<float>()[0] - slope) < 1e-6f);
   }
@@ -307,6 +360,7 @@ void test_batches_and_outputs(void **) {
   assert_int_equal(too_many.first, TUTTI_INVALID_ARGUMENT);
   assert_contains(too_many.second, "6 rows, expected 1 to 5");
   assert_int_equal(thrown_by([&] { estimator.read_output("lines"); }).first, TUTTI_NOT_FOUND);
+  assert_int_equal(thrown_by([&] { estimator.read_gradient("slop"); }).first, TUTTI_NOT_FOUND);
   assert_int_equal(thrown_by([&] { feed.set_batch_size(7); }).first, TUTTI_FAILED_PRECONDITION);
   feed.finish();
   assert_int_equal(session.run(1).reason(), TUTTI_REASON_END_OF_INPUT);
@@ -341,6 +395,7 @@ void test_records(void **) {
 const CMUnitTest tests[] = {
     cmocka_unit_test(test_causes_survive_a_callback),
     cmocka_unit_test(test_iterator_feed_and_split),
+    cmocka_unit_test(test_what_objects_tell),
     cmocka_unit_test(test_session_variables_and_stream),
     cmocka_unit_test(test_train_evaluate_predict),
     cmocka_unit_test(test_handles_are_values),

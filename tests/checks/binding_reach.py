@@ -15,12 +15,14 @@ import tempfile
 
 import house
 
-# For each language: the folder with unreached.txt, the suffix of its sources, and how its raw layer calls a function. What
-# builders.py of the folder, run as a program with an output folder, writes at build time counts as source too.
+# For each language: the folder with unreached.txt, that of its sources where they lie elsewhere, their suffix, and how its raw
+# layer calls a function. What builders.py of the folder, run as a program with an output folder, writes at build time counts as
+# source too.
 LANGUAGES = {
-    "Go": ("bindings/go", ".go", lambda name: r"\braw\." + name[0].upper() + name[1:] + r"\b"),
-    "Java": ("bindings/java", ".java", lambda name: r"\bRaw\s*(?:\.|::)\s*" + name + r"\b"),
-    "C#": ("bindings/csharp", ".cs", lambda name: r"\bRaw\." + name + r"\b"),
+    "C++": ("bindings/cpp", "include/tutti/cpp", ".hpp", lambda name: r"\btutti_" + name + r"\b"),
+    "Go": ("bindings/go", "", ".go", lambda name: r"\braw\." + name[0].upper() + name[1:] + r"\b"),
+    "Java": ("bindings/java", "", ".java", lambda name: r"\bRaw\s*(?:\.|::)\s*" + name + r"\b"),
+    "C#": ("bindings/csharp", "", ".cs", lambda name: r"\bRaw\." + name + r"\b"),
 }
 
 
@@ -47,10 +49,10 @@ def generated_of(root, folder, suffix):
 def check(root, figures=None):
     problems = []
     functions = sorted(house.declared_functions(root))
-    for language, (folder, suffix, call) in LANGUAGES.items():
+    for language, (folder, sources, suffix, call) in LANGUAGES.items():
         if not os.path.isdir(os.path.join(root, folder)):
             continue
-        reasons, text = reasons_of(root, folder), sources_of(root, folder, suffix)
+        reasons, text = reasons_of(root, folder), sources_of(root, sources or folder, suffix)
         missing = [name for name in functions if not re.search(call(name.removeprefix("tutti_")), text)]
         for name in missing:
             reason = next((why for pattern, why in reasons.items() if fnmatch.fnmatchcase(name, pattern)), "")

@@ -252,6 +252,14 @@ class BindingReach(HouseCase):
         self.write("bindings/java/unreached.txt", "*_ref why not\n")
         self.expect(binding_reach.check(self.root), "bindings/java: does not reach tutti_bc,")
 
+    def test_header_of_cpp(self):
+        self.write("include/tutti/a.h", "int tutti_a_make(void);\nint tutti_b(void);\n")
+        self.write("include/tutti/cpp/a.hpp", "inline int make() { return tutti_a_make(); }\n")
+        self.write("bindings/cpp/unreached.txt", "")
+        self.expect(binding_reach.check(self.root), "bindings/cpp: does not reach tutti_b,")
+        self.write("bindings/cpp/unreached.txt", "tutti_b why not\n")
+        self.expect(binding_reach.check(self.root))
+
     def test_generated(self):
         self.write("include/tutti/a.h", "int tutti_a_make(void);\nint tutti_b(void);\n")
         self.write("bindings/csharp/unreached.txt", "")

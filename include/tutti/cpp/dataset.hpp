@@ -125,6 +125,12 @@ class Feed : public detail::Handle<tutti_feed, tutti_feed_ref, tutti_feed_unref>
   void finish() {
     detail::check([&](tutti_error **err) { return tutti_feed_finish(get(), err); });
   }
+  /// The reader shall fail with this error.
+  void fail(int32_t code, const std::string &message) {
+    detail::check([&](tutti_error **err) { return tutti_feed_fail(get(), code, message.c_str(), err); });
+  }
+  /// The number of the first element that the reader needs: 0, or where a resumed training goes on.
+  int64_t position() const { return tutti_feed_get_position(get()); }
 };
 
 /// Writes a file of records, which is there once close() has returned; without it there is none.

@@ -54,6 +54,19 @@ class Strategy : public detail::Handle<tutti_strategy, tutti_strategy_ref, tutti
   /// What to divide input by where several processes train together; never by replicas.
   int64_t input_pipeline_count() const { return tutti_strategy_get_input_pipeline_count(get()); }
   int64_t input_pipeline_id() const { return tutti_strategy_get_input_pipeline_id(get()); }
+  /// Of the replicas of this process, in order.
+  std::vector<std::string> devices() const {
+    std::vector<std::string> names;
+    while (const char *name = tutti_strategy_get_device(get(), static_cast<int64_t>(names.size())))
+      names.push_back(name);
+    return names;
+  }
+  /// Whose default strategy is this one.
+  Context context() const {
+    tutti_context *const lent = tutti_strategy_get_context(get());
+    tutti_context_ref(lent);
+    return Context(lent);
+  }
 };
 
 /// What training or evaluating gave.
@@ -67,10 +80,16 @@ class Result : public detail::Handle<tutti_result, tutti_result_ref, tutti_resul
   /// Seconds that training steps waited for their input, and what the walk over it has cost, as JSON.
   double input_wait() const { return tutti_result_get_input_wait(get()); }
   std::string input_report() const { return detail::copied(tutti_result_get_input_report(get())); }
-  /// Where the time of training steps went, as JSON.
+  /// Where the time of training steps went and how idle each device was, as JSON.
   std::string step_report() const { return detail::copied(tutti_result_get_step_report(get())); }
   double loss() const { return tutti_result_get_loss(get()); }
   double metric(const char *name) const { return tutti_result_get_metric(get(), name); }
+  std::vector<std::string> metric_names() const {
+    std::vector<std::string> names;
+    for (int64_t i = 0; i < tutti_result_get_metric_count(get()); ++i)
+      names.push_back(detail::copied(tutti_result_get_metric_name(get(), i)));
+    return names;
+  }
 };
 
 /// What wants to see the events of a training.
@@ -144,6 +163,11 @@ class Estimator : public detail::Handle<tutti_estimator, tutti_estimator_ref, tu
     return detail::make<Tensor>(
         [&](auto **out, auto **err) { return tutti_estimator_read_variable(get(), name.c_str(), out, err); });
   }
+  /// Of the last step, before clips; run option keep_gradients.
+  Tensor read_gradient(const std::string &variable) {
+    return detail::make<Tensor>(
+        [&](auto **out, auto **err) { return tutti_estimator_read_gradient(get(), variable.c_str(), out, err); });
+  }
   /// For each row of the last step, what the model set as this output in TUTTI_MODE_TRAIN; run option keep_outputs.
   Tensor read_output(const std::string &name) {
     return detail::make<Tensor>(
@@ -151,6 +175,19 @@ class Estimator : public detail::Handle<tutti_estimator, tutti_estimator_ref, tu
   }
   void write_variable(const std::string &name, const Tensor &value) {
     detail::check([&](tutti_error **err) { return tutti_estimator_write_variable(get(), name.c_str(), value, err); });
+  }
+  /// What training on batches of so many rows (0 = the dataset's) will take of the devices' memory, as JSON.
+  std::string estimate_memory(const Dataset &dataset, int64_t batch_size = 0) {
+    const char *text = nullptr;
+    detail::check(
+        [&](tutti_error **err) { return tutti_estimator_estimate_memory(get(), dataset, batch_size, &text, err); });
+    return detail::copied(text);
+  }
+  /// The largest batch size from 1 to `most` that fits by that estimate.
+  int64_t find_batch_size(const Dataset &dataset, int64_t most) {
+    int64_t rows = 0;
+    detail::check([&](tutti_error **err) { return tutti_estimator_find_batch_size(get(), dataset, most, &rows, err); });
+    return rows;
   }
   /// For names that match a pattern with * and ?; before the first training.
   Estimator &set_trainable(const std::string &pattern, bool trainable) {
@@ -187,6 +224,12 @@ class Batch : public detail::Handle<tutti_batch, tutti_batch_ref, tutti_batch_un
   using Handle::Handle;
   int64_t first_row() const { return tutti_batch_get_first_row(get()); }
   int64_t row_count() const { return tutti_batch_get_row_count(get()); }
+  std::vector<std::string> output_names() const {
+    std::vector<std::string> names;
+    for (int64_t i = 0; i < tutti_batch_get_output_count(get()); ++i)
+      names.push_back(detail::copied(tutti_batch_get_output_name(get(), i)));
+    return names;
+  }
   /// Empty when there is no such output.
   Tensor output(const char *name) const { return Tensor::shared(tutti_batch_get_output(get(), name)); }
 };

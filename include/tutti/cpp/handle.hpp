@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -26,6 +27,8 @@ class Error : public std::exception {
         text_(error != nullptr ? tutti_error_get_text(error) : tutti_code_get_name(code)) {}
   const char *what() const noexcept override { return text_.c_str(); }
   int32_t code() const noexcept { return code_; }
+  /// A number that means something in the domain; 0 = none.
+  int64_t subcode() const { return tutti_error_get_subcode(error_.get()); }
   std::string domain() const { return tutti_error_get_domain(error_.get()); }
   std::string message() const { return tutti_error_get_message(error_.get()); }
   bool has_cause() const noexcept { return tutti_error_get_cause(error_.get()) != nullptr; }
@@ -34,6 +37,13 @@ class Error : public std::exception {
     tutti_error *const cause = tutti_error_get_cause(error_.get());
     tutti_error_ref(cause);
     return Error(cause);
+  }
+  /// Pairs such as ("step", "120").
+  std::vector<std::pair<std::string, std::string>> details() const {
+    std::vector<std::pair<std::string, std::string>> pairs;
+    for (int64_t i = 0; i < tutti_error_get_detail_count(error_.get()); ++i)
+      pairs.emplace_back(tutti_error_get_detail_key(error_.get(), i), tutti_error_get_detail_value(error_.get(), i));
+    return pairs;
   }
   tutti_error *get() const noexcept { return error_.get(); }
 
@@ -128,6 +138,8 @@ class Options : public detail::Handle<tutti_options, tutti_options_ref, tutti_op
   Options &set(const char *key, const std::string &value) { return set(key, value.c_str()); }
   /// Every member of a JSON object.
   Options &set_json(const std::string &text) { return tutti_options_set_json(get(), text.c_str()), *this; }
+  /// All keys with the value in force and where it came from, as JSON.
+  std::string json() const { return detail::copied(tutti_options_get_json(get())); }
   /// Throws what a setter met; consumers do so too.
   const Options &check() const {
     detail::check([&](tutti_error **err) { return tutti_options_check(get(), err); });
@@ -143,6 +155,8 @@ class Cancel : public detail::Handle<tutti_cancel, tutti_cancel_ref, tutti_cance
   }
   void stop() { request(TUTTI_CANCEL_STOP); }
   void cancel() { request(TUTTI_CANCEL_CANCEL); }
+  /// TUTTI_CANCEL_NONE, _STOP or _CANCEL.
+  int32_t state() const { return tutti_cancel_get_state(get()); }
   /// A negative number takes the deadline away.
   void deadline_ms(int64_t timeout_ms) {
     detail::check([&](tutti_error **err) { return tutti_cancel_set_deadline(get(), timeout_ms, err); });
@@ -157,11 +171,38 @@ class Cancel : public detail::Handle<tutti_cancel, tutti_cancel_ref, tutti_cance
 /// Devices, threads and log; most programs use the default one, a null pointer.
 class Context : public detail::Handle<tutti_context, tutti_context_ref, tutti_context_unref> {
  public:
+  using Handle::Handle;
   explicit Context(const Options &options = Options("context")) {
     detail::check([&](tutti_error **err) { return tutti_context_create(options, out(), err); });
   }
   int64_t device_count() const { return tutti_context_get_device_count(get()); }
   std::string device_name(int64_t index) const { return detail::copied(tutti_context_get_device_name(get(), index)); }
+  /// Gets lines of TUTTI_LOG_... severities from any thread of the library, one at a time; must not call the library.
+  using Log = std::function<void(int32_t severity, const char *text)>;
+  /// Replaces the log before; an empty function ends it.
+  Context &set_log(Log log, int32_t minimum_severity = TUTTI_LOG_INFO) {
+    if (!log) {
+      detail::check([&](tutti_error **err) {
+        return tutti_context_set_log(get(), nullptr, nullptr, nullptr, minimum_severity, err);
+      });
+      return *this;
+    }
+    auto *const user = new Log(std::move(log));
+    const auto call = [](void *raw, int32_t severity, const char *text) {
+      try {
+        (*static_cast<Log *>(raw))(severity, text);
+      } catch (...) {  // nobody to tell
+      }
+    };
+    const auto destroy = [](void *raw) { delete static_cast<Log *>(raw); };
+    detail::check(
+        [&](tutti_error **err) { return tutti_context_set_log(get(), call, user, destroy, minimum_severity, err); });
+    return *this;
+  }
+  /// What is known of a device, as JSON.
+  std::string describe_device(int64_t index) const {
+    return detail::copied(tutti_context_describe_device(get(), index));
+  }
   /// Records what trainings, evaluations and predictions do until stop_profile(), which reports as JSON and writes the
   /// trace where there is a path.
   void start_profile(const std::string &trace_path = "") {
@@ -196,6 +237,12 @@ class Tensor : public detail::Handle<tutti_tensor, tutti_tensor_ref, tutti_tenso
   template <typename T>
   const T *data() const {
     return static_cast<const T *>(tutti_tensor_get_data(get()));
+  }
+  /// An element by its row-major index: of TUTTI_DTYPE_BYTES its bytes; empty when there is none.
+  std::string element(int64_t index) const {
+    const int64_t size = tutti_tensor_get_element_size(get(), index);
+    if (size <= 0) return std::string();
+    return {static_cast<const char *>(tutti_tensor_get_element_data(get(), index)), static_cast<size_t>(size)};
   }
   /// Only memory that nobody else holds can be written to.
   template <typename T>
