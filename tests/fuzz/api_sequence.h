@@ -136,6 +136,8 @@ class Sequence {
   void use_session();
   void make_tensor();
   void stream();
+  /// A loop of one's own: batches of any size, and what the model said of them.
+  void train_on_batches();
   /// A model that can be trained, with calls in between.
   void write_model(tutti_graph *graph, int32_t mode);
   void write_any_op(tutti_graph *graph);
@@ -158,6 +160,8 @@ class Sequence {
   void call(const Function &function);
   void call_one(bool on_graph);
   void drop_everything();
+  /// Runs a step on the batch that was pushed last.
+  void run_batch(tutti_session *session, tutti_estimator *estimator, int64_t rows);
 
   Input input_;
   std::vector<std::vector<Entry>> pools_;

@@ -177,6 +177,58 @@ void Sequence::use_session() {
                        [&](auto **out, auto **err) { return tutti_session_close(session, out, err); });
 }
 
+void Sequence::train_on_batches() {
+  tutti_options *const options = made<tutti_options>(
+      *this, "tutti_options_create", [](auto **out, auto **err) { return tutti_options_create("run", out, err); });
+  tutti_options_set_bool(options, "keep_outputs", input_.byte() < 230);
+  tutti_options_set_bool(options, "keep_gradients", input_.byte() < 128);
+  Registration *const user = registration(true);
+  tutti_estimator *const estimator =
+      made<tutti_estimator>(*this, "tutti_estimator_create", [&](auto **out, auto **err) {
+        return tutti_estimator_create(nullptr, model_callback, user, destroy_callback, nullptr, options, out, err);
+      });
+  tutti_feed *const feed = made<tutti_feed>(
+      *this, "tutti_feed_create", [](auto **out, auto **err) { return tutti_feed_create(nullptr, 2, out, err); });
+  const int64_t dims[] = {features}, most_rows = static_cast<int64_t>(1 + input_.below(5));
+  static_cast<void>(tutti_feed_declare(feed, "x", TUTTI_ROLE_FEATURE, TUTTI_DTYPE_F32, dims, 1, nullptr));
+  static_cast<void>(tutti_feed_declare(feed, "y", TUTTI_ROLE_LABEL, TUTTI_DTYPE_I32, dims, 0, nullptr));
+  Err err(*this);
+  check_code("tutti_feed_set_batch_size", tutti_feed_set_batch_size(feed, most_rows, err.get()), err);
+  tutti_pipeline *const pipeline = made<tutti_pipeline>(
+      *this, "tutti_pipeline_create", [](auto **out, auto **e) { return tutti_pipeline_create(nullptr, out, e); });
+  tutti_pipeline_add_feed(pipeline, feed);
+  tutti_dataset *const dataset = made<tutti_dataset>(
+      *this, "tutti_pipeline_build", [&](auto **out, auto **e) { return tutti_pipeline_build(pipeline, out, e); });
+  tutti_cancel *const cancel = token();
+  tutti_session *const session = made<tutti_session>(*this, "tutti_session_open", [&](auto **out, auto **e) {
+    return tutti_session_open(estimator, dataset, nullptr, nullptr, cancel, out, e);
+  });
+  for (size_t i = 1 + input_.below(4); i > 0; --i) {
+    const auto rows = static_cast<int64_t>(input_.below(static_cast<size_t>(most_rows) + 2));
+    tutti_tensor *const batch[] = {small_tensor(*this, TUTTI_DTYPE_F32, {rows, features}),
+                                   small_tensor(*this, TUTTI_DTYPE_I32, {rows})};
+    const int32_t code = tutti_feed_push(feed, batch, 2, token(), nullptr);
+    if (code == TUTTI_OK && (rows == 0 || rows > most_rows))
+      violation("tutti_feed_push", "took too many rows, or none");
+    if (code == TUTTI_OK) run_batch(session, estimator, rows);
+    run_nested(input_.below(3), false);
+  }
+}
+
+void Sequence::run_batch(tutti_session *session, tutti_estimator *estimator, int64_t rows) {
+  tutti_result *const result = made<tutti_result>(
+      *this, "tutti_session_run", [&](auto **out, auto **err) { return tutti_session_run(session, 1, out, err); });
+  tutti_tensor *const logits = made<tutti_tensor>(*this, "tutti_estimator_read_output", [&](auto **out, auto **err) {
+    return tutti_estimator_read_output(estimator, "logits", out, err);
+  });
+  const bool is_of_batch = logits != nullptr && tutti_result_get_examples(result) == rows;
+  if (is_of_batch && tutti_tensor_get_dim(logits, 0) != rows)
+    violation("tutti_estimator_read_output", "another number of rows");
+  made<tutti_tensor>(*this, "tutti_estimator_read_gradient", [&](auto **out, auto **err) {
+    return tutti_estimator_read_gradient(estimator, "dense/kernel", out, err);
+  });
+}
+
 // --- models ---------------------------------------------------------------------------------------------------------
 
 /// An op by name on values that may fit.
