@@ -31,6 +31,7 @@ struct KindPrograms {
 /// A batch as the model sees it, dtypes and shapes alone where devices map it, and then what goes into their map.
 struct EvaluatedBatch {
   data::Element batch, unmapped;
+  int64_t place = 0;  // in this worker's input, from 1
 };
 
 /// Everything one evaluation needs; its jobs hold it, so that it outlives a caller who is cancelled.
@@ -43,6 +44,7 @@ struct Evaluation {
   int64_t seed = 0;                      // of the map
   int64_t step = 0;
   int64_t first_number = 0, batch_rows = 0;  // of the first batch that is computed here; of the last
+  int64_t batches_read = 0;
   JobGroup jobs;
 };
 
@@ -77,7 +79,9 @@ class EvaluatorSession : public Evaluator {
                          EvaluationRounds &rounds, const base::CancelToken *cancel);
   Result<std::shared_ptr<Evaluation>> prepare(const checkpoint::WeightVersion &weights, const data::Iterator &iterator);
   /// The next batch with its rows; false at the end.
-  Result<bool> read(const Evaluation &evaluation, data::Iterator &iterator, EvaluatedBatch &batch, int64_t &rows) const;
+  Result<bool> read(Evaluation &evaluation, data::Iterator &iterator, EvaluatedBatch &batch, int64_t &rows) const;
+  /// Says which batch met with an error.
+  Status in_batch(const Status &status, int64_t place) const;
   void submit(const std::shared_ptr<Evaluation> &evaluation, const EvaluatedBatch &batch, int64_t rows, int64_t number);
   Status run_rows(Evaluation &evaluation, const EvaluatedBatch &batch, RowRange rows, int64_t number, int32_t device);
   Status add_up(Evaluation &evaluation, EvaluationRounds &rounds) const;
@@ -209,20 +213,35 @@ Result<bool> EvaluatorSession::run_round(const std::shared_ptr<Evaluation> &eval
   return rounds.finish_round(round);
 }
 
-Result<bool> EvaluatorSession::read(const Evaluation &evaluation, data::Iterator &iterator, EvaluatedBatch &batch,
+Result<bool> EvaluatorSession::read(Evaluation &evaluation, data::Iterator &iterator, EvaluatedBatch &batch,
                                     int64_t &rows) const {
   const bool is_mapped = evaluation.map != nullptr;
-  TUTTI_ASSIGN(const bool more, iterator.next(is_mapped ? batch.unmapped : batch.batch));
-  if (!more) return false;
-  if (is_mapped) TUTTI_TRY(evaluation.map->describe(batch.unmapped, batch.batch));
-  TUTTI_ASSIGN(rows, evaluation.binding.check(batch.batch));
+  const Result<bool> more = iterator.next(is_mapped ? batch.unmapped : batch.batch);
+  if (more.ok() && !*more) return false;
+  batch.place = ++evaluation.batches_read;
+  if (!more.ok()) {
+    if (base::is_interrupt(more.status())) return more.status();
+    return in_batch(more.status().wrap(base::concat("reading batch ", batch.place, " of the input failed")),
+                    batch.place);
+  }
+  if (is_mapped) TUTTI_TRY(in_batch(evaluation.map->describe(batch.unmapped, batch.batch), batch.place));
+  const Result<int64_t> checked = evaluation.binding.check(batch.batch);
+  if (!checked.ok()) return in_batch(checked.status(), batch.place);
+  rows = *checked;
   return true;
+}
+
+Status EvaluatorSession::in_batch(const Status &status, int64_t place) const {
+  const Workers &workers = strategy_->workers();
+  const Status placed = status.with_detail("batch", std::to_string(place));
+  return workers.count > 1 ? placed.with_detail("worker", std::to_string(workers.index)) : placed;
 }
 
 void EvaluatorSession::submit(const std::shared_ptr<Evaluation> &evaluation, const EvaluatedBatch &batch, int64_t rows,
                               int64_t number) {
   const auto run = [this, evaluation, batch, number](int32_t device, RowRange range) {
-    evaluation->jobs.done(run_rows(*evaluation, batch, range, number, device), range.rows());
+    const Status status = run_rows(*evaluation, batch, range, number, device);
+    evaluation->jobs.done(in_batch(status, batch.place), range.rows());
   };
   if (evaluation->batch_rows == 0) evaluation->first_number = number;
   evaluation->batch_rows = rows;
