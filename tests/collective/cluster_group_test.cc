@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collective/cluster/cluster_group.h"
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <thread>
 
 #include "base/text.h"
 #include "collective/rendezvous/store.h"
@@ -15,6 +19,7 @@ namespace tutti::testing {
 
 using impl::base::Deadline;
 using impl::collective::EngineRef;
+using impl::collective::SharedTable;
 using impl::collective::cluster::ClusterGroup;
 using impl::collective::cluster::ClusterGroupOptions;
 using impl::collective::rendezvous::Gathering;
@@ -38,8 +43,11 @@ static EngineRef engine() {
 /// The servers live as long as the program: groups may outlive the calls that make them.
 static std::vector<std::unique_ptr<StoreServer>> servers;
 
+/// A worker's table as its group sees it.
+using Wrap = std::function<std::shared_ptr<SharedTable>(int32_t worker, std::shared_ptr<SharedTable>)>;
+
 static Result<Groups> connect_worker(int32_t port, int32_t worker, int32_t workers, int32_t replicas, int32_t parts,
-                                     int64_t timeout_ms) {
+                                     int64_t timeout_ms, const Wrap &wrap) {
   StoreOptions store_options;
   store_options.addresses.assign(static_cast<size_t>(workers), "");
   store_options.addresses[0] = impl::base::concat("127.0.0.1:", port);
@@ -51,6 +59,7 @@ static Result<Groups> connect_worker(int32_t port, int32_t worker, int32_t worke
   TUTTI_ASSIGN(std::unique_ptr<Store> store, Store::connect(store_options, limits));
   TUTTI_ASSIGN(const Gathering all, store->join(limits));
   options.table = std::move(store);
+  if (wrap) options.table = wrap(worker, options.table);
   options.key_prefix = impl::base::concat(all.number, "/");
   for (int32_t w = 0; w < workers; ++w) {
     options.hosts.push_back(all.members[static_cast<size_t>(w)].host);
@@ -64,7 +73,8 @@ static Result<Groups> connect_worker(int32_t port, int32_t worker, int32_t worke
   return ClusterGroup::create(std::move(options));
 }
 
-static Result<Groups> connect_all(int32_t workers, int32_t replicas, int32_t parts, int64_t timeout_ms) {
+static Result<Groups> connect_all(int32_t workers, int32_t replicas, int32_t parts, int64_t timeout_ms,
+                                  const Wrap &wrap = {}) {
   StoreServerOptions server_options;
   server_options.address = "127.0.0.1:0";
   server_options.world_size = workers;
@@ -77,7 +87,7 @@ static Result<Groups> connect_all(int32_t workers, int32_t replicas, int32_t par
   std::vector<std::thread> threads;
   for (int32_t w = 0; w < workers; ++w) {
     threads.emplace_back(
-        [&, w] { made[static_cast<size_t>(w)] = connect_worker(port, w, workers, replicas, parts, timeout_ms); });
+        [&, w] { made[static_cast<size_t>(w)] = connect_worker(port, w, workers, replicas, parts, timeout_ms, wrap); });
   }
   for (std::thread &thread : threads)
     thread.join();
@@ -133,6 +143,65 @@ static void test_who_leaves_is_named(void **) {
     assert_error_contains(statuses[r], "worker 1 (127.0.0.1)");
 }
 
+/// Worker 2 says no last words, like one that was killed; worker 0 looks for those of others before it says any.
+class WordsOfOthers : public SharedTable {
+ public:
+  WordsOfOthers(int32_t worker, std::shared_ptr<SharedTable> table) : worker_(worker), table_(std::move(table)) {}
+
+  Status put(std::string_view key, std::string_view value, Deadline deadline, bool only_if_absent) override {
+    const bool is_last_word = key.find("cause") != key.npos || key.find("heard") != key.npos;
+    return worker_ == 2 && is_last_word ? Status() : table_->put(key, value, deadline, only_if_absent);
+  }
+  Result<std::string> find(std::string_view key, Deadline deadline) override {
+    const bool waits = worker_ == 0 && key.find("cause") != key.npos;
+    return table_->find(key, waits ? Deadline::after_ms(kLongMs) : deadline);
+  }
+
+ private:
+  const int32_t worker_;
+  const std::shared_ptr<SharedTable> table_;
+};
+
+/// Worker 0 learns from worker 1 that worker 2 has gone, and does not wait for it.
+static void test_nobody_waits_for_who_has_gone(void **) {
+  Groups groups =
+      assert_ok_value(connect_all(3, 1, 1, kLongMs, [](int32_t worker, const std::shared_ptr<SharedTable> &table) {
+        return std::make_shared<WordsOfOthers>(worker, table);
+      }));
+  const std::vector<Status> statuses = run_ranks(groups, [&](Group &group) {
+    TUTTI_TRY(group.barrier("begin"));
+    if (group.rank() == 2) return groups[2].reset(), Status();
+    return group.barrier("end");
+  });
+  assert_error_contains(statuses[0], "given up by worker 1");
+  assert_error_contains(statuses[0], "worker 2 (127.0.0.1) has gone");
+  assert_error_contains(statuses[1], "worker 2 (127.0.0.1) has gone");
+  const auto begin = std::chrono::steady_clock::now();
+  groups[0].reset();
+  assert_true(std::chrono::steady_clock::now() - begin < std::chrono::seconds(3));
+}
+
+/// The table may end with worker 0: it stays until worker 2 has asked why.
+static void test_the_cause_is_there_for_who_asks_late(void **) {
+  Groups groups = assert_ok_value(connect_all(3, 1, 1, kLongMs));
+  assert_all_ok(run_ranks(groups, [](Group &group) { return group.barrier("begin"); }));
+  groups[1]->abort(impl::base::data_loss("the disk is gone"));
+  assert_error_contains(groups[0]->barrier("end"), "the disk is gone");
+  std::atomic<bool> has_left{false};
+  std::thread leaving([&] {
+    groups[0].reset();
+    has_left = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const bool is_too_early = has_left;
+  const Status late = groups[2]->barrier("end");
+  const auto begin = std::chrono::steady_clock::now();
+  leaving.join();
+  assert_true(std::chrono::steady_clock::now() - begin < std::chrono::seconds(3));
+  assert_false(is_too_early);
+  assert_error_contains(late, "the disk is gone");
+}
+
 /// Sums of one process and of several have the same bits where the order is kept.
 static void test_the_same_bits_on_all_workers(void **) {
   Groups groups = assert_ok_value(connect_all(3, 2, 1, kLongMs));
@@ -175,6 +244,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_who_does_not_come_is_named),
     cmocka_unit_test(tutti::testing::test_a_replica_that_does_not_come_is_named),
     cmocka_unit_test(tutti::testing::test_who_leaves_is_named),
+    cmocka_unit_test(tutti::testing::test_nobody_waits_for_who_has_gone),
+    cmocka_unit_test(tutti::testing::test_the_cause_is_there_for_who_asks_late),
     cmocka_unit_test(tutti::testing::test_the_same_bits_on_all_workers),
     cmocka_unit_test(tutti::testing::test_an_engine_that_is_not_there),
 };

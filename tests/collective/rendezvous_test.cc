@@ -87,6 +87,25 @@ static void test_values_reach_everybody(void **) {
   }
 }
 
+static void test_who_has_gone_is_known(void **) {
+  const auto server = start_server(2);
+  const auto statuses = run_workers(server->port(), 2, [&](Store &store, const Gathering &, int32_t rank) -> Status {
+    if (rank == 1) {
+      // One that has only asked is not missed; this one is when its connection ends.
+      TUTTI_ASSIGN(auto other, Store::connect(options_of(server->port(), 0, 2), within(kLongMs)));
+      other.reset();
+      return store.get("end", within(kLongMs)).status();
+    }
+    const bool is_there = store.get("1/gone/1", within(200)).code() == impl::base::Code::not_found;
+    TUTTI_TRY(store.set("end", "", within(kLongMs)));
+    TUTTI_TRY(store.get("1/gone/1", within(kLongMs)));
+    if (store.get("1/gone/0", within(0)).ok()) return impl::base::internal_error("worker 0 has gone");
+    return is_there ? Status() : impl::base::internal_error("worker 1 has gone too early");
+  });
+  assert_ok(statuses[0]);
+  assert_ok(statuses[1]);
+}
+
 static void test_the_first_value_stays(void **) {
   const auto server = start_server(1);
   const auto store = assert_ok_value(Store::connect(options_of(server->port(), 0, 1), within(kLongMs)));
@@ -310,6 +329,7 @@ static void test_a_leader_that_dies(void **) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_a_leader_that_dies),  // forks: before there are threads
     cmocka_unit_test(tutti::testing::test_values_reach_everybody),
+    cmocka_unit_test(tutti::testing::test_who_has_gone_is_known),
     cmocka_unit_test(tutti::testing::test_the_first_value_stays),
     cmocka_unit_test(tutti::testing::test_a_missing_worker_is_named),
     cmocka_unit_test(tutti::testing::test_an_unreachable_leader_is_named),

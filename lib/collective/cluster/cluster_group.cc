@@ -25,8 +25,10 @@ using base::Deadline;
 using base::Result;
 using base::Status;
 
-// For a word about the end; and how long worker 0, who keeps it, stays for the others to read it.
+// For a word about the end; and how long worker 0, who keeps it, stays at most for the others to read it.
 constexpr int64_t kCauseMs = 2000, kHeardMs = 5000;
+// Between two looks whether another one has gone.
+constexpr int64_t kGoneMs = 20;
 
 /// What an operation is posted for: to be done, to settle, to be compared with the others'.
 enum class Purpose : int32_t { work, settle, announcement };
@@ -87,6 +89,7 @@ class Process {
   void publish_cause(const Status &status);
   Status find_cause(const Status &own) const;
   void hear_out(const Status &error);
+  void wait_until_heard(int32_t worker, Deadline deadline) const;
 
   const ClusterGroupOptions options_;
   std::vector<RankState> ranks_;
@@ -391,16 +394,27 @@ void Process::end(const Status &status) {
   if (!error.ok()) hear_out(error);
 }
 
-/// Worker 0 may end its process next, and the table with it: not before the others have looked for the cause, but for
-/// the one that is it.
+/// Worker 0 may end its process next, and the table with it: not before the others have looked for the cause or have
+/// gone, but for the one that is it.
 void Process::hear_out(const Status &error) {
   if (workers() == 1 || options_.table == nullptr) return;
   const std::string *const gone = error.error()->find_detail("worker");
   const Deadline deadline = Deadline::after_ms(kHeardMs);
-  const auto key = [&](int32_t worker) { return base::concat(options_.key_prefix, "heard/", worker); };
-  if (options_.worker != 0) (void)options_.table->put(key(options_.worker), "", deadline, false);
-  for (int32_t w = 1; options_.worker == 0 && w < workers(); ++w) {
-    if (gone == nullptr || *gone != std::to_string(w)) (void)options_.table->find(key(w), deadline);
+  if (options_.worker != 0) {
+    (void)options_.table->put(base::concat(options_.key_prefix, "heard/", options_.worker), "", deadline, false);
+    return;
+  }
+  for (int32_t w = 1; w < workers(); ++w) {
+    if (gone == nullptr || *gone != std::to_string(w)) wait_until_heard(w, deadline);
+  }
+}
+
+void Process::wait_until_heard(int32_t worker, Deadline deadline) const {
+  const auto is_missing = [&](std::string_view what, int64_t wait_ms) {
+    const Deadline look = earlier(deadline, Deadline::after_ms(wait_ms));
+    return options_.table->find(base::concat(options_.key_prefix, what, worker), look).code() == base::Code::not_found;
+  };
+  while (is_missing("heard/", kGoneMs) && is_missing("gone/", 0) && !deadline.passed()) {
   }
 }
 

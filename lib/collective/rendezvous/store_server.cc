@@ -31,6 +31,7 @@ struct StoreServer::Connection {
   bool has_magic = false, has_greeted = false, ends = false;  // ends: once the output is sent
   int32_t rank = -1;
   uint32_t replicas = 0;
+  uint32_t gathering = 0;  // that it was a member of last
   Waiting waiting = Waiting::nothing;
   std::string key;    // that is waited for
   Deadline deadline;  // of the wait, or of the hello
@@ -61,10 +62,23 @@ void StoreServer::serve() {
   while (!closing_.load(std::memory_order_seq_cst)) {
     wait_for_events();
     accept_all();
-    std::erase_if(connections_, [&](Connection &connection) { return !read_input(connection); });
+    keep_those_that(&StoreServer::read_input);
     answer_waiting();
-    std::erase_if(connections_, [&](Connection &connection) { return !advance(connection); });
+    keep_those_that(&StoreServer::advance);
   }
+}
+
+void StoreServer::keep_those_that(bool (StoreServer::*go_on)(Connection &)) {
+  std::erase_if(connections_, [&](Connection &connection) {
+    if ((this->*go_on)(connection)) return false;
+    has_gone(connection);
+    return true;
+  });
+}
+
+void StoreServer::has_gone(const Connection &connection) {
+  if (connection.gathering == 0) return;
+  (void)store(base::concat(connection.gathering, "/gone/", connection.rank), "");
 }
 
 void StoreServer::wait_for_events() {
@@ -185,12 +199,18 @@ bool StoreServer::handle_set(Connection &connection, std::string_view body, bool
     connection.answer(MessageType::ok, "");
     return true;
   }
-  const uint64_t old_bytes = found == values_.end() ? 0 : found->second.size();
-  const uint64_t bytes = kept_bytes_ - old_bytes + value.size() + (old_bytes > 0 ? 0 : key->size());
-  if (bytes > kMostBytesKept) return refuse(connection, "the rendezvous keeps no more values");
-  kept_bytes_ = bytes;
-  values_[std::string(*key)] = value;
+  if (!store(std::string(*key), value)) return refuse(connection, "the rendezvous keeps no more values");
   connection.answer(MessageType::ok, "");
+  return true;
+}
+
+bool StoreServer::store(const std::string &key, std::string_view value) {
+  const auto found = values_.find(key);
+  const uint64_t old_bytes = found == values_.end() ? 0 : key.size() + found->second.size();
+  const uint64_t bytes = kept_bytes_ - old_bytes + key.size() + value.size();
+  if (bytes > kMostBytesKept) return false;
+  kept_bytes_ = bytes;
+  values_[key] = value;
   return true;
 }
 
@@ -274,8 +294,10 @@ void StoreServer::complete_gathering() {
     put_u32(body, member->replicas);
     put_text(body, member == members.front() || is_loopback(peer) ? own : peer);
   }
-  for (Connection *member : members)
+  for (Connection *member : members) {
+    member->gathering = gathering_;
     member->answer(MessageType::ok, body);
+  }
 }
 
 void StoreServer::forget_old_values() {

@@ -7,7 +7,7 @@
 //
 // A gathering is complete when each of the workers 0 .. world_size-1 has a connection that joins. It gets a number of
 // its own, so that workers that meet again, after an error or a restart of some, never read what was meant for an
-// earlier one.
+// earlier one. When the connection of one of its members ends, the key "<number>/gone/<rank>" appears, with no value.
 //
 // Threads: the object belongs to one; the server's own thread ends with it.
 #ifndef TUTTI_COLLECTIVE_RENDEZVOUS_STORE_SERVER_H_
@@ -49,6 +49,9 @@ class StoreServer {
   void serve();
   void wait_for_events();
   void accept_all();
+  /// Drops connections for which it is false.
+  void keep_those_that(bool (StoreServer::*go_on)(Connection &));
+  void has_gone(const Connection &connection);
   /// False: the connection ends.
   bool advance(Connection &connection);
   bool read_input(Connection &connection);
@@ -56,6 +59,8 @@ class StoreServer {
   bool handle(Connection &connection, MessageType type, std::string_view body);
   bool handle_hello(Connection &connection, std::string_view body);
   bool handle_set(Connection &connection, std::string_view body, bool only_if_absent);
+  /// False: there is no room.
+  bool store(const std::string &key, std::string_view value);
   bool handle_get(Connection &connection, std::string_view body);
   bool handle_join(Connection &connection, std::string_view body);
   bool refuse(Connection &connection, std::string reason);
