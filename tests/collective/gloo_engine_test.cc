@@ -3,6 +3,8 @@
 // The engine over Gloo by itself, between threads: when its waits end, and what the others see of it.
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -191,9 +193,50 @@ static void test_a_connection_that_nobody_makes(void **) {
   const Status status =
       engine()->connect({.rank = 0, .size = 2, .host = "127.0.0.1", .timeout_ms = 500}, table).status();
   const int64_t took_ms = milliseconds_since(begin);
-  assert_false(status.ok());
+  assert_code(status, base::Code::deadline_exceeded);
   assert_int_equal(collective::failed_peer(status, 2).value_or(-1), 1);
   if (took_ms < 400 || took_ms > 2000)
+    fail_msg("after %d ms: %s", static_cast<int>(took_ms), status.to_string().c_str());
+}
+
+/// Connects to where a rank listens, as another rank would.
+static int call(const sockaddr_in &address) {
+  const int caller = socket(AF_INET, SOCK_STREAM, 0);
+  assert_true(caller >= 0);
+  assert_int_equal(::connect(caller, reinterpret_cast<const sockaddr *>(&address), sizeof(address)), 0);
+  return caller;
+}
+
+/// Rank 1 comes late, and then rank 2 does not come: that is one limit, not two.
+static void test_all_connections_have_one_limit(void **) {
+  constexpr int64_t kTimeoutMs = 1000;
+  std::map<std::string, sockaddr_in, std::less<>> listening;
+  int caller = -1;
+  std::thread late;
+  Table table([&](Table &all, std::string_view key, std::string_view bytes) {
+    std::string other(bytes);
+    sockaddr_in address{};
+    std::memcpy(&address, other.data(), sizeof(address));
+    listening.emplace(key, address);
+    address.sin_addr.s_addr = htonl(0x7ffffffe);  // a higher one: rank 0 is called
+    std::memcpy(other.data(), &address, sizeof(address));
+    all.set(std::string(key.substr(2)) + "/0", other);
+    if (key != "0/2") return;
+    late = std::thread([&] {
+      std::this_thread::sleep_for(milliseconds(kTimeoutMs * 6 / 10));
+      caller = call(listening.find("0/1")->second);
+    });
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  const Status status =
+      engine()->connect({.rank = 0, .size = 3, .host = "127.0.0.1", .timeout_ms = kTimeoutMs}, table).status();
+  const int64_t took_ms = milliseconds_since(begin);
+  late.join();
+  close(caller);
+  assert_code(status, base::Code::deadline_exceeded);
+  assert_error_contains(status, "not connected in 1000 ms");
+  assert_int_equal(collective::failed_peer(status, 3).value_or(-1), 2);
+  if (took_ms < 1000 || took_ms >= 1600)
     fail_msg("after %d ms: %s", static_cast<int>(took_ms), status.to_string().c_str());
 }
 
@@ -230,6 +273,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_a_message_of_one_who_has_left),
     cmocka_unit_test(tutti::testing::test_who_has_voted_waits_longer_than_who_counts),
     cmocka_unit_test(tutti::testing::test_a_connection_that_nobody_makes),
+    cmocka_unit_test(tutti::testing::test_all_connections_have_one_limit),
     cmocka_unit_test(tutti::testing::test_a_rendezvous_that_is_sought_at_a_port_of_gloo),
 };
 

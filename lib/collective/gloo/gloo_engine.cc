@@ -12,6 +12,9 @@
 // out what is being written and read). So every connection has a watch, a message that never comes, which is told; a
 // thread now and then wakes who waits, to look at it.
 //
+// Gloo has a limit for each connection. That for all of them together is kept by a thread which closes the one that is
+// waited for then.
+//
 // A wait of Gloo's that runs out closes all connections of the mesh at once (UnboundBuffer::waitRecv), and the others
 // would see this process go before it has told them why. So Gloo waits for ever, and time is kept here, by that thread.
 #include <gloo/common/error.h>
@@ -39,8 +42,6 @@ using std::chrono::milliseconds;
 constexpr int32_t kCancelled = 1, kDeadlineExceeded = 4, kInternal = 13, kUnavailable = 14;
 // Gloo adds timeouts to the time of day.
 constexpr int64_t kLongestWaitMs = int64_t{1000} * 3600 * 24 * 365;
-// So many times the timeout does Gloo wait for a connection (Pair::waitUntil).
-constexpr int64_t kConnectingTimes = 5;
 // How soon the end of a wait is noticed, and that of a connection where Gloo does not tell.
 constexpr milliseconds kPulse{50};
 // Of the watches: no message has it.
@@ -139,16 +140,67 @@ void publish_addresses(tutti_mesh &mesh, const tutti_connect_request &request, t
   }
 }
 
-void connect_pair(tutti_mesh &mesh, const tutti_connect_request &request, int32_t peer, tutti_error_sink *sink) {
+/// Of all connections of a mesh: closes the one that is waited for when the time is over.
+class ConnectingLimit {
+ public:
+  explicit ConnectingLimit(milliseconds timeout)
+      : timeout_(timeout), end_(Clock::now() + timeout), thread_([this] { watch(); }) {}
+  ~ConnectingLimit() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_done_ = true;
+    }
+    done_.notify_all();
+    thread_.join();
+  }
+
+  void connect(gloo::transport::Pair &pair, const std::vector<char> &bytes, int32_t peer) {
+    begin(pair, peer);
+    std::string failure;
+    try {
+      pair.connect(bytes);
+    } catch (const std::exception &error) {
+      failure = error.what();
+    }
+    const std::lock_guard lock(mutex_);
+    awaited_ = nullptr;
+    if (is_over_) throw late(peer);
+    if (!failure.empty()) throw Failure{kUnavailable, peer, failure};
+  }
+
+ private:
+  void begin(gloo::transport::Pair &pair, int32_t peer) {
+    const std::lock_guard lock(mutex_);
+    if (Clock::now() >= end_) throw late(peer);
+    awaited_ = &pair;
+  }
+  Failure late(int32_t peer) const {
+    return {kDeadlineExceeded, peer, "not connected in " + std::to_string(timeout_.count()) + " ms"};
+  }
+  void watch() {
+    std::unique_lock lock(mutex_);
+    if (done_.wait_until(lock, end_, [this] { return is_done_; })) return;
+    is_over_ = true;
+    if (awaited_ != nullptr) awaited_->close();
+  }
+
+  const milliseconds timeout_;
+  const Clock::time_point end_;
+  std::mutex mutex_;
+  std::condition_variable done_;
+  // Guarded by mutex_:
+  bool is_done_ = false, is_over_ = false;
+  gloo::transport::Pair *awaited_ = nullptr;
+  std::thread thread_;  // last: it uses the rest
+};
+
+void connect_pair(tutti_mesh &mesh, const tutti_connect_request &request, int32_t peer, ConnectingLimit &limit,
+                  tutti_error_sink *sink) {
   std::vector<char> bytes;
   const std::string key = address_key(peer, request.rank);
   const int32_t code = mesh.host->get(mesh.host->user, key.c_str(), write_bytes, &bytes, sink);
   if (code != 0) throw Failure{code, peer, ""};
-  try {
-    mesh.context->getPair(peer)->connect(bytes);
-  } catch (const std::exception &error) {
-    throw Failure{kUnavailable, peer, error.what()};
-  }
+  limit.connect(*mesh.context->getPair(peer), bytes, peer);
 }
 
 void watch_all(tutti_mesh &mesh, const tutti_connect_request &request) {
@@ -175,10 +227,12 @@ int32_t connect(const tutti_engine_host *host, const tutti_connect_request *requ
     attributes.hostname = request->host;
     mesh->device = gloo::transport::tcp::CreateDevice(attributes);
     mesh->context = mesh->device->createContext(request->rank, request->size);
-    mesh->context->setTimeout(std::max(bounded(request->timeout_ms) / kConnectingTimes, milliseconds(1)));
+    const milliseconds timeout = bounded(request->timeout_ms);
+    mesh->context->setTimeout(timeout);
+    ConnectingLimit limit(timeout);
     publish_addresses(*mesh, *request, sink);
     for (int32_t peer = 0; peer < request->size; ++peer) {
-      if (peer != request->rank) connect_pair(*mesh, *request, peer, sink);
+      if (peer != request->rank) connect_pair(*mesh, *request, peer, limit, sink);
     }
     watch_all(*mesh, *request);
     tutti_mesh *const self = mesh.get();
