@@ -32,8 +32,8 @@ namespace tutti::impl::collective::cluster {
 struct ClusterGroupOptions {
   EngineRef engine;  ///< may be null for one worker alone, like the table
   std::shared_ptr<SharedTable> table;
-  /// Begins every key of this group; all workers have the same, and no other group has it. Behind it, "gone/<worker>" is
-  /// a key that the table has as soon as the worker's connection to it has ended.
+  /// Begins every key of this group; all workers have the same, and no other group has it. Behind it, "gone/<worker>"
+  /// is a key that the table has as soon as the worker's connection to it has ended.
   std::string key_prefix;
   /// Of all workers, in order: at which the others reach them, and what they are called in messages.
   std::vector<std::string> hosts, names;
