@@ -227,12 +227,21 @@ class StoragePlanner {
     const size_t value = static_cast<size_t>(node.inputs[0]);
     if (is_add(node) || written.location.place != Place::workspace || written.is_reduced) return false;
     if (written.content != content_of_[value]) return false;
+    if (is_read_behind_mark(step, written)) return false;
     if (written.bytes != access.bytes || !wishes_.plain[value] || !(access.flat || entry.layout.empty())) return false;
     for (int32_t other = 0; other < lowered_.step_count(); ++other) {
       if (other == step || lowered_.access(other).entry < 0 || !overlaps(access, lowered_.access(other))) continue;
       if (lowered_.step(other).op == "state_write" || !is_read_before(other, written, access)) return false;
     }
     return true;
+  }
+
+  /// Is the group read after the host may have changed what the step writes?
+  bool is_read_behind_mark(int32_t step, const Group &written) const {
+    return std::ranges::any_of(plan_.external_steps, [&](int32_t external) {
+      const bool moves_nothing = lowered_.value(lowered_.step(external).outputs[0]).elements == 0;
+      return moves_nothing && external > step && external < written.last;
+    });
   }
 
   int32_t turn_of(int32_t step) const { return wishes_.turn.empty() ? step : wishes_.turn[static_cast<size_t>(step)]; }

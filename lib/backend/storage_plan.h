@@ -12,7 +12,8 @@
 // What the plan promises:
 //  * state_read never copies: its value is the arena itself.
 //  * A result is computed in its output buffer and a state_write's value in its entry where that is safe; what remains
-//    is listed as copies (plan.copies) and in plan.write_is_done.
+//    is listed as copies (plan.copies) and in plan.write_is_done. It is not safe for a value that is read behind an
+//    external of no elements that follows the write: there the host may change the entry.
 //  * An update reads and writes its entry in place when its result is only written to the entry it was read from.
 //  * all_reduce works in place in the workspace: if the value before it is still needed, plan.copies keeps both.
 #ifndef TUTTI_BACKEND_STORAGE_PLAN_H_

@@ -114,6 +114,27 @@ void a_written_value_is_not_overwritten(void **) {
   assert_false(plan.locations[static_cast<size_t>(y)].place == Place::arena);
 }
 
+/// Behind a mark the host may be adding up what was written.
+void a_value_that_is_read_behind_a_mark_is_not_the_entry(void **) {
+  for (const bool has_mark : {false, true}) {
+    for (const bool is_read_before : {false, true}) {
+      GraphBuilder b;
+      const ValueId x = b.unary("exp", b.input("x", DType::f32, {100}));
+      b.state_write(b.reshape(x, {100}), "g");
+      if (is_read_before) b.set_result("y", b.reduce_sum(x));
+      if (has_mark) {
+        const ValueId nothing = b.op("all_reduce", {b.input("nothing", DType::f32, {0})}, {{"label", "bucket/0"}});
+        b.set_result("nothing", nothing);
+      }
+      if (!is_read_before) b.set_result("y", b.reduce_sum(x));
+      const LoweredGraph lowered = lower(b, kState);
+      const StoragePlan plan = plan_storage(lowered, StorageWishes::row_major(lowered));
+      const bool is_entry = plan.locations[static_cast<size_t>(x)].place == Place::arena;
+      assert_int_equal(is_entry, is_read_before || !has_mark);
+    }
+  }
+}
+
 void updates_lie_on_their_entries(void **) {
   GraphBuilder b;
   const ValueId w = b.state_read("w", DType::f32, {100}), g = b.state_read("g", DType::f32, {100});
@@ -203,6 +224,7 @@ const CMUnitTest kTests[] = {
     cmocka_unit_test(dying_values_are_overwritten_when_allowed),
     cmocka_unit_test(living_values_are_not_overwritten),
     cmocka_unit_test(a_written_value_is_not_overwritten),
+    cmocka_unit_test(a_value_that_is_read_behind_a_mark_is_not_the_entry),
     cmocka_unit_test(updates_lie_on_their_entries),
     cmocka_unit_test(an_entry_read_later_is_not_written_early),
     cmocka_unit_test(an_entry_is_not_written_while_it_is_read),

@@ -28,7 +28,7 @@ struct Case {
   int32_t accumulation = 1;
   Level level = Level::fast;
   bool own_input = false;
-  int64_t steps = -1;
+  int64_t bucket_bytes = 0;  ///< 0: as ever
 };
 
 static NetworkCase network_of(DType dtype, Optimizer optimizer, Loss loss, bool batch_norm, bool dropout,
@@ -61,6 +61,8 @@ static const std::vector<Case> &cases() {
       {"accumulated", 1, network_of(DType::f64, Optimizer::momentum, Loss::weighted_mean, false, true), 70, 9, 3},
       {"fewer_rows", 2, network_of(DType::f64, Optimizer::sgd, Loss::sum, true, false), 10, 3},
       {"wide", 2, wide_network(), 40, 16},
+      {"many_buckets", 1, network_of(DType::f64, Optimizer::adam, Loss::mean, true, false), 40, 16, 1, Level::fast,
+       false, 100},
       {"invariant", 1, network_of(DType::f32, Optimizer::adam, Loss::weighted_mean, false, true), 37, 11, 1,
        Level::invariant},
       {"own", 1, network_of(DType::f64, Optimizer::adam, Loss::weighted_mean_with_penalty, true, true), 0, 5, 1,
@@ -83,6 +85,7 @@ static TrainerOptions options_of(const Case &c, int32_t replicas) {
   options.level = c.level;
   options.logical_replicas = std::max(replicas, 6);
   options.collective_timeout_ms = 60000;
+  if (c.bucket_bytes > 0) options.bucket_bytes = c.bucket_bytes;
   return options;
 }
 

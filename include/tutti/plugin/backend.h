@@ -272,7 +272,9 @@ typedef struct tutti_executable_table {
   ///    "externals": [{"kind": "all_reduce_sum" | "all_reduce_max" | "all_reduce_min", "label",
   ///                   "arena": index or -1 = workspace, "offset", "elements", "dtype"}, ...],
   ///    "report": {...}}
-  /// There is one segment more than externals: the host runs external i, in place, between segments i and i + 1. The
+  /// There is one segment more than externals: the host runs external i, in place, between segments i and i + 1. One of
+  /// no elements is a mark: from there on the host may change what state_write has written before, but for updates, and
+  /// values that were written keep what they are. The
   /// report is for people and tests: {"kernels": [{"node", "op", "kernel", "layout", "bytes"}, ...],
   /// "workspace_lower_bound_bytes", ...}; the last two of a kernel may be missing.
   int32_t (*describe)(tutti_executable *executable, tutti_text_writer write, void *user, tutti_error_sink *sink);
