@@ -42,7 +42,7 @@ Status check_table(const tutti_backend_api *api, std::string_view build_id) {
       api->buffer->struct_size < sizeof(tutti_buffer_table) ||
       api->stream->struct_size < offsetof(tutti_stream_table, event_create_timed) ||
       api->executable->struct_size < sizeof(tutti_executable_table) ||
-      api->program->struct_size < sizeof(tutti_program_table))
+      api->program->struct_size < offsetof(tutti_program_table, set_arguments))
     return base::unavailable("one of the tables of backend '", api->name, "' is shorter than this library expects");
   return Status();
 }
@@ -142,6 +142,15 @@ bool Backend::has_timed_events() const {
   const tutti_stream_table &stream = *api_->stream;
   return stream.struct_size >= offsetof(tutti_stream_table, has_failed) && stream.event_create_timed != nullptr &&
          stream.event_elapsed != nullptr;
+}
+
+bool Backend::records_streams() const {
+  const tutti_stream_table &stream = *api_->stream;
+  const tutti_program_table &program = *api_->program;
+  return stream.struct_size >= offsetof(tutti_stream_table, recording_release) + sizeof(void *) &&
+         program.struct_size >= offsetof(tutti_program_table, set_arguments) + sizeof(void *) &&
+         stream.record_begin != nullptr && stream.record_end != nullptr && stream.replay != nullptr &&
+         stream.recording_release != nullptr && program.set_arguments != nullptr;
 }
 
 Device::Device(BackendRef backend, int32_t index, DeviceDescription description, tutti_device *handle)

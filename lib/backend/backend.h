@@ -70,6 +70,8 @@ class Backend : public std::enable_shared_from_this<Backend> {
   bool copies_by_address() const { return transfer() != nullptr; }
   /// There are events with times (Device::create_timed_event).
   bool has_timed_events() const;
+  /// What is issued on streams can be recorded and done again (Recording).
+  bool records_streams() const;
 
   int32_t device_count() const { return api_->device->count(instance_); }
   base::Result<DeviceDescription> describe_device(int32_t index) const;

@@ -145,4 +145,13 @@ Result<bool> Clique::poll(int32_t rank) {
   return is_enqueued != 0;
 }
 
+Status Clique::check_recording() {
+  const bool is_known = table_->struct_size >= offsetof(tutti_collective_table, record_check) + sizeof(void *) &&
+                        table_->record_check != nullptr;
+  if (!is_known || !devices_.front()->backend().records_streams())
+    return base::unimplemented("backend '", devices_.front()->backend().name(), "' records no operations of devices");
+  ErrorSink sink;
+  return sink.take(table_->record_check(handle_, sink.handle()));
+}
+
 }  // namespace tutti::impl::backend

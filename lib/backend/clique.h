@@ -84,6 +84,9 @@ class Clique {
   /// All of the rank's, before it is freed; that of windows not before all ranks have come here. Its operations are
   /// done, or the clique was aborted.
   void deregister_memory(int32_t rank);
+  /// Ok when operations of the one rank of this process may be recorded with the streams that they are put on, by all
+  /// ranks together; else why not. Recordings go before the clique does, and soon after abort().
+  base::Status check_recording();
   /// Ends what is under way on all ranks; what it leaves in memory is undefined.
   void abort() { table_->abort(handle_); }
 

@@ -168,6 +168,12 @@ class Program {
     ErrorSink sink;
     return sink.take(table_->run(handle_, segment, &raw, stream.handle(), sink.handle()));
   }
+  /// What runs of it that were recorded find from here on. Needs Backend::records_streams().
+  base::Status set_arguments(const RunArguments &arguments, Stream &stream) {
+    const tutti_run_arguments raw{sizeof(raw), arguments.inputs, arguments.outputs, arguments.scalars};
+    ErrorSink sink;
+    return sink.take(table_->set_arguments(handle_, &raw, stream.handle(), sink.handle()));
+  }
 
  private:
   friend class Executable;

@@ -159,6 +159,10 @@ const tutti_stream_table kStreamTable = {sizeof(tutti_stream_table),
                                          event_is_done,
                                          nullptr,
                                          nullptr,
+                                         nullptr,
+                                         nullptr,
+                                         nullptr,
+                                         nullptr,
                                          nullptr};
 
 }  // namespace

@@ -24,7 +24,8 @@ Status Stream::synchronize() {
 
 bool Stream::has_failed() const {
   const tutti_stream_table &stream = *device_->api().stream;
-  return stream.struct_size >= sizeof(stream) && stream.has_failed != nullptr && stream.has_failed(handle_) != 0;
+  return stream.struct_size >= offsetof(tutti_stream_table, record_begin) && stream.has_failed != nullptr &&
+         stream.has_failed(handle_) != 0;
 }
 
 Status Stream::wait(Event &event) {
@@ -58,6 +59,33 @@ HostMemory &HostMemory::operator=(HostMemory &&other) noexcept {
 HostMemory::~HostMemory() {
   if (memory_ == nullptr) return;
   device_->backend().transfer()->release(device_->handle(), memory_, static_cast<uint64_t>(size_bytes_));
+}
+
+Status Stream::begin_recording() {
+  ErrorSink sink;
+  return sink.take(device_->api().stream->record_begin(handle_, sink.handle()));
+}
+
+base::Result<Recording> Stream::end_recording() {
+  tutti_recording *recording = nullptr;
+  ErrorSink sink;
+  TUTTI_TRY(sink.take(device_->api().stream->record_end(handle_, &recording, sink.handle())));
+  return Recording(device_, recording);
+}
+
+Recording &Recording::operator=(Recording &&other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(handle_, other.handle_);
+  return *this;
+}
+
+Recording::~Recording() {
+  if (handle_ != nullptr) device_->api().stream->recording_release(handle_);
+}
+
+Status Recording::replay(Stream &stream) {
+  ErrorSink sink;
+  return sink.take(device_->api().stream->replay(handle_, stream.handle(), sink.handle()));
 }
 
 Event &Event::operator=(Event &&other) noexcept {

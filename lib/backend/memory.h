@@ -43,6 +43,10 @@ class Stream {
   /// backend copies by address.
   base::Status read(const void *device_source, void *destination, int64_t bytes);
   base::Status write(void *device_destination, const void *source, int64_t bytes);
+  /// From here on what is issued is written down instead, until end_recording(), which ends that in any case
+  /// (record_begin of <tutti/plugin/backend.h> says what may be issued). Needs Backend::records_streams().
+  base::Status begin_recording();
+  base::Result<class Recording> end_recording();
   tutti_stream *handle() const { return handle_; }
 
  private:
@@ -51,6 +55,26 @@ class Stream {
 
   std::shared_ptr<Device> device_;
   tutti_stream *handle_ = nullptr;
+};
+
+/// Work that was issued on a stream, to be done again. Memory and programs that it names are there while it is done; the
+/// stream has done it before it goes.
+class Recording {
+ public:
+  Recording() = default;
+  Recording(Recording &&other) noexcept { *this = std::move(other); }
+  Recording &operator=(Recording &&other) noexcept;
+  ~Recording();
+
+  /// Once more, on a stream of the device. Programs find what Program::set_arguments() gave last.
+  base::Status replay(Stream &stream);
+
+ private:
+  friend class Stream;
+  Recording(std::shared_ptr<Device> device, tutti_recording *handle) : device_(std::move(device)), handle_(handle) {}
+
+  std::shared_ptr<Device> device_;
+  tutti_recording *handle_ = nullptr;
 };
 
 /// A point in a stream.

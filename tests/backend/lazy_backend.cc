@@ -254,10 +254,23 @@ int32_t run(tutti_program *program, int32_t segment, const tutti_run_arguments *
   });
 }
 
-const tutti_stream_table kStreams = {sizeof(tutti_stream_table), stream_create, stream_release, stream_synchronize,
-                                     stream_wait_event,          event_create,  event_release,  event_record,
-                                     event_synchronize,          event_is_done, nullptr,        nullptr,
-                                     stream_has_failed};
+const tutti_stream_table kStreams = {sizeof(tutti_stream_table),
+                                     stream_create,
+                                     stream_release,
+                                     stream_synchronize,
+                                     stream_wait_event,
+                                     event_create,
+                                     event_release,
+                                     event_record,
+                                     event_synchronize,
+                                     event_is_done,
+                                     nullptr,
+                                     nullptr,
+                                     stream_has_failed,
+                                     nullptr,
+                                     nullptr,
+                                     nullptr,
+                                     nullptr};
 const tutti_transfer_table kTransfers = {sizeof(tutti_transfer_table), transfer_allocate, transfer_release,
                                          transfer_read, transfer};
 

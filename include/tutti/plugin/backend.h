@@ -58,6 +58,7 @@ typedef struct tutti_stream tutti_stream;
 typedef struct tutti_event tutti_event;
 typedef struct tutti_executable tutti_executable;
 typedef struct tutti_program tutti_program;
+typedef struct tutti_recording tutti_recording;
 
 /// Where one call puts its error; owned by the caller of the call and valid until it returns.
 typedef struct tutti_error_sink tutti_error_sink;
@@ -165,6 +166,19 @@ typedef struct tutti_stream_table {
   int32_t (*event_elapsed)(tutti_event *begin, tutti_event *end, int64_t *nanoseconds, tutti_error_sink *sink);
   /// (optional) 1 when what synchronize() will tell is known to be an error already, else 0. Waits for nothing.
   int32_t (*has_failed)(tutti_stream *stream);
+  /// (optional; appended, as are the next three and set_arguments of programs: all or none) From here on work that is
+  /// issued on the stream is not done but written down, and that of streams which wait for an event recorded on it; it
+  /// waits for them again before record_end. Meanwhile only that is done to these streams and events: programs run, an
+  /// event is recorded or waited for, an operation of a clique is enqueued (record_check). Where such events stand no
+  /// thread may ask or wait for, until they are recorded on a stream that does not record.
+  int32_t (*record_begin)(tutti_stream *stream, tutti_error_sink *sink);
+  /// Ends that in any case. What was written down goes with memory and programs that it names: while it is done again
+  /// they are there, and the programs run nowhere else.
+  int32_t (*record_end)(tutti_stream *stream, tutti_recording **recording, tutti_error_sink *sink);
+  /// Does it once more, in order with what else is issued on the stream.
+  int32_t (*replay)(tutti_recording *recording, tutti_stream *stream, tutti_error_sink *sink);
+  /// The stream has done the last replay.
+  void (*recording_release)(tutti_recording *recording);
 } tutti_stream_table;
 
 /// Copies by address, and memory of the host that copies like best (optional table). A backend without
@@ -328,6 +342,10 @@ typedef struct tutti_program_table {
   /// from such data are not numbers, so that later work which asks whether a loss is finite learns of it.
   int32_t (*run)(tutti_program *program, int32_t segment, const tutti_run_arguments *arguments, tutti_stream *stream,
                  tutti_error_sink *sink);
+  /// (optional; appended) A run on a stream that records takes no notice of its arguments: a replay finds those that
+  /// this gave last, in order with what else is issued on the stream.
+  int32_t (*set_arguments)(tutti_program *program, const tutti_run_arguments *arguments, tutti_stream *stream,
+                           tutti_error_sink *sink);
 } tutti_program_table;
 
 // ---- The table -----------------------------------------------------------------------------------------------------

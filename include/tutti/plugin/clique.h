@@ -117,6 +117,12 @@ typedef struct tutti_collective_table {
   /// Begins to connect devices of several processes, and waits for none: poll() tells when a rank is connected. No
   /// windows are made between processes.
   int32_t (*join)(const tutti_clique_request *request, tutti_clique **clique, tutti_error_sink *sink);
+  /// (optional; appended) 0: from here on operations of this process's only rank may be enqueued on a stream that
+  /// records or has joined one that does, by all ranks of the clique the same, but for the first operation. poll() as
+  /// ever, before anything else is written down. Replays are operations, too, of all ranks and in one order, each of
+  /// what was enqueued by all together. Recordings go before the clique is released; if it is aborted, soon after.
+  /// Else why not.
+  int32_t (*record_check)(tutti_clique *clique, tutti_error_sink *sink);
 } tutti_collective_table;
 
 #ifdef __cplusplus

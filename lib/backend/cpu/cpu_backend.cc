@@ -113,7 +113,7 @@ int32_t run(tutti_program *program, int32_t segment, const tutti_run_arguments *
 
 const tutti_layout_table kLayoutTable = {sizeof(tutti_layout_table), plan, pack, unpack};
 const tutti_executable_table kExecutableTable = {sizeof(tutti_executable_table), compile, release_executable, describe};
-const tutti_program_table kProgramTable = {sizeof(tutti_program_table), bind, release_program, run};
+const tutti_program_table kProgramTable = {sizeof(tutti_program_table), bind, release_program, run, nullptr};
 
 }  // namespace
 

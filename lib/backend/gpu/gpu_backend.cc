@@ -137,9 +137,15 @@ int32_t run(tutti_program *program, int32_t segment, const tutti_run_arguments *
                  [&] { return program_of(program).run(segment, *arguments, GpuStream::of(stream)); });
 }
 
+int32_t set_arguments(tutti_program *program, const tutti_run_arguments *arguments, tutti_stream *stream,
+                      tutti_error_sink *sink) {
+  return guarded(program_of(program).host(), sink,
+                 [&] { return program_of(program).set_arguments(*arguments, GpuStream::of(stream)); });
+}
+
 const tutti_executable_table kExecutableTable = {sizeof(tutti_executable_table), compile, release_executable,
                                                  describe_executable};
-const tutti_program_table kProgramTable = {sizeof(tutti_program_table), bind, release_program, run};
+const tutti_program_table kProgramTable = {sizeof(tutti_program_table), bind, release_program, run, set_arguments};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "backend/gpu/gpu_recording.h"
 #include "backend/gpu/platform.h"
 #include "backend/plugin_side.h"
 #include "base/json.h"
@@ -383,7 +384,8 @@ const tutti_stream_table kStreamTable = {
     sizeof(tutti_stream_table), stream_create, stream_release,     stream_synchronize,
     stream_wait_event,          event_create,  event_release,      event_record,
     event_synchronize,          event_is_done, event_create_timed, event_elapsed,
-    stream_has_failed};
+    stream_has_failed,          record_begin,  record_end,         replay,
+    recording_release};
 const tutti_transfer_table kTransferTable = {sizeof(tutti_transfer_table), transfer_allocate, transfer_release,
                                              transfer_read, transfer_write};
 

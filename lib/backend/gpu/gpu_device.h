@@ -98,6 +98,7 @@ struct GpuStream {
   std::vector<std::shared_ptr<FaultState>> faults;
   /// Null until a program with a trace runs.
   std::unique_ptr<DeviceTimes> times;
+  bool is_recording = false;  ///< gpu_recording.h
 
   static GpuStream &of(tutti_stream *handle) { return *reinterpret_cast<GpuStream *>(handle); }
   void note(const std::shared_ptr<FaultState> &state);

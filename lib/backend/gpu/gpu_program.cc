@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backend/gpu/gpu_device.h"
+#include "backend/gpu/gpu_recording.h"
 
 namespace tutti::impl::backend::gpu {
 
@@ -136,21 +137,12 @@ Status GpuProgram::capture() {
 }
 
 Status GpuProgram::capture_segment(int32_t segment, gpuStream_t stream) {
-  // Relaxed: the first launch of a kernel loads its module, which is no part of the work that is captured.
-  TUTTI_TRY(status_of(gpuStreamBeginCapture(stream, gpuStreamCaptureModeRelaxed), "capturing a program"));
+  TUTTI_TRY(begin_capture(stream));
   const Status issued = issue(segment, stream, nullptr);
-  gpuGraph_t graph = nullptr;
-  const Status ended = status_of(gpuStreamEndCapture(stream, &graph), "capturing a program");
-  if (!issued.ok() || !ended.ok()) {
-    if (graph != nullptr) (void)gpuGraphDestroy(graph);
-    return issued.ok() ? ended : issued;
-  }
-  gpuGraphExec_t executable = nullptr;
-  const Status made = status_of(gpuGraphInstantiate(&executable, graph, 0), "making a graph ready");
-  (void)gpuGraphDestroy(graph);
-  TUTTI_TRY(made);
-  graphs_.push_back(executable);
-  return Status();
+  const Result<gpuGraphExec_t> graph = end_capture(stream);
+  if (graph.ok()) graphs_.push_back(*graph);
+  TUTTI_TRY(issued);
+  return graph.status();
 }
 
 Status GpuProgram::issue(int32_t segment, gpuStream_t stream, DeviceTimes *times) const {
@@ -222,6 +214,7 @@ Status GpuProgram::run(int32_t segment, const tutti_run_arguments &arguments, Gp
   if (segment < 0 || static_cast<size_t>(segment) >= segments)
     return base::out_of_range("segment ", segment, " of ", segments);
   TUTTI_TRY(device_.make_current());
+  if (stream.is_recording) return record(segment, stream);
   const Range range(executable_.ranges_[static_cast<size_t>(segment)], arguments.scalars[TUTTI_RUN_STEP]);
   if (segment == 0) TUTTI_TRY(write_run_block(arguments, stream.stream));
   if (faults_ != nullptr) stream.note(faults_);
@@ -231,6 +224,17 @@ Status GpuProgram::run(int32_t segment, const tutti_run_arguments &arguments, Gp
   }
   if (graphs_.empty()) return issue(segment, stream.stream, times);
   return status_of(gpuGraphLaunch(graphs_[static_cast<size_t>(segment)], stream.stream), "launching a program");
+}
+
+Status GpuProgram::record(int32_t segment, GpuStream &stream) const {
+  if (!graphs_.empty()) return issue(segment, stream.stream, nullptr);
+  return base::failed_precondition("kernels are launched one by one, so nothing is recorded");
+}
+
+Status GpuProgram::set_arguments(const tutti_run_arguments &arguments, GpuStream &stream) {
+  TUTTI_TRY(device_.make_current());
+  if (faults_ != nullptr) stream.note(faults_);
+  return write_run_block(arguments, stream.stream);
 }
 
 }  // namespace tutti::impl::backend::gpu

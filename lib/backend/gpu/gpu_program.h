@@ -2,7 +2,8 @@
 //
 // Programs of a GPU backend: an executable bound to memory, captured as one graph per segment.
 //
-// run() writes the run block with one small launch (segment 0) and launches the segment's graph. With the option
+// run() writes the run block with one small launch (segment 0) and launches the segment's graph. On a stream that
+// records (gpu_recording.h) it puts the kernels there instead, and set_arguments() writes the run block for each replay. With the option
 // "launch": "kernels", or for a program with a trace, which has times of the device (device_times.h), the kernels are
 // issued one by one instead.
 #ifndef TUTTI_BACKEND_GPU_GPU_PROGRAM_H_
@@ -28,6 +29,8 @@ class GpuProgram {
   GpuProgram &operator=(const GpuProgram &) = delete;
 
   base::Status run(int32_t segment, const tutti_run_arguments &arguments, GpuStream &stream);
+  /// For runs that were recorded.
+  base::Status set_arguments(const tutti_run_arguments &arguments, GpuStream &stream);
   const tutti_backend_host *host() const { return executable_.host_; }
 
  private:
@@ -45,6 +48,8 @@ class GpuProgram {
   base::Status issue(int32_t segment, gpuStream_t stream, DeviceTimes *times) const;
   base::Status issue_call(const KernelCall &call, const IssueContext &context, DeviceTimes *times) const;
   base::Status issue_ports(bool is_input, gpuStream_t stream, DeviceTimes *times) const;
+  /// A run on a stream that records: its kernels, but not the run block.
+  base::Status record(int32_t segment, GpuStream &stream) const;
   base::Status write_run_block(const tutti_run_arguments &arguments, gpuStream_t stream);
 
   const GpuExecutable &executable_;

@@ -79,6 +79,9 @@ base::Result<const Nccl *> nccl();
 const char *nccl_name();
 /// Ok when sums over the same devices have the same bits in every run, else UNAVAILABLE and why not.
 base::Status check_sums_repeat();
+/// Ok when operations of a library of this version are captured with the streams that they are on, else one sentence
+/// why not.
+base::Status check_captures(int version);
 
 }  // namespace platform
 }  // namespace tutti::impl::backend::gpu

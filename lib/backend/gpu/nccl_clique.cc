@@ -198,24 +198,36 @@ Status NcclClique::finalize() {
 }
 
 NcclClique::~NcclClique() {
-  if (aborted_.load()) return;
+  if (!aborted_.load()) disconnect();
+  await_aborting();
+}
+
+void NcclClique::disconnect() {
   const bool is_connected =
       std::all_of(ranks_.begin(), ranks_.end(), [&](Rank &rank) { return take(rank) != nullptr; });
-  if (!is_connected) {
-    abort();
-    return;
-  }
+  if (!is_connected) return abort();
   for (size_t r = 0; r < ranks_.size(); ++r)
     deregister_memory(static_cast<int32_t>(r));
   if (const Status status = finalize(); !status.ok()) {
     warn(status);
-    abort();
-    return;
+    return abort();
   }
   std::vector<Rank *> all;
   for (Rank &rank : ranks_)
     all.push_back(&rank);
-  end(all, nccl_.ncclCommDestroy, "disconnecting devices");
+  await(*begin_ending(all, nccl_.ncclCommDestroy), "disconnecting devices");
+}
+
+Status NcclClique::begin_captures() {
+  if (ranks_.size() > 1)
+    return base::unimplemented("graphs of several GPUs of a process may wait for one another to be launched");
+  if (nccl_.ncclCommInitRankConfig == nullptr)
+    return base::unimplemented("operations of communicators that block are not captured");
+  int version = 0;
+  TUTTI_TRY(status_of(nccl_, nccl_.ncclGetVersion(&version), "asking for its version"));
+  TUTTI_TRY(platform::check_captures(version));
+  has_captures_.store(true);
+  return Status();
 }
 
 Status NcclClique::enqueue(int32_t rank, const tutti_collective &operation, gpuStream_t stream) {
@@ -389,19 +401,29 @@ void NcclClique::abort() {
       out.push_back(&rank);
     }
   }
-  end(out, nccl_.ncclCommAbort, "aborting");
+  const std::shared_ptr<Ending> aborting = begin_ending(out, nccl_.ncclCommAbort);
+  if (!has_captures_.load()) return await(*aborting, "aborting");
+  // NCCL waits for graphs to end, too, and whoever is to end them may be who calls this.
+  const std::lock_guard lock(aborting_mutex_);
+  aborting_ = aborting;
 }
+
+void NcclClique::await_aborting() {
+  const std::lock_guard lock(aborting_mutex_);
+  if (aborting_ != nullptr) await(*std::exchange(aborting_, nullptr), "aborting");
+}
+
+struct NcclClique::Ending {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_over = false;
+  std::vector<std::pair<int32_t, ncclComm_t>> communicators;  // and their GPUs
+  std::vector<ncclResult_t> results;
+};
 
 /// NCCL first tells the devices to end, and then may wait for ranks of other processes to do the same, of which one may
 /// be stopped: then it is left to that.
-void NcclClique::end(const std::vector<Rank *> &ranks, End function, std::string_view action) const {
-  struct Ending {
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool is_over = false;
-    std::vector<std::pair<int32_t, ncclComm_t>> communicators;  // and their GPUs
-    std::vector<ncclResult_t> results;
-  };
+std::shared_ptr<NcclClique::Ending> NcclClique::begin_ending(const std::vector<Rank *> &ranks, End function) {
   const auto ending = std::make_shared<Ending>();
   for (const Rank *const rank : ranks)
     ending->communicators.emplace_back(rank->ordinal, rank->communicator);
@@ -421,10 +443,14 @@ void NcclClique::end(const std::vector<Rank *> &ranks, End function, std::string
   } catch (const std::system_error &) {
     end_all();  // the system has no thread for it
   }
-  std::unique_lock lock(ending->mutex);
-  if (!ending->changed.wait_for(lock, std::chrono::milliseconds(kEndingMs), [&] { return ending->is_over; }))
+  return ending;
+}
+
+void NcclClique::await(Ending &ending, std::string_view action) const {
+  std::unique_lock lock(ending.mutex);
+  if (!ending.changed.wait_for(lock, std::chrono::milliseconds(kEndingMs), [&] { return ending.is_over; }))
     return warn(base::deadline_exceeded(action, ": NCCL still waits for the GPUs of other processes"));
-  for (const ncclResult_t result : ending->results)
+  for (const ncclResult_t result : ending.results)
     warn(status_of(nccl_, result, action));
 }
 

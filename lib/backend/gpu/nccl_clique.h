@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -46,6 +47,8 @@ class NcclClique {
   bool register_memory(int32_t rank, void *memory, size_t bytes);
   base::Status register_windows(void *const *memory, size_t bytes);
   void deregister_memory(int32_t rank);
+  /// Ok: streams of operations may be captured from here on, and graphs end before the clique. Else why not.
+  base::Status begin_captures();
   void abort();
 
   const tutti_backend_host *host() const { return host_; }
@@ -60,6 +63,7 @@ class NcclClique {
     std::atomic<bool> has_left{false};  // its windows may end
   };
   class Call;
+  struct Ending;
 
   NcclClique(const Nccl &nccl, size_t size, const tutti_backend_host *host) : nccl_(nccl), host_(host), ranks_(size) {}
   base::Status initialize(base::Deadline deadline);
@@ -77,8 +81,13 @@ class NcclClique {
   base::Status close_windows();
   base::Status reconnect();
   using End = auto(*)(ncclComm_t communicator) -> ncclResult_t;
-  /// By the function, or a warning that it takes too long.
-  void end(const std::vector<Rank *> &ranks, End function, std::string_view action) const;
+  /// All ranks are done, or it aborts.
+  void disconnect();
+  /// Begins to end them by the function.
+  static std::shared_ptr<Ending> begin_ending(const std::vector<Rank *> &ranks, End function);
+  /// Waits for that, or warns that it takes too long.
+  void await(Ending &ending, std::string_view action) const;
+  void await_aborting();
   base::Status issue(const Rank &rank, int32_t number, const tutti_collective &operation, gpuStream_t stream) const;
   base::Status issue_slices(const Rank &rank, const tutti_collective &operation, gpuStream_t stream) const;
   void warn(const base::Status &status) const;
@@ -91,6 +100,9 @@ class NcclClique {
   size_t rank_count_ = 0;  // of all processes
   int64_t timeout_ms_ = -1;
   std::atomic<bool> aborted_{false};
+  std::atomic<bool> has_captures_{false};
+  std::mutex aborting_mutex_;
+  std::shared_ptr<Ending> aborting_;  // guarded by aborting_mutex_; null unless somebody is to wait for it
   std::atomic<size_t> ranks_left_{0};
 };
 

@@ -169,6 +169,11 @@ int32_t join(const tutti_clique_request *request, tutti_clique **clique, tutti_e
   });
 }
 
+int32_t record_check(tutti_clique *clique, tutti_error_sink *sink) {
+  NcclClique &self = clique_of(clique);
+  return guarded(self.host(), sink, [&] { return self.begin_captures(); });
+}
+
 constexpr tutti_collective_table kCollectiveTable = {sizeof(tutti_collective_table),
                                                      check,
                                                      connect,
@@ -181,7 +186,8 @@ constexpr tutti_collective_table kCollectiveTable = {sizeof(tutti_collective_tab
                                                      register_windows,
                                                      describe,
                                                      create_id,
-                                                     join};
+                                                     join,
+                                                     record_check};
 
 /// A library that has windows, or null.
 const Nccl *library_of_windows() {

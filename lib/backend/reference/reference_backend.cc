@@ -60,7 +60,7 @@ int32_t run(tutti_program *program, int32_t segment, const tutti_run_arguments *
 
 const tutti_executable_table kExecutableTable = {sizeof(tutti_executable_table), compile, release_executable,
                                                  describe_executable};
-const tutti_program_table kProgramTable = {sizeof(tutti_program_table), bind, release_program, run};
+const tutti_program_table kProgramTable = {sizeof(tutti_program_table), bind, release_program, run, nullptr};
 
 }  // namespace
 

@@ -233,8 +233,12 @@ void finish(const std::shared_ptr<Lane> &lane, uint64_t position) {
 
 void issue(gpuStream_t stream, Work work) {
   const std::lock_guard guard(work_lock());
+  if (stream == nullptr) {
+    std::fputs("emulated GPU: work on the stream that all others wait for\n", stderr);
+    std::abort();
+  }
   if (stream->capture) {
-    stream->capture->work.push_back(std::move(work));
+    add_to_capture(*stream, [work = std::move(work)](const std::shared_ptr<Lane> &) { return work; });
   } else {
     stream->lane->add(std::move(work));
     work_changed().notify_all();
@@ -366,24 +370,6 @@ void __syncthreads() {
 
 const char *gpuGetErrorName(gpuError_t error) { return error == gpuSuccess ? "gpuSuccess" : "gpuError"; }
 
-const char *gpuGetErrorString(gpuError_t error) {
-  switch (error) {
-    case gpuSuccess:
-      return "no error";
-    case gpuErrorInvalidValue:
-      return "invalid argument";
-    case gpuErrorMemoryAllocation:
-      return "out of memory";
-    case gpuErrorNoDevice:
-      return "no device";
-    case gpuErrorNotReady:
-      return "not ready";
-    case gpuErrorStreamCaptureUnsupported:
-      return "operation not permitted when stream is capturing";
-  }
-  return "unknown error";
-}
-
 gpuError_t gpuGetLastError() { return gpuSuccess; }
 
 gpuError_t gpuGetDeviceCount(int *count) {
@@ -426,6 +412,7 @@ gpuError_t gpuMemGetInfo(size_t *available, size_t *total) {
 gpuError_t gpuMalloc(void **memory, size_t bytes) {
   note_use();
   const std::lock_guard guard(work_lock());
+  if (const gpuError_t refused = refuse_unsafe(); refused != gpuSuccess) return refused;
   if (bytes > free_bytes()) return gpuErrorMemoryAllocation;
   void *const made = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (made == nullptr) return gpuErrorMemoryAllocation;
@@ -438,6 +425,7 @@ gpuError_t gpuMalloc(void **memory, size_t bytes) {
 gpuError_t gpuFree(void *memory) {
   if (memory == nullptr) return gpuSuccess;
   const std::lock_guard guard(work_lock());
+  if (const gpuError_t refused = refuse_unsafe(); refused != gpuSuccess) return refused;
   const auto found = allocations().find(memory);
   if (found == allocations().end()) return gpuErrorInvalidValue;
   if (registered_memory().contains(memory)) {
@@ -490,7 +478,7 @@ gpuError_t gpuStreamDestroy(gpuStream_t stream) {
 
 gpuError_t gpuStreamSynchronize(gpuStream_t stream) {
   std::unique_lock lock(work_lock());
-  if (stream->capture) return gpuErrorStreamCaptureUnsupported;
+  if (stream->capture) return invalidate(*stream->capture, gpuErrorStreamCaptureUnsupported);
   const std::shared_ptr<Lane> lane = stream->lane;
   const uint64_t position = lane->issued;
   write_journal("stream_synchronize", 0);
@@ -501,7 +489,9 @@ gpuError_t gpuStreamSynchronize(gpuStream_t stream) {
 
 gpuError_t gpuStreamWaitEvent(gpuStream_t stream, gpuEvent_t event, unsigned) {
   const std::lock_guard guard(work_lock());
+  if (event->capture != nullptr) return join_capture(*stream, *event);
   if (event->lane == nullptr) return gpuSuccess;
+  if (stream->capture) return invalidate(*stream->capture, gpuErrorStreamCaptureIsolation);
   issue(stream, [lane = event->lane, position = event->position] { return lane->advance_to(position); });
   return gpuSuccess;
 }
@@ -519,7 +509,9 @@ gpuError_t gpuEventDestroy(gpuEvent_t event) {
 
 gpuError_t gpuEventRecord(gpuEvent_t event, gpuStream_t stream) {
   const std::lock_guard guard(work_lock());
-  if (stream->capture) return gpuErrorStreamCaptureUnsupported;
+  event->capture = stream->capture;
+  event->tails = stream->tails;
+  if (stream->capture) return gpuSuccess;
   if (event->is_timed) {
     event->reached_ns = std::make_shared<int64_t>(-1);
     issue_action(stream, [reached = event->reached_ns] { *reached = device_clock_ns(); });
@@ -532,6 +524,7 @@ gpuError_t gpuEventRecord(gpuEvent_t event, gpuStream_t stream) {
 gpuError_t gpuEventSynchronize(gpuEvent_t event) {
   {
     const std::lock_guard guard(work_lock());
+    if (event->capture != nullptr) return refuse_captured(*event);
     if (event->lane != nullptr && event->lane->done < event->position) write_journal("event_synchronize", 0);
   }
   if (event->lane != nullptr) finish(event->lane, event->position);
@@ -540,57 +533,16 @@ gpuError_t gpuEventSynchronize(gpuEvent_t event) {
 
 gpuError_t gpuEventQuery(gpuEvent_t event) {
   const std::lock_guard guard(work_lock());
+  if (event->capture != nullptr) return refuse_captured(*event);
+  if (const gpuError_t refused = refuse_unsafe(); refused != gpuSuccess) return refused;
   return event->lane == nullptr || event->lane->advance_to(event->position) ? gpuSuccess : gpuErrorNotReady;
 }
 
 gpuError_t gpuEventElapsedTime(float *milliseconds, gpuEvent_t begin, gpuEvent_t end) {
   const std::lock_guard guard(work_lock());
+  if (begin->capture != nullptr || end->capture != nullptr) return gpuErrorCapturedEvent;
   if (begin->reached_ns == nullptr || end->reached_ns == nullptr) return gpuErrorInvalidValue;
   if (*begin->reached_ns < 0 || *end->reached_ns < 0) return gpuErrorNotReady;
   *milliseconds = static_cast<float>(static_cast<double>(*end->reached_ns - *begin->reached_ns) * 1e-6);
   return gpuSuccess;
-}
-
-gpuError_t gpuStreamBeginCapture(gpuStream_t stream, gpuStreamCaptureMode) {
-  const std::lock_guard guard(work_lock());
-  if (stream->capture) return gpuErrorStreamCaptureUnsupported;
-  stream->capture = std::make_unique<EmulatedGraph>();
-  return gpuSuccess;
-}
-
-gpuError_t gpuStreamEndCapture(gpuStream_t stream, gpuGraph_t *graph) {
-  const std::lock_guard guard(work_lock());
-  if (!stream->capture) return gpuErrorInvalidValue;
-  *graph = stream->capture.release();
-  return gpuSuccess;
-}
-
-gpuError_t gpuThreadExchangeStreamCaptureMode(gpuStreamCaptureMode *mode) {
-  thread_local gpuStreamCaptureMode current{};
-  std::swap(*mode, current);
-  return gpuSuccess;
-}
-
-gpuError_t gpuGraphInstantiate(gpuGraphExec_t *executable, gpuGraph_t graph, unsigned long long) {
-  *executable = new EmulatedGraph(*graph);
-  return gpuSuccess;
-}
-
-gpuError_t gpuGraphDestroy(gpuGraph_t graph) {
-  delete graph;
-  return gpuSuccess;
-}
-
-gpuError_t gpuGraphExecDestroy(gpuGraphExec_t executable) {
-  delete executable;
-  return gpuSuccess;
-}
-
-gpuError_t gpuGraphLaunch(gpuGraphExec_t executable, gpuStream_t stream) {
-  // The graph may be destroyed while it runs; its work is copied, as the real one's is.
-  // Nothing in a graph waits for other streams.
-  return issue_action(stream, [work = executable->work] {
-    for (const Work &one : work)
-      one();
-  });
 }

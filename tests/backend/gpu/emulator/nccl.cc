@@ -2,72 +2,27 @@
 //
 // Communicators over emulated streams, of one process or several (world.h). Each call is a piece of work on the rank's
 // stream: it arrives when all before it on that stream is done, and the last rank to arrive carries it out for all.
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <map>
 #include <set>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
 #include "backend/gpu/nccl.h"
+#include "nccl_calls.h"
 #include "ordered_fault.h"
 #include "streams.h"
-#include "tensor/half.h"
 #include "world.h"
 
 using namespace tutti_gpu_emulator;
 
 namespace {
-
-enum class Kind { all_reduce, reduce, broadcast, reduce_scatter, all_gather };
-
-[[noreturn]] void give_up(const char *what) {
-  std::fprintf(stderr, "emulated NCCL: %s\n", what);
-  std::abort();
-}
-
-const char *name_of(Kind kind) {
-  constexpr const char *kNames[] = {"all_reduce", "reduce", "broadcast", "reduce_scatter", "all_gather"};
-  return kNames[static_cast<int>(kind)];
-}
-
-/// Each addition is rounded, as the library does it.
-struct Bfloat16 {
-  tutti::impl::tensor::BFloat16 number;
-  friend Bfloat16 operator+(Bfloat16 a, Bfloat16 b) {
-    return {tutti::impl::tensor::BFloat16(static_cast<float>(a.number) + static_cast<float>(b.number))};
-  }
-  friend bool operator>(Bfloat16 a, Bfloat16 b) { return static_cast<float>(a.number) > static_cast<float>(b.number); }
-  friend bool operator!=(Bfloat16 a, Bfloat16 b) {
-    return static_cast<float>(a.number) != static_cast<float>(b.number);
-  }
-};
-
-/// One rank's call.
-struct Call {
-  Kind kind;
-  const void *from;
-  void *to;
-  size_t count;
-  ncclDataType_t type;
-  ncclRedOp_t reduction;
-  int root;
-
-  bool agrees(const Call &other) const {
-    return kind == other.kind && count == other.count && type == other.type && reduction == other.reduction &&
-           root == other.root;
-  }
-};
-
-/// The calls of all ranks with one number.
-struct Meeting {
-  std::map<int, Call> calls;
-  std::map<int, std::pair<std::shared_ptr<Lane>, uint64_t>> places;  // of the work on their streams
-  std::map<int, bool> arrived;
-  bool is_asking = false, is_done = false;
-};
 
 struct Clique {
   size_t ranks = 0;
@@ -78,104 +33,16 @@ struct Clique {
   bool is_connected_at_once = false;  // all there is to connect, by the call that makes the communicators
   bool is_broken = false;             // by a registration that failed
   std::map<int64_t, Meeting> meetings;
+  std::map<int, int64_t> calls;                                    // numbers given, by rank
+  std::map<int, std::pair<std::shared_ptr<Lane>, uint64_t>> last;  // work on a stream, by rank
   std::map<int, size_t> offered;  // bytes of windows, by rank, in the group of calls under way
 
   bool spans_processes() const { return own_ranks < ranks; }
+  /// A rank's call is the next work on a stream.
+  void place(int rank, int64_t number, const std::shared_ptr<Lane> &lane);
   bool arrive(int rank, int64_t number);
   bool arrive_in_world(int rank, int64_t number);
 };
-
-size_t bytes_of(ncclDataType_t type) {
-  switch (type) {
-    case ncclInt8:
-    case ncclUint8:
-      return 1;
-    case ncclFloat16:
-    case ncclBfloat16:
-      return 2;
-    case ncclInt32:
-    case ncclUint32:
-    case ncclFloat32:
-      return 4;
-    default:
-      return 8;
-  }
-}
-
-size_t to_count(const Meeting &meeting, size_t ranks) {
-  const Call &call = meeting.calls.begin()->second;
-  return call.kind == Kind::all_gather ? call.count * ranks : call.count;
-}
-
-template <typename T>
-void reduce(const Meeting &meeting, size_t ranks, size_t total) {
-  const Call &first = meeting.calls.begin()->second;
-  std::vector<T> result(total);
-  for (size_t i = 0; i < total; ++i) {
-    const size_t start = i * ranks / total;  // each part of the ring begins somewhere else
-    for (size_t step = 0; step < ranks; ++step) {
-      const int rank = static_cast<int>((start + 1 + step) % ranks);
-      const T value = static_cast<const T *>(meeting.calls.at(rank).from)[i];
-      if (step == 0) {
-        result[i] = value;
-      } else if (first.reduction == ncclSum) {
-        result[i] = static_cast<T>(result[i] + value);
-      } else if (result[i] != result[i] || (first.reduction == ncclMax ? value > result[i] : result[i] > value)) {
-        result[i] = value;  // a NaN is forgotten, as fmax and fmin do
-      }
-    }
-  }
-  for (const auto &[rank, call] : meeting.calls) {
-    if (call.kind == Kind::reduce && rank != call.root) continue;
-    const size_t begin = call.kind == Kind::reduce_scatter ? static_cast<size_t>(rank) * call.count : 0;
-    std::memcpy(call.to, result.data() + begin, call.count * sizeof(T));
-  }
-}
-
-void reduce_any(const Meeting &meeting, size_t ranks) {
-  const Call &call = meeting.calls.begin()->second;
-  const size_t total = call.kind == Kind::reduce_scatter ? call.count * ranks : call.count;
-  switch (call.type) {
-    case ncclFloat32:
-      return reduce<float>(meeting, ranks, total);
-    case ncclBfloat16:
-      return reduce<Bfloat16>(meeting, ranks, total);
-    case ncclFloat64:
-      return reduce<double>(meeting, ranks, total);
-    case ncclInt32:
-      return reduce<int32_t>(meeting, ranks, total);
-    case ncclInt64:
-      return reduce<int64_t>(meeting, ranks, total);
-    case ncclUint8:
-      return reduce<uint8_t>(meeting, ranks, total);
-    default:
-      give_up("a reduction of a type that is not emulated");
-  }
-}
-
-void copy(const Meeting &meeting) {
-  const size_t bytes = meeting.calls.begin()->second.count * bytes_of(meeting.calls.begin()->second.type);
-  std::map<int, std::vector<char>> sent;
-  for (const auto &[rank, call] : meeting.calls)
-    sent[rank].assign(static_cast<const char *>(call.from), static_cast<const char *>(call.from) + bytes);
-  for (const auto &[rank, call] : meeting.calls) {
-    if (call.kind == Kind::broadcast) {
-      std::memcpy(call.to, sent[call.root].data(), bytes);
-      continue;
-    }
-    for (const auto &[from, data] : sent)
-      std::memcpy(static_cast<char *>(call.to) + static_cast<size_t>(from) * bytes, data.data(), bytes);
-  }
-}
-
-/// A call as it is compared with those of other processes.
-std::vector<char> header_of(const Call &call) {
-  const int64_t words[] = {static_cast<int64_t>(call.kind), static_cast<int64_t>(call.count), call.type,
-                           static_cast<int64_t>(call.reduction), call.root};
-  std::vector<char> bytes(sizeof words);
-  std::memcpy(bytes.data(), words, sizeof words);
-  return bytes;
-}
 
 /// Ranks of other processes bring copies of what they have. One that makes another call waits for ever, as they do.
 bool Clique::arrive_in_world(int rank, int64_t number) {
@@ -201,11 +68,7 @@ bool Clique::arrive_in_world(int rank, int64_t number) {
     call.from = brought[r].data() + header.size();
     if (static_cast<int>(r) != rank) call.to = unused.data();
   }
-  if (own.kind == Kind::broadcast || own.kind == Kind::all_gather) {
-    copy(all);
-  } else {
-    reduce_any(all, ranks);
-  }
+  carry_out(all, ranks);
   if (number > 0) world->forget(rank, number - 1);
   write_journal("done", static_cast<size_t>(number));
   work_changed().notify_all();
@@ -221,7 +84,8 @@ bool Clique::arrive(int rank, int64_t number) {
     std::memset(call.to, 0xFF, to_count(meeting, ranks) * bytes_of(call.type));
     return true;
   }
-  if (meeting.is_done || (rank == fault.rank && number == fault.number && !is_late)) return false;
+  const bool never_arrives = rank == fault.rank && number == fault.number && !is_late && fault.kind != "uncapturable";
+  if (meeting.is_done || never_arrives) return false;
   if (spans_processes()) return arrive_in_world(rank, number);
   meeting.arrived[rank] = true;
   if (meeting.is_asking) return false;
@@ -231,12 +95,7 @@ bool Clique::arrive(int rank, int64_t number) {
   }
   meeting.is_asking = false;
   if (meeting.arrived.size() < ranks) return false;
-  const Kind kind = meeting.calls.begin()->second.kind;
-  if (kind == Kind::broadcast || kind == Kind::all_gather) {
-    copy(meeting);
-  } else {
-    reduce_any(meeting, ranks);
-  }
+  carry_out(meeting, ranks);
   meeting.is_done = true;
   write_journal("done", static_cast<size_t>(number));
   work_changed().notify_all();
@@ -262,15 +121,14 @@ std::set<const void *> &window_memory() {
 struct EmulatedCommunicator {
   std::shared_ptr<Clique> clique;
   int rank = 0, device = 0;
-  int64_t calls = 0;                              // numbers given
   std::vector<std::pair<gpuStream_t, Call>> due;  // not yet on their streams
-  int questions = 0;                              // until it is not in progress any more
+  int64_t captured = 0;                           // calls
+  std::shared_ptr<int> in_graphs = std::make_shared<int>();
+  int questions = 0;  // until it is not in progress any more
   bool is_finalized = false, is_connected = false;
   std::set<const void *> registered, windows;
   void **window_due = nullptr;  // where the address goes when it is not in progress any more
   void *window = nullptr;
-  std::shared_ptr<Lane> lane;
-  uint64_t position = 0;  // of its last work
 
   EmulatedCommunicator() = default;
   EmulatedCommunicator(const EmulatedCommunicator &) = delete;
@@ -282,8 +140,17 @@ struct EmulatedCommunicator {
     registered_memory().erase(registered_memory().find(memory));
   }
   bool is_busy() const { return questions > 0 || !due.empty(); }
-  bool has_failed() const { return clique->fault.kind == "error" && clique->fault.rank == rank && calls > fault_at(); }
+  bool has_failed() const {
+    return clique->fault.kind == "error" && clique->fault.rank == rank && calls() > fault_at();
+  }
   int64_t fault_at() const { return clique->fault.number; }
+  int64_t calls() const { return clique->calls[rank]; }
+  /// Of those that are not in graphs.
+  bool are_done() const {
+    const auto last = clique->last.find(rank);
+    return last == clique->last.end() || last->second.first->done >= last->second.second;
+  }
+  bool is_in_graphs() const { return in_graphs.use_count() > 1; }
   /// The first call of a rank waits for all, where it connects the rest.
   bool all_have_called() const {
     if (clique->is_connected_at_once) return true;
@@ -294,15 +161,29 @@ struct EmulatedCommunicator {
   void put_on_streams();
 };
 
+void Clique::place(int rank, int64_t number, const std::shared_ptr<Lane> &lane) {
+  last[rank] = meetings[number].places[rank] = {lane, lane->issued + 1};
+  if (spans_processes()) keep_going(lane);
+}
+
 void EmulatedCommunicator::put_on_streams() {
-  const int64_t first = calls - static_cast<int64_t>(due.size());
-  for (size_t i = 0; i < due.size(); ++i) {
-    const int64_t number = first + static_cast<int64_t>(i);
-    issue(due[i].first, [kept = clique, r = rank, number] { return kept->arrive(r, number); });
-    lane = due[i].first->lane;
-    position = lane->issued;
-    if (clique->spans_processes()) keep_going(lane);
-    clique->meetings[number].places[rank] = {lane, position};
+  const int64_t waiting = std::ranges::count_if(due, [](const auto &one) { return one.second.captured == 0; });
+  int64_t number = calls() - waiting;
+  for (const auto &[stream, made] : due) {
+    if (made.captured == 0) {
+      clique->place(rank, number, stream->lane);
+      issue(stream, [kept = clique, r = rank, n = number++] { return kept->arrive(r, n); });
+      continue;
+    }
+    // Each launch of the graph is another operation.
+    add_to_capture(*stream,
+                   [kept = clique, r = rank, one = made, token = in_graphs](const std::shared_ptr<Lane> &lane) {
+                     const int64_t next = kept->calls[r]++;
+                     kept->meetings[next].calls[r] = one;
+                     write_journal(name_of(one.kind), one.count * bytes_of(one.type));
+                     kept->place(r, next, lane);
+                     return Work([kept, r, next, token] { return kept->arrive(r, next); });
+                   });
   }
   due.clear();
   work_changed().notify_all();
@@ -310,19 +191,36 @@ void EmulatedCommunicator::put_on_streams() {
 
 namespace {
 
+std::string name_of_captured(int64_t number) { return "captured" + std::to_string(number); }
+
+/// All ranks do it together: they agree about memory then.
+ncclResult_t capture(ncclComm_t communicator, gpuStream_t stream, Call made) {
+  Clique &clique = *communicator->clique;
+  if (clique.own_ranks > 1) give_up("operations of several GPUs of a process are captured");
+  if (communicator->calls() == 0) give_up("the first operation is captured");
+  made.captured = ++communicator->captured;
+  clique.world->reach(name_of_captured(made.captured).c_str(), communicator->rank);
+  const bool is_refused = clique.fault.kind == "uncapturable" && clique.fault.rank == communicator->rank;
+  if (is_refused && made.captured > clique.fault.number) return ncclInvalidUsage;
+  write_journal("captured", made.count * bytes_of(made.type));
+  communicator->due.emplace_back(stream, made);
+  communicator->questions = 1;
+  return ncclInProgress;
+}
+
 ncclResult_t call(ncclComm_t communicator, gpuStream_t stream, const Call &made) {
   const std::lock_guard guard(work_lock());
   const bool same_group = group_depth > 0 && !communicator->due.empty();
   if (communicator->is_busy() && !same_group) return ncclInvalidArgument;
   if (stream->device != communicator->device) give_up("a stream of another device");
-  if (stream->capture) give_up("an operation that is captured");
   if (communicator->clique->is_aborted || communicator->is_finalized) return ncclInvalidUsage;
-  Meeting &meeting = communicator->clique->meetings[communicator->calls];
+  if (stream->capture) return capture(communicator, stream, made);
+  Meeting &meeting = communicator->clique->meetings[communicator->calls()];
   if (!meeting.calls.empty() && !meeting.calls.begin()->second.agrees(made)) give_up("ranks that do not agree");
   meeting.calls[communicator->rank] = made;
-  const bool is_first = communicator->calls == 0 && communicator->clique->spans_processes();
+  const bool is_first = communicator->calls() == 0 && communicator->clique->spans_processes();
   if (is_first) communicator->clique->world->reach("called", communicator->rank);
-  ++communicator->calls;
+  ++communicator->clique->calls[communicator->rank];
   write_journal(name_of(made.kind), made.count * bytes_of(made.type));
   communicator->due.emplace_back(stream, made);
   communicator->questions = 1;
@@ -332,7 +230,8 @@ ncclResult_t call(ncclComm_t communicator, gpuStream_t stream, const Call &made)
 }  // namespace
 
 ncclResult_t ncclGetVersion(int *version) {
-  *version = ordered_fault().kind == "newer" ? 22705 : 21400;
+  const std::string kind = ordered_fault().kind;
+  *version = kind == "newer" ? 22705 : kind == "early" ? 21400 : 22105;
   return ncclSuccess;
 }
 const char *ncclGetErrorString(ncclResult_t result) {
@@ -424,8 +323,11 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t *error)
     communicator->window_due = nullptr;
   }
   if (!communicator->due.empty()) {
-    const bool is_first = static_cast<int64_t>(communicator->due.size()) == communicator->calls;
-    if (is_first && !communicator->all_have_called()) return ncclSuccess;
+    const int64_t captured = communicator->due.back().second.captured;
+    if (captured > 0 && !communicator->clique->world->all_have_reached(name_of_captured(captured).c_str()))
+      return ncclSuccess;
+    const bool is_first = static_cast<int64_t>(communicator->due.size()) == communicator->calls();
+    if (captured == 0 && is_first && !communicator->all_have_called()) return ncclSuccess;
     communicator->put_on_streams();
   }
   *error = ncclSuccess;
@@ -436,8 +338,8 @@ ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
   const std::lock_guard guard(work_lock());
   if (communicator->is_busy()) give_up("a communicator is finalized while it is busy");
   if (!communicator->registered.empty()) give_up("a communicator is finalized while memory is registered with it");
-  if (communicator->lane != nullptr && communicator->lane->done < communicator->position)
-    give_up("a communicator is finalized before its operations are done");
+  if (communicator->is_in_graphs()) give_up("a communicator is finalized while graphs have its operations");
+  if (!communicator->are_done()) give_up("a communicator is finalized before its operations are done");
   communicator->is_finalized = true;
   communicator->questions = 2;
   return ncclInProgress;
@@ -451,8 +353,15 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
-  const std::lock_guard guard(work_lock());
+  std::unique_lock lock(work_lock());
   communicator->clique->is_aborted = true;
+  work_changed().notify_all();
+  // As the library: for ever, if need be.
+  while (communicator->is_in_graphs()) {
+    lock.unlock();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    lock.lock();
+  }
   while (!communicator->registered.empty())
     communicator->forget(*communicator->registered.begin());
   delete communicator;
@@ -496,7 +405,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t communicator, void *memory, size_
   const std::lock_guard guard(work_lock());
   if (group_depth == 0) give_up("one process makes windows of all its GPUs in one group of calls");
   if (!window_memory().contains(memory) || flags != 1) return ncclInvalidArgument;
-  if (communicator->is_busy() || communicator->calls > 0) return ncclInvalidUsage;
+  if (communicator->is_busy() || communicator->calls() > 0) return ncclInvalidUsage;
   if (communicator->device != current_device()) give_up("a window to memory of another device");
   communicator->clique->offered[communicator->rank] = bytes;
   communicator->window_due = window;
@@ -511,8 +420,7 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t communicator, void *window) {
   const std::lock_guard guard(work_lock());
   if (group_depth == 0) give_up("a window is closed by one rank alone");
   if (!communicator->windows.contains(window)) return ncclInvalidArgument;
-  if (communicator->lane != nullptr && communicator->lane->done < communicator->position)
-    give_up("a window is closed before the operations are done");
+  if (!communicator->are_done()) give_up("a window is closed before the operations are done");
   communicator->forget(window);
   write_journal("window_end", 0);
   return ncclSuccess;

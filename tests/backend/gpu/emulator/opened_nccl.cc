@@ -64,4 +64,8 @@ const char *nccl_name() { return "emulated NCCL"; }
 
 base::Status check_sums_repeat() { return base::Status(); }
 
+base::Status check_captures(int version) {
+  return version > 21400 ? base::Status() : base::unimplemented("this emulated NCCL is not captured");
+}
+
 }  // namespace tutti::impl::backend::gpu::platform

@@ -16,6 +16,9 @@
 //  * Each GPU has as many bytes as TUTTI_EMULATED_BYTES of the environment says when it is asked, or 4 GiB. What makes
 //    a GPU the current one, or takes memory or a stream of the current one, adds a line with its number to the file
 //    that TUTTI_EMULATED_USES names, the first time.
+//  * While a stream is captured it is not waited for; nor are events that were captured, ever; it does not wait for
+//    what was not. Nothing is allocated then, unless capture or thread are relaxed. Streams that join by an event are
+//    left behind at the end, or there is no graph. In a graph only events order what two streams do (captures.cc).
 //  * Blocks and warps are small (kBlockThreads, warpSize), so that tests of few elements use several.
 //
 // Threads: all functions may be called from any thread; work is done under one lock.
@@ -39,6 +42,11 @@ enum gpuError_t : int {
   gpuErrorNoDevice = 100,
   gpuErrorNotReady = 600,
   gpuErrorStreamCaptureUnsupported = 900,
+  gpuErrorStreamCaptureInvalidated = 901,
+  gpuErrorStreamCaptureUnmatched = 903,
+  gpuErrorStreamCaptureUnjoined = 904,
+  gpuErrorStreamCaptureIsolation = 905,
+  gpuErrorCapturedEvent = 907,
 };
 enum gpuMemcpyKind { gpuMemcpyHostToDevice = 1, gpuMemcpyDeviceToHost = 2, gpuMemcpyDeviceToDevice = 3 };
 enum { gpuStreamNonBlocking = 1, gpuEventDisableTiming = 2, gpuHostAllocMapped = 2, gpuHostAllocCoherent = 4 };

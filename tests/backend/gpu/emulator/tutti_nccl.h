@@ -14,18 +14,22 @@
 //  * A stream of another device, and a communicator that ends before its operations, end the process with a sentence.
 //    So do memory that is freed while it is registered, and a communicator that ends with some.
 //
+//  * An operation that is captured is there when all ranks have captured it, and not the first of a communicator. Each
+//    launch does it once more, and meets launches of that very capture alone. A communicator that ends while a graph
+//    has its operations ends the process with a sentence, and one that is aborted waits for the graphs to end.
+//
 // With the environment's TUTTI_EMULATED_NCCL_JOURNAL each call adds a line to that file: "all_reduce 4096" (bytes of a
-// rank), "register 4096", "deregister 0", "window 4096", "window_end 0"; so do operation N when all ranks have done it,
+// rank), "captured 4096", "register 4096", "deregister 0", "window 4096", "window_end 0"; so do operation N when all ranks have done it,
 // "done N", and the host when it synchronizes with a stream or waits for an event, "stream_synchronize 0" and
-// "event_synchronize 0".
+// "event_synchronize 0"; and a graph of N nodes that is launched, "graph_launch N".
 //
 // Faults, from the environment's TUTTI_EMULATED_NCCL when it is asked: "missing" (there is no such library), "refuse"
 // (connecting fails), "busy" (connecting never ends), "stall R N" (operation N of rank R, counted from 0, never arrives
 // at its device), "error R N" (and the library says so), "late R N" (it arrives, but is not done there before it is
-// ended: others have gone on), "older" (a library that does not register memory), "nowindows" (nor
-// makes windows to it), "newer" (a library of another version), "noid" (it cannot listen for other processes),
-// "windowless" (it makes none between these GPUs), "badwindow" (making them fails, and the communicators are of no use
-// any more).
+// ended: others have gone on), "older" (a library that does not register memory), "nowindows" (nor makes windows to
+// it), "newer" (a library of another version), "early" (of one whose operations are not captured), "uncapturable R N"
+// (rank R captures N operations and no more), "noid" (it cannot listen for other processes), "windowless" (it makes
+// none between these GPUs), "badwindow" (making them fails, and the communicators are of no use any more).
 #ifndef TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_NCCL_H_
 #define TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_NCCL_H_
 

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/gpu/gpu_recording.h"
+
+#include <memory>
+
+#include "backend/gpu/gpu_device.h"
+#include "backend/plugin_side.h"
+
+namespace tutti::impl::backend::gpu {
+
+using base::Result;
+using base::Status;
+
+namespace {
+
+/// What a tutti_recording handle points to.
+struct GpuRecording {
+  GpuDevice *device = nullptr;
+  gpuGraphExec_t graph = nullptr;
+
+  static GpuRecording &of(tutti_recording *handle) { return *reinterpret_cast<GpuRecording *>(handle); }
+};
+
+}  // namespace
+
+Status begin_capture(gpuStream_t stream) {
+  // Relaxed: the first launch of a kernel loads its module, which is no part of the work that is captured.
+  return status_of(gpuStreamBeginCapture(stream, gpuStreamCaptureModeRelaxed), "capturing a program");
+}
+
+Result<gpuGraphExec_t> end_capture(gpuStream_t stream) {
+  gpuGraph_t graph = nullptr;
+  const Status ended = status_of(gpuStreamEndCapture(stream, &graph), "capturing a program");
+  gpuGraphExec_t executable = nullptr;
+  Status made = ended;
+  if (ended.ok()) made = status_of(gpuGraphInstantiate(&executable, graph, 0), "making a graph ready");
+  if (graph != nullptr) (void)gpuGraphDestroy(graph);
+  if (made.ok()) return executable;
+  (void)gpuGetLastError();  // a library that launches next would take it for its own
+  return made;
+}
+
+int32_t record_begin(tutti_stream *stream, tutti_error_sink *sink) {
+  GpuStream &self = GpuStream::of(stream);
+  return guarded(self.device->host(), sink, [&]() -> Status {
+    TUTTI_TRY(self.device->make_current());
+    TUTTI_TRY(begin_capture(self.stream));
+    self.is_recording = true;
+    return Status();
+  });
+}
+
+int32_t record_end(tutti_stream *stream, tutti_recording **recording, tutti_error_sink *sink) {
+  GpuStream &self = GpuStream::of(stream);
+  return guarded(self.device->host(), sink, [&]() -> Status {
+    self.is_recording = false;
+    TUTTI_TRY(self.device->make_current());
+    auto made = std::make_unique<GpuRecording>();
+    made->device = self.device;
+    TUTTI_ASSIGN(made->graph, end_capture(self.stream));
+    *recording = reinterpret_cast<tutti_recording *>(made.release());
+    return Status();
+  });
+}
+
+int32_t replay(tutti_recording *recording, tutti_stream *stream, tutti_error_sink *sink) {
+  const GpuRecording &self = GpuRecording::of(recording);
+  return guarded(self.device->host(), sink, [&]() -> Status {
+    TUTTI_TRY(self.device->make_current());
+    return status_of(gpuGraphLaunch(self.graph, GpuStream::of(stream).stream), "launching a recording");
+  });
+}
+
+void recording_release(tutti_recording *recording) {
+  if (recording == nullptr) return;
+  GpuRecording &self = GpuRecording::of(recording);
+  (void)self.device->make_current();
+  (void)gpuGraphExecDestroy(self.graph);
+  delete &self;
+}
+
+}  // namespace tutti::impl::backend::gpu
