@@ -25,6 +25,16 @@ base::Result<Ticket> Group::announce(const Operation &operation) {
   return base::unimplemented("announcing ", name(operation.kind), " '", operation.label, "' in a group of one process");
 }
 
+base::Status Group::check_recording() {
+  return base::unimplemented("operations that the host takes part in are not recorded");
+}
+
+base::Status Group::begin_recording() { return check_recording(); }
+
+base::Result<Ticket> Group::replay(const RecordedOperations &, backend::Recording &, backend::Stream &) {
+  return base::failed_precondition("nothing was recorded");
+}
+
 base::Status Group::run(const Operation &operation) {
   TUTTI_ASSIGN(const Ticket ticket, begin(operation));
   return wait(ticket);

@@ -37,8 +37,9 @@
 #include "tensor/dtype.h"
 
 namespace tutti::impl::backend {
+class Recording;
 class Stream;
-}
+}  // namespace tutti::impl::backend
 
 namespace tutti::impl::collective {
 
@@ -79,6 +80,12 @@ struct Operation {
 
 /// Number of an operation, counted from 0 on every rank.
 using Ticket = int64_t;
+
+/// Operations that were recorded with what is around them on a stream.
+struct RecordedOperations {
+  int64_t operations = 0;
+  int64_t elements = 0;
+};
 
 /// Operations that may be begun and not yet waited for.
 constexpr int64_t max_pending_operations = 64;
@@ -135,6 +142,20 @@ class Group {
   /// Bytes of the rank's that this has made faster to reach, when all ranks have come, and a sentence how, or why not.
   virtual int64_t registered_bytes() const { return 0; }
   virtual std::string registration() const { return "nothing is registered"; }
+
+  /// Ok when operations on memory of this rank's device may be recorded with the stream that they are ordered on; else
+  /// one sentence why not.
+  virtual base::Status check_recording();
+  /// From here on until end_recording() operations on a stream that records (backend::Stream) are written down there:
+  /// begin() puts them behind what was issued, wait() lets it go on behind all of them; what begin() gives is no
+  /// ticket. All ranks record the same, together; everything that was begun before is done. An operation that cannot
+  /// be recorded is an error of begin(), after which the group may be as good as before: error() tells.
+  virtual base::Status begin_recording();
+  virtual RecordedOperations end_recording() { return {}; }
+  /// Issues a recording on a stream, with the operations in it: all ranks do so at the same place in their sequence of
+  /// operations, each with what they recorded together. Nothing that was begun is still to be waited for.
+  virtual base::Result<Ticket> replay(const RecordedOperations &operations, backend::Recording &recording,
+                                      backend::Stream &stream);
 
   /// Begins an operation of which another group does the work: nothing is moved, but ranks that mean another one, or do
   /// not come to it, are found out. Waited for as any. UNIMPLEMENTED where the ranks are of one process.

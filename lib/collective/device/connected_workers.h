@@ -18,6 +18,7 @@
 //    false, and `alive` stays as it is: an update is issued behind settle(), and then made whatever ends afterwards. A
 //    worker that was ahead could not give its weights to those of another process.
 //  * Memory is not registered, and windows are not made.
+//  * Operations may be recorded (Group::begin_recording) where each worker has one device and the library allows it.
 //  * `repeatable` holds for the same devices in the same machines.
 #ifndef TUTTI_COLLECTIVE_DEVICE_CONNECTED_WORKERS_H_
 #define TUTTI_COLLECTIVE_DEVICE_CONNECTED_WORKERS_H_

@@ -99,6 +99,18 @@ class Offers {
   std::string description_ = "nothing is registered";
 };
 
+tutti_collective collective_of(const Operation &from, void *memory) {
+  return {.struct_size = sizeof(tutti_collective),
+          .kind = static_cast<int32_t>(from.kind),
+          .reduction = static_cast<int32_t>(from.reduction),
+          .dtype = static_cast<int32_t>(from.dtype),
+          .root = from.root,
+          .memory = memory,
+          .count = from.count,
+          .slices = reinterpret_cast<const tutti_collective_slice *>(from.slices),
+          .slice_count = from.slice_count};
+}
+
 /// How long the group over several processes has, once its deadline has passed, to say who does not come.
 constexpr int64_t kNamingMs = 1000;
 
@@ -131,6 +143,9 @@ struct Shared {
   std::vector<std::atomic<int64_t>> arrived;  // at meetings of this process, by rank
 };
 
+/// Of operations that are recorded: no number.
+constexpr Ticket kRecorded = -2;
+
 class DeviceRank : public Group {
  public:
   DeviceRank(std::unique_ptr<Group> inner, std::shared_ptr<Shared> shared)
@@ -157,6 +172,11 @@ class DeviceRank : public Group {
     return shared_->spans_processes ? "nothing is registered: devices of several processes"
                                     : shared_->offers.description();
   }
+  Status check_recording() override;
+  Status begin_recording() override;
+  RecordedOperations end_recording() override { return is_recording_ = false, recorded_; }
+  Result<Ticket> replay(const RecordedOperations &operations, backend::Recording &recording,
+                        backend::Stream &stream) override;
   void abort(const Status &cause) override {
     inner_->abort(cause);  // first: who finds its operation ended finds the cause, too
     shared_->end_operations();
@@ -172,6 +192,10 @@ class DeviceRank : public Group {
   /// Of this rank among those of the process.
   int32_t place() const { return rank() - shared_->first_rank; }
 
+  /// The slot of the next operation: nobody waits for its last one any more.
+  Result<Slot *> next_slot();
+  Result<Ticket> record(const Operation &operation);
+  Status join_recorded();
   Status announce(const Operation &operation, Slot &slot);
   /// Enqueues operations in order. Without `waits`, until the library is still busy with one.
   Status enqueue(Ticket end, bool waits);
@@ -193,6 +217,9 @@ class DeviceRank : public Group {
   Ticket begun_ = 0, enqueued_ = 0, waited_ = 0;
   Ticket done_ = -1;  // it and those before it are known to be done by the device; their slots may be others' now
   int64_t numbers_ = 0;
+  bool is_recording_ = false;
+  RecordedOperations recorded_;
+  Slot recording_;  // the operation that is recorded, and how the streams fork and join
 };
 
 Status DeviceRank::open(backend::Device &device) {
@@ -201,6 +228,8 @@ Status DeviceRank::open(backend::Device &device) {
     TUTTI_ASSIGN(slot.ready, device.create_event());
     TUTTI_ASSIGN(slot.done, device.create_event());
   }
+  TUTTI_ASSIGN(recording_.ready, device.create_event());
+  TUTTI_ASSIGN(recording_.done, device.create_event());
   return Status();
 }
 
@@ -212,7 +241,7 @@ DeviceRank::~DeviceRank() {
   shared_->clique->deregister_memory(place());
 }
 
-Result<Ticket> DeviceRank::begin(const Operation &operation) {
+Result<Slot *> DeviceRank::next_slot() {
   TUTTI_TRY(inner_->error());
   if (begun_ - waited_ >= max_pending_operations) {
     return base::failed_precondition("more than ", max_pending_operations, " collective operations are under way");
@@ -222,6 +251,13 @@ Result<Ticket> DeviceRank::begin(const Operation &operation) {
   Slot &slot = at(begun_);
   // Others may not have come to what was announced by its last one, although the device has been waited for.
   if (shared_->spans_processes && slot.inner >= 0) TUTTI_TRY(inner_->wait(slot.inner));
+  return &slot;
+}
+
+Result<Ticket> DeviceRank::begin(const Operation &operation) {
+  if (is_recording_ && operation.stream != nullptr) return record(operation);
+  TUTTI_ASSIGN(Slot *const next, next_slot());
+  Slot &slot = *next;
   slot.on_device = operation.stream != nullptr && operation.kind != Kind::barrier;
   slot.has_work = false;
   if (!slot.on_device) {
@@ -269,17 +305,8 @@ Status DeviceRank::enqueue(Ticket end, bool waits) {
       TUTTI_TRY(await_enqueued());
     }
     TUTTI_TRY(stream_.wait(slot.ready));
-    const Operation &from = slot.operation;
-    const tutti_collective operation = {.struct_size = sizeof(tutti_collective),
-                                        .kind = static_cast<int32_t>(from.kind),
-                                        .reduction = static_cast<int32_t>(from.reduction),
-                                        .dtype = static_cast<int32_t>(from.dtype),
-                                        .root = from.root,
-                                        .memory = slot.memory,
-                                        .count = from.count,
-                                        .slices = reinterpret_cast<const tutti_collective_slice *>(from.slices),
-                                        .slice_count = from.slice_count};
-    if (const Status put = shared_->clique->enqueue(place(), operation, stream_); !put.ok()) return fail(put);
+    const Status put = shared_->clique->enqueue(place(), collective_of(slot.operation, slot.memory), stream_);
+    if (!put.ok()) return fail(put);
     enqueuing_ = &slot;
     slot.has_work = true;
   }
@@ -293,7 +320,63 @@ Status DeviceRank::await_enqueued() {
   return slot.done.record(stream_);
 }
 
+// ---- recordings ----
+
+Status DeviceRank::check_recording() {
+  if (!shared_->spans_processes) return base::unimplemented("devices of one process are launched one by one");
+  return shared_->clique->check_recording();
+}
+
+Status DeviceRank::begin_recording() {
+  TUTTI_TRY(await_all());
+  recorded_ = {};
+  is_recording_ = true;
+  return Status();
+}
+
+Result<Ticket> DeviceRank::record(const Operation &operation) {
+  TUTTI_TRY(inner_->error());
+  TUTTI_TRY(check_operation(operation, size()));
+  if (operation.kind == Kind::gather || operation.kind == Kind::barrier)
+    return base::unimplemented(name(operation.kind), " '", operation.label, "' cannot be recorded");
+  recording_.operation = operation;
+  recording_.number = numbers_ - 1;  // no rank lacks it
+  std::strncpy(recording_.label.data(), operation.label, recording_.label.size() - 1);
+  TUTTI_TRY(recording_.ready.record(*operation.stream));
+  TUTTI_TRY(stream_.wait(recording_.ready));
+  if (operation.count > 0) {
+    TUTTI_TRY(shared_->clique->enqueue(place(), collective_of(operation, operation.buffers[0]), stream_));
+    TUTTI_TRY(await(&recording_, [&] { return shared_->clique->poll(place()); }));
+  }
+  recorded_.elements += operation.count;
+  ++recorded_.operations;
+  return kRecorded;
+}
+
+Status DeviceRank::join_recorded() {
+  if (recorded_.operations == 0) return Status();
+  TUTTI_TRY(recording_.done.record(stream_));
+  return recording_.operation.stream->wait(recording_.done);
+}
+
+Result<Ticket> DeviceRank::replay(const RecordedOperations &operations, backend::Recording &recording,
+                                  backend::Stream &stream) {
+  TUTTI_ASSIGN(Slot *const slot, next_slot());
+  if (waited_ != begun_) return base::failed_precondition("operations are under way that nobody has waited for");
+  slot->operation = {.kind = Kind::all_reduce, .dtype = tensor::DType::u8, .count = operations.elements};
+  slot->on_device = slot->has_work = true;
+  std::strncpy(slot->label.data(), operations.operations == 1 ? "recorded operation" : "recorded operations",
+               slot->label.size() - 1);
+  slot->operation.label = slot->label.data();
+  TUTTI_TRY(announce(slot->operation, *slot));
+  TUTTI_TRY(recording.replay(stream));
+  TUTTI_TRY(slot->done.record(stream));
+  enqueued_ = waited_ = ++begun_;
+  return begun_ - 1;
+}
+
 Status DeviceRank::wait(Ticket ticket) {
+  if (ticket == kRecorded) return join_recorded();
   if (ticket >= begun_) return base::invalid_argument("operation ", ticket, " of rank ", rank(), " was never begun");
   for (; waited_ <= ticket; ++waited_) {
     Slot &slot = at(waited_);
