@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "distribute/step_rows.h"
+
 namespace tutti::impl::distribute {
 
 using base::Result;
@@ -116,6 +118,12 @@ Status ProgramCache::find(std::span<const GraphSource *const> sources, const Sha
   return Status();
 }
 
+const BoundProgram *ProgramCache::peek(const ShapeKey &key) const {
+  const auto entry = std::ranges::find(entries_, key, &Entry::key);
+  if (entry == entries_.end() || entry->programs.front().generation != workspace_.generation()) return nullptr;
+  return &entry->programs.front();
+}
+
 Status ProgramCache::bind(std::span<BoundProgram *> programs) {
   std::vector<BoundProgram> &found = entries_.front().programs;
   for (size_t i = 0; i < programs.size(); ++i) {
@@ -142,6 +150,8 @@ Status ProgramCache::bind(BoundProgram &program) {
     program.externals.push_back(std::move(bound));
   }
   program.generation = workspace_.generation();
+  static std::atomic<int64_t> next_id{StepRows::kFirstProgram};
+  program.id = next_id.fetch_add(1, std::memory_order_relaxed);
   built_.fetch_add(1, std::memory_order_relaxed);
   return Status();
 }

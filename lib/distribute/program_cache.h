@@ -88,6 +88,7 @@ struct BoundProgram {
   backend::Program program;
   std::vector<BoundExternal> externals;
   int64_t generation = -1;  // of the workspace it is bound to
+  int64_t id = 0;  // of this program in this place, from StepRows::kFirstProgram on; of no other in the process
 
   const backend::ExecutableDescription &description() const { return executable->description(); }
 };
@@ -115,6 +116,8 @@ class ProgramCache {
                     base::FunctionRef<graph::SymbolBindings()> bindings);
   /// Those that were found last; without effect on programs that are bound to the workspace where it is now.
   base::Status bind(std::span<BoundProgram *> programs);
+  /// The first program of those for a key, where it is bound and need not be bound anew; else null.
+  const BoundProgram *peek(const ShapeKey &key) const;
   /// The same key as in the last find(), which succeeded: its programs are still those.
   bool is_current(const ShapeKey &key) const { return is_found_ && entries_.front().key == key; }
 

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "distribute/plan_agreement.h"
+#include "distribute/replica_contributor.h"
 
 namespace tutti::impl::distribute {
 
@@ -14,39 +15,6 @@ using backend::RunScalar;
 using base::Result;
 using base::Status;
 using collective::Operation;
-
-/// A key of no rows: what else it says is as it was, or 1.
-static void clear_key(size_t symbols, ShapeKey &key) {
-  key.resize(symbols, 1);
-  if (!key.empty()) key.front() = 0;
-}
-
-/// One logical replica: its partial sums, its programs and what they run with.
-struct Replica::Contributor {
-  int32_t index = 0;                              // among all contributors
-  backend::Buffer partials, report, accumulated;  // the last one empty where nothing is accumulated apart
-  std::unique_ptr<ProgramCache> accumulate_programs, finish_programs;
-  ShapeKey key, finish_key;
-  std::array<BoundProgram *, 3> accumulate{};  // by position
-  BoundProgram *current = nullptr;             // the one of this micro-batch
-  BoundProgram *finish = nullptr;
-  int64_t binding = -1;  // number of the binding that `components` were found for
-  std::vector<int32_t> components;
-  // What each micro-batch runs with: the stream may not have passed one when the next begins.
-  struct Arguments {
-    std::vector<const void *> inputs;
-    std::vector<void *> results;
-    backend::RunScalars scalars;
-  };
-  std::vector<Arguments> arguments;
-  RowRange rows;
-  std::unique_ptr<KeptOutputs> outputs;  // null unless they are kept
-  // Shared factors: results of accumulate (null: an output); inputs of finish, and the components of those that are
-  // features (else -1).
-  std::vector<void *> results;
-  std::vector<const void *> finish_inputs;
-  std::vector<int32_t> finish_components;
-};
 
 Replica::Replica(const TrainProgramSet &programs, const StatePlan &plan, backend::DeviceRef device, size_t place)
     : programs_(programs),
@@ -57,7 +25,7 @@ Replica::Replica(const TrainProgramSet &programs, const StatePlan &plan, backend
       scale_entry_(plan.find(loss_scale_entry)) {}
 
 // The group may still be copying from and to the contributors' memory.
-Replica::~Replica() { group_.reset(); }
+Replica::~Replica() { drop_group(); }
 
 Result<std::unique_ptr<Replica>> Replica::create(const TrainProgramSet &programs, const StatePlan &plan,
                                                  ExecutableCache &executables, backend::DeviceRef device, size_t place,
@@ -149,13 +117,14 @@ void Replica::see_partials(std::span<void *const> partials) {
 }
 
 void Replica::set_group(std::unique_ptr<collective::Group> group) {
-  group_.reset();
+  drop_group();
   group_ = std::move(group);
   for (size_t p = 0; p < contributors_.size(); ++p) {
     contributors_[p]->index = group_->rank() * group_->parts() + static_cast<int32_t>(p);
   }
   next_bucket_ = 0;
   plan_agreed_ = false;
+  recorded_.open(check_recording());
   const int64_t bytes = plan_.arena_bytes(Arena::partials);
   if (device_stream() == nullptr || bytes == 0) return;
   for (const auto &contributor : contributors_)
@@ -192,6 +161,7 @@ Status Replica::begin_run(const RunCommand &command) {
 
 Status Replica::set_traced(bool traced) {
   TUTTI_TRY(stream_.synchronize());
+  recorded_.clear();  // of programs that go
   is_traced_ = traced;
   if (traced)
     tracer()->name_row(device_stream() == nullptr ? device_->name()
@@ -219,6 +189,7 @@ Status Replica::run_step(const StepInput &input, StepFeeder &feeder, const LossS
   iteration_ = step_ + 1 - scale.skipped_steps;
   next_bucket_ = 0;
   last_ticket_ = -1;
+  launched_ = nullptr;
   kept_batches_ = rows_.count();
   for (int32_t m = 0; m < rows_.count(); ++m)
     TUTTI_TRY(run_micro_batch(input, m, feeder));
@@ -265,6 +236,8 @@ Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFee
   for (const auto &contributor : contributors_)
     point_to_results(*contributor, m);
   if (programs_.rounds_at_last && rows_.count() == 1) TUTTI_TRY(clear_accumulated());
+  if (!rows_.programs().empty() && !is_traced_) return run_recorded();
+  recorded_.note_pieces();
   return run_programs(false, m + 1 == rows_.count());
 }
 
@@ -389,6 +362,7 @@ Status Replica::run_external(int32_t position, bool finishing, bool last) {
   operation.label = external.label.c_str();
   operation.stream = device_stream();
   if (operation.stream == nullptr) TUTTI_TRY(stream_.synchronize());
+  TUTTI_TRY(go_on_recording());
   return wait_for_group([&]() -> Status {
     TUTTI_TRY(group_->run(operation));
     return finishing ? group_->settle() : Status();  // updates come next
@@ -397,6 +371,7 @@ Status Replica::run_external(int32_t position, bool finishing, bool last) {
 
 template <typename Wait>
 Status Replica::wait_for_group(Wait wait) {
+  if (is_recording_) return wait();
   if (device_stream() == nullptr) {
     const WaitClock clock(now_.communication_ns, tracer(), "communication");
     return wait();
@@ -411,6 +386,7 @@ Status Replica::begin_buckets(int32_t end) {
   if (programs_.contributors == 1 || next_bucket_ >= end) return Status();
   if (device_stream() == nullptr) TUTTI_TRY(stream_.synchronize());
   for (; next_bucket_ < end; ++next_bucket_) {
+    TUTTI_TRY(go_on_recording());
     TUTTI_ASSIGN(last_ticket_, group_->begin(bucket_operations_[static_cast<size_t>(next_bucket_)]));
   }
   return Status();
@@ -421,6 +397,7 @@ Status Replica::reduce_buckets(StepFeeder &feeder) {
 }
 
 Status Replica::finish_buckets(StepFeeder &feeder) {
+  if (launched_ != nullptr) return await_recorded();
   if (device_stream() != nullptr && !programs_.finish.empty() && !is_on_devices()) {
     // Only now it shows what was wrong with the data of this rank; nobody updates without its last operation.
     TUTTI_TRY(begin_buckets(early_buckets()));

@@ -20,6 +20,7 @@
 #include "distribute/kept_outputs.h"
 #include "distribute/loss_scale.h"
 #include "distribute/program_cache.h"
+#include "distribute/recorded_steps.h"
 #include "distribute/state_plan.h"
 #include "distribute/step_feeder.h"
 #include "distribute/step_reports.h"
@@ -120,8 +121,13 @@ class Replica {
   /// Of its gradients, which the group works on in place, as memory that was registered with the devices' library.
   int64_t registered_bytes() const { return group_->registered_bytes(); }
   /// Before the memory of any replica goes.
-  void drop_group() { group_.reset(); }
+  void drop_group() {
+    drop_recordings();
+    group_.reset();
+  }
   collective::Group &group() { return *group_; }
+  /// How its steps run, for people.
+  std::string how_steps_run() const { return recorded_.describe(); }
 
   /// Runs steps. On failure the group has been aborted with the cause; the feeder then has to hear of the steps that
   /// have begun, by conclude().
@@ -252,11 +258,28 @@ class Replica {
   /// How many buckets may begin before the replica knows that its part of the step has succeeded.
   int32_t early_buckets() {
     const auto all = static_cast<int32_t>(bucket_operations_.size());
-    return device_stream() == nullptr || is_on_devices() ? all : std::max(all - 1, 0);
+    return device_stream() == nullptr || is_on_devices() || is_recording_ ? all : std::max(all - 1, 0);
   }
   /// Reduces what has not been begun, and waits for all.
   base::Status reduce_buckets(StepFeeder &feeder);
   base::Status finish_buckets(StepFeeder &feeder);
+  // ---- steps that are launched at once (recorded_steps.h), replica_recordings.cc ----
+  /// Ok where steps of the group may be recorded.
+  base::Status check_recording();
+  /// What this worker publishes for a step: the program that it would run, if it may be launched as it was recorded.
+  int64_t program_for(const StepInput &input, const InputBinding &binding);
+  /// The programs of the step's only micro-batch, with all buckets; in pieces where that cannot be recorded.
+  base::Status run_recorded();
+  /// Null where some worker cannot.
+  base::Result<RecordedStep *> record_step();
+  /// Says whether this worker can go on recording, and hears whether all can: before each operation, and at the end.
+  /// Who could not says no more, nor does anybody then.
+  base::Status tell_recording(bool can_go_on);
+  base::Status go_on_recording();
+  base::Result<RecordedStep> record();
+  /// Waits for what was launched: nobody updates before all have come so far, with data that are good.
+  base::Status await_recorded();
+  void drop_recordings();
   /// Counts the time that `wait` keeps the device from computing.
   template <typename Wait>
   base::Status wait_for_group(Wait wait);
@@ -286,6 +309,10 @@ class Replica {
   std::vector<std::vector<void *>> bucket_buffers_;
   int32_t next_bucket_ = 0;
   collective::Ticket last_ticket_ = -1;
+  RecordedSteps recorded_;
+  RecordedStep *launched_ = nullptr;  // of the step under way, where it was launched at once
+  bool is_recording_ = false, all_record_ = false;
+  ShapeKey next_key_;  // of the step that comes
   FactorMemory *factors_ = nullptr;
   bool plan_agreed_ = false;  // all ranks of the group have the same plan
 

@@ -132,6 +132,7 @@ Status Replica::fail(int64_t number, Status status, Run &run) {
   status = with_place(status, number, run);
   group_->abort(status);
   const Status bad = stream_.synchronize();  // nothing reads the input any more
+  recorded_.clear();
   if (is_on_devices()) return look_back(std::move(status), bad, run);
   run.issued = run.outcome.steps;
   return status;
@@ -194,7 +195,7 @@ Status Replica::fill_words(int64_t n, bool is_last, const RunSignals &signals, R
     words_[word_error] = ready && !feeder.input(n).status.ok() ? 1 : 0;
   }
   words_[word_trace] = programs_.tracer && programs_.tracer->enabled() ? 1 : 0;
-  if (ready) rows_.publish(words_.data() + word_count, feeder.input(n));
+  if (ready) rows_.publish(words_.data() + word_count, feeder.input(n), program_for(feeder.input(n), feeder.binding()));
   for (size_t c = 1; c < contributors_.size(); ++c)
     std::copy_n(words_.begin(), words_per_part_, words_.begin() + static_cast<int64_t>(c) * words_per_part_);
   return Status();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/step_rows.h"
 
+#include <algorithm>
+
 namespace tutti::impl::distribute {
 
 using base::Result;
@@ -12,19 +14,22 @@ StepRows::StepRows(const Workers &workers, bool divides_input, int32_t accumulat
       own_(static_cast<size_t>(accumulation)),
       first_(static_cast<size_t>(accumulation)) {}
 
-// A worker's words: whether its input is bad, then the rows of its micro-batches.
-void StepRows::publish(int64_t *words, const StepInput &input) const {
+/// The first word of a worker whose input is bad; else that is the program.
+constexpr int64_t kBad = 1;
+
+// A worker's words: whether its input is bad, or its program; then the rows of its micro-batches.
+void StepRows::publish(int64_t *words, const StepInput &input, int64_t program) const {
   if (workers_.count == 1) return;
   int64_t *const own = words + workers_.index * words_each();
-  own[0] = input.status.ok() ? 0 : 1;
-  for (int32_t m = 0; own[0] == 0 && m < input.count; ++m)
+  own[0] = input.status.ok() ? program : kBad;
+  for (int32_t m = 0; own[0] != kBad && m < input.count; ++m)
     own[1 + m] = input.rows[static_cast<size_t>(m)];
 }
 
 Status StepRows::input_error(const int64_t *words, const StepInput &input) const {
   if (!input.status.ok()) return input.status;
   int32_t worker = 0;
-  while (worker + 1 < workers_.count && words_of(words, worker)[0] == 0)
+  while (worker + 1 < workers_.count && words_of(words, worker)[0] != kBad)
     ++worker;
   return base::aborted("worker ", worker, " could not read its input").with_detail("worker", std::to_string(worker));
 }
@@ -59,13 +64,17 @@ Status StepRows::take(const int64_t *words, const StepInput &input, int64_t step
     step_rows_ += all;
     if (all > 0) count_ = static_cast<int32_t>(m) + 1;
   }
+  programs_.clear();
+  for (int32_t w = 0; workers_.count > 1 && w < workers_.count; ++w)
+    programs_.push_back(words_of(words, w)[0]);
+  if (std::ranges::count(programs_, 0) > 0) programs_.clear();
   return Status();
 }
 
-RowRange StepRows::share(int32_t m, int32_t contributor, int32_t contributors) const {
-  if (!divides_input_) return share_of_rows(own(m), contributor, contributors);
+RowRange StepRows::share_of(int64_t own_rows, int32_t contributor, int32_t contributors) const {
+  if (!divides_input_) return share_of_rows(own_rows, contributor, contributors);
   const int32_t here = contributors / workers_.count;
-  return share_of_rows(own(m), contributor % here, here);
+  return share_of_rows(own_rows, contributor % here, here);
 }
 
 }  // namespace tutti::impl::distribute

@@ -568,6 +568,7 @@ base::Json TrainerSession::describe() const {
                           {"gradients", how_gradients_are_added_up()},
                           {"registered_bytes", registered_bytes},
                           {"registration", replicas_->replica(0).group().registration()},
+                          {"steps", replicas_->replica(0).how_steps_run()},
                           {"contributors", setup_->programs.contributors},
                           {"device_prefetch", int64_t{options_.device_prefetch}},
                           {"late_steps", feeder_->late_steps()},

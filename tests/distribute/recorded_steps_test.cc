@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Workers with one GPU each, whose steps are launched at once with the operations between them: the same bits as in
+// pieces, one launch for the gradients of a step, and whoever dies, hangs, gives up or has bad data in the middle of a
+// launch is named in time, with the weights of one step on all others. Emulated GPUs, whose streams are strict about
+// what is captured.
+#include "distribute/recorded_steps.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include "base/file.h"
+#include "base/temporary_directory.h"
+#include "base/text.h"
+#include "data/pipeline.h"
+#include "distribute/training_case.h"
+#include "distribute/worker_strategy.h"
+#include "testing.h"
+#include "worker_processes.h"
+
+namespace tutti::testing {
+
+namespace data = impl::data;
+using distribute::RunReport;
+using impl::backend::Level;
+
+static NetworkCase network_of(DType dtype, Optimizer optimizer, Loss loss, bool batch_norm, bool dropout, double clip) {
+  NetworkCase network;
+  network.dtype = dtype;
+  network.optimizer = optimizer;
+  network.loss = loss;
+  network.batch_norm = batch_norm;
+  network.dropout = dropout;
+  network.clip = clip;
+  return network;
+}
+
+struct Case {
+  const char *name;
+  NetworkCase network;
+  int64_t rows, batch;
+  bool own_input = false;
+  int32_t accumulation = 1;
+  int64_t bucket_bytes = 100;
+};
+
+static const std::vector<Case> &cases() {
+  static const std::vector<Case> all = {
+      {"plain", network_of(DType::f32, Optimizer::sgd, Loss::mean, false, false, 0), 61, 7},
+      {"normalised", network_of(DType::f32, Optimizer::adam, Loss::weighted_mean, true, true, 0.1), 29, 9},
+      {"one_bucket", network_of(DType::f64, Optimizer::momentum, Loss::mean_with_penalty, true, false, 0), 40, 16,
+       false, 1, 1 << 20},
+      {"own", network_of(DType::f64, Optimizer::adam, Loss::weighted_mean_with_penalty, true, true, 0), 0, 5, true},
+      {"accumulated", network_of(DType::f32, Optimizer::sgd, Loss::mean, false, false, 0), 61, 7, false, 3},
+  };
+  return all;
+}
+
+// ---- workers ----
+
+/// Every number of the model to the last bit.
+static Result<std::string> numbers_of(Trainer &trainer) {
+  std::string text;
+  for (const auto &variable : trainer.model().variables) {
+    TUTTI_ASSIGN(const Tensor value, trainer.get_variable(variable.name));
+    for (const double number : to_doubles(value)) {
+      char word[32];
+      snprintf(word, sizeof word, " %a", number);
+      text += word;
+    }
+  }
+  return text;
+}
+
+static std::string how_of(const Trainer &trainer) { return trainer.describe().find("steps")->string(); }
+
+/// What the device was asked for in a run.
+struct Asked {
+  std::map<std::string, int64_t> counts;
+  std::string describe() const {
+    std::string text;
+    for (const auto &[what, count] : counts)
+      text += base::concat(" ", what, " ", count);
+    return text;
+  }
+};
+
+static Result<Asked> asked_for(Trainer &trainer, int64_t steps) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "journal";
+  setenv("TUTTI_EMULATED_NCCL_JOURNAL", path.c_str(), 1);
+  const Status ran = trainer.run(steps, nullptr).status();
+  unsetenv("TUTTI_EMULATED_NCCL_JOURNAL");
+  TUTTI_TRY(ran);
+  TUTTI_ASSIGN(const std::string text, base::read_file(path));
+  std::istringstream lines(text);
+  Asked asked;
+  std::string what;
+  for (int64_t number = 0; lines >> what >> number;)
+    ++asked.counts[what];
+  return asked;
+}
+
+static Result<std::unique_ptr<Trainer>> open_trainer(const WorkerCall &call, const NetworkCase &network, bool own_input,
+                                                     TrainerOptions options) {
+  TUTTI_ASSIGN(const Model model, build_network(network));
+  TUTTI_ASSIGN(const StrategyRef strategy, worker_strategy(call, 1, own_input, 60000));
+  options.seed = 7;
+  TUTTI_ASSIGN(auto trainer, Trainer::open(model, strategy, options));
+  TUTTI_TRY(trainer->initialize());
+  TUTTI_TRY(trainer->check_workers("case", nullptr));
+  return trainer;
+}
+
+/// Three passes, whose last batches are smaller.
+static Result<std::string> train_case(const WorkerCall &call, const Case &c) {
+  TrainerOptions options;
+  options.accumulation = c.accumulation;
+  options.bucket_bytes = c.bucket_bytes;
+  options.collective_timeout_ms = 60000;
+  TUTTI_ASSIGN(auto trainer, open_trainer(call, c.network, c.own_input, options));
+  std::string losses;
+  for (int pass = 0; pass < 3; ++pass) {
+    const auto rows = c.own_input ? make_listed_rows(own_rows(call.worker), c.network.features, c.network.classes,
+                                                     c.network.dtype, c.batch)
+                                  : make_rows(c.rows, c.network.features, c.network.classes, c.network.dtype, c.batch);
+    TUTTI_ASSIGN(auto iterator, rows->make_iterator({}));
+    TUTTI_TRY(trainer->attach_input(std::move(iterator)));
+    TUTTI_TRY(trainer->run(-1, nullptr).status());
+    for (const double loss : trainer->loss_history())
+      losses += base::concat(" ", loss);
+  }
+  TUTTI_ASSIGN(const std::string numbers, numbers_of(*trainer));
+  return base::concat(how_of(*trainer), "\nstep ", trainer->step(), losses, numbers);
+}
+
+/// Batches of 8 rows without end; batch `bad` has a label that is none.
+static Result<std::unique_ptr<data::Iterator>> endless_rows(const NetworkCase &network, int64_t bad) {
+  const auto rows = make_rows(80000, network.features, network.classes, network.dtype, 8);
+  data::TransformArguments arguments;
+  arguments.map = [bad](const data::Element &input, data::Element &output) {
+    output = input;
+    if (input.lineage.index / 8 != bad) return Status();
+    TUTTI_ASSIGN(output.components[1], output.components[1].clone());
+    for (int64_t row = 0; row < output.components[1].elements(); ++row)
+      output.components[1].mutable_data_as<int32_t>()[row] = 99;
+    return Status();
+  };
+  data::Pipeline pipeline(rows);
+  pipeline.apply("map_callback", {}, std::move(arguments));
+  TUTTI_ASSIGN(const auto built, pipeline.build());
+  return built->make_iterator({});
+}
+
+static Result<std::string> count_launches(const WorkerCall &call) {
+  TrainerOptions options;
+  options.bucket_bytes = 100;
+  const NetworkCase network;
+  TUTTI_ASSIGN(auto trainer, open_trainer(call, network, false, options));
+  TUTTI_ASSIGN(auto iterator, endless_rows(network, -1));
+  TUTTI_TRY(trainer->attach_input(std::move(iterator)));
+  TUTTI_TRY(trainer->run(3, nullptr).status());
+  TUTTI_ASSIGN(const Asked asked, asked_for(*trainer, 10));
+  return base::concat("buckets ", trainer->describe().find("buckets")->dump(), asked.describe());
+}
+
+constexpr int64_t kShortMs = 2000, kLongMs = 60000;
+constexpr int kStalled = 100;  // an operation of a step that is launched
+
+/// What happens to worker 1 in the middle of a launch; then all say where they are and go on, if they can.
+static Result<std::string> train_on(const WorkerCall &call) {
+  const std::string &scenario = call.scenario;
+  const bool is_it = call.worker == 1;
+  if (is_it && scenario != "bad_data" && scenario != "error")
+    setenv("TUTTI_EMULATED_NCCL", base::concat("stall 1 ", kStalled).c_str(), 1);
+  if (is_it && scenario == "error") setenv("TUTTI_EMULATED_NCCL", base::concat("error 1 ", kStalled).c_str(), 1);
+  TrainerOptions options;
+  options.bucket_bytes = 100;
+  options.collective_timeout_ms = scenario == "stall" || scenario == "stop" ? kShortMs : kLongMs;
+  const NetworkCase network;
+  TUTTI_ASSIGN(auto trainer, open_trainer(call, network, false, options));
+  TUTTI_ASSIGN(auto iterator, endless_rows(network, scenario == "bad_data" && is_it ? 20 : -1));
+  TUTTI_TRY(trainer->attach_input(std::move(iterator)));
+  const auto token = base::CancelToken::create();
+  std::thread later;
+  if (is_it && scenario != "stall" && scenario != "bad_data" && scenario != "error") {
+    later = std::thread([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(scenario == "stop" ? 400 : 1500));
+      if (scenario == "kill") raise(SIGKILL);
+      if (scenario == "stop") raise(SIGSTOP);
+      if (scenario == "cancel") token->cancel();
+      if (scenario == "leave") trainer->leave_workers(base::data_loss("the disk is gone"));
+    });
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const Status failed = trainer->run(200, token.get()).status();
+  const auto took_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin).count();
+  if (later.joinable()) later.join();
+  TUTTI_ASSIGN(std::string text, numbers_of(*trainer));
+  text = base::concat("step ", trainer->step(), text, "\ntook ", took_ms, " ms\n", failed.to_string());
+  if (scenario != "stall" && scenario != "cancel") return text;
+  unsetenv("TUTTI_EMULATED_NCCL");
+  const int64_t left = 60 - trainer->step();
+  TUTTI_TRY(trainer->run(left, nullptr).status());
+  TUTTI_ASSIGN(const std::string numbers, numbers_of(*trainer));
+  return base::concat(text, "\n", how_of(*trainer), "\nend ", trainer->step(), numbers);
+}
+
+/// As train_on(), if nothing happens.
+static Result<std::string> train_undisturbed(const WorkerCall &call) {
+  TrainerOptions options;
+  options.bucket_bytes = 100;
+  const NetworkCase network;
+  TUTTI_ASSIGN(auto trainer, open_trainer(call, network, false, options));
+  TUTTI_ASSIGN(auto iterator, endless_rows(network, -1));
+  TUTTI_TRY(trainer->attach_input(std::move(iterator)));
+  TUTTI_TRY(trainer->run(60, nullptr).status());
+  TUTTI_ASSIGN(const std::string numbers, numbers_of(*trainer));
+  return base::concat("end ", trainer->step(), numbers);
+}
+
+static Result<std::string> run_scenario(const WorkerCall &call) {
+  WorkerCall told = call;
+  const size_t colon = call.scenario.find(':');
+  const std::string fault = colon == std::string::npos ? "" : call.scenario.substr(colon + 1);
+  told.scenario = call.scenario.substr(0, colon);
+  if (call.worker == 1 && fault == "declined") setenv("TUTTI_RECORD_STEPS", "0", 1);
+  if (call.worker == 1 && fault != "declined" && !fault.empty()) setenv("TUTTI_EMULATED_NCCL", fault.c_str(), 1);
+  const auto found = std::ranges::find_if(cases(), [&](const Case &known) { return told.scenario == known.name; });
+  if (found != cases().end()) return train_case(told, *found);
+  if (told.scenario == "launches") return count_launches(told);
+  return told.scenario == "undisturbed" ? train_undisturbed(told) : train_on(told);
+}
+
+static int run_as_worker(char **arguments) {
+  const WorkerCall call = worker_call(arguments);
+  const Result<std::string> text = run_scenario(call);
+  std::ofstream(call.file) << (text.ok() ? *text : text.status().to_string());
+  if (!text.ok()) fprintf(stderr, "worker %d: %s\n", call.worker, text.status().to_string().c_str());
+  return text.ok() ? 0 : 1;
+}
+
+// ---- what they come to ----
+
+static std::vector<std::string> outputs_of(const std::string &scenario, int count) {
+  Workers workers(scenario, count);
+  workers.wait();
+  std::vector<std::string> outputs;
+  for (int w = 0; w < count; ++w) {
+    if (workers.code(w) != 0) fail_msg("%s: worker %d ends with %d", scenario.c_str(), w, workers.code(w));
+    outputs.push_back(workers.output(w));
+  }
+  return outputs;
+}
+
+static std::vector<std::string> outputs_in_pieces(const std::string &scenario, int count) {
+  setenv("TUTTI_RECORD_STEPS", "0", 1);
+  std::vector<std::string> outputs = outputs_of(scenario, count);
+  unsetenv("TUTTI_RECORD_STEPS");
+  return outputs;
+}
+
+static std::string first_line(const std::string &text) { return text.substr(0, text.find('\n')); }
+static std::string rest(const std::string &text) { return text.substr(text.find('\n') + 1); }
+
+static void check_case(const Case &c, int count) {
+  const std::vector<std::string> recorded = outputs_of(c.name, count), pieces = outputs_in_pieces(c.name, count);
+  for (size_t w = 0; w < recorded.size(); ++w) {
+    assert_contains(first_line(pieces[w]).c_str(), "in pieces: ");
+    if (count == 1) {
+      assert_contains(first_line(recorded[w]).c_str(), "in pieces: there is one process");
+    } else if (c.accumulation > 1) {
+      assert_contains(first_line(recorded[w]).c_str(), "in pieces: steps have several micro-batches");
+    } else {
+      assert_contains(first_line(recorded[w]).c_str(), "launched at once, with the operations between workers: ");
+    }
+    assert_string_equal(rest(recorded[w]).c_str(), rest(pieces[w]).c_str());
+    assert_string_equal(rest(recorded[w]).c_str(), rest(recorded[0]).c_str());
+  }
+}
+
+static void check_cases(int count) {
+  for (const Case &c : cases())
+    check_case(c, count);
+}
+
+static void test_one_worker_is_as_ever(void **) { check_case(cases().front(), 1); }
+static void test_two_workers_give_the_same_bits(void **) { check_cases(2); }
+static void test_three_workers_give_the_same_bits(void **) { check_cases(3); }
+
+/// Batches of two sizes, which all workers have alike: of each one recording.
+static void test_each_combination_is_recorded_once(void **) {
+  for (const std::string &text : outputs_of("plain", 2))
+    assert_contains(first_line(text).c_str(), "workers: 2 recorded");
+}
+
+static void test_a_step_is_one_launch_and_its_update(void **) {
+  for (const std::string &text : outputs_of("launches", 2)) {
+    std::istringstream words(text);
+    std::map<std::string, int64_t> counts;
+    std::string what;
+    for (int64_t count = 0; words >> what >> count;)
+      counts[what] = count;
+    assert_true(counts["buckets"] > 2);
+    assert_int_equal(counts["graph_launch"], 20);
+    assert_int_equal(counts["all_reduce"], 10 * counts["buckets"]);
+    assert_int_equal(counts["captured"], 0);
+  }
+  for (const std::string &text : outputs_in_pieces("launches", 2))
+    assert_null(strstr(text.c_str(), "graph_launch 20 "));
+}
+
+static void test_what_is_not_captured_runs_in_pieces(void **) {
+  const struct {
+    const char *fault, *first, *second;
+  } all[] = {
+      {"early", "workers: 0 recorded", "in pieces: this emulated NCCL is not captured"},
+      {"declined", "workers: 0 recorded", "in pieces: TUTTI_RECORD_STEPS is 0"},
+      {"uncapturable 1 0", "in pieces: another worker could not record a step", "in pieces: reducing over devices"},
+      {"uncapturable 1 2", "in pieces: another worker could not record a step", "in pieces: reducing over devices"},
+  };
+  const std::vector<std::string> pieces = outputs_in_pieces("normalised", 2);
+  for (const auto &c : all) {
+    if (std::string(c.fault) == "early") continue;  // workers of different libraries are not connected
+    const std::vector<std::string> outputs = outputs_of(base::concat("normalised:", c.fault), 2);
+    assert_contains(first_line(outputs[0]).c_str(), c.first);
+    assert_contains(first_line(outputs[1]).c_str(), c.second);
+    for (const std::string &text : outputs)
+      assert_string_equal(rest(text).c_str(), rest(pieces[0]).c_str());
+  }
+  setenv("TUTTI_EMULATED_NCCL", "early", 1);
+  for (const std::string &text : outputs_of("normalised", 2)) {
+    assert_contains(first_line(text).c_str(), "in pieces: this emulated NCCL is not captured");
+    assert_string_equal(rest(text).c_str(), rest(pieces[0]).c_str());
+  }
+  unsetenv("TUTTI_EMULATED_NCCL");
+}
+
+/// Workers of which number 1 does something: the others name it, with these words, in time, and are at one step.
+static void check_told(const char *scenario, int count, bool is_heard, int64_t most_ms,
+                       const std::vector<const char *> &expected) {
+  Workers workers(scenario, count);
+  workers.wait();
+  for (int w = 0; w < count; ++w) {
+    if (w == 1 && !is_heard) continue;
+    const std::string text = workers.output(w);
+    if (workers.code(w) != 0) fail_msg("%s: worker %d: %s", scenario, w, text.c_str());
+    for (const char *word : expected)
+      assert_contains(text.c_str(), word);
+    assert_string_equal(first_line(text).c_str(), first_line(workers.output(0)).c_str());
+    long long took_ms = -1;
+    assert_int_equal(sscanf(rest(text).c_str(), "took %lld ms", &took_ms), 1);
+    if (took_ms > most_ms) fail_msg("%s: worker %d takes too long: %s", scenario, w, text.c_str());
+  }
+}
+
+static void test_a_worker_that_dies_in_a_launch_is_named(void **) {
+  check_told("kill", 3, false, 12000, {"worker 1 (127.0.0.1)"});
+}
+
+static void test_a_worker_that_hangs_in_a_launch_is_named(void **) {
+  check_told("stop", 3, false, 12000, {"worker 1 (127.0.0.1)"});
+}
+
+static void test_a_worker_that_gives_up_in_a_launch_is_named(void **) {
+  check_told("leave", 3, true, 12000, {"the disk is gone"});
+  check_told("error", 3, true, 12000, {"NCCL says remote process exited"});
+}
+
+static void test_bad_data_in_a_launch_are_named(void **) { check_told("bad_data", 3, true, 12000, {"step 20", "99"}); }
+
+/// Who waited too long, or is cancelled, goes on where it was.
+static void test_workers_go_on_after_a_launch_was_ended(void **) {
+  const std::string undisturbed = outputs_of("undisturbed", 2)[0];
+  const struct {
+    const char *scenario, *expected;
+  } all[] = {{"stall", "waited 2000 ms in all_reduce 'recorded operations' for the devices"}, {"cancel", "CANCELLED"}};
+  for (const auto &c : all) {
+    for (const std::string &text : outputs_of(c.scenario, 2)) {
+      assert_contains(text.c_str(), c.expected);
+      assert_contains(text.c_str(), "launched at once");
+      assert_string_equal(text.substr(text.find("\nend ") + 1).c_str(), undisturbed.c_str());
+    }
+  }
+}
+
+/// Folders of communicators that nobody could take along.
+class Folder {
+ public:
+  Folder() {
+    char name[] = "/tmp/tutti-recorded-XXXXXX";
+    path_ = mkdtemp(name);
+    setenv("TUTTI_EMULATED_NCCL_FOLDER", path_.c_str(), 1);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace tutti::testing
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(tutti::testing::test_one_worker_is_as_ever),
+    cmocka_unit_test(tutti::testing::test_two_workers_give_the_same_bits),
+    cmocka_unit_test(tutti::testing::test_three_workers_give_the_same_bits),
+    cmocka_unit_test(tutti::testing::test_each_combination_is_recorded_once),
+    cmocka_unit_test(tutti::testing::test_a_step_is_one_launch_and_its_update),
+    cmocka_unit_test(tutti::testing::test_what_is_not_captured_runs_in_pieces),
+    cmocka_unit_test(tutti::testing::test_a_worker_that_dies_in_a_launch_is_named),
+    cmocka_unit_test(tutti::testing::test_a_worker_that_hangs_in_a_launch_is_named),
+    cmocka_unit_test(tutti::testing::test_a_worker_that_gives_up_in_a_launch_is_named),
+    cmocka_unit_test(tutti::testing::test_bad_data_in_a_launch_are_named),
+    cmocka_unit_test(tutti::testing::test_workers_go_on_after_a_launch_was_ended),
+};
+
+int main(int count, char **arguments) {
+  if (tutti::testing::is_worker(count)) return tutti::testing::run_as_worker(arguments);
+  const tutti::testing::Folder folder;
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
