@@ -21,6 +21,7 @@
 #include "collective/rendezvous/store_server.h"
 #include "conformance/group_conformance.h"
 #include "gpus_needed.h"
+#include "recorded_operations.h"
 #include "runtime/backend_list.h"
 #include "runtime/engine_list.h"
 #include "tensor/half.h"
@@ -172,36 +173,6 @@ static Result<WorkersConnection> connect(const WorkerCall &call, Worker &worker)
                                              worker.options);
 }
 
-/// A buffer of the rank's device.
-struct Memory {
-  backend::Stream stream;
-  backend::Buffer buffer;
-  void *pointer = nullptr;
-
-  static Result<Memory> make(backend::Device &device, int64_t bytes) {
-    Memory memory;
-    TUTTI_ASSIGN(memory.stream, device.create_stream());
-    TUTTI_ASSIGN(memory.buffer, device.allocate(bytes));
-    memory.pointer = memory.buffer.device_pointer();
-    return memory;
-  }
-  Operation operation(Kind kind, DType dtype, int64_t count) {
-    return {.kind = kind, .dtype = dtype, .buffers = &pointer, .count = count, .label = "bucket 7", .stream = &stream};
-  }
-  template <typename T>
-  Status write(const std::vector<T> &values) {
-    TUTTI_TRY(buffer.write(0, values.data(), std::ssize(values) * static_cast<int64_t>(sizeof(T)), &stream));
-    return stream.synchronize();
-  }
-  template <typename T>
-  Result<std::vector<T>> read(int64_t count) {
-    std::vector<T> values(static_cast<size_t>(count));
-    TUTTI_TRY(buffer.read(0, values.data(), count * static_cast<int64_t>(sizeof(T)), &stream));
-    TUTTI_TRY(stream.synchronize());
-    return values;
-  }
-};
-
 static double number_of(double value) { return value; }
 static double number_of(impl::tensor::BFloat16 value) { return static_cast<float>(value); }
 
@@ -322,6 +293,16 @@ static Status check_rank(Group &group, backend::Device &device, std::string &bit
   return kept == sums ? Status() : base::internal_error("the largest of equal sums is another one");
 }
 
+static Result<std::string> check_recordings(Worker &worker) {
+  const std::vector<Status> statuses = run_ranks(worker.ranks, [&](Group &group) {
+    return check_recordings_of(group, *worker.devices[static_cast<size_t>(group.rank()) % worker.ranks.size()]);
+  });
+  std::string text;
+  for (const Status &status : statuses)
+    text += base::concat("| ", status.ok() ? "recorded" : status.to_string());
+  return text;
+}
+
 static Result<std::string> check_sums(Worker &worker) {
   std::vector<std::string> bits(worker.ranks.size());
   const std::vector<Status> statuses = run_ranks(worker.ranks, [&](Group &group) {
@@ -389,6 +370,7 @@ static Result<std::string> run_scenario(const WorkerCall &call) {
     return base::concat("took ", took_ms, " ms | ", made->unconnected.to_string(), barrier.ok() ? " | goes on" : "");
   }
   worker.library = made->library;
+  if (call.scenario.starts_with("recorded")) return check_recordings(worker);
   return call.scenario.starts_with("sums") ? check_sums(worker) : sum_on(call, worker);
 }
 
@@ -434,6 +416,27 @@ static void check_sums_of(const char *scenario, int count) {
 static void test_sums_of_two_workers(void **) { check_sums_of("sums_1", 2); }
 static void test_sums_of_three_workers(void **) { check_sums_of("sums_1", 3); }
 static void test_sums_of_pairs(void **) { check_sums_of("sums_2", 2); }
+
+static void test_recordings(void **) {
+  const bool blocks = strstr(getenv("TUTTI_TEST_BACKEND"), "blocking") != nullptr;
+  const struct {
+    const char *scenario;
+    int count;
+    const char *expected;
+  } cases[] = {
+      {"recorded_1", 2, blocks ? "communicators that block are not captured" : "| recorded"},
+      {"recorded_1", 3, blocks ? "communicators that block are not captured" : "| recorded"},
+      {"recorded_2", 2, "graphs of several GPUs of a process"},
+  };
+  for (const auto &c : cases) {
+    Workers workers(c.scenario, c.count);
+    workers.wait();
+    for (int w = 0; w < c.count; ++w) {
+      assert_contains(workers.output(w).c_str(), c.expected);
+      assert_int_equal(workers.code(w), 0);
+    }
+  }
+}
 
 /// All workers but `silent` say all of `expected`, within `most_ms`.
 static void check_told(const char *scenario, int count, int silent, int64_t most_ms,
@@ -515,6 +518,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_sums_of_two_workers),
     cmocka_unit_test(tutti::testing::test_sums_of_three_workers),
     cmocka_unit_test(tutti::testing::test_sums_of_pairs),
+    cmocka_unit_test(tutti::testing::test_recordings),
     cmocka_unit_test(tutti::testing::test_a_worker_that_dies_is_named),
     cmocka_unit_test(tutti::testing::test_a_worker_that_hangs_is_named),
     cmocka_unit_test(tutti::testing::test_a_worker_that_gives_up_is_named),
