@@ -57,8 +57,8 @@ class Stream {
   tutti_stream *handle_ = nullptr;
 };
 
-/// Work that was issued on a stream, to be done again. Memory and programs that it names are there while it is done; the
-/// stream has done it before it goes.
+/// Work that was issued on a stream, to be done again. Memory and programs that it names are there while it is done;
+/// the stream has done it before it goes.
 class Recording {
  public:
   Recording() = default;

@@ -288,9 +288,8 @@ typedef struct tutti_executable_table {
   ///    "report": {...}}
   /// There is one segment more than externals: the host runs external i, in place, between segments i and i + 1. One of
   /// no elements is a mark: from there on the host may change what state_write has written before, but for updates, and
-  /// values that were written keep what they are. The
-  /// report is for people and tests: {"kernels": [{"node", "op", "kernel", "layout", "bytes"}, ...],
-  /// "workspace_lower_bound_bytes", ...}; the last two of a kernel may be missing.
+  /// values that were written keep what they are. The report is for people and tests: {"kernels": [{"node", "op",
+  /// "kernel", "layout", "bytes"}, ...], "workspace_lower_bound_bytes", ...}; the last two of a kernel may be missing.
   int32_t (*describe)(tutti_executable *executable, tutti_text_writer write, void *user, tutti_error_sink *sink);
 } tutti_executable_table;
 

@@ -19,6 +19,11 @@
 #define gpuErrorNoDevice hipErrorNoDevice
 #define gpuErrorNotReady hipErrorNotReady
 #define gpuErrorStreamCaptureUnsupported hipErrorStreamCaptureUnsupported
+#define gpuErrorStreamCaptureInvalidated hipErrorStreamCaptureInvalidated
+#define gpuErrorStreamCaptureUnmatched hipErrorStreamCaptureUnmatched
+#define gpuErrorStreamCaptureUnjoined hipErrorStreamCaptureUnjoined
+#define gpuErrorStreamCaptureIsolation hipErrorStreamCaptureIsolation
+#define gpuErrorCapturedEvent hipErrorCapturedEvent
 #define gpuMemcpyKind hipMemcpyKind
 #define gpuMemcpyHostToDevice hipMemcpyHostToDevice
 #define gpuMemcpyDeviceToHost hipMemcpyDeviceToHost

@@ -19,9 +19,9 @@
 //    has its operations ends the process with a sentence, and one that is aborted waits for the graphs to end.
 //
 // With the environment's TUTTI_EMULATED_NCCL_JOURNAL each call adds a line to that file: "all_reduce 4096" (bytes of a
-// rank), "captured 4096", "register 4096", "deregister 0", "window 4096", "window_end 0"; so do operation N when all ranks have done it,
-// "done N", and the host when it synchronizes with a stream or waits for an event, "stream_synchronize 0" and
-// "event_synchronize 0"; and a graph of N nodes that is launched, "graph_launch N".
+// rank), "captured 4096", "register 4096", "deregister 0", "window 4096", "window_end 0"; so do operation N when all
+// ranks have done it, "done N", and the host when it synchronizes with a stream or waits for an event,
+// "stream_synchronize 0" and "event_synchronize 0"; and a graph of N nodes that is launched, "graph_launch N".
 //
 // Faults, from the environment's TUTTI_EMULATED_NCCL when it is asked: "missing" (there is no such library), "refuse"
 // (connecting fails), "busy" (connecting never ends), "stall R N" (operation N of rank R, counted from 0, never arrives
