@@ -3,7 +3,7 @@
 // Programs of a GPU backend: an executable bound to memory, captured as one graph per segment.
 //
 // run() writes the run block with one small launch (segment 0) and launches the segment's graph. On a stream that
-// records (gpu_recording.h) it puts the kernels there instead, and set_arguments() writes the run block for each replay.
+// records (gpu_recording.h) it puts the kernels there instead, and set_arguments() writes the run block for a replay.
 // With the option "launch": "kernels", or for a program with a trace, which has times of the device (device_times.h),
 // the kernels are issued one by one instead.
 #ifndef TUTTI_BACKEND_GPU_GPU_PROGRAM_H_
