@@ -8,6 +8,9 @@
 // loaded. What a worker would run, it says in its control words (step_rows.h): from these all know alike whether a step
 // is launched, recorded or run in pieces, and the lists of all workers are equal in number and order.
 //
+// What operations in a recording take is not told apart from what programs take: of `communication` (step_times.h) only
+// the wait before the update is left.
+//
 // Threads: one.
 #ifndef TUTTI_DISTRIBUTE_RECORDED_STEPS_H_
 #define TUTTI_DISTRIBUTE_RECORDED_STEPS_H_
