@@ -31,7 +31,7 @@ Status check_sums_repeat() {
       "NCCL_NVLS_ENABLE to 0 before the process begins");
 }
 
-// Captures are asked of it since 2.9. Before 2.18 nobody has tried communicators that do not block for it.
+// It can since 2.9. Communicators that do not block are younger, so the least is set with some distance; not tried.
 Status check_captures(int version) {
   constexpr int kLeast = 21800;
   if (version >= kLeast) return Status();
