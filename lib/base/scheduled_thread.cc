@@ -6,7 +6,32 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
+
 namespace tutti::impl::base {
+
+namespace {
+
+/// Whose turn it is to change a thread's affinity mask for a moment: two at a time would put back each other's. Threads
+/// share turns by their numbers.
+std::array<std::atomic<bool>, 64> turns{};
+
+/// Gives a thread the mask that `choose` makes of its own, and that back; whoever comes meanwhile moves nobody.
+template <typename Choose>
+void move(pid_t thread, Choose choose) {
+  const int core = sched_getcpu();
+  if (thread == 0 || core < 0 || core >= CPU_SETSIZE) return;
+  std::atomic<bool> &turn = turns[static_cast<size_t>(thread) % turns.size()];
+  if (turn.exchange(true, std::memory_order_acquire)) return;
+  cpu_set_t before, wanted;
+  if (sched_getaffinity(thread, sizeof before, &before) == 0 && choose(core, before, wanted)) {
+    if (sched_setaffinity(thread, sizeof wanted, &wanted) == 0) (void)sched_setaffinity(thread, sizeof before, &before);
+  }
+  turn.store(false, std::memory_order_release);
+}
+
+}  // namespace
 
 ScheduledThread ScheduledThread::current() {
   thread_local ScheduledThread self;
@@ -23,23 +48,19 @@ int64_t ScheduledThread::processor_ns() const {
 }
 
 void ScheduledThread::bring_here() const {
-  cpu_set_t before, here;
-  const int core = sched_getcpu();
-  if (id_ == 0 || core < 0 || core >= CPU_SETSIZE || sched_getaffinity(id_, sizeof before, &before) != 0) return;
-  if (!CPU_ISSET(core, &before) || CPU_COUNT(&before) < 2) return;
-  CPU_ZERO(&here);
-  CPU_SET(core, &here);
-  if (sched_setaffinity(id_, sizeof here, &here) == 0) (void)sched_setaffinity(id_, sizeof before, &before);
+  move(id_, [](int core, const cpu_set_t &before, cpu_set_t &here) {
+    CPU_ZERO(&here);
+    CPU_SET(core, &here);
+    return CPU_ISSET(core, &before) && CPU_COUNT(&before) > 1;
+  });
 }
 
 void ScheduledThread::leave_core() {
-  cpu_set_t before, others;
-  const int core = sched_getcpu();
-  if (core < 0 || core >= CPU_SETSIZE || sched_getaffinity(0, sizeof before, &before) != 0) return;
-  others = before;
-  CPU_CLR(core, &others);
-  if (CPU_COUNT(&others) == 0) return;
-  if (sched_setaffinity(0, sizeof others, &others) == 0) (void)sched_setaffinity(0, sizeof before, &before);
+  move(current().id_, [](int core, const cpu_set_t &before, cpu_set_t &others) {
+    others = before;
+    CPU_CLR(core, &others);
+    return CPU_COUNT(&others) > 0;
+  });
 }
 
 int32_t ScheduledThread::core() { return sched_getcpu(); }

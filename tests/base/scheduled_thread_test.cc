@@ -101,6 +101,26 @@ static void test_leaves_the_core(void **) {
   assert_true(CPU_EQUAL(&before, &after));
 }
 
+/// Who is brought while it leaves has the mask afterwards that it had before, not one of either.
+static void test_moving_from_both_sides_keeps_the_mask(void **) {
+  if (impl::base::available_cores() < 3) test_skip();  // of two cores a thread that leaves has one, and is not brought
+  cpu_set_t before, after;
+  assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+  std::atomic<bool> closing{false};
+  const ScheduledThread self = ScheduledThread::current();
+  std::thread other([&] {
+    while (!closing.load())
+      self.bring_here();
+  });
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+  while (std::chrono::steady_clock::now() < end)
+    ScheduledThread::leave_core();
+  closing.store(true);
+  other.join();
+  assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+  assert_true(CPU_EQUAL(&before, &after));
+}
+
 static void test_one_core_is_kept(void **) {
   cpu_set_t before, one, after;
   assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
@@ -135,6 +155,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_threads_are_told_apart),
     cmocka_unit_test(tutti::testing::test_moving_keeps_the_mask),
     cmocka_unit_test(tutti::testing::test_leaves_the_core),
+    cmocka_unit_test(tutti::testing::test_moving_from_both_sides_keeps_the_mask),
     cmocka_unit_test(tutti::testing::test_one_core_is_kept),
     cmocka_unit_test(tutti::testing::test_no_thread_is_nothing),
 };
