@@ -25,8 +25,9 @@ constexpr int64_t kProbe = 16;
 constexpr double kEfficient = 1.25;
 /// A device that always leaves rows to others is tried again when it has been idle for so many of its pieces.
 constexpr double kIdlePieces = 64, kIdleSeconds = 1;
-/// The share of all that a device must compute not to be in the way.
+/// The share of all that a device must compute not to be in the way, and the pieces by which that is judged.
 constexpr double kWorthWhile = 0.02;
+constexpr int64_t kJudged = 2;
 
 size_t size_of(int64_t rows) { return static_cast<size_t>(std::bit_width(static_cast<uint64_t>(rows))) - 1; }
 
@@ -89,8 +90,10 @@ void DeviceSpeeds::add(int32_t device, int64_t rows, double seconds, bool is_fir
     known = row_seconds;
     return;
   }
-  // One that was interrupted says little. What makes pieces of this size slower makes all.
-  const double ratio = std::min(row_seconds / known, 2.0), weight = ratio < 1 ? 0.5 : 0.3;
+  // One that was interrupted says little, and of the first two the first may be. What makes pieces of this size slower
+  // makes all.
+  const double ratio = std::min(row_seconds / known, 2.0);
+  const double less = of.measured == 2 ? 1 : 0.5, weight = ratio < 1 ? less : 0.3;
   const double change = 1 - weight + weight * ratio;
   for (double &each : of.row_seconds)
     each *= change;
@@ -131,7 +134,8 @@ int32_t DeviceSpeeds::hardly_helps() const {
   const std::lock_guard lock(mutex_);
   const auto slowest = std::ranges::min_element(devices_, {}, &Device::rate);
   const double all = rate_of_all();
-  return slowest->rate() < kWorthWhile * all ? static_cast<int32_t>(slowest - devices_.begin()) : -1;
+  const bool is_slow = slowest->measured >= kJudged && slowest->rate() < kWorthWhile * all;
+  return is_slow ? static_cast<int32_t>(slowest - devices_.begin()) : -1;
 }
 
 int64_t DeviceSpeeds::unit(int64_t call_rows) const {

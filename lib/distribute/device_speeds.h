@@ -49,7 +49,8 @@ class DeviceSpeeds {
   int64_t piece(int32_t device, const WaitingRows &waiting) const;
   /// How long a device that takes none of such a call waits before it asks again, though nothing has happened.
   double patience_seconds(int32_t device, int64_t call_rows) const;
-  /// The slowest device if it computes less than a fiftieth of what all do together; -1 = none, or not known yet.
+  /// The slowest device if it computes less than a fiftieth of what all do together, by more than one piece; -1 = none,
+  /// or not known yet.
   int32_t hardly_helps() const;
 
  private:

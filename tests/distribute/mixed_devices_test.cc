@@ -286,7 +286,9 @@ static void test_a_device_that_adds_nothing_is_named(void **) {
   const Mix mix(20, 4000);
   const auto engine = mix.engine({{mix.paced[0], 0}, {mix.paced[1], 0}});
   assert_string_equal(engine->advice().c_str(), "");
-  for (int call = 0; engine->advice().empty() && call < 200; ++call)
+  // It is tried again only after a while.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (engine->advice().empty() && std::chrono::steady_clock::now() < end)
     assert_ok(engine->run(mix.features(64), nullptr));
   assert_contains(engine->advice().c_str(), "device paced1:0 computes less than a fiftieth");
   const Mix even(20, 40);

@@ -222,6 +222,21 @@ void a_device_that_becomes_slow_is_given_less(void **) {
   assert_false(speeds.are_uneven());
 }
 
+void one_piece_that_is_interrupted_is_no_verdict(void **) {
+  DeviceSpeeds speeds({1, 1});
+  speeds.add(0, 16, 0.001);
+  speeds.add(1, 16, 0.1);
+  assert_int_equal(speeds.hardly_helps(), -1);
+  speeds.add(1, 16, 0.002);
+  speeds.add(1, 16, 0.002);
+  assert_int_equal(speeds.hardly_helps(), -1);
+  DeviceSpeeds slow({1, 1});
+  slow.add(0, 16, 0.001);
+  slow.add(1, 16, 0.1);
+  slow.add(1, 16, 0.1);
+  assert_int_equal(slow.hardly_helps(), 1);
+}
+
 void every_row_is_dealt_once(void **) {
   for (const int64_t rows : {1, 2, 3, 7, 63, 64, 65, 1000}) {
     RowQueue queue;
@@ -257,6 +272,7 @@ int main() {
       cmocka_unit_test(rows_one_by_one_take_no_longer_than_on_the_fastest),
       cmocka_unit_test(pieces_are_no_smaller_than_worth_while),
       cmocka_unit_test(a_device_that_becomes_slow_is_given_less),
+      cmocka_unit_test(one_piece_that_is_interrupted_is_no_verdict),
       cmocka_unit_test(every_row_is_dealt_once),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
