@@ -5,6 +5,7 @@
 // emulated GPUs of their own, whose NCCL meets over processes as the library does and tells nobody of one that ends.
 // With TUTTI_TEST_REAL_GPUS they share the GPUs of this machine; what an NCCL must be ordered to do is left out then.
 #include "collective/device/connected_workers.h"
+#include "backend/gpu/emulator/nccl_folder.h"
 
 #include <dlfcn.h>
 
@@ -384,20 +385,6 @@ static int run_as_worker(char **arguments) {
 
 // ---- what all must come to ----
 
-/// Folders of communicators that nobody could take along.
-class Folder {
- public:
-  Folder() {
-    char name[] = "/tmp/tutti-connected-XXXXXX";
-    path_ = mkdtemp(name);
-    setenv("TUTTI_EMULATED_NCCL_FOLDER", path_.c_str(), 1);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-
- private:
-  std::string path_;
-};
-
 static int64_t took_ms(const std::string &text) {
   long long ms = -1;
   return sscanf(text.c_str(), "took %lld ms", &ms) == 1 ? ms : -1;
@@ -544,6 +531,6 @@ int main(int count, char **arguments) {
     if (!tutti::testing::has_enough_gpus(getenv("TUTTI_TEST_BACKEND"), 2)) return 77;
     return cmocka_run_group_tests(tests_of_real_gpus, nullptr, nullptr);
   }
-  const tutti::testing::Folder folder;
+  const tutti::testing::NcclFolder folder;
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

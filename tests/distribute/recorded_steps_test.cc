@@ -5,6 +5,7 @@
 // launch is named in time, with the weights of one step on all others. Emulated GPUs, whose streams are strict about
 // what is captured.
 #include "distribute/recorded_steps.h"
+#include "backend/gpu/emulator/nccl_folder.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -389,20 +390,6 @@ static void test_workers_go_on_after_a_launch_was_ended(void **) {
   }
 }
 
-/// Folders of communicators that nobody could take along.
-class Folder {
- public:
-  Folder() {
-    char name[] = "/tmp/tutti-recorded-XXXXXX";
-    path_ = mkdtemp(name);
-    setenv("TUTTI_EMULATED_NCCL_FOLDER", path_.c_str(), 1);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-
- private:
-  std::string path_;
-};
-
 }  // namespace tutti::testing
 
 static const struct CMUnitTest tests[] = {
@@ -421,6 +408,6 @@ static const struct CMUnitTest tests[] = {
 
 int main(int count, char **arguments) {
   if (tutti::testing::is_worker(count)) return tutti::testing::run_as_worker(arguments);
-  const tutti::testing::Folder folder;
+  const tutti::testing::NcclFolder folder;
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
