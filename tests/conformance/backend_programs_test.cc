@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a backend owes to programs beside single ops: state in arenas, segments around externals, results that alias,
-// run scalars, random rows, regions, zero rows, errors in the data, no allocation while running.
+// What a backend owes to programs beside single ops: state in arenas, results that alias, run scalars, random rows, regions, zero rows, errors in the data, no allocation while running.
 //
 // usage: backend_programs_test BACKEND
 #include <atomic>
@@ -195,44 +194,6 @@ void updates_need_no_workspace(void **) {
   assert_ok(arenas.write("g", floats({10000}, std::vector<float>(10000, 2))));
   assert_ok(bound->run({}));
   assert_values(assert_ok_value(assert_ok_value(arenas.read("w")).slice_rows(9998, 10000)), {-0.1f, -0.1f});
-}
-
-void externals_cut_programs(void **) {
-  GraphBuilder b;
-  const ValueId x = b.input("x", DType::f32, {3});
-  const ValueId y = b.unary("square", x);
-  const ValueId sum = b.op("all_reduce", {y}, {{"label", std::string("first")}});
-  // y is still needed after it went into the collective.
-  const ValueId largest = b.op("all_reduce", {b.add(sum, y)}, {{"kind", std::string("max")}});
-  b.set_result("sum", sum);
-  b.set_result("largest", largest);
-  b.set_result("y", y);
-  auto bound = bind(b);
-  const auto &externals = bound->description().externals;
-  assert_int_equal(externals.size(), 2);
-  assert_string_equal(externals[0].kind.c_str(), "all_reduce_sum");
-  assert_string_equal(externals[0].label.c_str(), "first");
-  assert_string_equal(externals[1].kind.c_str(), "all_reduce_max");
-  assert_int_equal(externals[0].elements, 3);
-  for (int run = 0; run < 2; ++run) {
-    const auto results =
-        assert_ok_value(bound->run({floats({3}, {1, 2, 3})}, {}, [](int32_t index, const auto &, Tensor &values) {
-          for (int i = 0; i < 3; ++i)
-            values.mutable_data_as<float>()[i] += index == 0 ? 100.0f : 1000.0f;
-        }));
-    assert_values(results[0], {1102, 1108, 1118});
-    assert_values(results[1], {101, 104, 109});
-    assert_values(results[2], {1, 4, 9});
-  }
-}
-
-void externals_may_be_empty(void **) {
-  GraphBuilder b;
-  const ValueId x = b.input("x", DType::f32, {b.batch(), 3});
-  b.set_result("y", b.op("all_reduce", {x}));
-  auto bound = bind(b, nullptr, {{"batch", 0}});
-  assert_int_equal(bound->description().externals[0].elements, 0);
-  assert_ok(bound->run({floats({0, 3}, {})}));
 }
 
 void run_scalars_reach_the_graph(void **) {
@@ -575,8 +536,6 @@ const CMUnitTest kTests[] = {
     cmocka_unit_test(results_may_alias),
     cmocka_unit_test(an_update_works_on_its_slice),
     cmocka_unit_test(updates_need_no_workspace),
-    cmocka_unit_test(externals_cut_programs),
-    cmocka_unit_test(externals_may_be_empty),
     cmocka_unit_test(run_scalars_reach_the_graph),
     cmocka_unit_test(random_rows_do_not_move),
     cmocka_unit_test(what_attention_forgets_does_not_move),

@@ -296,6 +296,24 @@ const StateEntry *Lowering::entry_of(ValueId id) const {
 
 // ---- pins: values computed where they are wanted ----
 
+/// Is a value read, under any name, at the turn of `step` or later? Results are read at the end.
+bool Lowering::is_read_from(ValueId id, int32_t step) const {
+  if (fusion_.is_result(id)) return true;
+  return std::ranges::any_of(fusion_.uses(id), [&](int32_t use) {
+    return is_alias_op(graph_.step(use).op) ? is_read_from(graph_.step(use).outputs[0], step)
+                                            : fusion_.position(use) >= step;
+  });
+}
+
+/// Behind an external that moves nothing the host may change what was written before it.
+bool Lowering::is_read_behind_mark(ValueId id, int32_t written) const {
+  for (int32_t step = written + 1; step < graph_.step_count(); ++step) {
+    const Node &node = graph_.step(step);
+    if (node.op == "all_reduce" && value(node.outputs[0]).elements == 0) return is_read_from(id, step);
+  }
+  return false;
+}
+
 void Lowering::plan_pin(ValueId id, Pin pin) {
   // Through aliases to the value that a kernel computes.
   for (int32_t step = fusion_.producer(id); step >= 0; step = fusion_.producer(id)) {
@@ -305,6 +323,7 @@ void Lowering::plan_pin(ValueId id, Pin pin) {
   }
   const int32_t producer = fusion_.producer(id);
   if (producer < 0 || is_leaf(graph_.step(producer).op)) return;
+  if (pin.step >= 0 && is_read_behind_mark(id, pin.step)) return;
   for (int32_t use : fusion_.uses(id)) {
     // External nodes work in the workspace.
     if (graph_.step(use).op == "all_reduce") return;

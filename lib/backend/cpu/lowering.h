@@ -158,6 +158,8 @@ class Lowering {
 
   void plan_pins();
   void plan_pin(graph::ValueId id, Pin pin);
+  bool is_read_from(graph::ValueId id, int32_t step) const;
+  bool is_read_behind_mark(graph::ValueId id, int32_t written) const;
   bool overlaps_later_reads(const Pin &pin, graph::ValueId id, bool elementwise) const;
   base::Status lower_step(int32_t step);
   void lower_leaf(int32_t step);
