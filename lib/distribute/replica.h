@@ -258,9 +258,6 @@ class Replica {
   /// How many buckets may begin before the replica knows that its part of the step has succeeded.
   int32_t early_buckets() {
     const auto all = static_cast<int32_t>(bucket_operations_.size());
-    // Between workers others write to memory of the host as soon as an operation has begun, and programs of processors
-    // have been seen to read gradients there behind the mark of their bucket.
-    if (device_stream() == nullptr && programs_.workers.count > 1) return 0;
     return device_stream() == nullptr || is_on_devices() || is_recording_ ? all : std::max(all - 1, 0);
   }
   /// Reduces what has not been begun, and waits for all.
