@@ -163,7 +163,7 @@ class WordsOfOthers : public SharedTable {
 };
 
 /// Worker 0 learns from worker 1 that worker 2 has gone, and does not wait for it.
-static void test_nobody_waits_for_who_has_gone(void **) {
+static void check_that_nobody_waits_for_who_has_gone(std::chrono::milliseconds late) {
   Groups groups =
       assert_ok_value(connect_all(3, 1, 1, kLongMs, [](int32_t worker, const std::shared_ptr<SharedTable> &table) {
         return std::make_shared<WordsOfOthers>(worker, table);
@@ -171,6 +171,7 @@ static void test_nobody_waits_for_who_has_gone(void **) {
   const std::vector<Status> statuses = run_ranks(groups, [&](Group &group) {
     TUTTI_TRY(group.barrier("begin"));
     if (group.rank() == 2) return groups[2].reset(), Status();
+    if (group.rank() == 0) std::this_thread::sleep_for(late);
     return group.barrier("end");
   });
   assert_error_contains(statuses[0], "given up by worker 1");
@@ -179,6 +180,15 @@ static void test_nobody_waits_for_who_has_gone(void **) {
   const auto begin = std::chrono::steady_clock::now();
   groups[0].reset();
   assert_true(std::chrono::steady_clock::now() - begin < std::chrono::seconds(3));
+}
+
+static void test_nobody_waits_for_who_has_gone(void **) {
+  check_that_nobody_waits_for_who_has_gone(std::chrono::milliseconds(0));
+}
+
+/// What worker 0 has for worker 1 arrives, whoever else has gone before worker 0 sends it.
+static void test_who_has_gone_keeps_nobody_else_waiting(void **) {
+  check_that_nobody_waits_for_who_has_gone(std::chrono::milliseconds(300));
 }
 
 /// The table may end with worker 0: it stays until worker 2 has asked why.
@@ -245,6 +255,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_a_replica_that_does_not_come_is_named),
     cmocka_unit_test(tutti::testing::test_who_leaves_is_named),
     cmocka_unit_test(tutti::testing::test_nobody_waits_for_who_has_gone),
+    cmocka_unit_test(tutti::testing::test_who_has_gone_keeps_nobody_else_waiting),
     cmocka_unit_test(tutti::testing::test_the_cause_is_there_for_who_asks_late),
     cmocka_unit_test(tutti::testing::test_the_same_bits_on_all_workers),
     cmocka_unit_test(tutti::testing::test_an_engine_that_is_not_there),

@@ -27,6 +27,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -294,7 +295,9 @@ void wait(tutti_mesh &mesh, const tutti_exchange &exchange, const tutti_message 
   }
 }
 
-Buffers begin(tutti_mesh &mesh, const tutti_message *messages, int32_t count, Direction direction) {
+/// All that can be begun, so that who has gone keeps nobody else waiting; `failure` is that of the first who has gone.
+Buffers begin(tutti_mesh &mesh, const tutti_message *messages, int32_t count, Direction direction,
+              std::optional<Failure> &failure) {
   Buffers buffers;
   buffers.reserve(static_cast<size_t>(count));
   for (int32_t i = 0; i < count; ++i) {
@@ -304,7 +307,7 @@ Buffers begin(tutti_mesh &mesh, const tutti_message *messages, int32_t count, Di
       if (direction == Direction::send) buffers.back()->send(message.peer, message.tag);
       if (direction == Direction::receive) buffers.back()->recv(message.peer, message.tag);
     } catch (const std::exception &error) {
-      throw Failure{kUnavailable, message.peer, error.what()};
+      if (!failure) failure = Failure{kUnavailable, message.peer, error.what()};
     }
   }
   return buffers;
@@ -313,8 +316,10 @@ Buffers begin(tutti_mesh &mesh, const tutti_message *messages, int32_t count, Di
 int32_t exchange(tutti_mesh *mesh, const tutti_exchange *exchange, tutti_error_sink *sink) {
   return guarded(mesh->host, sink, exchange->failed_peer, [&] {
     const Clock::time_point end = Clock::now() + bounded(exchange->timeout_ms);
-    const Buffers receives = begin(*mesh, exchange->receives, exchange->receive_count, Direction::receive);
-    const Buffers sends = begin(*mesh, exchange->sends, exchange->send_count, Direction::send);
+    std::optional<Failure> failure;
+    const Buffers receives = begin(*mesh, exchange->receives, exchange->receive_count, Direction::receive, failure);
+    const Buffers sends = begin(*mesh, exchange->sends, exchange->send_count, Direction::send, failure);
+    if (failure) throw *failure;
     for (size_t i = 0; i < receives.size(); ++i)
       wait(*mesh, *exchange, exchange->receives[i], *receives[i], Direction::receive, end);
     for (size_t i = 0; i < sends.size(); ++i)
