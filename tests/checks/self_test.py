@@ -362,6 +362,42 @@ Status f() {
 """)
         self.expect(gpu_calls.check(self.root), "c.cc:2:", "c.cc:3:")
 
+    def test_ways_to_the_function(self):
+        self.write("lib/backend/cuda/e.cc", """void f() {
+  ::cudaFree(p);
+  lt()->cublasLtDestroy(h);
+  handles(0)[i].lt->cublasLtDestroy(h);
+  tables[0].cudnnDestroy(h);
+  (*table)->cudnnDestroy(h);
+  (*table).cudnnDestroy(h);
+  if (x) [[unlikely]] gpuFree(p);
+  !gpuFree(p);
+  else ::cudaFree(p);
+  const auto e = ::cudaFree(p);
+  return lt()->cublasLtDestroy(h);
+  check((*table)->cudnnDestroy(h));
+  const bool ok = !tables[0].cudnnDestroy(h);
+  (void)(*table).cudnnDestroy(h);
+  if (!::cudaFree(p)) g();
+  return ::cudaFree(p);
+}
+""")
+        self.expect(gpu_calls.check(self.root), *(f"e.cc:{line}:" for line in range(2, 11)))
+
+    def test_launches(self):
+        self.write("lib/backend/cuda/f.cu", """void f() {
+  kernel<<<1, 2, 3, stream>>>(p);
+  return gpuGetLastError();
+}
+void g() {
+  kernel<<<1, 2>>>(p);
+  h();
+  kernel<<<1, 2>>>(p);
+}
+void h() { return gpuGetLastError(); }
+""")
+        self.expect(gpu_calls.check(self.root), "f.cu:6:", "f.cu:8:")
+
     def test_ends_of_expressions(self):
         self.write("lib/backend/hip/d.cc", """void f() {
   p != nullptr && cudaFree(p);
