@@ -22,6 +22,9 @@ import gpu_cases  # noqa: E402
 from report import Report  # noqa: E402
 from toolkit import gpus  # noqa: E402
 
+# Of the interval of a ratio, to either side of it.
+MOST_SPREAD = 0.02
+
 
 class WallClock:
     """Takes one number of milliseconds from a candidate, and remembers the whole answer of each."""
@@ -80,7 +83,12 @@ def judge(case, result):
             f'({result["low"]:.2f}..{result["high"]:.2f}), gate {case.gate:.3g}, host {result["issue_us"]:.0f} us')
     if 'memory_share' in result:
         says += f', memory {result["memory_share"]:.2f}'
-    return {**result, 'holds': not failures, 'says': '; '.join([says, *failures])}
+    # Of two sides that hardly stand still nothing is proved; what misses its gate all the same has missed it.
+    spread = max(result['high'] - result['ratio'], result['ratio'] - result['low']) / result['ratio']
+    inconclusive = not failures and spread > MOST_SPREAD
+    if inconclusive:
+        failures.append(f'inconclusive: more than {MOST_SPREAD:.0%} to either side')
+    return {**result, 'holds': not failures, 'inconclusive': inconclusive, 'says': '; '.join([says, *failures])}
 
 
 def main():

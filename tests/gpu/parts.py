@@ -12,6 +12,8 @@ from gpu_cases import CASES
 
 GROUPS = ['tests', 'bench', 'accuracy', 'soak', 'sanitize']
 SKIPPED = 77
+# What a judge says of figures that prove nothing, neither way.
+INCONCLUSIVE = 'inconclusive'
 # Of a test that does not say more itself, and of one that does.
 USUAL_TEST, LONGEST_TEST = 300, 540
 FASHION_MNIST = '/usr/share/datasets/fashion-mnist'
@@ -31,7 +33,7 @@ class Part:
     lacks: str = ''
     # Has the GPU for itself.
     alone: bool = True
-    # Of (output, folder of results): (did it hold, what it says, rows).
+    # Of (output, folder of results): (did it hold, what it says, rows). None for one that could not be done, INCONCLUSIVE.
     judge: object = None
 
 
@@ -90,7 +92,9 @@ def judge_case(_output, folder):
         rows = json.load(file)['rows']
     os.remove(path)
     says = '; '.join(f'{row["case"]}: {row["says"]}' for row in rows)
-    return bool(rows) and all(row['holds'] for row in rows), says, rows
+    failed = not rows or any(not row['holds'] and not row.get('inconclusive') for row in rows)
+    holds = False if failed else INCONCLUSIVE if any(row.get('inconclusive') for row in rows) else True
+    return holds, says, rows
 
 
 # The CNN on processors, by accuracy_bench DATA cnn 0 cpu 1..5: 0.9213 0.9206 0.9183 0.9209 0.9207, their mean and three of their

@@ -16,11 +16,13 @@
 # each part; whole outputs in build/gpu/logs.
 # What was done with the same sources is not done again, so a machine that is lent for minutes is used call by call.
 #
-#   --seconds N  begins nothing that would not end within so many seconds, the build included; ends with 3 if something
-#                is left or partial, 1 if something failed, 0 else
+#   --seconds N  begins nothing that would not end within so many seconds, the build included
 #   --again      does what was done, too
 #   --no-build   with what is built
 #   --list       prints the parts
+#
+# Ends with 1 if something failed; 3 if something is left, partial, inconclusive or could not be done here for another reason
+# than that it needs more GPUs; 0 else.
 #
 # TUTTI_PACKAGES   a folder with unpacked packages (carry.sh makes one) for machines without a package manager; without it
 #                  build/packages, where there is one
@@ -29,7 +31,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 case ${1:-} in
 -h | --help)
-    sed -n '4,28{s/^# \{0,1\}//;p}' "$0"
+    sed -n '4,29{s/^# \{0,1\}//;p}' "$0"
     exit 0
     ;;
 esac

@@ -126,6 +126,8 @@ class Runner:
         if status != 0:
             last = output.strip().splitlines()[-1:] or ['']
             return self.note(part, 'failed', seconds, f'exit status {status}: {says if rows else last[0]}'[:300])
+        if holds == all_parts.INCONCLUSIVE:
+            return self.note(part, 'partial', seconds, says, rows)
         return self.note(part, 'ok' if holds else 'failed', seconds, says, rows)
 
     def note(self, part, status, seconds, says, rows=None):
@@ -179,6 +181,22 @@ def tail(path, lines=40):
         return '\n'.join(file.read().splitlines()[-lines:])
 
 
+def conclude(done, gpus):
+    """The exit status for what the wanted parts have come to, all of which a machine with more GPUs might add to, and says what
+    is missing."""
+    states = [part.get('status') for part in done]
+    left = sum(1 for state in states if state not in DONE)
+    lacking = sorted({part['says'] for part in done
+                      if part.get('status') == 'skipped' and not all_parts.wants_more_gpus(part['says'], gpus)})
+    if left:
+        print(f'{left} parts are left: the same call goes on', flush=True)
+    if 'partial' in states:
+        print(f'{states.count("partial")} parts did not get to their end in the time they have, or are inconclusive', flush=True)
+    for says in lacking:
+        print(f'not done here: {says}', flush=True)
+    return FAILED if 'failed' in states else LEFT if left or 'partial' in states or lacking else 0
+
+
 def main():
     parser = argparse.ArgumentParser(prog='run.sh')
     parser.add_argument('words', nargs='*')
@@ -227,13 +245,7 @@ def main():
         [part for part in wanted if arguments.again or not results.is_done(f'{part.group} {part.name}')])
     results.save()
     print(f'results: {results.path("results.md")}', flush=True)
-    states = [results.parts.get(f'{part.group} {part.name}', {}).get('status') for part in wanted]
-    left = sum(1 for state in states if state not in DONE)
-    if left:
-        print(f'{left} parts are left: the same call goes on', flush=True)
-    if 'partial' in states:
-        print(f'{states.count("partial")} parts did not get to their end in the time they have', flush=True)
-    return FAILED if 'failed' in states else LEFT if left or 'partial' in states else 0
+    return conclude([results.parts.get(f'{part.group} {part.name}', {}) for part in wanted], visible)
 
 
 if __name__ == '__main__':

@@ -20,6 +20,8 @@ sys.path.insert(0, os.path.join(HERE, '..', 'bench'))
 sys.path.insert(0, HERE)
 
 # pylint: disable=wrong-import-position
+import compare  # noqa: E402
+import gpu_cases  # noqa: E402
 import parts  # noqa: E402
 import peer_server  # noqa: E402
 import run_parts  # noqa: E402
@@ -169,6 +171,34 @@ class Parts(unittest.TestCase):
         for value, holds in ((0.9204, True), (0.9170, True), (0.9150, False), (0.9260, False)):
             self.assertEqual(parts.judge_accuracy(json.dumps({'test_accuracy': value}), self.folder)[0], holds, value)
         self.assertFalse(parts.judge_accuracy('nothing', self.folder)[0])
+
+    def test_what_could_not_be_done_is_not_a_success(self):
+        def status(*parts_done, gpus=1):
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                return run_parts.conclude([dict(zip(('status', 'says'), part)) for part in parts_done], gpus), said.getvalue()
+        few = ('skipped', '2 GPUs are needed, 1 is here')
+        self.assertEqual(status(('ok', ''), few), (0, ''))
+        self.assertEqual(status(('ok', ''), few, gpus=2)[0], run_parts.LEFT)
+        code, said = status(('ok', ''), ('skipped', 'no compute-sanitizer'))
+        self.assertEqual(code, run_parts.LEFT)
+        self.assertIn('no compute-sanitizer', said)
+        self.assertEqual(status(('ok', ''), ())[0], run_parts.LEFT)
+        self.assertEqual(status(('ok', ''), ('partial', ''))[0], run_parts.LEFT)
+        self.assertEqual(status(('failed', ''), ('skipped', 'no data'))[0], run_parts.FAILED)
+
+    def test_what_varies_proves_nothing(self):
+        row = {'ms': 1, 'peer_ms': 5, 'peer': 'stub', 'ratio': 5, 'low': 4.95, 'high': 5.05, 'issue_us': 10}
+        case = next(case for case in gpu_cases.CASES if case.gate == 4)
+        self.assertTrue(compare.judge(case, row)['holds'])
+        varied = compare.judge(case, {**row, 'low': 4.5})
+        self.assertFalse(varied['holds'])
+        self.assertIn('inconclusive', varied['says'])
+        self.assertFalse(compare.judge(case, {**row, 'ratio': 3, 'low': 2.5, 'high': 3})['inconclusive'])
+        listed = []
+        for name, rows in (('a', [varied]), ('b', [varied, {**row, 'holds': False, 'says': ''}]), ('c', [])):
+            path = self.file('rows-' + name, json.dumps({'rows': [{'case': 'toy', **one} for one in rows]}))
+            listed.append(shell(f'mv {path} {self.folder}/case.json', name=name, group='bench', judge=parts.judge_case))
+        self.assertEqual(self.do(*listed), {'bench a': 'partial', 'bench b': 'failed', 'bench c': 'failed'})
 
     def compare(self, ms, peer_ms, case, issue=10, mb=100, server=SERVER):
         server = self.file('step_bench', server.format(python=sys.executable, ms=ms, issue=issue, mb=mb, waits=1))
