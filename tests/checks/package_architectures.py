@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""package_architectures.py ROOT TOOLKIT [CUOBJDUMP] -- MESON...: a build with the architectures that packages want (meson_options.txt)
+"""package_architectures.py ROOT TOOLKIT [CUOBJDUMP] -- MESON...: a build as packages are built (packaging/release.ini)
 has code for six generations of GPUs, and PTX for what comes after: as Meson gives them to nvcc for every kernel file, and, where
 there is cuobjdump, in what nvcc makes of the smallest of these files."""
 
@@ -14,15 +14,7 @@ import house
 
 CODE = {"80", "86", "89", "90", "100", "120"}
 TEXT = {"120"}
-LISTED = re.compile(r"For packages: ([\w,-]+)")
 COMMAND = re.compile(r"^build (\S+\.cu\.o): CUSTOM_COMMAND\w* (\S+\.cu)\b")
-
-
-def listed(root):
-    """What packages want, as the option says and as the backend's text does."""
-    option = LISTED.search(house.read(root, "meson_options.txt"))
-    text = re.search(r"-Dgpu_architectures=([\w,-]+)", house.read(root, "lib/backend/cuda/README.md"))
-    return (option.group(1) if option else ""), (text.group(1) if text else "")
 
 
 def commands(ninja):
@@ -64,14 +56,13 @@ def run(command, **options):
 
 
 def check(root, toolkit, cuobjdump, meson):
-    option, text = listed(root)
-    problems = [] if option and option == text else [f"meson_options.txt wants {option}, lib/backend/cuda/README.md {text}"]
     with tempfile.TemporaryDirectory(prefix="tutti-architectures-") as build:
         off = [f"-D{name}=disabled" for name in ("hip", "go", "java", "csharp", "http", "gloo", "cpu", "tests")]
-        run([*meson, "setup", build, root, "-Dcuda=enabled", f"-Dgpu_toolkit={toolkit}", f"-Dgpu_architectures={option}", *off])
+        run([*meson, "setup", build, root, "--native-file", os.path.join(root, "packaging", "release.ini"), "-Dcuda=enabled",
+             f"-Dgpu_toolkit={toolkit}", *off])
         with open(os.path.join(build, "build.ninja"), encoding="utf-8") as file:
             found = commands(file.read())
-        problems += flag_problems(found)
+        problems = flag_problems(found)
         if not found or not cuobjdump:
             return problems, "the flags of six generations and PTX"
         target = min(found, key=lambda one: os.path.getsize(os.path.join(build, one[1])))[0]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/gpu/gpu_backend.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "backend/build_id.h"
@@ -38,6 +39,9 @@ Result<std::vector<int32_t>> chosen_gpus(const JsonReader &options) {
   for (const int64_t ordinal : listed) {
     if (ordinal < 0 || ordinal >= count)
       return base::invalid_argument("option gpus lists ", ordinal, ": this machine has GPUs 0 to ", count - 1);
+    if (std::ranges::count(listed, ordinal) > 1)
+      return base::invalid_argument("option gpus lists ", ordinal,
+                                    " twice: several devices on one GPU are logical_devices");
     gpus.push_back(static_cast<int32_t>(ordinal));
   }
   if (gpus.empty()) return base::invalid_argument("option gpus lists no GPU");

@@ -116,6 +116,15 @@ void a_limit_of_a_device_is_told(void **) {
   assert_ok(devices[1]->allocate(400000).status());  // which has a limit of its own
 }
 
+void lists_of_gpus_are_checked(void **) {
+  const std::pair<const char *, const char *> wrong[] = {{R"({"gpus": []})", "lists no GPU"},
+                                                         {R"({"gpus": [4]})", "GPUs 0 to 3"},
+                                                         {R"({"gpus": [-1]})", "GPUs 0 to 3"},
+                                                         {R"({"gpus": [2, 0, 2]})", "lists 2 twice"}};
+  for (const auto &[options, says] : wrong)
+    assert_error_contains(runtime::open_backend(plugin, options, {}), says);
+}
+
 void only_listed_gpus_are_touched(void **) {
   char path[] = "/tmp/gpu_memory_test.XXXXXX";
   const int file = mkstemp(path);
@@ -143,6 +152,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(what_nothing_needs_any_more_is_given_back),
       cmocka_unit_test(a_gpu_that_is_full_is_told),
       cmocka_unit_test(a_limit_of_a_device_is_told),
+      cmocka_unit_test(lists_of_gpus_are_checked),
       cmocka_unit_test(only_listed_gpus_are_touched),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
