@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a backend owes to programs beside single ops: state in arenas, results that alias, run scalars, random rows, regions, zero rows, errors in the data, no allocation while running.
+// What a backend owes to programs beside single ops: state in arenas, results that alias, run scalars,
+// random rows, regions, zero rows, errors in the data, no allocation while running.
 //
 // usage: backend_programs_test BACKEND
 #include <atomic>
