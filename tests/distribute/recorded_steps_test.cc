@@ -3,7 +3,7 @@
 // Workers with one GPU each, whose steps are launched at once with the operations between them: the same bits as in
 // pieces, one launch for the gradients of a step, and whoever dies, hangs, gives up or has bad data in the middle of a
 // launch is named in time, with the weights of one step on all others. Emulated GPUs, whose streams are strict about
-// what is captured.
+// what is captured; on two real ones (TUTTI_TEST_REAL_GPUS) what needs no faults.
 #include "distribute/recorded_steps.h"
 #include "backend/gpu/emulator/nccl_folder.h"
 
@@ -20,6 +20,8 @@
 #include "data/pipeline.h"
 #include "distribute/training_case.h"
 #include "distribute/worker_strategy.h"
+#include "gpus_needed.h"
+#include "runtime/backend_list.h"
 #include "testing.h"
 #include "worker_processes.h"
 
@@ -39,6 +41,8 @@ static NetworkCase network_of(DType dtype, Optimizer optimizer, Loss loss, bool 
   network.clip = clip;
   return network;
 }
+
+static bool has_real_gpus() { return getenv("TUTTI_TEST_REAL_GPUS") != nullptr; }
 
 struct Case {
   const char *name;
@@ -62,6 +66,8 @@ static const std::vector<Case> &cases() {
 }
 
 // ---- workers ----
+
+constexpr int64_t kConnectMs = 60000;
 
 /// Every number of the model to the last bit.
 static Result<std::string> numbers_of(Trainer &trainer) {
@@ -106,10 +112,19 @@ static Result<Asked> asked_for(Trainer &trainer, int64_t steps) {
   return asked;
 }
 
+/// One GPU for each worker. Emulated ones are all the same machine's first.
+static Result<StrategyRef> strategy_of(const WorkerCall &call, bool own_input) {
+  if (!has_real_gpus()) return worker_strategy(call, 1, own_input, kConnectMs);
+  TUTTI_ASSIGN(
+      const impl::backend::BackendRef backend,
+      impl::runtime::open_backend(getenv("TUTTI_TEST_BACKEND"), base::concat("{\"gpus\": [", call.worker, "]}"), {}));
+  return worker_strategy_on(call, {{backend, 0}}, own_input, kConnectMs);
+}
+
 static Result<std::unique_ptr<Trainer>> open_trainer(const WorkerCall &call, const NetworkCase &network, bool own_input,
                                                      TrainerOptions options) {
   TUTTI_ASSIGN(const Model model, build_network(network));
-  TUTTI_ASSIGN(const StrategyRef strategy, worker_strategy(call, 1, own_input, 60000));
+  TUTTI_ASSIGN(const StrategyRef strategy, strategy_of(call, own_input));
   options.seed = 7;
   TUTTI_ASSIGN(auto trainer, Trainer::open(model, strategy, options));
   TUTTI_TRY(trainer->initialize());
@@ -269,6 +284,20 @@ static std::vector<std::string> outputs_in_pieces(const std::string &scenario, i
 static std::string first_line(const std::string &text) { return text.substr(0, text.find('\n')); }
 static std::string rest(const std::string &text) { return text.substr(text.find('\n') + 1); }
 
+/// Bit by bit. Libraries of real GPUs are tried, so two processes may add in different orders.
+static void check_same(const std::string &text, const std::string &reference) {
+  if (!has_real_gpus()) return assert_string_equal(text.c_str(), reference.c_str());
+  std::istringstream words(text), others(reference);
+  std::string word, other;
+  while (words >> word && others >> other) {
+    char *end = nullptr;
+    const double x = strtod(word.c_str(), &end), y = strtod(other.c_str(), nullptr);
+    if (*end != '\0') assert_string_equal(word.c_str(), other.c_str());
+    if (!(std::abs(x - y) <= 1e-3 * std::max(1.0, std::abs(y)))) fail_msg("%s and not %s", word.c_str(), other.c_str());
+  }
+  assert_true(words.eof() && (others >> other).eof());
+}
+
 static void check_case(const Case &c, int count) {
   const std::vector<std::string> recorded = outputs_of(c.name, count), pieces = outputs_in_pieces(c.name, count);
   for (size_t w = 0; w < recorded.size(); ++w) {
@@ -280,7 +309,7 @@ static void check_case(const Case &c, int count) {
     } else {
       assert_contains(first_line(recorded[w]).c_str(), "launched at once, with the operations between workers: ");
     }
-    assert_string_equal(rest(recorded[w]).c_str(), rest(pieces[w]).c_str());
+    check_same(rest(recorded[w]), rest(pieces[w]));
     assert_string_equal(rest(recorded[w]).c_str(), rest(recorded[0]).c_str());
   }
 }
@@ -406,8 +435,18 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_workers_go_on_after_a_launch_was_ended),
 };
 
+static const struct CMUnitTest tests_of_real_gpus[] = {
+    cmocka_unit_test(tutti::testing::test_one_worker_is_as_ever),
+    cmocka_unit_test(tutti::testing::test_two_workers_give_the_same_bits),
+    cmocka_unit_test(tutti::testing::test_each_combination_is_recorded_once),
+};
+
 int main(int count, char **arguments) {
   if (tutti::testing::is_worker(count)) return tutti::testing::run_as_worker(arguments);
+  if (tutti::testing::has_real_gpus()) {
+    if (!tutti::testing::has_enough_gpus(getenv("TUTTI_TEST_BACKEND"), 2)) return 77;
+    return cmocka_run_group_tests(tests_of_real_gpus, nullptr, nullptr);
+  }
   const tutti::testing::NcclFolder folder;
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
