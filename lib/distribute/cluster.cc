@@ -19,11 +19,11 @@ namespace {
 
 Status check_address(std::string_view address) {
   const size_t colon = address.rfind(':');
-  const auto port = colon == std::string_view::npos ? std::nullopt : base::parse_integer(address.substr(colon + 1));
   const bool has_host = colon != std::string_view::npos && colon > 0;
+  const int64_t port = has_host ? base::parse_integer(address.substr(colon + 1)).value_or(0) : 0;
   const bool is_bracketed = has_host && address.front() == '[' && address[colon - 1] == ']' && colon > 2;
   const bool is_plain = has_host && address.substr(0, colon).find_first_of(":[] /") == std::string_view::npos;
-  if (port && *port >= 1 && *port <= 65535 && (is_bracketed || is_plain)) return Status();
+  if (port >= 1 && port <= 65535 && (is_bracketed || is_plain)) return Status();
   return base::invalid_argument("the address of a worker is ", base::quoted(address),
                                 ", expected \"host:port\" with a port of 1 to 65535");
 }
