@@ -19,6 +19,11 @@
  * whole batches of a dataset, and what tutti_predictor_run gets again and again, are not. A call that is large for its
  * devices is cut into several parts for each GPU, so that some rows are copied while others are computed.
  *
+ * While one process trains on several GPUs that are connected (strategy.h), it had better not predict on these:
+ * building a program takes memory of a GPU, for which the driver may wait for all work of that GPU, and this for that
+ * of the others, which nobody begins meanwhile; the limit collective_timeout_ms ends the training then. What is safe:
+ * another process, other devices, or the time between two calls of tutti_estimator_train.
+ *
  * Threads: any number of threads may call one predictor at the same time. Streams and batches serve one thread each.
  */
 #ifndef TUTTI_PREDICTOR_H_
