@@ -12,7 +12,7 @@
 // Buffers lie in memory of the host, or in that of the rank's device when the operation names a stream of it. Then the
 // operation takes them as they are when the stream has done what was issued on it before begin(), and what is issued
 // after wait() finds them complete: the stream waits, not necessarily the thread. A group takes operations of both
-// sorts, in one order, or refuses those with streams (local, fake).
+// sorts, in one order, or refuses those with streams (local).
 //
 // Order: sums run over the contributors 0, 1, 2, ... for each element, whatever the rank, slice or timing, so that
 // every rank gets the same bits, and the same bits run to run. There are two exceptions. Of devices that a library
