@@ -2,11 +2,13 @@
 //
 // Training under a group that delays, reorders, spoils and aborts: the same bits as under the local group, with many
 // buckets under way; after an abort or a cancel at any operation every rank stands at the last complete step and goes
-// on from there.
+// on from there. Devices without host memory have copies combined on the host, and once more, on emulated GPUs,
+// operations that are ordered on their streams.
 #include <chrono>
 #include <cstring>
 #include <thread>
 
+#include "backend/gpu/emulated_streams.h"
 #include "base/cancel.h"
 #include "collective/fake/fake_group.h"
 #include "collective/local/local_group.h"
@@ -27,11 +29,17 @@ using impl::distribute::ReplicaGroups;
 using impl::distribute::RunReport;
 using impl::distribute::Strategy;
 
+/// How operations come to the streams of devices.
+struct OnStreams {
+  IssueWork issue = nullptr;  // null: they do not, but are of memory of the host
+  bool signals_end = true;    // so that nobody waits for devices between reduction and update
+};
+
 /// Mirrored over all devices; the first group has these options, later ones run quietly.
 class FaultyStrategy : public Strategy {
  public:
-  FaultyStrategy(std::vector<DeviceChoice> devices, const FakeGroupOptions &first)
-      : Strategy("faulty", std::move(devices)), first_(first) {}
+  FaultyStrategy(std::vector<DeviceChoice> devices, const FakeGroupOptions &first, OnStreams on_streams)
+      : Strategy("faulty", std::move(devices)), first_(first), on_streams_(std::move(on_streams)) {}
 
   Result<ReplicaGroups> make_groups(std::span<const impl::backend::DeviceRef> devices,
                                     const impl::distribute::GroupOptions &asked) const override {
@@ -40,27 +48,30 @@ class FaultyStrategy : public Strategy {
       options.abort_at = -1;
       options.max_delay_us = 20;
     }
+    options.issue = on_streams_.issue;
+    if (options.issue != nullptr && on_streams_.signals_end) options.alive = asked.alive;
     ReplicaGroups groups;
     TUTTI_ASSIGN(groups.ranks, FakeGroup::create(replica_count(), asked.parts, options));
-    if (backend()->has_host_memory()) return groups;
+    if (backend()->has_host_memory() || options.issue != nullptr) return groups;
     TUTTI_ASSIGN(groups.ranks, collective::staged::stage(std::move(groups.ranks), devices));
     return groups;
   }
 
  private:
   const FakeGroupOptions first_;
+  const OnStreams on_streams_;
   mutable int made_ = 0;
 };
 
-static StrategyRef faulty(int32_t replicas, const FakeGroupOptions &options) {
+static StrategyRef faulty(int32_t replicas, const FakeGroupOptions &options, const OnStreams &on_streams) {
   const auto backend = assert_ok_value(open_test_backend(replicas));
   std::vector<DeviceChoice> devices;
   for (int32_t i = 0; i < replicas; ++i)
     devices.push_back({backend, i});
-  return std::make_shared<FaultyStrategy>(std::move(devices), options);
+  return std::make_shared<FaultyStrategy>(std::move(devices), options, on_streams);
 }
 
-static void test_buckets_under_way(void **) {
+static void check_buckets_under_way(const OnStreams &on_streams) {
   NetworkCase network = clipped_network();
   network.clip = 0;  // the norm is a sum over slices, which depend on the buckets
   for (const int32_t replicas : {2, 3}) {
@@ -74,7 +85,7 @@ static void test_buckets_under_way(void **) {
       const auto expected = clean_states(used, replicas, plain, options, 6);
       FakeGroupOptions fault;
       fault.seed = static_cast<uint64_t>(replicas * 10 + accumulation);
-      auto trainer = open_trainer(used, faulty(replicas, fault), plain, options);
+      auto trainer = open_trainer(used, faulty(replicas, fault, on_streams), plain, options);
       assert_true(trainer->describe().find("buckets")->integer() >= 4);
       assert_ok(trainer->run(6, nullptr));
       assert_true(state_of(*trainer) == expected[6]);
@@ -86,7 +97,7 @@ static void test_buckets_under_way(void **) {
   }
 }
 
-static void test_abort_at_any_operation(void **) {
+static void check_abort_at_any_operation(const OnStreams &on_streams) {
   const NetworkCase network = clipped_network();
   const Model model = assert_ok_value(build_network(network));
   TrainerOptions options;
@@ -97,7 +108,7 @@ static void test_abort_at_any_operation(void **) {
     FakeGroupOptions fault;
     fault.abort_at = at;
     fault.max_delay_us = 20;
-    auto trainer = open_trainer(model, faulty(3, fault), network, options);
+    auto trainer = open_trainer(model, faulty(3, fault, on_streams), network, options);
     const Result<RunReport> ran = trainer->run(4, nullptr);
     const int64_t step = trainer->step();
     if (ran.ok()) {
@@ -115,7 +126,7 @@ static void test_abort_at_any_operation(void **) {
   assert_true(last_step >= 1);  // some came in the middle
 }
 
-static void test_cancel_of_a_wait_within_a_step(void **) {
+static void check_cancel_of_a_wait(const OnStreams &on_streams) {
   const NetworkCase network = clipped_network();
   const Model model = assert_ok_value(build_network(network));
   TrainerOptions options;
@@ -125,8 +136,26 @@ static void test_cancel_of_a_wait_within_a_step(void **) {
   FakeGroupOptions fault;
   fault.max_delay_us = 60'000'000;  // about a minute for each operation: as good as a peer that hangs
   fault.timeout_ms = 600'000;
-  check_cancel_of_a_step(*open_trainer(model, faulty(2, fault), network, options), expected);
+  check_cancel_of_a_step(*open_trainer(model, faulty(2, fault, on_streams), network, options), expected);
 }
+
+static void test_buckets_under_way(void **) { check_buckets_under_way({}); }
+static void test_abort_at_any_operation(void **) { check_abort_at_any_operation({}); }
+static void test_cancel_of_a_wait_within_a_step(void **) { check_cancel_of_a_wait({}); }
+
+// ---- on streams -----------------------------------------------------------------------------------------------------
+
+/// Devices are told of an end themselves, or threads wait for them before each update.
+static void on_streams(void (*check)(const OnStreams &)) {
+  const IssueWork issue = issue_on_emulated_streams();
+  if (issue == nullptr) test_skip();
+  for (const bool signals_end : {true, false})
+    check({issue, signals_end});
+}
+
+static void test_buckets_under_way_on_streams(void **) { on_streams(check_buckets_under_way); }
+static void test_abort_at_any_operation_on_streams(void **) { on_streams(check_abort_at_any_operation); }
+static void test_cancel_of_a_wait_on_streams(void **) { on_streams(check_cancel_of_a_wait); }
 
 // ---- plans --------------------------------------------------------------------------------------------------------
 
@@ -168,6 +197,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_buckets_under_way),
     cmocka_unit_test(tutti::testing::test_abort_at_any_operation),
     cmocka_unit_test(tutti::testing::test_cancel_of_a_wait_within_a_step),
+    cmocka_unit_test(tutti::testing::test_buckets_under_way_on_streams),
+    cmocka_unit_test(tutti::testing::test_abort_at_any_operation_on_streams),
+    cmocka_unit_test(tutti::testing::test_cancel_of_a_wait_on_streams),
     cmocka_unit_test(tutti::testing::test_plans_are_compared),
 };
 TEST_MAIN(tests)
