@@ -137,7 +137,8 @@ class Group {
   virtual bool signals_end() const { return false; }
 
   /// Tells that operations will often be on this memory of the rank's device, of Device::allocate_shared(): by all
-  /// ranks, once, before the first operation. The memory lives longer than the groups of all ranks.
+  /// ranks, once; no rank begins an operation before those of its process have done so. Waits for other processes. The
+  /// memory lives longer than the groups of all ranks.
   virtual void register_memory(void *memory, int64_t bytes) { (void)memory, (void)bytes; }
   /// Bytes of the rank's that this has made faster to reach, when all ranks have come, and a sentence how, or why not.
   virtual int64_t registered_bytes() const { return 0; }

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/temporary_directory.h"
 #include "base/text.h"
 #include "collective/cluster/cluster_group.h"
 #include "collective/rendezvous/store.h"
@@ -23,6 +24,7 @@
 #include "conformance/group_conformance.h"
 #include "gpus_needed.h"
 #include "recorded_operations.h"
+#include "registered_memory.h"
 #include "runtime/backend_list.h"
 #include "runtime/engine_list.h"
 #include "tensor/half.h"
@@ -69,6 +71,7 @@ constexpr Trait kTraits[] = {
     {"stop_behind_device", "stall 1 5", kShortMs, false, nullptr},
     {"stall", "stall 1 5", kShortMs, false, nullptr},
     {"stop", nullptr, kShortMs, false, nullptr},
+    {"unregistered", "unregistered", kLongMs, false, nullptr},
 };
 
 static Trait trait_of(const std::string &scenario) {
@@ -304,6 +307,13 @@ static Result<std::string> check_recordings(Worker &worker) {
   return text;
 }
 
+static Result<std::string> check_registered(Worker &worker) {
+  const TemporaryDirectory directory;
+  const std::string journal = directory / "journal";
+  setenv("TUTTI_EMULATED_NCCL_JOURNAL", journal.c_str(), 1);
+  return register_and_sum(worker.ranks, worker.devices, journal);
+}
+
 static Result<std::string> check_sums(Worker &worker) {
   std::vector<std::string> bits(worker.ranks.size());
   const std::vector<Status> statuses = run_ranks(worker.ranks, [&](Group &group) {
@@ -372,6 +382,7 @@ static Result<std::string> run_scenario(const WorkerCall &call) {
   }
   worker.library = made->library;
   if (call.scenario.starts_with("recorded")) return check_recordings(worker);
+  if (call.scenario.find("registered") != std::string::npos) return check_registered(worker);
   return call.scenario.starts_with("sums") ? check_sums(worker) : sum_on(call, worker);
 }
 
@@ -404,8 +415,10 @@ static void test_sums_of_two_workers(void **) { check_sums_of("sums_1", 2); }
 static void test_sums_of_three_workers(void **) { check_sums_of("sums_1", 3); }
 static void test_sums_of_pairs(void **) { check_sums_of("sums_2", 2); }
 
+static bool has_blocking_communicators() { return strstr(getenv("TUTTI_TEST_BACKEND"), "blocking") != nullptr; }
+
 static void test_recordings(void **) {
-  const bool blocks = strstr(getenv("TUTTI_TEST_BACKEND"), "blocking") != nullptr;
+  const bool blocks = has_blocking_communicators();
   const struct {
     const char *scenario;
     int count;
@@ -423,6 +436,34 @@ static void test_recordings(void **) {
       assert_int_equal(workers.code(w), 0);
     }
   }
+}
+
+/// By all workers or by none.
+static void check_registered_by(const char *scenario, int count, const std::string &first, const std::string &others) {
+  Workers workers(scenario, count);
+  workers.wait();
+  for (int w = 0; w < count; ++w) {
+    assert_string_equal(workers.output(w).c_str(), (w == 1 ? others : first).c_str());
+    assert_int_equal(workers.code(w), 0);
+  }
+}
+
+static void test_memory_is_registered(void **) {
+  const std::string none = "0 bytes, nothing is registered: no windows are made between processes";
+  if (has_blocking_communicators()) {
+    const std::string text = base::concat(none, " | registered 0, not any more 0");
+    return check_registered_by("registered_1", 2, text, text);
+  }
+  const std::string each =
+      base::concat(kRegistered * 4, " bytes, registered, without windows: no windows are made between processes | ");
+  const std::string one = base::concat(each, "registered 1, not any more 1");
+  check_registered_by("registered_1", 2, one, one);
+  check_registered_by("registered_1", 3, one, one);
+  const std::string two = base::concat(each, each, "registered 2, not any more 2");
+  check_registered_by("registered_2", 2, two, two);
+  check_registered_by("unregistered", 3,
+                      base::concat(none, ", and another process registers nothing | registered 1, not any more 1"),
+                      base::concat(none, " | registered 0, not any more 0"));
 }
 
 /// All workers but `silent` say all of `expected`, within `most_ms`.
@@ -506,6 +547,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_sums_of_three_workers),
     cmocka_unit_test(tutti::testing::test_sums_of_pairs),
     cmocka_unit_test(tutti::testing::test_recordings),
+    cmocka_unit_test(tutti::testing::test_memory_is_registered),
     cmocka_unit_test(tutti::testing::test_a_worker_that_dies_is_named),
     cmocka_unit_test(tutti::testing::test_a_worker_that_hangs_is_named),
     cmocka_unit_test(tutti::testing::test_a_worker_that_gives_up_is_named),

@@ -112,12 +112,13 @@ static Result<std::string> numbers_of(Trainer &trainer) {
 /// are not.
 static bool has_gpus() { return getenv("TUTTI_EMULATED_GPUS") != nullptr; }
 
-/// How gradients are added up is what the case needs: by the devices, where these are GPUs.
+/// How gradients are added up is what the case needs: by the devices, where these are GPUs, in registered memory.
 static Status check_connection(const Trainer &trainer, const Case &c, int workers) {
   const std::string described = trainer.describe().dump();
   const bool is_connected =
       described.find(base::concat("connected devices of ", workers, " workers, by ")) != std::string::npos;
-  if (is_connected == (has_gpus() && c.level != Level::invariant)) return Status();
+  const bool is_registered = trainer.describe().find("registered_bytes")->integer() > 0;
+  if (is_connected == (has_gpus() && c.level != Level::invariant) && is_registered == is_connected) return Status();
   return base::internal_error(c.name, ": ", described);
 }
 

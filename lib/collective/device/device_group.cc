@@ -53,22 +53,22 @@ void back_off(std::chrono::steady_clock::time_point begin) {
   std::this_thread::sleep_for(pause);
 }
 
-/// Memory that ranks offer for registration: when all have come, windows are made to it, or each is registered.
+/// Memory that ranks offer for registration: when all of this process have come, windows are made to it, or each is
+/// registered, and stays so if all processes have done that: the library wants it of all ranks or of none.
 class Offers {
  public:
-  explicit Offers(backend::Clique &clique)
-      : clique_(clique), memory_(static_cast<size_t>(clique.size())), bytes_(memory_.size()) {}
+  Offers(backend::Clique &clique, bool spans_processes)
+      : clique_(clique), spans_processes_(spans_processes), offers_(static_cast<size_t>(clique.size())) {}
 
-  void add(int32_t rank, void *memory, int64_t bytes) {
+  void add(int32_t rank, Group &on_host, void *memory, int64_t bytes) {
     const std::lock_guard lock(mutex_);
-    memory_[static_cast<size_t>(rank)] = memory;
-    bytes_[static_cast<size_t>(rank)] = bytes;
-    if (std::ranges::count(memory_, nullptr) == 0) take();
+    offers_[static_cast<size_t>(rank)] = {.on_host = &on_host, .memory = memory, .bytes = bytes};
+    if (std::ranges::count(offers_, nullptr, &Offer::memory) == 0) take();
   }
 
   int64_t registered(int32_t rank) const {
     const std::lock_guard lock(mutex_);
-    return is_registered_ ? bytes_[static_cast<size_t>(rank)] : 0;
+    return is_registered_ ? offers_[static_cast<size_t>(rank)].bytes : 0;
   }
 
   std::string description() const {
@@ -77,24 +77,69 @@ class Offers {
   }
 
  private:
+  struct Offer {
+    Group *on_host = nullptr;
+    void *memory = nullptr;
+    int64_t bytes = 0;
+    int64_t word = 0;  // 1: it is registered; what others say goes here
+    void *word_pointer = nullptr;
+  };
+
   void take() {
-    const bool is_even = std::ranges::count(bytes_, bytes_.front()) == std::ssize(bytes_);
-    const Status windows = is_even ? clique_.register_windows(memory_, bytes_.front())
-                                   : base::unimplemented("ranks have memory of different size");
+    const Status windows = make_windows();
     is_registered_ = windows.ok();
     description_ = "windows: the devices reach each other's memory";
     if (windows.ok()) return;
     is_registered_ = true;
-    for (size_t r = 0; r < memory_.size(); ++r)
-      is_registered_ &= clique_.register_memory(static_cast<int32_t>(r), memory_[r], bytes_[r]);
-    description_ =
-        base::concat(is_registered_ ? "registered, without windows: " : "nothing is registered: ", windows.message());
+    for (size_t r = 0; r < offers_.size(); ++r)
+      is_registered_ &= clique_.register_memory(static_cast<int32_t>(r), offers_[r].memory, offers_[r].bytes);
+    std::string why = windows.message();
+    if (spans_processes_) agree(why);
+    description_ = base::concat(is_registered_ ? "registered, without windows: " : "nothing is registered: ", why);
+    for (size_t r = 0; !is_registered_ && r < offers_.size(); ++r)
+      clique_.deregister_memory(static_cast<int32_t>(r));
+  }
+
+  Status make_windows() {
+    std::vector<void *> memory;
+    for (const Offer &offer : offers_)
+      memory.push_back(offer.memory);
+    const int64_t bytes = offers_.front().bytes;
+    if (std::ranges::count(offers_, bytes, &Offer::bytes) != std::ssize(offers_))
+      return base::unimplemented("ranks have memory of different size");
+    return clique_.register_windows(memory, bytes);
+  }
+
+  /// Waits for the other processes. What they are told stays as long as the groups that tell them.
+  void agree(std::string &why) {
+    std::vector<Ticket> tickets;
+    Status agreed;
+    for (Offer &offer : offers_) {
+      offer.word = is_registered_ ? 1 : 0;
+      offer.word_pointer = &offer.word;
+      const Result<Ticket> ticket = offer.on_host->begin({.kind = Kind::all_reduce,
+                                                          .reduction = Reduction::min,
+                                                          .dtype = tensor::DType::i64,
+                                                          .buffers = &offer.word_pointer,
+                                                          .count = 1,
+                                                          .label = "memory that is registered"});
+      if (agreed.ok()) agreed = ticket.status();
+      tickets.push_back(ticket.ok() ? *ticket : -1);
+    }
+    for (size_t r = 0; agreed.ok() && r < offers_.size(); ++r)
+      agreed = offers_[r].on_host->wait(tickets[r]);
+    if (!agreed.ok()) {
+      why = agreed.message();
+    } else if (is_registered_ && offers_.front().word == 0) {
+      why += ", and another process registers nothing";
+    }
+    is_registered_ = agreed.ok() && offers_.front().word == 1;
   }
 
   backend::Clique &clique_;
+  const bool spans_processes_;
   mutable std::mutex mutex_;
-  std::vector<void *> memory_;
-  std::vector<int64_t> bytes_;
+  std::vector<Offer> offers_;
   bool is_registered_ = false;
   std::string description_ = "nothing is registered";
 };
@@ -123,7 +168,7 @@ struct Shared {
         board(clique->size(), first_rank),
         timeout_ms(options.timeout_ms),
         alive(spans_processes ? nullptr : options.alive),
-        offers(*clique),
+        offers(*clique, spans_processes),
         arrived(static_cast<size_t>(clique->size())) {}
 
   void end_operations() {
@@ -164,14 +209,9 @@ class DeviceRank : public Group {
   Status settle_own() override;
   Status await_done(Ticket ticket) override;
   bool signals_end() const override { return shared_->alive != nullptr; }
-  void register_memory(void *memory, int64_t bytes) override {
-    if (!shared_->spans_processes) shared_->offers.add(place(), memory, bytes);
-  }
+  void register_memory(void *memory, int64_t bytes) override { shared_->offers.add(place(), *inner_, memory, bytes); }
   int64_t registered_bytes() const override { return shared_->offers.registered(place()); }
-  std::string registration() const override {
-    return shared_->spans_processes ? "nothing is registered: devices of several processes"
-                                    : shared_->offers.description();
-  }
+  std::string registration() const override { return shared_->offers.description(); }
   Status check_recording() override;
   Status begin_recording() override;
   RecordedOperations end_recording() override { return is_recording_ = false, recorded_; }

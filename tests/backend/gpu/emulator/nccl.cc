@@ -62,8 +62,7 @@ bool Clique::arrive_in_world(int rank, int64_t number) {
   std::vector<char> unused(from_count * ranks * bytes_of(own.type));
   Meeting all;
   for (size_t r = 0; r < ranks; ++r) {
-    if (brought[r].size() < header.size() || !std::equal(header.begin(), header.end(), brought[r].begin()))
-      return false;
+    if (!has_header(brought[r], header)) return false;
     Call &call = all.calls[static_cast<int>(r)] = own;
     call.from = brought[r].data() + header.size();
     if (static_cast<int>(r) != rank) call.to = unused.data();
@@ -126,9 +125,11 @@ struct EmulatedCommunicator {
   std::shared_ptr<int> in_graphs = std::make_shared<int>();
   int questions = 0;  // until it is not in progress any more
   bool is_finalized = false, is_connected = false;
-  std::set<const void *> registered, windows;
+  std::map<const void *, size_t> registered;  // bytes, those of windows included
+  std::set<const void *> windows;
   void **window_due = nullptr;  // where the address goes when it is not in progress any more
   void *window = nullptr;
+  size_t window_bytes = 0;
 
   EmulatedCommunicator() = default;
   EmulatedCommunicator(const EmulatedCommunicator &) = delete;
@@ -151,6 +152,7 @@ struct EmulatedCommunicator {
     return last == clique->last.end() || last->second.first->done >= last->second.second;
   }
   bool is_in_graphs() const { return in_graphs.use_count() > 1; }
+  int64_t place_of(const Call &made) const;
   /// The first call of a rank waits for all, where it connects the rest.
   bool all_have_called() const {
     if (clique->is_connected_at_once) return true;
@@ -164,6 +166,20 @@ struct EmulatedCommunicator {
 void Clique::place(int rank, int64_t number, const std::shared_ptr<Lane> &lane) {
   last[rank] = meetings[number].places[rank] = {lane, lane->issued + 1};
   if (spans_processes()) keep_going(lane);
+}
+
+/// Of all that a call in place reads and writes.
+int64_t EmulatedCommunicator::place_of(const Call &made) const {
+  const auto begin = std::min(reinterpret_cast<uintptr_t>(made.from), reinterpret_cast<uintptr_t>(made.to));
+  const bool is_sliced = made.kind == Kind::all_gather || made.kind == Kind::reduce_scatter;
+  const size_t bytes = made.count * bytes_of(made.type) * (is_sliced ? clique->ranks : 1);
+  for (const auto &[memory, length] : registered) {
+    const auto first = reinterpret_cast<uintptr_t>(memory);
+    if (begin < first || begin >= first + length) continue;
+    if (begin + bytes > first + length) give_up("an operation goes beyond memory that is registered");
+    return static_cast<int64_t>(begin - first);
+  }
+  return -1;
 }
 
 void EmulatedCommunicator::put_on_streams() {
@@ -208,8 +224,9 @@ ncclResult_t capture(ncclComm_t communicator, gpuStream_t stream, Call made) {
   return ncclInProgress;
 }
 
-ncclResult_t call(ncclComm_t communicator, gpuStream_t stream, const Call &made) {
+ncclResult_t call(ncclComm_t communicator, gpuStream_t stream, Call made) {
   const std::lock_guard guard(work_lock());
+  made.place = communicator->place_of(made);
   const bool same_group = group_depth > 0 && !communicator->due.empty();
   if (communicator->is_busy() && !same_group) return ncclInvalidArgument;
   if (stream->device != communicator->device) give_up("a stream of another device");
@@ -316,7 +333,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t *error)
     // A rank without windows is enough for all to have none.
     *communicator->window_due = kind == "windowless" && communicator->rank != 0 ? nullptr : communicator->window;
     if (*communicator->window_due != nullptr) {
-      communicator->registered.insert(communicator->window);
+      communicator->registered[communicator->window] = communicator->window_bytes;
       communicator->windows.insert(communicator->window);
       registered_memory().insert(communicator->window);
     }
@@ -363,7 +380,7 @@ ncclResult_t ncclCommAbort(ncclComm_t communicator) {
     lock.lock();
   }
   while (!communicator->registered.empty())
-    communicator->forget(*communicator->registered.begin());
+    communicator->forget(communicator->registered.begin()->first);
   delete communicator;
   work_changed().notify_all();
   return ncclSuccess;
@@ -373,7 +390,9 @@ ncclResult_t ncclCommRegister(ncclComm_t communicator, void *memory, size_t byte
   const std::lock_guard guard(work_lock());
   if (communicator->is_busy()) return ncclInvalidUsage;
   if (communicator->device != current_device()) give_up("memory of another device is registered");
-  if (!communicator->registered.insert(memory).second) give_up("memory is registered twice");
+  *handle = nullptr;
+  if (communicator->clique->fault.kind == "unregistered") return ncclSuccess;
+  if (!communicator->registered.emplace(memory, bytes).second) give_up("memory is registered twice");
   registered_memory().insert(memory);
   write_journal("register", bytes);
   *handle = memory;
@@ -410,6 +429,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t communicator, void *memory, size_
   communicator->clique->offered[communicator->rank] = bytes;
   communicator->window_due = window;
   communicator->window = memory;
+  communicator->window_bytes = bytes;
   communicator->questions = 2;
   group_members.push_back(communicator);
   write_journal("window", bytes);

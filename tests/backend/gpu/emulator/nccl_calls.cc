@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_calls.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -132,10 +133,19 @@ std::vector<char> header_of(const Call &call) {
                            call.type,
                            static_cast<int64_t>(call.reduction),
                            call.root,
-                           call.captured};
+                           call.captured,
+                           call.place};
   std::vector<char> bytes(sizeof words);
   std::memcpy(bytes.data(), words, sizeof words);
   return bytes;
+}
+
+bool has_header(const std::vector<char> &brought, const std::vector<char> &header) {
+  if (brought.size() < header.size()) return false;
+  const auto other = std::mismatch(header.begin(), header.end(), brought.begin()).first;
+  if (header.end() - other > 0 && header.end() - other <= static_cast<ptrdiff_t>(sizeof(Call::place)))
+    give_up("memory that not all ranks have registered, or at different places there");
+  return other == header.end();
 }
 
 }  // namespace tutti_gpu_emulator

@@ -31,10 +31,11 @@ struct Call {
   ncclRedOp_t reduction;
   int root;
   int64_t captured = 0;  // which of the rank's calls that were captured, from 1
+  int64_t place = -1;    // bytes from the beginning of memory that the rank has registered; -1: not in such
 
   bool agrees(const Call &other) const {
     return kind == other.kind && count == other.count && type == other.type && reduction == other.reduction &&
-           root == other.root && captured == other.captured;
+           root == other.root && captured == other.captured && place == other.place;
   }
 };
 
@@ -53,6 +54,9 @@ size_t to_count(const Meeting &meeting, size_t ranks);
 void carry_out(const Meeting &meeting, size_t ranks);
 /// A call as it is compared with those of other processes.
 std::vector<char> header_of(const Call &call);
+/// Whether another's call begins so. Ends the process where they differ in registered memory alone: the library does
+/// anything then.
+bool has_header(const std::vector<char> &brought, const std::vector<char> &header);
 
 }  // namespace tutti_gpu_emulator
 

@@ -12,7 +12,8 @@
 //  * Sums are added in an order that depends on the element, as in a ring; never 0, 1, 2, ... for all.
 //  * What was aborted leaves memory that is not a number.
 //  * A stream of another device, and a communicator that ends before its operations, end the process with a sentence.
-//    So do memory that is freed while it is registered, and a communicator that ends with some.
+//    So do memory that is freed while it is registered, a communicator that ends with some, and an operation on memory
+//    that not all ranks have registered, at the same place there, or that goes beyond it.
 //
 //  * An operation that is captured is there when all ranks have captured it, and not the first of a communicator. Each
 //    launch does it once more, and meets launches of that very capture alone. A communicator that ends while a graph
@@ -29,7 +30,8 @@
 // ended: others have gone on), "older" (a library that does not register memory), "nowindows" (nor makes windows to
 // it), "newer" (a library of another version), "early" (of one whose operations are not captured), "uncapturable R N"
 // (rank R captures N operations and no more), "noid" (it cannot listen for other processes), "windowless" (it makes
-// none between these GPUs), "badwindow" (making them fails, and the communicators are of no use any more).
+// none between these GPUs), "badwindow" (making them fails, and the communicators are of no use any more),
+// "unregistered" (registering memory is of no use, says the library).
 #ifndef TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_NCCL_H_
 #define TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_NCCL_H_
 
