@@ -157,9 +157,11 @@ TUTTI_API const char *tutti_result_get_input_report(const tutti_result *result);
 /* Where the time of training steps went, as JSON: {"steps", "replicas", "step_seconds", "compute", "input",
  * "communication", "imbalance", "efficiency", "devices"}: the time of a step, and shares of it: computing, waiting for
  * input, for communication, and for slower replicas. "efficiency" (with several replicas) is their speed over that of
- * as many which wait for nothing; a warning is logged when it stays below a half. "devices" has for each device of this
- * process {"device", "utilisation", "idle", "input", "communication", "imbalance"}: idle is the sum of the three behind
- * it; what a GPU waits for between two kernels only a profile tells. Steps that programs were built for do not count.
+ * as many which wait for nothing; a warning is logged when it stays below a half. Of several workers each tells what
+ * its own replicas do: "replicas" are those of all, and waiting for slower workers is communication. "devices" has for
+ * each device of this process {"device", "utilisation", "idle", "input", "communication", "imbalance"}: idle is the sum
+ * of the three behind it; what a GPU waits for between two kernels only a profile tells. Steps that programs were built
+ * for do not count.
  * Empty where the input report is; lent while the result lives. */
 TUTTI_API const char *tutti_result_get_step_report(const tutti_result *result);
 /* Of the last step for train, of the whole dataset for evaluate: the loss as the model would have it for one batch of

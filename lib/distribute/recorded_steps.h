@@ -8,8 +8,7 @@
 // loaded. What a worker would run, it says in its control words (step_rows.h): from these all know alike whether a step
 // is launched, recorded or run in pieces, and the lists of all workers are equal in number and order.
 //
-// What operations in a recording take is not told apart from what programs take: of `communication` (step_times.h) only
-// the wait before the update is left.
+// How long the device waits for operations of a recording, events in it tell (stream_waits.h).
 //
 // Threads: one.
 #ifndef TUTTI_DISTRIBUTE_RECORDED_STEPS_H_
@@ -24,11 +23,13 @@
 #include "backend/backend.h"
 #include "base/status.h"
 #include "collective/group.h"
+#include "distribute/stream_waits.h"
 
 namespace tutti::impl::distribute {
 
 struct RecordedStep {
   std::vector<int64_t> programs;  ///< of all workers, in order: BoundProgram::id
+  StreamWaits waits;              ///< for the group; outlives the recording
   backend::Recording recording;
   collective::RecordedOperations operations;
 };

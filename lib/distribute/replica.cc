@@ -190,6 +190,7 @@ Status Replica::run_step(const StepInput &input, StepFeeder &feeder, const LossS
   next_bucket_ = 0;
   last_ticket_ = -1;
   launched_ = nullptr;
+  has_recorded_ = false;
   kept_batches_ = rows_.count();
   for (int32_t m = 0; m < rows_.count(); ++m)
     TUTTI_TRY(run_micro_batch(input, m, feeder));
@@ -367,19 +368,6 @@ Status Replica::run_external(int32_t position, bool finishing, bool last) {
     TUTTI_TRY(group_->run(operation));
     return finishing ? group_->settle() : Status();  // updates come next
   });
-}
-
-template <typename Wait>
-Status Replica::wait_for_group(Wait wait) {
-  if (is_recording_) return wait();
-  if (device_stream() == nullptr) {
-    const WaitClock clock(now_.communication_ns, tracer(), "communication");
-    return wait();
-  }
-  // The device goes on while this thread waits: its own clock tells for how long it does not.
-  TUTTI_TRY(step_waits_->begin(*device_, stream_));
-  TUTTI_TRY(wait());
-  return step_waits_->end(stream_);
 }
 
 Status Replica::begin_buckets(int32_t end) {

@@ -277,6 +277,8 @@ class Replica {
   base::Status tell_recording(bool can_go_on);
   base::Status go_on_recording();
   base::Result<RecordedStep> record();
+  /// What is recorded of a step.
+  base::Status issue_recorded();
   /// Waits for what was launched: nobody updates before all have come so far, with data that are good.
   base::Status await_recorded();
   void drop_recordings();
@@ -312,6 +314,7 @@ class Replica {
   RecordedSteps recorded_;
   RecordedStep *launched_ = nullptr;  // of the step under way, where it was launched at once
   bool is_recording_ = false, all_record_ = false;
+  bool has_recorded_ = false;  // in the step under way
   ShapeKey next_key_;  // of the step that comes
   FactorMemory *factors_ = nullptr;
   bool plan_agreed_ = false;  // all ranks of the group have the same plan
@@ -338,7 +341,7 @@ class Replica {
   StepTimes now_;                                                     // of the step under way
   std::array<StreamWaits, StepReports::kMostInFlight> stream_waits_;  // of steps in flight
   std::array<IssuedStep, StepReports::kMostInFlight> issued_steps_;   // by number in the run
-  StreamWaits *step_waits_ = nullptr;                                 // of the one under way
+  StreamWaits *step_waits_ = nullptr;  // of the one under way, or of the recording
   const backend::StateEntry *scale_entry_;
 };
 

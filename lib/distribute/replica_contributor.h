@@ -46,6 +46,18 @@ struct Replica::Contributor {
   std::vector<int32_t> finish_components;
 };
 
+template <typename Wait>
+base::Status Replica::wait_for_group(Wait wait) {
+  if (device_stream() == nullptr) {
+    const WaitClock clock(now_.communication_ns, tracer(), "communication");
+    return wait();
+  }
+  // The device goes on while this thread waits: its own clock tells for how long it does not.
+  TUTTI_TRY(step_waits_->begin(*device_, stream_));
+  TUTTI_TRY(wait());
+  return step_waits_->end(stream_);
+}
+
 }  // namespace tutti::impl::distribute
 
 #endif  // TUTTI_DISTRIBUTE_REPLICA_CONTRIBUTOR_H_

@@ -2,6 +2,8 @@
 //
 // Steps of workers with one device each, launched at once. The update is no part of that: behind the last bucket all
 // workers say that they have it (Group::settle), and update all or none.
+#include <utility>
+
 #include "distribute/replica_contributor.h"
 
 namespace tutti::impl::distribute {
@@ -54,6 +56,7 @@ Status Replica::run_recorded() {
 
 Result<RecordedStep *> Replica::record_step() {
   TUTTI_TRY(settle_building());
+  has_recorded_ = true;
   all_record_ = true;
   Result<RecordedStep> recorded = record();
   TUTTI_TRY(group_->error());
@@ -79,16 +82,16 @@ Status Replica::go_on_recording() {
 
 Result<RecordedStep> Replica::record() {
   TUTTI_TRY(group_->begin_recording());
+  RecordedStep step;
+  StreamWaits *const of_the_step = std::exchange(step_waits_, &step.waits);
   Status issued = stream_.begin_recording();
   const bool has_begun = issued.ok();
   is_recording_ = has_begun;
-  if (issued.ok()) issued = run_programs(false, true);
-  if (issued.ok()) issued = begin_buckets(static_cast<int32_t>(bucket_operations_.size()));
-  if (issued.ok()) issued = group_->wait(last_ticket_);
+  if (issued.ok()) issued = issue_recorded();
   is_recording_ = false;
+  step_waits_ = of_the_step;
   next_bucket_ = 0;
   last_ticket_ = -1;
-  RecordedStep step;
   step.operations = group_->end_recording();
   if (!has_begun) return issued;
   Result<backend::Recording> recording = stream_.end_recording();
@@ -99,9 +102,19 @@ Result<RecordedStep> Replica::record() {
   return step;
 }
 
+Status Replica::issue_recorded() {
+  TUTTI_TRY(run_programs(false, true));
+  return wait_for_group([&]() -> Status {
+    TUTTI_TRY(begin_buckets(static_cast<int32_t>(bucket_operations_.size())));
+    return group_->wait(last_ticket_);
+  });
+}
+
 Status Replica::await_recorded() {
   TUTTI_TRY(group_->await_done(last_ticket_));
   TUTTI_TRY(stream_.synchronize());  // it tells what is wrong with the data of this rank
+  TUTTI_ASSIGN(const int64_t waited_ns, launched_->waits.sum());
+  step_waits_->add(waited_ns);
   return group_->settle();
 }
 

@@ -69,7 +69,7 @@ Status Replica::advance(int64_t built, Run &run) {
     const bool is_earlier = status.code() == base::Code::invalid_argument && may_be_of(earlier);
     return is_earlier ? fail(earlier, std::move(status), run) : judged;
   }
-  step.is_counted = programs_built() == built;
+  step.is_counted = !has_recorded_ && programs_built() == built;
   step.last_ticket = last_ticket_;
   ++run.issued;
   ++step_;

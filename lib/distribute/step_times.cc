@@ -40,7 +40,7 @@ void add_times(std::vector<StepTimes> &sums, std::span<const StepTimes> more) {
     sums[r] += more[r];
 }
 
-StepShares shares_of(std::span<const StepTimes> replicas, std::span<const std::string> devices) {
+StepShares shares_of(std::span<const StepTimes> replicas, std::span<const std::string> devices, int64_t in_all) {
   StepTimes sum, slowest;
   int64_t most_compute = 0;
   for (const StepTimes &times : replicas) {
@@ -51,6 +51,7 @@ StepShares shares_of(std::span<const StepTimes> replicas, std::span<const std::s
   StepShares shares;
   shares.replicas = static_cast<int64_t>(replicas.size());
   if (slowest.steps == 0 || slowest.total_ns == 0) return shares;
+  shares.replicas = std::max(shares.replicas, in_all);
   const auto total = static_cast<double>(slowest.total_ns), count = static_cast<double>(replicas.size());
   double compute = 0;
   for (const StepTimes &times : replicas)

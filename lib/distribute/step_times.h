@@ -67,8 +67,11 @@ struct StepShares {
   std::string warning() const;
 };
 
-/// All zero where there are no steps. `devices`: names, of each replica or none.
-StepShares shares_of(std::span<const StepTimes> replicas, std::span<const std::string> devices = {});
+/// All zero where there are no steps. `devices`: names, of each replica or none. `in_all`: how many replicas there are
+/// with those of other workers, of which no times are known: they are taken to be alike, and what is waited for slower
+/// ones counts as communication.
+StepShares shares_of(std::span<const StepTimes> replicas, std::span<const std::string> devices = {},
+                     int64_t in_all = 0);
 
 /// Adds the time until its end to a sum, and a span to a trace. `tracer` may be null.
 class WaitClock {

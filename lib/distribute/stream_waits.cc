@@ -27,10 +27,20 @@ Status StreamWaits::end(backend::Stream &stream) {
 void StreamWaits::drop() {
   is_open_ = false;
   count_ = 0;
+  added_ns_ = 0;
+}
+
+Result<int64_t> StreamWaits::sum() const {
+  int64_t sum_ns = 0;
+  for (size_t i = 0; i < count_; ++i) {
+    TUTTI_ASSIGN(const int64_t waited_ns, waits_[i].end.nanoseconds_since(waits_[i].begin));
+    sum_ns += waited_ns;
+  }
+  return sum_ns;
 }
 
 Result<int64_t> StreamWaits::take(backend::Device &device, backend::Stream &stream, base::Tracer *tracer) {
-  int64_t sum_ns = 0, now_ns = 0;
+  int64_t now_ns = 0;
   if (tracer != nullptr && count_ > 0) {
     if (now_.handle() == nullptr) {
       TUTTI_ASSIGN(now_, device.create_timed_event());
@@ -39,15 +49,15 @@ Result<int64_t> StreamWaits::take(backend::Device &device, backend::Stream &stre
     TUTTI_TRY(now_.synchronize());
     now_ns = base::now_ns();
   }
-  for (size_t i = 0; i < count_; ++i) {
+  TUTTI_ASSIGN(const int64_t sum_ns, sum());
+  const int64_t all_ns = sum_ns + added_ns_;
+  for (size_t i = 0; tracer != nullptr && i < count_; ++i) {
     TUTTI_ASSIGN(const int64_t waited_ns, waits_[i].end.nanoseconds_since(waits_[i].begin));
-    sum_ns += waited_ns;
-    if (tracer == nullptr) continue;
     TUTTI_ASSIGN(const int64_t age_ns, now_.nanoseconds_since(waits_[i].begin));
     tracer->record("wait", "communication", now_ns - age_ns, waited_ns);
   }
   drop();
-  return sum_ns;
+  return all_ns;
 }
 
 }  // namespace tutti::impl::distribute

@@ -119,6 +119,7 @@ Status TrainSession::prepare_trainer() {
   const auto turn = state_->live.take_turn();
   state_->live.set(trainer_.get(), true);
   first_step_ = step();
+  efficiency_.set_replicas(state_->strategy->replicas_in_all());
   state_->completed_steps.store(step(), std::memory_order_relaxed);
   counted_examples_ = trainer_->counters().examples;
   return Status();

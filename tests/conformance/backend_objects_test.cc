@@ -3,7 +3,9 @@
 // Devices, buffers, streams, events and the life of objects, on any backend.
 //
 // usage: backend_objects_test BACKEND
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -92,6 +94,48 @@ void streams_follow_events(void **) {
   assert_ok(first.synchronize());
 }
 
+/// y = -x of 16 numbers.
+backend::ExecutableRef compile_negation(backend::Device &device) {
+  graph::GraphBuilder b;
+  b.set_result("y", b.unary("neg", b.input("x", tensor::DType::f32, {16})));
+  const std::string text = graph::to_json_text(assert_ok_value(b.finish_graph()));
+  backend::CompileRequest request;
+  request.graph_text = &text;
+  return assert_ok_value(backend::Executable::compile(device, request));
+}
+
+/// Where streams are recorded: each replay runs the program once more, and reaches the events around it.
+void recordings_are_done_again(void **) {
+  backend::Device &device = *tested->device;
+  if (!device.backend().records_streams()) test_skip();
+  const backend::ExecutableRef executable = compile_negation(device);
+  const Buffer workspace = assert_ok_value(device.allocate(executable->description().workspace_bytes));
+  Buffer input = assert_ok_value(device.allocate(64)), output = assert_ok_value(device.allocate(64));
+  Stream stream = assert_ok_value(device.create_stream());
+  backend::Program program = assert_ok_value(executable->bind(device, {}, workspace.device_pointer()));
+  Event begin = assert_ok_value(device.create_timed_event()), end = assert_ok_value(device.create_timed_event());
+  const void *inputs[] = {input.device_pointer()};
+  void *outputs[] = {output.device_pointer()};
+  const backend::RunScalars scalars;
+  assert_ok(stream.begin_recording());
+  const base::Status timed = begin.record(stream);
+  assert_true(timed.ok() || timed.code() == base::Code::unimplemented);
+  assert_ok(program.run(0, {inputs, outputs, scalars.data()}, stream));
+  if (timed.ok()) assert_ok(end.record(stream));
+  backend::Recording recording = assert_ok_value(stream.end_recording());
+  for (const float wanted : {3.0F, 5.0F}) {
+    float values[16];
+    std::fill(std::begin(values), std::end(values), -wanted);
+    assert_ok(input.write(0, values, 64));
+    assert_ok(program.set_arguments({inputs, outputs, scalars.data()}, stream));
+    assert_ok(recording.replay(stream));
+    assert_ok(stream.synchronize());
+    assert_ok(output.read(0, values, 64));
+    assert_true(values[0] == wanted && values[15] == wanted);
+    if (timed.ok()) assert_true(assert_ok_value(end.nanoseconds_since(begin)) >= 0);
+  }
+}
+
 /// Everything keeps what it came from alive, so the owner may let go in any order.
 void any_order_of_release_is_legal(void **) {
   auto program = std::make_unique<backend::Program>();
@@ -99,12 +143,7 @@ void any_order_of_release_is_legal(void **) {
   Stream stream;
   {
     DeviceRef device = assert_ok_value(tested->device->backend().open_device(0));
-    graph::GraphBuilder b;
-    b.set_result("y", b.unary("neg", b.input("x", tensor::DType::f32, {16})));
-    const std::string text = graph::to_json_text(assert_ok_value(b.finish_graph()));
-    backend::CompileRequest request;
-    request.graph_text = &text;
-    backend::ExecutableRef executable = assert_ok_value(backend::Executable::compile(*device, request));
+    backend::ExecutableRef executable = compile_negation(*device);
     const auto &description = executable->description();
     assert_int_equal(description.input_index("x"), 0);
     assert_int_equal(description.output_index("y"), 0);
@@ -155,6 +194,7 @@ const CMUnitTest kTests[] = {
     cmocka_unit_test(ranges_are_checked),          cmocka_unit_test(empty_buffers_are_buffers),
     cmocka_unit_test(streams_follow_events),       cmocka_unit_test(any_order_of_release_is_legal),
     cmocka_unit_test(bad_graphs_are_refused),      cmocka_unit_test(memory_is_given_back),
+    cmocka_unit_test(recordings_are_done_again),
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "backend/gpu/emulator/nccl_folder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -227,6 +228,22 @@ static Result<std::string> train_on(const WorkerCall &call) {
   return base::concat(text, "\n", how_of(*trainer), "\nend ", trainer->step(), numbers);
 }
 
+/// What a worker tells of the times of steps whose operations between workers are slow on worker 1.
+static Result<std::string> train_slowly(const WorkerCall &call) {
+  setenv("TUTTI_EMULATED_NCCL", "slow 1 5", 1);
+  TrainerOptions options;
+  options.bucket_bytes = 100;
+  const NetworkCase network;
+  TUTTI_ASSIGN(auto trainer, open_trainer(call, network, false, options));
+  TUTTI_ASSIGN(auto iterator, endless_rows(network, -1));
+  TUTTI_TRY(trainer->attach_input(std::move(iterator)));
+  TUTTI_TRY(trainer->run(3, nullptr).status());  // programs are made, and the step is recorded
+  TUTTI_ASSIGN(const RunReport report, trainer->run(40, nullptr));
+  const auto shares = distribute::shares_of(report.times, {}, call.workers);
+  return base::concat(how_of(*trainer), "\ncounted ", shares.steps, " communication ", shares.communication, "\n",
+                      shares.warning());
+}
+
 /// As train_on(), if nothing happens.
 static Result<std::string> train_undisturbed(const WorkerCall &call) {
   TrainerOptions options;
@@ -250,6 +267,7 @@ static Result<std::string> run_scenario(const WorkerCall &call) {
   const auto found = std::ranges::find_if(cases(), [&](const Case &known) { return told.scenario == known.name; });
   if (found != cases().end()) return train_case(told, *found);
   if (told.scenario == "launches") return count_launches(told);
+  if (told.scenario == "slow") return train_slowly(told);
   return told.scenario == "undisturbed" ? train_undisturbed(told) : train_on(told);
 }
 
@@ -345,6 +363,31 @@ static void test_a_step_is_one_launch_and_its_update(void **) {
     assert_null(strstr(text.c_str(), "graph_launch 20 "));
 }
 
+struct Told {
+  long long counted = 0;
+  double communication = 0;
+};
+
+static Told told_of_times(const std::string &text) {
+  Told told;
+  assert_int_equal(sscanf(rest(text).c_str(), "counted %lld communication %lf", &told.counted, &told.communication), 2);
+  assert_contains(text.c_str(), "2 replicas train at ");
+  assert_contains(text.c_str(), " % of their time goes into communication");
+  return told;
+}
+
+static void test_waits_in_a_launch_are_told(void **) {
+  const std::vector<std::string> pieces = outputs_in_pieces("slow", 2), recorded = outputs_of("slow", 2);
+  for (size_t w = 0; w < 2; ++w) {
+    const Told in_pieces = told_of_times(pieces[w]), at_once = told_of_times(recorded[w]);
+    assert_true(in_pieces.communication > 0.5);
+    if (std::abs(in_pieces.communication - at_once.communication) > 0.2)
+      fail_msg("in pieces: %s\nat once: %s", pieces[w].c_str(), recorded[w].c_str());
+    assert_int_equal(at_once.counted, 40);
+    assert_contains(first_line(recorded[w]).c_str(), "workers: 1 recorded");
+  }
+}
+
 static void test_what_is_not_captured_runs_in_pieces(void **) {
   const struct {
     const char *fault, *first, *second;
@@ -369,6 +412,12 @@ static void test_what_is_not_captured_runs_in_pieces(void **) {
     assert_string_equal(rest(text).c_str(), rest(pieces[0]).c_str());
   }
   unsetenv("TUTTI_EMULATED_NCCL");
+  setenv("TUTTI_EMULATED_UNTIMED_GRAPHS", "1", 1);
+  for (const std::string &text : outputs_of("normalised", 2)) {
+    assert_contains(first_line(text).c_str(), "in pieces: events of recordings have no times");
+    assert_string_equal(rest(text).c_str(), rest(pieces[0]).c_str());
+  }
+  unsetenv("TUTTI_EMULATED_UNTIMED_GRAPHS");
 }
 
 /// Workers of which number 1 does something: the others name it, with these words, in time, and are at one step.
@@ -427,6 +476,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_three_workers_give_the_same_bits),
     cmocka_unit_test(tutti::testing::test_each_combination_is_recorded_once),
     cmocka_unit_test(tutti::testing::test_a_step_is_one_launch_and_its_update),
+    cmocka_unit_test(tutti::testing::test_waits_in_a_launch_are_told),
     cmocka_unit_test(tutti::testing::test_what_is_not_captured_runs_in_pieces),
     cmocka_unit_test(tutti::testing::test_a_worker_that_dies_in_a_launch_is_named),
     cmocka_unit_test(tutti::testing::test_a_worker_that_hangs_in_a_launch_is_named),

@@ -32,6 +32,20 @@ void one_replica_has_no_efficiency(void **) {
   assert_null(shares.to_json().find("efficiency"));
 }
 
+void a_replica_of_several_workers_has_an_efficiency(void **) {
+  const StepTimes times[] = {ten_steps(100, 600)};
+  const StepShares shares = shares_of(times, {}, 4);
+  assert_int_equal(shares.replicas, 4);
+  assert_near(0.3, shares.compute);
+  assert_near(0.6, shares.communication);
+  assert_near(0, shares.imbalance);
+  assert_near(0.3, shares.to_json().find("efficiency")->number());
+  assert_string_equal(shares.text().c_str(), "compute 30 %, input 10 %, communication 60 %, imbalance 0 %");
+  assert_string_equal(shares.warning().c_str(),
+                      "4 replicas train at 30 % of 4 times the speed of one; 60 % of their time goes into "
+                      "communication: use larger batches, more accumulation_steps or fewer devices");
+}
+
 void replicas_that_wait_for_each_other_are_not_balanced(void **) {
   // Computing takes 300, 500, 900: the slowest has waited 100, so communication itself takes as much.
   const StepTimes times[] = {ten_steps(0, 700), ten_steps(0, 500), ten_steps(0, 100)};
@@ -122,6 +136,7 @@ void times_of_runs_are_added(void **) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(one_replica_has_no_efficiency),
+      cmocka_unit_test(a_replica_of_several_workers_has_an_efficiency),
       cmocka_unit_test(replicas_that_wait_for_each_other_are_not_balanced),
       cmocka_unit_test(the_slowest_step_counts),
       cmocka_unit_test(each_device_has_its_idle_share),

@@ -32,6 +32,15 @@ void bad_scaling_is_told_once(void **) {
   assert_true(std::abs(watch.shares().compute - 0.2) < 1e-9);
 }
 
+void one_replica_of_several_workers_counts(void **) {
+  EfficiencyWatch watch;
+  const std::vector<StepTimes> own = {steps_of(100, 20)[0]};
+  assert_true(watch.add(own).empty());  // as far as it knows it is alone
+  watch.set_replicas(3);
+  assert_non_null(strstr(watch.add(own).c_str(), "3 replicas train at 20 % of 3 times the speed of one"));
+  assert_int_equal(watch.shares().replicas, 3);
+}
+
 void good_windows_do_not_excuse_bad_ones(void **) {
   EfficiencyWatch watch;
   assert_true(watch.add(steps_of(1000, 90)).empty());
@@ -52,6 +61,7 @@ void short_windows_tell_nothing(void **) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(bad_scaling_is_told_once),
+      cmocka_unit_test(one_replica_of_several_workers_counts),
       cmocka_unit_test(good_windows_do_not_excuse_bad_ones),
       cmocka_unit_test(short_windows_tell_nothing),
   };

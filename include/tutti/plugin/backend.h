@@ -170,7 +170,9 @@ typedef struct tutti_stream_table {
   /// issued on the stream is not done but written down, and that of streams which wait for an event recorded on it; it
   /// waits for them again before record_end. Meanwhile only that is done to these streams and events: programs run, an
   /// event is recorded or waited for, an operation of a clique is enqueued (record_check). Where such events stand no
-  /// thread may ask or wait for, until they are recorded on a stream that does not record.
+  /// thread may ask or wait for, until they are recorded on a stream that does not record; but one of
+  /// event_create_timed that is recorded on this very stream is reached anew by each replay, which it outlives, and no
+  /// stream waits for it. UNIMPLEMENTED by event_record, and nothing written down, where that cannot be.
   int32_t (*record_begin)(tutti_stream *stream, tutti_error_sink *sink);
   /// Ends that in any case. What was written down goes with memory and programs that it names: while it is done again
   /// they are there, and the programs run nowhere else.

@@ -18,6 +18,7 @@
 #define gpuErrorMemoryAllocation cudaErrorMemoryAllocation
 #define gpuErrorNoDevice cudaErrorNoDevice
 #define gpuErrorNotReady cudaErrorNotReady
+#define gpuErrorNotSupported cudaErrorNotSupported
 #define gpuErrorStreamCaptureUnsupported cudaErrorStreamCaptureUnsupported
 #define gpuErrorStreamCaptureInvalidated cudaErrorStreamCaptureInvalidated
 #define gpuErrorStreamCaptureUnmatched cudaErrorStreamCaptureUnmatched
@@ -30,6 +31,7 @@
 #define gpuMemcpyDeviceToDevice cudaMemcpyDeviceToDevice
 #define gpuStreamNonBlocking cudaStreamNonBlocking
 #define gpuEventDisableTiming cudaEventDisableTiming
+#define gpuEventRecordExternal cudaEventRecordExternal
 #define gpuHostAllocMapped cudaHostAllocMapped
 #define gpuHostAllocCoherent cudaHostAllocMapped
 #define gpuStreamCaptureMode cudaStreamCaptureMode
@@ -59,6 +61,7 @@
 #define gpuEventCreateWithFlags cudaEventCreateWithFlags
 #define gpuEventDestroy cudaEventDestroy
 #define gpuEventRecord cudaEventRecord
+#define gpuEventRecordWithFlags cudaEventRecordWithFlags
 #define gpuEventSynchronize cudaEventSynchronize
 #define gpuEventQuery cudaEventQuery
 #define gpuEventElapsedTime cudaEventElapsedTime

@@ -269,6 +269,7 @@ int32_t transfer_write(tutti_device *device, void *destination, const void *sour
 struct GpuEvent {
   GpuDevice *device = nullptr;
   gpuEvent_t event = nullptr;
+  bool is_timed = false;
 };
 
 GpuEvent &event_of(tutti_event *handle) { return *reinterpret_cast<GpuEvent *>(handle); }
@@ -319,6 +320,7 @@ int32_t make_event(tutti_device *handle, unsigned flags, tutti_event **event, tu
     TUTTI_TRY(device.make_current());
     auto made = std::make_unique<GpuEvent>();
     made->device = &device;
+    made->is_timed = flags != gpuEventDisableTiming;
     TUTTI_TRY(status_of(gpuEventCreateWithFlags(&made->event, flags), "making an event"));
     *event = reinterpret_cast<tutti_event *>(made.release());
     return Status();
@@ -342,9 +344,14 @@ void event_release(tutti_event *event) {
 
 int32_t event_record(tutti_event *event, tutti_stream *stream, tutti_error_sink *sink) {
   GpuStream &self = GpuStream::of(stream);
+  const GpuEvent &recorded = event_of(event);
   return guarded(self.device->host(), sink, [&]() -> Status {
     TUTTI_TRY(self.device->make_current());
-    return status_of(gpuEventRecord(event_of(event).event, self.stream), "recording an event");
+    if (!self.is_recording || !recorded.is_timed)
+      return status_of(gpuEventRecord(recorded.event, self.stream), "recording an event");
+    const gpuError_t error = gpuEventRecordWithFlags(recorded.event, self.stream, gpuEventRecordExternal);
+    if (error == gpuErrorNotSupported) return base::unimplemented("events of recordings have no times");
+    return status_of(error, "recording an event");
   });
 }
 

@@ -18,6 +18,7 @@
 #define gpuErrorMemoryAllocation hipErrorMemoryAllocation
 #define gpuErrorNoDevice hipErrorNoDevice
 #define gpuErrorNotReady hipErrorNotReady
+#define gpuErrorNotSupported hipErrorNotSupported
 #define gpuErrorStreamCaptureUnsupported hipErrorStreamCaptureUnsupported
 #define gpuErrorStreamCaptureInvalidated hipErrorStreamCaptureInvalidated
 #define gpuErrorStreamCaptureUnmatched hipErrorStreamCaptureUnmatched
@@ -30,6 +31,7 @@
 #define gpuMemcpyDeviceToDevice hipMemcpyDeviceToDevice
 #define gpuStreamNonBlocking hipStreamNonBlocking
 #define gpuEventDisableTiming hipEventDisableTiming
+#define gpuEventRecordExternal 1
 // Not coherent: the device's atomic operations reach its own cache only, and need nothing of the bus. The host sees
 // what was written when it has waited for the stream.
 #define gpuHostAllocMapped (hipHostMallocMapped | hipHostMallocNonCoherent)
@@ -72,6 +74,9 @@
 #define gpuGraphDestroy hipGraphDestroy
 #define gpuGraphExecDestroy hipGraphExecDestroy
 #define gpuGraphLaunch hipGraphLaunch
+
+/// Early releases of HIP lack it, and of later ones events in graphs have no times.
+inline hipError_t gpuEventRecordWithFlags(hipEvent_t, hipStream_t, unsigned) { return hipErrorNotSupported; }
 
 // ---- what kernels are written in -----------------------------------------------------------------------------------
 

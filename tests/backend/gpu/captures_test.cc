@@ -4,8 +4,10 @@
 #include <tutti_gpu.h>
 
 #include <array>
+#include <chrono>
 #include <thread>
 
+#include "emulator/streams.h"
 #include "testing.h"
 
 namespace {
@@ -137,6 +139,56 @@ void what_was_not_captured_is_not_waited_for(void **) {
   assert_int_equal(streams.end(), gpuErrorStreamCaptureInvalidated);
 }
 
+/// Milliseconds between events around what the origin's graph does; negative = there are none.
+float between(gpuEvent_t begin, gpuEvent_t end) {
+  float milliseconds = -1;
+  return gpuEventElapsedTime(&milliseconds, begin, end) == gpuSuccess ? milliseconds : -1;
+}
+
+void external_events_have_the_times_of_launches(void **) {
+  std::array<gpuEvent_t, 2> around{};
+  for (gpuEvent_t &event : around)
+    assert_int_equal(gpuEventCreateWithFlags(&event, 0), gpuSuccess);
+  Streams streams;
+  assert_int_equal(gpuEventRecordWithFlags(around[0], streams.other, gpuEventRecordExternal), gpuErrorInvalidValue);
+  streams.fork_off();
+  assert_int_equal(gpuEventRecordWithFlags(around[0], streams.origin, gpuEventRecordExternal), gpuSuccess);
+  static std::chrono::steady_clock::time_point done;
+  tutti_gpu_emulator::issue(streams.other, [] { return std::chrono::steady_clock::now() >= done; });
+  streams.join_in();
+  assert_int_equal(gpuEventRecordWithFlags(around[1], streams.origin, gpuEventRecordExternal), gpuSuccess);
+  assert_int_equal(gpuEventQuery(around[1]), gpuSuccess);  // as one that was never recorded
+  assert_int_equal(streams.end(), gpuSuccess);
+  assert_true(between(around[0], around[1]) < 0);
+  for (const int wait_ms : {20, 60}) {
+    done = std::chrono::steady_clock::now() + std::chrono::milliseconds(wait_ms);
+    assert_int_equal(gpuGraphLaunch(streams.ready, streams.origin), gpuSuccess);
+    assert_true(between(around[0], around[1]) < 0);
+    while (gpuEventQuery(around[1]) == gpuErrorNotReady)
+      std::this_thread::yield();
+    assert_true(between(around[0], around[1]) > static_cast<float>(wait_ms) / 2);
+  }
+  (void)gpuGraphExecDestroy(streams.ready);
+  for (gpuEvent_t event : around)
+    (void)gpuEventDestroy(event);
+}
+
+void other_captured_events_have_no_times(void **) {
+  std::array<gpuEvent_t, 2> around{};
+  for (gpuEvent_t &event : around)
+    assert_int_equal(gpuEventCreateWithFlags(&event, 0), gpuSuccess);
+  Streams streams;
+  for (gpuEvent_t event : around)
+    assert_int_equal(gpuEventRecordWithFlags(event, streams.origin, 0), gpuSuccess);
+  assert_int_equal(streams.end(), gpuSuccess);
+  streams.launch();
+  float milliseconds = 0;
+  assert_int_equal(gpuEventElapsedTime(&milliseconds, around[0], around[1]), gpuErrorCapturedEvent);
+  (void)gpuGraphExecDestroy(streams.ready);
+  for (gpuEvent_t event : around)
+    (void)gpuEventDestroy(event);
+}
+
 void nothing_is_allocated_unless_relaxed(void **) {
   const auto allocate = [] {
     void *memory = nullptr;
@@ -174,6 +226,8 @@ int main() {
       cmocka_unit_test(nobody_waits_for_what_is_captured),
       cmocka_unit_test(streams_are_joined),
       cmocka_unit_test(what_was_not_captured_is_not_waited_for),
+      cmocka_unit_test(external_events_have_the_times_of_launches),
+      cmocka_unit_test(other_captured_events_have_no_times),
       cmocka_unit_test(nothing_is_allocated_unless_relaxed),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

@@ -73,18 +73,34 @@ struct SmallProgram {
     for (backend::Buffer &buffer : buffers)
       buffer = assert_ok_value(device->allocate(4 * 8 * 4));
     assert_ok(buffers[0].fill_zero(0, 4 * 8 * 4));
+    inputs[0] = buffers[0].device_pointer();
+    outputs[0] = buffers[1].device_pointer();
+    outputs[1] = buffers[2].device_pointer();
   }
 
   void run() {
-    const void *const inputs[] = {buffers[0].device_pointer()};
-    void *const outputs[] = {buffers[1].device_pointer(), buffers[2].device_pointer()};
     assert_ok(program.run(0, {inputs, outputs, scalars.data()}, stream));
+  }
+  /// Two runs between two events, to be done again.
+  backend::Recording record(backend::Event &begin, backend::Event &end) {
+    assert_ok(stream.begin_recording());
+    assert_ok(begin.record(stream));
+    run();
+    run();
+    assert_ok(end.record(stream));
+    return assert_ok_value(stream.end_recording());
+  }
+  void replay(backend::Recording &recording) {
+    assert_ok(program.set_arguments({inputs, outputs, scalars.data()}, stream));
+    assert_ok(recording.replay(stream));
   }
 
   backend::DeviceRef device;
   backend::ExecutableRef executable;
   backend::Buffer workspace;
   backend::Buffer buffers[3];
+  const void *inputs[1];
+  void *outputs[2];
   backend::RunScalars scalars;
   backend::Stream stream;
   backend::Program program;
@@ -170,6 +186,21 @@ void timed_events_count_launches(void **) {
   assert_false(end.nanoseconds_since(without).ok());
 }
 
+/// Each replay reaches the events of a recording anew.
+void timed_events_of_recordings_count_launches(void **) {
+  SmallProgram small(0);
+  backend::Event begin = assert_ok_value(small.device->create_timed_event());
+  backend::Event end = assert_ok_value(small.device->create_timed_event());
+  backend::Recording recording = small.record(begin, end);
+  for (int i = 0; i < 2; ++i) {
+    small.replay(recording);
+    assert_false(end.nanoseconds_since(begin).ok());
+    assert_ok(small.stream.synchronize());
+    // Of each run inputs, two kernels, outputs.
+    assert_int_equal(assert_ok_value(end.nanoseconds_since(begin)), 8 * kLaunchNs);
+  }
+}
+
 /// What the tool saw since the last call.
 std::vector<std::string> range_lines() {
   static int64_t seen = 0;
@@ -213,6 +244,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(programs_without_a_trace_tell_nothing),
       cmocka_unit_test(span_times_has_the_kernels_of_the_plan),
       cmocka_unit_test(timed_events_count_launches),
+      cmocka_unit_test(timed_events_of_recordings_count_launches),
       cmocka_unit_test(tools_see_segments_and_nodes),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

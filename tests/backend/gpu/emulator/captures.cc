@@ -188,6 +188,8 @@ const char *gpuGetErrorString(gpuError_t error) {
       return "no device";
     case gpuErrorNotReady:
       return "not ready";
+    case gpuErrorNotSupported:
+      return "operation not supported";
     case gpuErrorStreamCaptureUnsupported:
       return "operation not permitted when stream is capturing";
     case gpuErrorStreamCaptureInvalidated:

@@ -208,6 +208,11 @@ std::recursive_mutex &work_lock() {
   return mutex;
 }
 
+std::vector<std::weak_ptr<Lane>> &known_lanes() {
+  static std::vector<std::weak_ptr<Lane>> lanes;
+  return lanes;
+}
+
 std::condition_variable_any &work_changed() {
   static std::condition_variable_any changed;
   return changed;
@@ -468,6 +473,9 @@ gpuError_t gpuStreamCreateWithFlags(gpuStream_t *stream, unsigned) {
   note_use();
   *stream = new EmulatedStream;
   (*stream)->device = device_of_thread;
+  const std::lock_guard guard(work_lock());
+  std::erase_if(known_lanes(), [](const std::weak_ptr<Lane> &lane) { return lane.expired(); });
+  known_lanes().push_back((*stream)->lane);
   return gpuSuccess;
 }
 
@@ -519,6 +527,29 @@ gpuError_t gpuEventRecord(gpuEvent_t event, gpuStream_t stream) {
   }
   event->lane = stream->lane;
   event->position = stream->lane->issued;
+  return gpuSuccess;
+}
+
+gpuError_t gpuEventRecordWithFlags(gpuEvent_t event, gpuStream_t stream, unsigned flags) {
+  if (flags != gpuEventRecordExternal) return flags == 0 ? gpuEventRecord(event, stream) : gpuErrorInvalidValue;
+  if (std::getenv("TUTTI_EMULATED_UNTIMED_GRAPHS") != nullptr) return gpuErrorNotSupported;
+  const std::lock_guard guard(work_lock());
+  if (stream->capture == nullptr) return gpuErrorInvalidValue;
+  event->capture = nullptr;
+  add_to_capture(*stream, [event, life = std::weak_ptr(event->life)](const std::shared_ptr<Lane> &lane) {
+    if (life.expired()) {
+      std::fputs("emulated GPU: a graph is launched after an event of it has ended\n", stderr);
+      std::abort();
+    }
+    event->lane = lane;
+    event->position = lane->issued + 1;  // the launch
+    if (event->is_timed) event->reached_ns = std::make_shared<int64_t>(-1);
+    return Work([reached = event->reached_ns] {
+      if (reached == nullptr) return true;
+      *reached = device_clock_ns();
+      return true;
+    });
+  });
   return gpuSuccess;
 }
 

@@ -41,6 +41,7 @@ struct Clique {
   /// A rank's call is the next work on a stream.
   void place(int rank, int64_t number, const std::shared_ptr<Lane> &lane);
   bool arrive(int rank, int64_t number);
+  bool is_slow(int rank, int64_t number);
   bool arrive_in_world(int rank, int64_t number);
 };
 
@@ -74,6 +75,13 @@ bool Clique::arrive_in_world(int rank, int64_t number) {
   return true;
 }
 
+bool Clique::is_slow(int rank, int64_t number) {
+  if (fault.kind != "slow" || rank != fault.rank) return false;
+  const auto now = std::chrono::steady_clock::now();
+  const auto begun = meetings[number].begun.emplace(rank, now).first->second;
+  return now < begun + std::chrono::milliseconds(fault.number);
+}
+
 bool Clique::arrive(int rank, int64_t number) {
   Meeting &meeting = meetings[number];
   const bool is_late = fault.kind == "late" && rank == fault.rank && number == fault.number;
@@ -83,8 +91,9 @@ bool Clique::arrive(int rank, int64_t number) {
     std::memset(call.to, 0xFF, to_count(meeting, ranks) * bytes_of(call.type));
     return true;
   }
-  const bool never_arrives = rank == fault.rank && number == fault.number && !is_late && fault.kind != "uncapturable";
-  if (meeting.is_done || never_arrives) return false;
+  const bool is_stopped = fault.kind == "stall" || fault.kind == "error";
+  const bool never_arrives = is_stopped && rank == fault.rank && number == fault.number;
+  if (meeting.is_done || never_arrives || is_slow(rank, number)) return false;
   if (spans_processes()) return arrive_in_world(rank, number);
   meeting.arrived[rank] = true;
   if (meeting.is_asking) return false;
@@ -166,6 +175,9 @@ struct EmulatedCommunicator {
 void Clique::place(int rank, int64_t number, const std::shared_ptr<Lane> &lane) {
   last[rank] = meetings[number].places[rank] = {lane, lane->issued + 1};
   if (spans_processes()) keep_going(lane);
+  if (fault.kind != "slow") return;
+  for (const std::weak_ptr<Lane> &known : known_lanes())
+    if (const std::shared_ptr<Lane> one = known.lock()) keep_going(one);
 }
 
 /// Of all that a call in place reads and writes.

@@ -7,6 +7,7 @@
 #include <streams.h>
 #include <tutti_nccl.h>
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <utility>
@@ -44,6 +45,7 @@ struct Meeting {
   std::map<int, Call> calls;
   std::map<int, std::pair<std::shared_ptr<Lane>, uint64_t>> places;  // of the work on their streams
   std::map<int, bool> arrived;
+  std::map<int, std::chrono::steady_clock::time_point> begun;  // where a rank is slow
   bool is_asking = false, is_done = false;
 };
 

@@ -23,6 +23,8 @@ namespace tutti_gpu_emulator {
 using Work = std::function<bool()>;
 
 std::recursive_mutex &work_lock();
+/// Of all streams that were made. Under work_lock().
+std::vector<std::weak_ptr<struct Lane>> &known_lanes();
 /// What each GPU has.
 size_t memory_bytes();
 /// Told when work was issued or done that others may wait for.
@@ -95,6 +97,7 @@ struct EmulatedEvent {
   std::shared_ptr<int64_t> reached_ns;                   // by the device's clock; negative = not yet
   std::shared_ptr<tutti_gpu_emulator::Capture> capture;  // null unless it was captured last
   std::vector<size_t> tails;                             // there
+  std::shared_ptr<int> life = std::make_shared<int>();   // for graphs that record it
 };
 
 /// One under way, or its end.

@@ -19,6 +19,8 @@
 //  * While a stream is captured it is not waited for; nor are events that were captured, ever; it does not wait for
 //    what was not. Nothing is allocated then, unless capture or thread are relaxed. Streams that join by an event are
 //    left behind at the end, or there is no graph. In a graph only events order what two streams do (captures.cc).
+//    An event has the times of launches only where it was recorded as an external one, which ends with its event; where
+//    TUTTI_EMULATED_UNTIMED_GRAPHS is set there are no such events, as with HIP.
 //  * Blocks and warps are small (kBlockThreads, warpSize), so that tests of few elements use several.
 //
 // Threads: all functions may be called from any thread; work is done under one lock.
@@ -41,6 +43,7 @@ enum gpuError_t : int {
   gpuErrorMemoryAllocation = 2,
   gpuErrorNoDevice = 100,
   gpuErrorNotReady = 600,
+  gpuErrorNotSupported = 801,
   gpuErrorStreamCaptureUnsupported = 900,
   gpuErrorStreamCaptureInvalidated = 901,
   gpuErrorStreamCaptureUnmatched = 903,
@@ -50,6 +53,7 @@ enum gpuError_t : int {
 };
 enum gpuMemcpyKind { gpuMemcpyHostToDevice = 1, gpuMemcpyDeviceToHost = 2, gpuMemcpyDeviceToDevice = 3 };
 enum { gpuStreamNonBlocking = 1, gpuEventDisableTiming = 2, gpuHostAllocMapped = 2, gpuHostAllocCoherent = 4 };
+enum { gpuEventRecordExternal = 1 };
 /// 0, as every thread begins: what is unsafe while a stream is captured fails.
 enum gpuStreamCaptureMode { gpuStreamCaptureModeRelaxed = 2 };
 
@@ -82,6 +86,9 @@ gpuError_t gpuStreamWaitEvent(gpuStream_t stream, gpuEvent_t event, unsigned fla
 gpuError_t gpuEventCreateWithFlags(gpuEvent_t *event, unsigned flags);
 gpuError_t gpuEventDestroy(gpuEvent_t event);
 gpuError_t gpuEventRecord(gpuEvent_t event, gpuStream_t stream);
+/// With gpuEventRecordExternal, on a stream that is captured: a node of the graph, each launch of which records the
+/// event anew.
+gpuError_t gpuEventRecordWithFlags(gpuEvent_t event, gpuStream_t stream, unsigned flags);
 gpuError_t gpuEventSynchronize(gpuEvent_t event);
 gpuError_t gpuEventQuery(gpuEvent_t event);
 gpuError_t gpuEventElapsedTime(float *milliseconds, gpuEvent_t begin, gpuEvent_t end);
