@@ -33,5 +33,7 @@ void begin_range(RangeName name, int64_t number) {
 }
 
 void end_range() { (void)nvtxDomainRangePop(domain()); }
+static_assert(NVTX_VERSION == 3);
+const char *describe_ranges() { return "3"; }
 
 }  // namespace tutti::impl::backend::gpu

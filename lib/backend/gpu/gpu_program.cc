@@ -234,6 +234,7 @@ Status GpuProgram::record(int32_t segment, GpuStream &stream) const {
 Status GpuProgram::set_arguments(const tutti_run_arguments &arguments, GpuStream &stream) {
   TUTTI_TRY(device_.make_current());
   if (faults_ != nullptr) stream.note(faults_);
+  stream.step = arguments.scalars[TUTTI_RUN_STEP];
   return write_run_block(arguments, stream.stream);
 }
 

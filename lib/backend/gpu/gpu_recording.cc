@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "backend/gpu/gpu_device.h"
+#include "backend/gpu/ranges.h"
 #include "backend/plugin_side.h"
 
 namespace tutti::impl::backend::gpu {
@@ -17,6 +18,7 @@ namespace {
 struct GpuRecording {
   GpuDevice *device = nullptr;
   gpuGraphExec_t graph = nullptr;
+  RangeName range = nullptr;
 
   static GpuRecording &of(tutti_recording *handle) { return *reinterpret_cast<GpuRecording *>(handle); }
 };
@@ -57,6 +59,7 @@ int32_t record_end(tutti_stream *stream, tutti_recording **recording, tutti_erro
     TUTTI_TRY(self.device->make_current());
     auto made = std::make_unique<GpuRecording>();
     made->device = self.device;
+    made->range = register_range("recorded step");
     TUTTI_ASSIGN(made->graph, end_capture(self.stream));
     *recording = reinterpret_cast<tutti_recording *>(made.release());
     return Status();
@@ -67,7 +70,9 @@ int32_t replay(tutti_recording *recording, tutti_stream *stream, tutti_error_sin
   const GpuRecording &self = GpuRecording::of(recording);
   return guarded(self.device->host(), sink, [&]() -> Status {
     TUTTI_TRY(self.device->make_current());
-    return status_of(gpuGraphLaunch(self.graph, GpuStream::of(stream).stream), "launching a recording");
+    const GpuStream &target = GpuStream::of(stream);
+    const Range range(self.range, target.step);
+    return status_of(gpuGraphLaunch(self.graph, target.stream), "launching a recording");
   });
 }
 

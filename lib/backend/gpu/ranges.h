@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Named ranges of what the host does, for tools that watch the process (Nsight Systems shows them in domain "tutti"). A
-// segment of a program has one, with the step as its number; a program with a trace one for each node, too.
+// segment of a program has one, with the step as its number; so has the launch of a recorded step. A program with a
+// trace has one for each node, too.
 // Each platform defines the functions in its own folder, or takes no_ranges.cc. Without a tool they do nothing.
 //
 //   const RangeName name = register_range("segment 0: conv1/conv2d .. dense/matmul");     // once
@@ -22,6 +23,8 @@ using RangeName = void *;
 RangeName register_range(const std::string &text);
 void begin_range(RangeName name, int64_t number);
 void end_range();
+/// The interface to tools: its version, or why there is none.
+const char *describe_ranges();
 
 class Range {
  public:

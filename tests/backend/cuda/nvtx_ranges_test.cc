@@ -78,6 +78,7 @@ void a_tool_sees_named_ranges(void **) {
   assert_int_equal(told().size(), 2);
   assert_string_equal(told()[0].c_str(), "push segment 0: first/matmul .. loss 17");
   assert_string_equal(told()[1].c_str(), "pop");
+  assert_string_equal(tutti::impl::backend::gpu::describe_ranges(), "3");
 }
 
 }  // namespace

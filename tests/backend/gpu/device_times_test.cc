@@ -15,6 +15,7 @@
 #include "backend/backend.h"
 #include "backend/executable.h"
 #include "backend/span_times.h"
+#include "base/text.h"
 #include "base/trace.h"
 #include "graph/builder.h"
 #include "graph/serialize.h"
@@ -78,9 +79,7 @@ struct SmallProgram {
     outputs[1] = buffers[2].device_pointer();
   }
 
-  void run() {
-    assert_ok(program.run(0, {inputs, outputs, scalars.data()}, stream));
-  }
+  void run() { assert_ok(program.run(0, {inputs, outputs, scalars.data()}, stream)); }
   /// Two runs between two events, to be done again.
   backend::Recording record(backend::Event &begin, backend::Event &end) {
     assert_ok(stream.begin_recording());
@@ -234,6 +233,24 @@ void tools_see_segments_and_nodes(void **) {
   assert_int_equal(std::count(lines.begin(), lines.end(), "end"), 3);
 }
 
+void tools_see_launches_of_recordings(void **) {
+  SmallProgram small(0);
+  backend::Event begin = assert_ok_value(small.device->create_timed_event());
+  backend::Event end = assert_ok_value(small.device->create_timed_event());
+  (void)range_lines();
+  backend::Recording recording = small.record(begin, end);
+  assert_int_equal(range_lines().size(), 0);
+  for (const int64_t step : {18, 19}) {
+    small.scalars.set(backend::RunScalar::step, step);
+    small.replay(recording);
+    const std::vector<std::string> lines = range_lines();
+    assert_int_equal(lines.size(), 2);
+    assert_string_equal(lines[0].c_str(), base::concat("begin recorded step ", step).c_str());
+    assert_string_equal(lines[1].c_str(), "end");
+  }
+  assert_ok(small.stream.synchronize());
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -246,6 +263,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(timed_events_count_launches),
       cmocka_unit_test(timed_events_of_recordings_count_launches),
       cmocka_unit_test(tools_see_segments_and_nodes),
+      cmocka_unit_test(tools_see_launches_of_recordings),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -43,4 +43,6 @@ void end_range() {
   std::fflush(lines());
 }
 
+const char *describe_ranges() { return "emulated"; }
+
 }  // namespace tutti::impl::backend::gpu
