@@ -59,7 +59,8 @@ TUTTI_API const char *tutti_predictor_get_signature(const tutti_predictor *predi
 
 /* How `rows` rows are computed on the first device, as JSON: {"step", "rows", "device", "computed_rows",
  * "workspace_bytes", "kernels": [{"node", "op", "kernel", "layout", "bytes"}, ...]}, "computed_rows" what they are
- * rounded up to, kernels in the order in which they run, "kernel" naming the implementation; where devices of other
+ * rounded up to, kernels in the order in which they run, "kernel" naming the implementation; on GPUs
+ * "library": which libraries were asked for kernels, in what version, or why one is missing; where devices of other
  * kinds work with it, "others" has the same of one of each. With `timed_runs` > 0 each kernel, and the whole, has
  * "seconds", those of the fastest of so many runs over zeros. For people and tools: names and layouts may change with
  * any release. Lent until the next call of this function on the predictor. */

@@ -92,6 +92,15 @@ Result<DeviceDescription> Backend::describe_device(int32_t index) const {
   return description;
 }
 
+Result<Json> Backend::describe_libraries() const {
+  const tutti_device_table &devices = *api_->device;
+  if (devices.struct_size < sizeof(tutti_device_table) || devices.libraries == nullptr) return Json(base::JsonObject());
+  std::string text;
+  ErrorSink sink;
+  TUTTI_TRY(sink.take(devices.libraries(instance_, collect_text, &text, sink.handle())));
+  return Json::parse(text);
+}
+
 Result<DeviceRef> Backend::open_device(int32_t index, std::string_view options_json) {
   TUTTI_ASSIGN(DeviceDescription description, describe_device(index));
   tutti_device *handle = nullptr;

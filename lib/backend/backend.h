@@ -26,6 +26,7 @@
 
 #include "backend/host_services.h"
 #include "backend/memory.h"
+#include "base/json.h"
 #include "base/status.h"
 #include "tensor/dtype.h"
 
@@ -75,6 +76,9 @@ class Backend : public std::enable_shared_from_this<Backend> {
 
   int32_t device_count() const { return api_->device->count(instance_); }
   base::Result<DeviceDescription> describe_device(int32_t index) const;
+  /// The libraries that it makes use of, by name: a version, or "is missing: ..." with one sentence. They are opened
+  /// now at the latest; no device is. Empty where it tells of none.
+  base::Result<base::Json> describe_libraries() const;
   base::Result<DeviceRef> open_device(int32_t index, std::string_view options_json = "{}");
 
   /// Copies between canonical row-major bytes and a layout of this backend. Layout "" is a plain copy.

@@ -137,7 +137,7 @@ int32_t event_synchronize(tutti_event *, tutti_error_sink *) { return 0; }
 int32_t event_is_done(tutti_event *) { return 1; }
 
 const tutti_device_table kDeviceTable = {
-    sizeof(tutti_device_table), device_count, device_describe, device_open, device_close, nullptr};
+    sizeof(tutti_device_table), device_count, device_describe, device_open, device_close, nullptr, nullptr};
 const tutti_buffer_table kBufferTable = {sizeof(tutti_buffer_table),
                                          buffer_allocate,
                                          buffer_release,

@@ -222,6 +222,18 @@ const char *device_text(tutti_context *context, int64_t index, std::vector<std::
   });
 }
 
+/// They are loaded when somebody asks, not with the context: that takes a while.
+void add_libraries(ContextCore &core) {
+  std::map<const backend::Backend *, base::Json> known;
+  for (size_t d = 0; d < core.devices.size(); ++d) {
+    const backend::Backend &backend = *core.devices[d].backend;
+    if (!known.contains(&backend)) known[&backend] = backend.describe_libraries().value_or(base::JsonObject());
+    base::Json description = base::Json::parse(core.device_descriptions[d]).value_or(base::JsonObject());
+    description.set("libraries", known[&backend]);
+    core.device_descriptions[d] = description.dump();
+  }
+}
+
 /// Why backends cannot be used, by name; found out once and kept.
 struct Unavailability {
   std::mutex mutex;
@@ -235,6 +247,13 @@ const char *tutti_context_get_device_name(tutti_context *context, int64_t index)
 }
 
 const char *tutti_context_describe_device(tutti_context *context, int64_t index) {
+  guard_value<bool>(false, [&] {
+    const Result<Ref<ContextObject>> object = find_context(context);
+    if (!object.ok()) return false;
+    ContextCore &core = *(*object)->core();
+    std::call_once(core.has_libraries, [&] { add_libraries(core); });
+    return true;
+  });
   return device_text(context, index, &ContextCore::device_descriptions);
 }
 

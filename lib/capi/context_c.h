@@ -44,7 +44,8 @@ struct ContextCore {
   const std::unique_ptr<Profile> profile = std::make_unique<Profile>();
   int32_t threads = 1;
   std::vector<std::string> device_names;
-  std::vector<std::string> device_descriptions;  ///< JSON
+  std::vector<std::string> device_descriptions;  ///< JSON; with what describe_libraries() says when `has_libraries`
+  std::once_flag has_libraries;
 };
 
 class ContextObject : public base::Object {

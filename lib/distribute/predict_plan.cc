@@ -84,6 +84,7 @@ Result<Json> describe_predict_plan(const GraphSource &source, const graph::Symbo
         kernels.array()[i].set("seconds", seconds[i]);
     }
   }
+  if (const Json *library = report.find("library"); library != nullptr) plan.set("library", *library);
   plan.set("kernels", std::move(kernels));
   return plan;
 }

@@ -118,6 +118,9 @@ typedef struct tutti_device_table {
   void (*close)(tutti_device *device);
   /// (optional; appended) Bytes of its memory that may be allocated now, or -1 if that cannot be told.
   int64_t (*available_bytes)(tutti_device *device);
+  /// (optional; appended) Writes an object of the libraries that the backend makes use of: by name a version, or "is
+  /// missing: " and one sentence. Opens them, but no device.
+  int32_t (*libraries)(tutti_backend *backend, tutti_text_writer write, void *user, tutti_error_sink *sink);
 } tutti_device_table;
 
 /// Memory of a device. Copies are ordered on `stream`; stream NULL means done when the call returns.

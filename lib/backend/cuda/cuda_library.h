@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "backend/cuda/device_handles.h"
 #include "backend/gpu/library.h"
@@ -28,6 +29,7 @@ class CudaLibrary final : public gpu::Library {
   base::Result<gpu::Kernel> find(gpu::KernelRequest &request) override;
   bool has_channel_sums() const override { return true; }
   std::string describe() const override { return handles_->describe(); }
+  std::vector<std::string> missing() const override { return handles_->missing(); }
 
  private:
   explicit CudaLibrary(std::shared_ptr<DeviceHandles> handles) : handles_(std::move(handles)) {}

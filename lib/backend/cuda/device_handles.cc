@@ -54,8 +54,7 @@ Status DeviceHandles::open_cublaslt() {
   TUTTI_ASSIGN(const CublasLt *const lt, cuda::cublaslt());
   TUTTI_TRY(cuda::status_of(*lt, lt->cublasLtCreate(&cublaslt_handle_), "opening it"));
   cublaslt_ = lt;
-  const size_t version = lt->cublasLtGetVersion();
-  cublaslt_text_ = base::concat("cuBLASLt ", version / 10000, ".", version / 100 % 100, ".", version % 100);
+  cublaslt_text_ = "cuBLASLt " + version_of(*lt);
   return Status();
 }
 
@@ -63,8 +62,7 @@ Status DeviceHandles::open_cudnn() {
   TUTTI_ASSIGN(const Cudnn *const cudnn, cuda::cudnn());
   TUTTI_TRY(cuda::status_of(*cudnn, cudnn->cudnnCreate(&cudnn_handle_), "opening it"));
   cudnn_ = cudnn;
-  const size_t version = cudnn->cudnnGetVersion();
-  cudnn_text_ = base::concat("cuDNN ", version / 10000, ".", version / 100 % 100, ".", version % 100);
+  cudnn_text_ = "cuDNN " + version_of(*cudnn);
   return Status();
 }
 
@@ -91,6 +89,14 @@ std::string DeviceHandles::describe() {
   const std::lock_guard guard(mutex_);
   if (cublaslt_text_.empty() || cudnn_text_.empty()) return cublaslt_text_ + cudnn_text_;
   return cublaslt_text_ + "; " + cudnn_text_;
+}
+
+std::vector<std::string> DeviceHandles::missing() {
+  const std::lock_guard guard(mutex_);
+  std::vector<std::string> texts;
+  if (cublaslt_ == nullptr && !cublaslt_text_.empty()) texts.push_back(cublaslt_text_);
+  if (cudnn_ == nullptr && !cudnn_text_.empty()) texts.push_back(cudnn_text_);
+  return texts;
 }
 
 }  // namespace tutti::impl::backend::cuda

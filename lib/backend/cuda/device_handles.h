@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "backend/cuda/cudnn_plan.h"
 #include "backend/cuda/dynamic_library.h"
@@ -59,6 +60,8 @@ class DeviceHandles {
   int64_t product_scratch_bytes() const { return product_scratch_bytes_; }
   /// What was opened, or why not, of the libraries that were asked for.
   std::string describe();
+  /// Why not, of those that were asked for in vain.
+  std::vector<std::string> missing();
 
  private:
   explicit DeviceHandles(int32_t ordinal) : ordinal_(ordinal) {}

@@ -53,7 +53,10 @@ Result<Cudnn> load_cudnn() {
   library.find(cudnn.cudnnBackendSetAttribute, "cudnnBackendSetAttribute");
   library.find(cudnn.cudnnBackendGetAttribute, "cudnnBackendGetAttribute");
   library.find(cudnn.cudnnBackendExecute, "cudnnBackendExecute");
+  decltype(&::cudnnGetCudartVersion) cuda_version = nullptr;
+  library.find(cuda_version, "cudnnGetCudartVersion");
   TUTTI_TRY(library.all_found(file));
+  TUTTI_TRY(check_built_for(file, cuda_version()));
   return cudnn;
 }
 

@@ -16,6 +16,8 @@
 #include <cublasLt.h>
 #include <cudnn_graph.h>
 
+#include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "base/status.h"
@@ -58,6 +60,12 @@ struct Cudnn {
 /// The functions of a library for the life of the process, or UNAVAILABLE.
 base::Result<const CublasLt *> cublaslt();
 base::Result<const Cudnn *> cudnn();
+
+std::string version_of(const CublasLt &lt);
+std::string version_of(const Cudnn &cudnn);
+/// Ok when a library of this file is built for the version of CUDA that the plug-in is, whose streams it takes;
+/// UNAVAILABLE naming both where the major ones differ.
+base::Status check_built_for(std::string_view file, size_t cuda_version);
 
 /// Ok, or what the library says while `action` ("multiplying matrices").
 base::Status status_of(const CublasLt &lt, cublasStatus_t status, std::string_view action);

@@ -1,9 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/dynamic_library.h"
 
+#include <cuda_runtime_api.h>
+
 namespace tutti::impl::backend::cuda {
 
 using base::Status;
+
+namespace {
+std::string version_text(size_t version) {
+  return base::concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
+}
+}  // namespace
+
+std::string version_of(const CublasLt &lt) { return version_text(lt.cublasLtGetVersion()); }
+
+std::string version_of(const Cudnn &cudnn) { return version_text(cudnn.cudnnGetVersion()); }
+
+Status check_built_for(std::string_view file, size_t cuda_version) {
+  constexpr size_t kOwn = CUDART_VERSION / 1000;
+  if (cuda_version / 1000 == kOwn) return Status();
+  return base::unavailable(file, " is built for CUDA ", cuda_version / 1000, ", and this plug-in for CUDA ", kOwn,
+                           ": install the one for CUDA ", kOwn);
+}
 
 Status status_of(const CublasLt &lt, cublasStatus_t status, std::string_view action) {
   if (status == CUBLAS_STATUS_SUCCESS) return Status();

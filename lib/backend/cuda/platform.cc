@@ -3,6 +3,8 @@
 // CUDA as a platform of gpu/.
 #include "backend/gpu/platform.h"
 
+#include <fstream>
+#include <string>
 #include <utility>
 
 #include "backend/cuda/cuda_library.h"
@@ -18,6 +20,15 @@ namespace {
 
 /// "13.0" for 13000.
 std::string version_text(int version) { return base::concat(version / 1000, ".", version % 1000 / 10); }
+
+/// "580.65.06, for CUDA up to 13.0".
+std::string driver_text() {
+  int cuda = 0;
+  if (cudaDriverGetVersion(&cuda) != cudaSuccess || cuda == 0) return "is missing: libcuda.so.1 cannot be loaded";
+  std::string release;
+  std::getline(std::ifstream("/sys/module/nvidia/version"), release);
+  return base::concat(release, release.empty() ? "" : ", ", "for CUDA up to ", version_text(cuda));
+}
 
 Status missing_driver() {
   int driver = 0;
@@ -58,6 +69,16 @@ Result<DeviceFacts> describe(int32_t ordinal) {
                                    " multiprocessors, ", facts.memory_bytes >> 20, " MiB, CUDA ",
                                    version_text(CUDART_VERSION), " on a driver for up to ", version_text(driver));
   return facts;
+}
+
+std::vector<std::pair<std::string, std::string>> describe_libraries() {
+  const auto text_of = [](const auto &library) {
+    return library.ok() ? cuda::version_of(**library) : base::concat("is missing: ", library.status().message());
+  };
+  return {{"CUDA", version_text(CUDART_VERSION)},
+          {"driver", driver_text()},
+          {"cuBLASLt", text_of(cuda::cublaslt())},
+          {"cuDNN", text_of(cuda::cudnn())}};
 }
 
 Result<std::unique_ptr<Library>> open_library(int32_t ordinal, std::shared_ptr<const KeptPlans> kept) {

@@ -8,11 +8,16 @@
 #include <tutti/plugin/backend.h>
 
 #include <cstddef>
+#include <string>
+#include <utility>
 
 namespace tutti::impl::backend::gpu {
 
 /// Null: the devices cannot be connected.
 const tutti_collective_table *collective_table();
+
+/// The library's name, and its version or why it "is missing: ...". It is opened now at the latest.
+std::pair<std::string, std::string> describe_collective_library();
 
 /// Memory of the current GPU that others may be given windows to; null where the library makes none.
 void *allocate_window(size_t bytes);

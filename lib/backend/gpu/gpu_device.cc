@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <map>
 
+#include "backend/gpu/collective_table.h"
 #include "backend/gpu/gpu_recording.h"
 #include "backend/gpu/platform.h"
+#include "backend/gpu/ranges.h"
 #include "backend/plugin_side.h"
 #include "base/json.h"
 
@@ -110,6 +112,19 @@ int32_t device_describe(tutti_backend *backend, int32_t index, tutti_text_writer
                                {"reaches", std::move(reached)},
                                {"memory", base::concat("GPU ", self.ordinals[static_cast<size_t>(index)])}})
                    .dump());
+    return Status();
+  });
+}
+
+int32_t device_libraries(tutti_backend *backend, tutti_text_writer write, void *user, tutti_error_sink *sink) {
+  return guarded(GpuBackend::of(backend).host, sink, [&]() -> Status {
+    JsonObject libraries;
+    for (auto &[name, version] : platform::describe_libraries())
+      libraries.emplace_back(name, std::move(version));
+    auto [name, version] = describe_collective_library();
+    libraries.emplace_back(name, std::move(version));
+    libraries.emplace_back("NVTX", describe_ranges());
+    write_text(write, user, Json(std::move(libraries)).dump());
     return Status();
   });
 }
@@ -382,7 +397,8 @@ int32_t event_elapsed(tutti_event *begin, tutti_event *end, int64_t *nanoseconds
 }  // namespace
 
 const tutti_device_table kDeviceTable = {
-    sizeof(tutti_device_table), device_count, device_describe, device_open, device_close, device_available_bytes};
+    sizeof(tutti_device_table), device_count,    device_describe, device_open, device_close,
+    device_available_bytes,     device_libraries};
 const tutti_buffer_table kBufferTable = {
     sizeof(tutti_buffer_table), buffer_allocate, buffer_release, buffer_device_pointer,
     buffer_host_pointer,        buffer_read,     buffer_write,   buffer_fill_zero,

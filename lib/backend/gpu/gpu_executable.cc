@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
+#include <set>
 #include <utility>
 
 #include "backend/build_id.h"
@@ -82,6 +84,19 @@ GraphChange change_for(const GpuDevice &device) {
   return device.library != nullptr && device.library->has_channel_sums() ? mixed_graph_without_biases : mixed_graph;
 }
 
+/// Nothing else says that what follows is slower. Once in the life of the process for each library.
+void tell_missing(const GpuDevice &device) {
+  static std::mutex mutex;
+  static std::set<std::string> told;
+  if (device.library == nullptr) return;
+  const std::lock_guard guard(mutex);
+  for (const std::string &missing : device.library->missing()) {
+    if (!told.insert(missing).second) continue;
+    const std::string line = base::concat(device.name(), ": ", missing, "; other kernels do its work, more slowly");
+    device.host()->log(device.host()->user, kWarning, line.c_str());
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<GpuExecutable>> GpuExecutable::compile(const tutti_compile_request &request, GpuDevice &device) {
@@ -97,6 +112,7 @@ Result<std::unique_ptr<GpuExecutable>> GpuExecutable::compile(const tutti_compil
   const std::unique_ptr<AlgorithmTrials> trials = trials_for(executable->lowered_, device);
   AlgorithmProbes probes(cache_of(device), trial_memory(device), log_of(device));
   const Status status = executable->add_calls({device.library.get(), trials.get(), &probes, batch});
+  tell_missing(device);
   if (!status.ok()) return status.with_detail("device", device.name());
   if (trials != nullptr) trials->remember();
   probes.remember();

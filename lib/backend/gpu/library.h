@@ -6,6 +6,7 @@
 #define TUTTI_BACKEND_GPU_LIBRARY_H_
 
 #include <string>
+#include <vector>
 
 #include "backend/gpu/kernel.h"
 #include "base/status.h"
@@ -25,6 +26,8 @@ class Library {
 
   /// Names and versions, for people.
   virtual std::string describe() const = 0;
+  /// "cuDNN is missing: ..." for each library that kernels were asked for in vain so far.
+  virtual std::vector<std::string> missing() const { return {}; }
 };
 
 }  // namespace tutti::impl::backend::gpu

@@ -195,7 +195,20 @@ const Nccl *library_of_windows() {
   return nccl.ok() && (*nccl)->has_windows() ? *nccl : nullptr;
 }
 
+Result<std::string> version_text() {
+  TUTTI_ASSIGN(const Nccl *const nccl, platform::nccl());
+  int version = 0;
+  TUTTI_TRY(status_of(*nccl, nccl->ncclGetVersion(&version), "asking for its version"));
+  return base::concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
+}
+
 }  // namespace
+
+std::pair<std::string, std::string> describe_collective_library() {
+  Result<std::string> version = version_text();
+  return {platform::nccl_name(),
+          version.ok() ? version.take() : base::concat("is missing: ", version.status().message())};
+}
 
 void *allocate_window(size_t bytes) {
   const Nccl *const nccl = library_of_windows();

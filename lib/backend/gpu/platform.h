@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "backend/gpu/kept_plans.h"
 #include "backend/gpu/library.h"
@@ -32,6 +34,10 @@ struct DeviceFacts {
   bool multiplies_f16 = false;   ///< of f16?
 };
 base::Result<DeviceFacts> describe(int32_t ordinal);
+
+/// What the platform's kernels come from, by name: a version, or "is missing: ..." with one sentence. Libraries are
+/// opened now at the latest; no device is.
+std::vector<std::pair<std::string, std::string>> describe_libraries();
 
 /// Kernels that the platform's libraries have for a device; null where there are none. What they compile may be kept in
 /// `kept`. The device is current.

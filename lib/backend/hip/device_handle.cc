@@ -57,4 +57,10 @@ std::string DeviceHandle::describe() {
   return text_;
 }
 
+std::vector<std::string> DeviceHandle::missing() {
+  const std::lock_guard guard(mutex_);
+  if (rocblas_ != nullptr || text_.empty()) return {};
+  return {text_};
+}
+
 }  // namespace tutti::impl::backend::hip

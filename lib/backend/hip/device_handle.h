@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "backend/gpu/relaxed_capture.h"
 #include "backend/hip/rocblas.h"
@@ -47,6 +48,8 @@ class DeviceHandle {
   rocblas_handle handle() const { return handle_; }
   /// What was opened, or why not, if it was asked for.
   std::string describe();
+  /// Why not, if it was asked for in vain.
+  std::vector<std::string> missing();
 
  private:
   explicit DeviceHandle(int32_t ordinal) : ordinal_(ordinal) {}

@@ -37,6 +37,15 @@ class HipLibrary final : public gpu::Library {
     return base::join(texts, "; ");
   }
 
+  std::vector<std::string> missing() const override {
+    std::vector<std::string> texts;
+    for (const auto &part : parts_) {
+      for (std::string &text : part->missing())
+        texts.push_back(std::move(text));
+    }
+    return texts;
+  }
+
  private:
   const Parts parts_;
 };

@@ -58,4 +58,10 @@ std::string MiopenHandle::describe() {
   return text_;
 }
 
+std::vector<std::string> MiopenHandle::missing() {
+  const std::lock_guard guard(mutex_);
+  if (miopen_ != nullptr || text_.empty()) return {};
+  return {text_};
+}
+
 }  // namespace tutti::impl::backend::hip

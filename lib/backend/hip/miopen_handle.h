@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "backend/gpu/relaxed_capture.h"
 #include "backend/hip/miopen.h"
@@ -53,6 +54,8 @@ class MiopenHandle {
   base::Status set_stream(const Use &use, hipStream_t stream);
   /// What was opened, or why not, if it was asked for.
   std::string describe();
+  /// Why not, if it was asked for in vain.
+  std::vector<std::string> missing();
 
  private:
   explicit MiopenHandle(int32_t ordinal) : ordinal_(ordinal) {}

@@ -55,6 +55,8 @@ class MiopenLibrary final : public gpu::Library {
     return Kernel();
   }
 
+  std::vector<std::string> missing() const override { return device_->missing(); }
+
   /// With the reason for which the first convolution was left to others, if one was.
   std::string describe() const override {
     const std::string text = device_->describe();

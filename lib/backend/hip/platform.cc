@@ -64,6 +64,12 @@ Result<DeviceFacts> describe(int32_t ordinal) {
   return facts;
 }
 
+std::vector<std::pair<std::string, std::string>> describe_libraries() {
+  int version = 0;
+  if (hipRuntimeGetVersion(&version) != hipSuccess) return {};
+  return {{"HIP", base::concat(version / 10000000, ".", version / 100000 % 100)}};
+}
+
 Result<std::unique_ptr<Library>> open_library(int32_t ordinal, std::shared_ptr<const KeptPlans>) {
   TUTTI_ASSIGN(const hipDeviceProp_t properties, properties_of(ordinal));
   const std::string architecture = architecture_of(properties);

@@ -144,6 +144,7 @@ class RocblasLibrary final : public gpu::Library {
   }
 
   std::string describe() const override { return device_->describe(); }
+  std::vector<std::string> missing() const override { return device_->missing(); }
 
  private:
   const Device device_;

@@ -345,12 +345,22 @@ void what_libraries_have_not_is_left_to_others(void **) {
 void what_is_missing_is_said(void **) {
   const auto all = assert_ok_value(backend::cuda::CudaLibrary::open(0));
   assert_string_equal(all->describe().c_str(), "");
+  assert_int_equal(all->missing().size(), 0);
   host_runtime().has_libraries = false;
   assert_string_equal(run(one_convolution()).kernel.c_str(), "");
   host_runtime().has_libraries = true;
+  assert_int_equal(all->missing().size(), 1);
+  assert_string_equal(all->missing()[0].c_str(), "cuDNN is missing: libcudnn.so: not here");
   // Asked once for each opening of a GPU; `all` keeps this one open.
   assert_string_equal(all->describe().c_str(), "cuDNN is missing: libcudnn.so: not here");
   assert_error_contains(backend::cuda::CudaLibrary::open(5), "compute capability 7.0");
+}
+
+void libraries_are_of_the_same_cuda(void **) {
+  assert_ok(backend::cuda::check_built_for("libcudnn.so.9", CUDART_VERSION));
+  const int own = CUDART_VERSION / 1000;
+  assert_error_contains(backend::cuda::check_built_for("libcudnn.so.9", static_cast<size_t>(own - 1) * 1000 + 80),
+                        base::concat("libcudnn.so.9 is built for CUDA ", own - 1, ", and this plug-in for CUDA ", own));
 }
 
 void a_kernel_runs_on_another_gpu_of_the_kind(void **) {
@@ -374,6 +384,7 @@ void a_kernel_runs_on_another_gpu_of_the_kind(void **) {
   host_runtime().current_device = 0;
   assert_true(y[0] == 12);
   assert_string_equal(second->describe().c_str(), "cuDNN 9.19.0");
+  assert_int_equal(second->missing().size(), 0);
 }
 
 void nothing_is_left_over(void **) {
@@ -395,6 +406,7 @@ int main() {
       cmocka_unit_test(engines_are_tried),
       cmocka_unit_test(what_libraries_have_not_is_left_to_others),
       cmocka_unit_test(what_is_missing_is_said),
+      cmocka_unit_test(libraries_are_of_the_same_cuda),
       cmocka_unit_test(a_kernel_runs_on_another_gpu_of_the_kind),
       cmocka_unit_test(nothing_is_left_over),
   };

@@ -205,6 +205,24 @@ class EmulatedTraining final : public Library {
   const bool has_gelu_;
 };
 
+/// None, once somebody has asked.
+class EmulatedMissing final : public Library {
+ public:
+  Result<Kernel> find(KernelRequest &) override {
+    is_asked_ = true;
+    return Kernel();
+  }
+  std::string describe() const override {
+    return is_asked_ ? "the emulated library is missing: it was ordered so" : "";
+  }
+  std::vector<std::string> missing() const override {
+    return is_asked_ ? std::vector<std::string>{describe()} : std::vector<std::string>();
+  }
+
+ private:
+  bool is_asked_ = false;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Library>> open_emulated_library() {
@@ -212,6 +230,7 @@ Result<std::unique_ptr<Library>> open_emulated_library() {
   const std::string_view name = wanted == nullptr ? "" : wanted;
   if (name == "sums" || name == "gelu") return std::unique_ptr<Library>(new EmulatedTraining(name == "gelu"));
   if (name == "relu" || name == "relu without nan") return std::unique_ptr<Library>(new EmulatedRelu(name != "relu"));
+  if (name == "missing") return std::unique_ptr<Library>(new EmulatedMissing);
   return std::unique_ptr<Library>();
 }
 

@@ -19,6 +19,8 @@ base::Result<DeviceFacts> describe(int32_t) {
   return DeviceFacts{"emulated", "GPU emulated on the host", bytes, true, true};
 }
 
+std::vector<std::pair<std::string, std::string>> describe_libraries() { return {{"emulator", "1.2.3"}}; }
+
 base::Result<std::unique_ptr<Library>> open_library(int32_t, std::shared_ptr<const KeptPlans>) {
   return open_emulated_library();
 }
