@@ -303,6 +303,7 @@ Result<TrainResult> TrainSession::close() {
   closed_ = true;
   const TrainResult all = result();
   log_input_wait();
+  log_how_steps_ran();
   log_step_shares();
   release(true);
   return all;
@@ -377,6 +378,13 @@ void TrainSession::log_input_wait() const {
   if (report.is_null()) return;
   state_->logger().info("training waited for input ", 100 * input_wait_ns_ / run_ns_, " % of the time\n",
                         base::JsonReader(report, "report").get_string("text").value_or(""));
+}
+
+// Where that is not what was said at the start: it may turn out later that steps cannot be launched at once.
+void TrainSession::log_how_steps_ran() const {
+  if (how_steps_run_.empty() || how_steps_run_.starts_with("in pieces")) return;
+  const std::string how = trainer_->describe().find("steps")->string();
+  if (how.starts_with("in pieces")) state_->logger().info("steps: ", how);
 }
 
 // How replicas scale, where they worked for a second.

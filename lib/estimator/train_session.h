@@ -127,6 +127,7 @@ class TrainSession : private RunControl {
   void keep_for_resuming();
   TrainResult result() const;
   void log_input_wait() const;
+  void log_how_steps_ran() const;
   void log_step_shares() const;
   void release(bool keep_trainer);
 
@@ -162,7 +163,8 @@ class TrainSession : private RunControl {
   std::vector<NamedNumber> values_;         // report of the last step
   int64_t input_wait_ns_ = 0, run_ns_ = 0;  // of all runs
   EfficiencyWatch efficiency_;
-  double secs_per_step_ = 0;  // of the last chunk; 0 = not known
+  std::string how_steps_run_;  // as it was logged at the start; "" = it was not
+  double secs_per_step_ = 0;   // of the last chunk; 0 = not known
 
   // What the newest checkpoint on disk, or on its way there, says.
   int64_t saved_step_ = -1;

@@ -288,6 +288,10 @@ void TrainSession::log_start() {
   if (replicas > 1 && gradients != nullptr) {
     state_->logger().info("gradients of ", replicas, " replicas are added up: ", gradients->string());
   }
+  // Where the host reaches all memory there is nothing to know.
+  if (replicas == 1 || strategy.backend()->has_host_memory() || !how.is_object()) return;
+  how_steps_run_ = how.find("steps")->string();
+  state_->logger().info("steps: ", how_steps_run_, "; memory of gradients: ", how.find("registration")->string());
 }
 
 }  // namespace tutti::impl::estimator

@@ -145,6 +145,34 @@ static void count_refusals(void *user, int32_t severity, const char *text) {
   if (severity == TUTTI_LOG_WARNING && strstr(text, "map with on_device")) ++*(int *)user;
 }
 
+static void count_words_on_steps(void *user, int32_t severity, const char *text) {
+  const char *const expected = "steps: in pieces: there is one process; memory of gradients: ";
+  if (severity == TUTTI_LOG_INFO && strstr(text, expected)) ++*(int *)user;
+}
+
+/* Whoever reads the log knows how steps run and whether memory is registered, where there are several devices. */
+static void test_the_log_says_how_steps_run(void **state) {
+  (void)state;
+  for (int replicas = 1; replicas <= 2; replicas++) {
+    int lines = 0;
+    char json[4200];
+    snprintf(json, sizeof json, "{\"plugin\": \"%s\", \"logical_devices\": %d}", plugin, replicas);
+    tutti_options *options = make_options("context", json);
+    tutti_context *context = NULL;
+    tutti_strategy *strategy = NULL;
+    tutti_estimator *estimator = NULL;
+    assert_ok(tutti_context_create(options, &context, &err));
+    assert_ok(tutti_context_set_log(context, count_words_on_steps, &lines, NULL, TUTTI_LOG_INFO, &err));
+    assert_ok(tutti_strategy_create_mirrored(context, NULL, 0, &strategy, &err));
+    assert_ok(tutti_estimator_create(context, image_model, NULL, NULL, strategy, NULL, &estimator, &err));
+    tutti_dataset *rows = dense_dataset(context, ROWS, BATCH, 1);
+    assert_int_equal(train(estimator, rows, "{\"steps\": 2}").step, 2);
+    assert_int_equal(lines, replicas - 1);
+    tutti_dataset_unref(rows), tutti_estimator_unref(estimator), tutti_strategy_unref(strategy);
+    tutti_context_unref(context), tutti_options_unref(options);
+  }
+}
+
 /* Losses of a training and an evaluation, with a map that asks for the device or does not. */
 static struct outcome train_on_images(int replicas, uint8_t on_device, int rotates, int *refusals) {
   char json[4200];
@@ -219,6 +247,7 @@ int main(int argc, char **argv) {
   if (is_missing(plugin)) return TEST_IS_SKIPPED;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_devices_train_the_model_of_the_reference),
+      cmocka_unit_test(test_the_log_says_how_steps_run),
       cmocka_unit_test(test_maps_on_devices),
       cmocka_unit_test(test_bad_labels_are_named),
   };
