@@ -52,7 +52,10 @@ TUTTI_API int32_t tutti_strategy_create_mirrored(tutti_context *context, const c
  * does not come, cannot be reached or does not belong is named in the error. The network must be trusted: messages are
  * neither encrypted nor signed. GPUs of all workers add up gradients from one to the other, by NCCL or RCCL, where all
  * workers have that in the same version; else by way of the hosts and messages between these. The log says which, and
- * why, and the run's option all_reduce may ask for one.
+ * why, and the run's option all_reduce may ask for one; where that is "automatic", so may the environment's
+ * TUTTI_GROUP: "device", which is an error where it cannot be had, or "staged", by way of the hosts, also with one
+ * worker. Workers with one GPU each launch the gradients of a step at once, with what NCCL adds up, where NCCL and the
+ * steps allow that; the environment's TUTTI_RECORD_STEPS=0, on any of them, keeps them in pieces.
  *
  * Training: every worker calls the same functions with the same model, options and, for "whole", data and seeds. All
  * begin from the same checkpoint, in a model_dir that all can read, or from the same seed; worker 0 alone writes

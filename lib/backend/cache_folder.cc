@@ -15,7 +15,7 @@ using base::Status;
 namespace {
 
 /// An absolute path in a variable; "" for none.
-std::string path_in(const char *variable) {
+std::string path_from_environment(const char *variable) {
   const char *value = secure_getenv(variable);
   return value != nullptr && value[0] == '/' ? value : "";
 }
@@ -32,10 +32,10 @@ Result<std::string> plan_cache_folder(std::string_view option) {
 }
 
 std::string plan_cache_folder_from_environment() {
-  if (secure_getenv("TUTTI_CACHE_DIR") != nullptr) return path_in("TUTTI_CACHE_DIR");
-  const std::string base = path_in("XDG_CACHE_HOME");
+  if (secure_getenv("TUTTI_CACHE_DIR") != nullptr) return path_from_environment("TUTTI_CACHE_DIR");
+  const std::string base = path_from_environment("XDG_CACHE_HOME");
   if (!base.empty()) return base + "/tutti";
-  const std::string home = path_in("HOME");
+  const std::string home = path_from_environment("HOME");
   return home.empty() ? "" : home + "/.cache/tutti";
 }
 

@@ -57,6 +57,14 @@ Status check_all_reduce(AllReduceChoice choice, backend::Level level) {
                                 "invariant does not allow: expected automatic, host or reduce_to_one");
 }
 
+Result<std::string> group_from_environment() {
+  const char *const value = secure_getenv("TUTTI_GROUP");
+  const std::string group = value == nullptr ? "" : value;
+  if (group.empty() || group == "staged" || group == "device") return group;
+  return base::invalid_argument("the environment's TUTTI_GROUP is ", base::quoted(group),
+                                ", expected \"staged\" or \"device\"");
+}
+
 Result<ConnectionWish> connection_wish(AllReduceChoice choice, backend::Level level) {
   ConnectionWish wish;
   wish.whose = "all_reduce";
@@ -64,12 +72,7 @@ Result<ConnectionWish> connection_wish(AllReduceChoice choice, backend::Level le
   if (choice != AllReduceChoice::automatic && !wish.is_demanded)
     wish.may = base::unavailable("all_reduce is ", name(choice));
   if (choice == AllReduceChoice::automatic) {
-    const char *const value = secure_getenv("TUTTI_GROUP");
-    const std::string_view group = value == nullptr ? "" : value;
-    if (!group.empty() && group != "staged" && group != "device") {
-      return base::invalid_argument("the environment's TUTTI_GROUP is ", base::quoted(group),
-                                    ", expected \"staged\" or \"device\"");
-    }
+    TUTTI_ASSIGN(const std::string group, group_from_environment());
     wish.is_demanded = group == "device";
     if (wish.is_demanded) wish.whose = "the environment's TUTTI_GROUP";
     if (group == "staged") wish.may = base::unavailable("the environment's TUTTI_GROUP says so");

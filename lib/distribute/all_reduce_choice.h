@@ -44,7 +44,9 @@ struct ConnectionWish {
   bool is_demanded = false;
   std::string_view whose;  ///< "all_reduce", or what else demands it
 };
-/// By all_reduce and, where that leaves it open, by the environment's TUTTI_GROUP: "staged" or "device".
+/// The environment's TUTTI_GROUP (<tutti/strategy.h>): "staged", "device", or "" where it is not set.
+base::Result<std::string> group_from_environment();
+/// By all_reduce and, where that leaves it open, by group_from_environment().
 base::Result<ConnectionWish> connection_wish(AllReduceChoice choice, backend::Level level);
 
 /// The node of each device, counted from 0: devices that share a memory, or of which one reads the other's without the

@@ -36,7 +36,7 @@ std::string RecordedSteps::describe() const {
   return base::concat("launched at once, with the operations between workers: ", steps_.size(), " recorded");
 }
 
-Status check_wanted_recording() {
+Status recording_from_environment() {
   const char *const value = secure_getenv("TUTTI_RECORD_STEPS");
   if (value == nullptr || std::string_view(value) != "0") return Status();
   return base::unavailable("TUTTI_RECORD_STEPS is 0");

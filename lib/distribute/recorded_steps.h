@@ -62,8 +62,8 @@ class RecordedSteps {
   std::list<RecordedStep> steps_;  // oldest first
 };
 
-/// Not ok when the environment's TUTTI_RECORD_STEPS is 0.
-base::Status check_wanted_recording();
+/// Not ok when the environment's TUTTI_RECORD_STEPS is 0 (<tutti/strategy.h>).
+base::Status recording_from_environment();
 
 }  // namespace tutti::impl::distribute
 

@@ -19,7 +19,7 @@ Status Replica::check_recording() {
     return base::unimplemented("workers have several replicas each");
   if (device_stream() == nullptr) return base::unimplemented("memory of the devices is the host's");
   if (programs_.accumulation > 1) return base::unimplemented("steps have several micro-batches");
-  TUTTI_TRY(check_wanted_recording());
+  TUTTI_TRY(recording_from_environment());
   return group_->check_recording();
 }
 

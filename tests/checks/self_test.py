@@ -12,6 +12,7 @@ import unittest
 import abi_baseline
 import binding_reach
 import documented_names
+import environment
 import formatting
 import gpu_calls
 import gpu_names
@@ -454,6 +455,16 @@ class GpuNames(HouseCase):
         self.write("lib/backend/cuda/tutti_gpu.h", text % "cuda")
         self.write("tests/backend/gpu/emulator/tutti_gpu.h", text % "emulated")
         self.expect(gpu_names.check(self.root))
+
+
+class Environment(HouseCase):
+    def test_all(self):
+        body = 'const char *value = secure_getenv("TUTTI_A");\n  return value == nullptr ? 0 : 1;\n}\n'
+        self.write("lib/base/a.cc", "namespace a {\n\nint wish_from_environment() {\n  " + body + "\n}  // namespace a\n")
+        self.write("lib/runtime/plugin_loader.cc", "std::string folder() {\n  " + body)
+        self.expect(environment.check(self.root))
+        self.write("lib/base/b.cc", "int wish_from_environment() { return 1; }\n\nint Other::wish(int a,\n  int b) const {\n  " + body)
+        self.expect(environment.check(self.root), "lib/base/b.cc:5: wish reads the environment")
 
 
 class DocumentedNames(HouseCase):

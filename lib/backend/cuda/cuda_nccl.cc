@@ -13,6 +13,12 @@ using base::Result;
 using base::Status;
 
 namespace {
+/// NVLink switches, by NCCL's own variable.
+bool may_switches_add_from_environment() {
+  const char *const value = secure_getenv("NCCL_NVLS_ENABLE");
+  return value == nullptr || std::string_view(value) != "0";
+}
+
 Result<Nccl> load() { return open_nccl("libnccl.so.2", TUTTI_GPU_TOOLKIT "/lib64"); }
 }  // namespace
 
@@ -24,8 +30,7 @@ Result<const Nccl *> nccl() {
 const char *nccl_name() { return "NCCL"; }
 
 Status check_sums_repeat() {
-  const char *const value = secure_getenv("NCCL_NVLS_ENABLE");
-  if (value != nullptr && std::string_view(value) == "0") return Status();
+  if (!may_switches_add_from_environment()) return Status();
   return base::unavailable(
       "sums of NCCL may differ from run to run where NVLink switches add them up: set the environment's "
       "NCCL_NVLS_ENABLE to 0 before the process begins");
