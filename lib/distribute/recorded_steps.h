@@ -38,6 +38,8 @@ class RecordedSteps {
  public:
   /// Whether steps are recorded from now on: ok, or why not. Nothing is recorded yet.
   void open(base::Status may);
+  /// As far as one knows.
+  bool are_recorded() const { return may_.ok(); }
   /// Also: a step of this group has run in pieces.
   bool may_record() const { return may_.ok() && is_connected_; }
   /// One does.

@@ -126,8 +126,9 @@ class Replica {
     group_.reset();
   }
   collective::Group &group() { return *group_; }
-  /// How its steps run, for people.
+  /// How its steps run, for people, and what became of the memory of its gradients.
   std::string how_steps_run() const { return recorded_.describe(); }
+  std::string how_memory_is_registered() const;
 
   /// Runs steps. On failure the group has been aborted with the cause; the feeder then has to hear of the steps that
   /// have begun, by conclude().
@@ -315,7 +316,7 @@ class Replica {
   RecordedStep *launched_ = nullptr;  // of the step under way, where it was launched at once
   bool is_recording_ = false, all_record_ = false;
   bool has_recorded_ = false;  // in the step under way
-  ShapeKey next_key_;  // of the step that comes
+  ShapeKey next_key_;          // of the step that comes
   FactorMemory *factors_ = nullptr;
   bool plan_agreed_ = false;  // all ranks of the group have the same plan
 
@@ -341,7 +342,7 @@ class Replica {
   StepTimes now_;                                                     // of the step under way
   std::array<StreamWaits, StepReports::kMostInFlight> stream_waits_;  // of steps in flight
   std::array<IssuedStep, StepReports::kMostInFlight> issued_steps_;   // by number in the run
-  StreamWaits *step_waits_ = nullptr;  // of the one under way, or of the recording
+  StreamWaits *step_waits_ = nullptr;                                 // of the one under way, or of the recording
   const backend::StateEntry *scale_entry_;
 };
 

@@ -4,6 +4,7 @@
 // workers say that they have it (Group::settle), and update all or none.
 #include <utility>
 
+#include "base/text.h"
 #include "distribute/replica_contributor.h"
 
 namespace tutti::impl::distribute {
@@ -116,6 +117,13 @@ Status Replica::await_recorded() {
   TUTTI_ASSIGN(const int64_t waited_ns, launched_->waits.sum());
   step_waits_->add(waited_ns);
   return group_->settle();
+}
+
+std::string Replica::how_memory_is_registered() const {
+  std::string how = group_->registration();
+  if (recorded_.are_recorded() && group_->registered_bytes() == 0)
+    how += "; with steps that are launched at once the devices' library does that by itself";
+  return how;
 }
 
 void Replica::drop_recordings() {

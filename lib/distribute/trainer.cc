@@ -567,7 +567,7 @@ base::Json TrainerSession::describe() const {
                           {"group", group_description_},
                           {"gradients", how_gradients_are_added_up()},
                           {"registered_bytes", registered_bytes},
-                          {"registration", replicas_->replica(0).group().registration()},
+                          {"registration", replicas_->replica(0).how_memory_is_registered()},
                           {"steps", replicas_->replica(0).how_steps_run()},
                           {"contributors", setup_->programs.contributors},
                           {"device_prefetch", int64_t{options_.device_prefetch}},

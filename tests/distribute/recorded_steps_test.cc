@@ -84,7 +84,10 @@ static Result<std::string> numbers_of(Trainer &trainer) {
   return text;
 }
 
-static std::string how_of(const Trainer &trainer) { return trainer.describe().find("steps")->string(); }
+static std::string how_of(const Trainer &trainer) {
+  const auto described = trainer.describe();
+  return base::concat(described.find("steps")->string(), "; memory: ", described.find("registration")->string());
+}
 
 /// What the device was asked for in a run.
 struct Asked {
@@ -363,6 +366,25 @@ static void test_a_step_is_one_launch_and_its_update(void **) {
     assert_null(strstr(text.c_str(), "graph_launch 20 "));
 }
 
+/// Of steps that are launched at once the library registers what nobody has.
+static void test_what_is_registered_is_told(void **) {
+  const char *const by_itself = "does that by itself";
+  for (const std::string &text : outputs_of("plain", 2)) {
+    assert_contains(first_line(text).c_str(), "workers: 2 recorded; memory: registered, without windows: ");
+    assert_null(strstr(text.c_str(), by_itself));
+  }
+  setenv("TUTTI_EMULATED_NCCL", "unregistered", 1);
+  for (const std::string &text : outputs_of("plain", 2)) {
+    assert_contains(first_line(text).c_str(), "workers: 2 recorded; memory: nothing is registered: ");
+    assert_contains(first_line(text).c_str(), by_itself);
+  }
+  for (const std::string &text : outputs_in_pieces("plain", 2)) {
+    assert_contains(first_line(text).c_str(), "memory: nothing is registered: ");
+    assert_null(strstr(text.c_str(), by_itself));
+  }
+  unsetenv("TUTTI_EMULATED_NCCL");
+}
+
 struct Told {
   long long counted = 0;
   double communication = 0;
@@ -476,6 +498,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_three_workers_give_the_same_bits),
     cmocka_unit_test(tutti::testing::test_each_combination_is_recorded_once),
     cmocka_unit_test(tutti::testing::test_a_step_is_one_launch_and_its_update),
+    cmocka_unit_test(tutti::testing::test_what_is_registered_is_told),
     cmocka_unit_test(tutti::testing::test_waits_in_a_launch_are_told),
     cmocka_unit_test(tutti::testing::test_what_is_not_captured_runs_in_pieces),
     cmocka_unit_test(tutti::testing::test_a_worker_that_dies_in_a_launch_is_named),
