@@ -157,7 +157,7 @@ func (c *Context) Devices() ([]string, error) {
 }
 
 // DescribeDevices gives a JSON object for each device: name, backend, kind, memory_bytes, description,
-// reaches, memory.
+// reaches, links, memory, pci, numa_node, libraries.
 func (c *Context) DescribeDevices() ([]string, error) {
 	return c.texts(raw.Context_describe_device)
 }

@@ -59,9 +59,12 @@ TUTTI_API int64_t tutti_context_get_device_count(tutti_context *context);
 TUTTI_API const char *tutti_context_get_device_name(tutti_context *context, int64_t index);
 
 /* A JSON object about a device: name, backend, kind, memory_bytes (0 = not limited), description, reaches (names of the
- * devices whose memory it reads without the host's help; none where all share the host's), memory (the name of its
- * memory; devices with equal ones share it), libraries (what its backend makes use of, as {"cuDNN": "9.19.0", ...}: by
- * name a version, or "is missing: " and why; the first call loads them). NULL as above. */
+ * devices whose memory it reads without the host's help; none where all share the host's), links (of each of these on
+ * another GPU, as {"cuda:1": {"rank": 0, "atomics": true}, ...}: 0 for the fastest kind of connection that there is in
+ * the machine, more for slower ones, and whether atomic operations work across it), pci (its address on the bus) and
+ * numa_node where these are known, memory (the name of its memory; devices with equal ones share it), libraries (what
+ * its backend makes use of, as {"cuDNN": "9.19.0", ...}: by name a version, or "is missing: " and why; the first call
+ * loads them). NULL as above. */
 TUTTI_API const char *tutti_context_describe_device(tutti_context *context, int64_t index);
 
 /* Starts to record what trainings, evaluations and predictions of the context do, from their next step or batch on:

@@ -71,6 +71,21 @@ Result<BackendRef> Backend::create(tutti_backend_entry_function entry, std::stri
   return backend;
 }
 
+/// Where it is, and how it is connected.
+static Status read_place(const JsonReader &reader, DeviceDescription &description) {
+  TUTTI_ASSIGN(description.pci, reader.get_string("pci", ""));
+  TUTTI_ASSIGN(description.numa_node, reader.get_integer("numa_node", -1));
+  if (!reader.has("links")) return Status();
+  TUTTI_ASSIGN(const JsonReader links, reader.get("links"));
+  TUTTI_ASSIGN(const auto members, links.members());
+  for (const auto &[name, link] : members) {
+    TUTTI_ASSIGN(const int64_t rank, link.get_integer("rank"));
+    TUTTI_ASSIGN(const bool has_atomics, link.get_boolean("atomics"));
+    description.links.push_back({name, static_cast<int32_t>(rank), has_atomics});
+  }
+  return Status();
+}
+
 Result<DeviceDescription> Backend::describe_device(int32_t index) const {
   const int32_t count = device_count();
   if (index < 0 || index >= count)
@@ -88,6 +103,7 @@ Result<DeviceDescription> Backend::describe_device(int32_t index) const {
   if (reader.has("reaches")) {
     TUTTI_ASSIGN(description.reaches, reader.get_strings("reaches"));
   }
+  TUTTI_TRY(read_place(reader, description));
   TUTTI_ASSIGN(description.memory, reader.get_string("memory", has_host_memory() ? "host" : description.name));
   return description;
 }

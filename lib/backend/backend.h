@@ -37,6 +37,13 @@ class Device;
 using BackendRef = std::shared_ptr<Backend>;
 using DeviceRef = std::shared_ptr<Device>;
 
+/// Of a device's connection to one whose memory it reads.
+struct DeviceLink {
+  std::string device;        ///< the other's name
+  int32_t rank = 0;          ///< 0 for the fastest kind of connection in the machine, more for slower ones
+  bool has_atomics = false;  ///< do atomic operations of all kinds work across it?
+};
+
 /// What a device says of itself.
 struct DeviceDescription {
   std::string name;  ///< "cpu:0"
@@ -45,6 +52,9 @@ struct DeviceDescription {
   std::string description;
   std::vector<std::string> reaches;  ///< names of devices whose memory it reads without the host
   std::string memory;                ///< the name of its memory: devices with equal ones share it
+  std::vector<DeviceLink> links;     ///< to those on other silicon; empty where nothing is known of it
+  std::string pci;                   ///< its address on the bus, "" = none, or not known
+  int64_t numa_node = -1;            ///< whose memory and cores are nearest; -1 = not known
 };
 
 /// The library's own build id: what an in-tree plug-in must have been built with.

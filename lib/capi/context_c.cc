@@ -94,6 +94,23 @@ Result<std::vector<backend::BackendRef>> open(const ResolvedOptions &options, co
   return backends;
 }
 
+base::Json describe(const backend::DeviceDescription &device, const std::string &backend, int64_t memory_bytes) {
+  base::JsonObject links;
+  for (const backend::DeviceLink &link : device.links)
+    links.emplace_back(link.device, base::JsonObject{{"rank", link.rank}, {"atomics", link.has_atomics}});
+  base::Json description(base::JsonObject{{"name", device.name},
+                                          {"backend", backend},
+                                          {"kind", device.kind},
+                                          {"memory_bytes", memory_bytes},
+                                          {"description", device.description},
+                                          {"reaches", base::JsonArray(device.reaches.begin(), device.reaches.end())},
+                                          {"links", std::move(links)},
+                                          {"memory", device.memory}});
+  if (!device.pci.empty()) description.set("pci", device.pci);
+  if (device.numa_node >= 0) description.set("numa_node", device.numa_node);
+  return description;
+}
+
 Status describe_devices(const backend::BackendRef &backend, ContextCore &core) {
   const backend::MemoryBudget *budget = backend->memory_budget();
   if (backend->device_count() == 0) return base::unavailable("backend '", backend->name(), "' has no devices here");
@@ -106,14 +123,7 @@ Status describe_devices(const backend::BackendRef &backend, ContextCore &core) {
     core.devices.push_back({backend, i});
     core.device_names.push_back(device.name);
     core.device_descriptions.push_back(
-        base::Json(base::JsonObject{{"name", device.name},
-                                    {"backend", backend->name()},
-                                    {"kind", device.kind},
-                                    {"memory_bytes", budget != nullptr ? budget->limit() : device.memory_bytes},
-                                    {"description", device.description},
-                                    {"reaches", base::JsonArray(device.reaches.begin(), device.reaches.end())},
-                                    {"memory", device.memory}})
-            .dump());
+        describe(device, backend->name(), budget != nullptr ? budget->limit() : device.memory_bytes).dump());
   }
   return Status();
 }

@@ -415,9 +415,19 @@ static void test_devices_say_whom_they_reach(void **) {
                                                           {"emulated:3"},
                                                           {"emulated:2"},
                                                           {"emulated:0", "emulated:1"}};
+  const std::vector<std::vector<std::string>> linked_to = {
+      {"emulated:1"}, {"emulated:0", "emulated:4"}, {"emulated:3"}, {"emulated:2"}, {"emulated:1"}};
   for (size_t d = 0; d < devices.size(); ++d) {
     const auto description = assert_ok_value(devices[d]->backend().describe_device(static_cast<int32_t>(d)));
     assert_true(description.reaches == expected[d]);
+    std::vector<std::string> linked;
+    for (const backend::DeviceLink &link : description.links) {
+      linked.push_back(link.device);
+      assert_true(link.rank == 0 && link.has_atomics);
+    }
+    assert_true(linked == linked_to[d]);
+    assert_string_equal(description.pci.c_str(), base::concat(getpid(), ":", d % 4).c_str());
+    assert_int_equal(description.numa_node, -1);
   }
 }
 

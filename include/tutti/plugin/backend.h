@@ -109,7 +109,9 @@ typedef struct tutti_device_table {
   int32_t (*count)(tutti_backend *backend);
   /// Writes {"name": "cpu:0", "kind": "cpu", "memory_bytes": ..., "description": "..."} without opening the device.
   /// Devices of equal "kind" run each other's executables. "reaches": names of those whose memory it reads directly.
-  /// "memory": the name of its memory, which others may share.
+  /// "memory": the name of its memory, which others may share. (optional) "links": of devices on other silicon that it
+  /// reaches, {"cuda:1": {"rank": 0 for the fastest kind of connection, more for slower ones, "atomics": whether atomic
+  /// operations work across it}, ...}; "pci": its address on the bus; "numa_node": whose memory is nearest, or -1.
   int32_t (*describe)(tutti_backend *backend, int32_t index, tutti_text_writer write, void *user,
                       tutti_error_sink *sink);
   /// Opens device `index`. `options_json` is an object of backend-defined settings; an unknown key is an error.

@@ -47,6 +47,9 @@
 #define gpuSetDevice cudaSetDevice
 #define gpuDeviceCanAccessPeer cudaDeviceCanAccessPeer
 #define gpuDeviceGetPCIBusId cudaDeviceGetPCIBusId
+#define gpuDeviceGetP2PAttribute cudaDeviceGetP2PAttribute
+#define gpuDevP2PAttrPerformanceRank cudaDevP2PAttrPerformanceRank
+#define gpuDevP2PAttrNativeAtomicSupported cudaDevP2PAttrNativeAtomicSupported
 #define gpuMemGetInfo cudaMemGetInfo
 #define gpuMalloc cudaMalloc
 #define gpuFree cudaFree

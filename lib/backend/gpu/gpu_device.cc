@@ -6,6 +6,7 @@
 
 #include "backend/gpu/collective_table.h"
 #include "backend/gpu/gpu_recording.h"
+#include "backend/gpu/gpu_topology.h"
 #include "backend/gpu/platform.h"
 #include "backend/gpu/ranges.h"
 #include "backend/plugin_side.h"
@@ -84,18 +85,30 @@ namespace {
 
 int32_t device_count(tutti_backend *backend) { return static_cast<int32_t>(GpuBackend::of(backend).ordinals.size()); }
 
-/// Names of the other devices whose memory this one reads: those on its GPU, and on those it is connected to.
-Result<JsonArray> reached_by(const GpuBackend &backend, int32_t index) {
-  const int32_t own = backend.ordinals[static_cast<size_t>(index)];
-  std::map<int32_t, int> reached{{own, 1}};  // by GPU
+/// The other devices whose memory this one reads: names of all, and the links to those on other GPUs.
+struct Reached {
   JsonArray names;
+  JsonObject links;
+};
+
+Result<Reached> reached_by(const GpuBackend &backend, int32_t index) {
+  const int32_t own = backend.ordinals[static_cast<size_t>(index)];
+  std::map<int32_t, GpuLink> links;  // by GPU
+  Reached reached;
   for (int32_t other = 0; static_cast<size_t>(other) < backend.ordinals.size(); ++other) {
-    const auto [gpu, is_new] = reached.emplace(backend.ordinals[static_cast<size_t>(other)], 0);
-    if (is_new)
-      TUTTI_TRY(status_of(gpuDeviceCanAccessPeer(&gpu->second, own, gpu->first), "asking which GPUs reach each other"));
-    if (other != index && gpu->second != 0) names.push_back(backend.device_name(other));
+    const int32_t gpu = backend.ordinals[static_cast<size_t>(other)];
+    if (gpu == own && other != index) reached.names.push_back(backend.device_name(other));
+    if (gpu == own) continue;
+    if (!links.contains(gpu)) {
+      TUTTI_ASSIGN(links[gpu], link_between(own, gpu));
+    }
+    const GpuLink &link = links[gpu];
+    if (!link.reaches) continue;
+    reached.names.push_back(backend.device_name(other));
+    reached.links.emplace_back(backend.device_name(other),
+                               JsonObject{{"rank", link.rank}, {"atomics", link.has_atomics}});
   }
-  return names;
+  return reached;
 }
 
 int32_t device_describe(tutti_backend *backend, int32_t index, tutti_text_writer write, void *user,
@@ -103,13 +116,17 @@ int32_t device_describe(tutti_backend *backend, int32_t index, tutti_text_writer
   const GpuBackend &self = GpuBackend::of(backend);
   return guarded(self.host, sink, [&]() -> Status {
     TUTTI_ASSIGN(const platform::DeviceFacts facts, platform::describe(self.ordinals[static_cast<size_t>(index)]));
-    TUTTI_ASSIGN(JsonArray reached, reached_by(self, index));
+    TUTTI_ASSIGN(Reached reached, reached_by(self, index));
+    TUTTI_ASSIGN(const GpuPlace place, place_of(self.ordinals[static_cast<size_t>(index)], "/sys/bus/pci/devices"));
     write_text(write, user,
                Json(JsonObject{{"name", self.device_name(index)},
                                {"kind", facts.kind},
                                {"memory_bytes", self.bytes_of(index, facts.memory_bytes)},
                                {"description", facts.description},
-                               {"reaches", std::move(reached)},
+                               {"reaches", std::move(reached.names)},
+                               {"links", std::move(reached.links)},
+                               {"pci", place.pci},
+                               {"numa_node", place.numa_node},
                                {"memory", base::concat("GPU ", self.ordinals[static_cast<size_t>(index)])}})
                    .dump());
     return Status();

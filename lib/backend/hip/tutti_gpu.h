@@ -50,6 +50,9 @@
 #define gpuSetDevice hipSetDevice
 #define gpuDeviceCanAccessPeer hipDeviceCanAccessPeer
 #define gpuDeviceGetPCIBusId hipDeviceGetPCIBusId
+#define gpuDeviceGetP2PAttribute hipDeviceGetP2PAttribute
+#define gpuDevP2PAttrPerformanceRank hipDevP2PAttrPerformanceRank
+#define gpuDevP2PAttrNativeAtomicSupported hipDevP2PAttrNativeAtomicSupported
 #define gpuMemGetInfo hipMemGetInfo
 #define gpuMalloc hipMalloc
 #define gpuFree hipFree

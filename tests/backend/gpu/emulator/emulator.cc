@@ -392,6 +392,14 @@ gpuError_t gpuDeviceCanAccessPeer(int *reaches, int device, int peer) {
   return gpuSuccess;
 }
 
+gpuError_t gpuDeviceGetP2PAttribute(int *value, gpuDeviceP2PAttribute attribute, int device, int peer) {
+  int reaches = 0;
+  const gpuError_t error = gpuDeviceCanAccessPeer(&reaches, device, peer);
+  if (error != gpuSuccess || device == peer) return gpuErrorInvalidValue;
+  *value = attribute == gpuDevP2PAttrPerformanceRank ? 1 - reaches : reaches;
+  return gpuSuccess;
+}
+
 gpuError_t gpuDeviceGetPCIBusId(char *text, int bytes, int device) {
   const char *const machine = std::getenv("TUTTI_EMULATED_MACHINE");
   const std::string process = std::to_string(getpid());
