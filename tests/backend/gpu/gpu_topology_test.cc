@@ -3,7 +3,6 @@
 // Where GPUs are and how they are connected, on four emulated ones: 0 and 1 are, and 2 and 3.
 #include "backend/gpu/gpu_topology.h"
 
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
