@@ -47,6 +47,7 @@
 #define gpuSetDevice cudaSetDevice
 #define gpuDeviceCanAccessPeer cudaDeviceCanAccessPeer
 #define gpuDeviceGetPCIBusId cudaDeviceGetPCIBusId
+#define gpuDeviceP2PAttr cudaDeviceP2PAttr
 #define gpuDeviceGetP2PAttribute cudaDeviceGetP2PAttribute
 #define gpuDevP2PAttrPerformanceRank cudaDevP2PAttrPerformanceRank
 #define gpuDevP2PAttrNativeAtomicSupported cudaDevP2PAttrNativeAtomicSupported

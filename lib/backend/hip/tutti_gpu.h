@@ -50,6 +50,7 @@
 #define gpuSetDevice hipSetDevice
 #define gpuDeviceCanAccessPeer hipDeviceCanAccessPeer
 #define gpuDeviceGetPCIBusId hipDeviceGetPCIBusId
+#define gpuDeviceP2PAttr hipDeviceP2PAttr
 #define gpuDeviceGetP2PAttribute hipDeviceGetP2PAttribute
 #define gpuDevP2PAttrPerformanceRank hipDevP2PAttrPerformanceRank
 #define gpuDevP2PAttrNativeAtomicSupported hipDevP2PAttrNativeAtomicSupported

@@ -392,7 +392,7 @@ gpuError_t gpuDeviceCanAccessPeer(int *reaches, int device, int peer) {
   return gpuSuccess;
 }
 
-gpuError_t gpuDeviceGetP2PAttribute(int *value, gpuDeviceP2PAttribute attribute, int device, int peer) {
+gpuError_t gpuDeviceGetP2PAttribute(int *value, gpuDeviceP2PAttr attribute, int device, int peer) {
   int reaches = 0;
   const gpuError_t error = gpuDeviceCanAccessPeer(&reaches, device, peer);
   if (error != gpuSuccess || device == peer) return gpuErrorInvalidValue;

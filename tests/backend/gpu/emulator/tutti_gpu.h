@@ -69,9 +69,9 @@ gpuError_t gpuGetDeviceCount(int *count);
 gpuError_t gpuSetDevice(int device);
 /// Pairs of GPUs (0 and 1, 2 and 3, ...) are connected.
 gpuError_t gpuDeviceCanAccessPeer(int *reaches, int device, int peer);
-enum gpuDeviceP2PAttribute { gpuDevP2PAttrPerformanceRank, gpuDevP2PAttrNativeAtomicSupported };
+enum gpuDeviceP2PAttr { gpuDevP2PAttrPerformanceRank, gpuDevP2PAttrNativeAtomicSupported };
 /// The connections of such pairs are of the fastest kind, and have atomic operations; an error of a GPU with itself.
-gpuError_t gpuDeviceGetP2PAttribute(int *value, gpuDeviceP2PAttribute attribute, int device, int peer);
+gpuError_t gpuDeviceGetP2PAttribute(int *value, gpuDeviceP2PAttr attribute, int device, int peer);
 /// GPUs of different processes are different ones, unless the environment's TUTTI_EMULATED_MACHINE names where they
 /// are.
 gpuError_t gpuDeviceGetPCIBusId(char *text, int bytes, int device);
