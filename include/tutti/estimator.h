@@ -121,6 +121,8 @@ TUTTI_API int32_t tutti_estimator_set_trainable(tutti_estimator *estimator, cons
  *   tutti_session_run(session, 1, &result, &err);                  one step, on that batch
  *   tutti_result_get_metric(result, "accuracy");                   reduced over all replicas
  *   tutti_estimator_read_output(estimator, "logits", &out, &err);  gathered from them, a row for each row
+ * A step function that learns nothing needs no variables; it has a loss all the same, any number that it computes, and
+ * tutti_optimizer_sgd with a rate of 0.
  */
 
 /* Opens a training session on the dataset; the estimator's one train until it is closed. Options of schema "train".

@@ -30,6 +30,19 @@ static int32_t model(tutti_graph *g, int32_t mode, void *user, tutti_error **err
   return tutti_graph_check(g, err);
 }
 
+/* A step function that learns nothing: what it computes of a batch, and a number of its own. */
+static int32_t model_without_weights(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  (void)user;
+  tutti_value x = tutti_graph_get_feature(g, "x");
+  tutti_value twice = tutti_add(g, x, x);
+  tutti_graph_set_output(g, "twice", twice);
+  if (mode == TUTTI_MODE_PREDICT) return tutti_graph_check(g, err);
+  (void)tutti_graph_get_label(g, "y");
+  tutti_graph_set_loss(g, tutti_reduce_mean(g, twice, NULL));
+  tutti_optimizer_sgd(g, tutti_graph_constant(g, TUTTI_DTYPE_F32, 0), NULL);
+  return tutti_graph_check(g, err);
+}
+
 /* An estimator with a session over a feed of batches. */
 struct loop {
   tutti_context *context;
@@ -48,7 +61,7 @@ static tutti_feed *open_feed(tutti_context *context) {
   return feed;
 }
 
-static struct loop open_loop(int replicas, const char *run, int *is_centred) {
+static struct loop open_loop_of(tutti_model_fn function, int replicas, const char *run, int *is_centred) {
   struct loop loop = {0};
   char json[4200];
   if (plugin != NULL)
@@ -59,7 +72,7 @@ static struct loop open_loop(int replicas, const char *run, int *is_centred) {
   tutti_strategy *strategy = NULL;
   assert_ok(tutti_context_create(context_options, &loop.context, &err));
   assert_ok(tutti_strategy_create_mirrored(loop.context, NULL, 0, &strategy, &err));
-  assert_ok(tutti_estimator_create(loop.context, model, is_centred, NULL, strategy, options, &loop.estimator, &err));
+  assert_ok(tutti_estimator_create(loop.context, function, is_centred, NULL, strategy, options, &loop.estimator, &err));
   tutti_options_unref(context_options), tutti_options_unref(options), tutti_strategy_unref(strategy);
   loop.feed = open_feed(loop.context);
   tutti_pipeline *pipeline = NULL;
@@ -70,6 +83,10 @@ static struct loop open_loop(int replicas, const char *run, int *is_centred) {
   assert_ok(tutti_session_open(loop.estimator, dataset, NULL, NULL, NULL, &loop.session, &err));
   tutti_pipeline_unref(pipeline), tutti_dataset_unref(dataset);
   return loop;
+}
+
+static struct loop open_loop(int replicas, const char *run, int *is_centred) {
+  return open_loop_of(model, replicas, run, is_centred);
 }
 
 static void close_loop(struct loop loop) {
@@ -266,6 +283,36 @@ static void test_without_the_option(void **state) {
   close_loop(loop);
 }
 
+static void test_steps_that_learn_nothing(void **state) {
+  (void)state;
+  for (int replicas = 1; replicas <= 3; replicas++) {
+    struct loop loop = open_loop_of(model_without_weights, replicas, "{\"keep_outputs\": true}", NULL);
+    int64_t first = 0;
+    for (int b = 0; b < 4; b++) {
+      const int rows = sizes[b];
+      assert_ok(push(loop.feed, first, rows, &err));
+      float expected[MOST_ROWS][DENSE_FEATURES];
+      double mean = 0;
+      for (int i = 0; i < rows; i++) {
+        int32_t label = 0;
+        toy_row(first + i, expected[i], &label);
+        for (int f = 0; f < DENSE_FEATURES; f++)
+          expected[i][f] *= 2, mean += (double)expected[i][f] / (rows * DENSE_FEATURES);
+      }
+      tutti_result *result = NULL;
+      assert_ok(tutti_session_run(loop.session, 1, &result, &err));
+      assert_true(fabs(tutti_result_get_loss(result) - mean) < 1e-5);
+      tutti_tensor *twice = NULL;
+      assert_ok(tutti_estimator_read_output(loop.estimator, "twice", &twice, &err));
+      assert_int_equal(tutti_tensor_get_dim(twice, 0), rows);
+      check_near(tutti_tensor_get_data(twice), expected[0], (int64_t)rows * DENSE_FEATURES, 1e-6f, "twice");
+      tutti_tensor_unref(twice), tutti_result_unref(result);
+      first += rows;
+    }
+    close_loop(loop);
+  }
+}
+
 static void test_wrong_batches(void **state) {
   (void)state;
   tutti_feed *feed = open_feed(NULL);
@@ -293,6 +340,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_several_batches_to_a_step),    cmocka_unit_test(test_logical_replicas),
       cmocka_unit_test(test_outputs_are_of_the_last_step), cmocka_unit_test(test_a_training_goes_on),
       cmocka_unit_test(test_without_the_option),           cmocka_unit_test(test_wrong_batches),
+      cmocka_unit_test(test_steps_that_learn_nothing),
   };
   return cmocka_run_group_tests(tests, remember_live_objects, assert_nothing_left);
 }
