@@ -161,7 +161,8 @@ class Call:
         if self.name.endswith('_ref'):
             self.after.append('s.count_reference(a0);')
         lines = self.before + [call] + self.after
-        return f'void call_{short(self.name)}(Sequence &s) {{\n' + ''.join(f'  {line}\n' for line in lines) + '}\n'
+        parameter = '&s' if any('s.' in line or '(s)' in line for line in lines) else '&'
+        return f'void call_{short(self.name)}(Sequence {parameter}) {{\n' + ''.join(f'  {line}\n' for line in lines) + '}\n'
 
 
 def words_of(node, found):

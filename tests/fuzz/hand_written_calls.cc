@@ -84,7 +84,8 @@ void release_stream(ArrowArrayStream *stream) {
 void call_context_add_file_system(Sequence &s) {
   tutti_context *const context = s.handle<tutti_context>();
   if (context == nullptr) return;  // the default context keeps what it has been given
-  const tutti_file_system functions = {sizeof(functions), open_nothing, read_nothing, close_nothing, list_nothing};
+  const tutti_file_system functions = {sizeof(functions), open_nothing, read_nothing,
+                                       close_nothing,     list_nothing, nullptr};
   const char *const scheme = s.text("scheme");
   Registration *const user = s.registration(true);
   Err err(s);
