@@ -29,9 +29,10 @@ Result<GpuLink> link_between(int32_t gpu, int32_t other) {
   constexpr const char *doing = "asking which GPUs reach each other";
   int reaches = 0, rank = 0, has_atomics = 0;
   TUTTI_TRY(status_of(gpuDeviceCanAccessPeer(&reaches, gpu, other), doing));
+  if (reaches == 0) return GpuLink();
   TUTTI_TRY(status_of(gpuDeviceGetP2PAttribute(&rank, gpuDevP2PAttrPerformanceRank, gpu, other), doing));
   TUTTI_TRY(status_of(gpuDeviceGetP2PAttribute(&has_atomics, gpuDevP2PAttrNativeAtomicSupported, gpu, other), doing));
-  return GpuLink{.reaches = reaches != 0, .rank = rank, .has_atomics = has_atomics != 0};
+  return GpuLink{.reaches = true, .rank = rank, .has_atomics = has_atomics != 0};
 }
 
 }  // namespace tutti::impl::backend::gpu

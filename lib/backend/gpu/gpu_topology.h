@@ -20,7 +20,7 @@ struct GpuPlace {
 /// `pci_devices`: the system's folder of what is on the bus, /sys/bus/pci/devices.
 base::Result<GpuPlace> place_of(int32_t gpu, const std::string &pci_devices);
 
-/// From a GPU to another.
+/// From a GPU to another; the rest says nothing where it does not reach that.
 struct GpuLink {
   bool reaches = false;      ///< does it read the other's memory without the host?
   int32_t rank = 0;          ///< 0 for the fastest kind of connection, more for slower ones

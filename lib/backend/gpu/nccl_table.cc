@@ -92,6 +92,13 @@ int32_t register_windows(tutti_clique *clique, void *const *memory, uint64_t byt
 
 // ---- several processes ----
 
+Result<std::string> version_text() {
+  TUTTI_ASSIGN(const Nccl *const nccl, platform::nccl());
+  int version = 0;
+  TUTTI_TRY(status_of(*nccl, nccl->ncclGetVersion(&version), "asking for its version"));
+  return base::concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
+}
+
 /// Of the running system: another machine, or the same one after a new start, has another.
 std::string machine_name() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
@@ -103,9 +110,8 @@ std::string machine_name() {
 int32_t describe(tutti_device *const *devices, int32_t count, int32_t flags, tutti_text_writer write, void *user,
                  tutti_error_sink *sink) {
   return guarded(GpuDevice::of(devices[0]).host(), sink, [&]() -> Status {
-    TUTTI_ASSIGN(const Nccl *const nccl, check_devices(devices, count, flags));
-    int version = 0;
-    TUTTI_TRY(status_of(*nccl, nccl->ncclGetVersion(&version), "asking for its version"));
+    TUTTI_TRY(check_devices(devices, count, flags).status());
+    TUTTI_ASSIGN(const std::string version, version_text());
     base::JsonArray names;
     for (int32_t d = 0; d < count; ++d) {
       std::array<char, 64> bus{};
@@ -114,8 +120,7 @@ int32_t describe(tutti_device *const *devices, int32_t count, int32_t flags, tut
                     "asking where the device is"));
       names.push_back(base::concat(machine_name(), "/", bus.data()));
     }
-    const std::string library =
-        base::concat(platform::nccl_name(), " ", version / 10000, ".", version / 100 % 100, ".", version % 100);
+    const std::string library = base::concat(platform::nccl_name(), " ", version);
     const std::string text = base::Json(base::JsonObject{{"library", library}, {"devices", std::move(names)}}).dump();
     write(user, text.data(), text.size());
     return Status();
@@ -193,13 +198,6 @@ constexpr tutti_collective_table kCollectiveTable = {sizeof(tutti_collective_tab
 const Nccl *library_of_windows() {
   const Result<const Nccl *> nccl = platform::nccl();
   return nccl.ok() && (*nccl)->has_windows() ? *nccl : nullptr;
-}
-
-Result<std::string> version_text() {
-  TUTTI_ASSIGN(const Nccl *const nccl, platform::nccl());
-  int version = 0;
-  TUTTI_TRY(status_of(*nccl, nccl->ncclGetVersion(&version), "asking for its version"));
-  return base::concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
 }  // namespace
