@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "collective/local/local_group.h"
 #include "collective/on_device.h"
+#include "collective/test_devices.h"
 #include "conformance/group_conformance.h"
 #include "gpus_needed.h"
 #include "runtime/backend_list.h"
@@ -44,17 +45,6 @@ class Fault {
   explicit Fault(const char *text) { setenv("TUTTI_EMULATED_NCCL", text, 1); }
   ~Fault() { unsetenv("TUTTI_EMULATED_NCCL"); }
 };
-
-static Result<std::vector<backend::DeviceRef>> open_devices(int32_t count) {
-  const std::string options = "{\"logical_devices\": " + std::to_string(count) + "}";
-  TUTTI_ASSIGN(const backend::BackendRef opened,
-               impl::runtime::open_backend(std::getenv("TUTTI_TEST_BACKEND"), options, {}));
-  std::vector<backend::DeviceRef> devices(static_cast<size_t>(count));
-  for (int32_t d = 0; d < count; ++d) {
-    TUTTI_ASSIGN(devices[static_cast<size_t>(d)], opened->open_device(d));
-  }
-  return devices;
-}
 
 /// A rank with a stream of its device, a buffer there, and its group. The group goes first.
 struct Member {

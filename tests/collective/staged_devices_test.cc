@@ -9,22 +9,12 @@
 #include "collective/local/local_group.h"
 #include "collective/on_device.h"
 #include "collective/staged/staged_group.h"
+#include "collective/test_devices.h"
 #include "conformance/group_conformance.h"
 #include "runtime/backend_list.h"
 #include "testing.h"
 
 namespace tutti::testing {
-
-static Result<std::vector<impl::backend::DeviceRef>> open_devices(int32_t count) {
-  const std::string options = "{\"logical_devices\": " + std::to_string(count) + "}";
-  TUTTI_ASSIGN(const impl::backend::BackendRef opened,
-               impl::runtime::open_backend(std::getenv("TUTTI_TEST_BACKEND"), options, {}));
-  std::vector<impl::backend::DeviceRef> devices(static_cast<size_t>(count));
-  for (int32_t d = 0; d < count; ++d) {
-    TUTTI_ASSIGN(devices[static_cast<size_t>(d)], opened->open_device(d));
-  }
-  return devices;
-}
 
 const GroupFactory &group_factory() {
   static const GroupFactory factory = [](int32_t size, int32_t parts) -> Result<Groups> {

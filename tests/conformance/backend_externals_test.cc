@@ -9,13 +9,16 @@
 
 #include "backend_under_test.h"
 #include "bound_graph.h"
+#include "float_values.h"
 #include "testing.h"
 
 using namespace tutti::impl;
 using backend::StateTable;
 using conformance::Arenas;
+using conformance::assert_values;
 using conformance::BackendUnderTest;
 using conformance::BoundGraph;
+using conformance::floats;
 using graph::GraphBuilder;
 using graph::ValueId;
 using tensor::DType;
@@ -24,15 +27,6 @@ using tensor::Tensor;
 namespace {
 
 BackendUnderTest *tested = nullptr;
-
-Tensor floats(std::vector<int64_t> dims, std::vector<float> values) {
-  return tensor::Tensor::from_values<float>(*tensor::Shape::make(dims), std::span<const float>(values)).take();
-}
-
-void assert_values(const Tensor &tensor, std::vector<float> expected) {
-  const Tensor wanted = floats({tensor.elements()}, std::move(expected));
-  assert_ok(tensor::compare_close(assert_ok_value(tensor.reshape({tensor.elements()})), wanted, 1e-5, 1e-5));
-}
 
 std::unique_ptr<BoundGraph> bind(GraphBuilder &builder, Arenas *arenas = nullptr, graph::SymbolBindings bindings = {}) {
   const graph::Graph graph = assert_ok_value(builder.finish_graph());

@@ -14,6 +14,7 @@
 #include "backend_under_test.h"
 #include "base/allocation_probe.h"
 #include "bound_graph.h"
+#include "float_values.h"
 #include "graph/autodiff.h"
 #include "testing.h"
 
@@ -23,8 +24,10 @@ using backend::RunScalars;
 using backend::StateEntry;
 using backend::StateTable;
 using conformance::Arenas;
+using conformance::assert_values;
 using conformance::BackendUnderTest;
 using conformance::BoundGraph;
+using conformance::floats;
 using graph::Dim;
 using graph::GraphBuilder;
 using graph::ValueId;
@@ -36,21 +39,12 @@ namespace {
 
 BackendUnderTest *tested = nullptr;
 
-Tensor floats(std::vector<int64_t> dims, std::vector<float> values) {
-  return tensor::Tensor::from_values<float>(*tensor::Shape::make(dims), std::span<const float>(values)).take();
-}
-
 Tensor ints(std::vector<int64_t> values) {
   return tensor::Tensor::from_values<int64_t>({static_cast<int64_t>(values.size())}, std::span<const int64_t>(values))
       .take();
 }
 
 Tensor flag(bool value) { return Tensor::scalar<bool>(value).take(); }
-
-void assert_values(const Tensor &tensor, std::vector<float> expected) {
-  const Tensor wanted = floats({tensor.elements()}, std::move(expected));
-  assert_ok(tensor::compare_close(assert_ok_value(tensor.reshape({tensor.elements()})), wanted, 1e-5, 1e-5));
-}
 
 /// One arena per entry unless named otherwise; offsets follow each other.
 StateTable state_of(std::vector<std::pair<std::string, std::vector<int64_t>>> entries) {

@@ -176,13 +176,19 @@ static Result<std::unique_ptr<data::Iterator>> endless_rows(const NetworkCase &n
   return built->make_iterator({});
 }
 
-static Result<std::string> count_launches(const WorkerCall &call) {
+/// With small buckets, and nothing that goes wrong.
+static Result<std::unique_ptr<Trainer>> open_endless(const WorkerCall &call) {
   TrainerOptions options;
   options.bucket_bytes = 100;
   const NetworkCase network;
   TUTTI_ASSIGN(auto trainer, open_trainer(call, network, false, options));
   TUTTI_ASSIGN(auto iterator, endless_rows(network, -1));
   TUTTI_TRY(trainer->attach_input(std::move(iterator)));
+  return trainer;
+}
+
+static Result<std::string> count_launches(const WorkerCall &call) {
+  TUTTI_ASSIGN(const auto trainer, open_endless(call));
   TUTTI_TRY(trainer->run(3, nullptr).status());
   TUTTI_ASSIGN(const Asked asked, asked_for(*trainer, 10));
   return base::concat("buckets ", trainer->describe().find("buckets")->dump(), asked.describe());
@@ -234,12 +240,7 @@ static Result<std::string> train_on(const WorkerCall &call) {
 /// What a worker tells of the times of steps whose operations between workers are slow on worker 1.
 static Result<std::string> train_slowly(const WorkerCall &call) {
   setenv("TUTTI_EMULATED_NCCL", "slow 1 5", 1);
-  TrainerOptions options;
-  options.bucket_bytes = 100;
-  const NetworkCase network;
-  TUTTI_ASSIGN(auto trainer, open_trainer(call, network, false, options));
-  TUTTI_ASSIGN(auto iterator, endless_rows(network, -1));
-  TUTTI_TRY(trainer->attach_input(std::move(iterator)));
+  TUTTI_ASSIGN(const auto trainer, open_endless(call));
   TUTTI_TRY(trainer->run(3, nullptr).status());  // programs are made, and the step is recorded
   TUTTI_ASSIGN(const RunReport report, trainer->run(40, nullptr));
   const auto shares = distribute::shares_of(report.times, {}, call.workers);
@@ -249,12 +250,7 @@ static Result<std::string> train_slowly(const WorkerCall &call) {
 
 /// As train_on(), if nothing happens.
 static Result<std::string> train_undisturbed(const WorkerCall &call) {
-  TrainerOptions options;
-  options.bucket_bytes = 100;
-  const NetworkCase network;
-  TUTTI_ASSIGN(auto trainer, open_trainer(call, network, false, options));
-  TUTTI_ASSIGN(auto iterator, endless_rows(network, -1));
-  TUTTI_TRY(trainer->attach_input(std::move(iterator)));
+  TUTTI_ASSIGN(const auto trainer, open_endless(call));
   TUTTI_TRY(trainer->run(60, nullptr).status());
   TUTTI_ASSIGN(const std::string numbers, numbers_of(*trainer));
   return base::concat("end ", trainer->step(), numbers);
