@@ -178,6 +178,12 @@ bool Backend::records_streams() const {
          stream.recording_release != nullptr && program.set_arguments != nullptr;
 }
 
+bool Backend::holds_streams() const {
+  const tutti_stream_table &stream = *api_->stream;
+  return stream.struct_size >= offsetof(tutti_stream_table, hold) + sizeof(void *) && stream.hold != nullptr &&
+         transfer() != nullptr;
+}
+
 Device::Device(BackendRef backend, int32_t index, DeviceDescription description, tutti_device *handle)
     : backend_(std::move(backend)), index_(index), description_(std::move(description)), handle_(handle) {}
 

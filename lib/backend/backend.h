@@ -83,6 +83,8 @@ class Backend : public std::enable_shared_from_this<Backend> {
   bool has_timed_events() const;
   /// What is issued on streams can be recorded and done again (Recording).
   bool records_streams() const;
+  /// Streams can wait for the host (StreamHold).
+  bool holds_streams() const;
 
   int32_t device_count() const { return api_->device->count(instance_); }
   base::Result<DeviceDescription> describe_device(int32_t index) const;

@@ -168,11 +168,12 @@ class Program {
     ErrorSink sink;
     return sink.take(table_->run(handle_, segment, &raw, stream.handle(), sink.handle()));
   }
-  /// What runs of it that were recorded find from here on. Needs Backend::records_streams().
-  base::Status set_arguments(const RunArguments &arguments, Stream &stream) {
+  /// What runs of it that were recorded find from here on, in pass `pass` of a recording. Needs
+  /// Backend::records_streams().
+  base::Status set_arguments(int32_t pass, const RunArguments &arguments, Stream &stream) {
     const tutti_run_arguments raw{sizeof(raw), arguments.inputs, arguments.outputs, arguments.scalars};
     ErrorSink sink;
-    return sink.take(table_->set_arguments(handle_, &raw, stream.handle(), sink.handle()));
+    return sink.take(table_->set_arguments(handle_, pass, &raw, stream.handle(), sink.handle()));
   }
 
  private:

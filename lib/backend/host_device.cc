@@ -163,6 +163,7 @@ const tutti_stream_table kStreamTable = {sizeof(tutti_stream_table),
                                          nullptr,
                                          nullptr,
                                          nullptr,
+                                         nullptr,
                                          nullptr};
 
 }  // namespace

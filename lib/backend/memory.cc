@@ -73,6 +73,11 @@ base::Result<Recording> Stream::end_recording() {
   return Recording(device_, recording);
 }
 
+Status Stream::hold(HostMemory &words) {
+  ErrorSink sink;
+  return sink.take(device_->api().stream->hold(handle_, words.data(), sink.handle()));
+}
+
 Recording &Recording::operator=(Recording &&other) noexcept {
   std::swap(device_, other.device_);
   std::swap(handle_, other.handle_);

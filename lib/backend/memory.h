@@ -47,6 +47,8 @@ class Stream {
   /// (record_begin of <tutti/plugin/backend.h> says what may be issued). Needs Backend::records_streams().
   base::Status begin_recording();
   base::Result<class Recording> end_recording();
+  /// The device waits here for the host (stream_hold.h). Needs Backend::holds_streams().
+  base::Status hold(class HostMemory &words);
   tutti_stream *handle() const { return handle_; }
 
  private:

@@ -48,8 +48,8 @@ Status Replica::run_recorded() {
   if (contributor.current->id != rows_.programs()[static_cast<size_t>(programs_.workers.index)])
     return base::internal_error("a program was bound anew after the workers had agreed to launch it");
   const Contributor::Arguments &with = contributor.arguments[arguments_of(micro_batch_)];
-  TUTTI_TRY(contributor.current->program.set_arguments({with.inputs.data(), with.results.data(), with.scalars.data()},
-                                                       stream_));
+  TUTTI_TRY(contributor.current->program.set_arguments(
+      0, {with.inputs.data(), with.results.data(), with.scalars.data()}, stream_));
   TUTTI_ASSIGN(last_ticket_, group_->replay(step->operations, step->recording, stream_));
   launched_ = step;
   return Status();

@@ -270,6 +270,7 @@ const tutti_stream_table kStreams = {sizeof(tutti_stream_table),
                                      nullptr,
                                      nullptr,
                                      nullptr,
+                                     nullptr,
                                      nullptr};
 const tutti_transfer_table kTransfers = {sizeof(tutti_transfer_table), transfer_allocate, transfer_release,
                                          transfer_read, transfer};

@@ -3,6 +3,8 @@
 // Devices, buffers, streams, events and the life of objects, on any backend.
 //
 // usage: backend_objects_test BACKEND
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -10,7 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "backend/stream_hold.h"
 #include "backend_under_test.h"
+#include "base/cancel.h"
 #include "graph/serialize.h"
 #include "testing.h"
 
@@ -127,13 +131,133 @@ void recordings_are_done_again(void **) {
     float values[16];
     std::fill(std::begin(values), std::end(values), -wanted);
     assert_ok(input.write(0, values, 64));
-    assert_ok(program.set_arguments({inputs, outputs, scalars.data()}, stream));
+    assert_ok(program.set_arguments(0, {inputs, outputs, scalars.data()}, stream));
     assert_ok(recording.replay(stream));
     assert_ok(stream.synchronize());
     assert_ok(output.read(0, values, 64));
     assert_true(values[0] == wanted && values[15] == wanted);
     if (timed.ok()) assert_true(assert_ok_value(end.nanoseconds_since(begin)) >= 0);
   }
+}
+
+/// Each pass of a program in a recording has its own arguments, and none is lost to what runs before it in the
+/// same workspace.
+void passes_of_a_recording_have_their_own_arguments(void **) {
+  backend::Device &device = *tested->device;
+  if (!device.backend().records_streams()) test_skip();
+  const backend::ExecutableRef executable = compile_negation(device);
+  const Buffer workspace = assert_ok_value(device.allocate(executable->description().workspace_bytes));
+  Stream stream = assert_ok_value(device.create_stream());
+  constexpr int kPasses = 3;
+  backend::Program programs[] = {assert_ok_value(executable->bind(device, {}, workspace.device_pointer())),
+                                 assert_ok_value(executable->bind(device, {}, workspace.device_pointer()))};
+  const backend::RunScalars scalars;
+  Buffer buffers[kPasses + 1][2];  // what goes from each program to the next
+  for (auto &pair : buffers) {
+    for (Buffer &buffer : pair)
+      buffer = assert_ok_value(device.allocate(64));
+  }
+  const auto with = [&](int pass, int program, auto use) {
+    const void *inputs[] = {buffers[pass][program].device_pointer()};
+    void *outputs[] = {buffers[pass + 1][program].device_pointer()};
+    assert_ok(use(backend::RunArguments{inputs, outputs, scalars.data()}));
+  };
+  backend::Recording recordings[2];  // in the second the programs find what they were given for the first
+  for (backend::Recording &recording : recordings) {
+    assert_ok(stream.begin_recording());
+    for (int pass = 0; pass < kPasses; ++pass) {
+      for (int p = 0; p < 2; ++p)
+        with(pass, p, [&](const backend::RunArguments &a) { return programs[p].run(0, a, stream); });
+    }
+    recording = assert_ok_value(stream.end_recording());
+  }
+  for (const float wanted : {3.0F, 5.0F}) {
+    float values[16];
+    for (int p = 0; p < 2; ++p) {
+      std::fill(std::begin(values), std::end(values), wanted + static_cast<float>(p));
+      assert_ok(buffers[0][p].write(0, values, 64));
+      for (int pass = 0; pass < kPasses; ++pass)
+        with(pass, p, [&](const backend::RunArguments &a) { return programs[p].set_arguments(pass, a, stream); });
+    }
+    assert_ok(recordings[wanted == 3 ? 0 : 1].replay(stream));
+    assert_ok(stream.synchronize());
+    for (int p = 0; p < 2; ++p) {
+      assert_ok(buffers[kPasses][p].read(0, values, 64));
+      assert_true(values[0] == -wanted - static_cast<float>(p) && values[15] == values[0]);
+    }
+  }
+  const base::Status beyond = programs[0].set_arguments(kPasses, {nullptr, nullptr, scalars.data()}, stream);
+  assert_true(beyond.code() == base::Code::out_of_range);
+}
+
+/// Waits for the device, which is sure to come.
+void await_hold(const backend::StreamHold &hold) {
+  const base::Deadline deadline = base::Deadline::after_ms(30000);
+  while (!hold.has_come()) {
+    assert_false(deadline.passed());
+    usleep(200);
+  }
+}
+
+/// Where streams wait for the host: what is before is done, what is behind is not until the host lets it go.
+void a_held_stream_waits_for_the_host(void **) {
+  backend::Device &device = *tested->device;
+  if (!device.backend().holds_streams()) test_skip();
+  Stream stream = assert_ok_value(device.create_stream());
+  Buffer memory = assert_ok_value(device.allocate(64));
+  assert_ok(memory.fill_zero(0, 64));
+  backend::HostMemory before = assert_ok_value(device.allocate_host(64));
+  backend::HostMemory behind = assert_ok_value(device.allocate_host(64));
+  std::memset(before.data(), 7, 64);
+  std::memset(behind.data(), 7, 64);
+  backend::StreamHold hold = assert_ok_value(backend::StreamHold::create(device));
+  hold.expect();
+  assert_ok(stream.read(memory.device_pointer(), before.data(), 64));
+  assert_ok(hold.issue(stream));
+  assert_ok(stream.read(memory.device_pointer(), behind.data(), 64));
+  await_hold(hold);
+  assert_true(before.data()[63] == std::byte{0});
+  usleep(20000);
+  assert_true(behind.data()[0] == std::byte{7} && behind.data()[63] == std::byte{7});
+  hold.let_go();
+  assert_ok(stream.synchronize());
+  assert_true(behind.data()[63] == std::byte{0});
+}
+
+/// Each replay comes to it once; it may have been let go before.
+void a_recording_is_held_in_each_replay(void **) {
+  backend::Device &device = *tested->device;
+  if (!device.backend().holds_streams() || !device.backend().records_streams()) test_skip();
+  const backend::ExecutableRef executable = compile_negation(device);
+  const Buffer workspace = assert_ok_value(device.allocate(executable->description().workspace_bytes));
+  Buffer memory = assert_ok_value(device.allocate(64)), unused = assert_ok_value(device.allocate(64));
+  assert_ok(memory.fill_zero(0, 64));
+  Stream stream = assert_ok_value(device.create_stream());
+  backend::Program program = assert_ok_value(executable->bind(device, {}, workspace.device_pointer()));
+  const void *inputs[] = {memory.device_pointer()};
+  void *outputs[] = {unused.device_pointer()};
+  const backend::RunScalars scalars;
+  backend::StreamHold hold = assert_ok_value(backend::StreamHold::create(device));
+  assert_ok(stream.begin_recording());
+  assert_ok(program.run(0, {inputs, outputs, scalars.data()}, stream));
+  assert_ok(hold.issue(stream));
+  assert_ok(program.run(0, {inputs, outputs, scalars.data()}, stream));
+  backend::Recording recording = assert_ok_value(stream.end_recording());
+  Event done = assert_ok_value(device.create_event());
+  for (int replay = 0; replay < 20; ++replay) {
+    for (int pass = 0; pass < 2; ++pass)
+      assert_ok(program.set_arguments(pass, {inputs, outputs, scalars.data()}, stream));
+    hold.expect();
+    assert_ok(recording.replay(stream));
+    assert_ok(done.record(stream));
+    if (replay % 3 != 0) {
+      await_hold(hold);
+      assert_false(done.is_done());
+    }
+    hold.let_go();
+    if (replay % 2 == 0) assert_ok(done.synchronize());
+  }
+  assert_ok(stream.synchronize());
 }
 
 /// Everything keeps what it came from alive, so the owner may let go in any order.
@@ -190,11 +314,18 @@ void memory_is_given_back(void **) {
 }
 
 const CMUnitTest kTests[] = {
-    cmocka_unit_test(devices_describe_themselves), cmocka_unit_test(buffers_hold_bytes),
-    cmocka_unit_test(ranges_are_checked),          cmocka_unit_test(empty_buffers_are_buffers),
-    cmocka_unit_test(streams_follow_events),       cmocka_unit_test(any_order_of_release_is_legal),
-    cmocka_unit_test(bad_graphs_are_refused),      cmocka_unit_test(memory_is_given_back),
+    cmocka_unit_test(devices_describe_themselves),
+    cmocka_unit_test(buffers_hold_bytes),
+    cmocka_unit_test(ranges_are_checked),
+    cmocka_unit_test(empty_buffers_are_buffers),
+    cmocka_unit_test(streams_follow_events),
+    cmocka_unit_test(any_order_of_release_is_legal),
+    cmocka_unit_test(bad_graphs_are_refused),
+    cmocka_unit_test(memory_is_given_back),
     cmocka_unit_test(recordings_are_done_again),
+    cmocka_unit_test(passes_of_a_recording_have_their_own_arguments),
+    cmocka_unit_test(a_held_stream_waits_for_the_host),
+    cmocka_unit_test(a_recording_is_held_in_each_replay),
 };
 
 }  // namespace

@@ -186,6 +186,12 @@ typedef struct tutti_stream_table {
   int32_t (*replay)(tutti_recording *recording, tutti_stream *stream, tutti_error_sink *sink);
   /// The stream has done the last replay.
   void (*recording_release)(tutti_recording *recording);
+  /// (optional; appended) The stream waits here for the host, recorded or not. `words`: two of 32 bits in memory of
+  /// tutti_transfer_table, 0 at first, and of no other stream. The device adds 1 to the first when it comes here, for the
+  /// n-th time (modulo 2^32), and goes on when the second is n or, modulo 2^32, less than 2^31 more. What is before it on
+  /// the stream is done by then, and what the device has written to memory of the host is there. UNIMPLEMENTED where
+  /// launches wait for their end.
+  int32_t (*hold)(tutti_stream *stream, void *words, tutti_error_sink *sink);
 } tutti_stream_table;
 
 /// Copies by address, and memory of the host that copies like best (optional table). A backend without
@@ -349,9 +355,10 @@ typedef struct tutti_program_table {
   int32_t (*run)(tutti_program *program, int32_t segment, const tutti_run_arguments *arguments, tutti_stream *stream,
                  tutti_error_sink *sink);
   /// (optional; appended) A run on a stream that records takes no notice of its arguments: a replay finds those that
-  /// this gave last, in order with what else is issued on the stream.
-  int32_t (*set_arguments)(tutti_program *program, const tutti_run_arguments *arguments, tutti_stream *stream,
-                           tutti_error_sink *sink);
+  /// this gave last, in order with what else is issued on the stream. `pass`: counts, from 0, the passes of the program
+  /// that one recording has. A program in several recordings has the same arguments in all.
+  int32_t (*set_arguments)(tutti_program *program, int32_t pass, const tutti_run_arguments *arguments,
+                           tutti_stream *stream, tutti_error_sink *sink);
 } tutti_program_table;
 
 // ---- The table -----------------------------------------------------------------------------------------------------

@@ -141,10 +141,10 @@ int32_t run(tutti_program *program, int32_t segment, const tutti_run_arguments *
                  [&] { return program_of(program).run(segment, *arguments, GpuStream::of(stream)); });
 }
 
-int32_t set_arguments(tutti_program *program, const tutti_run_arguments *arguments, tutti_stream *stream,
+int32_t set_arguments(tutti_program *program, int32_t pass, const tutti_run_arguments *arguments, tutti_stream *stream,
                       tutti_error_sink *sink) {
   return guarded(program_of(program).host(), sink,
-                 [&] { return program_of(program).set_arguments(*arguments, GpuStream::of(stream)); });
+                 [&] { return program_of(program).set_arguments(pass, *arguments, GpuStream::of(stream)); });
 }
 
 const tutti_executable_table kExecutableTable = {sizeof(tutti_executable_table), compile, release_executable,

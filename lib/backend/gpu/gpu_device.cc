@@ -425,7 +425,7 @@ const tutti_stream_table kStreamTable = {
     stream_wait_event,          event_create,  event_release,      event_record,
     event_synchronize,          event_is_done, event_create_timed, event_elapsed,
     stream_has_failed,          record_begin,  record_end,         replay,
-    recording_release};
+    recording_release,          hold};
 const tutti_transfer_table kTransferTable = {sizeof(tutti_transfer_table), transfer_allocate, transfer_release,
                                              transfer_read, transfer_write};
 

@@ -99,6 +99,7 @@ struct GpuStream {
   /// Null until a program with a trace runs.
   std::unique_ptr<DeviceTimes> times;
   bool is_recording = false;  ///< gpu_recording.h
+  int64_t recording = 0;      ///< number in this process of the last that it began
   int64_t step = 0;           ///< of the arguments that a program was given last for a recording
 
   static GpuStream &of(tutti_stream *handle) { return *reinterpret_cast<GpuStream *>(handle); }

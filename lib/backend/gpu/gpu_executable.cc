@@ -393,12 +393,16 @@ void GpuExecutable::place_ports() {
   place(lowered_.inputs(), inputs_);
   place(lowered_.outputs(), outputs_);
   run_block_ = end;
-  const size_t words = TUTTI_RUN_SCALAR_COUNT + inputs_.size() + outputs_.size();
-  plan_.workspace_bytes = end + round_up(static_cast<int64_t>(words * sizeof(uint64_t)));
+  plan_.workspace_bytes = end + round_up(run_block_bytes());
 
   for (const Node &node : lowered_.graph().nodes()) {
     if (node.op == "constant") constants_bytes_ += round_up(lowered_.value(node.outputs[0]).bytes);
   }
+}
+
+int64_t GpuExecutable::run_block_bytes() const {
+  const size_t words = TUTTI_RUN_SCALAR_COUNT + inputs_.size() + outputs_.size();
+  return static_cast<int64_t>(words * sizeof(uint64_t));
 }
 
 int32_t GpuExecutable::add_place(const PlacedBytes &place) {

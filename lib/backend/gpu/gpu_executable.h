@@ -79,6 +79,7 @@ class GpuExecutable {
   void name_calls();
   int32_t add_place(const PlacedBytes &place);
   void place_ports();
+  int64_t run_block_bytes() const;
 
   const tutti_backend_host *host_ = nullptr;
   bool has_trace_ = false;

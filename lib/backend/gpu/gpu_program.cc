@@ -36,7 +36,7 @@ Result<std::unique_ptr<GpuProgram>> GpuProgram::bind(const GpuExecutable &execut
   if (!executable.fault_texts_.empty()) {
     TUTTI_ASSIGN(program->faults_, FaultState::create(executable.fault_texts_));
   }
-  program->words_.block = reinterpret_cast<uint64_t *>(program->workspace_ + executable.run_block_);
+  program->block_ = reinterpret_cast<uint64_t *>(program->workspace_ + executable.run_block_);
   TUTTI_TRY(program->load_run_block_kernel());
   if (device.backend->replays_graphs && !executable.has_trace_) TUTTI_TRY(program->capture());
   return program;
@@ -47,6 +47,7 @@ Result<std::unique_ptr<GpuProgram>> GpuProgram::bind(const GpuExecutable &execut
 Status GpuProgram::load_run_block_kernel() {
   const std::lock_guard guard(device_.copies_mutex);
   RunWords none = words_;
+  none.block = block_;
   none.count = 0;
   TUTTI_TRY(status_of(launch_write_run_words(none, device_.copies), "loading kernels"));
   return status_of(gpuStreamSynchronize(device_.copies), "loading kernels");
@@ -58,6 +59,8 @@ GpuProgram::~GpuProgram() {
     (void)gpuGraphExecDestroy(graph);
   if (constants_ != nullptr) device_.release(constants_, executable_.constants_bytes_);
   if (rows_ != nullptr) device_.release(rows_, executable_.joined_.rows_bytes());
+  for (uint64_t *block : pass_blocks_)
+    device_.release(block, executable_.run_block_bytes());
 }
 
 Status GpuProgram::upload_constants() {
@@ -138,27 +141,27 @@ Status GpuProgram::capture() {
 
 Status GpuProgram::capture_segment(int32_t segment, gpuStream_t stream) {
   TUTTI_TRY(begin_capture(stream));
-  const Status issued = issue(segment, stream, nullptr);
+  const Status issued = issue(segment, block_, stream, nullptr);
   const Result<gpuGraphExec_t> graph = end_capture(stream);
   if (graph.ok()) graphs_.push_back(*graph);
   TUTTI_TRY(issued);
   return graph.status();
 }
 
-Status GpuProgram::issue(int32_t segment, gpuStream_t stream, DeviceTimes *times) const {
+Status GpuProgram::issue(int32_t segment, uint64_t *block, gpuStream_t stream, DeviceTimes *times) const {
   const std::vector<int32_t> &ends = executable_.segment_ends_;
   const int32_t begin = segment == 0 ? 0 : ends[static_cast<size_t>(segment) - 1];
   IssueContext context;
   context.stream = stream;
   context.constants = constant_at_.data();
   context.rows = rows_;
-  context.scalars = reinterpret_cast<const int64_t *>(words_.block);
+  context.scalars = reinterpret_cast<const int64_t *>(block);
   if (faults_ != nullptr) context.faults.record = faults_->record();
-  context.faults.flag = reinterpret_cast<int64_t *>(words_.block) + TUTTI_RUN_DATA_FAULTS;
-  if (segment == 0) TUTTI_TRY(issue_ports(true, stream, times));
+  context.faults.flag = reinterpret_cast<int64_t *>(block) + TUTTI_RUN_DATA_FAULTS;
+  if (segment == 0) TUTTI_TRY(issue_ports(true, block, stream, times));
   for (int32_t i = begin; i < ends[static_cast<size_t>(segment)]; ++i)
     TUTTI_TRY(issue_call(executable_.calls_[static_cast<size_t>(i)], context, times));
-  return static_cast<size_t>(segment) + 1 == ends.size() ? issue_ports(false, stream, times) : Status();
+  return static_cast<size_t>(segment) + 1 == ends.size() ? issue_ports(false, block, stream, times) : Status();
 }
 
 Status GpuProgram::issue_call(const KernelCall &call, const IssueContext &context, DeviceTimes *times) const {
@@ -169,12 +172,12 @@ Status GpuProgram::issue_call(const KernelCall &call, const IssueContext &contex
   return times->end();
 }
 
-Status GpuProgram::issue_ports(bool is_input, gpuStream_t stream, DeviceTimes *times) const {
+Status GpuProgram::issue_ports(bool is_input, const uint64_t *block, gpuStream_t stream, DeviceTimes *times) const {
   const std::vector<PortPlace> &places = is_input ? executable_.inputs_ : executable_.outputs_;
   if (times != nullptr) TUTTI_TRY(times->begin(is_input ? "inputs" : "outputs", "copy"));
   const size_t first_word = TUTTI_RUN_SCALAR_COUNT + (is_input ? 0 : executable_.inputs_.size());
   PortCopies copies{};
-  copies.block = words_.block;
+  copies.block = block;
   copies.into_workspace = is_input;
   for (size_t i = 0; i < places.size(); ++i) {
     if (places[i].bytes > 0)
@@ -187,7 +190,8 @@ Status GpuProgram::issue_ports(bool is_input, gpuStream_t stream, DeviceTimes *t
   return times != nullptr ? times->end() : Status();
 }
 
-Status GpuProgram::write_run_block(const tutti_run_arguments &arguments, gpuStream_t stream) {
+Status GpuProgram::write_run_block(uint64_t *block, const tutti_run_arguments &arguments, gpuStream_t stream) {
+  words_.block = block;
   words_.first = 0;
   words_.count = 0;
   const auto flush = [&]() -> Status {
@@ -216,26 +220,40 @@ Status GpuProgram::run(int32_t segment, const tutti_run_arguments &arguments, Gp
   TUTTI_TRY(device_.make_current());
   if (stream.is_recording) return record(segment, stream);
   const Range range(executable_.ranges_[static_cast<size_t>(segment)], arguments.scalars[TUTTI_RUN_STEP]);
-  if (segment == 0) TUTTI_TRY(write_run_block(arguments, stream.stream));
+  if (segment == 0) TUTTI_TRY(write_run_block(block_, arguments, stream.stream));
   if (faults_ != nullptr) stream.note(faults_);
   DeviceTimes *times = nullptr;
   if (executable_.has_trace_) {
     TUTTI_ASSIGN(times, stream.measured());
   }
-  if (graphs_.empty()) return issue(segment, stream.stream, times);
+  if (graphs_.empty()) return issue(segment, block_, stream.stream, times);
   return status_of(gpuGraphLaunch(graphs_[static_cast<size_t>(segment)], stream.stream), "launching a program");
 }
 
-Status GpuProgram::record(int32_t segment, GpuStream &stream) const {
-  if (!graphs_.empty()) return issue(segment, stream.stream, nullptr);
-  return base::failed_precondition("kernels are launched one by one, so nothing is recorded");
+// ---- recordings ----
+
+Status GpuProgram::record(int32_t segment, GpuStream &stream) {
+  if (graphs_.empty()) return base::failed_precondition("kernels are launched one by one, so nothing is recorded");
+  if (segment == 0) TUTTI_TRY(begin_pass(stream));
+  return issue(segment, pass_blocks_[pass_], stream.stream, nullptr);
 }
 
-Status GpuProgram::set_arguments(const tutti_run_arguments &arguments, GpuStream &stream) {
+Status GpuProgram::begin_pass(const GpuStream &stream) {
+  pass_ = recording_ == stream.recording ? pass_ + 1 : 0;
+  recording_ = stream.recording;
+  if (pass_ < pass_blocks_.size()) return Status();
+  TUTTI_ASSIGN(void *const block, device_.allocate(executable_.run_block_bytes()));
+  pass_blocks_.push_back(static_cast<uint64_t *>(block));
+  return Status();
+}
+
+Status GpuProgram::set_arguments(int32_t pass, const tutti_run_arguments &arguments, GpuStream &stream) {
+  if (pass < 0 || static_cast<size_t>(pass) >= pass_blocks_.size())
+    return base::out_of_range("pass ", pass, " of ", pass_blocks_.size(), " that were recorded");
   TUTTI_TRY(device_.make_current());
   if (faults_ != nullptr) stream.note(faults_);
   stream.step = arguments.scalars[TUTTI_RUN_STEP];
-  return write_run_block(arguments, stream.stream);
+  return write_run_block(pass_blocks_[static_cast<size_t>(pass)], arguments, stream.stream);
 }
 
 }  // namespace tutti::impl::backend::gpu

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/gpu/gpu_recording.h"
 
-#include <memory>
+#include <stdlib.h>
 
+#include <atomic>
+#include <memory>
+#include <string_view>
+
+#include "backend/gpu/device_hold.h"
 #include "backend/gpu/gpu_device.h"
 #include "backend/gpu/ranges.h"
 #include "backend/plugin_side.h"
@@ -13,6 +18,15 @@ using base::Result;
 using base::Status;
 
 namespace {
+
+/// CUDA and HIP wait for each launch, if they are asked to.
+bool launches_block_from_environment() {
+  for (const char *const name : {"CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING"}) {
+    const char *const value = secure_getenv(name);
+    if (value != nullptr && std::string_view(value) != "0" && *value != '\0') return true;
+  }
+  return false;
+}
 
 /// What a tutti_recording handle points to.
 struct GpuRecording {
@@ -43,11 +57,13 @@ Result<gpuGraphExec_t> end_capture(gpuStream_t stream) {
 }
 
 int32_t record_begin(tutti_stream *stream, tutti_error_sink *sink) {
+  static std::atomic<int64_t> recordings{0};
   GpuStream &self = GpuStream::of(stream);
   return guarded(self.device->host(), sink, [&]() -> Status {
     TUTTI_TRY(self.device->make_current());
     TUTTI_TRY(begin_capture(self.stream));
     self.is_recording = true;
+    self.recording = recordings.fetch_add(1) + 1;
     return Status();
   });
 }
@@ -82,6 +98,17 @@ void recording_release(tutti_recording *recording) {
   (void)self.device->make_current();
   (void)gpuGraphExecDestroy(self.graph);
   delete &self;
+}
+
+int32_t hold(tutti_stream *stream, void *words, tutti_error_sink *sink) {
+  GpuStream &self = GpuStream::of(stream);
+  return guarded(self.device->host(), sink, [&]() -> Status {
+    if (launches_block_from_environment())
+      return base::unimplemented(
+          "CUDA_LAUNCH_BLOCKING or HIP_LAUNCH_BLOCKING is set: nothing on a device waits for the host");
+    TUTTI_TRY(self.device->make_current());
+    return status_of(launch_hold(static_cast<uint32_t *>(words), self.stream), "holding a stream");
+  });
 }
 
 }  // namespace tutti::impl::backend::gpu

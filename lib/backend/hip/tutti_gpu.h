@@ -119,6 +119,23 @@ __device__ inline double gpu_multiply_add(double a, double b, double c) { return
 /// In front of a function that is called, not expanded.
 #define TUTTI_NOINLINE __attribute__((noinline))
 
+/// A word of the host's that it may be writing.
+__device__ inline uint32_t gpu_load_from_host(const uint32_t *word) {
+  return *reinterpret_cast<const volatile uint32_t *>(word);
+}
+__device__ inline void gpu_store_to_host(uint32_t *word, uint32_t value) {
+  *reinterpret_cast<volatile uint32_t *>(word) = value;
+  __threadfence_system();
+}
+
+/// One thread, which asks until the answer is yes.
+template <typename Question>
+__global__ void gpu_ask(Question question) {
+  while (!question())
+    __builtin_amdgcn_s_sleep(8);
+  __threadfence_system();
+}
+
 /// Shared memory of the size that the launch asked for, aligned to 16.
 #define TUTTI_DYNAMIC_SHARED(name) extern __shared__ __attribute__((aligned(16))) unsigned char name[]
 
@@ -128,6 +145,12 @@ gpuError_t gpu_launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size
   (void)gpuGetLastError();  // of a call before, which was answered where it was made
   kernel<<<grid, block, shared_bytes, stream>>>(static_cast<Parameters>(arguments)...);
   return gpuGetLastError();
+}
+
+/// Launches what waits on the device: `question` is copied there and called, bool operator()(), until it gives true.
+template <typename Question>
+gpuError_t gpu_launch_until(const Question &question, gpuStream_t stream) {
+  return gpu_launch(gpu_ask<Question>, 1, 1, 0, stream, question);
 }
 
 #else

@@ -21,6 +21,8 @@
 //    left behind at the end, or there is no graph. In a graph only events order what two streams do (captures.cc).
 //    An event has the times of launches only where it was recorded as an external one, which ends with its event; where
 //    TUTTI_EMULATED_UNTIMED_GRAPHS is set there are no such events, as with HIP.
+//  * What a device asks the host again and again (gpu_launch_until) it asks though nobody waits for the stream, the first
+//    time late where TUTTI_EMULATED_LATE_QUESTION says "NUMBER MILLISECONDS": of the launches since that was set, one.
 //  * Blocks and warps are small (kBlockThreads, warpSize), so that tests of few elements use several.
 //
 // Threads: all functions may be called from any thread; work is done under one lock.
@@ -128,6 +130,8 @@ inline void __threadfence_system() {}
 namespace tutti_gpu_emulator {
 
 void launch(dim3 grid, dim3 block, size_t shared_bytes, gpuStream_t stream, std::function<void()> thread);
+/// What is asked again until it says yes; each launch of a graph has a question of its own.
+void launch_until(const std::function<std::function<bool()>()> &make_question, gpuStream_t stream);
 /// What the thread `source` places into this thread's warp gives; all living threads of the warp must call it.
 uint64_t exchange(uint64_t value, int source_lane);
 unsigned char *dynamic_shared();
@@ -165,6 +169,9 @@ C gpu_multiply_add(C a, C b, C c) {
   return a * b + c;
 }
 
+inline uint32_t gpu_load_from_host(const uint32_t *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
+inline void gpu_store_to_host(uint32_t *word, uint32_t value) { __atomic_store_n(word, value, __ATOMIC_SEQ_CST); }
+
 /// Shared memory of the size that the launch asked for, aligned to 16.
 #define TUTTI_DYNAMIC_SHARED(name) unsigned char *const name = tutti_gpu_emulator::dynamic_shared()
 
@@ -172,6 +179,12 @@ template <typename... Parameters, typename... Arguments>
 gpuError_t gpu_launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes, gpuStream_t stream,
                       Arguments... arguments) {
   tutti_gpu_emulator::launch(grid, block, shared_bytes, stream, [=] { kernel(static_cast<Parameters>(arguments)...); });
+  return gpuSuccess;
+}
+
+template <typename Question>
+gpuError_t gpu_launch_until(const Question &question, gpuStream_t stream) {
+  tutti_gpu_emulator::launch_until([question] { return [asked = question]() mutable { return asked(); }; }, stream);
   return gpuSuccess;
 }
 
