@@ -31,6 +31,8 @@ base::Status Group::check_recording() {
 
 base::Status Group::begin_recording() { return check_recording(); }
 
+base::Status Group::record_settle(backend::Stream &) { return check_recording(); }
+
 base::Result<Ticket> Group::replay(const RecordedOperations &, backend::Recording &, backend::Stream &) {
   return base::failed_precondition("nothing was recorded");
 }

@@ -85,6 +85,7 @@ using Ticket = int64_t;
 struct RecordedOperations {
   int64_t operations = 0;
   int64_t elements = 0;
+  bool settles = false;
 };
 
 /// Operations that may be begun and not yet waited for.
@@ -125,8 +126,8 @@ class Group {
   /// The same for the ranks of this process alone: what they have begun is done on their devices, whatever other
   /// processes do. Groups whose devices never wait for each other do nothing.
   virtual base::Status settle_own() { return base::Status(); }
-  /// The thread waits, as wait() does, until the device has done the operation and those before it. Groups whose wait()
-  /// says as much do nothing.
+  /// The thread waits, as wait() does, until the device has done the operation and those before it; of a replay, until
+  /// it has done those up to where it waits for settle(). Groups whose wait() says as much do nothing.
   virtual base::Status await_done(Ticket ticket) {
     (void)ticket;
     return base::Status();
@@ -152,6 +153,12 @@ class Group {
   /// ticket. All ranks record the same, together; everything that was begun before is done. An operation that cannot
   /// be recorded is an error of begin(), after which the group may be as good as before: error() tells.
   virtual base::Status begin_recording();
+  /// Records a place, behind all operations and once at most, where the stream waits in each replay until settle() has
+  /// returned, which is called before anything else is begun. Where that fails, or withdraw() is called instead, a byte
+  /// that the group's options name (`alive`) is 0 before the stream goes on.
+  virtual base::Status record_settle(backend::Stream &stream);
+  /// Instead of settle() by a rank that is about to end the group.
+  virtual void withdraw() {}
   virtual RecordedOperations end_recording() { return {}; }
   /// Issues a recording on a stream, with the operations in it: all ranks do so at the same place in their sequence of
   /// operations, each with what they recorded together. Nothing that was begun is still to be waited for.

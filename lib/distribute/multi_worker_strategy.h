@@ -11,9 +11,9 @@
 // to be begun in the same order on all workers.
 //
 // Devices that a library connects over processes (NCCL, RCCL) combine their memory from one to the other, where all
-// workers have it, in the same version, and want to (collective/device/connected_workers.h). Before an update the host
-// waits until all workers have passed the last operation, as without: the next step begins on the devices while the one
-// before is judged, but no update does before all may make it.
+// workers have it, in the same version, and want to (collective/device/connected_workers.h). Before an update the host,
+// or in a step that is launched at once the device, waits until all workers have passed the last operation, as without:
+// the next step begins on the devices while the one before is judged, but no update does before all may make it.
 //
 // Else replicas of a process add up in memory of the host; between processes an engine carries the sums, on a thread of
 // its own (collective/cluster). Devices with memory of their own get there by way of copies. Level invariant keeps its

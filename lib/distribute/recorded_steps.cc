@@ -19,21 +19,27 @@ void RecordedSteps::open(Status may) {
   may_ = std::move(may);
 }
 
-RecordedStep *RecordedSteps::find(std::span<const int64_t> programs) {
-  const auto found = std::ranges::find_if(
-      steps_, [&](const RecordedStep &step) { return std::ranges::equal(step.programs, programs); });
-  return found == steps_.end() ? nullptr : &*found;
+static auto with(std::span<const int64_t> programs) {
+  return [programs](const auto &step) { return std::ranges::equal(step.programs, programs); };
 }
 
-RecordedStep &RecordedSteps::add(RecordedStep step) {
-  if (steps_.size() == kMost) steps_.pop_front();
-  steps_.push_back(std::move(step));
-  return steps_.back();
+RecordedStepRef RecordedSteps::find(std::span<const int64_t> programs, size_t turn) const {
+  const auto found = std::ranges::find_if(steps_, with(programs));
+  return found == steps_.end() ? nullptr : found->by_turn[turn];
+}
+
+void RecordedSteps::add(std::span<const int64_t> programs, size_t turn, RecordedStepRef step) {
+  auto found = std::ranges::find_if(steps_, with(programs));
+  if (found == steps_.end()) {
+    if (steps_.size() == kMost) steps_.pop_front();
+    found = steps_.insert(steps_.end(), {{programs.begin(), programs.end()}, {}});
+  }
+  found->by_turn[turn] = std::move(step);
 }
 
 std::string RecordedSteps::describe() const {
   if (!may_.ok()) return base::concat("in pieces: ", may_.message());
-  return base::concat("launched at once, with the operations between workers: ", steps_.size(), " recorded");
+  return base::concat("launched at once, updates included: ", steps_.size(), " recorded");
 }
 
 Status recording_from_environment() {

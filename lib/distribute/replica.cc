@@ -161,7 +161,7 @@ Status Replica::begin_run(const RunCommand &command) {
 
 Status Replica::set_traced(bool traced) {
   TUTTI_TRY(stream_.synchronize());
-  recorded_.clear();  // of programs that go
+  drop_recordings();  // of programs that go
   is_traced_ = traced;
   if (traced)
     tracer()->name_row(device_stream() == nullptr ? device_->name()
@@ -194,6 +194,8 @@ Status Replica::run_step(const StepInput &input, StepFeeder &feeder, const LossS
   kept_batches_ = rows_.count();
   for (int32_t m = 0; m < rows_.count(); ++m)
     TUTTI_TRY(run_micro_batch(input, m, feeder));
+  if (is_launched_at_once()) TUTTI_TRY(launch());
+  if (launched_ != nullptr) return settle_launched();
   TUTTI_TRY(reduce_buckets(feeder));
   return finish(input);
 }
@@ -237,7 +239,7 @@ Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFee
   for (const auto &contributor : contributors_)
     point_to_results(*contributor, m);
   if (programs_.rounds_at_last && rows_.count() == 1) TUTTI_TRY(clear_accumulated());
-  if (!rows_.programs().empty() && !is_traced_) return run_recorded();
+  if (is_launched_at_once()) return Status();
   recorded_.note_pieces();
   return run_programs(false, m + 1 == rows_.count());
 }
@@ -385,7 +387,6 @@ Status Replica::reduce_buckets(StepFeeder &feeder) {
 }
 
 Status Replica::finish_buckets(StepFeeder &feeder) {
-  if (launched_ != nullptr) return await_recorded();
   if (device_stream() != nullptr && !programs_.finish.empty() && !is_on_devices()) {
     // Only now it shows what was wrong with the data of this rank; nobody updates without its last operation.
     TUTTI_TRY(begin_buckets(early_buckets()));

@@ -184,6 +184,7 @@ class Replica {
     int32_t batches = 0;
     bool is_counted = false;              // its time
     collective::Ticket last_ticket = -1;  // of the group's operations
+    RecordedStepRef launched{};           // null: it ran in pieces
   };
 
   base::Status begin_run(const RunCommand &command);
@@ -267,21 +268,27 @@ class Replica {
   // ---- steps that are launched at once (recorded_steps.h), replica_recordings.cc ----
   /// Ok where steps of the group may be recorded.
   base::Status check_recording();
-  /// What this worker publishes for a step: the program that it would run, if it may be launched as it was recorded.
+  /// What this worker publishes for a step: the program that it would begin with, if it may be launched as it was
+  /// recorded: its micro-batches are all there, or none is, and of one shape.
   int64_t program_for(const StepInput &input, const InputBinding &binding);
-  /// The programs of the step's only micro-batch, with all buckets; in pieces where that cannot be recorded.
-  base::Status run_recorded();
+  bool is_launched_at_once() const { return !rows_.programs().empty() && !is_traced_; }
+  /// A step whose micro-batches have been prepared; in pieces, but for the update, where it cannot be recorded.
+  base::Status launch();
+  /// Tells the programs what the step runs with.
+  base::Status set_arguments();
   /// Null where some worker cannot.
-  base::Result<RecordedStep *> record_step();
+  base::Result<RecordedStepRef> record_step();
   /// Says whether this worker can go on recording, and hears whether all can: before each operation, and at the end.
   /// Who could not says no more, nor does anybody then.
   base::Status tell_recording(bool can_go_on);
   base::Status go_on_recording();
-  base::Result<RecordedStep> record();
+  base::Result<RecordedStepRef> record();
   /// What is recorded of a step.
   base::Status issue_recorded();
-  /// Waits for what was launched: nobody updates before all have come so far, with data that are good.
-  base::Status await_recorded();
+  /// Programs of all micro-batches, and the buckets that are complete at their marks.
+  base::Status run_micro_batches();
+  /// Settles what was launched: nobody updates before all have come so far, with data that are good.
+  base::Status settle_launched();
   void drop_recordings();
   /// Counts the time that `wait` keeps the device from computing.
   template <typename Wait>
@@ -313,10 +320,10 @@ class Replica {
   int32_t next_bucket_ = 0;
   collective::Ticket last_ticket_ = -1;
   RecordedSteps recorded_;
-  RecordedStep *launched_ = nullptr;  // of the step under way, where it was launched at once
+  RecordedStepRef launched_;  // of the step under way, where it was launched at once
   bool is_recording_ = false, all_record_ = false;
-  bool has_recorded_ = false;  // in the step under way
-  ShapeKey next_key_;          // of the step that comes
+  bool has_recorded_ = false;           // in the step under way
+  ShapeKey next_key_, next_other_key_;  // of the step that comes
   FactorMemory *factors_ = nullptr;
   bool plan_agreed_ = false;  // all ranks of the group have the same plan
 

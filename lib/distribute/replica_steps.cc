@@ -3,6 +3,7 @@
 // The loop over steps: what ranks agree on before one, and what becomes of one that was issued.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/text.h"
 #include "distribute/replica.h"
@@ -39,7 +40,8 @@ Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const R
       return Status();
     }
     IssuedStep &step = issued_step(run.issued);
-    step = {n, feeder.input(n).count > 0, rows_.step_rows(), rows_.count()};
+    step = {
+        .feeder_step = n, .has_input = feeder.input(n).count > 0, .rows = rows_.step_rows(), .batches = rows_.count()};
     begun_ = run.issued + 1;
     if (place_ == 0 && step.has_input) feeder.start(n);
     if (step.has_input) ++n;  // else this worker's has ended
@@ -71,6 +73,7 @@ Status Replica::advance(int64_t built, Run &run) {
   }
   step.is_counted = !has_recorded_ && programs_built() == built;
   step.last_ticket = last_ticket_;
+  step.launched = launched_;
   ++run.issued;
   ++step_;
   batch_counter_ += step.batches;
@@ -93,11 +96,14 @@ Status Replica::judge(int64_t left, Run &run) {
 
 Status Replica::judge_oldest(Run &run) {
   const int64_t number = run.outcome.steps;
-  const IssuedStep &step = issued_step(number);
+  IssuedStep &step = issued_step(number);
   if (is_on_devices() && step.last_ticket >= 0) TUTTI_TRY(group_->await_done(step.last_ticket));
   if (tracer() != nullptr) TUTTI_TRY(stream_.synchronize());  // which tells the times of kernels
   TUTTI_ASSIGN(const StepReport report, reports_.wait(number, stream_));
-  TUTTI_ASSIGN(const int64_t waited_ns, stream_waits_[ring_place(number)].take(*device_, stream_, tracer()));
+  TUTTI_ASSIGN(int64_t waited_ns, stream_waits_[ring_place(number)].take(*device_, stream_, tracer()));
+  if (const RecordedStepRef launched = std::exchange(step.launched, nullptr); launched != nullptr) {
+    TUTTI_ASSIGN(waited_ns, launched->waits.sum());
+  }
   if (step.is_counted) now_.communication_ns += waited_ns;
   if (is_on_devices() && !report.is_ok) TUTTI_TRY(what_went_wrong(report, run));
   TUTTI_TRY(count(report, run));
@@ -130,9 +136,10 @@ Status Replica::count(const StepReport &report, Run &run) {
 
 Status Replica::fail(int64_t number, Status status, Run &run) {
   status = with_place(status, number, run);
+  group_->withdraw();
   group_->abort(status);
   const Status bad = stream_.synchronize();  // nothing reads the input any more
-  recorded_.clear();
+  drop_recordings();
   if (is_on_devices()) return look_back(std::move(status), bad, run);
   run.issued = run.outcome.steps;
   return status;

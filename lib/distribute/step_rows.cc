@@ -18,7 +18,8 @@ StepRows::StepRows(const Workers &workers, bool divides_input, int32_t accumulat
 constexpr int64_t kBad = 1;
 
 // A worker's words: whether its input is bad, or its program; then the rows of its micro-batches.
-void StepRows::publish(int64_t *words, const StepInput &input, int64_t program) const {
+void StepRows::publish(int64_t *words, const StepInput &input, int64_t program) {
+  program_alone_ = program;
   if (workers_.count == 1) return;
   int64_t *const own = words + workers_.index * words_each();
   own[0] = input.status.ok() ? program : kBad;
@@ -65,8 +66,8 @@ Status StepRows::take(const int64_t *words, const StepInput &input, int64_t step
     if (all > 0) count_ = static_cast<int32_t>(m) + 1;
   }
   programs_.clear();
-  for (int32_t w = 0; workers_.count > 1 && w < workers_.count; ++w)
-    programs_.push_back(words_of(words, w)[0]);
+  for (int32_t w = 0; w < workers_.count; ++w)
+    programs_.push_back(workers_.count > 1 ? words_of(words, w)[0] : program_alone_);
   if (std::ranges::count(programs_, 0) > 0) programs_.clear();
   return Status();
 }

@@ -7,7 +7,7 @@
 //   rows.publish(words, input, 0);  // then an all_reduce (maximum) of the words
 //   TUTTI_TRY(rows.take(words, input, step));
 //
-// One worker alone needs no words. Internal to this folder. Threads: one.
+// One worker alone needs no words, and is given none. Internal to this folder. Threads: one.
 #ifndef TUTTI_DISTRIBUTE_STEP_ROWS_H_
 #define TUTTI_DISTRIBUTE_STEP_ROWS_H_
 
@@ -32,7 +32,7 @@ class StepRows {
   int64_t word_count() const { return workers_.count > 1 ? workers_.count * words_each() : 0; }
   /// `program`: which of this worker's programs may be launched as it was recorded (recorded_steps.h), at least
   /// kFirstProgram; or 0.
-  void publish(int64_t *words, const StepInput &input, int64_t program) const;
+  void publish(int64_t *words, const StepInput &input, int64_t program);
   /// Takes the step in; an error is the same on all workers: FAILED_PRECONDITION naming one that has read other rows
   /// than worker 0 where all should read the same.
   base::Status take(const int64_t *words, const StepInput &input, int64_t step);
@@ -69,6 +69,7 @@ class StepRows {
   int64_t step_rows_ = 0;
   std::vector<int64_t> own_, first_;
   std::vector<int64_t> programs_;
+  int64_t program_alone_ = 0;  // of one worker
 };
 
 }  // namespace tutti::impl::distribute

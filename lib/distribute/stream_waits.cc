@@ -27,7 +27,6 @@ Status StreamWaits::end(backend::Stream &stream) {
 void StreamWaits::drop() {
   is_open_ = false;
   count_ = 0;
-  added_ns_ = 0;
 }
 
 Result<int64_t> StreamWaits::sum() const {
@@ -50,14 +49,13 @@ Result<int64_t> StreamWaits::take(backend::Device &device, backend::Stream &stre
     now_ns = base::now_ns();
   }
   TUTTI_ASSIGN(const int64_t sum_ns, sum());
-  const int64_t all_ns = sum_ns + added_ns_;
   for (size_t i = 0; tracer != nullptr && i < count_; ++i) {
     TUTTI_ASSIGN(const int64_t waited_ns, waits_[i].end.nanoseconds_since(waits_[i].begin));
     TUTTI_ASSIGN(const int64_t age_ns, now_.nanoseconds_since(waits_[i].begin));
     tracer->record("wait", "communication", now_ns - age_ns, waited_ns);
   }
   drop();
-  return all_ns;
+  return sum_ns;
 }
 
 }  // namespace tutti::impl::distribute

@@ -25,9 +25,7 @@ class StreamWaits {
   base::Status begin(backend::Device &device, backend::Stream &stream);
   /// What is issued from now on computes again.
   base::Status end(backend::Stream &stream);
-  /// Waits whose times somebody else has: take() counts them, too.
-  void add(int64_t nanoseconds) { added_ns_ += nanoseconds; }
-  /// Nanoseconds of the waits since the last take() or drop(), without those of add(). All work on the stream is done.
+  /// Nanoseconds of the waits since the last take() or drop(). All work on the stream is done.
   base::Result<int64_t> sum() const;
   /// Nanoseconds of all waits since the last call, told to `tracer` (nullable), too. All work on the stream is done.
   base::Result<int64_t> take(backend::Device &device, backend::Stream &stream, base::Tracer *tracer);
@@ -41,7 +39,6 @@ class StreamWaits {
 
   std::vector<Wait> waits_;
   size_t count_ = 0;
-  int64_t added_ns_ = 0;
   bool is_open_ = false;  // between begin() and end()
   backend::Event now_;    // recorded where the host reads its clock; made for a tracer
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers with one GPU each, whose steps are launched at once with the operations between them: the same bits as in
-// pieces, one launch for the gradients of a step, and whoever dies, hangs, gives up or has bad data in the middle of a
+// Workers with one GPU each, whose steps are launched at once, with the operations between them and the update: the
+// same bits as in pieces, one launch for a step, and whoever dies, hangs, gives up or has bad data in the middle of a
 // launch is named in time, with the weights of one step on all others. Emulated GPUs, whose streams are strict about
 // what is captured; on two real ones (TUTTI_TEST_REAL_GPUS) what needs no faults.
 #include "distribute/recorded_steps.h"
@@ -197,16 +197,30 @@ static Result<std::string> count_launches(const WorkerCall &call) {
 constexpr int64_t kShortMs = 2000, kLongMs = 60000;
 constexpr int kStalled = 100;  // an operation of a step that is launched
 
+/// "late_": worker 1 comes late to where updates wait, when the others have.
+static std::string what_of(const std::string &scenario) {
+  return scenario.starts_with("late_") ? scenario.substr(5) : scenario;
+}
+
+/// What holds worker 1 up in the middle of a launch.
+static void order_fault(const std::string &scenario) {
+  if (scenario.starts_with("late_")) {
+    setenv("TUTTI_EMULATED_LATE_QUESTION", "20 4000", 1);
+  } else if (scenario != "bad_data") {
+    const char *const kind = scenario == "error" ? "error 1 " : "stall 1 ";
+    setenv("TUTTI_EMULATED_NCCL", base::concat(kind, kStalled).c_str(), 1);
+  }
+}
+
 /// What happens to worker 1 in the middle of a launch; then all say where they are and go on, if they can.
 static Result<std::string> train_on(const WorkerCall &call) {
-  const std::string &scenario = call.scenario;
+  const std::string scenario = what_of(call.scenario);
   const bool is_it = call.worker == 1;
-  if (is_it && scenario != "bad_data" && scenario != "error")
-    setenv("TUTTI_EMULATED_NCCL", base::concat("stall 1 ", kStalled).c_str(), 1);
-  if (is_it && scenario == "error") setenv("TUTTI_EMULATED_NCCL", base::concat("error 1 ", kStalled).c_str(), 1);
+  if (is_it) order_fault(call.scenario);
   TrainerOptions options;
   options.bucket_bytes = 100;
   options.collective_timeout_ms = scenario == "stall" || scenario == "stop" ? kShortMs : kLongMs;
+  options.cancel_grace_ms = 500;
   const NetworkCase network;
   TUTTI_ASSIGN(auto trainer, open_trainer(call, network, false, options));
   TUTTI_ASSIGN(auto iterator, endless_rows(network, scenario == "bad_data" && is_it ? 20 : -1));
@@ -231,6 +245,7 @@ static Result<std::string> train_on(const WorkerCall &call) {
   text = base::concat("step ", trainer->step(), text, "\ntook ", took_ms, " ms\n", failed.to_string());
   if (scenario != "stall" && scenario != "cancel") return text;
   unsetenv("TUTTI_EMULATED_NCCL");
+  unsetenv("TUTTI_EMULATED_LATE_QUESTION");
   const int64_t left = 60 - trainer->step();
   TUTTI_TRY(trainer->run(left, nullptr).status());
   TUTTI_ASSIGN(const std::string numbers, numbers_of(*trainer));
@@ -319,13 +334,9 @@ static void check_case(const Case &c, int count) {
   const std::vector<std::string> recorded = outputs_of(c.name, count), pieces = outputs_in_pieces(c.name, count);
   for (size_t w = 0; w < recorded.size(); ++w) {
     assert_contains(first_line(pieces[w]).c_str(), "in pieces: ");
-    if (count == 1) {
-      assert_contains(first_line(recorded[w]).c_str(), "in pieces: there is one process");
-    } else if (c.accumulation > 1) {
-      assert_contains(first_line(recorded[w]).c_str(), "in pieces: steps have several micro-batches");
-    } else {
-      assert_contains(first_line(recorded[w]).c_str(), "launched at once, with the operations between workers: ");
-    }
+    const bool is_one_program = count == 1 && c.accumulation == 1 && c.network.clip == 0;
+    assert_contains(first_line(recorded[w]).c_str(),
+                    is_one_program ? "in pieces: each is one program" : "launched at once, updates included: ");
     check_same(rest(recorded[w]), rest(pieces[w]));
     assert_string_equal(rest(recorded[w]).c_str(), rest(recorded[0]).c_str());
   }
@@ -336,17 +347,17 @@ static void check_cases(int count) {
     check_case(c, count);
 }
 
-static void test_one_worker_is_as_ever(void **) { check_case(cases().front(), 1); }
+static void test_one_worker_gives_the_same_bits(void **) { check_cases(1); }
 static void test_two_workers_give_the_same_bits(void **) { check_cases(2); }
 static void test_three_workers_give_the_same_bits(void **) { check_cases(3); }
 
 /// Batches of two sizes, which all workers have alike: of each one recording.
 static void test_each_combination_is_recorded_once(void **) {
   for (const std::string &text : outputs_of("plain", 2))
-    assert_contains(first_line(text).c_str(), "workers: 2 recorded");
+    assert_contains(first_line(text).c_str(), "included: 2 recorded");
 }
 
-static void test_a_step_is_one_launch_and_its_update(void **) {
+static void test_a_step_is_one_launch(void **) {
   for (const std::string &text : outputs_of("launches", 2)) {
     std::istringstream words(text);
     std::map<std::string, int64_t> counts;
@@ -354,24 +365,24 @@ static void test_a_step_is_one_launch_and_its_update(void **) {
     for (int64_t count = 0; words >> what >> count;)
       counts[what] = count;
     assert_true(counts["buckets"] > 2);
-    assert_int_equal(counts["graph_launch"], 20);
+    assert_int_equal(counts["graph_launch"], 10);
     assert_int_equal(counts["all_reduce"], 10 * counts["buckets"]);
     assert_int_equal(counts["captured"], 0);
   }
   for (const std::string &text : outputs_in_pieces("launches", 2))
-    assert_null(strstr(text.c_str(), "graph_launch 20 "));
+    assert_null(strstr(text.c_str(), "graph_launch 10 "));
 }
 
 /// Of steps that are launched at once the library registers what nobody has.
 static void test_what_is_registered_is_told(void **) {
   const char *const by_itself = "does that by itself";
   for (const std::string &text : outputs_of("plain", 2)) {
-    assert_contains(first_line(text).c_str(), "workers: 2 recorded; memory: registered, without windows: ");
+    assert_contains(first_line(text).c_str(), "included: 2 recorded; memory: registered, without windows: ");
     assert_null(strstr(text.c_str(), by_itself));
   }
   setenv("TUTTI_EMULATED_NCCL", "unregistered", 1);
   for (const std::string &text : outputs_of("plain", 2)) {
-    assert_contains(first_line(text).c_str(), "workers: 2 recorded; memory: nothing is registered: ");
+    assert_contains(first_line(text).c_str(), "included: 2 recorded; memory: nothing is registered: ");
     assert_contains(first_line(text).c_str(), by_itself);
   }
   for (const std::string &text : outputs_in_pieces("plain", 2)) {
@@ -402,7 +413,7 @@ static void test_waits_in_a_launch_are_told(void **) {
     if (std::abs(in_pieces.communication - at_once.communication) > 0.2)
       fail_msg("in pieces: %s\nat once: %s", pieces[w].c_str(), recorded[w].c_str());
     assert_int_equal(at_once.counted, 40);
-    assert_contains(first_line(recorded[w]).c_str(), "workers: 1 recorded");
+    assert_contains(first_line(recorded[w]).c_str(), "included: 1 recorded");
   }
 }
 
@@ -410,8 +421,8 @@ static void test_what_is_not_captured_runs_in_pieces(void **) {
   const struct {
     const char *fault, *first, *second;
   } all[] = {
-      {"early", "workers: 0 recorded", "in pieces: this emulated NCCL is not captured"},
-      {"declined", "workers: 0 recorded", "in pieces: TUTTI_RECORD_STEPS is 0"},
+      {"early", "included: 0 recorded", "in pieces: this emulated NCCL is not captured"},
+      {"declined", "included: 0 recorded", "in pieces: TUTTI_RECORD_STEPS is 0"},
       {"uncapturable 1 0", "in pieces: another worker could not record a step", "in pieces: reducing over devices"},
       {"uncapturable 1 2", "in pieces: another worker could not record a step", "in pieces: reducing over devices"},
   };
@@ -430,6 +441,12 @@ static void test_what_is_not_captured_runs_in_pieces(void **) {
     assert_string_equal(rest(text).c_str(), rest(pieces[0]).c_str());
   }
   unsetenv("TUTTI_EMULATED_NCCL");
+  setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+  for (const std::string &text : outputs_of("normalised", 2)) {
+    assert_contains(first_line(text).c_str(), "in pieces: CUDA_LAUNCH_BLOCKING or HIP_LAUNCH_BLOCKING is set");
+    assert_string_equal(rest(text).c_str(), rest(pieces[0]).c_str());
+  }
+  unsetenv("CUDA_LAUNCH_BLOCKING");
   setenv("TUTTI_EMULATED_UNTIMED_GRAPHS", "1", 1);
   for (const std::string &text : outputs_of("normalised", 2)) {
     assert_contains(first_line(text).c_str(), "in pieces: events of recordings have no times");
@@ -471,12 +488,22 @@ static void test_a_worker_that_gives_up_in_a_launch_is_named(void **) {
 
 static void test_bad_data_in_a_launch_are_named(void **) { check_told("bad_data", 3, true, 12000, {"step 20", "99"}); }
 
+/// Between the gradients and the update, where one has all of them and another not yet.
+static void test_nobody_updates_where_a_worker_is_missing(void **) {
+  check_told("late_kill", 3, false, 12000, {"worker 1 (127.0.0.1)"});
+  check_told("late_stop", 3, false, 12000, {"worker 1 (127.0.0.1)"});
+  check_told("late_leave", 3, true, 12000, {"the disk is gone"});
+}
+
 /// Who waited too long, or is cancelled, goes on where it was.
 static void test_workers_go_on_after_a_launch_was_ended(void **) {
   const std::string undisturbed = outputs_of("undisturbed", 2)[0];
   const struct {
     const char *scenario, *expected;
-  } all[] = {{"stall", "waited 2000 ms in all_reduce 'recorded operations' for the devices"}, {"cancel", "CANCELLED"}};
+  } all[] = {{"stall", "waited 2000 ms in all_reduce 'recorded operations' for the devices"},
+             {"cancel", "CANCELLED"},
+             {"late_stall", "waited 2000 ms"},
+             {"late_cancel", "CANCELLED"}};
   for (const auto &c : all) {
     for (const std::string &text : outputs_of(c.scenario, 2)) {
       assert_contains(text.c_str(), c.expected);
@@ -489,11 +516,11 @@ static void test_workers_go_on_after_a_launch_was_ended(void **) {
 }  // namespace tutti::testing
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_one_worker_is_as_ever),
+    cmocka_unit_test(tutti::testing::test_one_worker_gives_the_same_bits),
     cmocka_unit_test(tutti::testing::test_two_workers_give_the_same_bits),
     cmocka_unit_test(tutti::testing::test_three_workers_give_the_same_bits),
     cmocka_unit_test(tutti::testing::test_each_combination_is_recorded_once),
-    cmocka_unit_test(tutti::testing::test_a_step_is_one_launch_and_its_update),
+    cmocka_unit_test(tutti::testing::test_a_step_is_one_launch),
     cmocka_unit_test(tutti::testing::test_what_is_registered_is_told),
     cmocka_unit_test(tutti::testing::test_waits_in_a_launch_are_told),
     cmocka_unit_test(tutti::testing::test_what_is_not_captured_runs_in_pieces),
@@ -501,11 +528,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_a_worker_that_hangs_in_a_launch_is_named),
     cmocka_unit_test(tutti::testing::test_a_worker_that_gives_up_in_a_launch_is_named),
     cmocka_unit_test(tutti::testing::test_bad_data_in_a_launch_are_named),
+    cmocka_unit_test(tutti::testing::test_nobody_updates_where_a_worker_is_missing),
     cmocka_unit_test(tutti::testing::test_workers_go_on_after_a_launch_was_ended),
 };
 
 static const struct CMUnitTest tests_of_real_gpus[] = {
-    cmocka_unit_test(tutti::testing::test_one_worker_is_as_ever),
+    cmocka_unit_test(tutti::testing::test_one_worker_gives_the_same_bits),
     cmocka_unit_test(tutti::testing::test_two_workers_give_the_same_bits),
     cmocka_unit_test(tutti::testing::test_each_combination_is_recorded_once),
 };

@@ -15,8 +15,9 @@
 //  * Between processes words of the host go along with each operation of devices (Group::announce) and workers watch
 //    one another (Group::watch): who dies, hangs or gives up is named on all, and the operations of devices are ended.
 //  * settle() lets the ranks of all workers pass or none, as that of the group over host memory. signals_end() is
-//    false, and `alive` stays as it is: an update is issued behind settle(), and then made whatever ends afterwards. A
-//    worker that was ahead could not give its weights to those of another process.
+//    false: an operation that another process has ended may look as if it were done, and a worker that was ahead could
+//    not give its weights to those of another process. So an update waits for settle(), on the host or, where it was
+//    recorded, on the device (Group::record_settle), and is then made whatever ends afterwards.
 //  * Memory is not registered, and windows are not made.
 //  * Operations may be recorded (Group::begin_recording) where each worker has one device and the library allows it.
 //  * `repeatable` holds for the same devices in the same machines.

@@ -6,11 +6,14 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "backend/clique.h"
+#include "backend/stream_hold.h"
+#include "collective/device/memory_offers.h"
 #include "collective/device/operation_board.h"
 #include "collective/reduction.h"
 
@@ -53,97 +56,6 @@ void back_off(std::chrono::steady_clock::time_point begin) {
   std::this_thread::sleep_for(pause);
 }
 
-/// Memory that ranks offer for registration: when all of this process have come, windows are made to it, or each is
-/// registered, and stays so if all processes have done that: the library wants it of all ranks or of none.
-class Offers {
- public:
-  Offers(backend::Clique &clique, bool spans_processes)
-      : clique_(clique), spans_processes_(spans_processes), offers_(static_cast<size_t>(clique.size())) {}
-
-  void add(int32_t rank, Group &on_host, void *memory, int64_t bytes) {
-    const std::lock_guard lock(mutex_);
-    offers_[static_cast<size_t>(rank)] = {.on_host = &on_host, .memory = memory, .bytes = bytes};
-    if (std::ranges::count(offers_, nullptr, &Offer::memory) == 0) take();
-  }
-
-  int64_t registered(int32_t rank) const {
-    const std::lock_guard lock(mutex_);
-    return is_registered_ ? offers_[static_cast<size_t>(rank)].bytes : 0;
-  }
-
-  std::string description() const {
-    const std::lock_guard lock(mutex_);
-    return description_;
-  }
-
- private:
-  struct Offer {
-    Group *on_host = nullptr;
-    void *memory = nullptr;
-    int64_t bytes = 0;
-    int64_t word = 0;  // 1: it is registered; what others say goes here
-    void *word_pointer = nullptr;
-  };
-
-  void take() {
-    const Status windows = make_windows();
-    is_registered_ = windows.ok();
-    description_ = "windows: the devices reach each other's memory";
-    if (windows.ok()) return;
-    is_registered_ = true;
-    for (size_t r = 0; r < offers_.size(); ++r)
-      is_registered_ &= clique_.register_memory(static_cast<int32_t>(r), offers_[r].memory, offers_[r].bytes);
-    std::string why = windows.message();
-    if (spans_processes_) agree(why);
-    description_ = base::concat(is_registered_ ? "registered, without windows: " : "nothing is registered: ", why);
-    for (size_t r = 0; !is_registered_ && r < offers_.size(); ++r)
-      clique_.deregister_memory(static_cast<int32_t>(r));
-  }
-
-  Status make_windows() {
-    std::vector<void *> memory;
-    for (const Offer &offer : offers_)
-      memory.push_back(offer.memory);
-    const int64_t bytes = offers_.front().bytes;
-    if (std::ranges::count(offers_, bytes, &Offer::bytes) != std::ssize(offers_))
-      return base::unimplemented("ranks have memory of different size");
-    return clique_.register_windows(memory, bytes);
-  }
-
-  /// Waits for the other processes. What they are told stays as long as the groups that tell them.
-  void agree(std::string &why) {
-    std::vector<Ticket> tickets;
-    Status agreed;
-    for (Offer &offer : offers_) {
-      offer.word = is_registered_ ? 1 : 0;
-      offer.word_pointer = &offer.word;
-      const Result<Ticket> ticket = offer.on_host->begin({.kind = Kind::all_reduce,
-                                                          .reduction = Reduction::min,
-                                                          .dtype = tensor::DType::i64,
-                                                          .buffers = &offer.word_pointer,
-                                                          .count = 1,
-                                                          .label = "memory that is registered"});
-      if (agreed.ok()) agreed = ticket.status();
-      tickets.push_back(ticket.ok() ? *ticket : -1);
-    }
-    for (size_t r = 0; agreed.ok() && r < offers_.size(); ++r)
-      agreed = offers_[r].on_host->wait(tickets[r]);
-    if (!agreed.ok()) {
-      why = agreed.message();
-    } else if (is_registered_ && offers_.front().word == 0) {
-      why += ", and another process registers nothing";
-    }
-    is_registered_ = agreed.ok() && offers_.front().word == 1;
-  }
-
-  backend::Clique &clique_;
-  const bool spans_processes_;
-  mutable std::mutex mutex_;
-  std::vector<Offer> offers_;
-  bool is_registered_ = false;
-  std::string description_ = "nothing is registered";
-};
-
 tutti_collective collective_of(const Operation &from, void *memory) {
   return {.struct_size = sizeof(tutti_collective),
           .kind = static_cast<int32_t>(from.kind),
@@ -167,16 +79,20 @@ struct Shared {
         spans_processes(first.size() != clique->size()),
         board(clique->size(), first_rank),
         timeout_ms(options.timeout_ms),
-        alive(spans_processes ? nullptr : options.alive),
+        alive(options.alive),
         offers(*clique, spans_processes),
         arrived(static_cast<size_t>(clique->size())) {}
 
   void end_operations() {
-    if (alive != nullptr) tell_devices();
+    if (signals_end()) tell_devices(false);
     clique->abort();
   }
+  /// Of several processes `alive` tells of one step: whether all have settled it.
+  bool signals_end() const { return alive != nullptr && !spans_processes; }
   /// Devices read it as they please.
-  [[gnu::noinline]] void tell_devices() const { alive->store(0, std::memory_order_seq_cst); }
+  [[gnu::noinline]] void tell_devices(bool is_alive) const {
+    alive->store(is_alive ? 1 : 0, std::memory_order_seq_cst);
+  }
 
   const std::unique_ptr<backend::Clique> clique;
   const int32_t first_rank;
@@ -184,7 +100,8 @@ struct Shared {
   OperationBoard board;
   const int64_t timeout_ms;
   std::atomic<uint8_t> *const alive;
-  Offers offers;
+  std::optional<backend::StreamHold> hold;  // where a process has one device of several processes'; that rank's
+  MemoryOffers offers;
   std::vector<std::atomic<int64_t>> arrived;  // at meetings of this process, by rank
 };
 
@@ -208,12 +125,16 @@ class DeviceRank : public Group {
   Status settle() override;
   Status settle_own() override;
   Status await_done(Ticket ticket) override;
-  bool signals_end() const override { return shared_->alive != nullptr; }
+  bool signals_end() const override { return shared_->signals_end(); }
   void register_memory(void *memory, int64_t bytes) override { shared_->offers.add(place(), *inner_, memory, bytes); }
   int64_t registered_bytes() const override { return shared_->offers.registered(place()); }
   std::string registration() const override { return shared_->offers.description(); }
   Status check_recording() override;
   Status begin_recording() override;
+  Status record_settle(backend::Stream &stream) override;
+  void withdraw() override {
+    if (held_ != nullptr) let_go(false);
+  }
   RecordedOperations end_recording() override { return is_recording_ = false, recorded_; }
   Result<Ticket> replay(const RecordedOperations &operations, backend::Recording &recording,
                         backend::Stream &stream) override;
@@ -243,6 +164,10 @@ class DeviceRank : public Group {
   Status await_work(Slot &slot);
   /// What was begun is done by the device.
   Status await_all();
+  /// The device waits for settle() of its replay.
+  Status await_held();
+  Status settle_replay();
+  void let_go(bool is_settled);
   template <typename Reached>
   Status await(const Slot *slot, Reached reached);
   Status fail(const Status &error);
@@ -258,6 +183,7 @@ class DeviceRank : public Group {
   Ticket done_ = -1;  // it and those before it are known to be done by the device; their slots may be others' now
   int64_t numbers_ = 0;
   bool is_recording_ = false;
+  Slot *held_ = nullptr;  // the replay that waits for settle()
   RecordedOperations recorded_;
   Slot recording_;  // the operation that is recorded, and how the streams fork and join
 };
@@ -276,6 +202,7 @@ Status DeviceRank::open(backend::Device &device) {
 // Buffers belong to the group until its operations have ended.
 DeviceRank::~DeviceRank() {
   if (stream_.handle() == nullptr) return;
+  withdraw();
   if (!inner_->error().ok() || !await_done(begun_ - 1).ok()) shared_->end_operations();
   (void)stream_.synchronize();
   shared_->clique->deregister_memory(place());
@@ -364,7 +291,8 @@ Status DeviceRank::await_enqueued() {
 
 Status DeviceRank::check_recording() {
   if (!shared_->spans_processes) return base::unimplemented("devices of one process are launched one by one");
-  return shared_->clique->check_recording();
+  TUTTI_TRY(shared_->clique->check_recording());
+  return shared_->hold ? Status() : base::unimplemented("the backend does not let streams wait for the host");
 }
 
 Status DeviceRank::begin_recording() {
@@ -393,6 +321,13 @@ Result<Ticket> DeviceRank::record(const Operation &operation) {
   return kRecorded;
 }
 
+Status DeviceRank::record_settle(backend::Stream &stream) {
+  if (!is_recording_ || recorded_.settles || shared_->alive == nullptr)
+    return base::failed_precondition("a recording settles once, and tells devices when it does not");
+  recorded_.settles = true;
+  return shared_->hold->issue(stream);
+}
+
 Status DeviceRank::join_recorded() {
   if (recorded_.operations == 0) return Status();
   TUTTI_TRY(recording_.done.record(stream_));
@@ -409,6 +344,10 @@ Result<Ticket> DeviceRank::replay(const RecordedOperations &operations, backend:
                slot->label.size() - 1);
   slot->operation.label = slot->label.data();
   TUTTI_TRY(announce(slot->operation, *slot));
+  if (operations.settles) {
+    shared_->hold->expect();
+    held_ = slot;
+  }
   TUTTI_TRY(recording.replay(stream));
   TUTTI_TRY(slot->done.record(stream));
   enqueued_ = waited_ = ++begun_;
@@ -439,9 +378,33 @@ Status DeviceRank::await_all() {
 }
 
 Status DeviceRank::settle() {
+  if (held_ != nullptr) return settle_replay();
   TUTTI_TRY(await_all());
   // What this rank has passed, all have, or none.
   return shared_->spans_processes ? inner_->settle() : inner_->barrier("end of operations");
+}
+
+Status DeviceRank::await_held() {
+  return await(held_, [&]() -> Result<bool> {
+    if (shared_->hold->has_come()) return true;
+    TUTTI_TRY(shared_->clique->poll(place()).status());
+    return false;
+  });
+}
+
+/// Nobody but this thread lets the device go, so what all workers have settled is done whatever ends meanwhile.
+Status DeviceRank::settle_replay() {
+  Status settled = await_held();
+  if (settled.ok()) settled = inner_->settle();
+  let_go(settled.ok());
+  if (!settled.ok()) shared_->end_operations();
+  return settled;
+}
+
+void DeviceRank::let_go(bool is_settled) {
+  held_ = nullptr;
+  shared_->tell_devices(is_settled);
+  shared_->hold->let_go();
 }
 
 Status DeviceRank::settle_own() {
@@ -454,6 +417,7 @@ Status DeviceRank::settle_own() {
 }
 
 Status DeviceRank::await_done(Ticket ticket) {
+  if (held_ != nullptr && ticket == begun_ - 1) return await_held();
   const Ticket last = std::min(ticket, enqueued_ - 1);
   Ticket work = last;
   while (work > done_ && !at(work).has_work)
@@ -548,6 +512,10 @@ Result<std::vector<std::unique_ptr<Group>>> connect_clique(std::vector<std::uniq
                                                            std::unique_ptr<backend::Clique> clique,
                                                            const DeviceGroupOptions &options) {
   const auto shared = std::make_shared<Shared>(std::move(clique), *ranks.front(), options);
+  if (shared->spans_processes && ranks.size() == 1 && devices.front()->backend().holds_streams()) {
+    TUTTI_ASSIGN(backend::StreamHold hold, backend::StreamHold::create(*devices.front()));
+    shared->hold.emplace(std::move(hold));
+  }
   for (size_t r = 0; r < ranks.size(); ++r) {
     auto rank = std::make_unique<DeviceRank>(std::move(ranks[r]), shared);
     TUTTI_TRY(rank->open(*devices[r]));
