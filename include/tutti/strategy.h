@@ -55,7 +55,8 @@ TUTTI_API int32_t tutti_strategy_create_mirrored(tutti_context *context, const c
  * why, and the run's option all_reduce may ask for one; where that is "automatic", so may the environment's
  * TUTTI_GROUP: "device", which is an error where it cannot be had, or "staged", by way of the hosts, also with one
  * worker. Workers with one GPU each launch a step at once, with what NCCL adds up and the update, where NCCL and the
- * steps allow that; the environment's TUTTI_RECORD_STEPS=0, on any of them, keeps steps in pieces, also of one GPU alone.
+ * steps allow that; the environment's TUTTI_RECORD_STEPS=0, on any of them, keeps steps in pieces. It does so for one
+ * GPU alone, too.
  *
  * Training: every worker calls the same functions with the same model, options and, for "whole", data and seeds. All
  * begin from the same checkpoint, in a model_dir that all can read, or from the same seed; worker 0 alone writes

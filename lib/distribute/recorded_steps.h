@@ -9,8 +9,8 @@
 // loaded. What a worker would run, it says in its control words (step_rows.h): from these all know alike whether a step
 // is launched, recorded or run in pieces, and the lists of all workers are equal in number and order.
 //
-// How long the device waits for others in a recording, events in it tell (stream_waits.h). So that those of one step can
-// be read while the next is under way, there is a recording for each step that may be in flight, and they take turns.
+// How long the device waits for others in a recording, events in it tell (stream_waits.h). So that those of one step
+// can be read while the next is under way, there is a recording for each step that may be in flight; they take turns.
 //
 // Threads: one.
 #ifndef TUTTI_DISTRIBUTE_RECORDED_STEPS_H_

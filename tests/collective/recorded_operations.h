@@ -70,6 +70,9 @@ inline Result<impl::backend::Recording> record_step(Group &group, Memory &memory
 /// pieces and words of the host go between.
 inline Status check_recordings_of(Group &group, impl::backend::Device &device) {
   TUTTI_TRY(group.check_recording());
+  impl::backend::Stream unrecorded;
+  if (group.record_settle(unrecorded).code() != impl::base::Code::failed_precondition)
+    return impl::base::internal_error("a place where nothing is recorded");
   TUTTI_ASSIGN(Memory memory, Memory::make(device, kRecorded * 4));
   std::vector<Slice> slices;
   for (int32_t r = 0; r < group.size(); ++r)

@@ -130,7 +130,7 @@ __device__ inline void gpu_store_to_host(uint32_t *word, uint32_t value) {
 
 /// One thread, which asks until the answer is yes.
 template <typename Question>
-__global__ void gpu_ask(Question question) {
+__global__ void ask_until_yes(Question question) {
   while (!question())
     __nanosleep(100);
   __threadfence_system();
@@ -150,7 +150,7 @@ gpuError_t gpu_launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size
 /// Launches what waits on the device: `question` is copied there and called, bool operator()(), until it gives true.
 template <typename Question>
 gpuError_t gpu_launch_until(const Question &question, gpuStream_t stream) {
-  return gpu_launch(gpu_ask<Question>, 1, 1, 0, stream, question);
+  return gpu_launch(ask_until_yes<Question>, 1, 1, 0, stream, question);
 }
 
 #endif

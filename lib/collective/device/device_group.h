@@ -12,8 +12,8 @@
 //   await_done  the thread waits until its own device has done it
 //
 // Recordings: begin() forks the rank's stream of collectives from the operation's, by an event, and wait() joins it
-// again. A replay is one operation more, known by its number as any; what the thread waits for is an event behind it. At
-// record_settle() the device waits for settle() by a StreamHold, which ends with the operations of the rank.
+// again. A replay is one operation more, known by its number as any; what the thread waits for is an event behind it.
+// At record_settle() the device waits for settle() by a StreamHold, which nobody but the rank's thread lets go.
 //
 // Exceptions to the contract of Group:
 //  * Sums are added in the order that the devices' library chooses. All ranks get the same bits; the same bits run to

@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "streams.h"
-#include "world.h"
 
 using namespace tutti_gpu_emulator;
 
@@ -347,33 +346,6 @@ void launch(dim3 grid, dim3 block, size_t shared_bytes, gpuStream_t stream, std:
     run_grid(grid, block, shared_bytes, thread);
     device_ns += launch_ns();
   });
-}
-
-/// The first question comes late where TUTTI_EMULATED_LATE_QUESTION says "NUMBER MILLISECONDS", if it is that one.
-static Work be_late(Work question) {
-  static int64_t asked = 0;
-  const char *const order = std::getenv("TUTTI_EMULATED_LATE_QUESTION");
-  long long number = 0, late_ms = 0;
-  if (order == nullptr || std::sscanf(order, "%lld %lld", &number, &late_ms) != 2 || asked++ != number) return question;
-  return [question = std::move(question), begin = std::chrono::steady_clock::time_point(), late_ms]() mutable {
-    const auto now = std::chrono::steady_clock::now();
-    if (begin == std::chrono::steady_clock::time_point()) begin = now;
-    return now - begin >= std::chrono::milliseconds(late_ms) && question();
-  };
-}
-
-/// The host may do something else meanwhile than wait for the stream.
-void launch_until(const std::function<std::function<bool()>()> &make_question, gpuStream_t stream) {
-  const std::lock_guard guard(work_lock());
-  const LaunchedWork launched = [make_question](const std::shared_ptr<Lane> &lane) {
-    keep_going(lane);
-    return be_late(make_question());
-  };
-  if (stream->capture) {
-    add_to_capture(*stream, launched);
-  } else {
-    issue(stream, launched(stream->lane));
-  }
 }
 
 uint64_t exchange(uint64_t value, int source_lane) {

@@ -2,7 +2,6 @@
 #include "backend/gpu/emulated_streams.h"
 #include "backend/gpu/gpu_device.h"
 #include "streams.h"
-#include "world.h"
 
 extern "C" __attribute__((visibility("default"))) void tutti_emulated_issue(tutti_stream *handle,
                                                                             const std::function<bool()> &work) {

@@ -53,6 +53,9 @@ struct Capture;
 void issue(gpuStream_t stream, Work work);
 /// Waits until everything up to `position` is done.
 void finish(const std::shared_ptr<Lane> &lane, uint64_t position);
+/// From now on the stream's work is done though nobody waits for it, as a device does it: other processes may wait for
+/// it, or the host for what it writes.
+void keep_going(const std::shared_ptr<Lane> &lane);
 /// The calling thread's.
 int current_device();
 /// Adds a line to the file that TUTTI_EMULATED_NCCL_JOURNAL names, if it does: "all_reduce 4096".

@@ -21,8 +21,8 @@
 //    left behind at the end, or there is no graph. In a graph only events order what two streams do (captures.cc).
 //    An event has the times of launches only where it was recorded as an external one, which ends with its event; where
 //    TUTTI_EMULATED_UNTIMED_GRAPHS is set there are no such events, as with HIP.
-//  * What a device asks the host again and again (gpu_launch_until) it asks though nobody waits for the stream, the first
-//    time late where TUTTI_EMULATED_LATE_QUESTION says "NUMBER MILLISECONDS": of the launches since that was set, one.
+//  * What a device asks the host again and again (gpu_launch_until) it asks though nobody waits for the stream, the
+//    first time late where TUTTI_EMULATED_LATE_QUESTION says "NUMBER MILLISECONDS": of the launches since then, one.
 //  * Blocks and warps are small (kBlockThreads, warpSize), so that tests of few elements use several.
 //
 // Threads: all functions may be called from any thread; work is done under one lock.
@@ -131,7 +131,7 @@ namespace tutti_gpu_emulator {
 
 void launch(dim3 grid, dim3 block, size_t shared_bytes, gpuStream_t stream, std::function<void()> thread);
 /// What is asked again until it says yes; each launch of a graph has a question of its own.
-void launch_until(const std::function<std::function<bool()>()> &make_question, gpuStream_t stream);
+gpuError_t launch_until(const std::function<std::function<bool()>()> &make_question, gpuStream_t stream);
 /// What the thread `source` places into this thread's warp gives; all living threads of the warp must call it.
 uint64_t exchange(uint64_t value, int source_lane);
 unsigned char *dynamic_shared();
@@ -184,8 +184,8 @@ gpuError_t gpu_launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size
 
 template <typename Question>
 gpuError_t gpu_launch_until(const Question &question, gpuStream_t stream) {
-  tutti_gpu_emulator::launch_until([question] { return [asked = question]() mutable { return asked(); }; }, stream);
-  return gpuSuccess;
+  return tutti_gpu_emulator::launch_until([question] { return [asked = question]() mutable { return asked(); }; },
+                                          stream);
 }
 
 #endif  // TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_GPU_H_

@@ -5,13 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <thread>
 
 namespace tutti_gpu_emulator {
 
@@ -61,53 +58,6 @@ std::vector<std::vector<char>> World::take(int64_t number) const {
 
 void World::forget(int rank, int64_t number) const {
   (void)unlink(path(std::to_string(number) + "." + std::to_string(rank)).c_str());
-}
-
-namespace {
-
-/// Asks streams again and again.
-class Pump {
- public:
-  Pump() : thread_([this] { run(); }) {}
-  ~Pump() {
-    is_ending_.store(true);
-    thread_.join();
-  }
-  /// Under work_lock().
-  void add(const std::shared_ptr<Lane> &lane) {
-    for (const std::weak_ptr<Lane> &known : lanes_) {
-      if (known.lock() == lane) return;
-    }
-    lanes_.push_back(lane);
-  }
-
- private:
-  void run() {
-    while (!is_ending_.load()) {
-      std::this_thread::sleep_for(std::chrono::microseconds(500));
-      const std::unique_lock lock(work_lock(), std::try_to_lock);
-      if (!lock.owns_lock()) continue;
-      std::erase_if(lanes_, [](const std::weak_ptr<Lane> &lane) { return lane.expired(); });
-      const std::vector<std::weak_ptr<Lane>> lanes = lanes_;
-      for (const std::weak_ptr<Lane> &weak : lanes) {
-        if (const std::shared_ptr<Lane> lane = weak.lock()) (void)lane->advance_to(lane->issued);
-      }
-      work_changed().notify_all();
-    }
-  }
-
-  std::vector<std::weak_ptr<Lane>> lanes_;
-  std::atomic<bool> is_ending_{false};
-  std::thread thread_;
-};
-
-}  // namespace
-
-void keep_going(const std::shared_ptr<Lane> &lane) {
-  (void)registered_memory();  // outlives the pump, as the lock does
-  (void)work_changed();
-  static Pump pump;
-  pump.add(lane);
 }
 
 }  // namespace tutti_gpu_emulator

@@ -5,8 +5,6 @@
 #ifndef TUTTI_TESTS_BACKEND_GPU_EMULATOR_WORLD_H_
 #define TUTTI_TESTS_BACKEND_GPU_EMULATOR_WORLD_H_
 
-#include <streams.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -42,10 +40,6 @@ class World {
   const std::string folder_;
   const int ranks_;
 };
-
-/// From now on the stream's work up to its last operation is done though nobody waits for it, as a device does it:
-/// other processes may wait for it.
-void keep_going(const std::shared_ptr<Lane> &lane);
 
 }  // namespace tutti_gpu_emulator
 
