@@ -10,15 +10,6 @@ namespace tutti::impl::backend::cuda {
 using base::Result;
 
 Result<std::unique_ptr<gpu::Library>> CudaLibrary::open(int32_t ordinal, std::shared_ptr<const gpu::KeptPlans> kept) {
-  int major = 0, minor = 0;
-  TUTTI_TRY(gpu::status_of(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal),
-                           "asking what a device is"));
-  TUTTI_TRY(gpu::status_of(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, ordinal),
-                           "asking what a device is"));
-  if (major * 10 + minor < TUTTI_GPU_LEAST_ARCHITECTURE)
-    return base::unavailable("GPU ", ordinal, " has compute capability ", major, ".", minor,
-                             ", and this plug-in is compiled for ", TUTTI_GPU_LEAST_ARCHITECTURE / 10, ".",
-                             TUTTI_GPU_LEAST_ARCHITECTURE % 10, " and later");
   TUTTI_ASSIGN(std::shared_ptr<DeviceHandles> handles, DeviceHandles::of(ordinal));
   if (kept != nullptr) handles->keep_plans(std::move(kept));
   return std::unique_ptr<gpu::Library>(new CudaLibrary(std::move(handles)));

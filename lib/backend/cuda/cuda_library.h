@@ -21,8 +21,7 @@ namespace tutti::impl::backend::cuda {
 
 class CudaLibrary final : public gpu::Library {
  public:
-  /// UNAVAILABLE for a GPU that the plug-in's kernels were not compiled for. Plans that took long to make are kept in
-  /// `kept`; null: nowhere.
+  /// Plans that took long to make are kept in `kept`; null: nowhere.
   static base::Result<std::unique_ptr<gpu::Library>> open(int32_t ordinal,
                                                           std::shared_ptr<const gpu::KeptPlans> kept = nullptr);
 

@@ -54,6 +54,8 @@ Status check() {
   return base::unavailable("CUDA cannot be used: ", cudaGetErrorString(error), " (", cudaGetErrorName(error), ")");
 }
 
+const char *architectures() { return TUTTI_GPU_ARCHITECTURES; }
+
 Result<DeviceFacts> describe(int32_t ordinal) {
   cudaDeviceProp properties;
   TUTTI_TRY(status_of(cudaGetDeviceProperties(&properties, ordinal), "asking what a device is"));

@@ -17,6 +17,8 @@
 #define gpuErrorInvalidValue cudaErrorInvalidValue
 #define gpuErrorMemoryAllocation cudaErrorMemoryAllocation
 #define gpuErrorNoDevice cudaErrorNoDevice
+#define gpuErrorInvalidDeviceFunction cudaErrorInvalidDeviceFunction
+#define gpuErrorNoKernelImage cudaErrorNoKernelImageForDevice
 #define gpuErrorNotReady cudaErrorNotReady
 #define gpuErrorNotSupported cudaErrorNotSupported
 #define gpuErrorStreamCaptureUnsupported cudaErrorStreamCaptureUnsupported
@@ -45,6 +47,8 @@
 #define gpuGetLastError cudaGetLastError
 #define gpuGetDeviceCount cudaGetDeviceCount
 #define gpuSetDevice cudaSetDevice
+#define gpuFuncAttributes cudaFuncAttributes
+#define gpuFuncGetAttributes cudaFuncGetAttributes
 #define gpuDeviceCanAccessPeer cudaDeviceCanAccessPeer
 #define gpuDeviceGetPCIBusId cudaDeviceGetPCIBusId
 #define gpuDeviceP2PAttr cudaDeviceP2PAttr

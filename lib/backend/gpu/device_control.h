@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What ops with regions need of a device: copies of slices, results of the branch that was taken, and the run's
-// scalars.
+// scalars. And whether it has code at all.
 #ifndef TUTTI_BACKEND_GPU_DEVICE_CONTROL_H_
 #define TUTTI_BACKEND_GPU_DEVICE_CONTROL_H_
 
@@ -31,6 +31,9 @@ gpuError_t launch_make_gates(const bool *flag, const bool *outer, bool *gates, g
 
 /// *to = *scalar as the dtype.
 gpuError_t launch_store_scalar(const int64_t *scalar, tensor::DType dtype, void *to, gpuStream_t stream);
+
+/// An error where the build has no code for the current device: all kernels are compiled for the same ones.
+gpuError_t look_for_code();
 
 }  // namespace tutti::impl::backend::gpu
 

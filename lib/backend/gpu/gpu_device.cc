@@ -5,10 +5,12 @@
 #include <map>
 
 #include "backend/gpu/collective_table.h"
+#include "backend/gpu/device_control.h"
 #include "backend/gpu/gpu_recording.h"
 #include "backend/gpu/gpu_topology.h"
 #include "backend/gpu/platform.h"
 #include "backend/gpu/ranges.h"
+#include "backend/gpu/relaxed_capture.h"
 #include "backend/plugin_side.h"
 #include "base/json.h"
 
@@ -34,6 +36,21 @@ int64_t GpuBackend::bytes_of(int32_t index, int64_t gpu_bytes) const {
 
 constexpr int32_t kWarning = 2;
 
+namespace {
+
+/// UNAVAILABLE where the current GPU, which is one of `kind`, runs nothing of what this build compiled.
+Status check_code(int32_t ordinal, const std::string &kind) {
+  const RelaxedCapture may_load;
+  const gpuError_t error = look_for_code();
+  if (error != gpuErrorNoKernelImage && error != gpuErrorInvalidDeviceFunction)
+    return status_of(error, "loading kernels");
+  (void)gpuGetLastError();  // it would be reported by the next launch
+  return base::unavailable("GPU ", ordinal, " (", kind, ") runs no code of this plug-in, which is for ",
+                           platform::architectures());
+}
+
+}  // namespace
+
 Result<std::unique_ptr<GpuDevice>> GpuDevice::open(GpuBackend &backend, int32_t index) {
   auto device = std::make_unique<GpuDevice>();
   device->backend = &backend;
@@ -55,6 +72,7 @@ Result<std::unique_ptr<GpuDevice>> GpuDevice::open(GpuBackend &backend, int32_t 
   TUTTI_ASSIGN(device->library,
                platform::open_library(
                    device->ordinal, std::make_shared<const KeptPlans>(backend.cache_folder, device->description, log)));
+  TUTTI_TRY(check_code(device->ordinal, facts.kind));
   return device;
 }
 

@@ -25,6 +25,9 @@ const char *name();
 /// Ok, or one sentence why no device can be used: no driver, a driver that is too old, no device.
 base::Status check();
 
+/// What its kernels are compiled for, for people: "sm_80, sm_90, sm_120 and later".
+const char *architectures();
+
 /// What a physical device is.
 struct DeviceFacts {
   std::string kind;         ///< equal for devices that run each other's executables: "cuda sm_90"

@@ -50,6 +50,8 @@ Status check() {
   return base::unavailable("HIP cannot be used: ", hipGetErrorString(error), " (", hipGetErrorName(error), ")");
 }
 
+const char *architectures() { return TUTTI_HIP_ARCHITECTURES; }
+
 Result<DeviceFacts> describe(int32_t ordinal) {
   TUTTI_ASSIGN(const hipDeviceProp_t properties, properties_of(ordinal));
   DeviceFacts facts;
@@ -74,9 +76,10 @@ Result<std::unique_ptr<Library>> open_library(int32_t ordinal, std::shared_ptr<c
   TUTTI_ASSIGN(const hipDeviceProp_t properties, properties_of(ordinal));
   const std::string architecture = architecture_of(properties);
   const std::vector<std::string> compiled = base::split(TUTTI_HIP_ARCHITECTURES, ' ');
+  // The runtime of early releases ends the process when it is asked for code that it does not have.
   if (std::find(compiled.begin(), compiled.end(), architecture) == compiled.end())
-    return base::unavailable("GPU ", ordinal, " is a ", architecture, ", and this plug-in is compiled for ",
-                             TUTTI_HIP_ARCHITECTURES);
+    return base::unavailable("GPU ", ordinal, " (hip ", architecture, ") runs no code of this plug-in, which is for ",
+                             architectures());
   return hip::open_library(ordinal);
 }
 

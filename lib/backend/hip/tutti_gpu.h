@@ -17,6 +17,8 @@
 #define gpuErrorInvalidValue hipErrorInvalidValue
 #define gpuErrorMemoryAllocation hipErrorMemoryAllocation
 #define gpuErrorNoDevice hipErrorNoDevice
+#define gpuErrorInvalidDeviceFunction hipErrorInvalidDeviceFunction
+#define gpuErrorNoKernelImage hipErrorNoBinaryForGpu
 #define gpuErrorNotReady hipErrorNotReady
 #define gpuErrorNotSupported hipErrorNotSupported
 #define gpuErrorStreamCaptureUnsupported hipErrorStreamCaptureUnsupported
@@ -48,6 +50,8 @@
 #define gpuGetLastError hipGetLastError
 #define gpuGetDeviceCount hipGetDeviceCount
 #define gpuSetDevice hipSetDevice
+#define gpuFuncAttributes hipFuncAttributes
+#define gpuFuncGetAttributes hipFuncGetAttributes
 #define gpuDeviceCanAccessPeer hipDeviceCanAccessPeer
 #define gpuDeviceGetPCIBusId hipDeviceGetPCIBusId
 #define gpuDeviceP2PAttr hipDeviceP2PAttr

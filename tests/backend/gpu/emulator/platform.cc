@@ -14,6 +14,8 @@ const char *name() { return "emulated"; }
 
 base::Status check() { return base::Status(); }
 
+const char *architectures() { return "sm_1, sm_2 and later"; }
+
 base::Result<DeviceFacts> describe(int32_t) {
   const auto bytes = static_cast<int64_t>(tutti_gpu_emulator::memory_bytes());
   return DeviceFacts{"emulated", "GPU emulated on the host", bytes, true, true};

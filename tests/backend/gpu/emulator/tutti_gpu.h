@@ -43,7 +43,9 @@ enum gpuError_t : int {
   gpuSuccess = 0,
   gpuErrorInvalidValue = 1,
   gpuErrorMemoryAllocation = 2,
+  gpuErrorInvalidDeviceFunction = 98,
   gpuErrorNoDevice = 100,
+  gpuErrorNoKernelImage = 209,
   gpuErrorNotReady = 600,
   gpuErrorNotSupported = 801,
   gpuErrorStreamCaptureUnsupported = 900,
@@ -69,6 +71,9 @@ const char *gpuGetErrorString(gpuError_t error);
 gpuError_t gpuGetLastError();
 gpuError_t gpuGetDeviceCount(int *count);
 gpuError_t gpuSetDevice(int device);
+struct gpuFuncAttributes {};
+/// gpuErrorNoKernelImage where the current GPU is the one whose number TUTTI_EMULATED_NO_CODE of the environment says.
+gpuError_t gpuFuncGetAttributes(gpuFuncAttributes *attributes, const void *kernel);
 /// Pairs of GPUs (0 and 1, 2 and 3, ...) are connected.
 gpuError_t gpuDeviceCanAccessPeer(int *reaches, int device, int peer);
 enum gpuDeviceP2PAttr { gpuDevP2PAttrPerformanceRank, gpuDevP2PAttrNativeAtomicSupported };
