@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How predictions flow through devices: all of them work, at the same time and from equal weights; rows are copied
-// while others are computed; and no more is read than somebody takes.
+// while others are computed; and no more is read than somebody takes. On the GPUs of this machine
+// (TUTTI_TEST_REAL_GPUS), where there are several, what needs no devices made for a test.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -20,6 +23,7 @@
 #include "distribute/predict_case.h"
 #include "distribute/step_graphs.h"
 #include "distribute/train_programs.h"
+#include "gpus_needed.h"
 #include "testing.h"
 
 namespace tutti::testing {
@@ -36,6 +40,15 @@ using Span = base::Tracer::Span;
 using Engine = std::shared_ptr<PredictEngine>;
 
 constexpr int64_t kFeatures = 5;
+
+static bool has_real_gpus() { return std::getenv("TUTTI_TEST_REAL_GPUS") != nullptr; }
+static bool has_emulated_gpus() { return std::getenv("TUTTI_EMULATED_GPUS") != nullptr; }
+
+/// As many as there are GPUs; three where devices are processors.
+static int32_t tested_devices() {
+  if (has_real_gpus()) return gpus_of(std::getenv("TUTTI_TEST_BACKEND"));
+  return has_emulated_gpus() ? std::atoi(std::getenv("TUTTI_EMULATED_GPUS")) : 3;
+}
 
 static Model network_model(int64_t features = kFeatures) {
   NetworkCase network;
@@ -65,8 +78,7 @@ static bool overlap(const std::vector<Span> &some, const std::vector<Span> &othe
 }
 
 static void test_every_device_works(void **) {
-  const char *const emulated = std::getenv("TUTTI_EMULATED_GPUS");
-  const int32_t devices = emulated != nullptr ? std::atoi(emulated) : 3;
+  const int32_t devices = tested_devices();
   const auto tracer = base::make_ref<base::Tracer>();
   backend::HostOptions host;
   backend::trace_into(host, tracer);
@@ -86,7 +98,7 @@ static void test_every_device_works(void **) {
       worked.insert(row.substr(row.find(" on ") + 4));
     // Of GPUs: what they say themselves.
     for (const auto &[row, spans] : spans_of(*tracer, "kernel"))
-      computed.insert(emulated != nullptr ? row : row.substr(row.find(" on ") + 4));
+      computed.insert(has_real_gpus() || has_emulated_gpus() ? row : row.substr(row.find(" on ") + 4));
   }
   tracer->stop();
   std::set<std::string> all;
@@ -94,6 +106,38 @@ static void test_every_device_works(void **) {
     all.insert(assert_ok_value(tested->describe_device(device)).name);
   assert_true(worked == all);
   assert_true(computed == all);
+}
+
+/// Whether two rows have spans at one time.
+static bool any_overlap(const std::map<std::string, std::vector<Span>> &rows) {
+  for (auto some = rows.begin(); some != rows.end(); ++some) {
+    for (auto others = std::next(some); others != rows.end(); ++others) {
+      if (overlap(some->second, others->second)) return true;
+    }
+  }
+  return false;
+}
+
+static void test_timelines_overlap(void **) {
+  constexpr int64_t kColumns = 512, kBatch = 256, kRows = 16 * kBatch;
+  PredictOptions options;
+  options.tracer = base::make_ref<base::Tracer>();
+  const auto tested = assert_ok_value(open_test_backend(tested_devices()));
+  const Engine engine = open_engine(network_model(kColumns), assert_ok_value(Strategy::mirrored_all(tested)), options);
+  const auto dataset = make_rows(kRows, kColumns, 3, DType::f32, kBatch);
+  const base::Deadline deadline = base::Deadline::after_ms(60000);
+  bool have_overlapped = false;
+  while (!have_overlapped && !deadline.passed()) {
+    options.tracer->start();
+    auto stream = assert_ok_value(engine->stream(assert_ok_value(dataset->make_iterator({})), nullptr));
+    int64_t rows = 0;
+    for (PredictBatch batch; assert_ok_value(stream->next(batch)); rows += batch.rows)
+      assert_int_equal(batch.first_row, rows);
+    assert_int_equal(rows, kRows);
+    options.tracer->stop();
+    have_overlapped = any_overlap(spans_of(*options.tracer, "step"));
+  }
+  assert_true(have_overlapped);
 }
 
 static uint32_t checksum_of(const distribute::LoadedWeights &loaded) {
@@ -250,9 +294,21 @@ static void test_no_more_is_read_than_is_taken(void **) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_every_device_works),
+    cmocka_unit_test(tutti::testing::test_timelines_overlap),
     cmocka_unit_test(tutti::testing::test_packed_weights_are_equal),
     cmocka_unit_test(tutti::testing::test_devices_compute_at_the_same_time),
     cmocka_unit_test(tutti::testing::test_a_large_call_is_copied_while_it_is_computed),
     cmocka_unit_test(tutti::testing::test_no_more_is_read_than_is_taken),
 };
-TEST_MAIN(tests)
+
+static const struct CMUnitTest tests_of_real_gpus[] = {
+    cmocka_unit_test(tutti::testing::test_every_device_works),
+    cmocka_unit_test(tutti::testing::test_timelines_overlap),
+    cmocka_unit_test(tutti::testing::test_packed_weights_are_equal),
+};
+
+int main() {
+  if (!tutti::testing::has_real_gpus()) return cmocka_run_group_tests(tests, nullptr, nullptr);
+  if (!tutti::testing::has_enough_gpus(std::getenv("TUTTI_TEST_BACKEND"), 2)) return 77;
+  return cmocka_run_group_tests(tests_of_real_gpus, nullptr, nullptr);
+}
