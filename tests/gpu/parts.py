@@ -82,8 +82,10 @@ def scaling(build, gpus):
                (sys.executable, 'tests/gpu/scaling.py', '--program', program, '--backend', 'cuda', '--devices', str(gpus), '--bf16',
                 '--json', 'RESULTS/case.json', 'training:resnet50:128', 'inference:resnet50:256'),
                limit=LONGEST_TEST, expected=300, lacks='' if gpus > 1 else f'2 GPUs are needed, {gpus} is here', judge=judge_case)
-    yield Part('bench', 'trainer host', (sys.executable, 'tests/gpu/trainer_host.py', program, 'cuda', 'toy:64', 'cnn:64'),
-               limit=200, expected=40, judge=last_json)
+    yield Part('bench', 'trainer host',
+               (sys.executable, 'tests/gpu/trainer_host.py', '--program', program, '--backend', 'cuda', '--json', 'RESULTS/case.json',
+                'toy:64', 'cnn:64'),
+               limit=200, expected=40, judge=judge_case)
 
 
 def judge_case(_output, folder):

@@ -27,6 +27,7 @@ import peer_server  # noqa: E402
 import run_parts  # noqa: E402
 import soak  # noqa: E402
 import toolkit  # noqa: E402
+import trainer_host  # noqa: E402
 from parts import Part  # noqa: E402
 from results import Results  # noqa: E402
 
@@ -36,7 +37,7 @@ SERVER = '''#!{python}
 import json, sys
 print(json.dumps({{'name': 'stub'}}), flush=True)
 for line in sys.stdin:
-    answer = {{'cpu_ms': 1, 'wall_ms': {ms} * (0.5 if 'graphs' in line else 1), 'steps': 8, 'issue_us': {issue},
+    answer = {{'cpu_ms': 1, 'thread_ms': {issue} * 1e-3, 'wall_ms': {ms} * (0.5 if 'graphs' in line else 1), 'steps': 8, 'issue_us': {issue},
               'device_mb': {mb}, 'waits': 8 if 'latency' in line else {waits}}}
     if 'compiled' in line: answer = {{'error': 'no compiler'}}
     print(json.dumps(answer), flush=True)
@@ -313,6 +314,22 @@ class Parts(unittest.TestCase):
         self.assertFalse(soak.judge(0, lines(1, 2, 1)[:-1], flat)[0])
         # What is used before the first tenth counts for nothing.
         self.assertTrue(soak.judge(0, lines(much, 2, 1), [much, 1, 1])[0])
+
+    def test_a_step_through_the_c_api_is_held_to_its_gate(self):
+        path = os.path.join(self.folder, 'case.json')
+        for us, gated, holds in ((39, (), True), (41, (), False), (41, ('--gate', '50'), True), (-1000, (), False)):
+            server = self.file('replica_bench', SERVER.format(python=sys.executable, ms=1, issue=us, mb=0, waits=1))
+            os.chmod(server, 0o755)
+            command = [sys.executable, os.path.join(HERE, 'trainer_host.py'), '--program', server, '--backend', 'x', '--blocks', '3',
+                       *gated, 'toy:64', 'cnn:64']
+            self.assertEqual(subprocess.run(command, check=False, capture_output=True).returncode, 0 if holds else 1, us)
+            subprocess.run([*command, '--json', path], check=True, capture_output=True)
+            judged, says, rows = parts.judge_case('', self.folder)
+            self.assertEqual(judged, holds)
+            self.assertIn('nothing tells' if us < 0 else f'host {us}.0 us of the thread that takes most, gate', says)
+            self.assertEqual(len(rows), 2)
+        # What stands beside has no gate.
+        self.assertEqual([row['holds'] for row in [trainer_host.judge('cnn b64', {'thread': 99, 'cpu': 99, 'wall': 99}, None)]], [True])
 
     def test_all_gpus_are_held_to_nine_tenths_of_as_many_times_one(self):
         server = self.file('replica_bench', SERVER.replace("'graphs' in line", "'one_device' in line")
