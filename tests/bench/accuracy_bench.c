@@ -32,9 +32,10 @@ struct run {
 /* NULL: the default one. */
 static tutti_context *context;
 
-static void check(int32_t code, const char *what, tutti_error *err) {
+/* `err` by its address: arguments are made in any order. */
+static void check(int32_t code, const char *what, tutti_error **err) {
   if (code == TUTTI_OK) return;
-  fprintf(stderr, "%s: %s\n", what, tutti_error_get_text(err));
+  fprintf(stderr, "%s: %s\n", what, tutti_error_get_text(*err));
   exit(1);
 }
 
@@ -139,7 +140,7 @@ static tutti_dataset *open_dataset(const char *directory, const char *prefix, co
   tutti_error *err = NULL;
   tutti_pipeline *pipeline = NULL;
   tutti_dataset *dataset = NULL;
-  check(tutti_pipeline_create(context, &pipeline, &err), "pipeline", err);
+  check(tutti_pipeline_create(context, &pipeline, &err), "pipeline", &err);
   tutti_pipeline_add_idx(pipeline, "image", TUTTI_ROLE_FEATURE, images);
   tutti_pipeline_add_idx(pipeline, "label", TUTTI_ROLE_LABEL, labels);
   const int augment = epochs > 0 && network->logits == resnet20_logits;
@@ -151,7 +152,7 @@ static tutti_dataset *open_dataset(const char *directory, const char *prefix, co
   tutti_pipeline_batch(pipeline, network->batch, NULL);
   tutti_pipeline_map_graph(pipeline, augment ? scale_and_mirror : scale, mirrored_columns, 1);
   tutti_pipeline_prefetch(pipeline, NULL);
-  check(tutti_pipeline_build(pipeline, &dataset, &err), "dataset", err);
+  check(tutti_pipeline_build(pipeline, &dataset, &err), "dataset", &err);
   tutti_pipeline_unref(pipeline);
   return dataset;
 }
@@ -171,7 +172,7 @@ static tutti_tensor *mirrored_columns(void) {
     columns[i] = SIDE - 1 - i;
   tutti_tensor *tensor = NULL;
   tutti_error *err = NULL;
-  check(tutti_tensor_from_data(TUTTI_DTYPE_I64, dims, 1, columns, sizeof columns, &tensor, &err), "tensor", err);
+  check(tutti_tensor_from_data(TUTTI_DTYPE_I64, dims, 1, columns, sizeof columns, &tensor, &err), "tensor", &err);
   return tensor;
 }
 
@@ -187,14 +188,14 @@ static int measure(const char *directory, const struct network *network, int64_t
   tutti_tensor *columns = mirrored_columns();
   tutti_dataset *train = open_dataset(directory, "train", network, epochs, columns);
   tutti_dataset *test = open_dataset(directory, "t10k", network, 0, columns);
-  check(tutti_strategy_create_mirrored(context, NULL, 0, &strategy, &err), "strategy", err);
-  check(tutti_options_create("run", &options, &err), "options", err);
+  check(tutti_strategy_create_mirrored(context, NULL, 0, &strategy, &err), "strategy", &err);
+  check(tutti_options_create("run", &options, &err), "options", &err);
   tutti_options_set_i64(options, "seed", seed);
-  check(tutti_hooks_create(&hooks, &err), "hooks", err);
-  check(tutti_hooks_add(hooks, show_progress, NULL, NULL, 200, &err), "hooks", err);
-  check(tutti_estimator_create(context, model, &run, NULL, strategy, options, &estimator, &err), "estimator", err);
-  check(tutti_estimator_train(estimator, train, NULL, hooks, NULL, &trained, &err), "train", err);
-  check(tutti_estimator_evaluate(estimator, test, 0, NULL, &evaluated, &err), "evaluate", err);
+  check(tutti_hooks_create(&hooks, &err), "hooks", &err);
+  check(tutti_hooks_add(hooks, show_progress, NULL, NULL, 200, &err), "hooks", &err);
+  check(tutti_estimator_create(context, model, &run, NULL, strategy, options, &estimator, &err), "estimator", &err);
+  check(tutti_estimator_train(estimator, train, NULL, hooks, NULL, &trained, &err), "train", &err);
+  check(tutti_estimator_evaluate(estimator, test, 0, NULL, &evaluated, &err), "evaluate", &err);
   const double accuracy = tutti_result_get_metric(evaluated, "accuracy");
   printf(
       "{\"network\": \"%s\", \"test_accuracy\": %.4f, \"floor\": %.3f, \"test_loss\": %.4f, \"epochs\": %lld, "
@@ -211,7 +212,7 @@ static int measure(const char *directory, const struct network *network, int64_t
 
 static int32_t open_backend(const char *backend, tutti_error **err) {
   tutti_options *options = NULL;
-  check(tutti_options_create("context", &options, err), "options", *err);
+  check(tutti_options_create("context", &options, err), "options", *&err);
   tutti_options_set_string(options, "backend", backend);
   const int32_t code = tutti_context_create(options, &context, err);
   tutti_options_unref(options);

@@ -25,10 +25,11 @@ enum { KEPT = 2, MISSING = 77 };
 
 static int64_t images_in_all = 1003, batch = 64;
 
-static void check(int32_t code, const char *what, tutti_error *err) {
+/* `err` by its address: arguments are made in any order. */
+static void check(int32_t code, const char *what, tutti_error **err) {
   if (code == TUTTI_OK) return;
-  const int is_missing = tutti_error_get_code(err) == TUTTI_UNAVAILABLE && strcmp(what, "context") == 0;
-  printf("%s%s: %s\n", is_missing ? "skipped: " : "", what, tutti_error_get_text(err));
+  const int is_missing = tutti_error_get_code(*err) == TUTTI_UNAVAILABLE && strcmp(what, "context") == 0;
+  printf("%s%s: %s\n", is_missing ? "skipped: " : "", what, tutti_error_get_text(*err));
   exit(is_missing ? MISSING : 1);
 }
 
@@ -64,15 +65,15 @@ static tutti_dataset *make_dataset(tutti_context *context, const struct replica_
   tutti_dataset *dataset = NULL;
   tutti_error *err = NULL;
   void *values = NULL;
-  check(tutti_tensor_create(TUTTI_DTYPE_F32, dims, 4, &images, &err), "images", err);
-  check(tutti_tensor_create(TUTTI_DTYPE_I64, dims, 1, &labels, &err), "labels", err);
-  check(tutti_tensor_get_mutable_data(images, &values, &err), "images", err);
+  check(tutti_tensor_create(TUTTI_DTYPE_F32, dims, 4, &images, &err), "images", &err);
+  check(tutti_tensor_create(TUTTI_DTYPE_I64, dims, 1, &labels, &err), "labels", &err);
+  check(tutti_tensor_get_mutable_data(images, &values, &err), "images", &err);
   for (int64_t i = 0; i < tutti_tensor_get_element_count(images); i++)
     ((float *)values)[i] = (float)(i * 2654435761u % 2048) / 1024 - 1;
-  check(tutti_tensor_get_mutable_data(labels, &values, &err), "labels", err);
+  check(tutti_tensor_get_mutable_data(labels, &values, &err), "labels", &err);
   for (int64_t i = 0; i < images_in_all; i++)
     ((int64_t *)values)[i] = i * 7919 % network->classes;
-  check(tutti_pipeline_create(context, &pipeline, &err), "pipeline", err);
+  check(tutti_pipeline_create(context, &pipeline, &err), "pipeline", &err);
   tutti_pipeline_add_slices(pipeline, "image", TUTTI_ROLE_FEATURE, images);
   tutti_pipeline_add_slices(pipeline, "label", TUTTI_ROLE_LABEL, labels);
   tutti_pipeline_shuffle(pipeline, images_in_all, NULL);
@@ -80,7 +81,7 @@ static tutti_dataset *make_dataset(tutti_context *context, const struct replica_
   tutti_pipeline_map_graph(pipeline, scale, NULL, 1);
   tutti_pipeline_repeat(pipeline, NULL);
   tutti_pipeline_prefetch(pipeline, NULL);
-  check(tutti_pipeline_build(pipeline, &dataset, &err), "dataset", err);
+  check(tutti_pipeline_build(pipeline, &dataset, &err), "dataset", &err);
   tutti_pipeline_unref(pipeline), tutti_tensor_unref(images), tutti_tensor_unref(labels);
   return dataset;
 }
@@ -109,24 +110,24 @@ int main(int argc, char **argv) {
   tutti_estimator *estimator = NULL;
   tutti_hooks *hooks = NULL;
   tutti_result *result = NULL;
-  check(tutti_options_create("context", &options, &err), "options", err);
+  check(tutti_options_create("context", &options, &err), "options", &err);
   tutti_options_set_string(options, "backend", argv[1]);
   tutti_options_set_i64(options, "logical_devices", atoll(argv[3]));
-  check(tutti_context_create(options, &context, &err), "context", err);
-  check(tutti_strategy_create_mirrored(context, NULL, 0, &strategy, &err), "strategy", err);
-  check(tutti_options_create("run", &run, &err), "options", err);
+  check(tutti_context_create(options, &context, &err), "context", &err);
+  check(tutti_strategy_create_mirrored(context, NULL, 0, &strategy, &err), "strategy", &err);
+  check(tutti_options_create("run", &run, &err), "options", &err);
   tutti_options_set_string(run, "model_dir", argv[4]);
   tutti_options_set_i64(run, "save_checkpoints_steps", tenth);
   tutti_options_set_i64(run, "keep_checkpoint_max", KEPT);
-  check(tutti_options_create("train", &train, &err), "options", err);
+  check(tutti_options_create("train", &train, &err), "options", &err);
   tutti_options_set_i64(train, "steps", steps);
-  check(tutti_hooks_create(&hooks, &err), "hooks", err);
-  check(tutti_hooks_add(hooks, report, NULL, NULL, tenth, &err), "hooks", err);
+  check(tutti_hooks_create(&hooks, &err), "hooks", &err);
+  check(tutti_hooks_add(hooks, report, NULL, NULL, tenth, &err), "hooks", &err);
   check(tutti_estimator_create(context, replica_network_model, (void *)(uintptr_t)network, NULL, strategy, run,
                                &estimator, &err),
-        "estimator", err);
+        "estimator", &err);
   tutti_dataset *dataset = make_dataset(context, network);
-  check(tutti_estimator_train(estimator, dataset, train, hooks, NULL, &result, &err), "train", err);
+  check(tutti_estimator_train(estimator, dataset, train, hooks, NULL, &result, &err), "train", &err);
   const double loss = tutti_result_get_loss(result);
   const int64_t done = tutti_result_get_step(result), checkpoints = checkpoints_in(argv[4]);
   printf("{\"done\": %lld, \"loss\": %.6g, \"checkpoints\": %lld}\n", (long long)done, loss, (long long)checkpoints);

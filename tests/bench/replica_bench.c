@@ -50,9 +50,13 @@ static double seconds_of(clockid_t clock) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void check(int32_t code, tutti_error *err) {
+/* `err` by its address: arguments are made in any order. */
+static void check(int32_t code, tutti_error **err) {
   if (code == TUTTI_OK) return;
-  printf("{\"error\": \"%s\"}\n", tutti_error_get_message(err));
+  printf("{\"error\": \"");
+  for (const char *at = tutti_error_get_text(*err); *at != '\0'; at++)
+    putchar(*at == '"' || *at == '\\' || (unsigned char)*at < ' ' ? '\'' : *at);
+  printf("\"}\n");
   exit(1);
 }
 
@@ -64,22 +68,22 @@ static tutti_dataset *make_dataset(tutti_context *context, const struct replica_
   tutti_pipeline *pipeline = NULL;
   tutti_dataset *dataset = NULL;
   tutti_error *err = NULL;
-  check(tutti_tensor_create(TUTTI_DTYPE_F32, dims, rank, &images, &err), err);
-  check(tutti_tensor_create(TUTTI_DTYPE_I64, dims, 1, &labels, &err), err);
+  check(tutti_tensor_create(TUTTI_DTYPE_F32, dims, rank, &images, &err), &err);
+  check(tutti_tensor_create(TUTTI_DTYPE_I64, dims, 1, &labels, &err), &err);
   void *values = NULL;
-  check(tutti_tensor_get_mutable_data(images, &values, &err), err);
+  check(tutti_tensor_get_mutable_data(images, &values, &err), &err);
   for (int64_t i = 0; i < tutti_tensor_get_element_count(images); i++)
     ((float *)values)[i] = (float)(i * 2654435761u % 2048) / 1024 - 1;
-  check(tutti_tensor_get_mutable_data(labels, &values, &err), err);
+  check(tutti_tensor_get_mutable_data(labels, &values, &err), &err);
   for (int64_t i = 0; i < batch; i++)
     ((int64_t *)values)[i] = i * 7919 % network->classes;
-  check(tutti_pipeline_create(context, &pipeline, &err), err);
+  check(tutti_pipeline_create(context, &pipeline, &err), &err);
   tutti_pipeline_add_slices(pipeline, "image", TUTTI_ROLE_FEATURE, images);
   tutti_pipeline_add_slices(pipeline, "label", TUTTI_ROLE_LABEL, labels);
   tutti_pipeline_batch(pipeline, batch, NULL);
   tutti_pipeline_cache(pipeline, NULL);
   tutti_pipeline_repeat(pipeline, NULL);
-  check(tutti_pipeline_build(pipeline, &dataset, &err), err);
+  check(tutti_pipeline_build(pipeline, &dataset, &err), &err);
   tutti_pipeline_unref(pipeline), tutti_tensor_unref(images), tutti_tensor_unref(labels);
   return dataset;
 }
@@ -96,38 +100,38 @@ static void start(struct running *running, const struct replica_network *network
   const struct request *request = &running->request;
   tutti_error *err = NULL;
   tutti_options *options = NULL, *run = NULL;
-  check(tutti_options_create("context", &options, &err), err);
+  check(tutti_options_create("context", &options, &err), &err);
   if (backend != NULL) tutti_options_set_string(options, "backend", backend);
   tutti_options_set_i64(options, "logical_devices", request->devices);
-  check(tutti_context_create(options, &running->context, &err), err);
-  check(tutti_strategy_create_mirrored(running->context, NULL, 0, &running->strategy, &err), err);
-  check(tutti_options_create("run", &run, &err), err);
+  check(tutti_context_create(options, &running->context, &err), &err);
+  check(tutti_strategy_create_mirrored(running->context, NULL, 0, &running->strategy, &err), &err);
+  check(tutti_options_create("run", &run, &err), &err);
   tutti_options_set_i64(run, "threads_per_replica", request->threads_each);
   if (strstr(request->configuration, "+bf16") != NULL) tutti_options_set_string(run, "precision", "bf16_where_faster");
   check(tutti_estimator_create(running->context, replica_network_model, (void *)(uintptr_t)network, NULL,
                                running->strategy, run, &running->estimator, &err),
-        err);
+        &err);
   running->dataset = make_dataset(running->context, network, request->batch);
   tutti_options_unref(options), tutti_options_unref(run);
-  check(tutti_session_open(running->estimator, running->dataset, NULL, NULL, NULL, &running->session, &err), err);
+  check(tutti_session_open(running->estimator, running->dataset, NULL, NULL, NULL, &running->session, &err), &err);
   if (strcmp(request->form, "training") == 0) return;
   /* A step makes the weights; its memory goes. */
-  check(tutti_session_run(running->session, 1, NULL, &err), err);
-  check(tutti_predictor_from_estimator(running->estimator, NULL, &running->predictor, &err), err);
+  check(tutti_session_run(running->session, 1, NULL, &err), &err);
+  check(tutti_predictor_from_estimator(running->estimator, NULL, &running->predictor, &err), &err);
   tutti_session_unref(running->session);
   running->session = NULL;
-  check(tutti_prediction_stream_open(running->predictor, running->dataset, &running->stream, &err), err);
+  check(tutti_prediction_stream_open(running->predictor, running->dataset, &running->stream, &err), &err);
 }
 
 static void run_steps(struct running *running, int64_t count) {
   tutti_error *err = NULL;
   if (running->session != NULL) {
-    check(tutti_session_run(running->session, count, NULL, &err), err);
+    check(tutti_session_run(running->session, count, NULL, &err), &err);
     return;
   }
   for (int64_t i = 0; i < count; i++) {
     tutti_batch *batch = NULL;
-    check(tutti_prediction_stream_next(running->stream, NULL, &batch, &err), err);
+    check(tutti_prediction_stream_next(running->stream, NULL, &batch, &err), &err);
     if (tutti_batch_get_row_count(batch) != running->request.batch) {
       printf("{\"error\": \"%lld rows were predicted\"}\n", (long long)tutti_batch_get_row_count(batch));
       exit(1);
