@@ -6,12 +6,17 @@
  *   replica_bench [BACKEND]
  *
  *   measure FORM MODEL BATCH THREADS CONFIGURATION SECONDS   {"cpu_ms", "thread_ms", "wall_ms", "steps", "peak_mb"}
+ *   steps FORM MODEL BATCH THREADS CONFIGURATION COUNT       the same of so many steps
+ *   report                                                   where the time of the training went, which ends, as
+ *                                                            tutti_result_get_step_report has it
  *   drop                                                     {}
  *
  * FORM training or inference. CONFIGURATION one_device: a device with THREADS threads; two_devices: THREADS devices
- * with one thread each; +bf16 behind it permits factors rounded to bfloat16. BATCH is that of a step on all of them
- * together. Times are of a step: cpu_ms what all threads took of the processors, thread_ms the one that took most, -1
- * where that cannot be told.
+ * with one thread each; worker: a device with THREADS threads, as one of the workers that the environment names
+ * (tutti_strategy_create_multi_worker_from_environment), the GPU whose number LOCAL_RANK says where that is set; all of
+ * them are asked the same at the same time, for so many steps. +bf16 behind it permits factors rounded to bfloat16.
+ * BATCH is that of a step on all of them together. Times are of a step: cpu_ms what all threads took of the processors,
+ * thread_ms the one that took most, -1 where that cannot be told.
  */
 #define _XOPEN_SOURCE 700 /* clocks and resource usage */
 
@@ -23,6 +28,9 @@
 
 #include "replica_networks.h"
 #include "thread_clocks.h"
+
+/* How long a worker waits for another, and its first steps. */
+enum { WORKER_TIMEOUT_MS = 60000, WARM_UP_STEPS = 10 };
 
 struct request {
   char form[32], model[32], configuration[32];
@@ -88,6 +96,28 @@ static tutti_dataset *make_dataset(tutti_context *context, const struct replica_
   return dataset;
 }
 
+static int is_worker(const struct request *request) {
+  return strncmp(request->configuration, "worker", strlen("worker")) == 0;
+}
+
+static void make_strategy(struct running *running) {
+  const struct request *request = &running->request;
+  tutti_error *err = NULL;
+  tutti_options *options = NULL;
+  check(tutti_options_create("context", &options, &err), &err);
+  if (backend != NULL) tutti_options_set_string(options, "backend", backend);
+  tutti_options_set_i64(options, "logical_devices", request->devices);
+  const char *const gpu = getenv("LOCAL_RANK");
+  if (is_worker(request) && gpu != NULL) tutti_options_set_string(options, "gpus", gpu);
+  check(tutti_context_create(options, &running->context, &err), &err);
+  tutti_options_unref(options);
+  const int32_t code =
+      is_worker(request)
+          ? tutti_strategy_create_multi_worker_from_environment(running->context, NULL, &running->strategy, &err)
+          : tutti_strategy_create_mirrored(running->context, NULL, 0, &running->strategy, &err);
+  check(code, &err);
+}
+
 static void drop(struct running *running) {
   tutti_prediction_stream_unref(running->stream), tutti_predictor_unref(running->predictor);
   tutti_session_unref(running->session), tutti_estimator_unref(running->estimator);
@@ -99,20 +129,17 @@ static void drop(struct running *running) {
 static void start(struct running *running, const struct replica_network *network) {
   const struct request *request = &running->request;
   tutti_error *err = NULL;
-  tutti_options *options = NULL, *run = NULL;
-  check(tutti_options_create("context", &options, &err), &err);
-  if (backend != NULL) tutti_options_set_string(options, "backend", backend);
-  tutti_options_set_i64(options, "logical_devices", request->devices);
-  check(tutti_context_create(options, &running->context, &err), &err);
-  check(tutti_strategy_create_mirrored(running->context, NULL, 0, &running->strategy, &err), &err);
+  tutti_options *run = NULL;
+  make_strategy(running);
   check(tutti_options_create("run", &run, &err), &err);
   tutti_options_set_i64(run, "threads_per_replica", request->threads_each);
+  if (is_worker(request)) tutti_options_set_i64(run, "collective_timeout_ms", WORKER_TIMEOUT_MS);
   if (strstr(request->configuration, "+bf16") != NULL) tutti_options_set_string(run, "precision", "bf16_where_faster");
   check(tutti_estimator_create(running->context, replica_network_model, (void *)(uintptr_t)network, NULL,
                                running->strategy, run, &running->estimator, &err),
         &err);
   running->dataset = make_dataset(running->context, network, request->batch);
-  tutti_options_unref(options), tutti_options_unref(run);
+  tutti_options_unref(run);
   check(tutti_session_open(running->estimator, running->dataset, NULL, NULL, NULL, &running->session, &err), &err);
   if (strcmp(request->form, "training") == 0) return;
   /* A step makes the weights; its memory goes. */
@@ -140,21 +167,32 @@ static void run_steps(struct running *running, int64_t count) {
   }
 }
 
-static void measure(struct running *running, double seconds, int64_t least, int print) {
-  struct thread_clocks threads;
-  thread_clocks_read(&threads);
-  const double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID), wall = seconds_of(CLOCK_MONOTONIC);
+/* For so long, and at least so many; how many it was. */
+static int64_t run_for(struct running *running, double seconds, int64_t least) {
+  const double begin = seconds_of(CLOCK_MONOTONIC);
   int64_t steps = 0, stretch = 1;
-  for (double last = wall; steps < least || last - wall < seconds;) {
+  for (double last = begin; steps < least || last - begin < seconds;) {
     run_steps(running, stretch);
     steps += stretch;
     const double now = seconds_of(CLOCK_MONOTONIC);
     if (now - last < 0.01) stretch *= 2;
     last = now;
   }
+  return steps;
+}
+
+/* So many steps, or, for 0, as many as there are in so many seconds. */
+static void measure(struct running *running, double seconds, int64_t steps) {
+  struct thread_clocks threads;
+  thread_clocks_read(&threads);
+  const double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID), wall = seconds_of(CLOCK_MONOTONIC);
+  if (steps > 0) {
+    run_steps(running, steps);
+  } else {
+    steps = run_for(running, seconds, 1);
+  }
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  if (!print) return;
   const double cpu_ms = 1e3 * (seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu) / (double)steps;
   const double wall_ms = 1e3 * (seconds_of(CLOCK_MONOTONIC) - wall) / (double)steps;
   const double most = thread_clocks_most_since(&threads);
@@ -162,34 +200,62 @@ static void measure(struct running *running, double seconds, int64_t least, int 
          most < 0 ? -1 : 1e3 * most / (double)steps, wall_ms, (long long)steps, (double)usage.ru_maxrss * 1.024e-3);
 }
 
+static void report(struct running *running) {
+  tutti_error *err = NULL;
+  tutti_result *result = NULL;
+  if (running->session == NULL) {
+    printf("{\"error\": \"there is no training\"}\n");
+    return;
+  }
+  check(tutti_session_close(running->session, &result, &err), &err);
+  printf("%s\n", tutti_result_get_step_report(result));
+  tutti_result_unref(result);
+  drop(running);
+}
+
+/* Makes what is asked for, unless it is there already, and does its first steps. */
+static void make_ready(struct running *running, const struct request *request, const struct replica_network *network) {
+  if (running->context != NULL && memcmp(request, &running->request, sizeof *request) == 0) return;
+  drop(running);
+  running->request = *request;
+  start(running, network);
+  if (is_worker(request)) {
+    run_steps(running, WARM_UP_STEPS);
+  } else {
+    (void)run_for(running, 0.2, 2);
+  }
+}
+
 static void answer(struct running *running, const char *line) {
   struct request request;
   memset(&request, 0, sizeof request);
+  char verb[16] = "";
   long long batch = 0, threads = 0;
-  double seconds = 0;
-  if (strncmp(line, "drop", 4) == 0) {
+  double amount = 0;
+  const int read = sscanf(line, "%15s %31s %31s %lld %lld %31s %lf", verb, request.form, request.model, &batch,
+                          &threads, request.configuration, &amount);
+  if (strcmp(verb, "drop") == 0) {
     drop(running);
     printf("{}\n");
     return;
   }
-  const int read = sscanf(line, "measure %31s %31s %lld %lld %31s %lf", request.form, request.model, &batch, &threads,
-                          request.configuration, &seconds);
-  const struct replica_network *network = read == 6 ? replica_network_find(request.model) : NULL;
-  const int together = strncmp(request.configuration, "one_device", strlen("one_device")) == 0;
+  if (strcmp(verb, "report") == 0) {
+    report(running);
+    return;
+  }
+  const int counts = strcmp(verb, "steps") == 0 && amount >= 1;
+  const int is_known = counts || strcmp(verb, "measure") == 0;
+  const struct replica_network *network = read == 7 && is_known ? replica_network_find(request.model) : NULL;
   if (network == NULL || (strcmp(request.form, "training") != 0 && strcmp(request.form, "inference") != 0)) {
     printf("{\"error\": \"not a request this program knows\"}\n");
     return;
   }
+  const int several = strncmp(request.configuration, "two_devices", strlen("two_devices")) == 0;
   request.batch = batch;
-  request.devices = together ? 1 : threads;
-  request.threads_each = together ? threads : 1;
-  if (running->context == NULL || memcmp(&request, &running->request, sizeof request) != 0) {
-    drop(running);
-    running->request = request;
-    start(running, network);
-    measure(running, 0.2, 2, 0);
-  }
-  measure(running, seconds, 1, 1);
+  request.devices = several ? threads : 1;
+  request.threads_each = several ? 1 : threads;
+  make_ready(running, &request, network);
+  measure(running, amount, counts ? (int64_t)amount : 0);
 }
 
 int main(int argc, char **argv) {

@@ -17,6 +17,7 @@ INCONCLUSIVE = 'inconclusive'
 # Of a test that does not say more itself, and of one that does.
 USUAL_TEST, LONGEST_TEST = 300, 540
 FASHION_MNIST = '/usr/share/datasets/fashion-mnist'
+NO_ENGINE = 'what takes several processes needs the engine between them, which is not built: Gloo (libgloo-dev) is missing'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +66,8 @@ def tests(build):
     for test in found:
         yield Part('tests', test['name'], tuple(test['cmd']), min(max(test['timeout'], USUAL_TEST), LONGEST_TEST),
                    environment=tuple({**usual, **test['env']}.items()), folder=test['workdir'] or build, alone=False)
+    if found and not any('tutti-gloo.so' in path for test in found for path in test['env'].values()):
+        yield Part('tests', 'several processes', (), USUAL_TEST, lacks=NO_ENGINE)
 
 
 def bench(build):
@@ -75,13 +78,25 @@ def bench(build):
                    limit=540, expected=240 if case.against_compiled else 120, judge=judge_case)
 
 
+def plugin_of(build):
+    return os.path.abspath(os.path.join(build, 'lib', 'backend', 'cuda', 'tutti-cuda.so'))
+
+
+def engine_of(build):
+    return os.path.abspath(os.path.join(build, 'lib', 'collective', 'gloo', 'tutti-gloo.so'))
+
+
 def scaling(build, gpus):
-    """What goes through the C API: all GPUs against one, and what the host does for a step."""
+    """What goes through the C API: all GPUs against one, of one process and with a process for each; and what the host does for
+    a step."""
     program = os.path.join(build, 'tests', 'bench', 'replica_bench')
-    yield Part('bench', 'scaling',
-               (sys.executable, 'tests/gpu/scaling.py', '--program', program, '--backend', 'cuda', '--devices', str(gpus), '--bf16',
-                '--json', 'RESULTS/case.json', 'training:resnet50:128', 'inference:resnet50:256'),
-               limit=LONGEST_TEST, expected=300, lacks='' if gpus > 1 else f'2 GPUs are needed, {gpus} is here', judge=judge_case)
+    few = '' if gpus > 1 else f'2 GPUs are needed, {gpus} is here'
+    words = (sys.executable, 'tests/gpu/scaling.py', '--program', program, '--backend', plugin_of(build), '--devices', str(gpus),
+             '--bf16', '--json', 'RESULTS/case.json')
+    yield Part('bench', 'scaling', (*words, 'training:resnet50:128', 'inference:resnet50:256'), limit=LONGEST_TEST, expected=300,
+               lacks=few, judge=judge_case)
+    yield Part('bench', 'scaling processes', (*words, '--engine', engine_of(build), 'training:resnet50:128'), limit=LONGEST_TEST,
+               expected=200, lacks=few or ('' if os.path.exists(engine_of(build)) else NO_ENGINE), judge=judge_case)
     yield Part('bench', 'trainer host',
                (sys.executable, 'tests/gpu/trainer_host.py', '--program', program, '--backend', 'cuda', '--json', 'RESULTS/case.json',
                 'toy:64', 'cnn:64'),
@@ -151,7 +166,7 @@ SMALL = {'TUTTI_TESTED_CASES_PER_OP': '8', 'TUTTI_TESTED_MOST_ELEMENTS': '5000'}
 
 def sanitized(build):
     """(name, command, environment) of what runs under a sanitizer."""
-    plugin = os.path.abspath(os.path.join(build, 'lib', 'backend', 'cuda', 'tutti-cuda.so'))
+    plugin = plugin_of(build)
     conformance = os.path.join(build, 'tests', 'conformance')
     for kind in ('objects', 'programs', 'trees', 'rows', 'views'):
         yield f'backend_{kind}', (os.path.join(conformance, f'backend_{kind}_test'), plugin), {}

@@ -6,7 +6,8 @@
 #
 #   tests       the conformance suites, whole networks, several logical devices, two processes with a GPU each where there
 #               are two, kill and resume, the C interface
-#   bench       training and prediction against PyTorch on the same GPU, one part for each case; all GPUs against one
+#   bench       training and prediction against PyTorch on the same GPU, one part for each case; all GPUs against one, of one
+#               process and with a process for each; what a training takes of the host
 #   accuracy    networks that train on Fashion-MNIST as they do on processors
 #   soak        1,000 training steps with as much memory free at the end as at the beginning, also through the estimator
 #   sanitize    small cases under compute-sanitizer: memcheck, racecheck; "partial" is what it did not get through
@@ -31,7 +32,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 case ${1:-} in
 -h | --help)
-    sed -n '4,29{s/^# \{0,1\}//;p}' "$0"
+    sed -n '4,30{s/^# \{0,1\}//;p}' "$0"
     exit 0
     ;;
 esac

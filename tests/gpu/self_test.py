@@ -43,6 +43,24 @@ for line in sys.stdin:
     print(json.dumps(answer), flush=True)
 '''
 
+# A worker of such, or the process with one device: waits until the others have been asked the same, each time.
+WORKER = '''#!{python}
+import json, os, sys, time
+rank, size = int(os.environ.get('RANK', 0)), int(os.environ.get('WORLD_SIZE', 1))
+assert os.environ.get('LOCAL_RANK', '0') == str(rank)
+print(json.dumps({{'name': 'stub'}}), flush=True)
+for number, line in enumerate(sys.stdin):
+    words = line.split()
+    if words[0] in ('steps', 'report'):
+        open(f'{folder}/{{number}}-{{rank}}-{{words[-1]}}', 'w').close()
+        while not all(os.path.exists(f'{folder}/{{number}}-{{other}}-{{words[-1]}}') for other in range(size)):
+            time.sleep(0.001)
+    answer = {{'wall_ms': 1 + 0.125 * rank if words[0] == 'steps' else 1}}
+    if words[0] == 'report': answer = {{'communication': 0.125 * (rank + 1)}}
+    if 'none' in words: answer = {{'error': 'no such network'}}
+    print(json.dumps(answer), flush=True)
+'''
+
 
 def shell(text, **settings):
     return Part(settings.pop('group', 'tests'), settings.pop('name', text), ('/bin/sh', '-c', text),
@@ -346,9 +364,38 @@ class Parts(unittest.TestCase):
         self.assertIn('0.500', says)
         self.assertEqual(rows[0]['rows_per_second'], 16000)
         self.assertEqual(subprocess.run([*command, '--gate', '0.5'], check=False, capture_output=True).returncode, 0)
-        skipped = [part.lacks for part in parts.scaling('build/gpu', 1) if part.name == 'scaling']
-        self.assertEqual(skipped, ['2 GPUs are needed, 1 is here'])
-        self.assertFalse([part.lacks for part in parts.scaling('build/gpu', 4) if part.lacks])
+        few = {part.name: part.lacks for part in parts.scaling(self.folder, 1)}
+        self.assertEqual(few, {'scaling': '2 GPUs are needed, 1 is here', 'scaling processes': '2 GPUs are needed, 1 is here',
+                               'trainer host': ''})
+        many = {part.name: part.lacks for part in parts.scaling(self.folder, 4)}
+        self.assertEqual(many, {'scaling': '', 'scaling processes': parts.NO_ENGINE, 'trainer host': ''})
+        self.file(os.path.join(os.path.dirname(self.engine()), 'tutti-gloo.so'))
+        self.assertFalse([part.lacks for part in parts.scaling(self.folder, 4) if part.lacks])
+
+    def engine(self):
+        path = parts.engine_of(self.folder)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return path
+
+    def test_workers_are_asked_the_same_at_the_same_time(self):
+        """With a process for each device: none answers before all were asked, and all do the same number of steps."""
+        server = self.file('replica_bench', WORKER.format(python=sys.executable, folder=self.folder))
+        os.chmod(server, 0o755)
+        path = os.path.join(self.folder, 'case.json')
+        command = [sys.executable, os.path.join(HERE, 'scaling.py'), '--program', server, '--backend', '/x/tutti-cuda.so', '--devices',
+                   '3', '--engine', self.engine(), '--quadruples', '2', '--json', path, 'training:toy:8']
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+        holds, says, rows = parts.judge_case('', self.folder)
+        # The slowest counts: 1.25 ms against 1 alone.
+        self.assertFalse(holds)
+        self.assertEqual((rows[0]['ratio'], rows[0]['rows_per_second'], rows[0]['communication']), (0.8, 19200, 0.375))
+        self.assertIn('a process each', rows[0]['case'])
+        self.assertIn('communication 37.5%', says)
+        subprocess.run([*command, '--gate', '0.75'], check=True, capture_output=True, timeout=60)
+        self.assertTrue(parts.judge_case('', self.folder)[0])
+        # What one of them cannot do is said.
+        subprocess.run([*command[:-1], 'training:none:8'], check=True, capture_output=True, timeout=60)
+        self.assertEqual(parts.judge_case('', self.folder)[1].partition(': ')[2], 'cannot be done: no such network')
 
 
 if __name__ == '__main__':
