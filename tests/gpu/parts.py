@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 from gpu_cases import CASES
+from packages import FASHION_MNIST
 
 GROUPS = ['tests', 'bench', 'accuracy', 'soak', 'sanitize']
 SKIPPED = 77
@@ -16,7 +17,6 @@ SKIPPED = 77
 INCONCLUSIVE = 'inconclusive'
 # Of a test that does not say more itself, and of one that does.
 USUAL_TEST, LONGEST_TEST = 300, 540
-FASHION_MNIST = '/usr/share/datasets/fashion-mnist'
 NO_ENGINE = 'what takes several processes needs the engine between them, which is not built: Gloo (libgloo-dev) is missing'
 
 

@@ -25,34 +25,18 @@
 # Ends with 1 if something failed; 3 if something is left, partial, inconclusive or could not be done here for another reason
 # than that it needs more GPUs; 0 else.
 #
-# TUTTI_PACKAGES   a folder with unpacked packages (carry.sh makes one) for machines without a package manager; without it
-#                  build/packages, where there is one
-# TUTTI_SETUP_ARGS more arguments for `meson setup`
+# What a build lacks (headers of nlohmann_json, zlib, cmocka and protozero, PyYAML; Gloo and Fashion-MNIST are optional) is
+# fetched where apt or pip reaches an archive; elsewhere the one sentence that it ends with says what to bring, and from where.
+#
+# TUTTI_PACKAGES   a folder with unpacked packages, brought along from carry.sh or fetched; build/packages
+# TUTTI_BUILD_DIR  another build folder than build/gpu
+# TUTTI_SETUP_ARGS more arguments for `meson setup` when it is first configured
 set -eu
 cd "$(dirname "$0")/../.."
 case ${1:-} in
 -h | --help)
-    sed -n '4,30{s/^# \{0,1\}//;p}' "$0"
+    sed -n '4,34{s/^# \{0,1\}//;p}' "$0"
     exit 0
     ;;
 esac
-
-packages=${TUTTI_PACKAGES:-}
-[ -n "$packages" ] || [ ! -d build/packages ] || packages=build/packages
-if [ -n "$packages" ]; then
-    packages=$(cd "$packages" && pwd)
-    libraries=$(echo "$packages"/usr/lib/*-linux-gnu)
-    export PATH="$PATH:$packages/bin"
-    export PKG_CONFIG_PATH="$libraries/pkgconfig:$packages/usr/share/pkgconfig"
-    export PKG_CONFIG_SYSROOT_DIR="$packages"
-    export CPATH="$packages/usr/include${CPATH:+:$CPATH}"
-    export LIBRARY_PATH="$libraries:$packages/usr/lib${LIBRARY_PATH:+:$LIBRARY_PATH}"
-    export PYTHONPATH="${PYTHONPATH:+$PYTHONPATH:}$packages/python"
-    for library in "$packages"/run/*; do
-        ldconfig -p | grep -q "^[[:space:]]*$(basename "$library") " || LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$library"
-    done
-    export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}"
-    export CMAKE_PREFIX_PATH="$packages/usr"
-    export TUTTI_FASHION_MNIST="${TUTTI_FASHION_MNIST:-$packages/usr/share/datasets/fashion-mnist}"
-fi
 exec python3 tests/gpu/run_parts.py "$@"

@@ -13,11 +13,12 @@ import sys
 import threading
 import time
 
+import packages
 import parts as all_parts
 import toolkit
 from results import DONE, Results
 
-BUILD = 'build/gpu'
+BUILD = os.environ.get('TUTTI_BUILD_DIR', 'build/gpu')
 PLUGIN_FOLDER = 'lib/backend/cuda'
 TARGETS = [PLUGIN_FOLDER + '/tutti-cuda.so', 'gpu-tests', 'tests/bench/step_bench', 'tests/bench/accuracy_bench',
            'tests/bench/replica_bench', 'tests/bench/estimator_soak']
@@ -166,6 +167,24 @@ def build(results, clock, environment, folder, architectures):
     return status == 0
 
 
+def make_ready(clock):
+    """Fetches what a build lacks, where this machine can; what it lacks still, and the folder of what was fetched."""
+    folder = packages.folder()
+    packages.use(folder)
+    # For what there is only more to test with, the first build alone: what cannot be had is not asked for each time.
+    if packages.lacking() or not os.path.exists(os.path.join(BUILD, 'build.ninja')):
+        os.makedirs(os.path.dirname(folder), exist_ok=True)
+        with open(folder + '.log', 'w', encoding='utf-8') as log:
+            def fetch(command):
+                log.write(shlex.join(command) + '\n')
+                log.flush()
+                return run(command, min(clock.left(), packages.MOST_SECONDS), log, dict(os.environ))[0] == 0
+            packages.fetch(folder, fetch)
+    for name in packages.wanting():
+        print(f'run.sh: there is less to test without {name}', flush=True)
+    return packages.lacking(), folder
+
+
 def chosen(parts, words):
     known = {*all_parts.GROUPS, 'all'} | {part.name for part in parts} | {f'{part.group} {part.name}' for part in parts}
     for word in words:
@@ -215,14 +234,16 @@ def main():
         sys.exit('run.sh: this machine has no NVIDIA GPU, or no nvidia-smi that tells of one')
     if folder is None:
         sys.exit('run.sh: there is no nvcc, neither in PATH nor in /usr/local/cuda/bin')
-    lacking = [] if arguments.no_build else toolkit.lacking()
-    if lacking:
-        sys.exit(f'run.sh: a build needs {", ".join(lacking)}, not found here: where there is apt, tests/gpu/carry.sh fetches what has '
-                 'a package into build/packages; bring that folder along')
+    clock = Clock(arguments.seconds)
+    if arguments.no_build:
+        packages.use(packages.folder())
+    else:
+        lacking, fetched = make_ready(clock)
+        if lacking:
+            sys.exit('run.sh: ' + packages.sentence(lacking, fetched))
     environment, missing = toolkit.environment(folder)
     for what in missing:
         print(f'run.sh: {what} is neither in {folder} nor in the packages of {sys.executable}', flush=True)
-    clock = Clock(arguments.seconds)
     name, driver, _ = gpus[0]
     architectures = ','.join(sorted({capability.replace('.', '') + '-real' for _, _, capability in gpus}))
     results = Results(os.path.abspath(os.environ.get('TUTTI_RESULTS', os.path.join(BUILD, 'results'))),

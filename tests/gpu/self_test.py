@@ -299,25 +299,81 @@ class Parts(unittest.TestCase):
     def program(self, name, text):
         os.chmod(self.file(name, '#!/bin/sh\n' + text + '\n'), 0o755)
 
-    def test_what_a_build_lacks_is_said_at_once(self):
-        """A machine with a GPU and a toolkit, and with hardly anything else."""
+    def bare_machine(self, *tools):
+        """With a GPU and a toolkit, and with hardly anything else; its environment. Headers are where CPATH says."""
         self.program('nvidia-smi', 'echo "a GPU, 1.0, 9.0"')
         self.program('nvcc', 'exit 1')
-        self.program('pkg-config', 'test "$2" = zlib')
-        self.program('c++', 'exit 1')
-        for name in ('python3', 'sh', 'dirname', 'sed', 'basename', 'grep', 'ldconfig'):
+        self.program('c++', 'header=$(sed -n "s/.*<\\(.*\\)>.*/\\1/p")\n'
+                     'for folder in $(echo "$CPATH" | tr : " "); do test -e "$folder/$header" && exit 0; done\nexit 1')
+        for name in ('python3', 'sh', 'dirname', 'sed', 'basename', 'grep', 'ldconfig', 'tr', *tools):
             found = shutil.which(name, path='/usr/bin:/bin:/usr/sbin:/sbin')
             if found:
                 os.symlink(found, os.path.join(self.folder, name))
-        answer = subprocess.run(['/bin/sh', os.path.join(HERE, 'run.sh')], capture_output=True, text=True, check=False,
-                                env={'PATH': self.folder, 'TUTTI_RESULTS': self.folder, 'TUTTI_PACKAGES': ''})
+        # Nothing is asked of an index on the way.
+        self.pip('import sys\nsys.exit(1)\n')
+        return {'PATH': self.folder, 'PYTHONPATH': self.folder, 'TUTTI_RESULTS': self.folder,
+                'TUTTI_PACKAGES': os.path.join(self.folder, 'packages'), 'TUTTI_BUILD_DIR': os.path.join(self.folder, 'build'),
+                'TUTTI_FASHION_MNIST': os.path.join(self.folder, 'nowhere')}
+
+    def pip(self, text):
+        os.makedirs(os.path.join(self.folder, 'pip'), exist_ok=True)
+        self.file(os.path.join('pip', '__init__.py'))
+        self.file(os.path.join('pip', '__main__.py'), text)
+
+    def run_sh(self, environment, *words):
+        return subprocess.run(['/bin/sh', os.path.join(HERE, 'run.sh'), *words], capture_output=True, text=True, check=False,
+                              env=environment)
+
+    def test_what_a_build_lacks_is_said_at_once(self):
+        environment = self.bare_machine()
+        os.makedirs(os.path.join(self.folder, 'headers'))
+        self.file(os.path.join('headers', 'zlib.h'))
+        answer = self.run_sh({**environment, 'CPATH': os.path.join(self.folder, 'headers')})
         self.assertEqual(answer.returncode, 1)
         self.assertEqual(answer.stderr.count('\n'), 1, answer.stderr)
-        for word in ('Meson', 'Ninja', 'nlohmann_json', 'cmocka', 'protozero', 'tests/gpu/carry.sh'):
+        for word in ('Meson', 'Ninja', 'nlohmann_json', 'cmocka', 'protozero', 'there is no apt-get', 'tests/gpu/carry.sh',
+                     environment['TUTTI_PACKAGES']):
             self.assertIn(word, answer.stderr)
-        for word in ('zlib', 'C++ compiler', 'pkg-config,'):
+        for word in ('zlib', 'C++ compiler', 'pkg-config'):
             self.assertNotIn(word, answer.stderr)
+        self.assertIn('less to test without Gloo', answer.stdout)
         self.assertFalse(os.path.exists(os.path.join(self.folder, 'results.json')))
+
+    def test_what_a_build_lacks_is_fetched_where_apt_reaches_its_archive(self):
+        environment = self.bare_machine(*'rm mkdir mktemp find readlink realpath ln mv cp du cat touch timeout'.split())
+        headers = 'nlohmann/json.hpp zlib.h cmocka.h protozero/pbf_reader.hpp gloo/transport/tcp/device.h'
+        self.program('apt-get', 'case "$*" in *update*|*print-uris*) exit 0 ;; esac\n'
+                     'test -z "$UNREACHABLE" || exit 100\nfor word; do name=$word; done\ntouch "$name.deb"')
+        self.program('apt-cache', 'exit 0')
+        self.program('dpkg', f'for header in {headers}; do mkdir -p "$3/usr/include/$(dirname $header)"\n'
+                     'touch "$3/usr/include/$header"; done; mkdir -p "$3/usr/lib/python3/dist-packages/yaml"')
+        self.program('ninja', 'exit 1')
+        self.program('meson', f'echo "$1" >> {self.folder}/meson-was-asked; exit 1')
+        answer = self.run_sh({**environment, 'UNREACHABLE': '1'}, 'accuracy')
+        self.assertEqual(answer.returncode, 1)
+        self.assertIn('apt-get reaches no archive', answer.stderr)
+        self.assertFalse(os.path.exists(environment['TUTTI_PACKAGES'] + '.new'))
+        # Now it does: the build begins, in which these programs do nothing.
+        answer = self.run_sh(environment, 'accuracy')
+        self.assertNotIn('a build needs', answer.stderr)
+        with open(os.path.join(self.folder, 'meson-was-asked'), encoding='utf-8') as file:
+            self.assertEqual(file.readline(), 'setup\n')
+        self.assertNotIn('without Gloo', answer.stdout)
+        self.assertEqual(answer.returncode, run_parts.LEFT, answer.stdout + answer.stderr)
+        self.assertIn('images of Fashion-MNIST are not in', answer.stdout)
+        # What was fetched is there for the next call.
+        self.assertNotIn('a build needs', self.run_sh({**environment, 'UNREACHABLE': '1'}, 'accuracy').stderr)
+
+    def test_pip_brings_what_it_has(self):
+        environment = self.bare_machine()
+        self.pip('import os, sys\nfolder = sys.argv[sys.argv.index("--target") + 1]\nos.makedirs(folder + "/bin")\n'
+                 'for name in sys.argv[sys.argv.index(folder) + 1:]:\n'
+                 '    open(f"{folder}/bin/{name}", "w").write("#!/bin/sh")\n    os.chmod(f"{folder}/bin/{name}", 0o755)\n')
+        answer = self.run_sh(environment)
+        self.assertEqual(answer.returncode, 1)
+        self.assertIn('nlohmann_json', answer.stderr)
+        self.assertNotIn('Meson', answer.stderr)
+        self.assertNotIn('Ninja', answer.stderr)
 
     def test_memory_that_grows_fails_a_soak(self):
         def lines(*resident):

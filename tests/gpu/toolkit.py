@@ -82,41 +82,6 @@ def gpus():
     return [row for row in rows if len(row) == 3] if answer.returncode == 0 else []
 
 
-# What a build needs beside the toolkit: programs, packages that pkg-config knows, headers that have none.
-PROGRAMS = {'Meson': 'meson', 'Ninja': 'ninja', 'a C++ compiler': 'c++', 'pkg-config': 'pkg-config'}
-PACKAGES = {'nlohmann_json': 'nlohmann_json', 'the headers of zlib': 'zlib', 'cmocka': 'cmocka'}
-HEADERS = {'the headers of protozero': 'protozero/pbf_reader.hpp'}
-
-
-def succeeds(*command, text=''):
-    try:
-        return subprocess.run(command, input=text, capture_output=True, text=True, check=False).returncode == 0
-    except OSError:
-        return False
-
-
-def interpreter_of(script):
-    """Which Python runs it: the generators need PyYAML in Meson's."""
-    try:
-        with open(script, encoding='utf-8') as file:
-            words = file.readline().removeprefix('#!').split()
-    except (OSError, UnicodeDecodeError):
-        words = []
-    return words if words and 'python' in words[-1] else ['python3']
-
-
-def lacking():
-    """What of all that is not here, by the names of people."""
-    found = [name for name, program in PROGRAMS.items() if shutil.which(program) is None]
-    if not succeeds(*interpreter_of(shutil.which('meson') or ''), '-c', 'import yaml'):
-        found.append('PyYAML')
-    found += [name for name, package in PACKAGES.items() if not succeeds('pkg-config', '--exists', package)]
-    for name, header in HEADERS.items():
-        if not succeeds('c++', '-E', '-x', 'c++', '-', text=f'#include <{header}>\n'):
-            found.append(name)
-    return found
-
-
 def visible(count):
     """Of so many GPUs, those that programs find."""
     listed = os.environ.get('CUDA_VISIBLE_DEVICES')
