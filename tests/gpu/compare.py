@@ -79,8 +79,10 @@ def judge(case, result):
         failures.append(f'host more than {gpu_cases.MOST_ISSUE_US} us a step')
     if result.get('memory_share', 0) > gpu_cases.MOST_MEMORY_SHARE:
         failures.append(f'memory above {gpu_cases.MOST_MEMORY_SHARE} of PyTorch as it is written')
-    says = (f'{result["ms"]:.4g} ms, peer {result["peer_ms"]:.4g} ms ({result["peer"]}), ratio {result["ratio"]:.2f} '
-            f'({result["low"]:.2f}..{result["high"]:.2f}), gate {case.gate:.3g}, host {result["issue_us"]:.0f} us')
+    per_second, what = case.speed(result['ms'])
+    says = (f'{per_second:.4g} {what} a second, {result["ms"]:.4g} ms, peer {result["peer_ms"]:.4g} ms ({result["peer"]}), '
+            f'ratio {result["ratio"]:.2f} ({result["low"]:.2f}..{result["high"]:.2f}), gate {case.gate:.3g}, '
+            f'host {result["issue_us"]:.0f} us')
     if 'memory_share' in result:
         says += f', memory {result["memory_share"]:.2f}'
     # Of two sides that hardly stand still nothing is proved; what misses its gate all the same has missed it.
@@ -88,7 +90,8 @@ def judge(case, result):
     inconclusive = not failures and spread > MOST_SPREAD
     if inconclusive:
         failures.append(f'inconclusive: more than {MOST_SPREAD:.0%} to either side')
-    return {**result, 'holds': not failures, 'inconclusive': inconclusive, 'says': '; '.join([says, *failures])}
+    return {**result, f'{what}_per_second': per_second, 'gate': case.gate, 'holds': not failures, 'inconclusive': inconclusive,
+            'says': '; '.join([says, *failures])}
 
 
 def main():

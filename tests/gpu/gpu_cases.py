@@ -8,6 +8,8 @@ MOST_ISSUE_US = 40
 MOST_MEMORY_SHARE = 0.8
 # How much slower a step may be whose gradients lie in memory between two programs.
 MOST_BUCKETED = 1.015
+# Of tests/backend/cpu/step_networks.h.
+WORDS_OF_A_ROW = {'gpt2': 1024}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +27,12 @@ class Case:
     def name(self):
         return f'{self.model} b{self.batch} {self.precision} {self.form}' + \
             (' bucketed' if self.bucketed else '') + (' latency' if self.latency else '')
+
+    def speed(self, milliseconds):
+        """A step in so long: (things a second, what they are)."""
+        words = WORDS_OF_A_ROW.get(self.model)
+        what = 'tokens' if words else 'examples' if self.model in ('toy', 'mlp') else 'images'
+        return self.batch * (words or 1) / milliseconds * 1e3, what
 
     def ours(self):
         """How we do it."""

@@ -107,6 +107,6 @@ def sentence(lacks, packages):
     says = f'a build needs {", ".join(lacks)}, not found here'
     if not set(lacks) - set(PROGRAMS):
         return says + ', where pip reaches no index either'
-    return (f'{says}, and {"apt-get reaches no archive" if has_apt() else "there is no apt-get"}: call tests/gpu/carry.sh in these sources '
-            f'on a machine with apt (Debian, Ubuntu), bring what it makes, the folder build/packages, here as {packages}, and call '
-            'run.sh again')
+    why = 'apt-get reaches no archive' if has_apt() else 'there is no apt-get'
+    return (f'{says}, and {why}: call tests/gpu/carry.sh in these sources on a machine with apt (Debian, Ubuntu), bring what it '
+            f'makes, the folder build/packages, here as {packages}, and call run.sh again')

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What run.sh does: parts in the order of what they are worth, each a command of its own with a limit."""
 import dataclasses
+import importlib.util
 import json
 import os
 import re
@@ -53,6 +54,20 @@ def last_json(output, _folder):
     return False, 'printed no result', None
 
 
+def judge_test(output, _folder):
+    """What it counted: its tests, those that it left out by name, and cases with the error of f32, where it says so."""
+    count = sum(int(found) for found in re.findall(r'^\[  PASSED  \] (\d+) test', output, re.MULTILINE))
+    left_out = sorted(set(re.findall(r'^\[  SKIPPED \] (?!\d)(\S+)', output, re.MULTILINE)))
+    cases = [int(found) for found in re.findall(r'^(\d+) (?:cases|checks)\b', output, re.MULTILINE)]
+    missing = sum(int(found) for found in re.findall(r'(\d+) (?:cases )?of optional dtypes (?:are )?not implemented', output))
+    errors = [float(found) for found in re.findall(r'^f32 is off by (\S+) of', output, re.MULTILINE)]
+    says = [f'{count} tests'] + ([f'{sum(cases)} cases'] if cases else [])
+    says += [f'{missing} of optional dtypes not implemented'] if missing else []
+    says += [f'f32 off by {max(errors):.2g} at most'] if errors else []
+    says += [f'left out: {", ".join(left_out)}'] if left_out else []
+    return True, ', '.join(says) if count or left_out else '', None
+
+
 def tests(build):
     """The programs of the suite gpu, as Meson has them."""
     answer = subprocess.run(['meson', 'introspect', '--tests', build], capture_output=True, text=True, check=False)
@@ -65,17 +80,20 @@ def tests(build):
     found.sort(key=lambda test: order.index(test['name']) if test['name'] in order else len(order))
     for test in found:
         yield Part('tests', test['name'], tuple(test['cmd']), min(max(test['timeout'], USUAL_TEST), LONGEST_TEST),
-                   environment=tuple({**usual, **test['env']}.items()), folder=test['workdir'] or build, alone=False)
+                   environment=tuple({**usual, **test['env']}.items()), folder=test['workdir'] or build, alone=False,
+                   judge=judge_test)
     if found and not any('tutti-gloo.so' in path for test in found for path in test['env'].values()):
         yield Part('tests', 'several processes', (), USUAL_TEST, lacks=NO_ENGINE)
 
 
 def bench(build):
     programs = os.path.join(build, 'tests', 'bench')
+    no_peer = '' if importlib.util.find_spec('torch') else f'PyTorch is not among the packages of {sys.executable}'
     for case in CASES:
         yield Part('bench', case.name,
                    (sys.executable, 'tests/gpu/compare.py', '--programs', programs, '--json', 'RESULTS/case.json', case.name),
-                   limit=540, expected=240 if case.against_compiled else 120, judge=judge_case)
+                   limit=540, expected=240 if case.against_compiled else 120, lacks='' if case.bucketed else no_peer,
+                   judge=judge_case)
 
 
 def plugin_of(build):
@@ -98,8 +116,8 @@ def scaling(build, gpus):
     yield Part('bench', 'scaling processes', (*words, '--engine', engine_of(build), 'training:resnet50:128'), limit=LONGEST_TEST,
                expected=200, lacks=few or ('' if os.path.exists(engine_of(build)) else NO_ENGINE), judge=judge_case)
     yield Part('bench', 'trainer host',
-               (sys.executable, 'tests/gpu/trainer_host.py', '--program', program, '--backend', 'cuda', '--json', 'RESULTS/case.json',
-                'toy:64', 'cnn:64'),
+               (sys.executable, 'tests/gpu/trainer_host.py', '--program', program, '--backend', 'cuda',
+                '--json', 'RESULTS/case.json', 'toy:64', 'cnn:64'),
                limit=200, expected=40, judge=judge_case)
 
 

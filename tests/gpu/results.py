@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the parts came to, in three files: results.json, which the next call goes on with, results.md, a table, and logs.txt, the
-ends of all outputs, those of failures first. A machine that is lent gives few files back."""
+"""What the parts came to, in three files: results.json, which the next call goes on with, results.md, two tables, and logs.txt,
+the ends of all outputs, those of failures first. A machine that is lent gives few files back."""
 import json
 import os
 import shutil
+
+import must_hold
 
 # What a part may come to, beside "cut off"; that alone is done again with the same sources. A partial one took longer
 # than it may and had found nothing until then.
@@ -15,10 +17,10 @@ MOST_OF_FAILURE, MOST_OF_OTHER = 40000, 4000
 
 
 class Results:
-    """`logs`: the folder of whole outputs. Threads: one at a time."""
+    """`logs`: the folder of whole outputs; `names`: of all parts that there are. Threads: one at a time."""
 
     def __init__(self, folder, head, logs=None):
-        self.folder, self.head = folder, head
+        self.folder, self.head, self.names = folder, head, []
         self.logs = logs or os.path.join(folder, '..', 'logs')
         self.parts = {}
         os.makedirs(folder, exist_ok=True)
@@ -50,7 +52,8 @@ class Results:
 
     def save(self):
         """Whole or not at all: the machine may go at any time."""
-        for name, text in (('results.json', json.dumps({**self.head, 'parts': self.parts}, indent=1)),
+        for name, text in (('results.json', json.dumps({**self.head, 'must_hold': must_hold.rows(self.parts, self.names),
+                                                          'parts': self.parts}, indent=1)),
                            ('results.md', self.markdown()), ('logs.txt', self.ends_of_logs())):
             # What is not whole yet lies elsewhere.
             unfinished = os.path.join(self.logs, name + '.new')
@@ -75,8 +78,12 @@ class Results:
 
     def markdown(self):
         lines = [f'## {self.head["gpu"]}', '',
-                 f'{self.head["date"]}, driver {self.head["driver"]}, sources {self.head["sources"]}. '
-                 + ', '.join(f'{self.count(status)} {status}' for status in (*DONE, 'cut off')), '',
-                 '| part | result | seconds | |', '|---|---|---|---|']
+                 f'{self.head["date"]}, driver {self.head["driver"]}, CUDA {self.head.get("cuda", "unknown")}, '
+                 f'sources {self.head["sources"]}. '
+                 + ', '.join(f'{self.count(status)} {status}' for status in (*DONE, 'cut off')), '']
+        lines += [f'Not found when it was built: {what}.' for what in self.head.get('missing', [])]
+        lines += ['| what must hold | holds | |', '|---|---|---|']
+        lines += [f'| {row["what"]} | {row["holds"]} | {row["says"]} |' for row in must_hold.rows(self.parts, self.names)]
+        lines += ['', '| part | result | seconds | |', '|---|---|---|---|']
         lines += [f'| {name} | {part["status"]} | {part["seconds"]} | {part["says"]} |' for name, part in self.failures_first()]
         return '\n'.join(lines)

@@ -248,7 +248,8 @@ def main():
     architectures = ','.join(sorted({capability.replace('.', '') + '-real' for _, _, capability in gpus}))
     results = Results(os.path.abspath(os.environ.get('TUTTI_RESULTS', os.path.join(BUILD, 'results'))),
                       {'gpu': name + (f' x {len(gpus)}' if len(gpus) > 1 else ''), 'driver': driver,
-                       'sources': digest_of_sources(), 'date': datetime.date.today().isoformat()},
+                       'cuda': toolkit.release(folder), 'missing': missing, 'sources': digest_of_sources(),
+                       'date': datetime.date.today().isoformat()},
                       os.path.abspath(os.path.join(BUILD, 'logs')))
     if not arguments.no_build and not build(results, clock, environment, folder, architectures):
         print(tail(results.log_path('build')), flush=True)
@@ -259,7 +260,9 @@ def main():
     # The plug-in lies in the build tree.
     environment['TUTTI_PLUGIN_PATH'] = os.path.abspath(os.path.join(BUILD, PLUGIN_FOLDER))
     visible = toolkit.visible(len(gpus))
-    wanted = chosen(all_parts.parts(BUILD, folder, visible), arguments.words)
+    listed = all_parts.parts(BUILD, folder, visible)
+    results.names = [f'{part.group} {part.name}' for part in listed]
+    wanted = chosen(listed, arguments.words)
     if not wanted:
         sys.exit('run.sh: nothing could be built that could be run')
     Runner(results, clock, environment, visible).do_all(

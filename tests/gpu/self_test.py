@@ -3,6 +3,8 @@
 """What run.sh is made of, on a machine without a GPU: parts that hold, fail, hang and are skipped, time that runs out,
 results that the next call goes on with, and how a comparison is judged."""
 import contextlib
+import glob
+import importlib.util
 import io
 import json
 import os
@@ -22,6 +24,7 @@ sys.path.insert(0, HERE)
 # pylint: disable=wrong-import-position
 import compare  # noqa: E402
 import gpu_cases  # noqa: E402
+import must_hold  # noqa: E402
 import parts  # noqa: E402
 import peer_server  # noqa: E402
 import run_parts  # noqa: E402
@@ -37,7 +40,8 @@ SERVER = '''#!{python}
 import json, sys
 print(json.dumps({{'name': 'stub'}}), flush=True)
 for line in sys.stdin:
-    answer = {{'cpu_ms': 1, 'thread_ms': {issue} * 1e-3, 'wall_ms': {ms} * (0.5 if 'graphs' in line else 1), 'steps': 8, 'issue_us': {issue},
+    answer = {{'cpu_ms': 1, 'thread_ms': {issue} * 1e-3, 'wall_ms': {ms} * (0.5 if 'graphs' in line else 1), 'steps': 8,
+              'issue_us': {issue},
               'device_mb': {mb}, 'waits': 8 if 'latency' in line else {waits}}}
     if 'compiled' in line: answer = {{'error': 'no compiler'}}
     print(json.dumps(answer), flush=True)
@@ -94,7 +98,7 @@ class Parts(unittest.TestCase):
         self.assertEqual(states, {'tests a': 'ok', 'tests b': 'failed', 'bench c': 'skipped', 'tests f': 'failed',
                                   'soak d': 'failed', 'tests e': 'skipped'})
         with open(os.path.join(self.folder, 'results.md'), encoding='utf-8') as file:
-            table = [line for line in file if line.startswith('| ')][1:]
+            table = [line for line in file.read().partition('| part |')[2].splitlines() if line.startswith('| ')]
         self.assertEqual(['failed' in line for line in table], [True] * 3 + [False] * 3, table)
         # Few files, that have everything.
         self.assertEqual(sorted(os.listdir(self.folder)), ['logs.txt', 'results.json', 'results.md'])
@@ -186,6 +190,80 @@ class Parts(unittest.TestCase):
                          shell('echo "========= ERROR SUMMARY: 3 errors"; exit 9', name='d', judge=parts.judge_sanitizer))
         self.assertEqual(states, {'tests a': 'ok', 'tests b': 'failed', 'sanitize c': 'skipped', 'tests d': 'failed'})
 
+    def test_a_test_is_told_by_what_it_counted(self):
+        output = """12 cases, 3 of optional dtypes not implemented
+f32 is off by 2.5e-07 of its size at most: add
+8 cases, 0 of optional dtypes not implemented
+f32 is off by 8.1e-06 of its size at most: matmul
+add: 4 cases of optional dtypes are not implemented
+[  PASSED  ] 7 test(s).
+[  SKIPPED ] 2 test(s), listed below:
+[  SKIPPED ] one_thing
+[  SKIPPED ] another_thing
+"""
+        says = parts.judge_test(output, self.folder)
+        self.assertEqual(says, (True, '7 tests, 20 cases, 7 of optional dtypes not implemented, f32 off by 8.1e-06 at most, left out: '
+                                'another_thing, one_thing', None))
+        self.assertEqual(parts.judge_test('nothing', self.folder), (True, '', None))
+
+    def test_what_must_hold_is_told_whatever_was_run(self):
+        def told(parts_done, names=()):
+            return {row['what'].partition(' ')[0]: (row['holds'], row['says']) for row in must_hold.rows(parts_done, names)}
+        nothing = must_hold.rows({})
+        self.assertEqual({row['holds'] for row in nothing}, {must_hold.LEFT})
+        self.assertEqual(len({row['what'] for row in nothing}), len(nothing))
+        ok, failed, skipped = ({'status': status, 'says': status} for status in ('ok', 'failed', 'skipped'))
+        self.assertEqual(told({'tests kill_cuda': ok})['who'], ('yes', 'ok'))
+        self.assertEqual(told({'tests backend_ops_cuda': ok, 'tests backend_rows_cuda': failed})['every'], ('no', '1 ok, 1 failed'))
+        self.assertEqual(told({'tests backend_ops_cuda': ok}, ['tests backend_rows_cuda'])['every'], ('not run', '1 not run, 1 ok'))
+        self.assertEqual(told({'soak a': ok, 'soak b': {'status': 'partial', 'says': ''}})['1,000'], ('open', '1 ok, 1 partial'))
+        self.assertEqual(told({'soak a': ok, 'soak b': skipped})['1,000'], ('open', '1 ok, 1 skipped; skipped'))
+        # Figures of all comparisons together.
+        rows = [{'case': 'a', 'issue_us': 12.3, 'memory_share': 0.5}, {'case': 'b', 'issue_us': 44, 'memory_share': None}]
+        compared = {'bench x': {**ok, 'rows': rows[:1]}, 'bench y': {**failed, 'rows': rows[1:]}}
+        judged = {row['what']: row for row in must_hold.rows(compared)}
+        host = next(row for what, row in judged.items() if 'replayed' in what)
+        self.assertEqual((host['holds'], host['says']), ('no', '44 us at most (b), of 2 cases'))
+        memory = next(row for what, row in judged.items() if 'of the memory' in what)
+        self.assertEqual((memory['holds'], memory['says']), ('yes', '0.5 at most (a), of 1 cases'))
+
+    def test_what_must_hold_is_what_there_is(self):
+        """Every pattern finds a part: of programs of the suite gpu by the names that their lists have."""
+        names = [f'{part.group} {part.name}' for part in parts.parts(self.folder, '/no/toolkit')]
+        lists = []
+        for path in glob.glob(os.path.join(HERE, '..', '**', 'meson.build'), recursive=True):
+            with open(path, encoding='utf-8') as file:
+                lists.append(file.read())
+        for _, judge in must_hold.REQUIREMENTS:
+            for pattern in getattr(judge, 'patterns', ()):
+                stem = re.match(r'tests (\w+?)(_cuda|_?\*)', pattern)
+                found = any(re.search(rf"'{stem[1]}_?'", text) for text in lists) if stem else must_hold.matching(names, [pattern])
+                self.assertTrue(found or pattern == 'tests several processes', pattern)
+        # And what is measured is in the list.
+        known = [pattern for _, judge in must_hold.REQUIREMENTS for pattern in getattr(judge, 'patterns', ())]
+        for name in names:
+            if not name.startswith('accuracy'):
+                self.assertTrue(must_hold.matching([name], known), name)
+
+    def test_without_pytorch_what_needs_it_is_skipped(self):
+        known, importlib.util.find_spec = importlib.util.find_spec, lambda name: None
+        self.addCleanup(setattr, importlib.util, 'find_spec', known)
+        lacks = {part.name: part.lacks for part in parts.bench(self.folder)}
+        self.assertEqual({name for name, what in lacks.items() if not what}, {'resnet50 b256 bf16 training bucketed'})
+        self.assertIn('PyTorch is not among the packages', lacks['toy b64 f32 training'])
+
+    def test_without_an_engine_processes_are_not_forgotten(self):
+        listed = [{'name': 'a_cuda', 'suite': ['tutti:gpu'], 'cmd': ['a'], 'timeout': 30, 'workdir': None, 'env': {'X': '1'}}]
+        self.program('meson', f"cat <<'END'\n{json.dumps(listed)}\nEND")
+        path = os.environ['PATH']
+        self.addCleanup(os.environ.update, PATH=path)
+        os.environ['PATH'] = self.folder + ':' + path
+        self.assertEqual([(part.name, part.lacks) for part in parts.tests(self.folder)],
+                         [('a_cuda', ''), ('several processes', parts.NO_ENGINE)])
+        listed[0]['env']['TUTTI_TEST_ENGINE'] = '/x/tutti-gloo.so'
+        self.program('meson', f"cat <<'END'\n{json.dumps(listed)}\nEND")
+        self.assertEqual([part.name for part in parts.tests(self.folder)], ['a_cuda'])
+
     def test_accuracy_is_that_of_processors(self):
         for value, holds in ((0.9204, True), (0.9170, True), (0.9150, False), (0.9260, False)):
             self.assertEqual(parts.judge_accuracy(json.dumps({'test_accuracy': value}), self.folder)[0], holds, value)
@@ -233,7 +311,7 @@ class Parts(unittest.TestCase):
         holds, says, rows = self.compare(1, 3, 'toy b64 f32 training')
         self.assertFalse(holds)
         self.assertIn('ratio below 4', says)
-        self.assertEqual(rows[0]['ratio'], 3)
+        self.assertEqual((rows[0]['ratio'], rows[0]['examples_per_second']), (3, 64000))
         self.assertIn('host more than 40 us', self.compare(1, 5, 'toy b64 f32 training', issue=50)[1])
         self.assertIn('memory above 0.8', self.compare(1, 5, 'toy b64 f32 training', mb=190)[1])
         # Of predictions, too; one by one they are waited for on both sides.
@@ -245,6 +323,7 @@ class Parts(unittest.TestCase):
         holds, says, _ = self.compare(1, 2, 'gpt2 b16 bf16 training')
         self.assertTrue(holds)
         self.assertIn('graphs', says)
+        self.assertIn('1.638e+07 tokens a second', says)
         self.assertFalse(self.compare(1, 1.9, 'gpt2 b16 bf16 training')[0])
         # Against itself.
         self.assertTrue(self.compare(1, 9, 'resnet50 b256 bf16 training bucketed')[0])
@@ -394,8 +473,8 @@ class Parts(unittest.TestCase):
         for us, gated, holds in ((39, (), True), (41, (), False), (41, ('--gate', '50'), True), (-1000, (), False)):
             server = self.file('replica_bench', SERVER.format(python=sys.executable, ms=1, issue=us, mb=0, waits=1))
             os.chmod(server, 0o755)
-            command = [sys.executable, os.path.join(HERE, 'trainer_host.py'), '--program', server, '--backend', 'x', '--blocks', '3',
-                       *gated, 'toy:64', 'cnn:64']
+            command = [sys.executable, os.path.join(HERE, 'trainer_host.py'), '--program', server, '--backend', 'x',
+                       '--blocks', '3', *gated, 'toy:64', 'cnn:64']
             self.assertEqual(subprocess.run(command, check=False, capture_output=True).returncode, 0 if holds else 1, us)
             subprocess.run([*command, '--json', path], check=True, capture_output=True)
             judged, says, rows = parts.judge_case('', self.folder)
@@ -403,7 +482,7 @@ class Parts(unittest.TestCase):
             self.assertIn('nothing tells' if us < 0 else f'host {us}.0 us of the thread that takes most, gate', says)
             self.assertEqual(len(rows), 2)
         # What stands beside has no gate.
-        self.assertEqual([row['holds'] for row in [trainer_host.judge('cnn b64', {'thread': 99, 'cpu': 99, 'wall': 99}, None)]], [True])
+        self.assertTrue(trainer_host.judge('cnn b64', {'thread': 99, 'cpu': 99, 'wall': 99}, None)['holds'])
 
     def test_all_gpus_are_held_to_nine_tenths_of_as_many_times_one(self):
         server = self.file('replica_bench', SERVER.replace("'graphs' in line", "'one_device' in line")
@@ -438,8 +517,8 @@ class Parts(unittest.TestCase):
         server = self.file('replica_bench', WORKER.format(python=sys.executable, folder=self.folder))
         os.chmod(server, 0o755)
         path = os.path.join(self.folder, 'case.json')
-        command = [sys.executable, os.path.join(HERE, 'scaling.py'), '--program', server, '--backend', '/x/tutti-cuda.so', '--devices',
-                   '3', '--engine', self.engine(), '--quadruples', '2', '--json', path, 'training:toy:8']
+        command = [sys.executable, os.path.join(HERE, 'scaling.py'), '--program', server, '--backend', '/x/tutti-cuda.so',
+                   '--devices', '3', '--engine', self.engine(), '--quadruples', '2', '--json', path, 'training:toy:8']
         subprocess.run(command, check=True, capture_output=True, timeout=60)
         holds, says, rows = parts.judge_case('', self.folder)
         # The slowest counts: 1.25 ms against 1 alone.

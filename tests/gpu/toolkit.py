@@ -2,6 +2,7 @@
 """Where nvcc's toolkit is, and cuDNN, NCCL and cuBLASLt: in it, or in the packages of a Python that has PyTorch."""
 import glob
 import os
+import re
 import shutil
 import site
 import subprocess
@@ -20,6 +21,16 @@ def root():
     """The folder of the toolkit; None where there is no nvcc."""
     nvcc = shutil.which('nvcc') or shutil.which('nvcc', path='/usr/local/cuda/bin')
     return os.path.dirname(os.path.dirname(os.path.realpath(nvcc))) if nvcc else None
+
+
+def release(folder):
+    """Of the toolkit: "13.0"."""
+    try:
+        answer = subprocess.run([os.path.join(folder, 'bin', 'nvcc'), '--version'], capture_output=True, text=True, check=False)
+    except OSError:
+        return 'unknown'
+    found = re.search(r'release ([\d.]+)', answer.stdout)
+    return found[1] if found else 'unknown'
 
 
 def python_folders():
