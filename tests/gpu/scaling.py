@@ -52,11 +52,17 @@ class WallClock:
         return candidate.measure(case, seconds)['wall_ms']
 
 
+def connected(arguments, devices):
+    """The environment in which GPUs add up gradients from one to the other, or it is an error."""
+    return {'TUTTI_GROUP': 'device'} if devices > 1 and arguments.backend not in OF_PROCESSORS else {}
+
+
 class OneProcess:
     """A candidate: so many devices of one process, with the rows that all of them take."""
 
     def __init__(self, arguments, devices):
-        self.program, self.devices = programs.Program([arguments.program, arguments.backend]), devices
+        self.program = programs.Program([arguments.program, arguments.backend], **connected(arguments, devices))
+        self.devices = devices
         self.words = ('two_devices' if devices > 1 else 'one_device') + ('+bf16' if arguments.bf16 else '')
 
     def measure(self, case, seconds):
@@ -86,7 +92,7 @@ class Workers:
         self.devices, self.words = devices, 'worker' + ('+bf16' if arguments.bf16 else '')
         self.step_ms = None
         where = {'MASTER_ADDR': '127.0.0.1', 'MASTER_PORT': str(free_port()), 'WORLD_SIZE': str(devices), 'TF_CONFIG': '',
-                 'TUTTI_PLUGIN_PATH': os.path.dirname(os.path.abspath(arguments.engine))}
+                 'TUTTI_PLUGIN_PATH': os.path.dirname(os.path.abspath(arguments.engine)), **connected(arguments, devices)}
         self.workers = []
         for rank in range(devices):
             own = {'RANK': str(rank), **({} if arguments.backend in OF_PROCESSORS else {'LOCAL_RANK': str(rank)})}
