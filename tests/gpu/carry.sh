@@ -13,6 +13,10 @@ esac
 [ $# -gt 0 ] || set -- "$(dirname "$0")/../../build/packages"
 mkdir -p "$(dirname "$1")"
 target=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+if [ -e "$target" ] && [ ! -e "$target/carried" ]; then
+    echo "carry.sh: $target is there already, and not of its making: it goes first, or another name is given" >&2
+    exit 1
+fi
 fetched=$(mktemp -d)
 # Aside, until all is there.
 folder=$target.new
@@ -59,6 +63,7 @@ find "$folder" -name 'lib*.so.*' ! -path "$folder/run/*" ! -name 'lib*.so.*.*.*'
 mkdir "$folder/python"
 cp -R "$folder/usr/lib/python3/dist-packages/yaml" "$folder/python/"
 find "$folder/python" -name '*.so' -exec rm {} +
+touch "$folder/carried"
 rm -rf "$target"
 mv "$folder" "$target"
 du -sh "$target"

@@ -18,6 +18,8 @@ FASHION_MNIST = '/usr/share/datasets/fashion-mnist'
 # What pip has of all that.
 WHEELS = {'Meson': 'meson', 'Ninja': 'ninja', YAML: 'PyYAML'}
 MOST_SECONDS = 180  # for each of both
+# In a folder that carry.sh may make anew.
+MARK = 'carried'
 
 
 def folder():
@@ -95,7 +97,8 @@ def fetch(packages, run):
     wheels = [WHEELS[name] for name in lacking() if name in WHEELS]
     if wheels and run([sys.executable, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--retries', '0',
                        '--timeout', '10', '--target', os.path.join(packages, 'python'), *wheels]):
-        use(packages)
+        with open(os.path.join(packages, MARK), 'w', encoding='utf-8'):
+            use(packages)
 
 
 def has_apt():
