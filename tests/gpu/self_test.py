@@ -205,6 +205,8 @@ add: 4 cases of optional dtypes are not implemented
         self.assertEqual(says, (True, '7 tests, 20 cases, 7 of optional dtypes not implemented, f32 off by 8.1e-06 at most, left out: '
                                 'another_thing, one_thing', None))
         self.assertEqual(parts.judge_test('nothing', self.folder), (True, '', None))
+        nothing = shell('echo "[  PASSED  ] 0 test(s)."; echo "[  SKIPPED ] one_thing"', name='a', judge=parts.judge_test)
+        self.assertEqual(self.do(nothing), {'tests a': 'failed'})
 
     def test_what_must_hold_is_told_whatever_was_run(self):
         def told(parts_done, names=()):
@@ -440,6 +442,11 @@ add: 4 cases of optional dtypes are not implemented
         self.assertNotIn('without Gloo', answer.stdout)
         self.assertEqual(answer.returncode, run_parts.LEFT, answer.stdout + answer.stderr)
         self.assertIn('images of Fashion-MNIST are not in', answer.stdout)
+        # What somebody else has put there is not touched.
+        os.remove(os.path.join(environment['TUTTI_PACKAGES'], 'carried'))
+        refused = subprocess.run([os.path.join(HERE, 'carry.sh'), environment['TUTTI_PACKAGES']], capture_output=True, text=True,
+                                 check=False, env=environment)
+        self.assertEqual((refused.returncode, 'not of its making' in refused.stderr), (1, True))
         # What was fetched is there for the next call.
         self.assertNotIn('a build needs', self.run_sh({**environment, 'UNREACHABLE': '1'}, 'accuracy').stderr)
 
