@@ -92,7 +92,7 @@ def wanting():
 
 def fetch(packages, run):
     """Fills the folder with what this machine reaches. `run`: does a command and says whether it went well."""
-    if (set(lacking()) - set(PROGRAMS) or wanting()) and has_apt() and run([os.path.join('tests', 'gpu', 'carry.sh'), packages]):
+    if (set(lacking()) - set(PROGRAMS) or wanting()) and has_apt() and run(['sh', 'tests/gpu/carry.sh', packages]):
         use(packages)
     wheels = [WHEELS[name] for name in lacking() if name in WHEELS]
     if wheels and run([sys.executable, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--retries', '0',

@@ -176,6 +176,7 @@ def make_ready(clock):
         os.makedirs(os.path.dirname(folder), exist_ok=True)
         with open(folder + '.log', 'w', encoding='utf-8') as log:
             def fetch(command):
+                print(f'run.sh: fetches what a build lacks: {shlex.join(command)}', flush=True)
                 log.write(shlex.join(command) + '\n')
                 log.flush()
                 return run(command, min(clock.left(), packages.MOST_SECONDS), log, dict(os.environ))[0] == 0
