@@ -73,9 +73,9 @@ base::Result<Recording> Stream::end_recording() {
   return Recording(device_, recording);
 }
 
-Status Stream::hold(HostMemory &words) {
+Status Stream::hold(HostMemory &words, void *verdict) {
   ErrorSink sink;
-  return sink.take(device_->api().stream->hold(handle_, words.data(), sink.handle()));
+  return sink.take(device_->api().stream->hold(handle_, words.data(), verdict, sink.handle()));
 }
 
 Recording &Recording::operator=(Recording &&other) noexcept {

@@ -48,7 +48,7 @@ class Stream {
   base::Status begin_recording();
   base::Result<class Recording> end_recording();
   /// The device waits here for the host (stream_hold.h). Needs Backend::holds_streams().
-  base::Status hold(class HostMemory &words);
+  base::Status hold(class HostMemory &words, void *verdict);
   tutti_stream *handle() const { return handle_; }
 
  private:

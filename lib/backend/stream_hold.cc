@@ -20,10 +20,8 @@ Result<StreamHold> StreamHold::create(Device &device) {
 }
 
 StreamHold::StreamHold(HostMemory memory) : memory_(std::move(memory)) {
-  new (&arrivals()) std::atomic<uint32_t>(0);
-  new (&departures()) std::atomic<uint32_t>(0);
+  for (int word = 0; word < 3; ++word)
+    new (&words()[word]) std::atomic<uint32_t>(0);
 }
-
-Status StreamHold::issue(Stream &stream) { return stream.hold(memory_); }
 
 }  // namespace tutti::impl::backend

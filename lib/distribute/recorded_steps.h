@@ -50,9 +50,9 @@ class RecordedSteps {
   /// One does.
   void note_pieces() { is_connected_ = true; }
   bool is_empty() const { return steps_.empty(); }
-  /// Steps run in pieces from now on. The device has done what was launched.
+  /// Steps run in pieces from now on.
   void give_up(base::Status why) { open(std::move(why)); }
-  /// The device has done what was launched.
+  /// What is under way lives as long as somebody has it.
   void clear() { steps_.clear(); }
 
   /// `programs`: of all workers, in order: BoundProgram::id of what each begins with. `turn`: less than

@@ -13,6 +13,9 @@ namespace tutti::impl::distribute {
 using base::Result;
 using base::Status;
 
+/// Micro-batches, which are so many times as large a graph.
+constexpr int32_t kMostRecorded = 16;
+
 static Status refused_elsewhere() { return base::unavailable("another worker could not record a step"); }
 
 Status Replica::check_recording() {
@@ -21,6 +24,8 @@ Status Replica::check_recording() {
   if (device_stream() == nullptr) return base::unimplemented("memory of the devices is the host's");
   if (!device_->backend().records_streams()) return base::unimplemented("the backend does not record streams");
   if (programs_.workers.count == 1 && programs_.finish.empty()) return base::unimplemented("each is one program");
+  if (programs_.accumulation > kMostRecorded)
+    return base::unimplemented("steps have more than ", kMostRecorded, " micro-batches");
   TUTTI_TRY(recording_from_environment());
   return programs_.workers.count == 1 ? Status() : group_->check_recording();
 }
@@ -163,10 +168,10 @@ std::string Replica::how_memory_is_registered() const {
 }
 
 void Replica::drop_recordings() {
+  if (launched_ != nullptr || !recorded_.is_empty()) (void)stream_.synchronize();  // none waits for settle() any more
   launched_ = nullptr;
   for (IssuedStep &step : issued_steps_)
     step.launched = nullptr;
-  if (!recorded_.is_empty()) (void)stream_.synchronize();  // each launch was settled, or the group has ended
   recorded_.clear();
 }
 

@@ -61,6 +61,7 @@ Status Replica::advance(int64_t built, Run &run) {
   Status status = run_step(run.feeder.input(step.feeder_step), run.feeder, run.outcome.loss_scale);
   if (status.ok()) status = reports_.issue(number, report(), stream_);
   if (!status.ok()) {
+    group_->withdraw();
     // What the step before met with on the device may have come up here.
     const int64_t earlier = run.outcome.steps;
     const Status judged = judge(0, run);
@@ -136,7 +137,6 @@ Status Replica::count(const StepReport &report, Run &run) {
 
 Status Replica::fail(int64_t number, Status status, Run &run) {
   status = with_place(status, number, run);
-  group_->withdraw();
   group_->abort(status);
   const Status bad = stream_.synchronize();  // nothing reads the input any more
   drop_recordings();

@@ -186,12 +186,13 @@ typedef struct tutti_stream_table {
   int32_t (*replay)(tutti_recording *recording, tutti_stream *stream, tutti_error_sink *sink);
   /// The stream has done the last replay.
   void (*recording_release)(tutti_recording *recording);
-  /// (optional; appended) The stream waits here for the host, recorded or not. `words`: two of 32 bits in memory of
+  /// (optional; appended) The stream waits here for the host, recorded or not. `words`: three of 32 bits in memory of
   /// tutti_transfer_table, 0 at first, and of no other stream. The device adds 1 to the first when it comes here, for
-  /// the n-th time (modulo 2^32), and goes on when the second is n or, modulo 2^32, less than 2^31 more. What is before
-  /// it on the stream is done by then, and what the device has written to memory of the host is there. UNIMPLEMENTED
-  /// where launches wait for their end.
-  int32_t (*hold)(tutti_stream *stream, void *words, tutti_error_sink *sink);
+  /// the n-th time (modulo 2^32), and goes on when the second is n or, modulo 2^32, less than 2^31 more. Then it writes
+  /// to the byte `verdict`, of such memory, too, or NULL, whether the third is: 1 or 0. What is before it on the stream
+  /// is done when it comes, and what the device has written to memory of the host is there. While it waits, or may, the
+  /// thread that lets it go calls nothing that may wait for the device. UNIMPLEMENTED where launches wait for their end.
+  int32_t (*hold)(tutti_stream *stream, void *words, void *verdict, tutti_error_sink *sink);
 } tutti_stream_table;
 
 /// Copies by address, and memory of the host that copies like best (optional table). A backend without

@@ -11,7 +11,7 @@
 
 namespace tutti::impl::backend::gpu {
 
-gpuError_t launch_hold(uint32_t *words, gpuStream_t stream);
+gpuError_t launch_hold(uint32_t *words, uint8_t *verdict, gpuStream_t stream);
 
 }  // namespace tutti::impl::backend::gpu
 

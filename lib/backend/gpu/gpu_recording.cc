@@ -100,14 +100,15 @@ void recording_release(tutti_recording *recording) {
   delete &self;
 }
 
-int32_t hold(tutti_stream *stream, void *words, tutti_error_sink *sink) {
+int32_t hold(tutti_stream *stream, void *words, void *verdict, tutti_error_sink *sink) {
   GpuStream &self = GpuStream::of(stream);
   return guarded(self.device->host(), sink, [&]() -> Status {
     if (launches_block_from_environment())
       return base::unimplemented(
           "CUDA_LAUNCH_BLOCKING or HIP_LAUNCH_BLOCKING is set: nothing on a device waits for the host");
     TUTTI_TRY(self.device->make_current());
-    return status_of(launch_hold(static_cast<uint32_t *>(words), self.stream), "holding a stream");
+    return status_of(launch_hold(static_cast<uint32_t *>(words), static_cast<uint8_t *>(verdict), self.stream),
+                     "holding a stream");
   });
 }
 

@@ -29,7 +29,7 @@ int32_t record_begin(tutti_stream *stream, tutti_error_sink *sink);
 int32_t record_end(tutti_stream *stream, tutti_recording **recording, tutti_error_sink *sink);
 int32_t replay(tutti_recording *recording, tutti_stream *stream, tutti_error_sink *sink);
 void recording_release(tutti_recording *recording);
-int32_t hold(tutti_stream *stream, void *words, tutti_error_sink *sink);
+int32_t hold(tutti_stream *stream, void *words, void *verdict, tutti_error_sink *sink);
 
 }  // namespace tutti::impl::backend::gpu
 

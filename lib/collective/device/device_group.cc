@@ -84,15 +84,13 @@ struct Shared {
         arrived(static_cast<size_t>(clique->size())) {}
 
   void end_operations() {
-    if (signals_end()) tell_devices(false);
+    if (signals_end()) tell_devices();
     clique->abort();
   }
-  /// Of several processes `alive` tells of one step: whether all have settled it.
+  /// Of several processes `alive` tells of one replay: whether all have settled it, as its device writes it.
   bool signals_end() const { return alive != nullptr && !spans_processes; }
   /// Devices read it as they please.
-  [[gnu::noinline]] void tell_devices(bool is_alive) const {
-    alive->store(is_alive ? 1 : 0, std::memory_order_seq_cst);
-  }
+  [[gnu::noinline]] void tell_devices() const { alive->store(0, std::memory_order_seq_cst); }
 
   const std::unique_ptr<backend::Clique> clique;
   const int32_t first_rank;
@@ -133,7 +131,7 @@ class DeviceRank : public Group {
   Status begin_recording() override;
   Status record_settle(backend::Stream &stream) override;
   void withdraw() override {
-    if (held_ != nullptr) let_go(false);
+    if (held_ != nullptr) (void)let_go(false);
   }
   RecordedOperations end_recording() override { return is_recording_ = false, recorded_; }
   Result<Ticket> replay(const RecordedOperations &operations, backend::Recording &recording,
@@ -167,7 +165,7 @@ class DeviceRank : public Group {
   /// The device waits for settle() of its replay.
   Status await_held();
   Status settle_replay();
-  void let_go(bool is_settled);
+  Status let_go(bool is_settled);
   template <typename Reached>
   Status await(const Slot *slot, Reached reached);
   Status fail(const Status &error);
@@ -183,7 +181,7 @@ class DeviceRank : public Group {
   Ticket done_ = -1;  // it and those before it are known to be done by the device; their slots may be others' now
   int64_t numbers_ = 0;
   bool is_recording_ = false;
-  Slot *held_ = nullptr;  // the replay that waits for settle()
+  Slot *held_ = nullptr;  // the replay that waits for settle(), or may
   RecordedOperations recorded_;
   Slot recording_;  // the operation that is recorded, and how the streams fork and join
 };
@@ -325,7 +323,7 @@ Status DeviceRank::record_settle(backend::Stream &stream) {
   if (!is_recording_ || recorded_.settles || shared_->alive == nullptr)
     return base::failed_precondition("a recording settles once, and tells devices when it does not");
   recorded_.settles = true;
-  return shared_->hold->issue(stream);
+  return shared_->hold->issue(stream, shared_->alive);
 }
 
 Status DeviceRank::join_recorded() {
@@ -344,12 +342,11 @@ Result<Ticket> DeviceRank::replay(const RecordedOperations &operations, backend:
                slot->label.size() - 1);
   slot->operation.label = slot->label.data();
   TUTTI_TRY(announce(slot->operation, *slot));
-  if (operations.settles) {
-    shared_->hold->expect();
-    held_ = slot;
-  }
+  slot->operation.stream = &stream;
+  if (operations.settles) shared_->hold->expect();
+  if (operations.settles) held_ = slot;
   TUTTI_TRY(recording.replay(stream));
-  TUTTI_TRY(slot->done.record(stream));
+  if (held_ == nullptr) TUTTI_TRY(slot->done.record(stream));
   enqueued_ = waited_ = ++begun_;
   return begun_ - 1;
 }
@@ -396,15 +393,16 @@ Status DeviceRank::await_held() {
 Status DeviceRank::settle_replay() {
   Status settled = await_held();
   if (settled.ok()) settled = inner_->settle();
-  let_go(settled.ok());
+  const Status recorded = let_go(settled.ok());
   if (!settled.ok()) shared_->end_operations();
-  return settled;
+  return settled.ok() ? recorded : settled;
 }
 
-void DeviceRank::let_go(bool is_settled) {
-  held_ = nullptr;
-  shared_->tell_devices(is_settled);
-  shared_->hold->let_go();
+/// While the device is held this thread calls nothing of the backend (StreamHold); so the event comes now.
+Status DeviceRank::let_go(bool is_settled) {
+  shared_->hold->let_go(is_settled);
+  Slot &slot = *std::exchange(held_, nullptr);
+  return slot.done.record(*slot.operation.stream);
 }
 
 Status DeviceRank::settle_own() {
