@@ -77,6 +77,7 @@
 #define gpuThreadExchangeStreamCaptureMode cudaThreadExchangeStreamCaptureMode
 #define gpuStreamEndCapture cudaStreamEndCapture
 #define gpuGraphInstantiate cudaGraphInstantiate
+#define gpuGraphUpload cudaGraphUpload
 #define gpuGraphDestroy cudaGraphDestroy
 #define gpuGraphExecDestroy cudaGraphExecDestroy
 #define gpuGraphLaunch cudaGraphLaunch

@@ -83,6 +83,9 @@
 #define gpuGraphExecDestroy hipGraphExecDestroy
 #define gpuGraphLaunch hipGraphLaunch
 
+/// Early releases of HIP lack it: the first launch does it.
+inline hipError_t gpuGraphUpload(hipGraphExec_t, hipStream_t) { return hipSuccess; }
+
 /// Early releases of HIP lack it, and of later ones events in graphs have no times.
 inline hipError_t gpuEventRecordWithFlags(hipEvent_t, hipStream_t, unsigned) { return hipErrorNotSupported; }
 

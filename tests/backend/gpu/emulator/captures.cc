@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "driver.h"
 #include "streams.h"
 
 namespace tutti_gpu_emulator {
@@ -152,7 +153,14 @@ gpuError_t gpuThreadExchangeStreamCaptureMode(gpuStreamCaptureMode *mode) {
 }
 
 gpuError_t gpuGraphInstantiate(gpuGraphExec_t *executable, gpuGraph_t graph, unsigned long long) {
+  const DriverCall call("making a graph ready", current_device());
   *executable = new EmulatedGraph(*graph);
+  return gpuSuccess;
+}
+
+gpuError_t gpuGraphUpload(gpuGraphExec_t executable, gpuStream_t) {
+  const DriverCall call("making a graph ready", current_device());
+  executable->is_uploaded = true;
   return gpuSuccess;
 }
 
@@ -162,11 +170,14 @@ gpuError_t gpuGraphDestroy(gpuGraph_t graph) {
 }
 
 gpuError_t gpuGraphExecDestroy(gpuGraphExec_t executable) {
+  const DriverCall call("destroying a graph", current_device());
   delete executable;
   return gpuSuccess;
 }
 
 gpuError_t gpuGraphLaunch(gpuGraphExec_t executable, gpuStream_t stream) {
+  if (!executable->is_uploaded) (void)gpuGraphUpload(executable, stream);
+  const DriverCall call;
   const std::lock_guard guard(work_lock());
   // A graph within a graph is nothing that is asked of a GPU here.
   if (stream->capture) return invalidate(*stream->capture, gpuErrorStreamCaptureUnsupported);

@@ -20,6 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "driver.h"
 #include "streams.h"
 
 using namespace tutti_gpu_emulator;
@@ -272,6 +273,7 @@ namespace {
 
 /// Work that waits for nothing.
 gpuError_t issue_action(gpuStream_t stream, std::function<void()> action) {
+  const DriverCall call;
   issue(stream, [action = std::move(action)] {
     action();
     return true;
@@ -432,6 +434,7 @@ gpuError_t gpuMemGetInfo(size_t *available, size_t *total) {
 
 gpuError_t gpuMalloc(void **memory, size_t bytes) {
   note_use();
+  const DriverCall call("taking memory", device_of_thread);
   const std::lock_guard guard(work_lock());
   if (const gpuError_t refused = refuse_unsafe(); refused != gpuSuccess) return refused;
   if (bytes > free_bytes()) return gpuErrorMemoryAllocation;
@@ -445,6 +448,7 @@ gpuError_t gpuMalloc(void **memory, size_t bytes) {
 
 gpuError_t gpuFree(void *memory) {
   if (memory == nullptr) return gpuSuccess;
+  const DriverCall call("freeing memory", device_of_thread);
   const std::lock_guard guard(work_lock());
   if (const gpuError_t refused = refuse_unsafe(); refused != gpuSuccess) return refused;
   const auto found = allocations().find(memory);
@@ -460,6 +464,7 @@ gpuError_t gpuFree(void *memory) {
 
 gpuError_t gpuHostAlloc(void **memory, size_t bytes, unsigned) {
   note_use();
+  const DriverCall call("locking pages", kAllDevices);
   void *const made = std::aligned_alloc(256, (std::max<size_t>(bytes, 1) + 255) / 256 * 256);
   if (made == nullptr) return gpuErrorMemoryAllocation;
   std::memset(made, 0xFF, bytes);
@@ -468,6 +473,7 @@ gpuError_t gpuHostAlloc(void **memory, size_t bytes, unsigned) {
 }
 
 gpuError_t gpuFreeHost(void *memory) {
+  const DriverCall call("unlocking pages", kAllDevices);
   std::free(memory);
   return gpuSuccess;
 }
@@ -486,8 +492,9 @@ gpuError_t gpuMemsetAsync(void *to, int value, size_t bytes, gpuStream_t stream)
 
 gpuError_t gpuStreamCreateWithFlags(gpuStream_t *stream, unsigned) {
   note_use();
+  const DriverCall call("making a stream", device_of_thread);
   *stream = new EmulatedStream;
-  (*stream)->device = device_of_thread;
+  (*stream)->device = (*stream)->lane->device = device_of_thread;
   const std::lock_guard guard(work_lock());
   std::erase_if(known_lanes(), [](const std::weak_ptr<Lane> &lane) { return lane.expired(); });
   known_lanes().push_back((*stream)->lane);
@@ -512,6 +519,7 @@ gpuError_t gpuStreamSynchronize(gpuStream_t stream) {
 }
 
 gpuError_t gpuStreamWaitEvent(gpuStream_t stream, gpuEvent_t event, unsigned) {
+  const DriverCall call;
   const std::lock_guard guard(work_lock());
   if (event->capture != nullptr) return join_capture(*stream, *event);
   if (event->lane == nullptr) return gpuSuccess;
@@ -532,6 +540,7 @@ gpuError_t gpuEventDestroy(gpuEvent_t event) {
 }
 
 gpuError_t gpuEventRecord(gpuEvent_t event, gpuStream_t stream) {
+  const DriverCall call;
   const std::lock_guard guard(work_lock());
   event->capture = stream->capture;
   event->tails = stream->tails;

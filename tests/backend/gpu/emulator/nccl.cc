@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "backend/gpu/nccl.h"
+#include "driver.h"
 #include "nccl_calls.h"
 #include "ordered_fault.h"
 #include "streams.h"
@@ -130,7 +131,8 @@ struct EmulatedCommunicator {
   std::shared_ptr<Clique> clique;
   int rank = 0, device = 0;
   std::vector<std::pair<gpuStream_t, Call>> due;  // not yet on their streams
-  int64_t captured = 0;                           // calls
+  std::chrono::steady_clock::time_point called_at;
+  int64_t captured = 0;  // calls
   std::shared_ptr<int> in_graphs = std::make_shared<int>();
   int questions = 0;  // until it is not in progress any more
   bool is_finalized = false, is_connected = false;
@@ -159,6 +161,10 @@ struct EmulatedCommunicator {
   bool are_done() const {
     const auto last = clique->last.find(rank);
     return last == clique->last.end() || last->second.first->done >= last->second.second;
+  }
+  bool lags() const {
+    return clique->fault.kind == "lag" && clique->fault.rank == rank &&
+           std::chrono::steady_clock::now() < called_at + std::chrono::milliseconds(fault_at());
   }
   bool is_in_graphs() const { return in_graphs.use_count() > 1; }
   int64_t place_of(const Call &made) const;
@@ -252,6 +258,7 @@ ncclResult_t call(ncclComm_t communicator, gpuStream_t stream, Call made) {
   ++communicator->clique->calls[communicator->rank];
   write_journal(name_of(made.kind), made.count * bytes_of(made.type));
   communicator->due.emplace_back(stream, made);
+  communicator->called_at = std::chrono::steady_clock::now();
   communicator->questions = 1;
   return ncclInProgress;
 }
@@ -357,6 +364,9 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t *error)
       return ncclSuccess;
     const bool is_first = static_cast<int64_t>(communicator->due.size()) == communicator->calls();
     if (captured == 0 && is_first && !communicator->all_have_called()) return ncclSuccess;
+    if (communicator->lags()) return ncclSuccess;
+    const TriedDriverCall launch;
+    if (!launch.may_launch()) return ncclSuccess;
     communicator->put_on_streams();
   }
   *error = ncclSuccess;
@@ -420,6 +430,7 @@ ncclResult_t ncclCommDeregister(ncclComm_t communicator, void *handle) {
 }
 
 ncclResult_t ncclMemAlloc(void **memory, size_t bytes) {
+  const DriverCall call("taking memory", current_device());
   const std::lock_guard guard(work_lock());
   if (gpuMalloc(memory, bytes) != gpuSuccess) return ncclSystemError;
   window_memory().insert(*memory);
@@ -427,6 +438,7 @@ ncclResult_t ncclMemAlloc(void **memory, size_t bytes) {
 }
 
 ncclResult_t ncclMemFree(void *memory) {
+  const DriverCall call("freeing memory", current_device());
   const std::lock_guard guard(work_lock());
   if (window_memory().erase(memory) == 0) give_up("memory of another allocator is freed");
   return gpuFree(memory) == gpuSuccess ? ncclSuccess : ncclInvalidArgument;

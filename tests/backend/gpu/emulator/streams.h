@@ -35,6 +35,7 @@ struct Lane {
   std::deque<Work> pending;
   uint64_t issued = 0, done = 0;
   bool is_running = false;
+  int device = 0;
 
   void add(Work work) {
     pending.push_back(std::move(work));
@@ -86,6 +87,7 @@ struct GraphNode {
 
 struct EmulatedGraph {
   std::vector<tutti_gpu_emulator::GraphNode> nodes;
+  bool is_uploaded = false;  // by the first launch at the latest
 };
 struct EmulatedStream {
   std::shared_ptr<tutti_gpu_emulator::Lane> lane = std::make_shared<tutti_gpu_emulator::Lane>();

@@ -23,6 +23,9 @@
 //    TUTTI_EMULATED_UNTIMED_GRAPHS is set there are no such events, as with HIP.
 //  * What a device asks the host again and again (gpu_launch_until) it asks though nobody waits for the stream, the
 //    first time late where TUTTI_EMULATED_LATE_QUESTION says "NUMBER MILLISECONDS": of the launches since then, one.
+//  * Where TUTTI_EMULATED_DRIVER of the environment is "waits", what takes or frees memory and makes streams and graphs
+//    waits for the GPU and keeps launches away meanwhile (driver.h); the first launch of a graph does so, unless it was
+//    uploaded.
 //  * Blocks and warps are small (kBlockThreads, warpSize), so that tests of few elements use several.
 //
 // Threads: all functions may be called from any thread; work is done under one lock.
@@ -107,6 +110,7 @@ gpuError_t gpuStreamEndCapture(gpuStream_t stream, gpuGraph_t *graph);
 /// Sets the calling thread's mode and gives the one before.
 gpuError_t gpuThreadExchangeStreamCaptureMode(gpuStreamCaptureMode *mode);
 gpuError_t gpuGraphInstantiate(gpuGraphExec_t *executable, gpuGraph_t graph, unsigned long long flags);
+gpuError_t gpuGraphUpload(gpuGraphExec_t executable, gpuStream_t stream);
 gpuError_t gpuGraphDestroy(gpuGraph_t graph);
 gpuError_t gpuGraphExecDestroy(gpuGraphExec_t executable);
 gpuError_t gpuGraphLaunch(gpuGraphExec_t executable, gpuStream_t stream);

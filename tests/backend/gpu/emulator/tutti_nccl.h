@@ -30,10 +30,10 @@
 // ended: others have gone on), "older" (a library that does not register memory), "nowindows" (nor makes windows to
 // it), "newer" (a library of another version), "early" (of one whose operations are not captured), "uncapturable R N"
 // (rank R captures N operations and no more), "slow R N" (of ranks in several processes: each operation of rank R
-// arrives N milliseconds later, and all streams of a process that is told so go on though nobody waits for them),
-// "noid" (it cannot listen for other processes), "windowless" (it makes none between these GPUs), "badwindow" (making
-// them fails, and the communicators are of no use any more), "unregistered" (registering memory is of no use, says the
-// library).
+// arrives N milliseconds later, and all streams of a process that is told so go on though nobody waits for them), "lag
+// R N" (each operation of rank R is launched N milliseconds later), "noid" (it cannot listen for other processes),
+// "windowless" (it makes none between these GPUs), "badwindow" (making them fails, and the communicators are of no use
+// any more), "unregistered" (registering memory is of no use, says the library).
 #ifndef TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_NCCL_H_
 #define TUTTI_TESTS_BACKEND_GPU_EMULATOR_TUTTI_NCCL_H_
 
