@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "backend/gpu/launch_gate.h"
+
 namespace tutti::impl::backend::gpu {
 
 using base::Result;
@@ -72,7 +74,9 @@ AlgorithmProbes::AlgorithmProbes(PlanCache cache, TrialMemory memory, Log log)
     : cache_(std::move(cache)), memory_functions_(std::move(memory)), log_(std::move(log)) {}
 
 AlgorithmProbes::~AlgorithmProbes() {
-  if (stream_ != nullptr) (void)gpuStreamDestroy(stream_);
+  if (stream_ == nullptr) return;
+  const BetweenLaunches section;
+  (void)gpuStreamDestroy(stream_);
 }
 
 void AlgorithmProbes::forget() {

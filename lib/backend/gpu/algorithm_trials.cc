@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "backend/gpu/device_times.h"
+#include "backend/gpu/launch_gate.h"
 
 namespace tutti::impl::backend::gpu {
 
@@ -63,6 +64,7 @@ AlgorithmTrials::AlgorithmTrials(PlanCache cache, TrialMemory memory, Log log)
 }
 
 AlgorithmTrials::~AlgorithmTrials() {
+  const BetweenLaunches section;
   if (begin_ != nullptr) (void)gpuEventDestroy(begin_);
   if (end_ != nullptr) (void)gpuEventDestroy(end_);
   if (stream_ != nullptr) (void)gpuStreamDestroy(stream_);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backend/gpu/generated_headers.h"
+#include "backend/gpu/launch_gate.h"
 #include "backend/gpu/platform.h"
 #include "base/checksum.h"
 #include "tensor/dtype.h"
@@ -77,6 +78,7 @@ Status load_into(const RunTimeCompiler &compiler, const std::string &image, cons
   std::vector<std::string> names;
   for (const auto &[name, text] : texts)
     names.push_back(name);
+  const BetweenLaunches section;
   TUTTI_ASSIGN(const auto loaded, compiler.load(image, names));
   size_t next = 0;
   for (const auto &[name, text] : texts)

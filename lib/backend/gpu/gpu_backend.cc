@@ -10,6 +10,7 @@
 #include "backend/gpu/gpu_device.h"
 #include "backend/gpu/gpu_executable.h"
 #include "backend/gpu/gpu_program.h"
+#include "backend/gpu/launch_gate.h"
 #include "backend/gpu/platform.h"
 #include "backend/plugin_side.h"
 #include "base/json.h"
@@ -115,7 +116,10 @@ int32_t compile(const tutti_compile_request *request, tutti_executable **executa
   });
 }
 
-void release_executable(tutti_executable *executable) { delete reinterpret_cast<GpuExecutable *>(executable); }
+void release_executable(tutti_executable *executable) {
+  const BetweenLaunches section;  // plans of libraries have memory and code
+  delete reinterpret_cast<GpuExecutable *>(executable);
+}
 
 int32_t describe_executable(tutti_executable *executable, tutti_text_writer write, void *user, tutti_error_sink *sink) {
   return guarded(executable_of(executable).host(), sink, [&]() -> Status {

@@ -8,6 +8,7 @@
 #include "backend/gpu/device_control.h"
 #include "backend/gpu/gpu_recording.h"
 #include "backend/gpu/gpu_topology.h"
+#include "backend/gpu/launch_gate.h"
 #include "backend/gpu/platform.h"
 #include "backend/gpu/ranges.h"
 #include "backend/gpu/relaxed_capture.h"
@@ -52,6 +53,7 @@ Status check_code(int32_t ordinal, const std::string &kind) {
 }  // namespace
 
 Result<std::unique_ptr<GpuDevice>> GpuDevice::open(GpuBackend &backend, int32_t index) {
+  const BetweenLaunches section;
   auto device = std::make_unique<GpuDevice>();
   device->backend = &backend;
   device->index = index;
@@ -77,6 +79,7 @@ Result<std::unique_ptr<GpuDevice>> GpuDevice::open(GpuBackend &backend, int32_t 
 }
 
 GpuDevice::~GpuDevice() {
+  const BetweenLaunches section;
   (void)make_current();
   library.reset();
   if (copies != nullptr) (void)gpuStreamDestroy(copies);
@@ -280,6 +283,7 @@ int32_t transfer_allocate(tutti_device *handle, uint64_t bytes, void **memory, t
   return guarded(device.host(), sink, [&]() -> Status {
     TUTTI_TRY(device.make_current());
     void *made = nullptr;
+    const BetweenLaunches section;
     const gpuError_t error = gpuHostAlloc(&made, std::max<uint64_t>(bytes, 1), gpuHostAllocCoherent);
     if (error == gpuErrorMemoryAllocation) {
       (void)gpuGetLastError();  // it would be reported by the next launch
@@ -294,6 +298,7 @@ int32_t transfer_allocate(tutti_device *handle, uint64_t bytes, void **memory, t
 
 void transfer_release(tutti_device *handle, void *memory, uint64_t) {
   if (memory == nullptr) return;
+  const BetweenLaunches section;
   (void)GpuDevice::of(handle).make_current();
   (void)gpuFreeHost(memory);
 }
@@ -331,6 +336,7 @@ int32_t stream_create(tutti_device *handle, tutti_stream **stream, tutti_error_s
     auto made = std::make_unique<GpuStream>();
     made->device = &device;
     made->faults.reserve(16);
+    const BetweenLaunches section;
     TUTTI_TRY(status_of(gpuStreamCreateWithFlags(&made->stream, gpuStreamNonBlocking), "making a stream"));
     *stream = reinterpret_cast<tutti_stream *>(made.release());
     return Status();
@@ -342,6 +348,7 @@ void stream_release(tutti_stream *stream) {
   GpuStream &self = GpuStream::of(stream);
   (void)self.device->make_current();
   (void)gpuStreamSynchronize(self.stream);  // faults are written until then
+  const BetweenLaunches section;
   self.times.reset();
   (void)gpuStreamDestroy(self.stream);
   delete &self;
@@ -452,12 +459,16 @@ const tutti_transfer_table kTransferTable = {sizeof(tutti_transfer_table), trans
 Result<std::shared_ptr<FaultState>> FaultState::create(std::vector<FaultText> texts) {
   std::shared_ptr<FaultState> state(new FaultState(std::move(texts)));
   void *memory = nullptr;
+  const BetweenLaunches section;
   TUTTI_TRY(status_of(gpuHostAlloc(&memory, sizeof(FaultRecord), gpuHostAllocMapped), "allocating host memory"));
   state->record_ = new (memory) FaultRecord{};
   return state;
 }
 
-FaultState::~FaultState() { (void)gpuFreeHost(record_); }
+FaultState::~FaultState() {
+  const BetweenLaunches section;
+  (void)gpuFreeHost(record_);
+}
 
 bool FaultState::is_claimed() const {
   const volatile FaultRecord &record = *record_;

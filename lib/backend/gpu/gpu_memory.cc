@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backend/gpu/collective_table.h"
+#include "backend/gpu/launch_gate.h"
 #include "backend/gpu/runtime.h"
 #include "base/text.h"
 
@@ -74,12 +75,14 @@ Result<void *> GpuMemory::allocate_on_host(int64_t bytes, const Status &refusal)
 }
 
 Result<void *> GpuMemory::allocate(int64_t bytes) {
+  const BetweenLaunches section;
   Result<void *> memory = allocate_on_gpu(bytes);
   if (!bounds_.uses_host || memory.code() != base::Code::resource_exhausted) return memory;
   return allocate_on_host(bytes, memory.status());
 }
 
 Result<void *> GpuMemory::allocate_shared(int64_t bytes) {
+  const BetweenLaunches section;
   void *memory = nullptr;
   if (take(bytes).ok()) {
     memory = allocate_window(static_cast<size_t>(std::max<int64_t>(bytes, 1)));
@@ -92,6 +95,7 @@ Result<void *> GpuMemory::allocate_shared(int64_t bytes) {
 }
 
 void GpuMemory::release(void *memory, int64_t bytes) {
+  const BetweenLaunches section;
   {
     const std::lock_guard lock(mutex_);
     if (shared_.erase(memory) != 0) {

@@ -7,6 +7,7 @@
 
 #include "backend/gpu/gpu_device.h"
 #include "backend/gpu/gpu_recording.h"
+#include "backend/gpu/launch_gate.h"
 
 namespace tutti::impl::backend::gpu {
 
@@ -25,6 +26,7 @@ uint64_t word_of(const void *pointer) { return reinterpret_cast<uintptr_t>(point
 Result<std::unique_ptr<GpuProgram>> GpuProgram::bind(const GpuExecutable &executable,
                                                      const tutti_bind_request &request) {
   GpuDevice &device = GpuDevice::of(request.device);
+  const BetweenLaunches section;
   TUTTI_TRY(device.make_current());
   std::unique_ptr<GpuProgram> program(new GpuProgram(executable, device));
   program->workspace_ = static_cast<char *>(request.workspace);
@@ -54,6 +56,7 @@ Status GpuProgram::load_run_block_kernel() {
 }
 
 GpuProgram::~GpuProgram() {
+  const BetweenLaunches section;
   (void)device_.make_current();
   for (gpuGraphExec_t graph : graphs_)
     (void)gpuGraphExecDestroy(graph);
@@ -135,6 +138,10 @@ Status GpuProgram::capture() {
   Status status;
   for (int32_t segment = 0; static_cast<size_t>(segment) < executable_.segment_ends_.size() && status.ok(); ++segment)
     status = capture_segment(segment, stream);
+  // The first launch of a graph would take memory for it.
+  for (size_t segment = 0; segment < graphs_.size() && status.ok(); ++segment)
+    status = status_of(gpuGraphUpload(graphs_[segment], stream), "making a graph ready");
+  if (status.ok()) status = status_of(gpuStreamSynchronize(stream), "making a graph ready");
   (void)gpuStreamDestroy(stream);
   return status;
 }

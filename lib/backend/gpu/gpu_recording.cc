@@ -9,6 +9,7 @@
 
 #include "backend/gpu/device_hold.h"
 #include "backend/gpu/gpu_device.h"
+#include "backend/gpu/launch_gate.h"
 #include "backend/gpu/ranges.h"
 #include "backend/plugin_side.h"
 
@@ -72,6 +73,7 @@ int32_t record_end(tutti_stream *stream, tutti_recording **recording, tutti_erro
   GpuStream &self = GpuStream::of(stream);
   return guarded(self.device->host(), sink, [&]() -> Status {
     self.is_recording = false;
+    const BetweenLaunches section;
     TUTTI_TRY(self.device->make_current());
     auto made = std::make_unique<GpuRecording>();
     made->device = self.device;
@@ -94,6 +96,7 @@ int32_t replay(tutti_recording *recording, tutti_stream *stream, tutti_error_sin
 
 void recording_release(tutti_recording *recording) {
   if (recording == nullptr) return;
+  const BetweenLaunches section;
   GpuRecording &self = GpuRecording::of(recording);
   (void)self.device->make_current();
   (void)gpuGraphExecDestroy(self.graph);

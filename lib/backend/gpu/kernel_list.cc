@@ -109,7 +109,7 @@ bool has_bytes(const LoweredGraph &lowered, const std::vector<graph::ValueId> &v
 
 Result<Kernel> find(KernelRequest &request) {
   if (request.library != nullptr) {
-    TUTTI_ASSIGN(Kernel kernel, request.library->find(request));
+    TUTTI_ASSIGN(Kernel kernel, find_between_launches(*request.library, request));
     if (kernel) return kernel;
     request.scratch_bytes = 0;
   }
@@ -123,13 +123,14 @@ Result<Kernel> find(KernelRequest &request) {
 
 /// An empty kernel where the tail is better left alone: whoever computes the product is not changed for it.
 Result<Kernel> find_with_tail(KernelRequest &request) {
-  if (request.tail->keeps()) return request.library == nullptr ? Kernel() : request.library->find(request);
+  if (request.tail->keeps())
+    return request.library == nullptr ? Kernel() : find_between_launches(*request.library, request);
   if (request.library == nullptr) return find_kernel(request.node.op)(request);
-  TUTTI_ASSIGN(Kernel kernel, request.library->find(request));
+  TUTTI_ASSIGN(Kernel kernel, find_between_launches(*request.library, request));
   if (kernel) return kernel;
   KernelRequest plain{request.lowered, request.node, request.library, request.fault_texts};
   plain.trials = request.trials;
-  TUTTI_ASSIGN(const Kernel without, request.library->find(plain));
+  TUTTI_ASSIGN(const Kernel without, find_between_launches(*request.library, plain));
   if (without) return Kernel();
   request.scratch_bytes = 0;
   return find_kernel(request.node.op)(request);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/gpu/kernel.h"
+#include "backend/gpu/launch_gate.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::gpu {
@@ -29,6 +30,12 @@ class Library {
   /// "cuDNN is missing: ..." for each library that kernels were asked for in vain so far.
   virtual std::vector<std::string> missing() const { return {}; }
 };
+
+/// Library::find() where it is asked: handles, plans and trials take memory and load code.
+inline base::Result<Kernel> find_between_launches(Library &library, KernelRequest &request) {
+  const BetweenLaunches section;
+  return library.find(request);
+}
 
 }  // namespace tutti::impl::backend::gpu
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -69,6 +70,8 @@ const char *action_of(int32_t kind) {
   }
 }
 
+Status disconnected() { return base::aborted("the devices were disconnected"); }
+
 /// Rank r owns the r-th of slices of one length that follow one another: NCCL has calls for that.
 bool are_even(const tutti_collective &operation, size_t ranks) {
   if (static_cast<size_t>(operation.slice_count) != ranks) return false;
@@ -94,12 +97,17 @@ class NcclClique::Call {
   Call(const Call &) = delete;
   Call &operator=(const Call &) = delete;
 
-  Status check() const { return is_allowed_ ? Status() : base::aborted("the devices were disconnected"); }
+  Status check() const { return is_allowed_ ? Status() : disconnected(); }
 
  private:
   Rank &rank_;
   bool is_allowed_;
 };
+
+NcclClique::NcclClique(const Nccl &nccl, size_t size, const tutti_backend_host *host)
+    : nccl_(nccl), host_(host), ranks_(size) {
+  if (size > 1) launches_ = std::make_unique<LaunchGate::Launches>(launch_gate(), size);
+}
 
 Result<std::unique_ptr<NcclClique>> NcclClique::connect(const Nccl &nccl, std::span<const int32_t> ordinals,
                                                         int64_t timeout_ms, const tutti_backend_host *log) {
@@ -108,6 +116,7 @@ Result<std::unique_ptr<NcclClique>> NcclClique::connect(const Nccl &nccl, std::s
     clique->ranks_[r].ordinal = ordinals[r];
   clique->rank_count_ = ordinals.size();
   clique->timeout_ms_ = timeout_ms;
+  const BetweenLaunches section;
   const Status status = clique->initialize(base::Deadline::after_ms(timeout_ms));
   if (status.ok()) return clique;
   clique->abort();
@@ -206,8 +215,11 @@ void NcclClique::disconnect() {
   const bool is_connected =
       std::all_of(ranks_.begin(), ranks_.end(), [&](Rank &rank) { return take(rank) != nullptr; });
   if (!is_connected) return abort();
-  for (size_t r = 0; r < ranks_.size(); ++r)
-    deregister_memory(static_cast<int32_t>(r));
+  {
+    const BetweenLaunches section;
+    for (size_t r = 0; r < ranks_.size(); ++r)
+      deregister_memory(static_cast<int32_t>(r));
+  }
   if (const Status status = finalize(); !status.ok()) {
     warn(status);
     return abort();
@@ -235,6 +247,7 @@ Status NcclClique::enqueue(int32_t rank, const tutti_collective &operation, gpuS
   const Call call(*this, self);
   TUTTI_TRY(call.check());
   TUTTI_TRY(status_of(gpuSetDevice(self.ordinal), "choosing the device"));
+  if (launches_ != nullptr && !launches_->begin(static_cast<size_t>(rank))) return disconnected();
   return issue(self, rank, operation, stream);
 }
 
@@ -304,12 +317,15 @@ Result<bool> NcclClique::poll(int32_t rank) {
   Rank &self = ranks_[static_cast<size_t>(rank)];
   const Call call(*this, self);
   TUTTI_TRY(call.check());
-  return is_idle(self, "combining devices");
+  TUTTI_ASSIGN(const bool idle, is_idle(self, "combining devices"));
+  if (idle && launches_ != nullptr) launches_->launched(static_cast<size_t>(rank));
+  return idle;
 }
 
 bool NcclClique::register_memory(int32_t rank, void *memory, size_t bytes) {
   if (nccl_.ncclCommRegister == nullptr || nccl_.ncclCommDeregister == nullptr) return false;
   Rank &self = ranks_[static_cast<size_t>(rank)];
+  const BetweenLaunches section;  // before the call, for whose end abort() waits
   const Call call(*this, self);
   if (!call.check().ok()) return false;
   void *handle = nullptr;
@@ -324,6 +340,7 @@ bool NcclClique::register_memory(int32_t rank, void *memory, size_t bytes) {
 Status NcclClique::register_windows(void *const *memory, size_t bytes) {
   if (rank_count_ != ranks_.size()) return base::unimplemented("no windows are made between processes");
   if (!nccl_.has_windows()) return base::unimplemented("this NCCL has no windows: they came with 2.27");
+  const BetweenLaunches section;
   const Status opened = open_windows(memory, bytes);
   if (opened.ok() || opened.code() == base::Code::unimplemented) return opened;
   // What went wrong may keep the communicators from anything else.
@@ -370,6 +387,8 @@ Status NcclClique::reconnect() {
 void NcclClique::deregister_memory(int32_t rank) {
   Rank &self = ranks_[static_cast<size_t>(rank)];
   // What was aborted has no windows any more.
+  std::optional<BetweenLaunches> section;
+  if (!aborted_.load()) section.emplace();
   const bool is_last = !self.has_left.exchange(true) && ranks_left_.fetch_add(1) + 1 == ranks_.size();
   if (is_last && !aborted_.load()) warn(close_windows());
   const Call call(*this, self);
@@ -383,6 +402,7 @@ void NcclClique::deregister_memory(int32_t rank) {
 
 void NcclClique::abort() {
   if (aborted_.exchange(true)) return;
+  if (launches_ != nullptr) launches_->close();
   const base::Deadline deadline = base::Deadline::after_ms(kEndingMs);
   // Who is out of a call once stays out: the next is refused, although it looks like one for a moment.
   std::vector<char> is_out(ranks_.size(), 0);
@@ -402,7 +422,11 @@ void NcclClique::abort() {
     }
   }
   const std::shared_ptr<Ending> aborting = begin_ending(out, nccl_.ncclCommAbort);
-  if (!has_captures_.load()) return await(*aborting, "aborting");
+  if (!has_captures_.load()) {
+    await(*aborting, "aborting");
+    if (launches_ != nullptr) launches_->end();
+    return;
+  }
   // NCCL waits for graphs to end, too, and whoever is to end them may be who calls this.
   const std::lock_guard lock(aborting_mutex_);
   aborting_ = aborting;
@@ -423,11 +447,14 @@ struct NcclClique::Ending {
 
 /// NCCL first tells the devices to end, and then may wait for ranks of other processes to do the same, of which one may
 /// be stopped: then it is left to that.
-std::shared_ptr<NcclClique::Ending> NcclClique::begin_ending(const std::vector<Rank *> &ranks, End function) {
+std::shared_ptr<NcclClique::Ending> NcclClique::begin_ending(const std::vector<Rank *> &ranks, End function) const {
   const auto ending = std::make_shared<Ending>();
   for (const Rank *const rank : ranks)
     ending->communicators.emplace_back(rank->ordinal, rank->communicator);
-  const auto end_all = [ending, function] {
+  const auto end_all = [ending, function, is_whole = is_whole()] {
+    // Nobody is kept waiting here for other processes.
+    std::optional<BetweenLaunches> section;
+    if (is_whole) section.emplace(launch_gate(), LaunchGate::Kind::ending);
     std::vector<ncclResult_t> results;
     for (const auto &[ordinal, communicator] : ending->communicators) {
       (void)gpuSetDevice(ordinal);  // NCCL goes back to the current one: no other GPU is touched for that

@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "backend/gpu/launch_gate.h"
 #include "backend/gpu/nccl.h"
 #include "backend/gpu/nccl_connecting.h"
 #include "base/cancel.h"
@@ -65,7 +66,9 @@ class NcclClique {
   class Call;
   struct Ending;
 
-  NcclClique(const Nccl &nccl, size_t size, const tutti_backend_host *host) : nccl_(nccl), host_(host), ranks_(size) {}
+  NcclClique(const Nccl &nccl, size_t size, const tutti_backend_host *host);
+  /// No other process has ranks.
+  bool is_whole() const { return rank_count_ == ranks_.size(); }
   base::Status initialize(base::Deadline deadline);
   base::Status begin(const ncclUniqueId &id);
   /// Until no communicator is busy.
@@ -84,7 +87,7 @@ class NcclClique {
   /// All ranks are done, or it aborts.
   void disconnect();
   /// Begins to end them by the function.
-  static std::shared_ptr<Ending> begin_ending(const std::vector<Rank *> &ranks, End function);
+  std::shared_ptr<Ending> begin_ending(const std::vector<Rank *> &ranks, End function) const;
   /// Waits for that, or warns that it takes too long.
   void await(Ending &ending, std::string_view action) const;
   void await_aborting();
@@ -95,6 +98,7 @@ class NcclClique {
   const Nccl &nccl_;
   const tutti_backend_host *const host_;
   std::vector<Rank> ranks_;
+  std::unique_ptr<LaunchGate::Launches> launches_;  // null where this process has one rank
   NcclConnecting connecting_;
   int32_t first_rank_ = 0;
   size_t rank_count_ = 0;  // of all processes

@@ -80,7 +80,7 @@ Result<KernelCall> make_norm_call(const LoweredGraph &lowered, int32_t norm, int
   const Node &node = lowered.step(norm), &convolution = lowered.step(source);
   KernelRequest request{lowered, node, &library, fault_texts, nullptr, tail, &trials};
   request.source = &convolution;
-  Result<Kernel> kernel = library.find(request);
+  Result<Kernel> kernel = find_between_launches(library, request);
   if (!kernel.ok()) return kernel.status().wrap(base::concat(describe(convolution), ": cannot be compiled"));
   *scratch_bytes = request.scratch_bytes;
   KernelCall call;

@@ -178,7 +178,7 @@ Result<KernelCall> make_sum_call(const LoweredGraph &lowered, const ProductSum &
   request.trials = &trials;
   request.sum = &sum;
   request.tail = tail;
-  Result<Kernel> kernel = library.find(request);
+  Result<Kernel> kernel = find_between_launches(library, request);
   if (!kernel.ok()) return kernel.status().wrap(base::concat(describe(product), ": cannot be compiled"));
   *scratch_bytes = request.scratch_bytes;
   KernelCall call;
