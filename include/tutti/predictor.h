@@ -19,10 +19,12 @@
  * whole batches of a dataset, and what tutti_predictor_run gets again and again, are not. A call that is large for its
  * devices is cut into several parts for each GPU, so that some rows are copied while others are computed.
  *
- * While one process trains on several GPUs that are connected (strategy.h), it had better not predict on these:
- * building a program takes memory of a GPU, for which the driver may wait for all work of that GPU, and this for that
- * of the others, which nobody begins meanwhile; the limit collective_timeout_ms ends the training then. What is safe:
- * another process, other devices, or the time between two calls of tutti_estimator_train.
+ * While a process trains on several GPUs that are connected (strategy.h), others of it may predict, evaluate and train
+ * on the same ones. What takes or gives back memory of a GPU or loads code there, such as building a program, waits
+ * until no operation between the GPUs is half begun, and the next operation waits for that: the driver could keep both
+ * waiting for each other. So a number of rows that comes for the first time holds the training up, mostly by
+ * milliseconds, and by seconds where algorithms are tried for it; collective_timeout_ms goes on meanwhile. Where the
+ * process takes memory of these GPUs by calls of its own, to CUDA for instance, nothing keeps that apart.
  *
  * Threads: any number of threads may call one predictor at the same time. Streams and batches serve one thread each.
  */

@@ -88,7 +88,8 @@ typedef struct tutti_collective_table {
                      tutti_clique **clique, tutti_error_sink *sink);
   /// Puts an operation on `stream`, a stream of the rank's device. Never waits for other ranks: what is not on the
   /// stream when it returns (poll) is put there in the background, as soon as the others have come. The operation
-  /// before it is enqueued. ABORTED after abort.
+  /// before it is enqueued. ABORTED after abort. The first rank of an operation may wait for what no operation may be
+  /// half enqueued for, such as memory that is taken for another program.
   int32_t (*enqueue)(tutti_clique *clique, int32_t rank, const tutti_collective *operation, tutti_stream *stream,
                      tutti_error_sink *sink);
   /// *is_enqueued = 1 when the rank's last operation is on its stream, so that events may be recorded behind it, else
