@@ -11,8 +11,8 @@
 //   while (!hold.has_come()) ...              // what is before the point on the stream is done then
 //   hold.let_go(true);
 //
-// Between replay() and let_go() the thread calls nothing of the backend: what another thread does there may wait for the
-// device and keep this one from it. It outlives what was issued. Threads: that of the stream.
+// Between replay() and let_go() the thread calls nothing of the backend: what another thread does there may wait for
+// the device and keep this one from it. It outlives what was issued. Threads: that of the stream.
 #ifndef TUTTI_BACKEND_STREAM_HOLD_H_
 #define TUTTI_BACKEND_STREAM_HOLD_H_
 
@@ -29,8 +29,8 @@ class StreamHold {
   /// UNIMPLEMENTED where the backend has nothing of the kind.
   static base::Result<StreamHold> create(Device &device);
 
-  /// Streams of one device, one after the other. `verdict`: null, or a byte in memory of Device::allocate_host() that is
-  /// 1 or 0 behind the point, as let_go() said of it.
+  /// Streams of one device, one after the other. `verdict`: null, or a byte in memory of Device::allocate_host() that
+  /// is 1 or 0 behind the point, as let_go() said of it.
   base::Status issue(Stream &stream, void *verdict) { return stream.hold(memory_, verdict); }
   /// The device will come to the point once more. One that was expected before has been let go.
   void expect() { ++expected_; }

@@ -8,6 +8,7 @@
 #include "backend/gpu/emulator/nccl_folder.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -177,9 +178,10 @@ static Result<std::unique_ptr<data::Iterator>> endless_rows(const NetworkCase &n
 }
 
 /// With small buckets, and nothing that goes wrong.
-static Result<std::unique_ptr<Trainer>> open_endless(const WorkerCall &call) {
+static Result<std::unique_ptr<Trainer>> open_endless(const WorkerCall &call, int32_t accumulation = 1) {
   TrainerOptions options;
   options.bucket_bytes = 100;
+  options.accumulation = accumulation;
   const NetworkCase network;
   TUTTI_ASSIGN(auto trainer, open_trainer(call, network, false, options));
   TUTTI_ASSIGN(auto iterator, endless_rows(network, -1));
@@ -187,8 +189,8 @@ static Result<std::unique_ptr<Trainer>> open_endless(const WorkerCall &call) {
   return trainer;
 }
 
-static Result<std::string> count_launches(const WorkerCall &call) {
-  TUTTI_ASSIGN(const auto trainer, open_endless(call));
+static Result<std::string> count_launches(const WorkerCall &call, int32_t accumulation) {
+  TUTTI_ASSIGN(const auto trainer, open_endless(call, accumulation));
   TUTTI_TRY(trainer->run(3, nullptr).status());
   TUTTI_ASSIGN(const Asked asked, asked_for(*trainer, 10));
   return base::concat("buckets ", trainer->describe().find("buckets")->dump(), asked.describe());
@@ -263,6 +265,31 @@ static Result<std::string> train_slowly(const WorkerCall &call) {
                       shares.warning());
 }
 
+/// As train_undisturbed(), while another thread of the process takes and frees memory of the GPU, for which the driver
+/// waits in both.
+static Result<std::string> train_beside_others(const WorkerCall &call) {
+  setenv("TUTTI_EMULATED_DRIVER", "waits", 1);
+  TUTTI_ASSIGN(const auto trainer, open_endless(call));
+  TUTTI_ASSIGN(const impl::backend::BackendRef backend,
+               impl::runtime::open_backend(getenv("TUTTI_TEST_BACKEND"), "{}", {}));
+  TUTTI_ASSIGN(const impl::backend::DeviceRef device, backend->open_device(0));
+  std::atomic<bool> is_over{false};
+  Status taken;
+  int64_t times = 0;
+  std::thread other([&] {
+    for (; !is_over.load() && taken.ok(); ++times)
+      taken = device->allocate(4096).status();
+  });
+  const Status ran = trainer->run(60, nullptr).status();
+  is_over.store(true);
+  other.join();
+  TUTTI_TRY(ran);
+  TUTTI_TRY(taken);
+  if (times < 20) return base::internal_error("memory was taken ", times, " times");
+  TUTTI_ASSIGN(const std::string numbers, numbers_of(*trainer));
+  return base::concat(how_of(*trainer), "\nend ", trainer->step(), numbers);
+}
+
 /// As train_on(), if nothing happens.
 static Result<std::string> train_undisturbed(const WorkerCall &call) {
   TUTTI_ASSIGN(const auto trainer, open_endless(call));
@@ -280,7 +307,9 @@ static Result<std::string> run_scenario(const WorkerCall &call) {
   if (call.worker == 1 && fault != "declined" && !fault.empty()) setenv("TUTTI_EMULATED_NCCL", fault.c_str(), 1);
   const auto found = std::ranges::find_if(cases(), [&](const Case &known) { return told.scenario == known.name; });
   if (found != cases().end()) return train_case(told, *found);
-  if (told.scenario == "launches") return count_launches(told);
+  if (told.scenario == "launches") return count_launches(told, 1);
+  if (told.scenario == "launches_of_three") return count_launches(told, 3);
+  if (told.scenario == "beside") return train_beside_others(told);
   if (told.scenario == "slow") return train_slowly(told);
   return told.scenario == "undisturbed" ? train_undisturbed(told) : train_on(told);
 }
@@ -357,20 +386,36 @@ static void test_each_combination_is_recorded_once(void **) {
     assert_contains(first_line(text).c_str(), "included: 2 recorded");
 }
 
-static void test_a_step_is_one_launch(void **) {
-  for (const std::string &text : outputs_of("launches", 2)) {
+static void check_launches(const char *scenario, int count, int64_t micro_batches) {
+  for (const std::string &text : outputs_of(scenario, count)) {
     std::istringstream words(text);
     std::map<std::string, int64_t> counts;
     std::string what;
-    for (int64_t count = 0; words >> what >> count;)
-      counts[what] = count;
-    assert_true(counts["buckets"] > 2);
+    for (int64_t number = 0; words >> what >> number;)
+      counts[what] = number;
+    assert_true(count == 1 || counts["buckets"] > 2);
     assert_int_equal(counts["graph_launch"], 10);
-    assert_int_equal(counts["all_reduce"], 10 * counts["buckets"]);
+    assert_int_equal(counts["all_reduce"], count == 1 ? 0 : 10 * counts["buckets"]);
     assert_int_equal(counts["captured"], 0);
   }
-  for (const std::string &text : outputs_in_pieces("launches", 2))
-    assert_null(strstr(text.c_str(), "graph_launch 10 "));
+  for (const std::string &text : outputs_in_pieces(scenario, count)) {
+    if (count > 1 || micro_batches > 1) assert_null(strstr(text.c_str(), "graph_launch 10 "));
+  }
+}
+
+static void test_a_step_is_one_launch(void **) {
+  check_launches("launches", 2, 1);
+  check_launches("launches_of_three", 2, 3);
+  check_launches("launches", 1, 1);
+  check_launches("launches_of_three", 1, 3);
+}
+
+static void test_others_may_wait_for_the_gpu(void **) {
+  const std::string undisturbed = outputs_of("undisturbed", 2)[0];
+  for (const std::string &text : outputs_of("beside", 2)) {
+    assert_contains(first_line(text).c_str(), "launched at once");
+    assert_string_equal(rest(text).c_str(), undisturbed.c_str());
+  }
 }
 
 /// Of steps that are launched at once the library registers what nobody has.
@@ -521,6 +566,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_three_workers_give_the_same_bits),
     cmocka_unit_test(tutti::testing::test_each_combination_is_recorded_once),
     cmocka_unit_test(tutti::testing::test_a_step_is_one_launch),
+    cmocka_unit_test(tutti::testing::test_others_may_wait_for_the_gpu),
     cmocka_unit_test(tutti::testing::test_what_is_registered_is_told),
     cmocka_unit_test(tutti::testing::test_waits_in_a_launch_are_told),
     cmocka_unit_test(tutti::testing::test_what_is_not_captured_runs_in_pieces),
@@ -532,8 +578,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_workers_go_on_after_a_launch_was_ended),
 };
 
-static const struct CMUnitTest tests_of_real_gpus[] = {
+static const struct CMUnitTest tests_of_one_real_gpu[] = {
     cmocka_unit_test(tutti::testing::test_one_worker_gives_the_same_bits),
+};
+
+static const struct CMUnitTest tests_of_two_real_gpus[] = {
     cmocka_unit_test(tutti::testing::test_two_workers_give_the_same_bits),
     cmocka_unit_test(tutti::testing::test_each_combination_is_recorded_once),
 };
@@ -541,8 +590,11 @@ static const struct CMUnitTest tests_of_real_gpus[] = {
 int main(int count, char **arguments) {
   if (tutti::testing::is_worker(count)) return tutti::testing::run_as_worker(arguments);
   if (tutti::testing::has_real_gpus()) {
-    if (!tutti::testing::has_enough_gpus(getenv("TUTTI_TEST_BACKEND"), 2)) return 77;
-    return cmocka_run_group_tests(tests_of_real_gpus, nullptr, nullptr);
+    const int32_t gpus = tutti::testing::gpus_of(getenv("TUTTI_TEST_BACKEND"));
+    if (gpus == 0) return 77;
+    const int failed = cmocka_run_group_tests(tests_of_one_real_gpu, nullptr, nullptr);
+    if (gpus == 1) return failed;
+    return failed + cmocka_run_group_tests(tests_of_two_real_gpus, nullptr, nullptr);
   }
   const tutti::testing::NcclFolder folder;
   return cmocka_run_group_tests(tests, nullptr, nullptr);

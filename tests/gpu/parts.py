@@ -187,11 +187,15 @@ def sanitized(build):
     """(name, command, environment) of what runs under a sanitizer."""
     plugin = plugin_of(build)
     conformance = os.path.join(build, 'tests', 'conformance')
-    for kind in ('objects', 'programs', 'trees', 'rows', 'views'):
+    # Nothing on the device waits for the host: the tool may wait for each launch.
+    yield 'backend_objects', (os.path.join(conformance, 'backend_objects_test'), plugin), {'CUDA_LAUNCH_BLOCKING': '1'}
+    for kind in ('programs', 'trees', 'rows', 'views'):
         yield f'backend_{kind}', (os.path.join(conformance, f'backend_{kind}_test'), plugin), {}
     for name, ops in SLICES.items():
         yield f'backend_ops {name}', (os.path.join(conformance, 'backend_ops_test'), plugin), {'TUTTI_TESTED_OPS': ops, **SMALL}
-    # Whole steps, replayed as graphs.
+    # Whole steps, replayed as graphs; through a trainer, with an update of their own.
+    clip = os.path.join(build, 'tests', 'distribute', 'distribute_gradient_clip_test')
+    yield 'gradient_clip', (clip,), {'TUTTI_TEST_BACKEND': plugin}
     step_bench = os.path.join(build, 'tests', 'bench', 'step_bench')
     yield 'train_step', (step_bench, '--backend', plugin, '--loop', '3', 'mlp:8', 'cnn:2', 'gpt2_tiny:1'), {}
 

@@ -21,6 +21,7 @@
 #   --again      does what was done, too
 #   --no-build   with what is built
 #   --list       prints the parts
+#   --requirements   prints what must hold, which the parts show
 #
 # Ends with 1 if something failed; 3 if something is left, partial, inconclusive or could not be done here for another reason
 # than that it needs more GPUs; 0 else.
@@ -35,7 +36,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 case ${1:-} in
 -h | --help)
-    sed -n '4,34{s/^# \{0,1\}//;p}' "$0"
+    sed -n '4,35{s/^# \{0,1\}//;p}' "$0"
     exit 0
     ;;
 esac

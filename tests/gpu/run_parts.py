@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 
+import must_hold
 import packages
 import parts as all_parts
 import toolkit
@@ -224,11 +225,15 @@ def main():
     parser.add_argument('--again', action='store_true')
     parser.add_argument('--no-build', action='store_true')
     parser.add_argument('--list', action='store_true')
+    parser.add_argument('--requirements', action='store_true')
     arguments = parser.parse_args()
     folder = toolkit.root()
     if arguments.list:
         for part in all_parts.parts(BUILD, folder or ''):
             print(part.group, part.name)
+        return 0
+    if arguments.requirements:
+        print('\n'.join(what for what, _ in must_hold.REQUIREMENTS))
         return 0
     gpus = toolkit.gpus()
     if not gpus:

@@ -191,7 +191,8 @@ typedef struct tutti_stream_table {
   /// the n-th time (modulo 2^32), and goes on when the second is n or, modulo 2^32, less than 2^31 more. Then it writes
   /// to the byte `verdict`, of such memory, too, or NULL, whether the third is: 1 or 0. What is before it on the stream
   /// is done when it comes, and what the device has written to memory of the host is there. While it waits, or may, the
-  /// thread that lets it go calls nothing that may wait for the device. UNIMPLEMENTED where launches wait for their end.
+  /// thread that lets it go calls nothing of the backend, which may wait for the device on behalf of another thread.
+  /// UNIMPLEMENTED where launches wait for their end.
   int32_t (*hold)(tutti_stream *stream, void *words, void *verdict, tutti_error_sink *sink);
 } tutti_stream_table;
 

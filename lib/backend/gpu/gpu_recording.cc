@@ -79,6 +79,10 @@ int32_t record_end(tutti_stream *stream, tutti_recording **recording, tutti_erro
     made->device = self.device;
     made->range = register_range("recorded step");
     TUTTI_ASSIGN(made->graph, end_capture(self.stream));
+    // The first launch of a graph would take memory for it.
+    const Status ready = status_of(gpuGraphUpload(made->graph, self.stream), "making a graph ready");
+    if (!ready.ok()) (void)gpuGraphExecDestroy(made->graph);
+    TUTTI_TRY(ready);
     *recording = reinterpret_cast<tutti_recording *>(made.release());
     return Status();
   });

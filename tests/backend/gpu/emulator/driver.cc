@@ -62,3 +62,12 @@ TriedDriverCall::TriedDriverCall() {
 }
 
 }  // namespace tutti_gpu_emulator
+
+using namespace tutti_gpu_emulator;
+
+gpuError_t gpuFuncGetAttributes(gpuFuncAttributes *, const void *) {
+  const std::lock_guard guard(work_lock());
+  if (const gpuError_t refused = refuse_unsafe(); refused != gpuSuccess) return refused;
+  const char *const without = std::getenv("TUTTI_EMULATED_NO_CODE");
+  return without != nullptr && std::atoi(without) == current_device() ? gpuErrorNoKernelImage : gpuSuccess;
+}

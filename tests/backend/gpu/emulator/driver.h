@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The lock of the driver, where the environment's TUTTI_EMULATED_DRIVER is "waits" when it is asked first: each launch
-// takes it, and what takes or frees memory keeps it until the GPU has nothing to do, as a real driver may. Nothing
+// and each record of an event takes it, and what takes or frees memory keeps it until the GPU has nothing to do, as a real driver may. Nothing
 // otherwise. Who holds it may take work_lock(), and not the other way round.
 //
 // A launch that the GPU waits for and that waits for the lock would be missed for ever: after kMostMs the process ends

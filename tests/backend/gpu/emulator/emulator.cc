@@ -417,13 +417,6 @@ gpuError_t gpuSetDevice(int device) {
   return gpuSuccess;
 }
 
-gpuError_t gpuFuncGetAttributes(gpuFuncAttributes *, const void *) {
-  const std::lock_guard guard(work_lock());
-  if (const gpuError_t refused = refuse_unsafe(); refused != gpuSuccess) return refused;
-  const char *const without = std::getenv("TUTTI_EMULATED_NO_CODE");
-  return without != nullptr && std::atoi(without) == device_of_thread ? gpuErrorNoKernelImage : gpuSuccess;
-}
-
 gpuError_t gpuMemGetInfo(size_t *available, size_t *total) {
   note_use();
   const std::lock_guard guard(work_lock());
@@ -540,6 +533,7 @@ gpuError_t gpuEventDestroy(gpuEvent_t event) {
 }
 
 gpuError_t gpuEventRecord(gpuEvent_t event, gpuStream_t stream) {
+  const DriverCall driver;
   const DriverCall call;
   const std::lock_guard guard(work_lock());
   event->capture = stream->capture;
