@@ -54,9 +54,11 @@ TUTTI_API int32_t tutti_strategy_create_mirrored(tutti_context *context, const c
  * workers have that in the same version; else by way of the hosts and messages between these. The log says which, and
  * why, and the run's option all_reduce may ask for one; where that is "automatic", so may the environment's
  * TUTTI_GROUP: "device", which is an error where it cannot be had, or "staged", by way of the hosts, also with one
- * worker. Workers with one GPU each launch a step at once, with what NCCL adds up and the update, where NCCL and the
- * steps allow that; the environment's TUTTI_RECORD_STEPS=0, on any of them, keeps steps in pieces. It does so for one
- * GPU alone, too.
+ * worker. Workers with one GPU each launch a step at once, with what NCCL adds up and the update, where NCCL allows
+ * that; so does a process alone with one GPU. In pieces are steps whose shapes come for the first time, or with fewer
+ * micro-batches than the others (the last of a pass), with micro-batches of different shapes or more than 16 of them,
+ * and while a profile is taken; all where CUDA_LAUNCH_BLOCKING is set, and where the environment's TUTTI_RECORD_STEPS
+ * is 0 on any worker.
  *
  * Training: every worker calls the same functions with the same model, options and, for "whole", data and seeds. All
  * begin from the same checkpoint, in a model_dir that all can read, or from the same seed; worker 0 alone writes

@@ -23,7 +23,8 @@ Status Replica::check_recording() {
     return base::unimplemented("workers have several replicas each");
   if (device_stream() == nullptr) return base::unimplemented("memory of the devices is the host's");
   if (!device_->backend().records_streams()) return base::unimplemented("the backend does not record streams");
-  if (programs_.workers.count == 1 && programs_.finish.empty()) return base::unimplemented("each is one program");
+  if (programs_.workers.count == 1 && programs_.finish.empty())
+    return base::unimplemented("a step is one program, launched at once");
   if (programs_.accumulation > kMostRecorded)
     return base::unimplemented("steps have more than ", kMostRecorded, " micro-batches");
   TUTTI_TRY(recording_from_environment());

@@ -51,7 +51,7 @@ std::string_view name(Arena arena);
 std::string of_contributor(int32_t contributor, std::string_view entry);
 
 /// Where finish is guarded (StepGraphOptions): how many runs of the step found bad data, of all contributors and of
-/// this one; and whether no operation of the group has been ended.
+/// this one; and whether no operation of the group has been ended, or of several processes whether all have settled.
 constexpr std::string_view fault_sum_entry = "sum/faults", fault_entry = "report/faults", alive_entry = "signal/alive";
 
 /// A piece of state before it has a place.

@@ -55,7 +55,8 @@ struct GroupOptions {
   int64_t timeout_ms = 600000;
   backend::Level level = backend::Level::fast;
   AllReduceChoice all_reduce = AllReduceChoice::automatic;
-  /// Null, or a byte that devices read: groups that end operations on them clear it before (DeviceGroupOptions).
+  /// Null, or a byte that devices read: groups that end operations on them clear it before, and those of several
+  /// processes where a step is not settled (DeviceGroupOptions).
   std::atomic<uint8_t> *alive = nullptr;
   /// Ends the wait for other processes. Null: nothing does but their limit.
   const base::CancelToken *cancel = nullptr;

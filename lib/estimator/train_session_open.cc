@@ -289,9 +289,11 @@ void TrainSession::log_start() {
     state_->logger().info("gradients of ", replicas, " replicas are added up: ", gradients->string());
   }
   // Where the host reaches all memory there is nothing to know.
-  if (replicas == 1 || strategy.backend()->has_host_memory() || !how.is_object()) return;
+  if (strategy.backend()->has_host_memory() || !how.is_object()) return;
   how_steps_run_ = how.find("steps")->string();
-  state_->logger().info("steps: ", how_steps_run_, "; memory of gradients: ", how.find("registration")->string());
+  const std::string registration =
+      replicas == 1 ? "" : base::concat("; memory of gradients: ", how.find("registration")->string());
+  state_->logger().info("steps: ", how_steps_run_, registration);
 }
 
 }  // namespace tutti::impl::estimator

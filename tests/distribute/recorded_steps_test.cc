@@ -364,8 +364,9 @@ static void check_case(const Case &c, int count) {
   for (size_t w = 0; w < recorded.size(); ++w) {
     assert_contains(first_line(pieces[w]).c_str(), "in pieces: ");
     const bool is_one_program = count == 1 && c.accumulation == 1 && c.network.clip == 0;
-    assert_contains(first_line(recorded[w]).c_str(),
-                    is_one_program ? "in pieces: each is one program" : "launched at once, updates included: ");
+    assert_contains(first_line(recorded[w]).c_str(), is_one_program
+                                                         ? "in pieces: a step is one program, launched at once"
+                                                         : "launched at once, updates included: ");
     check_same(rest(recorded[w]), rest(pieces[w]));
     assert_string_equal(rest(recorded[w]).c_str(), rest(recorded[0]).c_str());
   }

@@ -18,7 +18,7 @@
 //    false: an operation that another process has ended may look as if it were done, and a worker that was ahead could
 //    not give its weights to those of another process. So an update waits for settle(), on the host or, where it was
 //    recorded, on the device (Group::record_settle), and is then made whatever ends afterwards.
-//  * Memory is not registered, and windows are not made.
+//  * Memory is registered by all processes or by none, and windows are not made.
 //  * Operations may be recorded (Group::begin_recording) where each worker has one device and the library allows it.
 //  * `repeatable` holds for the same devices in the same machines.
 #ifndef TUTTI_COLLECTIVE_DEVICE_CONNECTED_WORKERS_H_

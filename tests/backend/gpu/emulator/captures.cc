@@ -197,6 +197,10 @@ const char *gpuGetErrorString(gpuError_t error) {
       return "out of memory";
     case gpuErrorNoDevice:
       return "no device";
+    case gpuErrorInvalidDeviceFunction:
+      return "invalid device function";
+    case gpuErrorNoKernelImage:
+      return "no kernel image is available for execution on the device";
     case gpuErrorNotReady:
       return "not ready";
     case gpuErrorNotSupported:

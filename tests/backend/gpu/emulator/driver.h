@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The lock of the driver, where the environment's TUTTI_EMULATED_DRIVER is "waits" when it is asked first: each launch
-// and each record of an event takes it, and what takes or frees memory keeps it until the GPU has nothing to do, as a real driver may. Nothing
-// otherwise. Who holds it may take work_lock(), and not the other way round.
+// and each record of an event takes it, and what takes or frees memory keeps it until the GPU has nothing to do, as a
+// real driver may. Nothing otherwise. Who holds it may take work_lock(), and not the other way round.
 //
 // A launch that the GPU waits for and that waits for the lock would be missed for ever: after kMostMs the process ends
 // with a sentence.
