@@ -52,8 +52,8 @@ struct DeviceGroupOptions {
   bool repeatable = false;
   /// Null, or a byte that becomes 0 before an operation of any rank is ended; in memory that the devices read. It
   /// outlives the ranks. So work on a stream behind an operation that sees another value knows that it was done, and by
-  /// ranks whose work before it had seen the same. Of several processes it is in memory that the device writes, too, and
-  /// tells of each replay, behind where that settles, whether all workers have settled it.
+  /// ranks whose work before it had seen the same. Of several processes it is in memory that the device writes, too,
+  /// and tells of each replay, behind where that settles, whether all workers have settled it.
   std::atomic<uint8_t> *alive = nullptr;
 };
 
