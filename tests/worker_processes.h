@@ -70,22 +70,15 @@ class Workers {
   /// Waits for all; whoever still runs at the limit is killed, and counts as 124.
   void wait() {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(kLimitSeconds);
-    for (Child &child : children_) {
-      while (child.pid > 0) {
-        int status = 0;
-        if (waitpid(child.pid, &status, WNOHANG) == child.pid) {
-          child.pid = 0;
-          child.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-        } else if (std::chrono::steady_clock::now() > end) {
-          kill(child.pid, SIGKILL);
-          waitpid(child.pid, nullptr, 0);
-          child.pid = 0;
-          child.code = 124;
-        } else {
-          std::this_thread::sleep_for(std::chrono::milliseconds(2));
-        }
-      }
-    }
+    for (Child &child : children_)
+      wait_for(child, end);
+  }
+  /// For all but one, whose end nobody waits for: it is killed then.
+  void wait_without(int worker) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(kLimitSeconds);
+    for (int w = 0; w < static_cast<int>(children_.size()); ++w)
+      if (w != worker) wait_for(children_[static_cast<size_t>(w)], end);
+    wait_for(children_[static_cast<size_t>(worker)], {});
   }
   /// 128 + the signal for one that was killed.
   int code(int worker) const { return children_[static_cast<size_t>(worker)].code; }
@@ -102,6 +95,23 @@ class Workers {
     int code = -1;
   };
 
+  /// Until then; who still runs is killed.
+  static void wait_for(Child &child, std::chrono::steady_clock::time_point end) {
+    while (child.pid > 0) {
+      int status = 0;
+      if (waitpid(child.pid, &status, WNOHANG) == child.pid) {
+        child.pid = 0;
+        child.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      } else if (std::chrono::steady_clock::now() > end) {
+        kill(child.pid, SIGKILL);
+        waitpid(child.pid, nullptr, 0);
+        child.pid = 0;
+        child.code = 124;
+      } else {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      }
+    }
+  }
   std::string file(int worker) const { return folder_ + "/" + std::to_string(worker); }
   void start(const std::string &scenario, int worker) {
     std::string arguments[] = {"/proc/self/exe", scenario,    std::to_string(worker), std::to_string(children_.size()),
