@@ -177,6 +177,7 @@ gpuError_t gpuGraphExecDestroy(gpuGraphExec_t executable) {
 
 gpuError_t gpuGraphLaunch(gpuGraphExec_t executable, gpuStream_t stream) {
   if (!executable->is_uploaded) (void)gpuGraphUpload(executable, stream);
+  const DriverPause behind;
   const DriverCall call;
   const std::lock_guard guard(work_lock());
   // A graph within a graph is nothing that is asked of a GPU here.

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <thread>
 
 #include "streams.h"
 
@@ -53,6 +54,10 @@ DriverCall::DriverCall(const char *what, int device) : DriverCall() {
   }
   for (const std::shared_ptr<Lane> &lane : lanes)
     await(lane, what);
+}
+
+DriverPause::~DriverPause() {
+  if (waits()) std::this_thread::sleep_for(std::chrono::microseconds(300));
 }
 
 TriedDriverCall::TriedDriverCall() {

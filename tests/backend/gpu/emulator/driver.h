@@ -28,6 +28,13 @@ class DriverCall {
   std::unique_lock<std::recursive_mutex> lock_;
 };
 
+/// Behind it others get the driver, if they want it.
+struct DriverPause {
+  DriverPause() = default;
+  DriverPause(const DriverPause &) = delete;
+  ~DriverPause();
+};
+
 /// A launch by a thread that holds work_lock(): empty where it has to come again.
 class TriedDriverCall {
  public:
