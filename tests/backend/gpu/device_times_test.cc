@@ -90,7 +90,8 @@ struct SmallProgram {
     return assert_ok_value(stream.end_recording());
   }
   void replay(backend::Recording &recording) {
-    assert_ok(program.set_arguments(0, {inputs, outputs, scalars.data()}, stream));
+    for (int pass = 0; pass < 2; ++pass)
+      assert_ok(program.set_arguments(pass, {inputs, outputs, scalars.data()}, stream));
     assert_ok(recording.replay(stream));
   }
 
