@@ -20,7 +20,8 @@ static Status refused_elsewhere() { return base::unavailable("another worker cou
 
 Status Replica::check_recording() {
   if (contributors_.size() > 1 || group_->size() != programs_.workers.count)
-    return base::unimplemented("workers have several replicas each");
+    return base::unimplemented(programs_.workers.count == 1 ? "there is one process"
+                                                            : "workers have several replicas each");
   if (device_stream() == nullptr) return base::unimplemented("memory of the devices is the host's");
   if (!device_->backend().records_streams()) return base::unimplemented("the backend does not record streams");
   if (programs_.workers.count == 1 && programs_.finish.empty())

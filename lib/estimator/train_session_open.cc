@@ -289,11 +289,9 @@ void TrainSession::log_start() {
     state_->logger().info("gradients of ", replicas, " replicas are added up: ", gradients->string());
   }
   // Where the host reaches all memory there is nothing to know.
-  if (strategy.backend()->has_host_memory() || !how.is_object()) return;
+  if (replicas == 1 || strategy.backend()->has_host_memory() || !how.is_object()) return;
   how_steps_run_ = how.find("steps")->string();
-  const std::string registration =
-      replicas == 1 ? "" : base::concat("; memory of gradients: ", how.find("registration")->string());
-  state_->logger().info("steps: ", how_steps_run_, registration);
+  state_->logger().info("steps: ", how_steps_run_, "; memory of gradients: ", how.find("registration")->string());
 }
 
 }  // namespace tutti::impl::estimator
