@@ -227,4 +227,4 @@ def judge_sanitizer(output, _folder):
 
 def parts(build, toolkit, gpus=1):
     """`gpus`: how many programs find here."""
-    return [*tests(build), *bench(build), *scaling(build, gpus), *accuracy(build), *soak(build), *sanitize(build, toolkit)]
+    return [*tests(build), *sanitize(build, toolkit), *bench(build), *scaling(build, gpus), *accuracy(build), *soak(build)]

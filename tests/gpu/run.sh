@@ -6,16 +6,17 @@
 #
 #   tests       the conformance suites, whole networks, several logical devices, two processes with a GPU each where there
 #               are two, kill and resume, the C interface
+#   sanitize    small cases under compute-sanitizer: memcheck, racecheck; "partial" is what it did not get through
 #   bench       training and prediction against PyTorch on the same GPU, one part for each case; all GPUs against one, of one
 #               process and with a process for each; what a training takes of the host
 #   accuracy    networks that train on Fashion-MNIST as they do on processors
 #   soak        1,000 training steps with as much memory free at the end as at the beginning, also through the estimator
-#   sanitize    small cases under compute-sanitizer: memcheck, racecheck; "partial" is what it did not get through
 #
 # WORDs are these, or names of their parts as --list prints them; without any, all. Results: results.md, results.json and
 # logs.txt, the ends of what all parts printed, in build/gpu/results (or the folder that TUTTI_RESULTS names), written behind
 # each part; whole outputs in build/gpu/logs.
-# What was done with the same sources is not done again, so a machine that is lent for minutes is used call by call.
+# What was done with the same sources is not done again, so a machine that is lent for minutes is used call by call: "bench" first
+# where the figures matter most.
 #
 #   --seconds N  begins nothing that would not end within so many seconds, the build included
 #   --again      does what was done, too
