@@ -38,7 +38,7 @@ class StreamHold {
   bool has_come() const { return arrivals().load(std::memory_order_seq_cst) == expected_; }
   /// From there; also before it has come.
   void let_go(bool verdict) {
-    if (verdict) words()[2].store(expected_, std::memory_order_seq_cst);
+    if (verdict) approved().store(expected_, std::memory_order_seq_cst);
     departures().store(expected_, std::memory_order_seq_cst);
   }
 
@@ -46,6 +46,7 @@ class StreamHold {
   explicit StreamHold(HostMemory memory);
   std::atomic<uint32_t> &arrivals() const { return words()[0]; }
   std::atomic<uint32_t> &departures() const { return words()[1]; }
+  std::atomic<uint32_t> &approved() const { return words()[2]; }  // the last whose verdict is true
   std::atomic<uint32_t> *words() const { return reinterpret_cast<std::atomic<uint32_t> *>(memory_.data()); }
 
   HostMemory memory_;

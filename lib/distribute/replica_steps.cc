@@ -61,7 +61,7 @@ Status Replica::advance(int64_t built, Run &run) {
   Status status = run_step(run.feeder.input(step.feeder_step), run.feeder, run.outcome.loss_scale);
   if (status.ok()) status = reports_.issue(number, report(), stream_);
   if (!status.ok()) {
-    group_->withdraw();
+    group_->withdraw();  // else this thread would wait for a device that waits for it
     // What the step before met with on the device may have come up here.
     const int64_t earlier = run.outcome.steps;
     const Status judged = judge(0, run);

@@ -12,17 +12,6 @@
 
 namespace tutti::testing {
 
-inline NetworkCase network_of(DType dtype, Optimizer optimizer, Loss loss, bool batch_norm, bool dropout, double clip) {
-  NetworkCase network;
-  network.dtype = dtype;
-  network.optimizer = optimizer;
-  network.loss = loss;
-  network.batch_norm = batch_norm;
-  network.dropout = dropout;
-  network.clip = clip;
-  return network;
-}
-
 inline bool has_real_gpus() { return getenv("TUTTI_TEST_REAL_GPUS") != nullptr; }
 
 struct Case {
@@ -36,12 +25,28 @@ struct Case {
 
 inline const std::vector<Case> &cases() {
   static const std::vector<Case> all = {
-      {"plain", network_of(DType::f32, Optimizer::sgd, Loss::mean, false, false, 0), 61, 7},
-      {"normalised", network_of(DType::f32, Optimizer::adam, Loss::weighted_mean, true, true, 0.1), 29, 9},
-      {"one_bucket", network_of(DType::f64, Optimizer::momentum, Loss::mean_with_penalty, true, false, 0), 40, 16,
-       false, 1, 1 << 20},
-      {"own", network_of(DType::f64, Optimizer::adam, Loss::weighted_mean_with_penalty, true, true, 0), 0, 5, true},
-      {"accumulated", network_of(DType::f32, Optimizer::sgd, Loss::mean, false, false, 0), 61, 7, false, 3},
+      {"plain", {}, 61, 7},
+      {"normalised",
+       {.loss = Loss::weighted_mean, .optimizer = Optimizer::adam, .batch_norm = true, .dropout = true, .clip = 0.1},
+       29,
+       9},
+      {"one_bucket",
+       {.dtype = DType::f64, .loss = Loss::mean_with_penalty, .optimizer = Optimizer::momentum, .batch_norm = true},
+       40,
+       16,
+       false,
+       1,
+       1 << 20},
+      {"own",
+       {.dtype = DType::f64,
+        .loss = Loss::weighted_mean_with_penalty,
+        .optimizer = Optimizer::adam,
+        .batch_norm = true,
+        .dropout = true},
+       0,
+       5,
+       true},
+      {"accumulated", {}, 61, 7, false, 3},
   };
   return all;
 }
