@@ -42,9 +42,8 @@ cudaError_t cudaSetDevice(int device) {
   host_runtime().current_device = device;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr name, int device) {
-  // GPU 5 is an old one.
-  *value = name == cudaDevAttrComputeCapabilityMajor ? (device == 5 ? 7 : 9) : 0;
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr name, int) {
+  *value = name == cudaDevAttrComputeCapabilityMajor ? 9 : 0;
   return cudaSuccess;
 }
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *) { return cudaSuccess; }
