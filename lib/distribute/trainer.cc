@@ -8,14 +8,13 @@
 #include <map>
 #include <new>
 
-#include "base/known_names.h"
 #include "distribute/device_kinds.h"
 #include "distribute/initial_values.h"
+#include "distribute/kept_gradients.h"
 #include "distribute/replica_set.h"
 #include "distribute/train_programs.h"
-#include "distribute/weight_averages.h"
+#include "distribute/variable_store.h"
 #include "distribute/worker_agreement.h"
-#include "tensor/half.h"
 
 namespace tutti::impl::distribute {
 namespace {
@@ -80,16 +79,21 @@ class TrainerSession : public Trainer {
     return make_packed_version(setup_->plan, strategy_->backend(), weights_, step_, with_slots);
   }
   Result<Tensor> get_variable(std::string_view name) override {
-    return is_slot(name) ? read_entry("slot/", name, "slot") : read_entry("weight/", name, "variable");
+    return variables().read(variables().kind_of(name), name);
   }
   Status set_variable(std::string_view name, const Tensor &value) override;
   Result<Tensor> get_slot(std::string_view variable, std::string_view slot) override {
-    return read_entry("slot/", std::string(variable) + "/" + std::string(slot), "slot");
+    return variables().read(StoredKind::slot, base::concat(variable, "/", slot));
   }
   Result<Tensor> gradient(std::string_view variable) override;
   Result<Tensor> output(std::string_view name) override;
-  Status set_host_scalar(std::string_view name, double value) override;
-  Result<double> host_scalar(std::string_view name) override;
+  Status set_host_scalar(std::string_view name, double value) override {
+    return variables().write_host_scalar(name, value);
+  }
+  Result<double> host_scalar(std::string_view name) override {
+    TUTTI_ASSIGN(const Tensor value, variables().read(StoredKind::host_scalar, name));
+    return number_at(value.data(), value.dtype());
+  }
 
   const graph::Model &model() const override { return model_; }
   const StatePlan &plan() const override { return setup_->plan; }
@@ -118,16 +122,9 @@ class TrainerSession : public Trainer {
     all.insert(all.end(), model_.labels.begin(), model_.labels.end());
     return all;
   }
-  /// A name that is no variable's but a slot's.
-  bool is_slot(std::string_view name) const {
-    return model_.find_variable(name) == nullptr && setup_->plan.find("slot/" + std::string(name)) != nullptr;
-  }
-  Result<const StateEntry *> find_entry(std::string_view prefix, std::string_view name, std::string_view what) const;
-  Result<Tensor> read_entry(std::string_view prefix, std::string_view name, std::string_view what) const;
-  Status check_version(const checkpoint::WeightVersion &version) const;
-  Status write_slots(const checkpoint::WeightVersion *version);
-  Status write_average(const std::string &variable, const checkpoint::WeightVersion *version);
-  Status add_gradient_set(const StateEntry &entry, std::string_view variable, double factor, Tensor &total) const;
+  VariableStore variables() { return {model_, setup_->plan, weights_}; }
+  /// Weights are there, of that many steps.
+  void begin_at(int64_t step);
 
   const graph::Model model_;
   const StrategyRef strategy_;
@@ -244,41 +241,16 @@ Status TrainerSession::catch_up() {
 
 // ---- state ----
 
-Result<const StateEntry *> TrainerSession::find_entry(std::string_view prefix, std::string_view name,
-                                                      std::string_view what) const {
-  const StateEntry *entry = setup_->plan.find(std::string(prefix) + std::string(name));
-  if (entry != nullptr) return entry;
-  std::vector<std::string> names;
-  for (const StateEntry &known : setup_->plan.entries()) {
-    if (known.name.rfind(prefix, 0) == 0) names.push_back(known.name.substr(prefix.size()));
-  }
-  return base::not_found("the model has no ", what, " '", name, "'", base::but_there_are(name, names));
-}
-
-Result<Tensor> TrainerSession::read_entry(std::string_view prefix, std::string_view name, std::string_view what) const {
-  TUTTI_ASSIGN(const StateEntry *entry, find_entry(prefix, name, what));
-  return weights_.read(*entry);
-}
-
 Status TrainerSession::set_variable(std::string_view name, const Tensor &value) {
-  const bool slot = is_slot(name);
-  TUTTI_ASSIGN(const StateEntry *entry, find_entry(slot ? "slot/" : "weight/", name, slot ? "slot" : "variable"));
-  TUTTI_TRY(weights_.write(*entry, value));
-  const StateEntry *average = slot ? nullptr : setup_->plan.find(average_entry(name));
-  // Averages begin with the weights as they are then.
-  const bool begins = average != nullptr && step_ - loss_scale_.skipped_steps <= model_.train->average.start;
-  return begins ? weights_.write(*average, value) : Status();
+  const bool begins_average = step_ - loss_scale_.skipped_steps <= model_.train->average.start;
+  return variables().write(variables().kind_of(name), name, value, begins_average);
 }
 
-Status TrainerSession::set_host_scalar(std::string_view name, double value) {
-  TUTTI_ASSIGN(const StateEntry *entry, find_entry("host/", name, "host scalar"));
-  TUTTI_ASSIGN(const Tensor scalar, filled(entry->dtype, {}, value));
-  return weights_.write(*entry, scalar);
-}
-
-Result<double> TrainerSession::host_scalar(std::string_view name) {
-  TUTTI_ASSIGN(const Tensor value, read_entry("host/", name, "host scalar"));
-  return number_at(value.data(), value.dtype());
+void TrainerSession::begin_at(int64_t step) {
+  step_ = step;
+  batch_counter_ = step * options_.accumulation;
+  loss_scale_ = first_loss_scale(setup_->programs.loss_scale);
+  has_weights_ = true;
 }
 
 Status TrainerSession::initialize() {
@@ -287,124 +259,22 @@ Status TrainerSession::initialize() {
     TUTTI_ASSIGN(device, options_.initializer_backend->open_device(0));
   }
   TUTTI_ASSIGN(const std::vector<Tensor> values, initial_values(model_.variables, options_.seed, *device));
-  for (size_t i = 0; i < values.size(); ++i)
-    TUTTI_TRY(set_variable(model_.variables[i].name, values[i]));
-  TUTTI_TRY(write_slots(nullptr));
-  step_ = 0;
-  batch_counter_ = 0;
-  loss_scale_ = first_loss_scale(setup_->programs.loss_scale);
-  has_weights_ = true;
-  return Status();
-}
-
-Status TrainerSession::write_slots(const checkpoint::WeightVersion *version) {
-  for (const graph::VariableSpec &variable : model_.variables) {
-    for (const graph::SlotSpec &slot : model_.train->optimizer.slots) {
-      const std::string name = variable.name + "/" + slot.name;
-      const StateEntry *entry = setup_->plan.find("slot/" + name);
-      if (entry == nullptr) continue;
-      const int64_t found = version == nullptr ? -1 : version->find(checkpoint::StateRole::slot, name);
-      TUTTI_ASSIGN(const Tensor value, found >= 0 ? version->read(static_cast<size_t>(found))
-                                                  : filled(entry->dtype, entry->dims, slot.initial));
-      TUTTI_TRY(weights_.write(*entry, value));
-    }
-    TUTTI_TRY(write_average(variable.name, version));
-  }
-  return Status();
-}
-
-/// The version's, else the weight.
-Status TrainerSession::write_average(const std::string &variable, const checkpoint::WeightVersion *version) {
-  const StateEntry *average = setup_->plan.find(average_entry(variable));
-  if (average == nullptr) return Status();
-  const std::string name = base::concat(variable, "/", checkpoint::kAverageSlot);
-  const int64_t found = version == nullptr ? -1 : version->find(checkpoint::StateRole::slot, name);
-  TUTTI_ASSIGN(const Tensor value,
-               found >= 0 ? version->read(static_cast<size_t>(found)) : read_entry("weight/", variable, "variable"));
-  return weights_.write(*average, value);
-}
-
-Status TrainerSession::check_version(const checkpoint::WeightVersion &version) const {
-  for (const graph::VariableSpec &variable : model_.variables) {
-    const int64_t found = version.find(checkpoint::StateRole::weight, variable.name);
-    if (found < 0) return base::not_found("the weights to restore lack variable '", variable.name, "'");
-    const checkpoint::StateEntry &entry = version.entries()[static_cast<size_t>(found)];
-    if (entry.dtype == variable.dtype && std::ranges::equal(entry.shape.extents(), variable.dims)) continue;
-    return base::invalid_argument("variable '", variable.name, "' is ", tensor::name(variable.dtype), " ",
-                                  variable.dims, " in the model and ", tensor::name(entry.dtype), " ", entry.shape,
-                                  " in the weights to restore");
-  }
+  TUTTI_TRY(variables().write_initial(values));
+  begin_at(0);
   return Status();
 }
 
 Status TrainerSession::restore(const checkpoint::WeightVersion &version) {
-  TUTTI_TRY(check_version(version));
-  for (const graph::VariableSpec &variable : model_.variables) {
-    const int64_t found = version.find(checkpoint::StateRole::weight, variable.name);
-    TUTTI_ASSIGN(const Tensor value, version.read(static_cast<size_t>(found)));
-    TUTTI_TRY(set_variable(variable.name, value));
-  }
-  TUTTI_TRY(write_slots(&version));
-  step_ = version.step();
-  batch_counter_ = step_ * options_.accumulation;
-  loss_scale_ = first_loss_scale(setup_->programs.loss_scale);
-  has_weights_ = true;
-  return Status();
-}
-
-/// total += factor * (the entry's reduced values), put together from the slices of all contributors.
-Status TrainerSession::add_gradient_set(const StateEntry &entry, std::string_view variable, double factor,
-                                        Tensor &total) const {
-  const auto element = static_cast<int64_t>(tensor::size_bytes(entry.dtype));
-  std::vector<std::byte> storage(static_cast<size_t>(entry.storage_bytes));
-  const int32_t slices = setup_->plan.slice_count();
-  for (int32_t s = 0; s < slices; ++s) {
-    const auto [begin, end] = setup_->plan.slice_of(variable, s);
-    const int64_t first = slices > 1 ? begin * element : 0;
-    const int64_t last = slices > 1 ? end * element : entry.storage_bytes;
-    const Replica &owner = replicas_->replica(static_cast<size_t>(s / setup_->parts));
-    TUTTI_TRY(owner.read_partials(s % setup_->parts, entry.offset + first, last - first, storage.data() + first));
-  }
-  StateEntry alone = entry;
-  alone.offset = 0;
-  TUTTI_ASSIGN(const Tensor part, unpack_entry(*strategy_->backend(), alone, storage.data()));
-  const auto add = [&]<typename T, typename Stored>(T, Stored) {
-    for (int64_t i = 0; i < part.elements(); ++i)
-      total.mutable_data_as<T>()[i] += static_cast<T>(factor) * static_cast<T>(part.data_as<Stored>()[i]);
-  };
-  if (part.dtype() == tensor::DType::f64) add(double(), double());
-  if (part.dtype() == tensor::DType::f32) add(float(), float());
-  if (part.dtype() == tensor::DType::bf16 && total.dtype() == tensor::DType::f32) add(float(), tensor::BFloat16());
+  TUTTI_TRY(variables().write_version(version));
+  begin_at(version.step());
   return Status();
 }
 
 Result<Tensor> TrainerSession::gradient(std::string_view variable) {
   if (!options_.keep_gradients) return base::failed_precondition("gradients are kept only with keep_gradients");
   if (steps_run_ == 0) return base::failed_precondition("there is no gradient before the first step");
-  TUTTI_ASSIGN(const StateEntry *weight, find_entry("weight/", variable, "variable"));
-  TUTTI_ASSIGN(Tensor total, filled(weight->dtype, weight->dims, 0));
-  double scale = 1;
-  if (const StateEntry *entry = setup_->plan.find(loss_scale_entry)) {
-    TUTTI_ASSIGN(const double used, replicas_->replica(0).report_value(*entry));
-    scale = 1 / used;
-  }
-  bool found = false;
-  for (int32_t set = 0; set < setup_->graphs.gradient_sets; ++set) {
-    const std::string number = std::to_string(set);
-    const StateEntry *entry = setup_->plan.find("gradient/" + number + "/" + std::string(variable));
-    if (entry == nullptr) continue;
-    double factor = scale;
-    if (const StateEntry *coefficient = setup_->plan.find("report/coefficient/" + number)) {
-      TUTTI_ASSIGN(const double value, replicas_->replica(0).report_value(*coefficient));
-      factor *= value;
-    }
-    TUTTI_TRY(add_gradient_set(*entry, variable, factor, total));
-    found = true;
-  }
-  if (!found)
-    return base::not_found("variable '", variable,
-                           "' has no gradient: it is not trained, or the loss does not depend on it");
-  return total;
+  TUTTI_ASSIGN(const StateEntry *weight, variables().find(StoredKind::variable, variable));
+  return gather_gradient(*setup_, *strategy_->backend(), *replicas_, *weight, variable);
 }
 
 Result<Tensor> TrainerSession::output(std::string_view name) {
