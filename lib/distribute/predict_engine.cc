@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
 #include <iterator>
 #include <mutex>
 #include <numeric>
@@ -15,6 +14,7 @@
 #include "distribute/input_binding.h"
 #include "distribute/loaded_weights.h"
 #include "distribute/predict_plan.h"
+#include "distribute/predict_stream.h"
 #include "distribute/row_buckets.h"
 #include "distribute/step_graphs.h"
 #include "distribute/train_programs.h"
@@ -44,47 +44,7 @@ enum class Division : uint8_t {
   by_speed,  ///< pieces as large as suits who takes them
 };
 
-/// One version on all devices. Immutable but for the programs, which belong to the lanes' threads.
-struct LoadedVersion {
-  int64_t step = 0;
-  uint64_t checksum = 0;  ///< with several workers
-  std::vector<std::shared_ptr<LoadedWeights>>
-      lanes;  ///< as DevicePool counts them: the first ones of all devices first
-};
-
-/// One call under way: everything its jobs touch, so that it outlives a caller who leaves early.
-struct Call {
-  std::shared_ptr<const LoadedVersion> version;
-  data::Element batch;     ///< dtypes and shapes alone where devices map it
-  data::Element unmapped;  ///< what goes into the map of the devices, where there is one
-  std::shared_ptr<const DeviceMap> map;
-  int64_t seed = 0;  ///< of the map
-  int64_t rows = 0;
-  int64_t usual_rows = 0;  ///< of its parts (row_buckets.h)
-  std::vector<Tensor> outputs;
-  JobGroup jobs;
-  std::atomic<bool> abandoned{false};
-  /// Of a stream: who waits for input is told when the call is done.
-  base::Ref<base::CancelToken> reading;
-};
-
-/// What a stream reads, and how.
-struct StreamInput {
-  std::shared_ptr<const InputBinding> binding;
-  std::shared_ptr<const DeviceMap> map;  ///< null: elements are batches
-  int64_t seed = 0;                      ///< of the map
-  std::shared_ptr<InputTurns> turns;     ///< null: every element is predicted here
-  int64_t batch_rows = 0;                ///< of a whole batch; 0 = not known
-};
-
-/// How many jobs make a call, where these are equal, and the device of the first, where they are fixed.
-struct Parts {
-  int32_t count = 1;
-  int64_t first_device = 0;
-  bool is_alone = false;  ///< no other call of the caller keeps the lanes busy
-};
-
-class Engine : public PredictEngine {
+class Engine : public PredictEngine, public PredictCalls {
  public:
   Engine(graph::Model model, StrategyRef strategy, const PredictOptions &options)
       : model_(std::move(model)), strategy_(std::move(strategy)), options_(options) {}
@@ -118,21 +78,21 @@ class Engine : public PredictEngine {
   int32_t device_count() const { return static_cast<int32_t>(devices_.size()); }
   int32_t lane_count() const { return pool_->lane_count(); }
   Result<std::shared_ptr<const LoadedVersion>> current() const;
-  /// Starts a call over the rows of the batch. The binding outlives the call.
-  Result<std::shared_ptr<Call>> start(std::shared_ptr<const LoadedVersion> version, data::Element batch,
-                                      const StreamInput &input, Parts parts,
-                                      base::Ref<base::CancelToken> reading = nullptr);
+  Result<std::shared_ptr<PredictCall>> start(std::shared_ptr<const LoadedVersion> version, data::Element batch,
+                                             const PredictInput &input, CallParts parts,
+                                             base::Ref<base::CancelToken> reading) override;
 
  private:
   Status compute_derived_on_devices(const LoadedVersion &version);
-  Status allocate_outputs(Call &call, const InputBinding &binding) const;
+  Status allocate_outputs(PredictCall &call, const InputBinding &binding) const;
   Status make_programs();
-  Division division(const Call &call) const;
-  void submit(const std::shared_ptr<Call> &call, const std::shared_ptr<const InputBinding> &binding, Parts parts);
+  Division division(const PredictCall &call) const;
+  void submit(const std::shared_ptr<PredictCall> &call, const std::shared_ptr<const InputBinding> &binding,
+              CallParts parts);
   /// 0 unless devices get several parts each.
-  int64_t rows_of_part(const Call &call) const;
-  Status run_rows(Call &call, const InputBinding &binding, RowRange rows, int32_t lane);
-  Status run_rows(Call &call, const InputBinding &binding, RowRange rows, int64_t computed, int32_t lane);
+  int64_t rows_of_part(const PredictCall &call) const;
+  Status run_rows(PredictCall &call, const InputBinding &binding, RowRange rows, int32_t lane);
+  Status run_rows(PredictCall &call, const InputBinding &binding, RowRange rows, int64_t computed, int32_t lane);
   Result<base::Json> plan_on(int32_t device, const std::shared_ptr<const LoadedVersion> &version,
                              graph::SymbolBindings bindings, int64_t rows, int64_t timed_runs,
                              const base::CancelToken *cancel);
@@ -148,7 +108,7 @@ class Engine : public PredictEngine {
   std::vector<backend::DeviceRef> devices_;
   DeviceKinds kinds_;
   std::vector<KindPrograms> programs_;  // by kind
-  StreamInput own_input_;               // features in order
+  PredictInput own_input_;              // features in order
   DeviceMaps maps_;
   std::vector<MappedLane> mapped_;  // by lane, touched by its thread only
   bool rows_stand_alone_ = false;
@@ -157,89 +117,6 @@ class Engine : public PredictEngine {
   std::shared_ptr<const LoadedVersion> current_;  // guarded by mutex_
   std::atomic<int64_t> packed_{0}, calls_{0};
   std::unique_ptr<DevicePool> pool_;  // last: its jobs use the rest
-};
-
-/// Reads ahead on the consumer's thread; results are handed out in order. As soon as the next one is there, reading
-/// waits for nothing more: a call that is done interrupts it.
-class Stream : public PredictStream {
- public:
-  Stream(std::shared_ptr<Engine> engine, std::shared_ptr<const LoadedVersion> version,
-         std::unique_ptr<data::Iterator> iterator, StreamInput input, base::Ref<base::CancelToken> cancel, size_t depth)
-      : engine_(std::move(engine)),
-        version_(std::move(version)),
-        iterator_(std::move(iterator)),
-        input_(std::move(input)),
-        cancel_(std::move(cancel)),
-        reading_(base::Ref<base::CancelToken>::share(&iterator_->token())),
-        depth_(depth) {}
-  ~Stream() override {
-    for (const auto &call : calls_)
-      call->abandoned.store(true);
-  }
-
-  Result<bool> next(PredictBatch &batch) override {
-    if (!failure_.ok()) return failure_;
-    Status status = fill();
-    if (status.ok() && !calls_.empty()) status = calls_.front()->jobs.wait(cancel_.get());
-    if (base::is_interrupt(status)) return status;
-    failure_ = status;
-    if (!failure_.ok()) return failure_;
-    if (calls_.empty()) return false;
-    Call &call = *calls_.front();
-    batch.outputs = std::move(call.outputs);
-    batch.first_row = first_row_;
-    batch.rows = call.rows;
-    batch.step = version_->step;
-    first_row_ += call.rows;
-    calls_.pop_front();
-    return true;
-  }
-
- private:
-  Status fill() {
-    while (!ended_ && calls_.size() < depth_) {
-      TUTTI_TRY(base::check(cancel_.get()));
-      data::Element element;
-      const bool must_wait = !has_result();
-      const Result<bool> more = must_wait ? iterator_->next(element) : iterator_->next_if_ready(element);
-      if (base::is_interrupt(more.status())) {
-        // A call is done, or the stream's own token says so, which is asked above.
-        if (has_result()) break;
-        if (more.code() == base::Code::cancelled) return more.status();
-        continue;
-      }
-      TUTTI_TRY(more);
-      if (!*more) {
-        ended_ = true;
-        break;
-      }
-      if (input_.turns != nullptr && !input_.turns->take(element)) continue;
-      TUTTI_ASSIGN(std::shared_ptr<Call> call,
-                   engine_->start(version_, std::move(element), input_, {1, started_++}, reading_));
-      calls_.push_back(std::move(call));
-    }
-    return Status();
-  }
-
-  /// Is the next batch done? Sets the deadline for reading: none if it is not, until any call is done.
-  bool has_result() {
-    reading_->set_deadline(base::Deadline::never());
-    if (calls_.empty() || !calls_.front()->jobs.is_done()) return false;
-    reading_->set_deadline(base::Deadline::after_ms(0));
-    return true;
-  }
-
-  const std::shared_ptr<Engine> engine_;
-  const std::shared_ptr<const LoadedVersion> version_;
-  const std::unique_ptr<data::Iterator> iterator_;
-  const StreamInput input_;
-  const base::Ref<base::CancelToken> cancel_;
-  const base::Ref<base::CancelToken> reading_;
-  const size_t depth_;
-  std::deque<std::shared_ptr<Call>> calls_;
-  int64_t first_row_ = 0, started_ = 0;
-  bool ended_ = false;
-  Status failure_;
 };
 
 Status Engine::make_programs() {
@@ -340,7 +217,7 @@ Result<std::shared_ptr<const LoadedVersion>> Engine::current() const {
   return current_;
 }
 
-Status Engine::allocate_outputs(Call &call, const InputBinding &binding) const {
+Status Engine::allocate_outputs(PredictCall &call, const InputBinding &binding) const {
   std::vector<int64_t> key;
   binding.fill_key(call.batch, call.rows, key);
   const graph::SymbolBindings bindings = binding.bindings(key);
@@ -353,10 +230,10 @@ Status Engine::allocate_outputs(Call &call, const InputBinding &binding) const {
   return Status();
 }
 
-Result<std::shared_ptr<Call>> Engine::start(std::shared_ptr<const LoadedVersion> version, data::Element batch,
-                                            const StreamInput &input, Parts parts,
-                                            base::Ref<base::CancelToken> reading) {
-  auto call = std::make_shared<Call>();
+Result<std::shared_ptr<PredictCall>> Engine::start(std::shared_ptr<const LoadedVersion> version, data::Element batch,
+                                                   const PredictInput &input, CallParts parts,
+                                                   base::Ref<base::CancelToken> reading) {
+  auto call = std::make_shared<PredictCall>();
   const std::shared_ptr<const InputBinding> &binding = input.binding;
   call->reading = std::move(reading);
   call->map = input.map;
@@ -375,15 +252,15 @@ Result<std::shared_ptr<Call>> Engine::start(std::shared_ptr<const LoadedVersion>
   return call;
 }
 
-Division Engine::division(const Call &call) const {
+Division Engine::division(const PredictCall &call) const {
   // A map on devices is compiled for whole batches.
   if (device_count() == 1 || call.map != nullptr) return Division::equal;
   if (kinds_.count() > 1) return options_.level == backend::Level::fast ? Division::by_speed : Division::fixed;
   return options_.level == backend::Level::fast && pool_->speeds().are_uneven() ? Division::by_speed : Division::equal;
 }
 
-void Engine::submit(const std::shared_ptr<Call> &call, const std::shared_ptr<const InputBinding> &binding,
-                    Parts parts) {
+void Engine::submit(const std::shared_ptr<PredictCall> &call, const std::shared_ptr<const InputBinding> &binding,
+                    CallParts parts) {
   const auto run = [this, call, binding](int32_t lane, RowRange rows, int64_t jobs) {
     const bool wanted = !call->abandoned.load();
     const Status status = wanted ? run_rows(*call, *binding, rows, lane) : base::cancelled("the call was abandoned");
@@ -410,7 +287,7 @@ void Engine::submit(const std::shared_ptr<Call> &call, const std::shared_ptr<con
   }
 }
 
-int64_t Engine::rows_of_part(const Call &call) const {
+int64_t Engine::rows_of_part(const PredictCall &call) const {
   if (lane_count() == device_count() || !rows_stand_alone_) return 0;
   int64_t bytes = call.batch.size_bytes();
   for (const Tensor &output : call.outputs)
@@ -418,7 +295,7 @@ int64_t Engine::rows_of_part(const Call &call) const {
   return distribute::rows_of_part(call.rows, bytes, device_count());
 }
 
-Status Engine::run_rows(Call &call, const InputBinding &binding, RowRange rows, int32_t lane) {
+Status Engine::run_rows(PredictCall &call, const InputBinding &binding, RowRange rows, int32_t lane) {
   // What a map on devices gives has room for whole batches.
   const bool is_exact = call.map != nullptr || !programs_of(pool_->device_of(lane)).rounds_rows;
   const int64_t computed = rows_to_compute(rows.rows(), is_exact ? rows.rows() : call.usual_rows);
@@ -428,7 +305,7 @@ Status Engine::run_rows(Call &call, const InputBinding &binding, RowRange rows, 
   return run_rows(call, binding, rows, rows.rows(), lane);
 }
 
-Status Engine::run_rows(Call &call, const InputBinding &binding, RowRange rows, int64_t computed, int32_t lane) {
+Status Engine::run_rows(PredictCall &call, const InputBinding &binding, RowRange rows, int64_t computed, int32_t lane) {
   LoadedWeights &loaded = *call.version->lanes[static_cast<size_t>(lane)];
   follow_trace(loaded, options_.tracer.get(), "predictions", lane);
   ShapeKey key;
@@ -487,8 +364,8 @@ Result<std::vector<Tensor>> Engine::run(std::span<const Tensor> features, const 
     batch.components.push_back(features[i]);
   }
   if (step != nullptr) *step = version->step;
-  TUTTI_ASSIGN(const std::shared_ptr<Call> call,
-               start(std::move(version), std::move(batch), own_input_, {device_count(), 0, true}));
+  TUTTI_ASSIGN(const std::shared_ptr<PredictCall> call,
+               start(std::move(version), std::move(batch), own_input_, {device_count(), 0, true}, nullptr));
   const Status status = call->jobs.wait(cancel);
   if (!status.ok()) {
     call->abandoned.store(true);
@@ -503,14 +380,14 @@ Result<std::unique_ptr<PredictStream>> Engine::stream(std::unique_ptr<data::Iter
   TUTTI_TRY(base::check_not_forked());
   TUTTI_ASSIGN(std::shared_ptr<const LoadedVersion> version, current());
   TUTTI_ASSIGN(InputBinding made, InputBinding::make(model_.features, iterator->spec()));
-  StreamInput input{std::make_shared<const InputBinding>(std::move(made)), nullptr, iterator->seed(),
-                    input_turns(*strategy_), iterator->spec().batch_size};
+  PredictInput input{std::make_shared<const InputBinding>(std::move(made)), nullptr, iterator->seed(),
+                     input_turns(*strategy_), iterator->spec().batch_size};
   TUTTI_ASSIGN(input.map, maps_.find(*iterator));
   const int32_t depth = options_.stream_depth > 0 ? options_.stream_depth : 2 * lane_count() + 2;
   auto self = std::static_pointer_cast<Engine>(shared_from_this());
   const std::shared_ptr<InputTurns> turns = input.turns;
-  std::unique_ptr<PredictStream> own = std::make_unique<Stream>(std::move(self), version, std::move(iterator),
-                                                                std::move(input), cancel, static_cast<size_t>(depth));
+  std::unique_ptr<PredictStream> own =
+      read_ahead(std::move(self), version, std::move(iterator), std::move(input), cancel, static_cast<size_t>(depth));
   if (strategy_->workers().count == 1) return own;
   WorkerState state{.act = "predicts", .step = version->step, .weights = version->checksum};
   if (options_.level == backend::Level::invariant) state.devices = rounding_of(*devices_.front(), options_.level);
