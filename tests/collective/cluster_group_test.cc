@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collective/cluster/cluster_group.h"
 
+#include <dlfcn.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "collective/rendezvous/store.h"
@@ -36,8 +40,9 @@ static int32_t replicas_of(int32_t size) {
   const int32_t replicas = std::atoi(getenv("TUTTI_TEST_REPLICAS"));
   return size % replicas == 0 ? replicas : 1;
 }
-static EngineRef engine() {
-  static const EngineRef opened = impl::runtime::open_engine(getenv("TUTTI_TEST_ENGINE")).value();
+/// Of all groups that are made.
+static EngineRef &engine() {
+  static EngineRef opened = impl::runtime::open_engine(getenv("TUTTI_TEST_ENGINE")).value();
   return opened;
 }
 /// The servers live as long as the program: groups may outlive the calls that make them.
@@ -118,13 +123,68 @@ static void test_who_does_not_come_is_named(void **) {
   }
 }
 
+/// An engine whose worker 1 hangs in its second exchange, having sent what worker 2 waits for and not what worker 0
+/// does; worker 0 is slow to hear that its time is over.
+namespace half_sent {
+
+static const tutti_engine_api *real = nullptr;
+static thread_local int32_t worker = -1, exchanges = 0;  // of the mesh of this thread
+
+static int32_t connect(const tutti_engine_host *host, const tutti_connect_request *request, tutti_mesh **mesh,
+                       int32_t *failed_peer, tutti_error_sink *sink) {
+  worker = request->rank;
+  exchanges = 0;
+  return real->connect(host, request, mesh, failed_peer, sink);
+}
+
+static int32_t exchange(tutti_mesh *mesh, const tutti_exchange *request, tutti_error_sink *sink) {
+  const bool is_second = ++exchanges == 2;
+  tutti_exchange changed = *request;
+  std::vector<tutti_message> sends(request->sends, request->sends + request->send_count);
+  if (is_second && worker == 1) {
+    std::erase_if(sends, [](const tutti_message &message) { return message.peer == 0; });
+    changed.sends = sends.data();
+    changed.send_count = static_cast<int32_t>(sends.size());
+  }
+  const int32_t code = real->exchange(mesh, &changed, sink);
+  if (is_second && worker != 2) std::this_thread::sleep_for(std::chrono::milliseconds(worker == 1 ? 2500 : 200));
+  return code;
+}
+
+static EngineRef open() {
+  void *const library = dlopen(getenv("TUTTI_TEST_ENGINE"), RTLD_NOW | RTLD_LOCAL);
+  const auto entry = reinterpret_cast<tutti_engine_entry_function>(dlsym(library, "tutti_engine_entry"));
+  real = entry(TUTTI_ENGINE_ABI_VERSION);
+  static tutti_engine_api api = *real;
+  api.connect = connect;
+  api.exchange = exchange;
+  return impl::collective::Engine::create([](uint32_t) -> const tutti_engine_api * { return &api; }, "").value();
+}
+
+}  // namespace half_sent
+
+/// By worker 2, too, which waits for worker 0 where that waits for worker 1.
+static void test_who_hangs_is_named_by_all(void **) {
+  const EngineRef usual = std::exchange(engine(), half_sent::open());
+  Groups groups = assert_ok_value(connect_all(3, 1, 1, 600));
+  engine() = usual;
+  const std::vector<Status> statuses = run_ranks(groups, [](Group &group) {
+    TUTTI_TRY(group.barrier("begin"));
+    TUTTI_TRY(group.barrier("one"));
+    return group.barrier("another");
+  });
+  for (const size_t r : {size_t{0}, size_t{2}})
+    assert_error_contains(statuses[r], "waited 600 ms for worker 1 (127.0.0.1)");
+}
+
 static void test_a_replica_that_does_not_come_is_named(void **) {
   Groups groups = assert_ok_value(connect_all(2, 2, 1, 300));
   const std::vector<Status> statuses =
       run_ranks(groups, [](Group &group) { return group.rank() == 3 ? Status() : group.barrier("meeting"); });
   assert_error_contains(statuses[2], "for rank 3");
-  assert_false(statuses[0].ok());
-  assert_false(statuses[1].ok());
+  // Worker 0 waits for worker 1, which says the same.
+  for (const size_t r : {size_t{0}, size_t{1}})
+    assert_error_contains(statuses[r], "for rank 3");
 }
 
 static void test_who_leaves_is_named(void **) {
@@ -252,6 +312,7 @@ static void test_an_engine_that_is_not_there(void **) {
 static const struct CMUnitTest tests[] = {
     TUTTI_GROUP_CONFORMANCE_TESTS,
     cmocka_unit_test(tutti::testing::test_who_does_not_come_is_named),
+    cmocka_unit_test(tutti::testing::test_who_hangs_is_named_by_all),
     cmocka_unit_test(tutti::testing::test_a_replica_that_does_not_come_is_named),
     cmocka_unit_test(tutti::testing::test_who_leaves_is_named),
     cmocka_unit_test(tutti::testing::test_nobody_waits_for_who_has_gone),

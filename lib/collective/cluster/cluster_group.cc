@@ -27,8 +27,40 @@ using base::Status;
 
 // For a word about the end; and how long worker 0, who keeps it, stays at most for the others to read it.
 constexpr int64_t kCauseMs = 2000, kHeardMs = 5000;
+// For a worker that is waited for to say that it has waited, too.
+constexpr int64_t kLateMs = 500;
 // Between two looks whether another one has gone.
 constexpr int64_t kGoneMs = 20;
+
+/// Which worker an error names.
+std::string named_by(const Status &status) {
+  const std::string *const named = status.ok() ? nullptr : status.error()->find_detail("worker");
+  return named == nullptr ? std::string() : *named;
+}
+
+/// Why a worker has given up.
+struct LastWords {
+  int64_t worker = -1;
+  std::string named;
+  Status cause;
+
+  std::string dump() const {
+    const base::Json words = base::JsonObject{{"worker", worker},
+                                              {"named", named},
+                                              {"code", static_cast<int32_t>(cause.code())},
+                                              {"message", cause.to_string()}};
+    return words.dump();
+  }
+  /// Of no worker where the text is something else.
+  static LastWords parse(const std::string &text) {
+    const Result<base::Json> parsed = base::Json::parse(text);
+    if (!parsed.ok()) return {};
+    const base::JsonReader reader(*parsed, "last words");
+    const int64_t code = reader.get_integer("code").value_or(static_cast<int64_t>(base::Code::unavailable));
+    return {reader.get_integer("worker").value_or(-1), reader.get_string("named").value_or(""),
+            Status(static_cast<base::Code>(code), reader.get_string("message").value_or(""))};
+  }
+};
 
 /// What an operation is posted for: to be done, to settle, to be compared with the others'.
 enum class Purpose : int32_t { work, settle, announcement };
@@ -87,7 +119,10 @@ class Process {
   void give_up(const Status &error);
   void end(const Status &status);
   void publish_cause(const Status &status);
+  Status heard(const LastWords &words) const;
   Status find_cause(const Status &own) const;
+  Status find_who_is_late(const Status &own) const;
+  Status explain(const Status &own) const;
   void hear_out(const Status &error);
   void wait_until_heard(int32_t worker, Deadline deadline) const;
 
@@ -336,9 +371,7 @@ void Process::give_up(const Status &error) {
 
 Status Process::watch() {
   if (workers() == 1) return Status();
-  const auto lost = [this](const Status &status) {
-    give_up(status.code() == base::Code::unavailable ? find_cause(status) : status);
-  };
+  const auto lost = [this](const Status &status) { give_up(explain(status)); };
   TUTTI_ASSIGN(std::unique_ptr<WorkerWatch> watch, WorkerWatch::start(options_, lost));
   const std::lock_guard lock(mutex_);
   watch_ = std::move(watch);
@@ -353,34 +386,51 @@ Status Process::error() const {
 
 void Process::publish_cause(const Status &status) {
   if (workers() == 1 || options_.table == nullptr) return;
-  const base::Json cause = base::JsonObject{
-      {"worker", options_.worker}, {"code", static_cast<int32_t>(status.code())}, {"message", status.to_string()}};
+  const LastWords words{options_.worker, named_by(status), status};
   // Nobody may be there any more to listen.
-  (void)options_.table->put(options_.key_prefix + "cause", cause.dump(), Deadline::after_ms(kCauseMs), true);
+  (void)options_.table->put(options_.key_prefix + "cause", words.dump(), Deadline::after_ms(kCauseMs), true);
+}
+
+Status Process::heard(const LastWords &words) const {
+  const std::string &name = name_of(static_cast<int32_t>(words.worker));
+  return words.cause.wrap(base::Code::aborted, base::concat("the group was given up by ", name));
 }
 
 /// Why the first worker gave up, or `own` where nobody has said so.
 Status Process::find_cause(const Status &own) const {
   const Result<std::string> text = options_.table->find(options_.key_prefix + "cause", Deadline::after_ms(0));
   if (!text.ok()) return own.with_detail("cause", text.status().message());
-  const Result<base::Json> parsed = base::Json::parse(*text);
-  if (!parsed.ok()) return own;
-  const base::JsonReader reader(*parsed, "cause");
-  const int64_t worker = reader.get_integer("worker").value_or(-1);
-  if (worker < 0 || worker >= workers() || worker == options_.worker) return own;
-  const auto code = static_cast<base::Code>(reader.get_integer("code").value_or(static_cast<int64_t>(own.code())));
-  const Status cause(code, reader.get_string("message").value_or(""));
-  return cause.wrap(base::Code::aborted, base::concat("the group was given up by ", name_of(worker)))
-      .with_detail("worker", std::to_string(worker));
+  const LastWords words = LastWords::parse(*text);
+  if (words.worker < 0 || words.worker >= workers() || words.worker == options_.worker) return own;
+  return heard(words).with_detail("worker", std::to_string(words.worker));
+}
+
+/// Who is waited for may wait itself, in the operation before, for another one that hangs. Both are out of time at about
+/// the same moment, and who has not come is what it says.
+Status Process::find_who_is_late(const Status &own) const {
+  const Deadline deadline = Deadline::after_ms(kLateMs);
+  const std::string prefix = options_.key_prefix + "late/", self = std::to_string(options_.worker);
+  const LastWords own_words{options_.worker, named_by(own), own};
+  if (!options_.table->put(prefix + self, own_words.dump(), deadline, false).ok() || own_words.named.empty())
+    return own;
+  const Result<std::string> text = options_.table->find(prefix + own_words.named, deadline);
+  if (!text.ok()) return own;
+  const LastWords words = LastWords::parse(*text);
+  if (std::to_string(words.worker) != own_words.named || words.named == self) return own;
+  return heard(words).with_detail("worker", words.named.empty() ? own_words.named : words.named);
+}
+
+/// The status with which this worker gives up, by what others say.
+Status Process::explain(const Status &own) const {
+  if (workers() == 1 || options_.table == nullptr) return own;
+  if (own.code() == base::Code::unavailable) return find_cause(own);
+  return own.code() == base::Code::deadline_exceeded ? find_who_is_late(own) : own;
 }
 
 void Process::end(const Status &status) {
   Status error = this->error();
   const bool leaves = closing_.load(std::memory_order_seq_cst);
-  if (error.ok() && !status.ok() && !leaves) {
-    const bool is_peers = status.code() == base::Code::unavailable && workers() > 1;
-    error = is_peers ? find_cause(status) : status;
-  }
+  if (error.ok() && !status.ok() && !leaves) error = explain(status);
   publish_cause(error.ok() ? base::unavailable("worker ", options_.worker, " has left the group") : error);
   {
     const std::lock_guard lock(mutex_);

@@ -10,8 +10,9 @@
 // are and adds over all contributors, as the group of one process with as many replicas does, to the bit.
 //
 // Errors: a worker whose connection ends, who does not come in time or who gives up is named with its address on every
-// worker. The first cause is kept in the table that they share, where the others look for it. A worker that is not in
-// an operation learns of the end at its next one, or by itself after watch() (worker_watch.h).
+// worker. The first cause is kept in the table that they share, where the others look for it; there, too, says who has
+// waited in vain for whom, since whom one worker waits for may itself wait for another. A worker that is not in an
+// operation learns of the end at its next one, or by itself after watch() (worker_watch.h).
 //
 // settle() lets all workers pass or none; only if worker 0 dies in it may some have passed. wait() alone may have
 // failed on one worker and not on another.

@@ -69,7 +69,7 @@ tutti_collective collective_of(const Operation &from, void *memory) {
 }
 
 /// How long the group over several processes has, once its deadline has passed, to say who does not come.
-constexpr int64_t kNamingMs = 1000;
+constexpr int64_t kNamingMs = 1500;
 
 /// What the ranks of this process share.
 struct Shared {
