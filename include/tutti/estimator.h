@@ -32,7 +32,8 @@ typedef int32_t (*tutti_model_fn)(tutti_graph *graph, int32_t mode, void *user, 
 /* An estimator. `strategy` NULL = the context's default one (one device). Options of schema "run" (NULL = defaults):
  * model_dir, seed, save_checkpoints_steps, save_checkpoints_secs, keep_checkpoint_max, log_step_count_steps,
  * determinism, logical_replicas, precision, accumulation_steps, device_prefetch, threads_per_replica, all_reduce,
- * gradient_dtype, raw_weights, keep_gradients, keep_outputs. */
+ * gradient_dtype, raw_weights, keep_gradients, keep_outputs, collective_timeout_ms. tutti_options_describe_key tells
+ * what each means. */
 TUTTI_API int32_t tutti_estimator_create(tutti_context *context, tutti_model_fn model_fn, void *user,
                                          tutti_destroy_fn destroy, const tutti_strategy *strategy,
                                          const tutti_options *run_options, tutti_estimator **out, tutti_error **err);
@@ -52,8 +53,10 @@ TUTTI_API int32_t tutti_estimator_train(tutti_estimator *estimator, const tutti_
 TUTTI_API int32_t tutti_estimator_evaluate(tutti_estimator *estimator, const tutti_dataset *dataset, int64_t steps,
                                            tutti_cancel *cancel, tutti_result **result, tutti_error **err);
 
-/* Trains, and evaluates on `evaluation` after every `every_steps` steps and at the end; the result is of the last
- * evaluation. */
+/* Trains, and evaluates on `evaluation` after every `every_steps` steps (0 = after each pass) and at the end; the
+ * result is of the last evaluation, so its reason is 0. An evaluation that fails ends the training as a step that fails
+ * does: the last checkpoint is written, hooks see the error. A model that cannot be evaluated on these elements is told
+ * before the first step. */
 TUTTI_API int32_t tutti_estimator_train_and_evaluate(tutti_estimator *estimator, const tutti_dataset *dataset,
                                                      const tutti_dataset *evaluation, int64_t every_steps,
                                                      const tutti_options *options, const tutti_hooks *hooks,

@@ -108,6 +108,10 @@ Result<TrainAndEvaluateResult> Estimator::train_and_evaluate(TrainAndEvaluateReq
   limit.until_epoch_end = request.every_steps == 0;
   if (!request.evaluate.cancel) request.evaluate.cancel = request.train.cancel;
   TUTTI_ASSIGN(const std::unique_ptr<TrainSession> session, open_session(std::move(request.train)));
+  // What cannot be evaluated is told before the first step.
+  Result<std::unique_ptr<distribute::Evaluator>> evaluator = take_evaluator(request.evaluate.dataset->spec());
+  if (!evaluator.ok()) return session->fail(evaluator.status());
+  give_back(evaluator.take());
   TrainAndEvaluateResult result;
   for (bool done = false; !done;) {
     TUTTI_ASSIGN(const SessionReport report, session->run(limit));
@@ -115,7 +119,9 @@ Result<TrainAndEvaluateResult> Estimator::train_and_evaluate(TrainAndEvaluateReq
     // A run that had nothing left to do ended at weights that are evaluated already.
     if (report.steps == 0 && !result.evaluate.values.empty()) continue;
     TUTTI_ASSIGN(const Ref<checkpoint::WeightVersion> version, session->publish());
-    TUTTI_ASSIGN(result.evaluate, evaluate_version(version, request.evaluate));
+    Result<EvaluateResult> evaluated = evaluate_version(version, request.evaluate);
+    if (!evaluated.ok()) return session->fail(evaluated.status());
+    result.evaluate = evaluated.take();
     TUTTI_TRY(session->send_evaluated(result.evaluate));
   }
   TUTTI_ASSIGN(result.train, session->close());

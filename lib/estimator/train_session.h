@@ -70,6 +70,8 @@ class TrainSession : private RunControl {
   base::Result<base::Ref<checkpoint::WeightVersion>> publish();
   /// Sends `evaluated`; a hook that wants to stop ends the next run() before its first step.
   base::Status send_evaluated(const EvaluateResult &result);
+  /// Ends it as a run that fails does, because of what happened between runs; returns the status.
+  base::Status fail(base::Status status);
   /// The final checkpoint, everything on disk, `end`. Returns the error of a run that failed.
   base::Result<TrainResult> close();
 
@@ -122,7 +124,6 @@ class TrainSession : private RunControl {
   base::Status finish_saving(const base::CancelToken *cancel);
 
   // Ending
-  base::Status fail(base::Status status);
   base::Status finish();
   void keep_for_resuming();
   TrainResult result() const;

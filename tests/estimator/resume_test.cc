@@ -5,6 +5,7 @@
 
 #include "checkpoint/checkpoint_testing.h"
 #include "checkpoint/reader.h"
+#include "data/pipeline.h"
 #include "estimator/estimator.h"
 #include "estimator/fake_distribute.h"
 #include "estimator/hooks/standing_hooks.h"
@@ -246,10 +247,50 @@ void test_no_checkpoints_when_turned_off(void **) {
   assert_false(base::path_exists(directory.path() + "/run"));
 }
 
+data::DatasetRef failing_dataset() {
+  data::TransformArguments arguments;
+  arguments.map = [](const data::Element &, data::Element &) -> base::Status { return base::data_loss("a bad row"); };
+  return assert_ok_value(data::Pipeline(fake_dataset(4, 2)).apply("map_callback", {}, std::move(arguments)).build());
+}
+
+// A model that cannot be evaluated ends the training before its first step, data that cannot when they are read.
+void test_an_evaluation_that_fails_is_a_training_that_fails(void **) {
+  for (const bool by_model : {true, false}) {
+    const TemporaryDirectory directory;
+    const auto function = [&](graph::GraphBuilder &b, Mode mode) -> base::Status {
+      if (by_model && mode == Mode::evaluate) return base::invalid_argument("nothing to evaluate");
+      return fake_model_function()(b, mode);
+    };
+    const RunConfig config = config_in(directory.path(), 100);
+    const auto estimator =
+        *Estimator::create(function, config, fake_strategy(), {}, hooks::standing_hooks(config, nullptr));
+    std::vector<std::string> seen;
+    Hook hook;
+    hook.name = "recorder";
+    hook.function = [&](const Event &event) -> base::Result<Answer> {
+      if (event.kind == EventKind::error) seen.push_back(base::concat(event.step, ": ", event.error.message()));
+      return Answer::go_on;
+    };
+    TrainAndEvaluateRequest request;
+    request.train = epochs_of(2);
+    request.train.hooks = {hook};
+    request.evaluate.dataset = by_model ? fake_dataset(4, 2) : failing_dataset();
+    request.every_steps = 7;
+    assert_error_contains(estimator->train_and_evaluate(request), by_model ? "nothing to evaluate" : "a bad row");
+    const int64_t last = by_model ? 0 : 7;
+    assert_int_equal(seen.size(), 1);
+    assert_true(seen[0].starts_with(base::concat(last, ": ", by_model ? "the model function failed" : "evaluating")));
+    assert_int_equal(steps_in(directory.path()).back(), last);
+    // What was trained is kept in memory, too.
+    assert_int_equal(assert_ok_value(estimator->train(epochs_of(2))).step, 20);
+  }
+}
+
 }  // namespace
 
 int main() {
   const CMUnitTest tests[] = {
+      cmocka_unit_test(test_an_evaluation_that_fails_is_a_training_that_fails),
       cmocka_unit_test(test_cadence_and_retention),
       cmocka_unit_test(test_an_interrupted_run_ends_with_the_same_bytes),
       cmocka_unit_test(test_going_on_from_an_older_checkpoint_gives_the_same_bytes),
