@@ -182,8 +182,9 @@ TUTTI_API const char *tutti_dataset_get_component_name(const tutti_dataset *data
 TUTTI_API int32_t tutti_dataset_get_component_role(const tutti_dataset *dataset, int64_t index);
 TUTTI_API const char *tutti_dataset_get_spec(const tutti_dataset *dataset);
 /* Well-known mistakes in the order of transforms, one per line, each with what is better; empty when there are none. No
- * prefetch at the end; cache after what is random (shuffle, map) or after repeat; shuffle after batch or repeat; shard
- * after shuffle; batch before a map that sees its rows one after the other, or whose random ops draw once for all. */
+ * prefetch at the end; cache after what is random (shuffle, map) or after repeat, or before take and split; shuffle
+ * after batch or repeat; shard after shuffle; batch before a map that sees its rows one after the other, or whose
+ * random ops draw once for all. */
 TUTTI_API const char *tutti_dataset_get_lint(const tutti_dataset *dataset);
 
 /* Two datasets: the first `count` elements, and the rest. */

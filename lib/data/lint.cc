@@ -162,9 +162,24 @@ void check_order(const Dataset &dataset, std::vector<std::string> &warnings) {
   }
 }
 
+// A pass that ends before that of the cache does keeps nothing.
+void check_take(const Dataset &take, std::vector<std::string> &warnings) {
+  static constexpr std::string_view kOneForOne[] = {"prefetch", "options", "enumerate", "select", "class_weights"};
+  const Dataset *input = take.inputs()[0].get();
+  const Cardinality all = input->cardinality();
+  while (is_map(*input) || is_one_of(input->kind(), kOneForOne))
+    input = input->inputs()[0].get();
+  if (!is_cache(*input) || (all.is_exact() && take.cardinality() == all)) return;
+  warnings.push_back(base::concat(input->kind(),
+                                  " before take: a pass that ends early keeps nothing, so each one makes its elements "
+                                  "anew until some walk has gone over all; put take, or split, before ",
+                                  input->kind()));
+}
+
 void walk(const Dataset &dataset, Passed passed, std::vector<std::string> &warnings) {
   check_random(dataset, passed, warnings);
   check_order(dataset, warnings);
+  if (dataset.kind() == "take") check_take(dataset, warnings);
   if (is_batch(dataset) && passed.map != nullptr) check_batch(dataset, *passed.map, warnings);
   if (dataset.kind() == "repeat" && passed.cache) {
     warnings.push_back("cache after repeat: all passes are kept as one; put cache before repeat");

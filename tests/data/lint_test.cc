@@ -115,6 +115,11 @@ void bad_orders_are_named(void **) {
       warnings(sample().shuffle(3).apply("shard", {{"num_shards", int64_t{2}}, {"index", int64_t{0}}}).prefetch())
           .c_str(),
       "shard after shuffle");
+  const auto taken = [](int64_t count) {
+    return warnings(sample().apply("cache").apply("take", {{"count", count}}).shuffle(3).prefetch());
+  };
+  assert_contains(taken(3).c_str(), "cache before take");
+  assert_string_equal(taken(1000000).c_str(), "");
   assert_contains(warnings(images().apply("map", {}, op("random_flip")).apply("cache").prefetch()).c_str(),
                   "cache after map with random_flip");
   assert_contains(warnings(images().batch(2).apply("map", {}, two_by_two()).prefetch()).c_str(),
