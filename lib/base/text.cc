@@ -123,12 +123,22 @@ int edit_distance(std::string_view a, std::string_view b) {
   return rows[a.size() % 3][b.size()];
 }
 
+namespace {
+
+bool is_same_but_for_case(std::string_view a, std::string_view b) {
+  const auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::ranges::equal(a, b, {}, small, small);
+}
+
+}  // namespace
+
 std::optional<std::string> nearest_match(std::string_view name, std::span<const std::string> candidates) {
   const std::string *best = nullptr;
   int best_distance = static_cast<int>(std::max<size_t>(1, std::min<size_t>(name.size(), 256) / 3)) + 1;
   for (const std::string &candidate : candidates) {
-    const int distance = edit_distance(name, candidate);
-    if (distance < best_distance) {
+    const int distance = is_same_but_for_case(name, candidate) ? 0 : edit_distance(name, candidate);
+    const bool is_all_other = distance >= static_cast<int>(std::max(name.size(), candidate.size()));
+    if (distance < best_distance && !is_all_other) {
       best = &candidate;
       best_distance = distance;
     }

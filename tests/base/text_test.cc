@@ -66,6 +66,10 @@ void nearest_names(void **) {
   assert_string_equal(did_you_mean("nesterof", names).c_str(), ", did you mean 'nesterov'?");
   assert_string_equal(did_you_mean("lerning_rate", names).c_str(), ", did you mean 'learning_rate'?");
   assert_string_equal(did_you_mean("x", names).c_str(), "");
+  // Of one letter, another one is no slip, but its other case is.
+  const std::vector<std::string> letters = {"b", "w"};
+  assert_string_equal(did_you_mean("x", letters).c_str(), "");
+  assert_string_equal(did_you_mean("W", letters).c_str(), ", did you mean 'w'?");
 }
 
 void what_there_is_instead(void **) {
