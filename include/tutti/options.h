@@ -2,10 +2,10 @@
  *
  * Options: named, typed values checked against a schema.
  *
- * A schema ("context", "run", "train", "predictor") lists the keys one kind of call
- * understands, each with type, default, bounds and documentation. Setters never fail by themselves: the first wrong
- * key, type or bound is remembered and reported by the call that consumes the options, with the nearest key that
- * exists. Consumers copy, so one object can be changed and used again.
+ * A schema ("context", "run", "train", "predictor", "cluster") lists the keys one kind of call understands, each with
+ * type, default, bounds and documentation. Setters never fail by themselves: the first wrong key, type or bound is
+ * remembered and reported by the call that consumes the options, with the nearest key that exists. Consumers copy, so
+ * one object can be changed and used again.
  *
  * Threads: one call at a time.
  */
