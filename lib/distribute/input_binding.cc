@@ -30,14 +30,16 @@ Result<InputBinding> InputBinding::make(const std::vector<graph::InputSpec> &inp
       return base::invalid_argument("the model's input '", input.name, "' is ", tensor::name(input.dtype),
                                     graph::to_string(input.dims), ", the data has ", found.to_string());
     }
+    binding.inputs_.push_back({input.name, component, input.dims, std::vector<int32_t>(input.dims.size(), -1)});
     for (size_t axis = 0; axis < input.dims.size(); ++axis) {
       const std::vector<std::string> mentioned = input.dims[axis].symbols();
       if (mentioned.size() != 1 || !(input.dims[axis] == graph::Dim::symbol(mentioned[0]))) continue;
-      if (std::find(binding.symbols_.begin(), binding.symbols_.end(), mentioned[0]) != binding.symbols_.end()) continue;
+      const auto known = std::ranges::find(binding.symbols_, mentioned[0]);
+      binding.inputs_.back().symbols[axis] = static_cast<int32_t>(known - binding.symbols_.begin());
+      if (known != binding.symbols_.end()) continue;
       binding.symbols_.push_back(mentioned[0]);
       binding.places_.push_back({component, static_cast<int32_t>(axis)});
     }
-    binding.inputs_.push_back({input.name, component, input.dims});
     if (std::ranges::find(binding.components_, component) == binding.components_.end()) {
       binding.components_.push_back(component);
     }
@@ -45,19 +47,38 @@ Result<InputBinding> InputBinding::make(const std::vector<graph::InputSpec> &inp
   return binding;
 }
 
+Status InputBinding::misfit(const Input &input, int64_t rows, const tensor::Tensor &tensor) const {
+  return base::invalid_argument("the model's input '", input.name, "' has dims ", graph::to_string(input.dims),
+                                "; a batch of ", rows, " rows brought ", tensor.describe());
+}
+
+/// Its dimensions are numbers, symbols, whose values other inputs may have told, or made of these.
+Result<bool> InputBinding::fits(const Input &input, const data::Element &element, int64_t rows) const {
+  const tensor::Tensor &tensor = element.components[static_cast<size_t>(input.component)];
+  if (tensor.rank() != static_cast<int32_t>(input.dims.size()) || tensor.rows() != rows) return false;
+  for (size_t axis = 0; axis < input.dims.size(); ++axis) {
+    const graph::Dim &dim = input.dims[axis];
+    int64_t expected = dim.constant();
+    if (input.symbols[axis] == 0) {
+      expected = rows;
+    } else if (input.symbols[axis] > 0) {
+      const SymbolPlace &place = places_[static_cast<size_t>(input.symbols[axis])];
+      expected = element.components[static_cast<size_t>(place.component)].shape()[place.axis];
+    } else if (!dim.is_constant()) {
+      std::vector<int64_t> key;
+      fill_key(element, rows, key);
+      TUTTI_ASSIGN(expected, dim.evaluate(bindings(key)));
+    }
+    if (expected != tensor.shape()[static_cast<int32_t>(axis)]) return false;
+  }
+  return true;
+}
+
 Result<int64_t> InputBinding::check(const data::Element &element) const {
   const int64_t rows = inputs_.empty() ? 0 : element.components[static_cast<size_t>(inputs_[0].component)].rows();
   for (const Input &input : inputs_) {
-    const tensor::Tensor &tensor = element.components[static_cast<size_t>(input.component)];
-    bool fits = tensor.rank() == static_cast<int32_t>(input.dims.size()) && tensor.rows() == rows;
-    for (size_t axis = 1; fits && axis < input.dims.size(); ++axis) {
-      const graph::Dim &dim = input.dims[axis];
-      fits = !dim.is_constant() || dim.constant() == tensor.shape()[static_cast<int32_t>(axis)];
-    }
-    if (!fits) {
-      return base::invalid_argument("the model's input '", input.name, "' has dims ", graph::to_string(input.dims),
-                                    "; a batch of ", rows, " rows brought ", tensor.describe());
-    }
+    TUTTI_ASSIGN(const bool is_fit, fits(input, element, rows));
+    if (!is_fit) return misfit(input, rows, element.components[static_cast<size_t>(input.component)]);
   }
   return rows;
 }

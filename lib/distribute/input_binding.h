@@ -30,7 +30,8 @@ class InputBinding {
   /// Different for every binding made; tells a new one from an old one at the same address.
   int64_t number() const { return number_; }
 
-  /// Rows of an element: INVALID_ARGUMENT when its components disagree among themselves or with the model.
+  /// Rows of an element: INVALID_ARGUMENT when its components disagree among themselves or with the model, whose
+  /// symbols each stand for one number.
   base::Result<int64_t> check(const data::Element &element) const;
 
   /// Symbols of the model's inputs; "batch" is the first.
@@ -53,10 +54,14 @@ class InputBinding {
     std::string name;
     int32_t component = 0;
     graph::Dims dims;
+    std::vector<int32_t> symbols;  // of each dimension, as a position in symbols_; -1 = it is none
   };
   struct SymbolPlace {
     int32_t component = 0, axis = 0;
   };
+
+  base::Status misfit(const Input &input, int64_t rows, const tensor::Tensor &tensor) const;
+  base::Result<bool> fits(const Input &input, const data::Element &element, int64_t rows) const;
 
   int64_t number_ = -1;
   std::vector<Input> inputs_;
