@@ -11,14 +11,15 @@ RandomRows RandomRows::of(const LoweredGraph &lowered, const graph::Node &node, 
   RandomRows result;
   result.stream = static_cast<uint64_t>(key_attribute != 0 ? key_attribute : node.stable_id);
   const graph::BatchAxis batch = graph::batch_axis(lowered.graph().value(id));
-  if (batch.kind != graph::BatchAxis::Kind::carried) {
+  const base::Result<int64_t> factor = batch.factor.evaluate(lowered.bindings());
+  if (batch.kind != graph::BatchAxis::Kind::carried || !factor.ok()) {
     result.inner = value.elements;
     return result;
   }
   const size_t axis = static_cast<size_t>(batch.axis);
   result.has_batch = true;
-  result.factor = batch.factor;
-  result.rows = value.dims[axis] / batch.factor;
+  result.factor = factor.value();
+  result.rows = result.factor == 0 ? 0 : value.dims[axis] / result.factor;
   for (size_t i = 0; i < axis; ++i)
     result.outer *= value.dims[i];
   for (size_t i = axis + 1; i < value.dims.size(); ++i)

@@ -132,8 +132,11 @@ ValueId GraphBuilder::expand_batch_mean(ValueId x, const Attributes &attributes)
   const tensor::DType wide = own == tensor::DType::f64 ? own : tensor::DType::f32;
   ValueId mean = cast(x, wide);
   if (!axes.empty()) mean = reduce_mean(mean, axes, true);
+  // What only a batch tells must be in its sum: batches of a step may differ in it.
+  const bool is_known = batch.factor.is_constant();
+  if (!is_known) mean = div(mean, positions_of(*this, constant(1, wide), batch.factor));
   mean = reduce_sum(mean, {batch.axis}, true);
-  mean = div(mean, scale(run_scalar("step_rows", wide), static_cast<double>(batch.factor)));
+  mean = div(mean, positions_of(*this, run_scalar("step_rows", wide), is_known ? batch.factor : Dim(1)));
   mean = cast(reshape(mean, result_dims), own);
   pop_scope();
   return mean;

@@ -125,27 +125,21 @@ class Replicator {
     const BatchAxis rows = batch_axis(info.dims);
     const auto *axis = std::get_if<int64_t>(&node.attributes.find("axis")->second);
     if (rows.kind != BatchAxis::Kind::carried || axis == nullptr || *axis != rows.axis) return builder_.status();
-    ValueId offset = builder_.run_scalar("row_offset", DType::i64);
-    offset = builder_.cast(builder_.scale(offset, static_cast<double>(rows.factor)), info.dtype);
+    ValueId offset = positions_of(builder_, builder_.run_scalar("row_offset", DType::i64), rows.factor);
+    offset = builder_.cast(offset, info.dtype);
     cloner_.map(node.outputs[0], builder_.add(local, offset));
     return builder_.status();
   }
 
   /// Rows of this contributor times positions, in f64, as a vector of one element.
-  Result<ValueId> local_count(const Node &node, ValueId x) {
+  ValueId local_count(ValueId x) {
     const Dims &dims = global_.value(x).dims;
     const BatchAxis rows = batch_axis(dims);
-    int64_t positions = rows.factor;
+    Dim positions = rows.factor;
     for (size_t i = 0; i + 1 < dims.size(); ++i) {
-      if (static_cast<int32_t>(i) == rows.axis) continue;
-      if (!dims[i].is_constant()) {
-        return base::unimplemented("node '", node.scope_name, "' (", node.op, "): dimension ", dims[i].to_string(),
-                                   " of its input must be a constant when there is more than one replica");
-      }
-      positions *= dims[i].constant();
+      if (static_cast<int32_t>(i) != rows.axis) positions = positions * dims[i];
     }
-    const ValueId count = builder_.scale(builder_.run_scalar("local_rows", DType::f64), static_cast<double>(positions));
-    return builder_.reshape(count, {Dim(1)});
+    return builder_.reshape(positions_of(builder_, builder_.run_scalar("local_rows", DType::f64), positions), {Dim(1)});
   }
 
   ValueId part(ValueId packed, int64_t begin, int64_t size) {
@@ -158,7 +152,7 @@ class Replicator {
     const int64_t channels = mean_info.dims[0].constant();
     builder_.push_scope(node.scope_name + "/global");
     const auto moments = builder_.op_n("batch_norm_moments", {x});
-    TUTTI_ASSIGN(const ValueId count, local_count(node, node.inputs[0]));
+    const ValueId count = local_count(node.inputs[0]);
     TUTTI_TRY(builder_.status());
     const ValueId packed = builder_.op("all_reduce", {builder_.concat({moments[0], moments[1], count}, 0)},
                                        {{"label", node.scope_name + "/moments"}});

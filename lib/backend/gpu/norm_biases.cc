@@ -59,8 +59,8 @@ struct ChannelSize {
 /// Nothing where a dimension is neither a number nor that of the batch.
 std::optional<ChannelSize> channel_size(const graph::Dims &dims) {
   const graph::BatchAxis rows = graph::batch_axis(dims);
-  if (rows.kind == graph::BatchAxis::Kind::mixed) return std::nullopt;
-  ChannelSize size{rows.factor, rows.kind == graph::BatchAxis::Kind::carried};
+  if (rows.kind == graph::BatchAxis::Kind::mixed || !rows.factor.is_constant()) return std::nullopt;
+  ChannelSize size{rows.factor.constant(), rows.kind == graph::BatchAxis::Kind::carried};
   for (size_t i = 0; i + 1 < dims.size(); ++i) {
     if (size.has_rows && static_cast<int32_t>(i) == rows.axis) continue;
     if (!dims[i].is_constant()) return std::nullopt;
