@@ -64,6 +64,7 @@ class FinishGraphBuilder {
     TUTTI_TRY(combine_gradients(tail));
     TUTTI_TRY(unscale());
     TUTTI_TRY(clip());
+    TUTTI_ASSIGN(rate_, learning_rate());
     report("ok", ok_);
     TUTTI_TRY(update_variables());
     TUTTI_TRY(update_aggregates());
@@ -173,23 +174,25 @@ class FinishGraphBuilder {
 
   Result<ValueId> learning_rate() {
     const graph::OptimizerSpec &optimizer = traits_.model.train->optimizer;
+    bool is_hosts = false;  // who may have divided by zero
     for (const graph::NodeId id : graph::nodes_needed_for(traits_.model.graph, {optimizer.learning_rate})) {
       const graph::Node &node = traits_.model.graph.node(id);
       if (node.op == "input" || node.op == "variable") {
         return base::invalid_argument("the learning rate depends on node '", node.scope_name, "' (", node.op,
                                       "); it may use constants, run scalars and host scalars only");
       }
+      is_hosts = is_hosts || node.op == "state_read";
     }
     NodeCloner cloner(traits_.model.graph, graph_);
     TUTTI_ASSIGN(const ValueId rate, cloner.clone_value(optimizer.learning_rate));
     report("learning_rate", rate);
+    if (is_hosts) ok_ = graph_.op("logical_and", {ok_, is_finite(rate)});
     return rate;
   }
 
   Status update_variables() {
     const graph::OptimizerSpec &optimizer = traits_.model.train->optimizer;
     TUTTI_ASSIGN(const graph::OpDefinition *definition, graph::require_op(optimizer.op, optimizer.revision));
-    TUTTI_ASSIGN(const ValueId rate, learning_rate());
     const bool counts = std::any_of(definition->inputs.begin(), definition->inputs.end(),
                                     [](const graph::InputDefinition &input) { return input.name == "iteration"; });
     const bool averages = traits_.model.train->average.is_on() && !gradients_.empty();
@@ -202,7 +205,7 @@ class FinishGraphBuilder {
         outputs.push_back("slot/" + variable->name + "/" + slot.name);
         inputs.push_back(read_slice(outputs.back(), variable->name));
       }
-      inputs.push_back(rate);
+      inputs.push_back(rate_);
       if (counts) inputs.push_back(graph_.run_scalar("iteration", DType::i64));
       inputs.push_back(ok_);
       const auto updated = graph_.op_n(optimizer.op, inputs, optimizer.attributes, outputs.size());
@@ -231,7 +234,7 @@ class FinishGraphBuilder {
   const StepTraits &traits_;
   StepParts &parts_;
   GraphBuilder graph_;
-  ValueId ok_ = graph::kNoValue;
+  ValueId ok_ = graph::kNoValue, rate_ = graph::kNoValue;
   VariableGradients gradients_;
   FinishGraph result_;
 };

@@ -257,7 +257,7 @@ Status Replica::check_report(const StepReport &report, int64_t step, LossHistory
     return Status();
   if (report.is_ok) return Status();
   return base::out_of_range("step ", step, ": the loss or the gradient is not finite (loss ", report.loss,
-                            "); the weights keep the values of step ", step - 1);
+                            "), or a learning rate that the host sets; the weights keep the values of step ", step - 1);
 }
 
 }  // namespace tutti::impl::distribute

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Variables of an estimator and training sessions through the C interface. */
+#include <math.h>
 #include <time.h>
 
 #include "dataset_fixtures.h"
@@ -165,7 +166,29 @@ static void test_session_whose_run_failed(void **state) {
   tutti_estimator_unref(estimator), tutti_dataset_unref(dataset);
 }
 
+/* The weight stays what it was, with clips, which look at the gradients' norm, too. */
+static void test_rates_that_are_not_finite(void **state) {
+  (void)state;
+  for (int i = 0; i < 4; i++) {
+    struct line line = {.clip = i % 2};
+    tutti_dataset *dataset = line_dataset(1);
+    tutti_estimator *estimator = line_estimator(&line);
+    tutti_session *session = NULL;
+    tutti_tensor *before = NULL, *after = NULL;
+    assert_ok(tutti_session_open(estimator, dataset, NULL, NULL, NULL, &session, &err));
+    assert_ok(tutti_session_run(session, 1, NULL, &err));
+    assert_ok(tutti_estimator_read_variable(estimator, "w", &before, &err));
+    assert_ok(tutti_session_set_scalar(session, "rate", i < 2 ? (double)NAN : (double)INFINITY, &err));
+    assert_error(TUTTI_OUT_OF_RANGE, "step 2: ", tutti_session_run(session, 1, NULL, &err));
+    assert_ok(tutti_estimator_read_variable(estimator, "w", &after, &err));
+    assert_memory_equal(tutti_tensor_get_data(after), tutti_tensor_get_data(before), sizeof(float));
+    tutti_tensor_unref(before), tutti_tensor_unref(after), tutti_session_unref(session);
+    tutti_estimator_unref(estimator), tutti_dataset_unref(dataset);
+  }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_rates_that_are_not_finite),
     cmocka_unit_test(test_session_whose_run_failed),
     cmocka_unit_test(test_variables),
     cmocka_unit_test(test_frozen_variables),
