@@ -48,7 +48,9 @@ static inline tutti_value tutti_no_value(void) {
 
 /* --- what the model reads and gives ------------------------------------------------------------------------------- */
 
-/* A component of the dataset by name, with the batch as first dimension. */
+/* A component of the dataset by name, with the batch as first dimension. Dimensions that only the data tells are equal
+ * in all rows of a batch and may differ from batch to batch. The first one of each component is the same number for all
+ * components, further ones where an op needs it; a batch in which it is not is an error of the run that names it. */
 TUTTI_API tutti_value tutti_graph_get_feature(tutti_graph *graph, const char *name);
 TUTTI_API tutti_value tutti_graph_get_label(tutti_graph *graph, const char *name);
 /* A component of weights, one per example; no value when the dataset has none of that name, and when predicting. */
@@ -60,7 +62,8 @@ TUTTI_API int32_t tutti_graph_get_mode(const tutti_graph *graph);
 TUTTI_API void tutti_graph_set_output(tutti_graph *graph, const char *name, tutti_value value);
 /* The scalar to make small. */
 TUTTI_API void tutti_graph_set_loss(tutti_graph *graph, tutti_value loss);
-/* A named scalar that train and evaluate report, exact over all examples. */
+/* A named scalar that train and evaluate report, exact over all examples: of sums and means over the rows, and of
+ * anything that is computed from these. */
 TUTTI_API void tutti_graph_add_metric(tutti_graph *graph, const char *name, tutti_value value);
 /* Limits the global norm of all gradients before the update: each is multiplied by norm / max(global norm, norm). The
  * optimizers' attributes clip_value and clip_norm limit single elements, and the norm of each variable's gradient. Any

@@ -14,6 +14,18 @@ namespace {
 // Results of evaluate() that are not metrics.
 constexpr std::string_view kReservedNames[] = {"loss", "batch_mean_loss", "global_step", "examples"};
 
+// Of a component with several dimensions that only the data tells each is one of its own; the first ones of all
+// components are taken to be equal, as those of words and their labels are.
+graph::Dims dims_of(const data::ComponentSpec &component) {
+  graph::Dims dims = component.dims;
+  int64_t unknown = 0;
+  for (graph::Dim &dim : dims) {
+    if (dim == data::unknown_dim() && ++unknown > 1)
+      dim = graph::Dim::symbol(base::concat(data::kUnknownSymbol, ".", unknown));
+  }
+  return dims;
+}
+
 Status declare_inputs(graph::GraphBuilder &builder, Mode mode, const data::ElementSpec &spec) {
   if (!spec.is_batched()) {
     return invalid_argument("the dataset's elements ", spec,
@@ -21,9 +33,9 @@ Status declare_inputs(graph::GraphBuilder &builder, Mode mode, const data::Eleme
   }
   for (const data::ComponentSpec &component : spec.components) {
     if (component.role == data::Role::feature) {
-      builder.feature(component.name, component.dtype, component.dims);
+      builder.feature(component.name, component.dtype, dims_of(component));
     } else if (mode != Mode::predict) {
-      builder.label(component.name, component.dtype, component.dims);
+      builder.label(component.name, component.dtype, dims_of(component));
     }
   }
   return builder.status();

@@ -17,6 +17,55 @@ int64_t hash_of(std::string_view text) {
   return positive == 0 ? 1 : positive;
 }
 
+/// Lengths of the model's inputs that only the data tells, those that an input of the node has.
+std::vector<std::string> lengths_of(const Graph &graph, const Model &model, const Node &node) {
+  const auto has = [&](std::string_view symbol) {
+    return std::ranges::any_of(node.inputs, [&](ValueId input) {
+      return graph.contains(input) &&
+             std::ranges::any_of(graph.value(input).dims, [&](const Dim &dim) { return dim.mentions(symbol); });
+    });
+  };
+  std::vector<std::string> lengths;
+  for (const auto *const list : {&model.features, &model.labels}) {
+    for (const InputSpec &input : *list) {
+      for (const Dim &dim : input.dims) {
+        for (const std::string &symbol : dim.symbols()) {
+          if (symbol != kBatchSymbol && std::ranges::find(lengths, symbol) == lengths.end() && has(symbol))
+            lengths.push_back(symbol);
+        }
+      }
+    }
+  }
+  return lengths;
+}
+
+/// Takes such lengths to be equal, in the whole model, because the node needs it; a run compares them. False where there
+/// are not two.
+bool join_lengths(Graph &graph, Model &model, Node &node) {
+  const std::vector<std::string> lengths = lengths_of(graph, model, node);
+  if (lengths.size() < 2) return false;
+  std::map<std::string, Dim, std::less<>> joined;
+  for (size_t i = 1; i < lengths.size(); ++i)
+    joined.emplace(lengths[i], Dim::symbol(lengths[0]));
+  const auto join = [&](Node &each) {
+    for (auto &[name, attribute] : each.attributes) {
+      if (Dims *const dims = std::get_if<Dims>(&attribute)) *dims = substitute(*dims, joined);
+    }
+  };
+  for (size_t i = 0; i < graph.values().size(); ++i) {
+    Dims &dims = graph.mutable_value(static_cast<ValueId>(i)).dims;
+    dims = substitute(dims, joined);
+  }
+  for (size_t i = 0; i < graph.nodes().size(); ++i)
+    join(graph.mutable_node(static_cast<NodeId>(i)));
+  join(node);
+  for (auto *const list : {&model.features, &model.labels}) {
+    for (InputSpec &input : *list)
+      input.dims = substitute(input.dims, joined);
+  }
+  return true;
+}
+
 }  // namespace
 
 GraphBuilder::GraphBuilder() { frames_.emplace_back(); }
@@ -140,6 +189,7 @@ GraphBuilder::Values GraphBuilder::insert(Node node, size_t outputs, size_t fram
   name_node(node);
   if (!resolve_inputs(*definition, node, frame)) return nothing;
   base::Result<std::vector<ValueInfo>> inferred = infer_outputs(graph_, node);
+  if (!inferred.ok() && join_lengths(graph_, model_, node)) inferred = infer_outputs(graph_, node);
   if (!inferred.ok()) {
     fail(inferred.status().with_detail("node", node.scope_name));
     return nothing;

@@ -37,6 +37,23 @@ void first_error_is_kept_and_named(void **) {
   assert_false(b.finish().ok());
 }
 
+// Lengths that only the data tells stay their own until an op needs them to be equal.
+void lengths_are_joined_where_an_op_needs_it(void **) {
+  const Dim batch = GraphBuilder::batch(), n = Dim::symbol("n"), m = Dim::symbol("m");
+  GraphBuilder b;
+  const ValueId x = b.feature("x", DType::f32, {batch, n, 3}), pairs = b.feature("pairs", DType::f32, {batch, n, m});
+  const ValueId sums = b.reduce_sum(pairs, {2}, true);
+  assert_true(b.dims(b.reshape(pairs, {batch, n * m})) == Dims({batch, n * m}));
+  assert_true(b.dims(sums) == Dims({batch, n, 1}));
+  const ValueId y = b.matmul(pairs, x);
+  assert_ok(b.status());
+  assert_true(b.dims(y) == Dims({batch, n, 3}));
+  assert_true(b.dims(pairs) == Dims({batch, n, n}));
+  assert_true(b.model().find_feature("pairs")->dims == Dims({batch, n, n}));
+  const auto reshape = b.graph().node(3).attributes.find("dims");
+  assert_true(std::get<Dims>(reshape->second) == Dims({batch, n * n}));
+}
+
 void unknown_ops_and_attributes_are_named(void **) {
   GraphBuilder b;
   b.unary("rellu", b.input("x", DType::f32, {2}));
@@ -212,6 +229,7 @@ void values_stay_in_their_region(void **) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(first_error_is_kept_and_named),
+      cmocka_unit_test(lengths_are_joined_where_an_op_needs_it),
       cmocka_unit_test(unknown_ops_and_attributes_are_named),
       cmocka_unit_test(dtypes_are_checked),
       cmocka_unit_test(constants_fit_their_dtype),
