@@ -12,22 +12,23 @@ import (
 // call is one call that can wait: its token, and the goroutine that asks the token when the context ends.
 type call struct {
 	ctx      context.Context
-	token    uintptr // 0 = nothing can end the call
+	token    uintptr         // 0 = nothing can end the call
+	closed   <-chan struct{} // closed when the object is
 	finished chan struct{}
 	watcher  chan struct{}
 }
 
-// begin prepares a call. A nil context is context.Background; `stop` asks politely; `ended` is closed when the object
+// begin prepares a call. A nil context is context.Background; `stop` asks politely; `closed` is closed when the object
 // is.
-func begin(ctx context.Context, stop, ended <-chan struct{}) (*call, error) {
+func begin(ctx context.Context, stop, closed <-chan struct{}) (*call, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	c := &call{ctx: ctx}
+	c := &call{ctx: ctx, closed: closed}
 	if err := c.ended(); err != nil {
 		return nil, err
 	}
-	if ctx.Done() == nil && stop == nil && ended == nil {
+	if ctx.Done() == nil && stop == nil && closed == nil {
 		return c, nil
 	}
 	var token, failure uintptr
@@ -36,18 +37,18 @@ func begin(ctx context.Context, stop, ended <-chan struct{}) (*call, error) {
 	}
 	c.token = token
 	c.finished, c.watcher = make(chan struct{}), make(chan struct{})
-	go c.watch(stop, ended)
+	go c.watch(stop)
 	return c, nil
 }
 
-func (c *call) watch(stop, ended <-chan struct{}) {
+func (c *call) watch(stop <-chan struct{}) {
 	defer close(c.watcher)
 	for {
 		select {
 		case <-c.ctx.Done():
 			raw.Cancel_request(c.token, raw.CANCEL_CANCEL, nil)
 			return
-		case <-ended:
+		case <-c.closed:
 			raw.Cancel_request(c.token, raw.CANCEL_CANCEL, nil)
 			return
 		case <-stop:
@@ -87,9 +88,26 @@ func (c *call) result(code int32, failure uintptr) error {
 	return err
 }
 
-// explain puts the context's error, as the first cause, into the error of a call that the context ended.
+// cause is what has ended the call: the context's error, or ErrClosed; nil when nothing has, or there is no
+// call.
+func (c *call) cause() error {
+	if c == nil {
+		return nil
+	}
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-c.closed:
+		return ErrClosed
+	default:
+		return nil
+	}
+}
+
+// explain puts what has ended the call, as the first cause, into its error.
 func (c *call) explain(err *Error) error {
-	cause := c.ctx.Err()
+	cause := c.cause()
 	if cause == nil || err.Code != Cancelled {
 		return err
 	}

@@ -492,18 +492,22 @@ func TestAnIteratorServesOneGoroutine(t *testing.T) {
 
 func TestClosingAFeedEndsItsPush(t *testing.T) {
 	live(t)
-	feed, _ := fed(t, 1)
-	pushed := make(chan error)
-	go func() {
-		pushed <- feed.PushAll(background, func() ([]*Tensor, error) {
-			tensor, err := NewScalar(int64(1))
-			return []*Tensor{tensor}, err
-		})
-	}()
-	time.Sleep(20 * time.Millisecond)
-	feed.Close()
-	if err := <-pushed; !errors.Is(err, Cancelled) && !errors.Is(err, ErrClosed) {
-		t.Error(err)
+	withCancel, cancel := context.WithCancel(background)
+	defer cancel()
+	for _, ctx := range []context.Context{background, withCancel} {
+		feed, _ := fed(t, 1)
+		pushed := make(chan error)
+		go func() {
+			pushed <- feed.PushAll(ctx, func() ([]*Tensor, error) {
+				tensor, err := NewScalar(int64(1))
+				return []*Tensor{tensor}, err
+			})
+		}()
+		time.Sleep(20 * time.Millisecond)
+		feed.Close()
+		if err := <-pushed; !errors.Is(err, ErrClosed) {
+			t.Error(err)
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Feed is a bounded queue into which the program pushes elements; a pipeline that starts with AddFeed reads it, once.
-// Several goroutines may push. Close ends pushes that wait.
+// Several goroutines may push. Close ends pushes that wait, with ErrClosed.
 type Feed struct {
 	object
 	token uintptr // asked to cancel when the feed is closed
@@ -117,7 +117,7 @@ func (f *Feed) Push(ctx context.Context, element ...*Tensor) error {
 	var failure uintptr
 	if number != 0 && (ctx == nil || ctx.Done() == nil) { // nothing but Close can end the call
 		code := raw.Feed_push(number, tensors, f.token, &failure)
-		return fromC(code, failure)
+		return (&call{ctx: context.Background(), closed: f.ended()}).result(code, failure)
 	}
 	c, err := begin(ctx, nil, f.ended())
 	if err != nil {
