@@ -212,6 +212,9 @@ func read(handle uintptr) error {
 	if cause := raw.Error_get_cause(handle); cause != 0 {
 		e.Cause = read(cause)
 	}
+	if e.Code == Unknown && e.Cause != nil {
+		e.Code, _ = describe(e.Cause) // a feed's error has our number in place of a code
+	}
 	if original := e.original(); original != nil {
 		return original
 	}
