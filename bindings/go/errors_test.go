@@ -264,6 +264,30 @@ func TestUseAfterClose(t *testing.T) {
 	}
 }
 
+func TestObjectsThatWereNeverMade(t *testing.T) {
+	live(t)
+	dataset, estimator := toyDataset(t), toyEstimator(t, RunOptions{})
+	closed(t, dataset, estimator)
+	calls := map[string]func() error{
+		"texts":   func() error { _, err := Texts(nil); return err },
+		"values":  func() error { _, err := Values[int32](nil); return err },
+		"session": func() error { _, err := (&Session{}).Run(1); return err },
+		"finish":  func() error { _, err := (&Session{}).Finish(); return err },
+		"feed":    func() error { return (&Feed{}).Push(background) },
+		"train":   func() error { _, err := estimator.Train(background, nil, TrainOptions{}); return err },
+		"run":     func() error { _, err := (*Predictor)(nil).Run(background, nil); return err },
+		"hook": func() error {
+			_, err := estimator.Train(background, dataset, TrainOptions{Steps: 1}, OnStep(1, nil))
+			return err
+		},
+	}
+	for name, call := range calls {
+		if err := call(); !errors.Is(err, InvalidArgument) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestCancelledByContext(t *testing.T) {
 	live(t)
 	dataset, estimator := toyDataset(t), toyEstimator(t, RunOptions{})

@@ -37,6 +37,9 @@ type Hook struct {
 
 // OnStep is a hook that sees a step every so many steps, and nothing else.
 func OnStep(every int64, call func(e *Event) error) Hook {
+	if call == nil {
+		return Hook{EverySteps: every} // which the training call refuses
+	}
 	return Hook{every, func(e *Event) error {
 		if e.Kind != EventStep {
 			return nil

@@ -140,7 +140,11 @@ func Texts(t *Tensor) ([]string, error) {
 	if use.err != nil {
 		return nil, use.err
 	}
-	texts := make([]string, raw.Tensor_get_element_count(number))
+	count := raw.Tensor_get_element_count(number)
+	if count < 0 {
+		return nil, invalid("not a tensor")
+	}
+	texts := make([]string, count)
 	for i := range texts {
 		size := raw.Tensor_get_element_size(number, int64(i))
 		texts[i] = string(raw.Bytes(raw.Tensor_get_element_data(number, int64(i)), size))
