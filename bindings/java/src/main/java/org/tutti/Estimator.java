@@ -40,7 +40,7 @@ public final class Estimator extends NativeObject {
      *
      * @param context to which it belongs; null = the default one
      * @param model writes the model
-     * @param strategy on which devices; null = the context's default
+     * @param strategy on which devices; null = the context's default: one device, unless the context is a strategy's
      * @param options how it trains; null = the defaults
      */
     public Estimator(Context context, ModelFunction model, Strategy strategy, RunOptions options) {
