@@ -26,6 +26,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -98,6 +99,8 @@ class TrainSession : private RunControl {
   /// A walk over the dataset from the beginning of the pass.
   base::Result<std::unique_ptr<data::Iterator>> open_pass();
   base::Status attach_pass();
+  /// Leaves the pass that the run was in.
+  void begin_new_pass(std::string_view why);
   void log_start();
 
   // Running

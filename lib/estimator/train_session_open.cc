@@ -225,23 +225,27 @@ Result<std::unique_ptr<data::Iterator>> TrainSession::open_pass() {
   return request_.dataset->make_iterator(std::move(context));
 }
 
+void TrainSession::begin_new_pass(std::string_view why) {
+  state_->logger().warning("the input begins a new pass: ", why);
+  run_.input = Json();
+  ++run_.epoch;
+}
+
 Status TrainSession::attach_pass() {
   pass_examples_ = 0;
   const std::string signature = dataset_signature(*request_.dataset);
+  if (!run_.input.is_null()) {
+    if (!request_.resume_input) {
+      begin_new_pass("resume_input is off");
+    } else if (run_.input_signature != signature) {
+      begin_new_pass("the dataset is not the one of the checkpoint");
+    }
+  }
   TUTTI_ASSIGN(auto iterator, open_pass());
   if (!run_.input.is_null()) {
-    Status status;
-    if (!request_.resume_input) {
-      status = base::failed_precondition("resume_input is off");
-    } else if (run_.input_signature != signature) {
-      status = base::failed_precondition("the dataset is not the one of the checkpoint");
-    } else {
-      status = iterator->restore(run_.input);
-    }
-    if (!status.ok()) {
-      state_->logger().warning("the input begins a new pass: ", status.message());
-      run_.input = Json();
-      ++run_.epoch;
+    if (const Status status = iterator->restore(run_.input); !status.ok()) {
+      begin_new_pass(status.message());
+      iterator.reset();  // a feed has one reader
       TUTTI_ASSIGN(iterator, open_pass());
     }
   }

@@ -177,6 +177,14 @@ void the_position_to_resume_at_can_be_read(void **) {
   auto late = assert_ok_value(early_dataset->make_iterator({}));
   assert_error_contains(late->restore(state),
                         "the saved walk goes on with element 6, but 1 elements were pushed before");
+  // It has not begun: another one may, and nothing that was pushed is lost.
+  Element element;
+  assert_error_contains(late->next(element), "this walk could not be resumed");
+  auto anew = assert_ok_value(early_dataset->make_iterator({}));
+  late.reset();
+  assert_ok(push(*early, 1));
+  assert_ok(early->end());
+  assert_true((values_of<int64_t>(*anew, "value") == std::vector<int64_t>{0, 1}));
 }
 
 // ---- elements that are batches ----

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "checkpoint/checkpoint_testing.h"
+#include "data/pipeline.h"
+#include "data/sources.h"
 #include "estimator/estimator.h"
 #include "estimator/fake_distribute.h"
 #include "testing.h"
@@ -175,6 +177,29 @@ void test_the_input_goes_on_where_it_was(void **) {
   const auto whole = make_estimator();
   request.steps = 36;
   assert_true(assert_ok_value(whole->train(request)).loss == loss);
+}
+
+/// A pass under way is left for a feed's elements, whatever was pushed before; a feed can be opened once.
+void test_a_feed_after_another_dataset(void **) {
+  const auto estimator = make_estimator();
+  TrainRequest request = request_for(fake_dataset(100, 1));
+  request.steps = 3;
+  assert_ok(estimator->train(request));
+  for (int64_t feeds = 0; feeds < 3; ++feeds) {
+    const auto feed = assert_ok_value(data::Feed::create(fake_dataset(1, 1)->inputs()[0]->spec(), 16));
+    for (int64_t row = 0; row < 8; ++row) {
+      data::Element element;
+      element.components = {assert_ok_value(tensor::Tensor::from_values<float>({1}, {static_cast<float>(row)}))};
+      assert_ok(feed->push(std::move(element), nullptr, base::Deadline::after_ms(10000)));
+    }
+    assert_ok(feed->end());
+    request.dataset = assert_ok_value(data::Pipeline(feed->dataset()).batch(2).build());
+    request.steps = 3;  // the second one finds the first's pass, in which it could go on
+    const TrainResult result = assert_ok_value(estimator->train(request));
+    assert_int_equal(result.steps, 3);
+    assert_int_equal(result.step, 6 + 3 * feeds);
+    assert_int_equal(result.examples, 6);
+  }
 }
 
 void test_stop_ends_with_ok(void **) {
@@ -349,6 +374,7 @@ int main() {
       cmocka_unit_test(test_the_input_ends),
       cmocka_unit_test(test_a_call_after_exactly_one_pass),
       cmocka_unit_test(test_the_input_goes_on_where_it_was),
+      cmocka_unit_test(test_a_feed_after_another_dataset),
       cmocka_unit_test(test_stop_ends_with_ok),
       cmocka_unit_test(test_an_interrupted_epochs_call_is_taken_up),
       cmocka_unit_test(test_cancel_keeps_what_was_done),

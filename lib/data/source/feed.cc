@@ -60,7 +60,7 @@ class Channel : public base::Object {
     return Status();
   }
 
-  // The walk begins: only one ever does.
+  // The walk begins: only one ever does, but for those that are given back.
   Status attach(std::shared_ptr<ConsumerThread> consumer) {
     std::lock_guard lock(mutex_);
     if (walk_ != Walk::none) {
@@ -79,6 +79,12 @@ class Channel : public base::Object {
     }
     resume_position_ = position;
     return Status();
+  }
+  // The walk ends before it began: another may.
+  void give_back() {
+    std::lock_guard lock(mutex_);
+    walk_ = Walk::none;
+    consumer_.reset();
   }
   void detach() {
     std::deque<Element> dropped;
@@ -170,9 +176,12 @@ class FeedStage : public Stage {
  public:
   FeedStage(Ref<Channel> channel, Ref<CancelToken> cancel, StageCounters *counters, int64_t epoch)
       : channel_(std::move(channel)), cancel_(std::move(cancel)), counters_(counters), epoch_(epoch) {}
-  ~FeedStage() override { channel_->detach(); }
+  ~FeedStage() override {
+    if (!given_back_) channel_->detach();
+  }
 
   Result<bool> next(Element &element) override {
+    if (given_back_) return base::failed_precondition("feed: this walk could not be resumed; begin another");
     TUTTI_ASSIGN(const bool more, channel_->take(element, cancel_.get(), counters_));
     if (!more) return false;
     element.lineage = {epoch_, rows_};
@@ -193,7 +202,9 @@ class FeedStage : public Stage {
     if (channel_->spec().is_batched()) {
       TUTTI_ASSIGN(rows_, saved_count(state, "rows"));
     }
-    return channel_->resume_at(position_);
+    const Status status = channel_->resume_at(position_);
+    if (!status.ok() && !std::exchange(given_back_, true)) channel_->give_back();
+    return status;
   }
 
  private:
@@ -203,6 +214,7 @@ class FeedStage : public Stage {
   int64_t epoch_;
   int64_t position_ = 0;
   int64_t rows_ = 0;  // before it; where elements are single examples, the position
+  bool given_back_ = false;
 };
 
 class FeedDataset : public Dataset {
