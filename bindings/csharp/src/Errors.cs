@@ -197,8 +197,11 @@ namespace Tutti
             original = Original(domain, subcode);
             if (domain.StartsWith(Marker, StringComparison.Ordinal))
                 domain = "user";
-            return new TuttiException((ErrorCode)Raw.error_get_code(failure), Raw.error_get_message(failure), inner,
-                domain, subcode, DetailsOf(failure));
+            var code = (ErrorCode)Raw.error_get_code(failure);
+            if (code == ErrorCode.Unknown && inner != null)
+                code = CodeOf(inner); // a feed's error has our number in place of a code
+            return new TuttiException(code, Raw.error_get_message(failure), inner, domain, subcode,
+                DetailsOf(failure));
         }
 
         private static KeyValuePair<string, string>[] DetailsOf(IntPtr failure)

@@ -50,6 +50,8 @@ namespace Tutti
         {
             try
             {
+                if (components == null || Array.IndexOf(components, null) >= 0)
+                    throw new ArgumentNullException("components");
                 foreach (FeedComponent c in components)
                 {
                     Do(number =>

@@ -89,6 +89,13 @@ namespace Tutti.Tests
         }
 
         [Test]
+        private static void NullComponentsOfFeeds()
+        {
+            Check.Throws<ArgumentNullException>(() => new Feed(1, (FeedComponent[])null));
+            Check.Throws<ArgumentNullException>(() => new Feed(1, new FeedComponent[] { null }));
+        }
+
+        [Test]
         private static void HookThrows()
         {
             using (Dataset dataset = Toy.TrainingSet())
@@ -134,6 +141,18 @@ namespace Tutti.Tests
                 }
             });
             var component = new FeedComponent("x", Role.Feature, DType.Float32);
+            Exception[] ways = { new OwnException("mine"), new TuttiException(ErrorCode.DataLoss, "ours") };
+            foreach (Exception way in ways)
+            {
+                using (var feed = new Feed(2, component))
+                using (Dataset dataset = new Pipeline().AddFeed(feed).Build())
+                using (DatasetIterator iterator = dataset.Iterate())
+                {
+                    feed.Fail(way);
+                    ErrorCode code = way is OwnException ? ErrorCode.Aborted : ErrorCode.DataLoss;
+                    Check.Fails(code, () => iterator.Next());
+                }
+            }
             Come(fail =>
             {
                 using (Dataset dataset = new Pipeline().AddElements(Failing(fail), 2, component).Build())
