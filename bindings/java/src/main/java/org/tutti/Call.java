@@ -101,22 +101,36 @@ final class Call implements AutoCloseable {
         }
     }
 
-    /** Throws what the C function reported; an interrupt is the cause of what it cancelled. */
+    /** Throws what the C function reported; an interrupt, or a close, is the cause of what it cancelled. */
     void check(int code, long[] failure) {
         if (code == Raw.OK) {
             return;
         }
         TuttiException exception = TuttiException.take(code, failure[0]);
-        if (interruptor.fired && exception.code() == Code.CANCELLED) {
+        Throwable cause = exception.code() == Code.CANCELLED ? whatEnded() : null;
+        if (cause != null) {
             Throwable last = exception;
             while (last.getCause() != null) {
                 last = last.getCause();
             }
             if (last instanceof TuttiException) {
-                last.initCause(new InterruptedException("the thread was interrupted"));
+                last.initCause(cause);
             }
         }
         throw exception;
+    }
+
+    /** Null for a cancellation. */
+    private Throwable whatEnded() {
+        if (interruptor.fired) {
+            return new InterruptedException("the thread was interrupted");
+        }
+        for (Handle handle : handles) {
+            if (handle.isClosed()) {
+                return ClosedException.duringCall(handle.kind());
+            }
+        }
+        return null;
     }
 
     private final class Interruptor extends AbstractInterruptibleChannel {

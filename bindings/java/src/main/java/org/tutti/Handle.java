@@ -44,6 +44,10 @@ final class Handle implements Runnable {
         this(kind, number, unref, OBJECT_SIZE, false);
     }
 
+    String kind() {
+        return kind;
+    }
+
     boolean isData() {
         return isData;
     }

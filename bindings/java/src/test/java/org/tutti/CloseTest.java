@@ -94,6 +94,16 @@ public class CloseTest {
         });
     }
 
+    private static void isEndedByClose(String kind, TuttiException exception) {
+        assertEquals(Code.CANCELLED, exception.code());
+        Throwable last = exception;
+        while (last.getCause() != null) {
+            last = last.getCause();
+        }
+        assertTrue(String.valueOf(last), last instanceof ClosedException);
+        assertEquals("the " + kind + " was closed during the call", ((ClosedException) last).reason());
+    }
+
     @Test
     public void closingCancelsTraining() throws Exception {
         try (Dataset dataset = Toy.dataset()) {
@@ -103,7 +113,7 @@ public class CloseTest {
                 Toy.failure(() -> estimator.train(dataset, Hook.onStep(1, event -> runs.countDown()))));
             await(runs);
             estimator.close(); // waits until the training has ended
-            assertEquals(Code.CANCELLED, within(train).code());
+            isEndedByClose("Estimator", within(train));
             assertTrue(Toy.failure(estimator::globalStep) instanceof ClosedException);
         }
     }
@@ -117,7 +127,7 @@ public class CloseTest {
             estimator.close();
             System.gc();
         })));
-        assertEquals(Code.CANCELLED, exception.code());
+        isEndedByClose("Estimator", exception);
     }
 
     @Test
