@@ -67,11 +67,15 @@ public final class Tensor extends NativeObject {
     /** A tensor with a copy of a buffer.
      *
      * @param dtype its type
-     * @param data the elements, from position to limit, in the machine's byte order
+     * @param data the elements, from position to limit, in the machine's byte order, which must be its order
      * @param dims its shape; none for a scalar
      * @return the tensor
      */
     public static Tensor of(DType dtype, ByteBuffer data, long... dims) {
+        String problem = orderProblem(dtype, data);
+        if (problem != null) {
+            throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, problem);
+        }
         ByteBuffer direct = data.slice();
         if (!data.isDirect()) {
             direct = ByteBuffer.allocateDirect(data.remaining()).put(data.duplicate());
@@ -80,6 +84,15 @@ public final class Tensor extends NativeObject {
         long[] failure = new long[1];
         TuttiException.check(Raw.tensor_from_data(dtype.number(), dims, direct, out, failure), failure);
         return wrap(out[0]);
+    }
+
+    /** What is wrong with a buffer's byte order; null when nothing is. That of new ones is not the machine's. */
+    private static String orderProblem(DType dtype, ByteBuffer data) {
+        if (dtype.sizeBytes() <= 1 || data.order() == ByteOrder.nativeOrder() || !data.hasRemaining()) {
+            return null;
+        }
+        return "the buffer's byte order is " + data.order() + ", and the machine's " + ByteOrder.nativeOrder()
+            + "; ByteBuffer.order sets it";
     }
 
     /** A tensor over the memory of a direct buffer, from position to limit, without a copy.
@@ -109,12 +122,9 @@ public final class Tensor extends NativeObject {
      * @return the tensor
      */
     public static Tensor wrap(DType dtype, ByteBuffer data, Runnable release, long... dims) {
-        String problem = null;
+        String problem = orderProblem(dtype, data);
         if (!data.isDirect()) {
             problem = "a tensor borrows the memory of a direct buffer, got one of the heap; Tensor.of copies it";
-        } else if (dtype.sizeBytes() > 1 && data.order() != ByteOrder.nativeOrder()) {
-            problem = "the buffer's byte order is " + data.order() + ", and the machine's " + ByteOrder.nativeOrder()
-                + "; ByteBuffer.order sets it";
         }
         if (problem != null) {
             LentMemory.end(release);

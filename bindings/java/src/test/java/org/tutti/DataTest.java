@@ -116,7 +116,7 @@ public class DataTest {
         direct.putInt(4, 7).putInt(8, 8).position(4).limit(12);
         ByteBuffer heap = ByteBuffer.allocate(24).order(ByteOrder.nativeOrder());
         heap.putInt(4, 7).putInt(8, 8).position(4).limit(12);
-        for (ByteBuffer data : List.of(direct, heap, heap.asReadOnlyBuffer())) {
+        for (ByteBuffer data : List.of(direct, heap, heap.asReadOnlyBuffer().order(ByteOrder.nativeOrder()))) {
             try (Tensor tensor = Tensor.of(DType.INT32, data, 2)) {
                 assertArrayEquals(new int[] {7, 8}, tensor.toInts());
                 assertEquals(4, data.position());
@@ -124,6 +124,14 @@ public class DataTest {
         }
         try (Tensor none = Tensor.of(DType.INT32, ByteBuffer.allocateDirect(0), 0)) {
             assertEquals(0, none.toInts().length);
+        }
+        ByteOrder other = ByteOrder.nativeOrder() == ByteOrder.BIG_ENDIAN ? ByteOrder.LITTLE_ENDIAN
+            : ByteOrder.BIG_ENDIAN;
+        ByteBuffer swapped = ByteBuffer.allocate(4).order(other).putInt(0, 7);
+        String problem = Toy.failure(() -> Tensor.of(DType.INT32, swapped, 1)).reason();
+        assertTrue(problem, problem.contains("the buffer's byte order is " + other));
+        try (Tensor bytes = Tensor.of(DType.UINT8, swapped, 4)) {
+            assertEquals(4, bytes.elementCount());
         }
     }
 
