@@ -78,7 +78,8 @@ def read(path):
 
 def compile_java(javac, classes, paths, class_path=''):
     # Warnings are shown, not errors: later JDKs have new ones.
-    arguments = [javac, '--release', RELEASE, '-encoding', 'UTF-8', '-Xlint:all,-try', '-d', fresh(classes)]
+    # -g: what Java says of a null has the parameter's name.
+    arguments = [javac, '--release', RELEASE, '-g', '-encoding', 'UTF-8', '-Xlint:all,-try', '-d', fresh(classes)]
     subprocess.run(arguments + (['-cp', class_path] if class_path else []) + paths, check=True)
     found = glob.glob(os.path.join(classes, '**', '*.class'), recursive=True)
     return [(os.path.relpath(path, classes), read(path)) for path in found]

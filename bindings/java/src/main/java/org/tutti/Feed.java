@@ -65,6 +65,12 @@ public final class Feed extends NativeObject {
     }
 
     private static long create(Context context, long capacity, Component... components) {
+        for (Component c : components) {
+            if (c == null || c.role() == null || c.dtype() == null || c.dims() == null) {
+                throw TuttiException.ofTutti(Code.INVALID_ARGUMENT,
+                    "a feed needs name, role, type and shape of each component, got " + c);
+            }
+        }
         try (Use use = new Use()) {
             long[] out = new long[1];
             long[] failure = new long[1];

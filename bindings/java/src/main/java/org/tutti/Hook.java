@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.tutti;
 
+import java.util.Arrays;
+
 /** Sees the events of one training, on the thread that trains. */
 public final class Hook {
     /** What a hook does. */
@@ -62,6 +64,9 @@ public final class Hook {
             if (hooks.length == 0) {
                 number = 0;
                 return;
+            }
+            if (Arrays.asList(hooks).contains(null)) {
+                throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "a hook is null");
             }
             long[] out = new long[1];
             long[] failure = new long[1];

@@ -6,6 +6,7 @@ import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertSame;
 import static org.junit.Assert.assertTrue;
+import static org.junit.Assert.fail;
 
 import java.io.IOException;
 import java.util.ArrayList;
@@ -82,6 +83,28 @@ public class ErrorsTest {
             });
             String text = Toy.failure(calls.keySet().iterator().next()).getMessage();
             assertTrue(text, text.contains("Größe"));
+        }
+    }
+
+    @Test
+    public void nullsAreNamed() {
+        try (Dataset dataset = Toy.dataset(); Estimator estimator = Toy.estimator()) {
+            Map<Callable<?>, String> calls = new LinkedHashMap<>();
+            calls.put(() -> estimator.train(dataset, new TrainOptions().steps(1), (Hook) null), "a hook is null");
+            calls.put(() -> new Feed(1, (Feed.Component) null), "each component");
+            calls.put(() -> new Feed(1, new Feed.Component("x", null, DType.INT32)), "role=null");
+            calls.put(() -> Tensor.scalar(DType.INT32, null), "\"value\" is null");
+            calls.put(() -> Tensor.zeros(null), "\"dtype\" is null");
+            calls.put(() -> Tensor.of((float[]) null), "\"data\" is null");
+            calls.forEach((call, part) -> {
+                try {
+                    fail(part + ": " + call.call());
+                } catch (TuttiException | NullPointerException exception) {
+                    assertTrue(exception.getMessage(), exception.getMessage().contains(part));
+                } catch (Exception exception) {
+                    throw new AssertionError(exception);
+                }
+            });
         }
     }
 
