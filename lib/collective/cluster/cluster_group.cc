@@ -405,8 +405,8 @@ Status Process::find_cause(const Status &own) const {
   return heard(words).with_detail("worker", std::to_string(words.worker));
 }
 
-/// Who is waited for may wait itself, in the operation before, for another one that hangs. Both are out of time at about
-/// the same moment, and who has not come is what it says.
+/// Who is waited for may wait itself, in the operation before, for another one that hangs. Both are out of time at
+/// about the same moment, and what it says is true then.
 Status Process::find_who_is_late(const Status &own) const {
   const Deadline deadline = Deadline::after_ms(kLateMs);
   const std::string prefix = options_.key_prefix + "late/", self = std::to_string(options_.worker);
