@@ -39,8 +39,8 @@ std::vector<std::string> lengths_of(const Graph &graph, const Model &model, cons
   return lengths;
 }
 
-/// Takes such lengths to be equal, in the whole model, because the node needs it; a run compares them. False where there
-/// are not two.
+/// Takes such lengths to be equal, in the whole model, because the node needs it; a run compares them. False where
+/// there are not two.
 bool join_lengths(Graph &graph, Model &model, Node &node) {
   const std::vector<std::string> lengths = lengths_of(graph, model, node);
   if (lengths.size() < 2) return false;
