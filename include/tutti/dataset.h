@@ -265,7 +265,8 @@ TUTTI_API int32_t tutti_iterator_restore(tutti_iterator *iterator, const char *s
 TUTTI_API int32_t tutti_feed_create(tutti_context *context, int64_t capacity, tutti_feed **out, tutti_error **err);
 TUTTI_API void tutti_feed_ref(tutti_feed *feed);
 TUTTI_API void tutti_feed_unref(tutti_feed *feed);
-/* Declares a component before the feed is used: name, role, type and the shape of one element. */
+/* Declares a component before the feed is used: name, role, type and the shape of one element, in which a negative
+ * extent is one that differs between elements; between the rows of a batch that is pushed none does. */
 TUTTI_API int32_t tutti_feed_declare(tutti_feed *feed, const char *name, int32_t role, int32_t dtype,
                                      const int64_t *dims, int64_t rank, tutti_error **err);
 /* Makes each element a batch, of 1 to `most_rows` rows, which may differ from push to push: behind their first

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <vector>
+
 #include "capi/cancel_c.h"
 #include "capi/dataset_c.h"
 #include "capi/guard.h"
@@ -46,6 +49,23 @@ Ref<data::Feed> FeedObject::started() const {
 using namespace tutti::impl;
 using namespace tutti::impl::capi;
 
+namespace {
+
+/// Of one element; a negative extent is one that differs between elements.
+Result<graph::Dims> to_extents(const int64_t *dims, int64_t rank) {
+  std::vector<int64_t> known;
+  if (dims != nullptr && rank > 0 && rank <= tensor::Shape::kMaxRank) known.assign(dims, dims + rank);
+  for (int64_t &extent : known)
+    extent = std::max<int64_t>(extent, 0);
+  TUTTI_TRY(to_shape(known.empty() ? dims : known.data(), rank));
+  graph::Dims extents;
+  for (int64_t i = 0; i < rank; ++i)
+    extents.push_back(dims[i] < 0 ? data::unknown_dim() : graph::Dim(dims[i]));
+  return extents;
+}
+
+}  // namespace
+
 int32_t tutti_feed_create(tutti_context *context, int64_t capacity, tutti_feed **out, tutti_error **err) {
   return guard(err, [&]() -> Status {
     TUTTI_TRY(clear(out, "out"));
@@ -64,10 +84,7 @@ int32_t tutti_feed_declare(tutti_feed *feed, const char *name, int32_t role, int
     TUTTI_TRY(require(name, "name"));
     TUTTI_ASSIGN(const data::Role kind, to_role(role));
     TUTTI_ASSIGN(const tensor::DType type, to_dtype(dtype));
-    TUTTI_ASSIGN(const tensor::Shape shape, to_shape(dims, rank));
-    graph::Dims extents;
-    for (int32_t i = 0; i < shape.rank(); ++i)
-      extents.emplace_back(shape[i]);
+    TUTTI_ASSIGN(graph::Dims extents, to_extents(dims, rank));
     return object->declare({name, kind, type, std::move(extents)});
   });
 }

@@ -158,7 +158,46 @@ static void test_neighbours(void **state) {
   }
 }
 
+/* Batches that the program makes, of any number of rows and any shape. */
+static void test_batches_that_are_pushed(void **state) {
+  (void)state;
+  static const int64_t shapes[][4] = {{4, 3, 5, CHANNELS}, {1, 9, 2, CHANNELS}, {2, 1, 31, CHANNELS}};
+  const int64_t dims[] = {-1, -1, CHANNELS}, too_many[16] = {0};
+  tutti_feed *feed = NULL;
+  tutti_pipeline *pipeline = NULL;
+  tutti_dataset *dataset = NULL;
+  tutti_estimator *estimator = NULL;
+  tutti_options *run = make_options("run", "{\"keep_outputs\": true}");
+  struct loop loop = {0};
+  assert_ok(tutti_feed_create(NULL, 4, &feed, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "",
+               tutti_feed_declare(feed, "x", TUTTI_ROLE_FEATURE, TUTTI_DTYPE_F32, too_many, 16, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "'dims'",
+               tutti_feed_declare(feed, "x", TUTTI_ROLE_FEATURE, TUTTI_DTYPE_F32, NULL, 2, &err));
+  assert_ok(tutti_feed_declare(feed, "image", TUTTI_ROLE_FEATURE, TUTTI_DTYPE_F32, dims, 3, &err));
+  assert_ok(tutti_feed_set_batch_size(feed, ROWS, &err));
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_feed(pipeline, feed);
+  assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
+  assert_ok(tutti_estimator_create(NULL, image_model, NULL, NULL, NULL, run, &estimator, &err));
+  assert_ok(tutti_session_open(estimator, dataset, NULL, NULL, NULL, &loop.session, &err));
+  loop.estimator = estimator;
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    const int64_t size = shapes[i][1] * shapes[i][2] * CHANNELS;
+    float values[MOST_NUMBERS], means[ROWS] = {0};
+    for (int64_t k = 0; k < shapes[i][0] * size; k++)
+      values[k] = number(k), means[k / size] += 0.5f * values[k] / (float)size;
+    tutti_tensor *batch = make_tensor(TUTTI_DTYPE_F32, 4, shapes[i], values);
+    assert_ok(tutti_feed_push(feed, &batch, 1, NULL, &err));
+    tutti_tensor_unref(batch);
+    check_output(loop, "mean", means, shapes[i][0]);
+  }
+  tutti_session_unref(loop.session), tutti_estimator_unref(estimator), tutti_feed_unref(feed);
+  tutti_dataset_unref(dataset), tutti_pipeline_unref(pipeline), tutti_options_unref(run);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_batches_that_are_pushed),
     cmocka_unit_test(test_images),
     cmocka_unit_test(test_neighbours),
 };
