@@ -118,11 +118,15 @@ void substitution(void **) {
 
 void batch_is_found_in_shapes(void **) {
   assert_int_equal(batch_axis(Dims{3, batch * 28}).axis, 1);
-  assert_int_equal(batch_axis(Dims{3, batch * 28}).factor, 28);
+  assert_true(batch_axis(Dims{3, batch * 28}).factor == 28);
+  assert_true(batch_axis(Dims{height * batch, 3}).factor == height);
+  assert_true(batch_axis(Dims{(height * 2 - 1) * batch}).factor == height * 2 - 1);
   assert_true(batch_axis(Dims{3, 4}).kind == BatchAxis::Kind::none);
   assert_true(batch_axis(Dims{batch, batch}).kind == BatchAxis::Kind::mixed);
   assert_true(batch_axis(Dims{batch + 1}).kind == BatchAxis::Kind::mixed);
-  assert_true(batch_axis(Dims{height * batch}).kind == BatchAxis::Kind::mixed);
+  assert_true(batch_axis(Dims{height * batch + 1}).kind == BatchAxis::Kind::mixed);
+  assert_true(batch_axis(Dims{batch * batch}).kind == BatchAxis::Kind::mixed);
+  assert_true(batch_axis(Dims{batch * -1}).kind == BatchAxis::Kind::mixed);
 }
 
 }  // namespace
