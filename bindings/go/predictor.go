@@ -75,7 +75,9 @@ func (e *Estimator) Predictor(options PredictorOptions) (*Predictor, error) {
 	return wrapPredictor(out), nil
 }
 
-// Reload changes to the weights of another checkpoint of the same model. Calls in flight finish on the old ones.
+// Reload changes to the weights of another checkpoint of the same model, or of the newest good checkpoint of a
+// directory; "" = the newest weights of where the predictor came from, its estimator or the path it was opened with.
+// Calls in flight finish on the old ones. On failure those stay.
 func (p *Predictor) Reload(ctx context.Context, path string) error {
 	_, err := p.wait(ctx, func(number, token uintptr, _, failure *uintptr) int32 {
 		return raw.Predictor_reload(number, path, token, failure)

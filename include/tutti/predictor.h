@@ -51,7 +51,10 @@ TUTTI_API int32_t tutti_predictor_from_estimator(tutti_estimator *estimator, con
 TUTTI_API void tutti_predictor_ref(tutti_predictor *predictor);
 TUTTI_API void tutti_predictor_unref(tutti_predictor *predictor);
 
-/* Changes to the weights of another checkpoint of the same model. Calls in flight finish on the old ones. */
+/* Changes to the weights of another checkpoint of the same model, or of the newest good checkpoint of a directory.
+ * `path` NULL or "" = the newest weights of where the predictor came from: its estimator, or the path that it was
+ * opened with. Calls in flight finish on the old ones. On failure those stay; TUTTI_FAILED_PRECONDITION when the
+ * checkpoint's model has other inputs or outputs. */
 TUTTI_API int32_t tutti_predictor_reload(tutti_predictor *predictor, const char *path, tutti_cancel *cancel,
                                          tutti_error **err);
 /* The training step of the weights in use; -1 when `predictor` is not a predictor handle. */

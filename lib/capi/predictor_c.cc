@@ -133,7 +133,7 @@ int32_t tutti_predictor_reload(tutti_predictor *predictor, const char *path, tut
     TUTTI_ASSIGN(const Ref<PredictorObject> object, find(predictor, predictor_handles, "predictor"));
     TUTTI_ASSIGN(const Ref<base::CancelToken> token, wait_token(cancel));
     TUTTI_TRY(base::check(token.get()));
-    if (path == nullptr) return object->predictor().reload().status();
+    if (path == nullptr || *path == '\0') return object->predictor().reload().status();
     return object->predictor().reload_from(path);
   });
 }

@@ -387,6 +387,9 @@ static void test_reload(void **state) {
   assert_int_equal(tutti_predictor_get_step(stored), 1);
   assert_ok(tutti_predictor_reload(stored, NULL, NULL, &err));
   assert_int_equal(tutti_predictor_get_step(stored), 2);
+  train_one(estimator, 1);
+  assert_ok(tutti_predictor_reload(live, "", NULL, &err)); /* as NULL, for languages without */
+  assert_int_equal(tutti_predictor_get_step(live), 3);
   assert_int_not_equal(tutti_predictor_reload(stored, "/no/such/checkpoint", NULL, NULL), TUTTI_OK);
   assert_int_equal(tutti_predictor_get_step(stored), 2); /* a failed reload changes nothing */
   assert_ok(run_rows(stored, 4, &batch, &err));

@@ -39,8 +39,9 @@ namespace Tutti
             }
         }
 
-        /// <summary>Changes to the weights of another checkpoint of the same model. Calls in flight finish on the old
-        /// ones.</summary>
+        /// <summary>Changes to the weights of another checkpoint of the same model, or of the newest good checkpoint of
+        /// a directory; null = the newest weights of where the predictor came from, its estimator or the path it was
+        /// opened with. Calls in flight finish on the old ones. On failure those stay.</summary>
         public void Reload(string path, CancellationToken cancellationToken = default(CancellationToken))
         {
             using (var use = new Uses())

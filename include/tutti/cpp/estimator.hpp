@@ -263,7 +263,7 @@ class Predictor : public detail::Handle<tutti_predictor, tutti_predictor_ref, tu
     return detail::make<Batch>(
         [&](auto **out, auto **err) { return tutti_predictor_run_all(get(), dataset, cancel, out, err); });
   }
-  /// To the weights of another checkpoint; calls in flight finish on the old ones.
+  /// To the weights of another checkpoint, "" = the newest of where it came from; calls in flight finish on the old.
   void reload(const std::string &path, tutti_cancel *cancel = nullptr) {
     detail::check([&](tutti_error **err) { return tutti_predictor_reload(get(), path.c_str(), cancel, err); });
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "estimator/predictor/predictor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/known_names.h"
@@ -50,6 +51,22 @@ Result<graph::Model> select_outputs(graph::Model model, const std::vector<std::s
   }
   model.outputs = std::move(selected);
   return graph::predict_model(model);
+}
+
+// What calls must give and what they get, as one text.
+std::string signature_text(const std::vector<graph::InputSpec> &features, std::vector<std::string> outputs) {
+  std::vector<std::string> inputs;
+  for (const graph::InputSpec &spec : features)
+    inputs.push_back(base::concat("'", spec.name, "' ", spec.dtype, " ", spec.dims));
+  std::sort(inputs.begin(), inputs.end());
+  std::sort(outputs.begin(), outputs.end());
+  std::string text = "takes";
+  for (const std::string &input : inputs)
+    text += " " + input + ",";
+  text += " gives";
+  for (const std::string &output : outputs)
+    text += " '" + output + "'";
+  return text;
 }
 
 Status check_feature(const graph::InputSpec &spec, const Tensor &tensor, int64_t rows) {
@@ -191,7 +208,7 @@ Result<Predictor::LoadedRef> Predictor::load(graph::Model model, std::string gra
   return std::make_shared<const Loaded>(std::move(loaded));
 }
 
-// With `current`: its engine is used again when the graph is the same.
+// With `current`: its engine is used again when the graph is the same; callers must not notice another one.
 Result<Predictor::LoadedRef> Predictor::load_checkpoint(const std::string &path, const Loaded *current) const {
   checkpoint::ReadOptions read;
   read.slots = false;
@@ -209,8 +226,15 @@ Result<Predictor::LoadedRef> Predictor::load_checkpoint(const std::string &path,
   TUTTI_ASSIGN(const base::Json json, base::Json::parse(checkpoint.graph_text));
   TUTTI_ASSIGN(graph::Model model, graph::model_from_json(json));
   Result<LoadedRef> loaded = load(std::move(model), std::move(checkpoint.graph_text), std::move(checkpoint.state));
-  if (loaded.ok()) return loaded;
-  return loaded.status().wrap(base::concat("cannot predict with checkpoint '", checkpoint.path, "'"));
+  Status status = loaded.status();
+  if (status.ok() && current != nullptr) {
+    const std::string found = signature_text((*loaded)->features, *(*loaded)->outputs);
+    const std::string wanted = signature_text(current->features, *current->outputs);
+    if (found != wanted)
+      status = base::failed_precondition("it is of another model, which ", found, "; this predictor ", wanted);
+  }
+  if (status.ok()) return loaded;
+  return status.wrap(base::concat("cannot predict with checkpoint '", checkpoint.path, "'"));
 }
 
 Predictor::LoadedRef Predictor::loaded() const {

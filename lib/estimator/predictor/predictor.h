@@ -103,7 +103,8 @@ class Predictor : public base::Object {
   /// Takes up newer weights from where the predictor came from; true when there were some. On an error everything
   /// stays.
   base::Result<bool> reload();
-  /// Takes up the weights, and the graph if it is another one, of a checkpoint.
+  /// Takes up the weights, and the graph if it is another one, of a checkpoint, or of the newest good one of a
+  /// directory. FAILED_PRECONDITION where it has other features or outputs. On an error everything stays.
   base::Status reload_from(const std::string &path);
 
   /// Names of outputs in the order of ResultBatch::tensors.

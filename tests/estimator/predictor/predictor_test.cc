@@ -216,6 +216,46 @@ void test_reload(void **) {
   assert_int_equal(predictor->step(), 7);
 }
 
+// What callers give and get stays as it is.
+void test_reload_of_another_model(void **) {
+  TemporaryDirectory ours, linear, theirs;
+  assert_non_null(trained(1, ours.path()).get());
+  const auto predictor = assert_ok_value(Predictor::open(ours.path(), assert_ok_value(replicas_under_test(1)), {}, {}));
+  RunConfig config;
+  config.log_step_count_steps = 0;
+  TrainRequest request;
+  request.dataset = small_dataset(50, 7);
+  request.steps = 5;
+  for (const bool same : {true, false}) {
+    config.model_dir = same ? linear.path() : theirs.path();
+    const auto strategy = assert_ok_value(replicas_under_test(1));
+    const ModelFunction model = [same](graph::GraphBuilder &b, Mode mode) -> base::Status {
+      const graph::ValueId kernel = b.variable("kernel", tensor::DType::f32, {4, 1}, {"glorot_uniform", {}});
+      const graph::ValueId y = b.matmul(b.model().find_feature("x")->value, kernel);
+      b.set_output(same ? "y" : "z", y);
+      if (mode == Mode::predict) return base::Status();
+      b.set_loss(b.reduce_mean(b.unary("abs", b.sub(y, b.model().labels[0].value))));
+      if (mode == Mode::evaluate) return base::Status();
+      graph::TrainSpec train;
+      train.optimizer.op = "momentum_update";
+      train.optimizer.attributes = {{"momentum", 0.9}};
+      train.optimizer.learning_rate = b.constant(0.05, tensor::DType::f32);
+      train.optimizer.slots = {{"velocity", 0}};
+      b.set_train(train);
+      return base::Status();
+    };
+    assert_ok(assert_ok_value(Estimator::create(model, config, strategy, {}, {}))->train(request));
+  }
+  const base::Status refused = predictor->reload_from(theirs.path());
+  assert_int_equal(refused.code(), base::Code::failed_precondition);
+  assert_error_contains(refused, "takes 'x' f32 [batch, 4], gives 'z'; this predictor takes");
+  assert_int_equal(predictor->step(), 3);
+  assert_ok(predictor->run({feature_rows(3)}, nullptr));
+  assert_ok(predictor->reload_from(linear.path()));
+  assert_int_equal(predictor->step(), 5);
+  assert_int_equal(values_of(assert_ok_value(predictor->run({feature_rows(3)}, nullptr))).size(), 3);
+}
+
 // Callers on several threads, reloads beside them: each answer is that of one version.
 void test_concurrent_callers_see_one_version_each(void **) {
   TemporaryDirectory directory;
@@ -294,6 +334,7 @@ int main() {
       cmocka_unit_test(test_weights_are_packed_once),
       cmocka_unit_test(test_bad_input_is_named),
       cmocka_unit_test(test_reload),
+      cmocka_unit_test(test_reload_of_another_model),
       cmocka_unit_test(test_concurrent_callers_see_one_version_each),
       cmocka_unit_test(test_predict_while_training),
   };

@@ -42,9 +42,11 @@ public final class Predictor extends NativeObject {
         }
     }
 
-    /** Changes to the weights of another checkpoint of the same model. Calls in flight finish on the old ones.
+    /** Changes to the weights of another checkpoint of the same model. Calls in flight finish on the old ones. On
+     * failure those stay.
      *
-     * @param path where it is
+     * @param path where it is, or a directory with several, of which the newest good one is taken; null = the newest
+     *     weights of where the predictor came from, its estimator or the path it was opened with
      */
     public void reload(String path) {
         try (Use use = new Use(); Call call = Call.begin()) {
