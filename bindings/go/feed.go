@@ -156,7 +156,8 @@ func (f *Feed) do(function func(number uintptr, failure *uintptr) int32) error {
 	return fromC(code, failure)
 }
 
-// Position is the number of the first element that the reader needs: 0, or where a resumed training goes on.
+// Position is the number of the first element that the reader needs: 0, or where a resumed training goes on, which is
+// known when its hooks get EventBegin. Training from a checkpoint fails where elements were pushed before that.
 func (f *Feed) Position() int64 {
 	var use uses
 	defer use.leave()

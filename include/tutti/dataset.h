@@ -279,7 +279,8 @@ TUTTI_API int32_t tutti_feed_push(tutti_feed *feed, tutti_tensor *const *compone
 /* No more elements will come; or: the reader shall fail with this error. */
 TUTTI_API int32_t tutti_feed_finish(tutti_feed *feed, tutti_error **err);
 TUTTI_API int32_t tutti_feed_fail(tutti_feed *feed, int32_t code, const char *message, tutti_error **err);
-/* The number of the first element that the reader needs: 0, or where a resumed training goes on. */
+/* The number of the first element that the reader needs: 0, or where a resumed training goes on, which is known when
+ * its hooks get TUTTI_EVENT_BEGIN. Training from a checkpoint fails where elements were pushed before that. */
 TUTTI_API int64_t tutti_feed_get_position(const tutti_feed *feed);
 
 #ifdef __cplusplus

@@ -150,6 +150,7 @@ class TrainSession : private RunControl {
   HookList hooks_;
 
   RunState run_;
+  bool from_checkpoint_ = false;   // run_ is what a checkpoint of model_dir says
   bool input_ended_ = false;       // the pass is complete, the next one not yet open
   bool skips_ended_pass_ = false;  // the former call ended well: a pass it left at its very end is not ours
   int64_t pass_examples_ = 0;      // rows of this pass in this session

@@ -162,6 +162,7 @@ Status TrainSession::restore_newest(bool *has_state) {
   Status status = run.status();
   if (status.ok()) status = check_same_model(trainer_->model(), *newest.state);
   if (status.ok()) status = take_up(*newest.state, *run);
+  from_checkpoint_ = status.ok();
   if (!status.ok()) return status.wrap(base::concat("cannot continue from checkpoint '", newest.path, "'"));
   *has_state = true;
   if (state_->strategy->input_pipeline().count > 1 && !run_.input.is_null()) {
@@ -244,8 +245,10 @@ Status TrainSession::attach_pass() {
   TUTTI_ASSIGN(auto iterator, open_pass());
   if (!run_.input.is_null()) {
     if (const Status status = iterator->restore(run_.input); !status.ok()) {
+      // A feed that could go on there, had nothing been pushed: a run must not become another one without a word.
+      if (from_checkpoint_ && status.code() == base::Code::failed_precondition)
+        return status.wrap("the input cannot go on where the checkpoint left it");
       begin_new_pass(status.message());
-      iterator.reset();  // a feed has one reader
       TUTTI_ASSIGN(iterator, open_pass());
     }
   }

@@ -185,6 +185,15 @@ void the_position_to_resume_at_can_be_read(void **) {
   assert_ok(push(*early, 1));
   assert_ok(early->end());
   assert_true((values_of<int64_t>(*anew, "value") == std::vector<int64_t>{0, 1}));
+
+  // Where none follows, nobody waits for it.
+  const Ref<Feed> left = assert_ok_value(Feed::create(kSpec, 100));
+  assert_ok(push(*left, 0));
+  const DatasetRef left_dataset = assert_ok_value(pipeline(*left));
+  auto refused = assert_ok_value(left_dataset->make_iterator({}));
+  assert_error_contains(refused->restore(state), "push from the resume position on");
+  refused.reset();
+  assert_error_contains(push(*left, 1), "nobody takes elements out any more");
 }
 
 // ---- elements that are batches ----

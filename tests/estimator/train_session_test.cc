@@ -179,6 +179,15 @@ void test_the_input_goes_on_where_it_was(void **) {
   assert_true(assert_ok_value(whole->train(request)).loss == loss);
 }
 
+void push_rows(data::Feed &feed, int64_t rows) {
+  for (int64_t row = 0; row < rows; ++row) {
+    data::Element element;
+    element.components = {assert_ok_value(tensor::Tensor::from_values<float>({1}, {static_cast<float>(row)}))};
+    assert_ok(feed.push(std::move(element), nullptr, base::Deadline::after_ms(10000)));
+  }
+  assert_ok(feed.end());
+}
+
 /// A pass under way is left for a feed's elements, whatever was pushed before; a feed can be opened once.
 void test_a_feed_after_another_dataset(void **) {
   const auto estimator = make_estimator();
@@ -187,18 +196,34 @@ void test_a_feed_after_another_dataset(void **) {
   assert_ok(estimator->train(request));
   for (int64_t feeds = 0; feeds < 3; ++feeds) {
     const auto feed = assert_ok_value(data::Feed::create(fake_dataset(1, 1)->inputs()[0]->spec(), 16));
-    for (int64_t row = 0; row < 8; ++row) {
-      data::Element element;
-      element.components = {assert_ok_value(tensor::Tensor::from_values<float>({1}, {static_cast<float>(row)}))};
-      assert_ok(feed->push(std::move(element), nullptr, base::Deadline::after_ms(10000)));
-    }
-    assert_ok(feed->end());
+    push_rows(*feed, 8);
     request.dataset = assert_ok_value(data::Pipeline(feed->dataset()).batch(2).build());
     request.steps = 3;  // the second one finds the first's pass, in which it could go on
     const TrainResult result = assert_ok_value(estimator->train(request));
     assert_int_equal(result.steps, 3);
     assert_int_equal(result.step, 6 + 3 * feeds);
     assert_int_equal(result.examples, 6);
+  }
+}
+
+/// A run that goes on from a checkpoint takes the elements from there on, and says so where others were pushed.
+void test_a_feed_after_a_checkpoint(void **) {
+  checkpoint::TemporaryDirectory directory;
+  RunConfig config;
+  config.model_dir = directory.path();
+  for (const char *const expected : {"", "the input cannot go on where the checkpoint left it"}) {
+    const auto feed = assert_ok_value(data::Feed::create(fake_dataset(1, 1)->inputs()[0]->spec(), 16));
+    push_rows(*feed, 8);
+    TrainRequest request = request_for(assert_ok_value(data::Pipeline(feed->dataset()).batch(2).build()));
+    request.steps = 3;
+    const base::Status status = make_estimator(config)->train(request).status();
+    if (*expected == 0) {
+      assert_ok(status);
+    } else {
+      assert_error_contains(status, expected);
+      assert_error_contains(status,
+                            "with element 6, but 8 elements were pushed before; push from the resume position on");
+    }
   }
 }
 
@@ -375,6 +400,7 @@ int main() {
       cmocka_unit_test(test_a_call_after_exactly_one_pass),
       cmocka_unit_test(test_the_input_goes_on_where_it_was),
       cmocka_unit_test(test_a_feed_after_another_dataset),
+      cmocka_unit_test(test_a_feed_after_a_checkpoint),
       cmocka_unit_test(test_stop_ends_with_ok),
       cmocka_unit_test(test_an_interrupted_epochs_call_is_taken_up),
       cmocka_unit_test(test_cancel_keeps_what_was_done),

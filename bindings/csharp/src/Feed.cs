@@ -101,8 +101,9 @@ namespace Tutti
             }
         }
 
-        /// <summary>The number of the first element that the reader needs: 0, or where a resumed training goes
-        /// on.</summary>
+        /// <summary>The number of the first element that the reader needs: 0, or where a resumed training goes on,
+        /// which is known when its hooks get EventKind.Begin. Training from a checkpoint fails where elements were
+        /// pushed before that.</summary>
         public long Position
         {
             get

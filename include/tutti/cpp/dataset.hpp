@@ -129,7 +129,8 @@ class Feed : public detail::Handle<tutti_feed, tutti_feed_ref, tutti_feed_unref>
   void fail(int32_t code, const std::string &message) {
     detail::check([&](tutti_error **err) { return tutti_feed_fail(get(), code, message.c_str(), err); });
   }
-  /// The number of the first element that the reader needs: 0, or where a resumed training goes on.
+  /// The number of the first element that the reader needs: 0, or where a resumed training goes on, which is known when
+  /// its hooks get TUTTI_EVENT_BEGIN.
   int64_t position() const { return tutti_feed_get_position(get()); }
 };
 

@@ -60,10 +60,10 @@ class Channel : public base::Object {
     return Status();
   }
 
-  // The walk begins: only one ever does, but for those that are given back.
+  // The walk begins: only one ever does, but for one that was refused what it should go on with.
   Status attach(std::shared_ptr<ConsumerThread> consumer) {
     std::lock_guard lock(mutex_);
-    if (walk_ != Walk::none) {
+    if (walk_ != Walk::none && walk_ != Walk::refused) {
       return base::failed_precondition(
           "feed: its elements can be walked over once only; put cache before repeat to see them again");
     }
@@ -74,22 +74,19 @@ class Channel : public base::Object {
   Status resume_at(int64_t position) {
     std::lock_guard lock(mutex_);
     if (pushed_ > 0 && position != 0) {
+      walk_ = Walk::refused;
       return base::failed_precondition("feed: the saved walk goes on with element ", position, ", but ", pushed_,
                                        " elements were pushed before; push from the resume position on");
     }
     resume_position_ = position;
     return Status();
   }
-  // The walk ends before it began: another may.
-  void give_back() {
-    std::lock_guard lock(mutex_);
-    walk_ = Walk::none;
-    consumer_.reset();
-  }
-  void detach() {
+  // `refused`: the walk was; another may have begun in its place.
+  void detach(bool refused) {
     std::deque<Element> dropped;
     {
       std::lock_guard lock(mutex_);
+      if (refused && walk_ != Walk::refused) return;
       walk_ = Walk::gone;
       dropped.swap(waiting_);
     }
@@ -136,7 +133,7 @@ class Channel : public base::Object {
   }
 
  private:
-  enum class Walk { none, attached, started, gone };
+  enum class Walk { none, attached, refused, started, gone };
 
   Status check_rows(const Element &batch) const {
     const int64_t rows = batch.rows();
@@ -176,12 +173,10 @@ class FeedStage : public Stage {
  public:
   FeedStage(Ref<Channel> channel, Ref<CancelToken> cancel, StageCounters *counters, int64_t epoch)
       : channel_(std::move(channel)), cancel_(std::move(cancel)), counters_(counters), epoch_(epoch) {}
-  ~FeedStage() override {
-    if (!given_back_) channel_->detach();
-  }
+  ~FeedStage() override { channel_->detach(refused_); }
 
   Result<bool> next(Element &element) override {
-    if (given_back_) return base::failed_precondition("feed: this walk could not be resumed; begin another");
+    if (refused_) return base::failed_precondition("feed: this walk could not be resumed; begin another");
     TUTTI_ASSIGN(const bool more, channel_->take(element, cancel_.get(), counters_));
     if (!more) return false;
     element.lineage = {epoch_, rows_};
@@ -203,7 +198,7 @@ class FeedStage : public Stage {
       TUTTI_ASSIGN(rows_, saved_count(state, "rows"));
     }
     const Status status = channel_->resume_at(position_);
-    if (!status.ok() && !std::exchange(given_back_, true)) channel_->give_back();
+    refused_ = !status.ok();
     return status;
   }
 
@@ -214,7 +209,7 @@ class FeedStage : public Stage {
   int64_t epoch_;
   int64_t position_ = 0;
   int64_t rows_ = 0;  // before it; where elements are single examples, the position
-  bool given_back_ = false;
+  bool refused_ = false;
 };
 
 class FeedDataset : public Dataset {

@@ -170,7 +170,8 @@ public final class Feed extends NativeObject {
 
     /** The number of the first element that the reader needs.
      *
-     * @return 0, or where a resumed training goes on
+     * @return 0, or where a resumed training goes on, which is known when its hooks get {@link EventKind#BEGIN};
+     *     training from a checkpoint fails where elements were pushed before that
      */
     public long position() {
         try (Use use = new Use()) {
