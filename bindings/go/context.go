@@ -68,7 +68,7 @@ func (s *logSink) keep(err error) {
 }
 
 // SetLog sends the log, from a severity on, to a function; nil = nowhere. It is called from any thread, one call at a
-// time, and must not call the library. A panic in it is kept for LogError.
+// time, and must not call the library. A panic in it is kept for LogError. A nil Context is the default one.
 func (c *Context) SetLog(minimum Severity, write func(severity Severity, text string)) error {
 	var use uses
 	defer use.leave()
