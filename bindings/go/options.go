@@ -296,6 +296,20 @@ type TrainOptions struct {
 	MaxSteps int64
 	// Goes so many times over the dataset. 0 = once, as the dataset is.
 	Epochs int64
+	// Ends training, with the reason stopped, when this value has not become better for
+	// early_stopping_patience_steps: loss, or the name of a metric. It is that of the evaluations of
+	// train_and_evaluate, or of the steps themselves where early_stopping_every_steps is set. The best one so far
+	// is kept in checkpoints, so that a training that is resumed counts on. Empty = off.
+	EarlyStopping string
+	// The value of early_stopping becomes better by rising, as accuracies do; else by falling. A value that is not
+	// a number is never better.
+	EarlyStoppingHigherIsBetter bool
+	// How many steps training goes on without a better value. At least 1 with early_stopping.
+	EarlyStoppingPatienceSteps int64
+	// Steps in all before which early_stopping does not end training.
+	EarlyStoppingMinSteps int64
+	// Looks at the value of a step, every so many steps; 0 = at evaluations.
+	EarlyStoppingEverySteps int64
 	// Stop ends training politely when it is closed: the step is finished, the checkpoint written, and the reason
 	// is Stopped.
 	Stop <-chan struct{}
@@ -312,6 +326,21 @@ func (o TrainOptions) fill(handle uintptr) {
 	}
 	if o.Epochs != 0 {
 		raw.Options_set_i64(handle, "epochs", o.Epochs)
+	}
+	if o.EarlyStopping != "" {
+		raw.Options_set_string(handle, "early_stopping", o.EarlyStopping)
+	}
+	if o.EarlyStoppingHigherIsBetter {
+		raw.Options_set_bool(handle, "early_stopping_higher_is_better", o.EarlyStoppingHigherIsBetter)
+	}
+	if o.EarlyStoppingPatienceSteps != 0 {
+		raw.Options_set_i64(handle, "early_stopping_patience_steps", o.EarlyStoppingPatienceSteps)
+	}
+	if o.EarlyStoppingMinSteps != 0 {
+		raw.Options_set_i64(handle, "early_stopping_min_steps", o.EarlyStoppingMinSteps)
+	}
+	if o.EarlyStoppingEverySteps != 0 {
+		raw.Options_set_i64(handle, "early_stopping_every_steps", o.EarlyStoppingEverySteps)
 	}
 }
 

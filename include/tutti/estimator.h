@@ -40,8 +40,10 @@ TUTTI_API int32_t tutti_estimator_create(tutti_context *context, tutti_model_fn 
 TUTTI_API void tutti_estimator_ref(tutti_estimator *estimator);
 TUTTI_API void tutti_estimator_unref(tutti_estimator *estimator);
 
-/* Trains. Options of schema "train": steps (more), max_steps (in all) or epochs; none = until the input ends. Goes on
- * from the newest checkpoint in model_dir, in the middle of an epoch if need be. `hooks` and `result` may be NULL. */
+/* Trains. Options of schema "train": steps (more), max_steps (in all) or epochs; none = until the input ends; and
+ * early_stopping, the name of a value, which ends it before (TUTTI_REASON_STOPPED) when that has not become better for
+ * early_stopping_patience_steps (early_stopping_higher_is_better, _min_steps, _every_steps). Goes on from the newest
+ * checkpoint in model_dir, in the middle of an epoch if need be. `hooks` and `result` may be NULL. */
 TUTTI_API int32_t tutti_estimator_train(tutti_estimator *estimator, const tutti_dataset *dataset,
                                         const tutti_options *options, const tutti_hooks *hooks, tutti_cancel *cancel,
                                         tutti_result **result, tutti_error **err);
@@ -54,9 +56,9 @@ TUTTI_API int32_t tutti_estimator_evaluate(tutti_estimator *estimator, const tut
                                            tutti_cancel *cancel, tutti_result **result, tutti_error **err);
 
 /* Trains, and evaluates on `evaluation` after every `every_steps` steps (0 = after each pass) and at the end; the
- * result is of the last evaluation, so its reason is 0. An evaluation that fails ends the training as a step that fails
- * does: the last checkpoint is written, hooks see the error. A model that cannot be evaluated on these elements is told
- * before the first step. */
+ * result is of the last evaluation, its reason that of the training. An evaluation that fails ends the training as a
+ * step that fails does: the last checkpoint is written, hooks see the error. A model that cannot be evaluated on these
+ * elements is told before the first step. */
 TUTTI_API int32_t tutti_estimator_train_and_evaluate(tutti_estimator *estimator, const tutti_dataset *dataset,
                                                      const tutti_dataset *evaluation, int64_t every_steps,
                                                      const tutti_options *options, const tutti_hooks *hooks,

@@ -9,6 +9,7 @@
 #include "capi/options_c.h"
 #include "capi/result_c.h"
 #include "capi/strategy_c.h"
+#include "estimator/hooks/early_stopping_hook.h"
 #include "estimator/hooks/standing_hooks.h"
 #include "estimator/memory_need.h"
 
@@ -106,6 +107,29 @@ Result<estimator::EvaluateRequest> evaluate_request(EstimatorObject &object, con
   return request;
 }
 
+/// The hook that ends a training early, where the options ask for one.
+Status add_early_stopping(const ResolvedOptions &options, Evaluations evaluations,
+                          std::vector<estimator::Hook> &hooks) {
+  estimator::hooks::EarlyStoppingOptions early;
+  early.value = options.text("early_stopping");
+  early.higher_is_better = options.flag("early_stopping_higher_is_better");
+  early.patience_steps = options.i64("early_stopping_patience_steps");
+  early.min_steps = options.i64("early_stopping_min_steps");
+  early.every_steps = options.i64("early_stopping_every_steps");
+  if (early.value.empty()) {
+    if (early.patience_steps == 0 && early.min_steps == 0 && early.every_steps == 0) return Status();
+    return base::invalid_argument("options about early stopping need early_stopping, the name of the value to look at");
+  }
+  if (early.every_steps == 0 && evaluations == Evaluations::none) {
+    return base::invalid_argument(
+        "early_stopping looks at evaluations, which this training has not: set "
+        "early_stopping_every_steps, or train and evaluate in one call");
+  }
+  TUTTI_ASSIGN(estimator::Hook hook, estimator::hooks::early_stopping_hook(std::move(early)));
+  hooks.push_back(std::move(hook));
+  return Status();
+}
+
 /// Seconds since it was made.
 class Stopwatch {
  public:
@@ -119,7 +143,7 @@ class Stopwatch {
 
 Result<estimator::TrainRequest> train_request(EstimatorObject &object, const tutti_dataset *dataset,
                                               const tutti_options *options, const tutti_hooks *hooks,
-                                              tutti_cancel *cancel) {
+                                              tutti_cancel *cancel, Evaluations evaluations) {
   TUTTI_ASSIGN(const Ref<DatasetObject> data, find_dataset(object, dataset, "dataset"));
   TUTTI_ASSIGN(const ResolvedOptions resolved, resolve(options, "train"));
   TUTTI_ASSIGN(const std::vector<HookEntry> entries, find_hooks(hooks));
@@ -129,6 +153,7 @@ Result<estimator::TrainRequest> train_request(EstimatorObject &object, const tut
   if (resolved.i64("max_steps") > 0) request.max_steps = resolved.i64("max_steps");
   if (resolved.i64("epochs") > 0) request.epochs = resolved.i64("epochs");
   request.hooks = to_hooks(entries);
+  TUTTI_TRY(add_early_stopping(resolved, evaluations, request.hooks));
   TUTTI_ASSIGN(request.cancel, call_token(cancel));
   object.remember(data->dataset()->spec());
   return request;
@@ -168,7 +193,8 @@ int32_t tutti_estimator_train(tutti_estimator *estimator, const tutti_dataset *d
     if (result != nullptr) *result = nullptr;
     const Stopwatch stopwatch;
     TUTTI_ASSIGN(const Ref<EstimatorObject> object, find(estimator, estimator_handles, "estimator"));
-    TUTTI_ASSIGN(estimator::TrainRequest request, train_request(*object, dataset, options, hooks, cancel));
+    TUTTI_ASSIGN(estimator::TrainRequest request,
+                 train_request(*object, dataset, options, hooks, cancel, Evaluations::none));
     TUTTI_ASSIGN(const estimator::TrainResult trained, object->estimator().train(std::move(request)));
     return emit_result(base::make_ref<ResultObject>(trained, stopwatch.seconds()), result);
   });
@@ -199,12 +225,14 @@ int32_t tutti_estimator_train_and_evaluate(tutti_estimator *estimator, const tut
     if (every_steps < 0) return base::invalid_argument("argument 'every_steps' must be 0 or more, got ", every_steps);
     estimator::TrainAndEvaluateRequest request;
     request.every_steps = every_steps;
-    TUTTI_ASSIGN(request.train, train_request(*object, dataset, options, hooks, cancel));
+    TUTTI_ASSIGN(request.train, train_request(*object, dataset, options, hooks, cancel, Evaluations::between_steps));
     TUTTI_ASSIGN(request.evaluate, evaluate_request(*object, evaluation, "evaluation", 0));
     request.evaluate.cancel = request.train.cancel;
     TUTTI_ASSIGN(const estimator::TrainAndEvaluateResult both,
                  object->estimator().train_and_evaluate(std::move(request)));
-    return emit_result(base::make_ref<ResultObject>(both.evaluate, stopwatch.seconds()), result);
+    Ref<ResultObject> evaluated = base::make_ref<ResultObject>(both.evaluate, stopwatch.seconds());
+    evaluated->reason = static_cast<int32_t>(both.train.reason);
+    return emit_result(std::move(evaluated), result);
   });
 }
 

@@ -87,10 +87,13 @@ estimator::Environment environment_of(const ContextCore &core);
 /// "fast", "repeatable", "invariant".
 backend::Level level_of(std::string_view determinism);
 
-/// A request from the arguments of train and session_open.
+/// What hooks see of a training beside its steps.
+enum class Evaluations { none, between_steps };
+
+/// A request from the arguments of train, train_and_evaluate and session_open.
 Result<estimator::TrainRequest> train_request(EstimatorObject &object, const tutti_dataset *dataset,
                                               const tutti_options *options, const tutti_hooks *hooks,
-                                              tutti_cancel *cancel);
+                                              tutti_cancel *cancel, Evaluations evaluations);
 
 /// The host's hooks as the estimator's floor knows them.
 std::vector<estimator::Hook> to_hooks(const std::vector<HookEntry> &entries);

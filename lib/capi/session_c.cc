@@ -31,7 +31,8 @@ int32_t tutti_session_open(tutti_estimator *estimator, const tutti_dataset *data
   return guard(err, [&]() -> Status {
     TUTTI_TRY(clear(out, "out"));
     TUTTI_ASSIGN(const Ref<EstimatorObject> object, find(estimator, estimator_handles, "estimator"));
-    TUTTI_ASSIGN(estimator::TrainRequest request, train_request(*object, dataset, options, hooks, cancel));
+    TUTTI_ASSIGN(estimator::TrainRequest request,
+                 train_request(*object, dataset, options, hooks, cancel, Evaluations::none));
     TUTTI_ASSIGN(std::unique_ptr<estimator::TrainSession> session,
                  object->estimator().open_session(std::move(request)));
     return emit(base::make_ref<SessionObject>(object, std::move(session)), session_handles, out);

@@ -128,9 +128,76 @@ static void test_stop_and_cancel(void **state) {
   tutti_dataset_unref(dataset);
 }
 
+/* Training on a falling loss, in `json` what else the options say; of the reason and the steps. */
+static struct outcome train_and_evaluate(const char *json) {
+  tutti_dataset *endless = toy_dataset(32, 8, 0), *some = toy_dataset(32, 8, 1);
+  tutti_estimator *estimator = toy_estimator(NULL);
+  tutti_options *options = make_options("train", json);
+  tutti_result *result = NULL;
+  assert_ok(tutti_estimator_train_and_evaluate(estimator, endless, some, 2, options, NULL, NULL, &result, &err));
+  struct outcome outcome = take(result);
+  tutti_options_unref(options);
+  tutti_estimator_unref(estimator);
+  tutti_dataset_unref(some);
+  tutti_dataset_unref(endless);
+  return outcome;
+}
+
+static void test_early_stopping_at_evaluations(void **state) {
+  (void)state;
+  /* No loss is higher than the first one, of step 2. */
+  struct outcome outcome = train_and_evaluate(
+      "{\"max_steps\": 20, \"early_stopping\": \"loss\", \"early_stopping_higher_is_better\": true, "
+      "\"early_stopping_patience_steps\": 5}");
+  assert_int_equal(outcome.reason, TUTTI_REASON_STOPPED);
+  assert_int_equal(outcome.step, 8);
+  outcome = train_and_evaluate(
+      "{\"max_steps\": 20, \"early_stopping\": \"loss\", \"early_stopping_higher_is_better\": true, "
+      "\"early_stopping_patience_steps\": 5, \"early_stopping_min_steps\": 11}");
+  assert_int_equal(outcome.step, 12);
+  outcome =
+      train_and_evaluate("{\"max_steps\": 20, \"early_stopping\": \"loss\", \"early_stopping_patience_steps\": 5}");
+  assert_int_equal(outcome.reason, TUTTI_REASON_MAX_STEPS);
+  assert_int_equal(outcome.step, 20);
+}
+
+static void test_early_stopping_at_steps(void **state) {
+  (void)state;
+  tutti_dataset *endless = toy_dataset(32, 8, 0);
+  tutti_estimator *estimator = toy_estimator(NULL);
+  /* A learning rate that stays the same is best at the first step. */
+  struct outcome outcome = train(estimator, endless,
+                                 "{\"max_steps\": 20, \"early_stopping\": \"learning_rate\", "
+                                 "\"early_stopping_patience_steps\": 4, \"early_stopping_every_steps\": 1}");
+  assert_int_equal(outcome.reason, TUTTI_REASON_STOPPED);
+  assert_int_equal(outcome.step, 5);
+  static const struct {
+    const char *json, *text;
+  } wrong[] = {
+      {"{\"early_stopping\": \"loss\", \"early_stopping_patience_steps\": 5}", "early_stopping_every_steps"},
+      {"{\"early_stopping\": \"loss\", \"early_stopping_every_steps\": 5}", "patience_steps is 0"},
+      {"{\"early_stopping_patience_steps\": 5}", "need early_stopping"},
+      {"{\"early_stopping\": \"los\", \"early_stopping_patience_steps\": 5, \"early_stopping_every_steps\": 1}",
+       "did you mean 'loss'"},
+  };
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    tutti_options *options = make_options("train", wrong[i].json);
+    assert_error(TUTTI_INVALID_ARGUMENT, wrong[i].text,
+                 tutti_estimator_train(estimator, endless, options, NULL, NULL, NULL, &err));
+    tutti_options_unref(options);
+  }
+  tutti_estimator_unref(estimator);
+  tutti_dataset_unref(endless);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_order_of_events), cmocka_unit_test(test_a_hook_stops),
-    cmocka_unit_test(test_a_hook_fails),    cmocka_unit_test(test_training_inside_a_hook),
-    cmocka_unit_test(test_hook_arguments),  cmocka_unit_test(test_stop_and_cancel),
+    cmocka_unit_test(test_order_of_events),
+    cmocka_unit_test(test_a_hook_stops),
+    cmocka_unit_test(test_a_hook_fails),
+    cmocka_unit_test(test_training_inside_a_hook),
+    cmocka_unit_test(test_hook_arguments),
+    cmocka_unit_test(test_stop_and_cancel),
+    cmocka_unit_test(test_early_stopping_at_evaluations),
+    cmocka_unit_test(test_early_stopping_at_steps),
 };
 CAPI_TEST_MAIN(tests)
