@@ -347,6 +347,13 @@ func TestStopped(t *testing.T) {
 	if result.Reason != Stopped || result.Step <= before {
 		t.Errorf("%+v", result)
 	}
+	before = result.Step
+	// A learning rate that stays the same is best at the first step.
+	early := TrainOptions{EarlyStopping: "learning_rate", EarlyStoppingPatienceSteps: 4, EarlyStoppingEverySteps: 1}
+	result = must[*Result](t)(estimator.Train(background, dataset, early))
+	if result.Reason != Stopped || result.Step != before+5 {
+		t.Errorf("%+v", result)
+	}
 }
 
 func TestTrainingInsideAHookIsAnError(t *testing.T) {

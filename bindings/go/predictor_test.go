@@ -255,7 +255,7 @@ func TestContextsAndStrategies(t *testing.T) {
 	if !strings.Contains(options, fmt.Sprint(1<<40)) {
 		t.Error(options)
 	}
-	if len(OptionKeys("train")) != 3 || !HasFeature("backend:reference") || HasFeature("backend:nothing") ||
+	if len(OptionKeys("train")) != 8 || !HasFeature("backend:reference") || HasFeature("backend:nothing") ||
 		WhyUnavailable("nothing") == "" || BuildInfo() == "" || Version() == "" {
 		t.Error(OptionKeys("train"), BuildInfo())
 	}

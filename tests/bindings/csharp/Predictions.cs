@@ -207,7 +207,7 @@ namespace Tutti.Tests
             }
             string options = new RunOptions { Seed = 1L << 40 }.Resolve();
             Check.True(options.Contains((1L << 40).ToString()), options);
-            Check.Equal(3, Library.OptionKeys("train").Count);
+            Check.Equal(8, Library.OptionKeys("train").Count);
             Check.True(Library.HasFeature("backend:reference") && !Library.HasFeature("backend:nothing"), "features");
             Check.True(Library.WhyUnavailable("nothing") != null && Library.WhyUnavailable("reference") == null, "why");
             Check.True(Library.BuildInfo.StartsWith("{") && Library.Version.Contains("."), Library.BuildInfo);

@@ -130,6 +130,24 @@ namespace Tutti.Tests
             return losses;
         }
 
+        // A learning rate that stays the same is best at the first step.
+        [Test]
+        private static void ValueThatGetsNoBetterStops()
+        {
+            var early = new TrainOptions
+            {
+                EarlyStopping = "learning_rate",
+                EarlyStoppingPatienceSteps = 4,
+                EarlyStoppingEverySteps = 1
+            };
+            Losses((e, d, hooks) =>
+            {
+                Result result = e.Train(d, early, hooks);
+                Check.Equal(5L, result.Step);
+                Check.Equal(Reason.Stopped, result.Reason);
+            });
+        }
+
         [Test]
         private static void SessionIsTheSameTraining()
         {

@@ -462,7 +462,7 @@ public class DataTest {
                 Toy.failure(() -> Strategy.multiWorkerFromEnvironment(context, cluster)).code());
         }
         assertTrue(new RunOptions().seed(1L << 40).toJson().contains(String.valueOf(1L << 40)));
-        assertEquals(3, Options.keys("train").size());
+        assertEquals(8, Options.keys("train").size());
         assertTrue(Tutti.hasFeature("backend:reference"));
         assertNull(Tutti.whyUnavailable("reference"));
         assertFalse(Tutti.whyUnavailable("nothing").isEmpty());

@@ -65,6 +65,18 @@ public class ToyTest {
         return losses;
     }
 
+    /** A learning rate that stays the same is best at the first step. */
+    @Test
+    public void aValueThatGetsNoBetterStops() {
+        TrainOptions early = new TrainOptions().earlyStopping("learning_rate").earlyStoppingPatienceSteps(4)
+            .earlyStoppingEverySteps(1);
+        try (Dataset dataset = Toy.dataset(); Estimator estimator = new Estimator(Toy::model)) {
+            Result result = estimator.train(dataset, early);
+            assertEquals(5, result.step());
+            assertEquals(Reason.STOPPED, result.reason());
+        }
+    }
+
     @Test
     public void aSessionIsTheSameTraining() {
         try (Dataset dataset = Toy.dataset()) {
