@@ -12,7 +12,6 @@ namespace tutti::impl::distribute {
 
 using backend::StateEntry;
 using base::Result;
-using base::Status;
 using tensor::Tensor;
 
 namespace {

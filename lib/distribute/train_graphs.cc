@@ -21,7 +21,6 @@ namespace {
 using base::Result;
 using base::Status;
 using graph::Dim;
-using graph::Dims;
 using graph::Graph;
 using graph::GraphBuilder;
 using graph::Model;
