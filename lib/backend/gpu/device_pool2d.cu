@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/gpu/device_pool2d.h"
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "backend/gpu/floats-inl.h"
+#include "backend/gpu/fours-inl.h"
 #include "backend/gpu/image_places-inl.h"
 
 namespace tutti::impl::backend::gpu {
@@ -20,10 +23,23 @@ __device__ inline Range positions_of(const WindowAxis &axis, int64_t number) {
   return {begin > 0 ? begin : 0, end < axis.input ? end : axis.input};
 }
 
-/// Windows that have this position.
-__device__ inline Range windows_with(const WindowAxis &axis, int64_t position) {
+/// How elements, or groups of `width` neighbouring channels, are numbered, and what positions of windows are divided by.
+struct PoolPlaces {
+  int64_t count;
+  ImagePlaces groups;
+  Divider down, across;
+
+  __device__ ImagePlace at(int64_t group, int width) const {
+    ImagePlace place = groups.at(group);
+    place.channel *= width;
+    return place;
+  }
+};
+
+/// Windows that have this position; `stride` is that of the axis.
+__device__ inline Range windows_with(const WindowAxis &axis, const Divider &stride, int64_t position) {
   const int64_t offset = position + axis.pad_before, before = offset - axis.window;
-  const int64_t begin = before < 0 ? 0 : before / axis.stride + 1, end = offset / axis.stride + 1;
+  const int64_t begin = before < 0 ? 0 : quotient(before, stride) + 1, end = quotient(offset, stride) + 1;
   return {begin, end < axis.output ? end : axis.output};
 }
 
@@ -46,66 +62,102 @@ __device__ inline C share_of(const Pooling &pooling, const Range &rows, const Ra
   return count == 0 ? C(0) : C(1) / static_cast<C>(count);
 }
 
-template <typename C>
-__global__ void find_maxima(const Pooling pooling, const ImagePlaces places, int64_t results, const void *x, void *y) {
-  for (int64_t result = grid_thread(); result < results; result += grid_threads()) {
-    const ImagePlace at = places.at(result);
-    const Range rows = positions_of(pooling.window.y, at.row), columns = positions_of(pooling.window.x, at.column);
-    C best = -static_cast<C>(INFINITY);
-    for (int64_t h = rows.begin; h < rows.end; ++h) {
-      for (int64_t w = columns.begin; w < columns.end; ++w) {
-        const C value = load_float<C>(pooling.dtype, x, pixel_at(pooling, at, h, w));
-        if (value > best || value != value) best = value;
-      }
-    }
-    store_float<C>(pooling.dtype, y, result, best);
+/// kWidth neighbours, 4 or 1.
+template <int kWidth, typename C>
+__device__ inline void load_group(DType dtype, const void *source, int64_t first, C (&out)[kWidth]) {
+  if constexpr (kWidth == 4) {
+    load_four<C>(dtype, source, first / 4, out);
+  } else {
+    out[0] = load_float<C>(dtype, source, first);
+  }
+}
+template <int kWidth, typename C>
+__device__ inline void store_group(DType dtype, void *target, int64_t first, const C (&in)[kWidth]) {
+  if constexpr (kWidth == 4) {
+    store_four<C>(dtype, target, first / 4, in);
+  } else {
+    store_float<C>(dtype, target, first, in[0]);
   }
 }
 
-/// Is the element at (row, column), which is `value`, the one that window (p, q) gives its gradient to?
+template <typename C, int kWidth>
+__global__ void find_maxima(const Pooling pooling, const PoolPlaces places, const void *x, void *y) {
+  for (int64_t group = grid_thread(); group < places.count; group += grid_threads()) {
+    const ImagePlace at = places.at(group, kWidth);
+    const Range rows = positions_of(pooling.window.y, at.row), columns = positions_of(pooling.window.x, at.column);
+    C best[kWidth];
+    for (int i = 0; i < kWidth; ++i)
+      best[i] = -static_cast<C>(INFINITY);
+    for (int64_t h = rows.begin; h < rows.end; ++h) {
+      for (int64_t w = columns.begin; w < columns.end; ++w) {
+        C values[kWidth];
+        load_group<kWidth>(pooling.dtype, x, pixel_at(pooling, at, h, w), values);
+        for (int i = 0; i < kWidth; ++i) {
+          if (values[i] > best[i] || values[i] != values[i]) best[i] = values[i];
+        }
+      }
+    }
+    store_group<kWidth>(pooling.dtype, y, group * kWidth, best);
+  }
+}
+
+/// Is it the maximum of a window, which is `best`?
 template <typename C>
-__device__ inline bool is_first_maximum(const Pooling &pooling, const ImagePlace &at, C value, int64_t p, int64_t q,
+__device__ inline bool is_maximum(C value, C best) {
+  return value == best || (value != value && best != best);
+}
+
+/// Of the maxima of window (p, q), which the element at (row, column) is one of: is it the first?
+template <typename C>
+__device__ inline bool is_first_maximum(const Pooling &pooling, const ImagePlace &at, C best, int64_t p, int64_t q,
                                         const void *x) {
   const Range rows = positions_of(pooling.window.y, p), columns = positions_of(pooling.window.x, q);
-  for (int64_t h = rows.begin; h < rows.end; ++h) {
-    for (int64_t w = columns.begin; w < columns.end; ++w) {
-      if (h == at.row && w == at.column) {
-        if (value != value) return true;
-        continue;
-      }
-      const C other = load_float<C>(pooling.dtype, x, pixel_at(pooling, at, h, w));
-      const bool is_before = h < at.row || (h == at.row && w < at.column);
-      // Before a NaN only a NaN wins; before or after a number a NaN or what is larger, and before it the same number.
-      if (other != other) return false;
-      if (value == value && (other > value || (is_before && other == value))) return false;
+  for (int64_t h = rows.begin; h <= at.row; ++h) {
+    const int64_t end = h == at.row ? at.column : columns.end;
+    for (int64_t w = columns.begin; w < end; ++w) {
+      if (is_maximum(load_float<C>(pooling.dtype, x, pixel_at(pooling, at, h, w)), best)) return false;
     }
   }
   return true;
 }
 
-template <typename C>
-__global__ void gather_max_gradient(const Pooling pooling, const ImagePlaces places, int64_t pixels, const void *dy,
-                                    const void *x, void *dx) {
-  for (int64_t pixel = grid_thread(); pixel < pixels; pixel += grid_threads()) {
-    const ImagePlace at = places.at(pixel);
-    const Range rows = windows_with(pooling.window.y, at.row), columns = windows_with(pooling.window.x, at.column);
-    const C value = load_float<C>(pooling.dtype, x, pixel);
-    C sum = 0;
+/// dy of window (p, q) for those of the neighbours at `at` that are its first maxima.
+template <typename C, int kWidth>
+__device__ inline void add_where_first(const Pooling &pooling, const ImagePlace &at, int64_t p, int64_t q,
+                                       const C (&values)[kWidth], const void *dy, const void *x, const void *y,
+                                       C (&sums)[kWidth]) {
+  const int64_t result = result_at(pooling, at, p, q);
+  C best[kWidth];
+  load_group<kWidth>(pooling.dtype, y, result, best);
+  for (int i = 0; i < kWidth; ++i) {
+    if (!is_maximum(values[i], best[i])) continue;
+    ImagePlace one = at;
+    one.channel += i;
+    if (is_first_maximum(pooling, one, best[i], p, q, x)) sums[i] += load_float<C>(pooling.dtype, dy, result + i);
+  }
+}
+
+template <typename C, int kWidth>
+__global__ void gather_max_gradient(const Pooling pooling, const PoolPlaces places, const void *dy, const void *x,
+                                    const void *y, void *dx) {
+  for (int64_t group = grid_thread(); group < places.count; group += grid_threads()) {
+    const ImagePlace at = places.at(group, kWidth);
+    const Range rows = windows_with(pooling.window.y, places.down, at.row);
+    const Range columns = windows_with(pooling.window.x, places.across, at.column);
+    C values[kWidth], sums[kWidth] = {};
+    load_group<kWidth>(pooling.dtype, x, group * kWidth, values);
     for (int64_t p = rows.begin; p < rows.end; ++p) {
-      for (int64_t q = columns.begin; q < columns.end; ++q) {
-        if (is_first_maximum(pooling, at, value, p, q, x))
-          sum += load_float<C>(pooling.dtype, dy, result_at(pooling, at, p, q));
-      }
+      for (int64_t q = columns.begin; q < columns.end; ++q)
+        add_where_first<C, kWidth>(pooling, at, p, q, values, dy, x, y, sums);
     }
-    store_float<C>(pooling.dtype, dx, pixel, sum);
+    store_group<kWidth>(pooling.dtype, dx, group * kWidth, sums);
   }
 }
 
 template <typename C>
-__global__ void find_averages(const Pooling pooling, const ImagePlaces places, int64_t results, const void *x,
-                              void *y) {
-  for (int64_t result = grid_thread(); result < results; result += grid_threads()) {
-    const ImagePlace at = places.at(result);
+__global__ void find_averages(const Pooling pooling, const PoolPlaces places, const void *x, void *y) {
+  for (int64_t result = grid_thread(); result < places.count; result += grid_threads()) {
+    const ImagePlace at = places.at(result, 1);
     const Range rows = positions_of(pooling.window.y, at.row), columns = positions_of(pooling.window.x, at.column);
     C sum = 0;
     for (int64_t h = rows.begin; h < rows.end; ++h) {
@@ -117,11 +169,11 @@ __global__ void find_averages(const Pooling pooling, const ImagePlaces places, i
 }
 
 template <typename C>
-__global__ void gather_average_gradient(const Pooling pooling, const ImagePlaces places, int64_t pixels, const void *dy,
-                                        void *dx) {
-  for (int64_t pixel = grid_thread(); pixel < pixels; pixel += grid_threads()) {
-    const ImagePlace at = places.at(pixel);
-    const Range rows = windows_with(pooling.window.y, at.row), columns = windows_with(pooling.window.x, at.column);
+__global__ void gather_average_gradient(const Pooling pooling, const PoolPlaces places, const void *dy, void *dx) {
+  for (int64_t pixel = grid_thread(); pixel < places.count; pixel += grid_threads()) {
+    const ImagePlace at = places.at(pixel, 1);
+    const Range rows = windows_with(pooling.window.y, places.down, at.row);
+    const Range columns = windows_with(pooling.window.x, places.across, at.column);
     C sum = 0;
     for (int64_t p = rows.begin; p < rows.end; ++p) {
       for (int64_t q = columns.begin; q < columns.end; ++q)
@@ -132,44 +184,58 @@ __global__ void gather_average_gradient(const Pooling pooling, const ImagePlaces
   }
 }
 
-ImagePlaces result_places(const Pooling &pooling) {
-  return ImagePlaces::of(pooling.window.y.output, pooling.window.x.output, pooling.channels);
+PoolPlaces places_of(const Pooling &pooling, int64_t down, int64_t across, int width) {
+  const int64_t groups = pooling.channels / width;
+  return {pooling.window.rows * down * across * groups, ImagePlaces::of(down, across, groups),
+          Divider::of(pooling.window.y.stride), Divider::of(pooling.window.x.stride)};
 }
-ImagePlaces pixel_places(const Pooling &pooling) {
-  return ImagePlaces::of(pooling.window.y.input, pooling.window.x.input, pooling.channels);
+PoolPlaces result_places(const Pooling &pooling, int width = 1) {
+  return places_of(pooling, pooling.window.y.output, pooling.window.x.output, width);
+}
+PoolPlaces pixel_places(const Pooling &pooling, int width = 1) {
+  return places_of(pooling, pooling.window.y.input, pooling.window.x.input, width);
 }
 
-/// For every result, or every pixel: elements of the places.
+/// For every result, or every pixel: groups of the places.
 template <typename Kernel, typename... Operands>
-gpuError_t launch(Kernel *for_float, Kernel *for_double, const Pooling &pooling, const ImagePlaces &places,
-                  int64_t down, int64_t across, gpuStream_t stream, Operands... operands) {
-  const int64_t elements = pooling.window.rows * down * across * pooling.channels;
-  if (elements == 0) return gpuSuccess;
-  return gpu_launch(pooling.dtype == DType::f64 ? for_double : for_float, blocks_for(elements, 65536), kBlockThreads, 0,
-                    stream, pooling, places, elements, operands...);
+gpuError_t launch(Kernel *for_float, Kernel *for_double, const Pooling &pooling, const PoolPlaces &places,
+                  gpuStream_t stream, Operands... operands) {
+  if (places.count == 0) return gpuSuccess;
+  return gpu_launch(pooling.dtype == DType::f64 ? for_double : for_float, blocks_for(places.count, 65536),
+                    kBlockThreads, 0, stream, pooling, places, operands...);
+}
+
+/// May channels be taken four at a time?
+bool has_fours(const Pooling &pooling, std::initializer_list<const void *> arrays) {
+  return pooling.channels % 4 == 0 && std::all_of(arrays.begin(), arrays.end(), [&](const void *array) {
+           return gpu::has_fours(pooling.dtype, array);
+         });
 }
 
 }  // namespace
 
 gpuError_t launch_max_pool2d(const Pooling &pooling, const void *x, void *y, gpuStream_t stream) {
-  return launch(find_maxima<float>, find_maxima<double>, pooling, result_places(pooling), pooling.window.y.output,
-                pooling.window.x.output, stream, x, y);
+  if (has_fours(pooling, {x, y}))
+    return launch(find_maxima<float, 4>, find_maxima<double, 4>, pooling, result_places(pooling, 4), stream, x, y);
+  return launch(find_maxima<float, 1>, find_maxima<double, 1>, pooling, result_places(pooling), stream, x, y);
 }
 
-gpuError_t launch_max_pool2d_gradient(const Pooling &pooling, const void *dy, const void *x, void *dx,
+gpuError_t launch_max_pool2d_gradient(const Pooling &pooling, const void *dy, const void *x, const void *y, void *dx,
                                       gpuStream_t stream) {
-  return launch(gather_max_gradient<float>, gather_max_gradient<double>, pooling, pixel_places(pooling),
-                pooling.window.y.input, pooling.window.x.input, stream, dy, x, dx);
+  if (has_fours(pooling, {x, y, dx}))
+    return launch(gather_max_gradient<float, 4>, gather_max_gradient<double, 4>, pooling, pixel_places(pooling, 4),
+                  stream, dy, x, y, dx);
+  return launch(gather_max_gradient<float, 1>, gather_max_gradient<double, 1>, pooling, pixel_places(pooling), stream,
+                dy, x, y, dx);
 }
 
 gpuError_t launch_avg_pool2d(const Pooling &pooling, const void *x, void *y, gpuStream_t stream) {
-  return launch(find_averages<float>, find_averages<double>, pooling, result_places(pooling), pooling.window.y.output,
-                pooling.window.x.output, stream, x, y);
+  return launch(find_averages<float>, find_averages<double>, pooling, result_places(pooling), stream, x, y);
 }
 
 gpuError_t launch_avg_pool2d_gradient(const Pooling &pooling, const void *dy, void *dx, gpuStream_t stream) {
-  return launch(gather_average_gradient<float>, gather_average_gradient<double>, pooling, pixel_places(pooling),
-                pooling.window.y.input, pooling.window.x.input, stream, dy, dx);
+  return launch(gather_average_gradient<float>, gather_average_gradient<double>, pooling, pixel_places(pooling), stream,
+                dy, dx);
 }
 
 }  // namespace tutti::impl::backend::gpu
