@@ -164,13 +164,20 @@ struct SlopeWork {
 
 // ---- passes over the elements ----
 
-/// Stores V results at `index` as they are, whose first is in `channel`.
+/// Stores V results at `index` as they are, whose first is in `channel`. What it reads is read before x is waited for.
 template <typename T>
 struct PlainStore {
   T *y;
 
   template <int V>
-  __device__ void operator()(int64_t index, int64_t, Computed<T> (&pack)[V]) const {
+  struct Ahead {};
+
+  template <int V>
+  __device__ Ahead<V> read(int64_t, int64_t) const {
+    return {};
+  }
+  template <int V>
+  __device__ void operator()(int64_t index, int64_t, const Ahead<V> &, Computed<T> (&pack)[V]) const {
     store_pack<V>(y, index, pack);
   }
 };
@@ -179,15 +186,25 @@ struct PlainStore {
 struct FinishedStore {
   Epilogue epilogue;
   void *y;
-  bool is_wide;  ///< may four neighbours be stored together?
+  bool is_wide;    ///< may four neighbours be stored together?
+  int32_t loaded;  ///< the operand that is read ahead, -1: none
 
   template <int V>
-  __device__ void operator()(int64_t index, int64_t channel, float (&pack)[V]) const {
+  using Ahead = EpilogueLanes<V>;
+
+  template <int V>
+  __device__ Ahead<V> read(int64_t index, int64_t channel) const {
+    Ahead<V> ahead = {};
+    if (loaded >= 0) load_operand(epilogue.operands[loaded], index, channel, V, ahead);
+    return ahead;
+  }
+  template <int V>
+  __device__ void operator()(int64_t index, int64_t channel, const Ahead<V> &ahead, float (&pack)[V]) const {
     EpilogueLanes<V> lanes;
     TUTTI_UNROLL
     for (int v = 0; v < V; ++v)
       lanes.lane[v] = pack[v];
-    run_epilogue(epilogue, index, channel, V, lanes);
+    run_epilogue_ahead(epilogue, index, channel, loaded, ahead, lanes);
     if (V % 4 == 0 && is_wide) {
       TUTTI_UNROLL
       for (int v = 0; v + 4 <= V; v += 4)
@@ -230,9 +247,10 @@ struct NormalizePass {
   __device__ void apply(const Channels &channels, int64_t index) const {
     C pack[V];
     load_pack<V>(x, index, pack);
+    const auto ahead = store.template read<V>(index, channels.first);
     for (int v = 0; v < V; ++v)
       pack[v] = (pack[v] - channels.mean[v]) * channels.factor[v] + channels.offset[v];
-    store(index, channels.first, pack);
+    store(index, channels.first, ahead, pack);
   }
 };
 
@@ -291,10 +309,13 @@ gpuError_t launch_normalize(const BatchNormWork &work, const AnyArray &mean, con
 }
 
 FinishedStore finished_store(const BatchNormWork &work) {
-  FinishedStore store{*work.epilogue, work.y, is_wide(work.y, work.epilogue->dtype, work.channels)};
-  for (EpilogueOperand &operand : store.epilogue.operands)
+  FinishedStore store{*work.epilogue, work.y, is_wide(work.y, work.epilogue->dtype, work.channels), -1};
+  for (int32_t i = Epilogue::kOperands - 1; i >= 0; --i) {
+    EpilogueOperand &operand = store.epilogue.operands[i];
     operand.is_wide = operand.access != EpilogueAccess::scalar && operand.data != nullptr &&
                       is_wide(operand.data, operand.dtype, work.channels);
+    if (operand.is_wide != 0 && operand.access == EpilogueAccess::dense) store.loaded = i;
+  }
   return store;
 }
 

@@ -57,6 +57,51 @@ __device__ inline void load_wide(const EpilogueOperand &operand, int64_t first, 
   }
 }
 
+/// The first `count` of neighbours of an operand; `position` and `column` as for run_epilogue().
+template <int kCount>
+__device__ inline void load_operand(const EpilogueOperand &operand, int64_t position, int64_t column, int count,
+                                    EpilogueLanes<kCount> &to) {
+  const int64_t first = operand.access == EpilogueAccess::dense ? position : column;
+  if (kCount % 4 == 0 && operand.is_wide != 0) {
+    load_wide(operand, first, to);
+  } else {
+    TUTTI_UNROLL
+    for (int j = 0; j < kCount; ++j) {
+      const int64_t at = operand.access == EpilogueAccess::scalar ? 0 : first + j;
+      if (j < count) to.lane[j] = load_float<float>(operand.dtype, operand.data, at);
+    }
+  }
+}
+
+template <int kCount>
+__device__ inline void run_step(const EpilogueStep &step, const EpilogueLanes<kCount> &other,
+                                EpilogueLanes<kCount> &value) {
+  value = step.is_reversed != 0 ? run_epilogue_op(step.op, other, value, step.number)
+                                : run_epilogue_op(step.op, value, other, step.number);
+}
+
+/// The same bits; what follows normalisations nearly always is done without a call.
+template <int kCount>
+__device__ inline void run_usual_step(const EpilogueStep &step, const EpilogueLanes<kCount> &other,
+                                      EpilogueLanes<kCount> &value) {
+  switch (step.op) {
+#define TUTTI_USUAL_OP(name)                                                                          \
+  case ElementOp::name:                                                                               \
+    TUTTI_UNROLL                                                                                      \
+    for (int i = 0; i < kCount; ++i)                                                                  \
+      value.lane[i] = apply<ElementOp::name, float>(value.lane[i], other.lane[i], 0.0f, step.number); \
+    break;
+    TUTTI_USUAL_OP(add)
+    TUTTI_USUAL_OP(mul)
+    TUTTI_USUAL_OP(relu)
+    TUTTI_USUAL_OP(to_bf16)
+#undef TUTTI_USUAL_OP
+    default:
+      run_step(step, other, value);
+      break;
+  }
+}
+
 /// The first `count` of the lanes at `position` of the results, the first in `column`.
 template <int kCount>
 __device__ inline void run_epilogue(const Epilogue &epilogue, int64_t position, int64_t column, int count,
@@ -64,21 +109,22 @@ __device__ inline void run_epilogue(const Epilogue &epilogue, int64_t position, 
   for (int32_t i = 0; i < epilogue.step_count; ++i) {
     const EpilogueStep &step = epilogue.steps[i];
     EpilogueLanes<kCount> other = {};
-    if (step.operand >= 0) {
-      const EpilogueOperand &operand = epilogue.operands[step.operand];
-      const int64_t first = operand.access == EpilogueAccess::dense ? position : column;
-      if (kCount % 4 == 0 && operand.is_wide != 0) {
-        load_wide(operand, first, other);
-      } else {
-        TUTTI_UNROLL
-        for (int j = 0; j < kCount; ++j) {
-          const int64_t at = operand.access == EpilogueAccess::scalar ? 0 : first + j;
-          if (j < count) other.lane[j] = load_float<float>(operand.dtype, operand.data, at);
-        }
-      }
-    }
-    value = step.is_reversed != 0 ? run_epilogue_op(step.op, other, value, step.number)
-                                  : run_epilogue_op(step.op, value, other, step.number);
+    if (step.operand >= 0) load_operand(epilogue.operands[step.operand], position, column, count, other);
+    run_step(step, other, value);
+  }
+}
+
+/// For kernels that wait for memory: `ahead` is what operand number `loaded` has there (-1: of none), which was asked
+/// for with what the lanes are made of.
+template <int kCount>
+__device__ inline void run_epilogue_ahead(const Epilogue &epilogue, int64_t position, int64_t column, int32_t loaded,
+                                          const EpilogueLanes<kCount> &ahead, EpilogueLanes<kCount> &value) {
+  for (int32_t i = 0; i < epilogue.step_count; ++i) {
+    const EpilogueStep &step = epilogue.steps[i];
+    EpilogueLanes<kCount> other = ahead;
+    if (step.operand >= 0 && step.operand != loaded)
+      load_operand(epilogue.operands[step.operand], position, column, kCount, other);
+    run_usual_step(step, other, value);
   }
 }
 
