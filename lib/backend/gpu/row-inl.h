@@ -44,7 +44,19 @@ class Row {
         if (first_ + i * step_ < length_) function(first_ + i * step_, packs_[i]);
       }
     } else {
-      for (int64_t position = first_; position < length_; position += step_) {
+      // Several are on their way at once.
+      constexpr int kAhead = V == 1 ? 8 : 2;
+      int64_t position = first_;
+      for (; position + (kAhead - 1) * step_ < length_; position += kAhead * step_) {
+        C packs[kAhead][V];
+#pragma unroll
+        for (int i = 0; i < kAhead; ++i)
+          load_pack<V>(source_, position + i * step_, packs[i]);
+#pragma unroll
+        for (int i = 0; i < kAhead; ++i)
+          function(position + i * step_, packs[i]);
+      }
+      for (; position < length_; position += step_) {
         C pack[V];
         load_pack<V>(source_, position, pack);
         function(position, pack);
