@@ -54,9 +54,9 @@ class AlgorithmTrials {
   using Log = std::function<void(const std::string &line)>;
 
   /// Seconds that the trials of one compilation may take, those of the last shape not counted.
-  static constexpr double kBudgetSeconds = 5;
+  static constexpr double kBudgetSeconds = 60;
   /// Candidates of one shape that are worth a trial.
-  static constexpr size_t kMostCandidates = 4;
+  static constexpr size_t kMostCandidates = 8;
 
   AlgorithmTrials(PlanCache cache, TrialMemory memory, Log log);
   ~AlgorithmTrials();
