@@ -102,6 +102,7 @@ Result<std::vector<KernelTime>> kernel_times(const std::string &backend, const C
   for (int step = -2; step < kSteps; ++step) {
     spans.clear();
     TUTTI_TRY(one.run_once());
+    TUTTI_TRY(one.synchronize());  // devices tell their times then
     by_kernel.resize(spans.all().size());
     for (size_t i = 0; step >= 0 && i < spans.all().size(); ++i)
       by_kernel[i].push_back(std::max(0.0, spans.all()[i].seconds - nothing));

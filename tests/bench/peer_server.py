@@ -5,7 +5,7 @@ import resource
 import sys
 import time
 
-STRETCH_SECONDS = 10e-3
+STRETCH_SECONDS = 100e-3
 LONGEST_STRETCH = 256
 
 

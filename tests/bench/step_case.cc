@@ -14,7 +14,7 @@ using impl::base::Status;
 
 namespace {
 
-constexpr double kStretchSeconds = 10e-3;
+constexpr double kStretchSeconds = 100e-3;
 constexpr int64_t kLongestStretch = 256;
 
 }  // namespace
