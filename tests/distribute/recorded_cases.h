@@ -26,8 +26,15 @@ struct Case {
 inline const std::vector<Case> &cases() {
   static const std::vector<Case> all = {
       {"plain", {}, 61, 7},
+      // Libraries of real GPUs add in other orders from process to process. The gradient of a bias in front of a
+      // normalisation is rounding alone: Adam makes whole steps of that of f32.
       {"normalised",
-       {.loss = Loss::weighted_mean, .optimizer = Optimizer::adam, .batch_norm = true, .dropout = true, .clip = 0.1},
+       {.dtype = has_real_gpus() ? DType::f64 : DType::f32,
+        .loss = Loss::weighted_mean,
+        .optimizer = Optimizer::adam,
+        .batch_norm = true,
+        .dropout = true,
+        .clip = 0.1},
        29,
        9},
       {"one_bucket",

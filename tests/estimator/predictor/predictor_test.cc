@@ -280,9 +280,8 @@ void test_concurrent_callers_see_one_version_each(void **) {
           ++failed;
           continue;
         }
-        const std::vector<float> values = values_of(*batch);
         const auto right = expected.find(batch->step);
-        if (right == expected.end() || values != right->second) ++wrong;
+        if (right == expected.end() || !are_rows(values_of(*batch), right->second)) ++wrong;
       }
     })));
   }
