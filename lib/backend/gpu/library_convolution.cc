@@ -14,6 +14,17 @@ int64_t padding_behind(int64_t input, int64_t output, int64_t window, int64_t st
   return is_even_enough ? pad_before : least;
 }
 
+ConvolutionShape evenly_padded(const ConvolutionShape &shape) {
+  ConvolutionShape even = shape;
+  for (size_t axis = 0; axis < 2; ++axis) {
+    const int64_t before = shape.pad_before[axis], after = shape.pad_after[axis];
+    const int64_t pad = std::min(before, after);
+    even.x[1 + axis] += before + after - 2 * pad;
+    even.pad_before[axis] = even.pad_after[axis] = pad;
+  }
+  return even;
+}
+
 bool is_empty(const ConvolutionShape &shape) {
   for (const auto *dims : {&shape.x, &shape.kernel, &shape.y}) {
     for (const int64_t dim : *dims) {
@@ -26,7 +37,7 @@ bool is_empty(const ConvolutionShape &shape) {
 bool is_product(const ConvolutionShape &shape) {
   const std::array<int64_t, 2> ones = {1, 1}, zeros = {0, 0};
   return shape.kernel[0] == 1 && shape.kernel[1] == 1 && shape.kernel[2] == shape.x[3] && shape.stride == ones &&
-         shape.pad_before == zeros && shape.x[1] == shape.y[1] && shape.x[2] == shape.y[2];
+         shape.pad_before == zeros && shape.pad_after == zeros && shape.x[1] == shape.y[1] && shape.x[2] == shape.y[2];
 }
 
 ProductShape product_of(const ConvolutionShape &shape, ConvolutionPass pass) {

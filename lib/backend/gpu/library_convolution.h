@@ -68,6 +68,10 @@ ConvolutionShape convolution_shape(const Attributes &attributes, tensor::DType d
   return shape;
 }
 
+/// The same convolution of a larger x: with so many zeros on one side of an axis that both sides are padded alike, as
+/// much as the side was that had less. Where they are anyway, x is as it was.
+ConvolutionShape evenly_padded(const ConvolutionShape &shape);
+
 /// Has a tensor of it no elements?
 bool is_empty(const ConvolutionShape &shape);
 

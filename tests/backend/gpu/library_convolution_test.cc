@@ -50,13 +50,34 @@ ConvolutionShape one_pixel() {
 void one_pixel_is_a_product(void **) {
   assert_true(is_product(one_pixel()));
   ConvolutionShape strided = one_pixel(), padded = one_pixel(), grouped = one_pixel(), wide = one_pixel();
+  ConvolutionShape padded_behind = one_pixel();
   strided.stride = {1, 2};
   padded.pad_before = {0, 1};
+  padded_behind.pad_after = {1, 0};
   grouped.kernel[2] = 2;
   wide.kernel[1] = 3;
-  for (const ConvolutionShape &other : {strided, padded, grouped, wide})
+  for (const ConvolutionShape &other : {strided, padded, padded_behind, grouped, wide})
     assert_false(is_product(other));
   assert_int_equal(grouped.groups(), 2);
+}
+
+void padding_becomes_even(void **) {
+  ConvolutionShape shape = one_pixel();
+  shape.x = {2, 9, 8, 3};
+  shape.kernel = {3, 3, 3, 5};
+  shape.y = {2, 5, 5, 5};
+  shape.stride = {2, 2};
+  shape.pad_before = {2, 1};
+  shape.pad_after = {0, 2};
+  const ConvolutionShape even = evenly_padded(shape);
+  const std::array<int64_t, 4> x = {2, 11, 9, 3};
+  const std::array<int64_t, 2> pads = {0, 1};
+  assert_true(even.x == x);
+  assert_true(even.pad_before == pads && even.pad_after == pads);
+  // All else is as it was, and what is even stays so.
+  assert_true(even.y == shape.y && even.kernel == shape.kernel && even.stride == shape.stride);
+  assert_true(evenly_padded(even).x == x);
+  assert_true(evenly_padded(even).pad_before == pads);
 }
 
 void each_pass_is_a_product_of_its_own(void **) {
@@ -100,6 +121,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(the_padding_behind_gives_the_same_windows),
       cmocka_unit_test(one_pixel_is_a_product),
+      cmocka_unit_test(padding_becomes_even),
       cmocka_unit_test(each_pass_is_a_product_of_its_own),
       cmocka_unit_test(what_is_empty_is_known),
       cmocka_unit_test(times_depend_on_all_of_it),
