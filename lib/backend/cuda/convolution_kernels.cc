@@ -7,6 +7,7 @@
 #include "backend/cuda/library_kernels.h"
 #include "backend/cuda/library_tail.h"
 #include "backend/cuda/planned_convolution.h"
+#include "backend/gpu/even_padding.h"
 #include "backend/gpu/library_convolution_steps.h"
 #include "backend/gpu/norm_sources.h"
 #include "backend/gpu/product_tails.h"
@@ -16,6 +17,7 @@ namespace tutti::impl::backend::cuda {
 
 using base::Result;
 using base::Status;
+using gpu::EvenPadding;
 using gpu::Frame;
 using gpu::Kernel;
 using gpu::KernelRequest;
@@ -50,30 +52,36 @@ Result<Kernel> product_kernel(KernelRequest &request, const Handles &handles, co
 
 // ---- cuDNN ----
 
-/// The kernel in cuDNN's order lies at the beginning of the scratch memory, cuDNN's own memory behind it.
+/// The kernel in cuDNN's order lies at the beginning of the scratch memory, then a larger x, then cuDNN's own memory.
 struct ConvolutionScratch {
   int64_t kernel = 0, own = 0;
 };
 
 struct PreparedConvolution {
   std::shared_ptr<PlannedConvolution> convolution;  // null: cuDNN has nothing
-  ConvolutionScratch scratch;
+  EvenPadding padding;
+  ConvolutionScratch scratch = {};
 };
 
-Result<PreparedConvolution> prepare(KernelRequest &request, const Handles &handles, const ConvolutionWork &work) {
-  const ConvolutionShape &shape = work.shape;
+Result<PreparedConvolution> prepare(KernelRequest &request, const Handles &handles, ConvolutionWork work) {
+  PreparedConvolution prepared{nullptr, EvenPadding(work.shape)};
+  // What follows a gradient of x would be computed of the larger one.
+  const bool follows_x = work.pass == ConvolutionPass::input_gradient && !work.tail.is_empty();
+  if (!is_asked_for(work.shape) || (follows_x && prepared.padding.is_needed())) return prepared;
+  work.shape = prepared.padding.shape();
   CudnnLimits limits;
   limits.most_scratch = kMostScratch;
-  limits.allows_tensor_cores = shape.dtype != DType::f32 || request.lowered.allows_tf32();
+  limits.allows_tensor_cores = work.shape.dtype != DType::f32 || request.lowered.allows_tf32();
   limits.must_repeat = request.lowered.level() != TUTTI_LEVEL_FAST;
-  auto convolution = std::make_shared<PlannedConvolution>(work, limits);
+  auto convolution = std::make_shared<PlannedConvolution>(std::move(work), limits);
   const DeviceHandles::Use use(*handles);
   TUTTI_ASSIGN(const CudnnPlan *const plan, convolution->plan_for(handles, use, request.trials));
-  if (plan == nullptr) return PreparedConvolution();
-  PreparedConvolution prepared{std::move(convolution), {}};
-  prepared.scratch.kernel = request.reserve_scratch(shape.kernel_bytes());
+  if (plan == nullptr) return prepared;
+  prepared.scratch.kernel = request.reserve_scratch(convolution->work().shape.kernel_bytes());
+  prepared.padding.reserve(request);
   prepared.scratch.own = request.reserve_scratch(plan->scratch_bytes());
   request.kernel_name = base::concat("cudnn_", plan->engine());
+  prepared.convolution = std::move(convolution);
   return prepared;
 }
 
@@ -86,21 +94,26 @@ Result<Kernel> cudnn_kernel(KernelRequest &request, const Handles &handles, cons
     const ConvolutionPass pass = convolution.work().pass;
     void *const kernel = frame.scratch_as<char>(prepared.scratch.kernel);
     void *const own = frame.scratch_as<char>(prepared.scratch.own);
-    void *const first = const_cast<void *>(frame.input(0)), *const second = const_cast<void *>(frame.input(1));
+    if (pass == ConvolutionPass::input_gradient) {
+      TUTTI_TRY(gpu::to_filters_first(shape, kernel, frame.input(1), frame.stream()));
+      void *const dx = prepared.padding.gradient(frame, frame.output(0));
+      TUTTI_TRY(convolution.issue(frame, {dx, kernel, const_cast<void *>(frame.input(0))}, own));
+      return prepared.padding.narrow(frame, frame.output(0));
+    }
+    TUTTI_ASSIGN(void *const x, prepared.padding.widen(frame, frame.input(0)));
     if (pass == ConvolutionPass::kernel_gradient) {
-      TUTTI_TRY(convolution.issue(frame, {first, kernel, second}, own));
+      TUTTI_TRY(convolution.issue(frame, {x, kernel, const_cast<void *>(frame.input(1))}, own));
       return gpu::to_filters_last(shape, frame.output(0), kernel, frame.stream());
     }
-    TUTTI_TRY(gpu::to_filters_first(shape, kernel, second, frame.stream()));
-    if (pass == ConvolutionPass::forward) return convolution.issue(frame, {first, kernel, frame.output(0)}, own);
-    return convolution.issue(frame, {frame.output(0), kernel, first}, own);
+    TUTTI_TRY(gpu::to_filters_first(shape, kernel, frame.input(1), frame.stream()));
+    return convolution.issue(frame, {x, kernel, frame.output(0)}, own);
   });
 }
 
 /// The convolution with the bias of the node and the tail of the request; empty where there are none, too.
 Result<Kernel> cudnn_kernel_with_tail(KernelRequest &request, const Handles &handles, ConvolutionWork work) {
   const bool has_bias = request.has_input(2);
-  if (work.shape.dtype == DType::f64 || (!has_bias && request.tail == nullptr)) return Kernel();
+  if (!has_bias && request.tail == nullptr) return Kernel();
   if (request.tail != nullptr && request.tail->keeps()) return Kernel();
   std::optional<TailOperand> bias;
   if (has_bias) bias = TailOperand{request.input(2).dtype, gpu::EpilogueAccess::column, 2};
@@ -150,7 +163,8 @@ Result<Kernel> make_normalized_conv2d(KernelRequest &request, const Handles &han
   return Kernel([prepared, norm](const Frame &frame) -> Status {
     void *const kernel = frame.scratch_as<char>(prepared.scratch.kernel);
     TUTTI_TRY(gpu::to_filters_first(prepared.convolution->work().shape, kernel, norm.kernel(frame), frame.stream()));
-    TUTTI_TRY(prepared.convolution->issue(frame, {const_cast<void *>(norm.image(frame)), kernel, norm.result(frame)},
+    TUTTI_ASSIGN(void *const x, prepared.padding.widen(frame, norm.image(frame)));
+    TUTTI_TRY(prepared.convolution->issue(frame, {x, kernel, norm.result(frame)},
                                           frame.scratch_as<char>(prepared.scratch.own), norm.sums(frame)));
     return norm.issue(frame);
   });

@@ -34,7 +34,12 @@ struct ConvolutionWork {
 /// its result.
 std::vector<int64_t> tensor_uids(const ConvolutionWork &work);
 
-/// None where cuDNN does not take the convolution, or not with what follows it.
+/// Is cuDNN asked for such a convolution? Not of f64, of which engines of 9.14 read beyond arrays, and not with a
+/// stride and a dilation on one axis, of which one was seen to be wrong: other kernels are exact, if slower.
+bool is_asked_for(const ConvolutionShape &shape);
+
+/// Of a convolution that cuDNN is asked for, evenly padded (gpu/even_padding.h). None where cuDNN does not take it, or
+/// not with what follows it.
 base::Result<std::vector<CudnnPlan>> plan_convolution(const Cudnn &cudnn, const CudnnDevice &device,
                                                       const ConvolutionWork &work, const CudnnLimits &limits,
                                                       const CudnnWish &wish = {});

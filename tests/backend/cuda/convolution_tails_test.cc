@@ -106,6 +106,8 @@ const Case kCases[] = {kPlain,
                        {{2, 7, 5, 3}, {3, 3, 3, 5}, {2, 4, 3, 5}, 2, 1, 1},
                        {{1, 8, 8, 2}, {3, 3, 2, 3}, {1, 8, 8, 3}, 1, 2, 1},
                        {{2, 6, 6, 4}, {3, 3, 2, 6}, {2, 6, 6, 6}, 1, 1, 2}};
+/// With a row and a column more behind than in front.
+const Case kUneven = {{2, 6, 8, 3}, {3, 3, 3, 4}, {2, 3, 4, 4}, 2, 1, 1};
 
 Attributes attributes_of(const Case &one) {
   return {
@@ -131,6 +133,16 @@ Outcome run_backward(const Case &one, const Tail &tail, DType dtype = DType::f32
     attributes["input_dims"] = graph::to_dims(one.x);
     return Values{tail(b, b.op("conv2d_input_gradient", {v[0], v[1]}, attributes), v[2], v[3])};
   });
+}
+
+Outcome run_with_own_bias(const Case &one, bool has_tail, DType dtype = DType::f32, AlgorithmTrials *trials = nullptr) {
+  return run(
+      operands({one.x, one.kernel, {one.kernel[3]}, one.y}, dtype),
+      [&](GraphBuilder &b, const Values &v) {
+        const ValueId y = b.op("conv2d", {v[0], v[1], v[2]}, attributes_of(one));
+        return Values{has_tail ? b.unary("relu", b.add(y, v[3])) : y};
+      },
+      trials);
 }
 
 void check(const Outcome &outcome, const char *kernel, double limit = 1e-5) {
@@ -210,6 +222,24 @@ void what_follows_is_part_of_the_call(void **) {
       check(run_forward(one, tail), "cudnn_28");
       check(run_backward(one, tail), "cudnn_28");
     }
+  }
+}
+
+/// x lies among zeros then, of which y knows nothing; a gradient of x has to be taken out of them first.
+void padding_may_differ(void **) {
+  for (const auto &[name, tail] : kExact) {
+    check(run_forward(kUneven, tail), "cudnn_28");
+    assert_string_equal(run_backward(kUneven, tail).kernel.c_str(), "");
+  }
+  check(run_with_own_bias(kUneven, true), "cudnn_28_bias");
+  check(run_with_own_bias(kUneven, true, DType::bf16), "cudnn_27_bias", 0x1p-5);
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    const Outcome outcome = run(operands({kUneven.y, kUneven.kernel}, dtype), [](GraphBuilder &b, const Values &v) {
+      Attributes attributes = attributes_of(kUneven);
+      attributes["input_dims"] = graph::to_dims(kUneven.x);
+      return Values{b.op("conv2d_input_gradient", {v[0], v[1]}, attributes)};
+    });
+    check(outcome, dtype == DType::f32 ? "cudnn_8" : "cudnn_7", dtype == DType::f32 ? 1e-5 : 0x1p-6);
   }
 }
 
@@ -320,16 +350,6 @@ void what_is_not_exact_is_left_alone(void **) {
 }
 
 // ---- a bias of the node's own ----
-
-Outcome run_with_own_bias(const Case &one, bool has_tail, DType dtype = DType::f32, AlgorithmTrials *trials = nullptr) {
-  return run(
-      operands({one.x, one.kernel, {one.kernel[3]}, one.y}, dtype),
-      [&](GraphBuilder &b, const Values &v) {
-        const ValueId y = b.op("conv2d", {v[0], v[1], v[2]}, attributes_of(one));
-        return Values{has_tail ? b.unary("relu", b.add(y, v[3])) : y};
-      },
-      trials);
-}
 
 void a_bias_of_its_own_is_part_of_the_call(void **) {
   for (const Case &one : kCases) {
@@ -450,6 +470,7 @@ int main() {
   oracle = tested->oracle;
   const CMUnitTest tests[] = {
       cmocka_unit_test(what_follows_is_part_of_the_call),
+      cmocka_unit_test(padding_may_differ),
       cmocka_unit_test(sixteen_bits_have_activations_too),
       cmocka_unit_test(dtypes_may_differ),
       cmocka_unit_test(intermediates_keep_their_digits),

@@ -53,10 +53,14 @@ constexpr ConvolutionPass kPasses[] = {ConvolutionPass::forward, ConvolutionPass
 
 void usual_convolutions_have_plans(void **) {
   const ConvolutionShape shapes[] = {
-      shape_of(DType::f16, 56, 64, 64, 3, 1, 1, 1),        shape_of(DType::bf16, 56, 64, 64, 3, 1, 1, 1),
-      shape_of(DType::f32, 56, 64, 64, 3, 1, 1, 1),        shape_of(DType::f32, 224, 3, 64, 7, 2, 3, 3),
-      shape_of(DType::f32, 56, 64, 128, 3, 2, 0, 1),       shape_of(DType::f16, 56, 64, 128, 3, 2, 0, 1),
-      shape_of(DType::f32, 28, 128, 128, 3, 1, 1, 1, 128), shape_of(DType::f32, 7, 5, 3, 3, 1, 1, 1),
+      shape_of(DType::f16, 56, 64, 64, 3, 1, 1, 1),
+      shape_of(DType::bf16, 56, 64, 64, 3, 1, 1, 1),
+      shape_of(DType::f32, 56, 64, 64, 3, 1, 1, 1),
+      shape_of(DType::f32, 224, 3, 64, 7, 2, 3, 3),
+      gpu::evenly_padded(shape_of(DType::f32, 56, 64, 128, 3, 2, 0, 1)),
+      gpu::evenly_padded(shape_of(DType::f16, 56, 64, 128, 3, 2, 0, 1)),
+      shape_of(DType::f32, 28, 128, 128, 3, 1, 1, 1, 128),
+      shape_of(DType::f32, 7, 5, 3, 3, 1, 1, 1),
       shape_of(DType::bf16, 56, 64, 256, 1, 2, 0, 0),
   };
   for (const ConvolutionShape &shape : shapes) {

@@ -62,14 +62,24 @@ void store(cudnnDataType_t type, void *memory, int64_t index, float value) {
 }
 
 struct Window {
-  int64_t stride[2], dilation[2], before[2];
+  int64_t stride[2], dilation[2], before[2], after[2];
 
   explicit Window(const Descriptor &descriptor) {
     for (size_t i = 0; i < 2; ++i) {
       stride[i] = descriptor.get<int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, i);
       dilation[i] = descriptor.get<int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS, i);
       before[i] = descriptor.get<int64_t>(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, i);
+      after[i] = descriptor.get<int64_t>(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, i);
     }
+  }
+  /// Is it one that every engine computes right, and y as large as it says?
+  bool is_right(const Array &x, const Array &kernel, const Array &y) const {
+    for (size_t i = 0; i < 2; ++i) {
+      const int64_t reach = (kernel.dims[2 + i] - 1) * dilation[i] + 1;
+      if (before[i] != after[i] || (stride[i] > 1 && dilation[i] > 1)) return false;
+      if ((x.dims[2 + i] + before[i] + after[i] - reach) / stride[i] + 1 != y.dims[2 + i]) return false;
+    }
+    return true;
   }
 };
 
@@ -346,7 +356,9 @@ class GraphRun {
       for (int i = 0; i < 3; ++i) {
         if (i != result) arrays[i] = read(*tensors[i]);
       }
-      for_products(arrays[0], arrays[1], arrays[2], Window(operation.part(window_name)), function);
+      const Window window(operation.part(window_name));
+      if (!window.is_right(arrays[0], arrays[1], arrays[2])) is_right_ = false;
+      for_products(arrays[0], arrays[1], arrays[2], window, function);
       write(*tensors[result], arrays[result], CUDNN_DATA_FLOAT);
     };
     if (operation.type == CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR)

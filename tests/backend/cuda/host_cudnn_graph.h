@@ -2,7 +2,8 @@
 //
 // What graphs of cuDNN's operations compute, on the host: convolutions, products, reductions and pointwise operations
 // of f32, f16 and bf16, in f32. As cuDNN documents little of what becomes of NaNs, activations and extremes make 0 of
-// them here.
+// them here. A convolution that pads one side of an axis more than the other is not right, nor one with a stride and a
+// dilation on the same axis: not every engine of the real one computes them right.
 #ifndef TUTTI_TESTS_BACKEND_CUDA_HOST_CUDNN_GRAPH_H_
 #define TUTTI_TESTS_BACKEND_CUDA_HOST_CUDNN_GRAPH_H_
 

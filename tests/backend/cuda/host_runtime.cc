@@ -10,6 +10,7 @@
 #include "backend/cuda/host_cudnn.h"
 #include "backend/gpu/device_batch_norm.h"
 #include "backend/gpu/device_elementwise.h"
+#include "backend/gpu/device_move.h"
 #include "backend/gpu/device_reduce.h"
 #include "backend/gpu/device_transpose.h"
 #include "tensor/half.h"
@@ -127,6 +128,46 @@ cudaError_t gpu::launch_transpose(void *to, const void *from, int64_t rows, int6
     for (int64_t column = 0; column < columns; ++column)
       std::copy_n(static_cast<const char *>(from) + (row * columns + column) * bytes, bytes,
                   static_cast<char *>(to) + (column * rows + row) * bytes);
+  return cudaSuccess;
+}
+/// Calls function(place), the index along each axis, for each element of `dims` in order.
+template <typename Function>
+static void for_places(const int64_t *dims, int32_t rank, Function function) {
+  int64_t elements = 1;
+  for (int32_t axis = 0; axis < rank; ++axis)
+    elements *= dims[axis];
+  for (int64_t i = 0; i < elements; ++i) {
+    std::vector<int64_t> place(static_cast<size_t>(rank));
+    int64_t rest = i;
+    for (int32_t axis = rank; axis-- > 0; rest /= dims[axis])
+      place[static_cast<size_t>(axis)] = rest % dims[axis];
+    function(place);
+  }
+}
+cudaError_t gpu::launch_strided_read(const gpu::StridedRead &read, cudaStream_t) {
+  char *to = static_cast<char *>(read.to);
+  for_places(read.dims, read.rank, [&](const std::vector<int64_t> &place) {
+    int64_t at = 0;
+    for (size_t axis = 0; axis < place.size(); ++axis)
+      at += place[axis] * read.strides[axis];
+    to = std::copy_n(static_cast<const char *>(read.from) + at * read.element_bytes, read.element_bytes, to);
+  });
+  return cudaSuccess;
+}
+/// With zeros around, and elements one beside the other.
+cudaError_t gpu::launch_placement(const gpu::Placement &placement, cudaStream_t) {
+  if (placement.fill != 0) return cudaErrorNotSupported;
+  char *to = static_cast<char *>(placement.to);
+  const char *from = static_cast<const char *>(placement.from);
+  for_places(placement.dims, placement.rank, [&](const std::vector<int64_t> &place) {
+    bool is_inside = true;
+    for (size_t axis = 0; axis < place.size(); ++axis) {
+      const int64_t i = place[axis] - placement.low[axis];
+      is_inside = is_inside && placement.step[axis] == 1 && i >= 0 && i < placement.counts[axis];
+    }
+    to = is_inside ? std::copy_n(from, placement.element_bytes, to) : std::fill_n(to, placement.element_bytes, '\0');
+    if (is_inside) from += placement.element_bytes;
+  });
   return cudaSuccess;
 }
 int64_t gpu::reduce_scratch_bytes(const gpu::ReduceWork &) { return 640; }

@@ -3,6 +3,7 @@
 // Nodes become calls of cuBLASLt and cuDNN that compute what the ops say. The libraries, and the CUDA runtime as far as
 // it is met, are replaced by what works on the host's memory.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -61,11 +62,21 @@ Outcome run(const LoweredGraph &lowered) {
   }
   outcome.result.assign(static_cast<size_t>(request.output(0).elements), -77);
   table[static_cast<size_t>(node.outputs[0])] = outcome.result.data();
-  std::vector<char> scratch(static_cast<size_t>(request.scratch_bytes));
+  // What others have left there are no zeros.
+  std::vector<char> scratch(static_cast<size_t>(request.scratch_bytes) + 64, 7);
   backend::gpu::IssueContext context;
   assert_ok(
       kernel(backend::gpu::Frame(table.data(), node.inputs.data(), node.outputs.data(), scratch.data(), context)));
+  assert_true(std::all_of(scratch.end() - 64, scratch.end(), [](char byte) { return byte == 7; }));
   return outcome;
+}
+
+/// Of the kernel for the graph's last node; empty: the library has nothing.
+std::string kernel_of(const LoweredGraph &lowered) {
+  std::vector<backend::gpu::FaultText> faults;
+  const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0));
+  backend::gpu::KernelRequest request{lowered, lowered.step(lowered.step_count() - 1), library.get(), faults};
+  return assert_ok_value(library->find(request)) ? request.kernel_name : "";
 }
 
 // ---- matrix products ----
@@ -95,14 +106,24 @@ void products_are_cublaslts(void **) {
 struct Case {
   int64_t size, channels, filters, window, stride, dilation, groups;
   graph::ops::Conv2dAttributes::Padding padding;
+  std::array<int64_t, 4> pads = {};  // top, bottom, left, right: as many by height as by width
 };
 
 using Padding = graph::ops::Conv2dAttributes::Padding;
 constexpr Case kCases[] = {
-    {6, 4, 5, 3, 1, 1, 1, Padding::same},      {6, 4, 5, 3, 2, 1, 1, Padding::same},
-    {7, 4, 6, 3, 1, 2, 2, Padding::same},      {8, 3, 4, 3, 2, 1, 1, Padding::valid},
-    {6, 4, 5, 1, 1, 1, 1, Padding::same},      {6, 4, 4, 1, 2, 1, 1, Padding::same},
-    {6, 4, 4, 2, 1, 1, 4, Padding::explicit_},
+    {6, 4, 5, 3, 1, 1, 1, Padding::same},
+    {6, 4, 5, 3, 2, 1, 1, Padding::same},
+    {7, 4, 6, 3, 1, 2, 2, Padding::same},
+    {8, 3, 4, 3, 2, 1, 1, Padding::valid},
+    {6, 4, 5, 1, 1, 1, 1, Padding::same},
+    {6, 4, 4, 1, 2, 1, 1, Padding::same},
+    {6, 4, 4, 2, 1, 1, 4, Padding::explicit_, {1, 0, 0, 1}},
+    // More on one side than on the other, of an axis or of both, with something left for the other or not.
+    {6, 3, 4, 3, 1, 1, 1, Padding::explicit_, {2, 1, 1, 2}},
+    {5, 4, 6, 4, 1, 1, 2, Padding::same},
+    {7, 3, 4, 3, 2, 1, 1, Padding::explicit_, {2, 1, 1, 2}},
+    {8, 1, 1, 5, 2, 1, 1, Padding::same},
+    {6, 2, 3, 2, 1, 3, 1, Padding::same},
 };
 
 template <typename Attributes>
@@ -112,19 +133,19 @@ Attributes attributes_of(const Case &one) {
   attributes.dilation = {one.dilation, one.dilation};
   attributes.groups = one.groups;
   attributes.padding = static_cast<typename Attributes::Padding>(one.padding);
-  if (one.padding == Padding::explicit_) attributes.pads = {1, 0, 0, 1};
+  if (one.padding == Padding::explicit_) attributes.pads.assign(one.pads.begin(), one.pads.end());
   return attributes;
 }
 
 int64_t output_size(const Case &one) {
   const int64_t reach = (one.window - 1) * one.dilation + 1;
   if (one.padding == Padding::same) return (one.size + one.stride - 1) / one.stride;
-  return (one.size + (one.padding == Padding::explicit_ ? 1 : 0) - reach) / one.stride + 1;
+  return (one.size + one.pads[0] + one.pads[1] - reach) / one.stride + 1;
 }
 
 /// Padding in front by height and width.
 std::pair<int64_t, int64_t> padding_before(const Case &one) {
-  if (one.padding == Padding::explicit_) return {1, 0};
+  if (one.padding == Padding::explicit_) return {one.pads[0], one.pads[2]};
   const int64_t covered = (output_size(one) - 1) * one.stride + (one.window - 1) * one.dilation + 1;
   const int64_t before = one.padding == Padding::same ? std::max<int64_t>(covered - one.size, 0) / 2 : 0;
   return {before, before};
@@ -235,6 +256,58 @@ void gradients_of_kernels_are_cudnns(void **) {
       expected[at_kernel] += outcome.inputs[0][at_x] * outcome.inputs[1][at_y];
     });
     assert_true(outcome.result == expected);
+  }
+}
+
+/// x of [2, 8, 8, 3] with windows of 3 by 3, every other one: where padding is `same` a row and a column behind.
+GraphBuilder &every_other(GraphBuilder &b, const std::string &op, Padding padding, DType dtype = DType::f32,
+                          int64_t dilation = 1) {
+  const Case one{8, 3, 2, 3, 2, dilation, 1, padding};
+  const auto x = graph::to_dims({2, 8, 8, 3}), kernel = graph::to_dims({3, 3, 3, 2});
+  const auto y = graph::to_dims({2, output_size(one), output_size(one), 2});
+  if (op == "conv2d") {
+    const auto attributes = attributes_of<graph::ops::Conv2dAttributes>(one);
+    b.set_result("y", b.op(op, {b.input("x", dtype, x), b.input("kernel", dtype, kernel)}, attributes.to_attributes()));
+  } else if (op == "conv2d_input_gradient") {
+    auto attributes = attributes_of<graph::ops::Conv2dInputGradientAttributes>(one);
+    attributes.input_dims = {2, 8, 8, 3};
+    b.set_result("dx",
+                 b.op(op, {b.input("dy", dtype, y), b.input("kernel", dtype, kernel)}, attributes.to_attributes()));
+  } else {
+    auto attributes = attributes_of<graph::ops::Conv2dKernelGradientAttributes>(one);
+    attributes.kernel_dims = {3, 3, 3, 2};
+    b.set_result("dkernel", b.op(op, {b.input("x", dtype, x), b.input("dy", dtype, y)}, attributes.to_attributes()));
+  }
+  return b;
+}
+
+constexpr const char *kOps[] = {"conv2d", "conv2d_input_gradient", "conv2d_kernel_gradient"};
+
+/// [2, 9, 9, 3] beside the kernel in cuDNN's order and what cuDNN itself asks for.
+void a_larger_image_is_scratch_memory(void **) {
+  for (const char *op : kOps) {
+    for (const auto &[padding, bytes] : {std::pair{Padding::valid, 256 + 512}, {Padding::same, 256 + 512 + 2048}}) {
+      GraphBuilder b;
+      const LoweredGraph lowered = lower(every_other(b, op, padding));
+      std::vector<backend::gpu::FaultText> faults;
+      const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0));
+      backend::gpu::KernelRequest request{lowered, lowered.step(lowered.step_count() - 1), library.get(), faults};
+      assert_true(assert_ok_value(library->find(request)) != nullptr);
+      assert_int_equal(request.scratch_bytes, bytes);
+    }
+  }
+}
+
+/// f64, and steps and gaps on one axis: not every engine computes them right.
+void some_convolutions_are_not_cudnns(void **) {
+  for (const char *op : kOps) {
+    const auto kernel = [op](DType dtype, int64_t dilation) {
+      GraphBuilder b;
+      return kernel_of(lower(every_other(b, op, Padding::valid, dtype, dilation)));
+    };
+    assert_string_equal(kernel(DType::f32, 1).c_str(), "cudnn_8");
+    assert_string_equal(kernel(DType::f64, 1).c_str(), "");
+    assert_string_equal(kernel(DType::f32, 2).c_str(), "");
   }
 }
 
@@ -400,6 +473,8 @@ int main() {
       cmocka_unit_test(a_convolution_of_one_pixel_may_add_its_bias_apart),
       cmocka_unit_test(gradients_of_inputs_are_cudnns),
       cmocka_unit_test(gradients_of_kernels_are_cudnns),
+      cmocka_unit_test(a_larger_image_is_scratch_memory),
+      cmocka_unit_test(some_convolutions_are_not_cudnns),
       cmocka_unit_test(levels_choose_engines),
       cmocka_unit_test(factors_are_rounded_where_that_is_permitted),
       cmocka_unit_test(engines_are_tried),

@@ -54,9 +54,9 @@ std::vector<Tensor> operands(DType dtype, int64_t window, double shift = 0) {
 }
 
 /// conv2d, the normalisation, and relu if it is wanted; in this order the results of the graph.
-conformance::BuildFunction network(bool has_relu, DType dtype) {
-  return [has_relu, dtype](GraphBuilder &b, const Values &v) {
-    const ValueId x = b.op("conv2d", {v[0], v[1]});
+conformance::BuildFunction network(bool has_relu, DType dtype, int64_t stride = 1) {
+  return [=](GraphBuilder &b, const Values &v) {
+    const ValueId x = b.op("conv2d", {v[0], v[1]}, {{"stride", Dims{stride, stride}}});
     const Values y = b.op_n("batch_norm_training", {x, v[2], v[3]}, {{"epsilon", 0.01}}, 3);
     const ValueId last = has_relu ? b.unary("relu", b.cast(y[0], dtype)) : y[0];
     return Values{last, y[1], y[2], x};
@@ -96,9 +96,9 @@ std::vector<double> as_doubles(const Tensor &tensor) {
 }
 
 /// The call's name, "" where both are computed apart; its results are right.
-std::string run(DType dtype, int64_t window, bool has_relu, AlgorithmTrials &trials) {
+std::string run(DType dtype, int64_t window, bool has_relu, AlgorithmTrials &trials, int64_t stride = 1) {
   const std::vector<Tensor> inputs = operands(dtype, window);
-  const auto build = network(has_relu, dtype);
+  const auto build = network(has_relu, dtype, stride);
   const Computed computed = compute(inputs, build, has_relu ? 1 : 0, trials);
   if (computed.kernel.empty()) return "";
   const std::vector<Tensor> &results = computed.results;
@@ -117,6 +117,15 @@ void sums_come_with_the_convolution(void **) {
       assert_string_equal(run(dtype, window, false, trials.trials).c_str(), "cudnn_27_sums(2)");
       assert_string_equal(run(dtype, window, true, trials.trials).c_str(), "cudnn_27_sums(3)");
     }
+  }
+}
+
+/// A column more behind than in front: the image lies among zeros then.
+void padding_may_differ(void **) {
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    AlgorithmTrials::forget();
+    HostTrials trials;
+    assert_string_equal(run(dtype, 3, true, trials.trials, 2).c_str(), "cudnn_27_sums(3)");
   }
 }
 
@@ -222,6 +231,7 @@ int main() {
   oracle = tested->oracle;
   const CMUnitTest tests[] = {
       cmocka_unit_test(sums_come_with_the_convolution),
+      cmocka_unit_test(padding_may_differ),
       cmocka_unit_test(bf16_is_added_up_as_f32),
       cmocka_unit_test(sums_are_moments),
       cmocka_unit_test(the_faster_way_is_taken),
