@@ -14,6 +14,7 @@
 #include "backend/gpu/product_sums.h"
 #include "backend/gpu/product_tails.h"
 #include "backend/gpu/reduced_trees.h"
+#include "emulated_convolution.h"
 
 namespace tutti::impl::backend::gpu::platform {
 
@@ -205,6 +206,13 @@ class EmulatedTraining final : public Library {
   const bool has_gelu_;
 };
 
+/// Convolutions, and nothing else.
+class EmulatedConvolutions final : public Library {
+ public:
+  Result<Kernel> find(KernelRequest &request) override { return find_even_convolution(request); }
+  std::string describe() const override { return "emulated"; }
+};
+
 /// None, once somebody has asked.
 class EmulatedMissing final : public Library {
  public:
@@ -230,6 +238,7 @@ Result<std::unique_ptr<Library>> open_emulated_library() {
   const std::string_view name = wanted == nullptr ? "" : wanted;
   if (name == "sums" || name == "gelu") return std::unique_ptr<Library>(new EmulatedTraining(name == "gelu"));
   if (name == "relu" || name == "relu without nan") return std::unique_ptr<Library>(new EmulatedRelu(name != "relu"));
+  if (name == "even padding") return std::unique_ptr<Library>(new EmulatedConvolutions);
   if (name == "missing") return std::unique_ptr<Library>(new EmulatedMissing);
   return std::unique_ptr<Library>();
 }

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Convolutions as a library has them that pads both sides of an axis alike: any other padding is an error, and so is a
+// result that is not as large as the window makes it.
+#ifndef TUTTI_TESTS_BACKEND_GPU_EMULATOR_EMULATED_CONVOLUTION_H_
+#define TUTTI_TESTS_BACKEND_GPU_EMULATOR_EMULATED_CONVOLUTION_H_
+
+#include "backend/gpu/kernel.h"
+#include "base/status.h"
+
+namespace tutti::impl::backend::gpu::platform {
+
+/// For conv2d, of which a bias is added behind, and its gradients; empty for other nodes and where a tail follows.
+base::Result<Kernel> find_even_convolution(KernelRequest &request);
+
+}  // namespace tutti::impl::backend::gpu::platform
+
+#endif  // TUTTI_TESTS_BACKEND_GPU_EMULATOR_EMULATED_CONVOLUTION_H_
