@@ -151,16 +151,18 @@ void add_more_convolutions(std::vector<OpCase> &cases) {
 /// Windows with NaNs, and with infinities only.
 void add_pooling_of_infinities(std::vector<OpCase> &cases) {
   const Attributes attributes{{"window", Ints{3, 2}}, {"stride", Ints{2, 1}}, {"padding", std::string("same")}};
-  for (const double numerator : {0.0, -1.0}) {
-    const auto build = [=](GraphBuilder &builder, const Values &inputs) -> Values {
+  for (const auto &[numerator, channels] : {std::pair<double, int64_t>{0.0, 3}, {-1.0, 3}, {0.0, 8}, {-1.0, 8}}) {
+    const auto build = [attributes, above = numerator](GraphBuilder &builder, const Values &inputs) -> Values {
       const graph::ValueId x = builder.op(
           "add",
-          {inputs[0], builder.op("div", {builder.constant(numerator, DType::f32), builder.unary("abs", inputs[0])})});
+          {inputs[0], builder.op("div", {builder.constant(above, DType::f32), builder.unary("abs", inputs[0])})});
       const graph::ValueId y = builder.op("max_pool2d", {x}, attributes);
       return {y, builder.op("max_pool2d_gradient", {inputs[1], x, y}, attributes)};
     };
-    cases.push_back(
-        {"max_pool2d", {whole(DType::f32, {2, 7, 6, 3}, -1, 2), {DType::f32, {2, 4, 6, 3}}}, attributes, build});
+    cases.push_back({"max_pool2d",
+                     {whole(DType::f32, {2, 7, 6, channels}, -1, 2), {DType::f32, {2, 4, 6, channels}}},
+                     attributes,
+                     build});
   }
 }
 

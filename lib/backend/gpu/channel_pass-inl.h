@@ -6,8 +6,10 @@
 //   struct Pass {
 //     static constexpr int kWidth = ..;                                    // neighbouring channels of a thread
 //     struct Channels { .. };                                              // a thread's registers
+//     struct Loaded { .. };                                                // what is read of elements, as it lies in memory
 //     __device__ Channels begin(int64_t image, int64_t channel) const;
-//     __device__ void apply(const Channels &, int64_t index) const;        // elements index .. index + kWidth - 1
+//     __device__ Loaded load(const Channels &, int64_t index) const;       // elements index .. index + kWidth - 1
+//     __device__ void finish(const Channels &, int64_t index, const Loaded &) const;
 //   };
 #ifndef TUTTI_BACKEND_GPU_CHANNEL_PASS_INL_H_
 #define TUTTI_BACKEND_GPU_CHANNEL_PASS_INL_H_
@@ -40,8 +42,17 @@ __global__ void pass_over_rows(const Pass pass, const ChannelPassLayout layout) 
     const int64_t slice = unit / layout.tiles % layout.slices, image = unit / layout.tiles / layout.slices;
     if (channel >= layout.channels) continue;
     const typename Pass::Channels channels = pass.begin(image, channel);
-    for (int64_t row = slice * lines + thread / layout.lanes; row < layout.rows; row += layout.slices * lines)
-      pass.apply(channels, (image * layout.rows + row) * layout.channels + channel);
+    const int64_t step = layout.slices * lines, step_elements = step * layout.channels;
+    int64_t row = slice * lines + thread / layout.lanes;
+    int64_t index = (image * layout.rows + row) * layout.channels + channel;
+    // Two rows are on their way at once.
+    for (; row + step < layout.rows; row += 2 * step, index += 2 * step_elements) {
+      const typename Pass::Loaded first = pass.load(channels, index),
+                                  second = pass.load(channels, index + step_elements);
+      pass.finish(channels, index, first);
+      pass.finish(channels, index + step_elements, second);
+    }
+    if (row < layout.rows) pass.finish(channels, index, pass.load(channels, index));
   }
 }
 

@@ -244,13 +244,19 @@ struct NormalizePass {
       channels.factor[v] /= std::sqrt(spread[v] + epsilon);
     return channels;
   }
-  __device__ void apply(const Channels &channels, int64_t index) const {
+  struct Loaded {
+    Pack<T, V> x;
+    typename Store::template Ahead<V> ahead;
+  };
+  __device__ Loaded load(const Channels &channels, int64_t index) const {
+    return {pack_at<V>(x, index), store.template read<V>(index, channels.first)};
+  }
+  __device__ void finish(const Channels &channels, int64_t index, const Loaded &loaded) const {
     C pack[V];
-    load_pack<V>(x, index, pack);
-    const auto ahead = store.template read<V>(index, channels.first);
+    widen_pack(loaded.x, pack);
     for (int v = 0; v < V; ++v)
       pack[v] = (pack[v] - channels.mean[v]) * channels.factor[v] + channels.offset[v];
-    store(index, channels.first, ahead, pack);
+    store(index, channels.first, loaded.ahead, pack);
   }
 };
 
@@ -285,10 +291,16 @@ struct GradientPass {
     }
     return channels;
   }
-  __device__ void apply(const Channels &channels, int64_t index) const {
+  struct Loaded {
+    Pack<T, V> dy, x;
+  };
+  __device__ Loaded load(const Channels &, int64_t index) const {
+    return {pack_at<V>(dy, index), pack_at<V>(x, index)};
+  }
+  __device__ void finish(const Channels &channels, int64_t index, const Loaded &loaded) const {
     C slopes[V], values[V];
-    load_pack<V>(dy, index, slopes);
-    load_pack<V>(x, index, values);
+    widen_pack(loaded.dy, slopes);
+    widen_pack(loaded.x, values);
     for (int v = 0; v < V; ++v)
       slopes[v] =
           channels.factor[v] * (slopes[v] - channels.average[v] - (values[v] - channels.mean[v]) * channels.slope[v]);

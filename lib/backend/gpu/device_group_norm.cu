@@ -111,9 +111,11 @@ struct NormalizePass {
       channels.factor[v] *= scales[v];
     return channels;
   }
-  __device__ void apply(const Channels &channels, int64_t index) const {
+  using Loaded = Pack<T, V>;
+  __device__ Loaded load(const Channels &, int64_t index) const { return pack_at<V>(x, index); }
+  __device__ void finish(const Channels &channels, int64_t index, const Loaded &loaded) const {
     C pack[V];
-    load_pack<V>(x, index, pack);
+    widen_pack(loaded, pack);
     for (int v = 0; v < V; ++v)
       pack[v] = (pack[v] - channels.mean[v]) * channels.factor[v] + channels.offset[v];
     store_pack<V>(y, index, pack);
@@ -267,10 +269,16 @@ struct GradientPass {
       channels.average[v] = averages[(image * statistics.channels + channel + v) / statistics.group_channels];
     return channels;
   }
-  __device__ void apply(const Channels &channels, int64_t index) const {
+  struct Loaded {
+    Pack<T, V> dy, x;
+  };
+  __device__ Loaded load(const Channels &, int64_t index) const {
+    return {pack_at<V>(dy, index), pack_at<V>(x, index)};
+  }
+  __device__ void finish(const Channels &channels, int64_t index, const Loaded &loaded) const {
     C slopes[V], values[V];
-    load_pack<V>(dy, index, slopes);
-    load_pack<V>(x, index, values);
+    widen_pack(loaded.dy, slopes);
+    widen_pack(loaded.x, values);
     for (int v = 0; v < V; ++v) {
       const SlopeSums<C> &average = channels.average[v];
       const C n = (values[v] - channels.mean[v]) * channels.rstd[v];

@@ -47,12 +47,21 @@ __device__ inline void narrow(float x, BFloat16 &out) { out.bits = float_to_bflo
 
 // ---- packs ----
 
+/// Elements index .. index + V - 1 as they lie in memory; index is a multiple of V.
+template <int V, typename T>
+__device__ inline Pack<T, V> pack_at(const T *source, int64_t index) {
+  return *reinterpret_cast<const Pack<T, V> *>(source + index);
+}
+template <int V, typename T>
+__device__ inline void widen_pack(const Pack<T, V> &pack, Computed<T> (&out)[V]) {
+  for (int i = 0; i < V; ++i)
+    out[i] = widen(pack.items[i]);
+}
+
 /// Elements index .. index + V - 1; index is a multiple of V.
 template <int V, typename T>
 __device__ inline void load_pack(const T *source, int64_t index, Computed<T> (&out)[V]) {
-  const Pack<T, V> pack = *reinterpret_cast<const Pack<T, V> *>(source + index);
-  for (int i = 0; i < V; ++i)
-    out[i] = widen(pack.items[i]);
+  widen_pack(pack_at<V>(source, index), out);
 }
 
 template <int V, typename T>
