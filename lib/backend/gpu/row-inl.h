@@ -194,13 +194,12 @@ struct RowShape {
   static constexpr int kWidth = V, kPacks = N;
 };
 
-/// Calls function(Storage<T, V>(), RowShape<V, N>(), layout) for rows of a float dtype. `kTimes` as many packs as usual
-/// are kept, by kernels of one row that have little else in registers: fewer threads have to meet.
-template <int kTimes = 1, typename Function>
+/// Calls function(Storage<T, V>(), RowShape<V, N>(), layout) for rows of a float dtype.
+template <typename Function>
 gpuError_t visit_rows(DType dtype, bool is_wide, int64_t rows, int64_t length, Function function) {
   if (rows * length == 0) return gpuSuccess;
   return visit_floats(dtype, is_wide, [&](auto storage) {
-    constexpr int kWidth = decltype(storage)::kWidth, kPacks = kRowPacks<kWidth> * kTimes;
+    constexpr int kWidth = decltype(storage)::kWidth, kPacks = kRowPacks<kWidth>;
     const RowLayout layout = row_layout(rows, length, kWidth, kPacks);
     if (layout.is_kept) return function(storage, RowShape<kWidth, kPacks>(), layout);
     return function(storage, RowShape<kWidth, 0>(), layout);
