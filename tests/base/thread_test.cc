@@ -18,7 +18,7 @@ namespace {
 
 void threads_are_named_and_block_signals(void **) {
   std::string seen;
-  bool blocked = false;
+  bool blocked = false, reaches_handlers = false;
   {
     const Thread thread = assert_ok_value(Thread::start("tutti-a-name-too-long", [&] {
       char text[16] = {};
@@ -27,11 +27,15 @@ void threads_are_named_and_block_signals(void **) {
       sigset_t mask;
       pthread_sigmask(SIG_SETMASK, nullptr, &mask);
       blocked = sigismember(&mask, SIGINT) == 1 && sigismember(&mask, SIGTERM) == 1 && sigismember(&mask, SIGUSR1) == 1;
+      // What a thread does to itself.
+      reaches_handlers = sigismember(&mask, SIGSEGV) == 0 && sigismember(&mask, SIGFPE) == 0 &&
+                         sigismember(&mask, SIGBUS) == 0 && sigismember(&mask, SIGABRT) == 0;
     }));
     assert_true(thread.running());
   }
   assert_string_equal(seen.c_str(), "tutti-a-name-to");
   assert_true(blocked);
+  assert_true(reaches_handlers);
   sigset_t mask;
   pthread_sigmask(SIG_SETMASK, nullptr, &mask);
   assert_int_equal(sigismember(&mask, SIGINT), 0);
