@@ -73,6 +73,7 @@ Result<LoweredGraph> LoweredGraph::decode(const tutti_compile_request &request, 
   const std::optional<tensor::DType> half = permitted_half(request);
   lowered.allows_bf16_ = half == tensor::DType::bf16;
   lowered.allows_tf32_ = half.has_value() || (permissions(request) & TUTTI_COMPILE_TF32_WHERE_FASTER) != 0;
+  lowered.is_row_invariant_ = (request.flags & TUTTI_COMPILE_ROW_INVARIANT) != 0;
   TUTTI_ASSIGN(lowered.bindings_, read_bindings(request.bindings_json));
   TUTTI_ASSIGN(lowered.state_, StateTable::from_text(request.state_json));
 

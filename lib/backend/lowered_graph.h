@@ -90,6 +90,8 @@ class LoweredGraph {
   bool allows_bf16() const { return allows_bf16_; }
   /// May factors of f32 be rounded to TF32? Wherever more may be.
   bool allows_tf32() const { return allows_tf32_; }
+  /// Must the bits of a row be the same among any number of rows (TUTTI_COMPILE_ROW_INVARIANT)?
+  bool is_row_invariant() const { return is_row_invariant_; }
 
  private:
   base::Status lower_values();
@@ -104,7 +106,7 @@ class LoweredGraph {
   std::vector<StateAccess> accesses_;
   int32_t level_ = TUTTI_LEVEL_FAST;
   int32_t threads_ = 1;
-  bool allows_bf16_ = false, allows_tf32_ = false;
+  bool allows_bf16_ = false, allows_tf32_ = false, is_row_invariant_ = false;
 };
 
 /// "node 'dense/matmul' (matmul)": how errors name a node.

@@ -266,6 +266,10 @@ enum {
   TUTTI_COMPILE_BF16_WHERE_FASTER = 2,
   TUTTI_COMPILE_TF32_WHERE_FASTER = 4,
   TUTTI_COMPILE_F16_WHERE_FASTER = 8,
+  /// Where rows of the batch stand alone, the bits of a row's results do not depend on how many rows there are: not on
+  /// the value of the symbol "batch". Predictions have it at TUTTI_LEVEL_INVARIANT, programs of training do not: their
+  /// shapes are the same for any number of replicas, so kernels may be chosen by them.
+  TUTTI_COMPILE_ROW_INVARIANT = 16,
 };
 
 /// State layouts (optional table; absent = everything is row-major).

@@ -54,8 +54,9 @@ bool as_shape(const std::vector<Run> &runs, ReduceShape &shape) {
 /// again: stretches by the shape alone, so that the sum does not depend on threads.
 void emit_reduce(Lowering &l, std::string_view name, ReduceKind kind, const ReduceShape &shape, BufferId in,
                  BufferId out, float scale) {
-  constexpr int32_t kStretches = 16;
-  const Parts stretches(shape.middle, grain_of(shape.inner), kStretches, 1);
+  // Of several rows none has stretches.
+  const int32_t most = l.graph().is_row_invariant() ? 1 : 16;
+  const Parts stretches(shape.middle, grain_of(shape.inner), most, 1);
   if (shape.outer != 1 || stretches.count() == 1) {
     const int64_t row = shape.middle * shape.inner;
     return l.emit_ranges(name, shape.outer, grain_of(row), [=](const RunContext &c, Range r) {
@@ -79,6 +80,8 @@ bool lower_reduce(Lowering &l, const Node &node) {
   const graph::ValueId x = node.inputs[0];
   const graph::ValueId y = node.outputs[0];
   if (!l.is_f32(x)) return false;
+  // Columns are added up in another order than a line, which they are where there is one.
+  if (l.graph().is_row_invariant() && l.graph().batch_axis(x) > 0) return false;
   ReduceShape shape;
   const std::vector<int64_t> &dims = l.value(x).dims;
   const std::vector<int64_t> axes = integers(node, "axes");

@@ -52,8 +52,9 @@ bool is_pointwise(const Convolution &convolution) {
 }
 
 /// y[m, n] of factors that are dense, or dense when transposed.
-Matmul pointwise(KernelRequest &request, const Convolution &convolution, const ProductSize &size, bool transpose_a,
+Matmul pointwise(KernelRequest &request, const Convolution &convolution, ProductSize size, bool transpose_a,
                  bool transpose_b) {
+  size.is_row_invariant = request.lowered.is_row_invariant();
   Matmul matmul{};
   matmul.dtype = convolution.dtype;
   matmul.m = size.m;
@@ -80,7 +81,8 @@ Status issue(Matmul matmul, const KeptTail &tail, const void *addend, const Fram
   return status_of(launch_matmul(matmul, frame.stream()), "launching a convolution");
 }
 
-ProductPlan plan_patches(KernelRequest &request, const ProductSize &size) {
+ProductPlan plan_patches(KernelRequest &request, ProductSize size) {
+  size.is_row_invariant = request.lowered.is_row_invariant();
   const ProductPlan plan = plan_product(size);
   request.reserve_scratch(plan.scratch_bytes);
   request.kernel_name = "simt_patches";
@@ -140,7 +142,10 @@ Result<Kernel> make_conv2d_input_gradient(KernelRequest &request) {
     return Kernel([matmul = pointwise(request, convolution, size, false, true), tail](const Frame &frame) {
       return issue(matmul, tail, nullptr, frame);
     });
-  return Kernel([convolution, plan = plan_patches(request, size), tail](const Frame &frame) {
+  ProductSize planned = size;
+  // Some sums are shorter than k, which is that of the longest, but multiples of the filters of a group.
+  if (request.lowered.is_row_invariant()) planned.k = convolution.group_filters();
+  return Kernel([convolution, plan = plan_patches(request, planned), tail](const Frame &frame) {
     Convolution own = convolution;
     Epilogue epilogue;
     own.epilogue = tail.place(frame, epilogue);

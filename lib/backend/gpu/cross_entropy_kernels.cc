@@ -19,6 +19,7 @@ CrossEntropyWork row_work(KernelRequest &request, size_t logits, bool is_sparse,
   work.dtype = x.dtype;
   work.target = request.input(logits + 1).dtype;
   work.is_sparse = is_sparse;
+  work.order = request.sum_order();
   work.classes = x.dims.back();
   work.rows = work.classes == 0 ? 0 : x.elements / work.classes;
   work.smoothing = smoothing;

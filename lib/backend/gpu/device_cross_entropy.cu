@@ -143,7 +143,7 @@ template <typename Function>
 gpuError_t visit_passing_rows(const CrossEntropyWork &work, Function function) {
   if (work.rows * work.classes == 0) return gpuSuccess;
   return visit_floats(work.dtype, is_wide(work.dtype, work.classes, {work.logits}), [&](auto storage) {
-    return function(storage, row_layout(work.rows, work.classes, decltype(storage)::kWidth, 4));
+    return function(storage, row_layout(work.rows, work.classes, decltype(storage)::kWidth, 4, work.order));
   });
 }
 
@@ -159,11 +159,13 @@ gpuError_t launch_cross_entropy(const CrossEntropyWork &work, gpuStream_t stream
 
 gpuError_t launch_cross_entropy_gradient(const CrossEntropyWork &work, gpuStream_t stream) {
   const bool wide = is_wide(work.dtype, work.classes, {work.logits, work.result});
-  return visit_rows(work.dtype, wide, work.rows, work.classes, [&](auto storage, auto shape, const RowLayout &layout) {
-    using Shape = decltype(shape);
-    return gpu_launch(cross_entropy_gradient_rows<typename decltype(storage)::type, Shape::kWidth, Shape::kPacks>,
-                      layout.blocks(), kBlockThreads, 0, stream, layout, work, any_array(work.targets, work.target));
-  });
+  return visit_rows(
+      work.dtype, wide, work.order, work.rows, work.classes, [&](auto storage, auto shape, const RowLayout &layout) {
+        using Shape = decltype(shape);
+        return gpu_launch(cross_entropy_gradient_rows<typename decltype(storage)::type, Shape::kWidth, Shape::kPacks>,
+                          layout.blocks(), kBlockThreads, 0, stream, layout, work,
+                          any_array(work.targets, work.target));
+      });
 }
 
 gpuError_t launch_in_top_k(const CrossEntropyWork &work, int64_t k, gpuStream_t stream) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "backend/gpu/faults.h"
+#include "backend/gpu/reduction_data.h"
 #include "tensor/element_type.h"
 
 namespace tutti::impl::backend::gpu {
@@ -21,6 +22,7 @@ struct CrossEntropyWork {
   tensor::DType dtype, target;  ///< of logits and their gradients; of targets or labels
   tensor::DType loss;           ///< of losses and their gradients
   bool is_sparse;               ///< targets are labels
+  SumOrder order;
   int64_t rows, classes;
   double smoothing;
   int32_t fault;  ///< a label out of range; its row becomes NaN

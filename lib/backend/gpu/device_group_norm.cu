@@ -321,10 +321,10 @@ gpuError_t launch_forward(const GroupNormWork &work, gpuStream_t stream) {
       static_cast<char *>(work.scratch) + aligned(s.images * s.channels * static_cast<int64_t>(sizeof(Moments<C>)));
   const auto *const x = static_cast<const T *>(work.x);
   gpuError_t error = launch_columns(ChannelMomentsWork<T, V>{{moments, s.channels}, x, s.positions, s.channels},
-                                    s.images, s.positions, s.channels, partials, stream);
+                                    s.images, s.positions, s.channels, partials, stream, s.order);
   if (error != gpuSuccess || s.images == 0) return error;
   const GroupMomentsFinish<C> finish{s.statistics, work.mean, work.rstd, static_cast<C>(work.epsilon)};
-  error = launch_line_partials(finish, s.images * s.groups, s.channels / s.groups, moments, stream);
+  error = launch_line_partials(finish, s.images * s.groups, s.channels / s.groups, moments, stream, s.order);
   if (error != gpuSuccess) return error;
   const NormalizePass<T, V> pass{x, static_cast<T *>(work.y), any_array(work.scale, s.parameter),
                                  any_array(work.offset, s.parameter), statistics_of<C>(s, work.mean, work.rstd)};
@@ -364,7 +364,7 @@ gpuError_t visit(const GroupNormShape &shape, std::initializer_list<const void *
 int64_t group_norm_scratch_bytes(const GroupNormShape &s) {
   const int64_t moments = 3 * computed_bytes(s.dtype);
   return aligned(s.images * s.channels * moments) +
-         column_partial_bytes(s.images, s.positions, s.channels, pack_width(s.dtype), moments);
+         column_partial_bytes(s.images, s.positions, s.channels, pack_width(s.dtype), moments, s.order);
 }
 
 gpuError_t launch_group_norm(const GroupNormWork &work, gpuStream_t stream) {

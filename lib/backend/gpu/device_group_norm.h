@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "backend/gpu/reduction_data.h"
 #include "tensor/element_type.h"
 
 namespace tutti::impl::backend::gpu {
@@ -17,6 +18,7 @@ namespace tutti::impl::backend::gpu {
 struct GroupNormShape {
   tensor::DType dtype, parameter, statistics;  ///< of x, y and dx; of scale and offset; of mean and rstd
   int64_t images, positions, channels, groups;
+  SumOrder order;  ///< of the statistics
 };
 
 struct GroupNormWork {

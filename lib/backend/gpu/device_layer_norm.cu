@@ -196,12 +196,13 @@ int64_t sums_bytes(DType dtype) { return dtype == DType::f64 ? 16 : 8; }
 
 gpuError_t launch_layer_norm(const LayerNormWork &work, gpuStream_t stream) {
   const bool wide = is_wide(work.dtype, work.width, {work.x, work.y});
-  return visit_rows(work.dtype, wide, work.rows, work.width, [&](auto storage, auto shape, const RowLayout &layout) {
-    using Shape = decltype(shape);
-    return gpu_launch(layer_norm_rows<typename decltype(storage)::type, Shape::kWidth, Shape::kPacks>, layout.blocks(),
-                      kBlockThreads, 0, stream, layout, work, any_array(work.scale, work.parameter),
-                      any_array(work.offset, work.parameter));
-  });
+  return visit_rows(work.dtype, wide, work.order, work.rows, work.width,
+                    [&](auto storage, auto shape, const RowLayout &layout) {
+                      using Shape = decltype(shape);
+                      return gpu_launch(layer_norm_rows<typename decltype(storage)::type, Shape::kWidth, Shape::kPacks>,
+                                        layout.blocks(), kBlockThreads, 0, stream, layout, work,
+                                        any_array(work.scale, work.parameter), any_array(work.offset, work.parameter));
+                    });
 }
 
 int64_t layer_norm_gradient_scratch_bytes(const LayerNormGradientWork &work) {

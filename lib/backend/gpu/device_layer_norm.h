@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "backend/gpu/reduction_data.h"
 #include "tensor/element_type.h"
 
 namespace tutti::impl::backend::gpu {
@@ -17,6 +18,7 @@ namespace tutti::impl::backend::gpu {
 /// RMS normalisation is not centred: mean and offset, and the gradient for that, are null.
 struct LayerNormWork {
   tensor::DType dtype, parameter, statistics;
+  SumOrder order;
   int64_t rows, width;
   double epsilon;
   const void *x, *scale, *offset;

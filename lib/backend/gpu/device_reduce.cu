@@ -87,8 +87,8 @@ struct ChoiceWork {
 
 template <typename Work>
 gpuError_t launch(const Work &work, const ReduceWork &what, gpuStream_t stream) {
-  if (what.columns == 1) return launch_lines(work, what.outer, what.rows, what.scratch, stream);
-  return launch_columns(work, what.outer, what.rows, what.columns, what.scratch, stream);
+  if (what.columns == 1) return launch_lines(work, what.outer, what.rows, what.scratch, stream, what.order);
+  return launch_columns(work, what.outer, what.rows, what.columns, what.scratch, stream, what.order);
 }
 
 template <typename Op, typename Source>
@@ -100,7 +100,8 @@ gpuError_t launch_source(const ReduceWork &what, const Source &source, typename 
 
 template <typename Op>
 gpuError_t launch_floats(const ReduceWork &what, double start, gpuStream_t stream) {
-  return visit_floats(what.dtype, is_wide(what.dtype, what.contiguous, {what.x}), [&](auto storage) {
+  const bool wide = takes_packs(what) && is_wide(what.dtype, what.contiguous, {what.x});
+  return visit_floats(what.dtype, wide, [&](auto storage) {
     using T = typename decltype(storage)::type;
     constexpr int kWidth = decltype(storage)::kWidth;
     const auto first = static_cast<Computed<T>>(start);
@@ -141,8 +142,9 @@ template <typename Op>
 gpuError_t launch_partials_of(const ReduceWork &what, float start, gpuStream_t stream) {
   const ReduceFinish<Op, float> finish{start, static_cast<float>(what.divisor), what.result, what.y, what.columns};
   const float *const partials = static_cast<const float *>(what.scratch);
-  if (what.columns == 1) return launch_line_partials(finish, what.outer, what.layout.splits, partials, stream);
-  return launch_column_partials(finish, what.outer, what.columns, what.layout.splits, partials, stream);
+  const int64_t splits = what.layout.splits;
+  if (what.columns == 1) return launch_line_partials(finish, what.outer, splits, partials, stream, what.order);
+  return launch_column_partials(finish, what.outer, what.columns, splits, partials, stream, what.order);
 }
 
 }  // namespace
@@ -156,8 +158,8 @@ gpuError_t launch_reduce_partials(const ReduceWork &work, gpuStream_t stream) {
 int64_t reduce_scratch_bytes(const ReduceWork &work) {
   const int64_t total = work.op == ReduceOp::argmax || work.op == ReduceOp::argmin ? 16 : 8;
   const int64_t width = pack_width(work.dtype);
-  if (work.columns == 1) return line_partial_bytes(work.outer, work.rows, width, total);
-  return column_partial_bytes(work.outer, work.rows, work.columns, width, total);
+  if (work.columns == 1) return line_partial_bytes(work.outer, work.rows, width, total, work.order);
+  return column_partial_bytes(work.outer, work.rows, work.columns, width, total, work.order);
 }
 
 gpuError_t launch_reduce(const ReduceWork &work, gpuStream_t stream) {

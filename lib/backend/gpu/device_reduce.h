@@ -31,6 +31,7 @@ struct ReduceWork {
   tensor::DType dtype, result;  ///< of x and of y
   int64_t outer, rows, columns;
   ReduceWalk outer_walk, row_walk;
+  SumOrder order;
   int64_t contiguous;     ///< elements that lie side by side innermost
   double divisor;         ///< of results; floats only
   int64_t integer_start;  ///< extremes of integers: the lowest or highest value, as 64 bits
@@ -38,6 +39,9 @@ struct ReduceWork {
   void *y, *scratch;
   ReductionLayout layout;  ///< of a first pass that is a generated kernel's
 };
+
+/// May neighbours be taken together?
+inline bool takes_packs(const ReduceWork &work) { return work.order == SumOrder::by_shape || work.columns > 1; }
 
 /// What scratch must have.
 int64_t reduce_scratch_bytes(const ReduceWork &work);

@@ -101,37 +101,39 @@ __global__ void softmax_gradient_lines(const SoftmaxWork work) {
 
 gpuError_t launch_softmax(const SoftmaxWork &work, gpuStream_t stream) {
   if (work.outer * work.length * work.inner == 0) return gpuSuccess;
-  if (work.inner > 1) {
+  if (work.goes_by_lines) {
     return visit_floats(work.dtype, false, [&](auto storage) {
       return gpu_launch(softmax_lines<typename decltype(storage)::type>, blocks_for(work.outer * work.inner),
                         kBlockThreads, 0, stream, work);
     });
   }
   const bool wide = is_wide(work.dtype, work.length, {work.x, work.result});
-  return visit_rows(work.dtype, wide, work.outer, work.length, [&](auto storage, auto shape, const RowLayout &layout) {
-    using T = typename decltype(storage)::type;
-    using Shape = decltype(shape);
-    return gpu_launch(softmax_rows<T, Shape::kWidth, Shape::kPacks>, layout.blocks(), kBlockThreads, 0, stream, layout,
-                      static_cast<const T *>(work.x), static_cast<T *>(work.result), work.is_log);
-  });
+  return visit_rows(
+      work.dtype, wide, work.order, work.outer, work.length, [&](auto storage, auto shape, const RowLayout &layout) {
+        using T = typename decltype(storage)::type;
+        using Shape = decltype(shape);
+        return gpu_launch(softmax_rows<T, Shape::kWidth, Shape::kPacks>, layout.blocks(), kBlockThreads, 0, stream,
+                          layout, static_cast<const T *>(work.x), static_cast<T *>(work.result), work.is_log);
+      });
 }
 
 gpuError_t launch_softmax_gradient(const SoftmaxWork &work, gpuStream_t stream) {
   if (work.outer * work.length * work.inner == 0) return gpuSuccess;
-  if (work.inner > 1) {
+  if (work.goes_by_lines) {
     return visit_floats(work.dtype, false, [&](auto storage) {
       return gpu_launch(softmax_gradient_lines<typename decltype(storage)::type>, blocks_for(work.outer * work.inner),
                         kBlockThreads, 0, stream, work);
     });
   }
   const bool wide = is_wide(work.dtype, work.length, {work.x, work.y, work.result});
-  return visit_rows(work.dtype, wide, work.outer, work.length, [&](auto storage, auto shape, const RowLayout &layout) {
-    using T = typename decltype(storage)::type;
-    using Shape = decltype(shape);
-    return gpu_launch(softmax_gradient_rows<T, Shape::kWidth, Shape::kPacks>, layout.blocks(), kBlockThreads, 0, stream,
-                      layout, static_cast<const T *>(work.x), static_cast<const T *>(work.y),
-                      static_cast<T *>(work.result), work.is_log);
-  });
+  return visit_rows(work.dtype, wide, work.order, work.outer, work.length,
+                    [&](auto storage, auto shape, const RowLayout &layout) {
+                      using T = typename decltype(storage)::type;
+                      using Shape = decltype(shape);
+                      return gpu_launch(softmax_gradient_rows<T, Shape::kWidth, Shape::kPacks>, layout.blocks(),
+                                        kBlockThreads, 0, stream, layout, static_cast<const T *>(work.x),
+                                        static_cast<const T *>(work.y), static_cast<T *>(work.result), work.is_log);
+                    });
 }
 
 }  // namespace tutti::impl::backend::gpu

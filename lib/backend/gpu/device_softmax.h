@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "backend/gpu/reduction_data.h"
 #include "tensor/element_type.h"
 
 namespace tutti::impl::backend::gpu {
@@ -17,7 +18,9 @@ namespace tutti::impl::backend::gpu {
 struct SoftmaxWork {
   tensor::DType dtype;
   bool is_log;
+  SumOrder order;
   int64_t outer, length, inner;
+  bool goes_by_lines;  ///< a thread has a line; always where inner > 1
   const void *x;  ///< of the gradient: dy
   const void *y;  ///< of the gradient only
   void *result;

@@ -69,9 +69,14 @@ PlanCache cache_of(const GpuDevice &device) {
   return PlanCache(device.backend->cache_folder, {"gpu", device.description, kBuildId});
 }
 
+/// Null where there is none, and for rows whose bits do not depend on how many they are: by that, too, it chooses.
+Library *library_for(const LoweredGraph &lowered, const GpuDevice &device) {
+  return lowered.is_row_invariant() ? nullptr : device.library.get();
+}
+
 /// Null where algorithms are not to depend on the time that they take.
 std::unique_ptr<AlgorithmTrials> trials_for(const LoweredGraph &lowered, GpuDevice &device) {
-  if (device.library == nullptr || lowered.level() != TUTTI_LEVEL_FAST) return nullptr;
+  if (library_for(lowered, device) == nullptr || lowered.level() != TUTTI_LEVEL_FAST) return nullptr;
   return std::make_unique<AlgorithmTrials>(cache_of(device), trial_memory(device), log_of(device));
 }
 
@@ -111,7 +116,8 @@ Result<std::unique_ptr<GpuExecutable>> GpuExecutable::compile(const tutti_compil
   KernelBatch batch(*device.generator);
   const std::unique_ptr<AlgorithmTrials> trials = trials_for(executable->lowered_, device);
   AlgorithmProbes probes(cache_of(device), trial_memory(device), log_of(device));
-  const Status status = executable->add_calls({device.library.get(), trials.get(), &probes, batch});
+  Library *const library = library_for(executable->lowered_, device);
+  const Status status = executable->add_calls({library, trials.get(), &probes, batch});
   tell_missing(device);
   if (!status.ok()) return status.with_detail("device", device.name());
   if (trials != nullptr) trials->remember();

@@ -12,11 +12,12 @@ using base::Status;
 
 namespace {
 
-GroupNormShape group_shape(const LoweredValue &x, tensor::DType parameter, tensor::DType statistics, int64_t groups) {
+GroupNormShape group_shape(const LoweredValue &x, tensor::DType parameter, tensor::DType statistics, int64_t groups,
+                           SumOrder order) {
   int64_t positions = 1;
   for (size_t axis = 1; axis + 1 < x.dims.size(); ++axis)
     positions *= x.dims[axis];
-  return {x.dtype, parameter, statistics, x.dims.front(), positions, x.dims.back(), groups};
+  return {x.dtype, parameter, statistics, x.dims.front(), positions, x.dims.back(), groups, order};
 }
 
 }  // namespace
@@ -24,7 +25,8 @@ GroupNormShape group_shape(const LoweredValue &x, tensor::DType parameter, tenso
 Result<Kernel> make_group_norm(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::GroupNormAttributes::from(request.node));
   GroupNormWork work{};
-  work.shape = group_shape(request.input(0), request.input(1).dtype, request.output(1).dtype, attributes.groups);
+  work.shape = group_shape(request.input(0), request.input(1).dtype, request.output(1).dtype, attributes.groups,
+                           request.sum_order());
   work.epsilon = attributes.epsilon;
   request.reserve_scratch(group_norm_scratch_bytes(work.shape));
   return Kernel([work](const Frame &frame) {
@@ -43,7 +45,8 @@ Result<Kernel> make_group_norm(KernelRequest &request) {
 Result<Kernel> make_group_norm_gradient(KernelRequest &request) {
   GroupNormGradientWork work{};
   const LoweredValue &mean = request.input(3);
-  work.shape = group_shape(request.input(1), request.input(2).dtype, mean.dtype, mean.dims.back());
+  work.shape = group_shape(request.input(1), request.input(2).dtype, mean.dtype, mean.dims.back(),
+                           SumOrder::by_shape);
   request.reserve_scratch(group_norm_gradient_scratch_bytes(work.shape));
   return Kernel([work](const Frame &frame) {
     GroupNormGradientWork issued = work;

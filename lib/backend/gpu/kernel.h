@@ -32,6 +32,7 @@
 #include "backend/attention_views.h"
 #include "backend/gpu/faults.h"
 #include "backend/gpu/ranges.h"
+#include "backend/gpu/reduction_data.h"
 #include "backend/gpu/runtime.h"
 #include "backend/lowered_graph.h"
 #include "base/status.h"
@@ -108,11 +109,16 @@ struct HeadPlace {
   int64_t offset, pitch;
 };
 
+/// In what order kernels add up.
+inline SumOrder sum_order_of(const LoweredGraph &lowered) {
+  return lowered.is_row_invariant() ? SumOrder::by_length : SumOrder::by_shape;
+}
+
 /// What a factory sees of its node.
 struct KernelRequest {
   const LoweredGraph &lowered;
   const graph::Node &node;
-  /// Null where the platform has none.
+  /// Null where the platform has none, or a row's bits are not to depend on what it chooses for a number of rows.
   Library *library;
   /// All faults of the executable.
   std::vector<FaultText> &fault_texts;
@@ -152,6 +158,7 @@ struct KernelRequest {
     const std::vector<int64_t> &dims = input(index).dims;
     return view == nullptr ? HeadPlace{0, dims[2] * dims[3]} : HeadPlace{view->offset, view->pitch};
   }
+  SumOrder sum_order() const { return sum_order_of(lowered); }
   /// "node 'dense/matmul' (matmul)".
   std::string name() const { return describe(node); }
   /// Bytes of scratch memory, aligned to 256: their offset.

@@ -28,6 +28,7 @@ LayerNormWork forward_work(const KernelRequest &request, tensor::DType statistic
   work.parameter = request.input(1).dtype;
   work.statistics = statistics;
   work.epsilon = epsilon;
+  work.order = request.sum_order();
   return work;
 }
 

@@ -21,7 +21,8 @@ ProductPlan split(const ProductSize &size, int quads) {
   ProductPlan plan;
   plan.quads = quads;
   const int64_t blocks = std::max<int64_t>(tiles(size, quads), 1);
-  const int64_t wanted = std::min(ceil_div(kFillingBlocks, blocks), size.k / kLeastSplitDepth);
+  const int64_t most = size.is_row_invariant ? 1 : size.k / kLeastSplitDepth;
+  const int64_t wanted = std::min(ceil_div(kFillingBlocks, blocks), most);
   plan.split_depth =
       ceil_div(ceil_div(size.k, std::max<int64_t>(wanted, 1)), TileShape::depth(1)) * TileShape::depth(1);
   plan.splits = plan.split_depth == 0 ? 1 : ceil_div(size.k, plan.split_depth);
@@ -31,10 +32,15 @@ ProductPlan split(const ProductSize &size, int quads) {
   return plan;
 }
 
+/// May tiles be large in some shapes? Zeros behind a sum make +0 of a -0, so both tiles have to have some, or neither.
+bool may_be_large(const ProductSize &size) {
+  return !size.is_double && (!size.is_row_invariant || size.k % TileShape::depth(1) == 0);
+}
+
 }  // namespace
 
 ProductPlan plan_product(const ProductSize &size) {
-  if (!size.is_double) {
+  if (may_be_large(size)) {
     // Four times the results per thread need half the reads of shared memory per result, if the tiles are full.
     const ProductPlan large = split(size, 2);
     const int64_t large_tiles = tiles(size, 2);

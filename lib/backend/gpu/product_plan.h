@@ -2,7 +2,7 @@
 //
 // How a product of matrices is cut into work for blocks (device_product-inl.h): the size of tiles, and into how many
 // parts the sums are split where there are few tiles and long sums, as in gradients of weights. A function of shapes
-// alone, so the order of every sum is too.
+// alone, so the order of every sum is too; of their length alone where rows are not to depend on how many there are.
 #ifndef TUTTI_BACKEND_GPU_PRODUCT_PLAN_H_
 #define TUTTI_BACKEND_GPU_PRODUCT_PLAN_H_
 
@@ -28,6 +28,8 @@ static_assert(TileShape::kDown <= 16 && TileShape::kAcross <= 16);
 struct ProductSize {
   int64_t batches, m, n, k;
   bool is_double;
+  /// Is the order of a sum to depend on k alone? Sums are not split then.
+  bool is_row_invariant = false;
 };
 
 struct ProductPlan {

@@ -47,8 +47,9 @@ std::vector<MergedAxis> merge(const std::vector<int64_t> &dims, const std::vecto
 }
 
 /// The shape of the work; no axes = all.
-ReduceWork shape_work(const LoweredValue &x, const LoweredValue &y, const std::vector<int64_t> &axes) {
+ReduceWork shape_work(const LoweredValue &x, const LoweredValue &y, const std::vector<int64_t> &axes, SumOrder order) {
   ReduceWork work{};
+  work.order = order;
   work.dtype = x.dtype;
   work.result = y.dtype;
   work.outer = work.rows = work.columns = work.contiguous = 1;
@@ -93,7 +94,8 @@ int64_t extreme_of(DType dtype, bool is_lowest) {
 template <typename Attributes>
 Result<ReduceWork> work_of(const LoweredGraph &lowered, const graph::Node &node, ReduceOp op) {
   TUTTI_ASSIGN(const Attributes attributes, Attributes::from(node));
-  ReduceWork work = shape_work(lowered.value(node.inputs[0]), lowered.value(node.outputs[0]), attributes.axes);
+  ReduceWork work = shape_work(lowered.value(node.inputs[0]), lowered.value(node.outputs[0]), attributes.axes,
+                               sum_order_of(lowered));
   work.op = op;
   if (op == ReduceOp::product) work.integer_start = 1;
   if (op == ReduceOp::max || op == ReduceOp::min) work.integer_start = extreme_of(work.dtype, op == ReduceOp::max);
@@ -127,7 +129,7 @@ Result<Kernel> make_arg_reduce(KernelRequest &request) {
     TUTTI_ASSIGN(const auto attributes, graph::ops::ArgminAttributes::from(request.node));
     axis = attributes.axis;
   }
-  ReduceWork work = shape_work(request.input(0), request.output(0), {axis});
+  ReduceWork work = shape_work(request.input(0), request.output(0), {axis}, request.sum_order());
   work.op = is_max ? ReduceOp::argmax : ReduceOp::argmin;
   if (work.rows == 0 && request.output(0).elements != 0)
     return base::invalid_argument("axis ", axis, " of ", request.input(0).dims, " has no elements to choose from");
@@ -135,7 +137,7 @@ Result<Kernel> make_arg_reduce(KernelRequest &request) {
 }
 
 Result<Kernel> make_all_finite(KernelRequest &request) {
-  ReduceWork work = shape_work(request.input(0), request.output(0), {});
+  ReduceWork work = shape_work(request.input(0), request.output(0), {}, request.sum_order());
   work.op = ReduceOp::all_finite;
   return reduce_kernel(request, work);
 }

@@ -21,13 +21,13 @@ namespace {
 /// Elements that a thread takes together: what launch_reduce takes for the same elements in memory.
 int32_t width_of(const ReduceWork &work) {
   const int32_t packs = work.dtype == DType::f32 ? 4 : 8;
-  return work.contiguous % packs == 0 ? packs : 1;
+  return takes_packs(work) && work.contiguous % packs == 0 ? packs : 1;
 }
 
 ReductionLayout layout_of(const ReduceWork &work) {
   const int64_t width = width_of(work);
-  return work.columns == 1 ? line_layout(work.outer, work.rows, width)
-                           : columns_reduced(work.outer, work.rows, work.columns, width);
+  return work.columns == 1 ? line_layout(work.outer, work.rows, width, work.order)
+                           : columns_reduced(work.outer, work.rows, work.columns, width, work.order);
 }
 
 ReductionText text_of(const ReduceWork &work) {

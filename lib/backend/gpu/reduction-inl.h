@@ -57,8 +57,11 @@ gpuError_t launch_column_pass(const Work &work, const ReductionLayout &layout, t
 /// The second pass alone.
 template <typename Finish>
 gpuError_t launch_column_partials(const Finish &finish, int64_t outer, int64_t columns, int64_t splits,
-                                  const typename Finish::Total *partials, gpuStream_t stream) {
-  ReductionLayout second = column_layout(outer, splits, columns, 1, kBlockThreads / 32);
+                                  const typename Finish::Total *partials, gpuStream_t stream,
+                                  SumOrder order = SumOrder::by_shape) {
+  ReductionLayout second = order == SumOrder::by_length
+                               ? columns_reduced(outer, splits, columns, 1, order)
+                               : column_layout(outer, splits, columns, 1, kBlockThreads / 32);
   split_rows(second, 1);
   return launch_column_pass(PartialColumns<Finish>{finish, partials, outer, columns}, second,
                             static_cast<typename Finish::Total *>(nullptr), stream);
@@ -67,17 +70,17 @@ gpuError_t launch_column_partials(const Finish &finish, int64_t outer, int64_t c
 /// `scratch` has column_partial_bytes().
 template <typename Work>
 gpuError_t launch_columns(const Work &work, int64_t outer, int64_t rows, int64_t columns, void *scratch,
-                          gpuStream_t stream) {
+                          gpuStream_t stream, SumOrder order = SumOrder::by_shape) {
   using Finish = typename Work::Finish;
   static_assert(sizeof(typename Finish::Total) * Work::kWidth * kBlockThreads <= 48 << 10);
   if (outer * columns == 0) return gpuSuccess;
-  const ReductionLayout layout = columns_reduced(outer, rows, columns, Work::kWidth);
+  const ReductionLayout layout = columns_reduced(outer, rows, columns, Work::kWidth, order);
   if (layout.splits == 1)
     return launch_column_pass(work, layout, static_cast<typename Finish::Total *>(nullptr), stream);
   auto *const partials = static_cast<typename Finish::Total *>(scratch);
   const gpuError_t error = launch_column_pass(work, layout, partials, stream);
   if (error != gpuSuccess) return error;
-  return launch_column_partials(work.finish, outer, columns, layout.splits, partials, stream);
+  return launch_column_partials(work.finish, outer, columns, layout.splits, partials, stream, order);
 }
 
 // ---- lines ----
@@ -115,24 +118,26 @@ gpuError_t launch_line_pass(const Work &work, const ReductionLayout &layout, typ
 /// The second pass alone.
 template <typename Finish>
 gpuError_t launch_line_partials(const Finish &finish, int64_t outer, int64_t splits,
-                                const typename Finish::Total *partials, gpuStream_t stream) {
-  ReductionLayout second = line_layout(outer, splits, 1);
+                                const typename Finish::Total *partials, gpuStream_t stream,
+                                SumOrder order = SumOrder::by_shape) {
+  ReductionLayout second = line_layout(outer, splits, 1, order);
   split_rows(second, 1);
   return launch_line_pass(PartialLines<Finish>{finish, partials, splits}, second,
                           static_cast<typename Finish::Total *>(nullptr), stream);
 }
 
-/// `length` elements per line; `scratch` has line_partial_bytes().
+/// `length` elements per line; `scratch` has line_partial_bytes(). By length elements are taken one by one.
 template <typename Work>
-gpuError_t launch_lines(const Work &work, int64_t outer, int64_t length, void *scratch, gpuStream_t stream) {
+gpuError_t launch_lines(const Work &work, int64_t outer, int64_t length, void *scratch, gpuStream_t stream,
+                        SumOrder order = SumOrder::by_shape) {
   using Finish = typename Work::Finish;
   if (outer == 0) return gpuSuccess;
-  const ReductionLayout layout = line_layout(outer, length, Work::kWidth);
+  const ReductionLayout layout = line_layout(outer, length, Work::kWidth, order);
   if (layout.splits == 1) return launch_line_pass(work, layout, static_cast<typename Finish::Total *>(nullptr), stream);
   auto *const partials = static_cast<typename Finish::Total *>(scratch);
   const gpuError_t error = launch_line_pass(work, layout, partials, stream);
   if (error != gpuSuccess) return error;
-  return launch_line_partials(work.finish, outer, layout.splits, partials, stream);
+  return launch_line_partials(work.finish, outer, layout.splits, partials, stream, order);
 }
 
 }  // namespace tutti::impl::backend::gpu

@@ -8,6 +8,12 @@
 
 namespace tutti::impl::backend::gpu {
 
+/// What the order in which a result takes its elements may depend on.
+enum class SumOrder : int32_t {
+  by_shape,   ///< the whole shape: the fastest
+  by_length,  ///< how many elements the result has, but not how many results there are, nor where they lie
+};
+
 struct ReductionLayout {
   int64_t outer, rows, columns;
   int32_t lanes;   ///< threads that share a row: side by side along columns, or along the row if there is one column

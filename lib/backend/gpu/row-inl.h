@@ -170,10 +170,12 @@ struct RowLayout {
   }
 };
 
-/// `kept_packs`: of a row in a thread's registers.
-inline RowLayout row_layout(int64_t rows, int64_t length, int64_t width, int64_t kept_packs) {
+/// `kept_packs`: of a row in a thread's registers. By length, a row has no more threads where there are few.
+inline RowLayout row_layout(int64_t rows, int64_t length, int64_t width, int64_t kept_packs,
+                            SumOrder order = SumOrder::by_shape) {
   const int64_t packs = divide_up(length, width);
   RowLayout layout{rows, length, power_of_two(divide_up(packs, kept_packs)), packs <= kept_packs * kBlockThreads};
+  if (order == SumOrder::by_length) return layout;
   // Few rows: more threads for each.
   while (layout.lanes < power_of_two(packs) && rows * layout.lanes < kFillingBlocks * kBlockThreads)
     layout.lanes *= 2;
@@ -196,11 +198,11 @@ struct RowShape {
 
 /// Calls function(Storage<T, V>(), RowShape<V, N>(), layout) for rows of a float dtype.
 template <typename Function>
-gpuError_t visit_rows(DType dtype, bool is_wide, int64_t rows, int64_t length, Function function) {
+gpuError_t visit_rows(DType dtype, bool is_wide, SumOrder order, int64_t rows, int64_t length, Function function) {
   if (rows * length == 0) return gpuSuccess;
   return visit_floats(dtype, is_wide, [&](auto storage) {
     constexpr int kWidth = decltype(storage)::kWidth, kPacks = kRowPacks<kWidth>;
-    const RowLayout layout = row_layout(rows, length, kWidth, kPacks);
+    const RowLayout layout = row_layout(rows, length, kWidth, kPacks, order);
     if (layout.is_kept) return function(storage, RowShape<kWidth, kPacks>(), layout);
     return function(storage, RowShape<kWidth, 0>(), layout);
   });

@@ -26,6 +26,9 @@ SoftmaxWork softmax_work(const KernelRequest &request, bool is_log) {
     work.outer *= x.dims[i];
   for (size_t i = at + 1; i < x.dims.size(); ++i)
     work.inner *= x.dims[i];
+  work.order = request.sum_order();
+  // Rows may be among what is behind the axis: of one row it is no longer there.
+  work.goes_by_lines = work.inner > 1 || (work.order == SumOrder::by_length && at + 1 < x.dims.size());
   return work;
 }
 
