@@ -346,7 +346,8 @@ func (o TrainOptions) fill(handle uintptr) {
 
 // PredictorOptions are the options of a predictor; the zero value means the defaults.
 type PredictorOptions struct {
-	// As for run. Default: fast.
+	// As for run. With invariant the bits of a row do not depend on how many rows are predicted at once either;
+	// GPUs do without their vendors' libraries for that, which is slower. Default: fast.
 	Determinism Determinism
 	// As for run. Default: f32.
 	Precision Precision

@@ -119,6 +119,8 @@ Status EvaluatorSession::open() {
     };
     of.write = source(*graphs.accumulate_write);
     of.add = source(*graphs.accumulate_add);
+    // How many rows a device gets depends on how many devices there are.
+    of.write.is_row_invariant = of.add.is_row_invariant = options_.level == backend::Level::invariant;
     of.finish = source(*graphs.finish);
     of.executables = std::make_unique<ExecutableCache>(static_cast<size_t>(options_.program_cache_size) * 2);
     programs_.push_back(std::move(of));

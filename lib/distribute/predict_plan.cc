@@ -62,15 +62,8 @@ Result<std::vector<double>> time_kernels(const backend::Executable &executable, 
 
 Result<Json> describe_predict_plan(const GraphSource &source, const graph::SymbolBindings &bindings,
                                    LoadedWeights &loaded, int64_t rows, int64_t timed_runs) {
-  backend::CompileRequest request;
-  request.graph_text = &source.text;
-  request.bindings = bindings;
-  request.state = &source.state;
-  request.level = source.level;
-  request.threads = source.threads;
-  request.precision = source.precision;
-  request.flags = timed_runs > 0 ? TUTTI_COMPILE_DEBUG_NAMES : 0;
-  TUTTI_ASSIGN(const backend::ExecutableRef executable, backend::Executable::compile(*loaded.device, request));
+  TUTTI_ASSIGN(const backend::ExecutableRef executable,
+               backend::Executable::compile(*loaded.device, compile_request(source, bindings, timed_runs > 0)));
   const backend::ExecutableDescription &description = executable->description();
   TUTTI_ASSIGN(const Json report, Json::parse(description.report_json));
   const Json *listed = report.find("kernels");

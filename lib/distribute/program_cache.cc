@@ -10,6 +10,19 @@ namespace tutti::impl::distribute {
 using base::Result;
 using base::Status;
 
+backend::CompileRequest compile_request(const GraphSource &source, const graph::SymbolBindings &bindings, bool traced) {
+  backend::CompileRequest request;
+  request.graph_text = &source.text;
+  request.bindings = bindings;
+  request.state = &source.state;
+  request.level = source.level;
+  request.threads = source.threads;
+  request.precision = source.precision;
+  if (traced) request.flags |= TUTTI_COMPILE_DEBUG_NAMES;
+  if (source.is_row_invariant) request.flags |= TUTTI_COMPILE_ROW_INVARIANT;
+  return request;
+}
+
 Result<backend::ExecutableRef> ExecutableCache::get(const GraphSource &source, const ShapeKey &key,
                                                     const graph::SymbolBindings &bindings, backend::Device &device,
                                                     bool traced) {
@@ -27,15 +40,8 @@ Result<backend::ExecutableRef> ExecutableCache::get(const GraphSource &source, c
     }
     entries_[full];
   }
-  backend::CompileRequest request;
-  request.graph_text = &source.text;
-  request.bindings = bindings;
-  request.state = &source.state;
-  request.level = source.level;
-  request.threads = source.threads;
-  request.precision = source.precision;
-  request.flags = traced ? TUTTI_COMPILE_DEBUG_NAMES : 0;
-  Result<backend::ExecutableRef> executable = backend::Executable::compile(device, request);
+  Result<backend::ExecutableRef> executable =
+      backend::Executable::compile(device, compile_request(source, bindings, traced));
   std::lock_guard lock(mutex_);
   if (executable.ok()) {
     entries_[full] = {*executable, ++clock_};

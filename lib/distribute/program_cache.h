@@ -31,7 +31,12 @@ struct GraphSource {
   backend::Level level = backend::Level::fast;
   int32_t threads = 1;
   backend::Precision precision = backend::Precision::f32;
+  /// Rows have the same bits among any number of rows (TUTTI_COMPILE_ROW_INVARIANT).
+  bool is_row_invariant = false;
 };
+
+/// What compiles it; borrows from `source`. `traced`: with a span around every kernel.
+backend::CompileRequest compile_request(const GraphSource &source, const graph::SymbolBindings &bindings, bool traced);
 
 /// Values of the symbols that vary, in an order the owner fixes.
 using ShapeKey = std::vector<int64_t>;

@@ -147,17 +147,18 @@ static void test_what_comes_again_and_again(void **) {
   }
 }
 
-/// At level invariant the bits of a row do not depend on how many are computed.
+/// At level invariant the bits of a row do not depend on how many are computed (row_bits_test.cc: of other kernels).
 static void test_the_same_bits(void **) {
-  const Model model = network_model();
-  PredictOptions options;
-  options.level = backend::Level::invariant;
-  const Engine engine = open_engine(model, assert_ok_value(make_test_strategy(1)), options);
-  const Tensor all = run(engine, {features(64)})[0];
-  for (const int64_t rows : {1, 5, 7, 9, 13, 17, 33, 47}) {
-    const Tensor some = run(engine, {features(rows)})[0];
-    assert_int_equal(some.rows(), rows);
-    assert_memory_equal(some.data(), all.data(), some.size_bytes());
+  for (const NetworkCase &network : {NetworkCase{}, NetworkCase{.features = 700, .hidden = 600, .classes = 130}}) {
+    PredictOptions options;
+    options.level = backend::Level::invariant;
+    const Engine engine = open_engine(network_model(network), assert_ok_value(make_test_strategy(1)), options);
+    const Tensor all = run(engine, {features(64, network.features)})[0];
+    for (const int64_t rows : {1, 5, 7, 9, 13, 17, 33, 47}) {
+      const Tensor some = run(engine, {features(rows, network.features)})[0];
+      assert_int_equal(some.rows(), rows);
+      assert_memory_equal(some.data(), all.data(), some.size_bytes());
+    }
   }
 }
 
