@@ -130,8 +130,8 @@ Status Engine::make_programs() {
                  propose_layouts(*devices_[first], *graphs.forward, graphs.state, options_.typical_rows, options_.level,
                                  options_.threads_per_replica, options_.precision));
     TUTTI_ASSIGN(of.plan, StatePlan::make(graphs.state, layouts, {}));
-    of.source = {graph::to_json_text(*graphs.forward), of.plan.table(), options_.level, options_.threads_per_replica,
-                 options_.precision, options_.level == backend::Level::invariant};
+    of.source = {graph::to_json_text(*graphs.forward), of.plan.table(),    options_.level,
+                 options_.threads_per_replica,         options_.precision, options_.level == backend::Level::invariant};
     if (graphs.prepare != nullptr) {
       of.prepare = GraphSource{graph::to_json_text(*graphs.prepare), of.plan.table(), options_.level,
                                options_.threads_per_replica};

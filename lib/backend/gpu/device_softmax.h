@@ -21,8 +21,8 @@ struct SoftmaxWork {
   SumOrder order;
   int64_t outer, length, inner;
   bool goes_by_lines;  ///< a thread has a line; always where inner > 1
-  const void *x;  ///< of the gradient: dy
-  const void *y;  ///< of the gradient only
+  const void *x;       ///< of the gradient: dy
+  const void *y;       ///< of the gradient only
   void *result;
 };
 

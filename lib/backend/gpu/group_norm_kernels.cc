@@ -45,8 +45,7 @@ Result<Kernel> make_group_norm(KernelRequest &request) {
 Result<Kernel> make_group_norm_gradient(KernelRequest &request) {
   GroupNormGradientWork work{};
   const LoweredValue &mean = request.input(3);
-  work.shape = group_shape(request.input(1), request.input(2).dtype, mean.dtype, mean.dims.back(),
-                           SumOrder::by_shape);
+  work.shape = group_shape(request.input(1), request.input(2).dtype, mean.dtype, mean.dims.back(), SumOrder::by_shape);
   request.reserve_scratch(group_norm_gradient_scratch_bytes(work.shape));
   return Kernel([work](const Frame &frame) {
     GroupNormGradientWork issued = work;

@@ -73,8 +73,8 @@ Result<Kernel> make_matmul(KernelRequest &request) {
   const Extents batch(y.begin(), y.end() - 2);
   TUTTI_TRY(set_batches(batch, batch_strides(a, batch), batch_strides(b, batch), matmul));
   merge_rows(matmul);
-  matmul.plan = plan_product({matmul.batches, matmul.m, matmul.n, matmul.k, matmul.dtype == DType::f64,
-                              request.lowered.is_row_invariant()});
+  matmul.plan = plan_product(
+      {matmul.batches, matmul.m, matmul.n, matmul.k, matmul.dtype == DType::f64, request.lowered.is_row_invariant()});
   const int64_t scratch = request.reserve_scratch(matmul.plan.scratch_bytes);
   request.kernel_name = "simt_product";
   return Kernel([matmul, scratch, tail = KeptTail(request)](const Frame &frame) {

@@ -94,8 +94,8 @@ int64_t extreme_of(DType dtype, bool is_lowest) {
 template <typename Attributes>
 Result<ReduceWork> work_of(const LoweredGraph &lowered, const graph::Node &node, ReduceOp op) {
   TUTTI_ASSIGN(const Attributes attributes, Attributes::from(node));
-  ReduceWork work = shape_work(lowered.value(node.inputs[0]), lowered.value(node.outputs[0]), attributes.axes,
-                               sum_order_of(lowered));
+  ReduceWork work =
+      shape_work(lowered.value(node.inputs[0]), lowered.value(node.outputs[0]), attributes.axes, sum_order_of(lowered));
   work.op = op;
   if (op == ReduceOp::product) work.integer_start = 1;
   if (op == ReduceOp::max || op == ReduceOp::min) work.integer_start = extreme_of(work.dtype, op == ReduceOp::max);

@@ -59,9 +59,8 @@ template <typename Finish>
 gpuError_t launch_column_partials(const Finish &finish, int64_t outer, int64_t columns, int64_t splits,
                                   const typename Finish::Total *partials, gpuStream_t stream,
                                   SumOrder order = SumOrder::by_shape) {
-  ReductionLayout second = order == SumOrder::by_length
-                               ? columns_reduced(outer, splits, columns, 1, order)
-                               : column_layout(outer, splits, columns, 1, kBlockThreads / 32);
+  ReductionLayout second = order == SumOrder::by_length ? columns_reduced(outer, splits, columns, 1, order)
+                                                        : column_layout(outer, splits, columns, 1, kBlockThreads / 32);
   split_rows(second, 1);
   return launch_column_pass(PartialColumns<Finish>{finish, partials, outer, columns}, second,
                             static_cast<typename Finish::Total *>(nullptr), stream);
