@@ -11,6 +11,7 @@
 namespace tutti::testing {
 
 namespace graph = impl::graph;
+using impl::distribute::Evaluator;
 using impl::distribute::PredictOptions;
 using Engine = std::shared_ptr<impl::distribute::PredictEngine>;
 using Values = GraphBuilder::Values;
@@ -133,6 +134,33 @@ static void check(Family family) {
   assert_string_equal(differ.c_str(), "");
 }
 
+/// The last bits of what is computed of rows, as whole numbers, whose sums are exact in any order.
+static Model last_bits() {
+  GraphBuilder b;
+  const ValueId x = b.feature("x", DType::f32, {GraphBuilder::batch(), kFeatures});
+  const ValueId y = b.matmul(b.unary("exp", x), weight(b, "kernel", {kFeatures, 3}));
+  const ValueId bits = b.unary("floor", b.scale(y, 32768));
+  b.add_metric("bits", b.reduce_sum(b.op("mod", {bits, b.constant(256, DType::f32)})));
+  return assert_ok_value(b.finish());
+}
+
+/// How many rows a device computes depends on how many devices there are.
+static void test_evaluations(void **) {
+  const Model model = last_bits();
+  PredictOptions options;
+  options.level = impl::backend::Level::invariant;
+  std::vector<double> values;
+  for (const int32_t devices : {1, 2, 3, 8}) {
+    const auto evaluator =
+        assert_ok_value(Evaluator::open(model, assert_ok_value(make_test_strategy(devices)), options));
+    const auto rows = assert_ok_value(make_rows(90, kFeatures, 3, DType::f32, 64)->make_iterator({}));
+    values.push_back(assert_ok_value(evaluator->run(*numbered_version(model), *rows, -1, nullptr)).values[0]);
+  }
+  assert_true(values[0] > 0);
+  for (const double value : values)
+    assert_true(value == values[0]);
+}
+
 static void test_products(void **) { check(products); }
 static void test_convolutions(void **) { check(convolutions); }
 static void test_reductions(void **) { check(reductions); }
@@ -144,6 +172,6 @@ static void test_attentions(void **) { check(attentions); }
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_products),   cmocka_unit_test(tutti::testing::test_convolutions),
     cmocka_unit_test(tutti::testing::test_reductions), cmocka_unit_test(tutti::testing::test_rows),
-    cmocka_unit_test(tutti::testing::test_attentions),
+    cmocka_unit_test(tutti::testing::test_attentions), cmocka_unit_test(tutti::testing::test_evaluations),
 };
 TEST_MAIN(tests)
