@@ -41,7 +41,8 @@ Status grow(backend::Device &device, std::vector<backend::Buffer> &buffers, int3
 // ---- the map ----
 
 Result<std::shared_ptr<const DeviceMap>> DeviceMap::create(const data::DatasetRef &map, const InputBinding &binding,
-                                                           int64_t capacity, backend::Device &device) {
+                                                           int64_t capacity, backend::Device &device,
+                                                           backend::Level level) {
   auto made = std::make_shared<DeviceMap>();
   made->dataset_ = map;
   made->capacity_ = capacity;
@@ -51,6 +52,8 @@ Result<std::shared_ptr<const DeviceMap>> DeviceMap::create(const data::DatasetRe
   backend::CompileRequest request;
   request.graph_text = &text;
   request.bindings = {{std::string(graph::kBatchSymbol), capacity}};
+  request.level = level;
+  if (level == backend::Level::invariant) request.flags = TUTTI_COMPILE_ROW_INVARIANT;
   TUTTI_ASSIGN(made->executable_, backend::Executable::compile(device, request));
   const std::vector<data::GraphPlan::Source> &sources = map->device_plan()->sources;
   made->passed_.assign(sources.size(), -1);
@@ -230,7 +233,8 @@ std::string keep_map(const data::Dataset &dataset) {
 }
 
 std::string DeviceMaps::leave(const data::Dataset &dataset, const std::vector<graph::InputSpec> &inputs,
-                              int32_t contributors, backend::Device &device, data::IteratorContext &context) {
+                              int32_t contributors, backend::Device &device, backend::Level level,
+                              data::IteratorContext &context) {
   const data::Dataset *const map = data::trailing_device_map(dataset);
   if (map == nullptr) {
     const std::vector<std::string> refused = data::refused_device_maps(dataset);
@@ -239,7 +243,8 @@ std::string DeviceMaps::leave(const data::Dataset &dataset, const std::vector<gr
   const auto make = [&]() -> Result<std::shared_ptr<const DeviceMap>> {
     TUTTI_ASSIGN(const InputBinding binding, InputBinding::make(inputs, dataset.spec()));
     const int64_t capacity = share_of_rows(std::max<int64_t>(dataset.spec().batch_size, 1), 0, contributors).rows();
-    return DeviceMap::create(data::DatasetRef::share(const_cast<data::Dataset *>(map)), binding, capacity, device);
+    return DeviceMap::create(data::DatasetRef::share(const_cast<data::Dataset *>(map)), binding, capacity, device,
+                             level);
   };
   std::lock_guard lock(mutex_);
   if (last_ == nullptr || &last_->dataset() != map) {

@@ -35,10 +35,11 @@ namespace tutti::impl::distribute {
 
 class DeviceMap {
  public:
-  /// For the components of the map's elements that `binding` takes, and up to `capacity` rows on a device.
-  /// UNIMPLEMENTED with the reason where the device cannot do it.
+  /// For the components of the map's elements that `binding` takes, and up to `capacity` rows on a device; at level
+  /// invariant the bits of a row do not depend on it. UNIMPLEMENTED with the reason where the device cannot do it.
   static base::Result<std::shared_ptr<const DeviceMap>> create(const data::DatasetRef &map, const InputBinding &binding,
-                                                               int64_t capacity, backend::Device &device);
+                                                               int64_t capacity, backend::Device &device,
+                                                               backend::Level level);
 
   const data::Dataset &dataset() const { return *dataset_; }
   int64_t capacity() const { return capacity_; }
@@ -132,7 +133,7 @@ class DeviceMaps {
   /// Sets context.left_map where the dataset's last map asks for devices and `device` can do it for a model of these
   /// inputs, whose batches are split among so many contributors. Else the reason; empty where no map asks.
   std::string leave(const data::Dataset &dataset, const std::vector<graph::InputSpec> &inputs, int32_t contributors,
-                    backend::Device &device, data::IteratorContext &context);
+                    backend::Device &device, backend::Level level, data::IteratorContext &context);
   /// The map that a walk has left; null where it has left none. FAILED_PRECONDITION where it was not left to these
   /// devices.
   base::Result<std::shared_ptr<const DeviceMap>> find(const data::Iterator &iterator);

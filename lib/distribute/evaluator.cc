@@ -57,7 +57,8 @@ class EvaluatorSession : public Evaluator {
   std::string leave_map(const data::Dataset &dataset, data::IteratorContext &context) override {
     if (kinds_.count() > 1) return keep_map(dataset);
     if (strategy_->backend()->has_host_memory()) return std::string();
-    return maps_.leave(dataset, inputs(), static_cast<int32_t>(devices_.size()), *devices_.front(), context);
+    return maps_.leave(dataset, inputs(), static_cast<int32_t>(devices_.size()), *devices_.front(), options_.level,
+                       context);
   }
   Result<EvaluateReport> run(const checkpoint::WeightVersion &weights, data::Iterator &iterator, int64_t max_batches,
                              const base::CancelToken *cancel) override;

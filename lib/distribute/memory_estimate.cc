@@ -137,7 +137,7 @@ int64_t EstimatorOfTraining::input_bytes(const data::Element &batch, int64_t row
 
 int64_t EstimatorOfTraining::map_bytes(int64_t rows) const {
   if (device_map_ == nullptr || !copies_input()) return 0;
-  const auto map = DeviceMap::create(device_map_, binding_, rows, *setup_->devices.front());
+  const auto map = DeviceMap::create(device_map_, binding_, rows, *setup_->devices.front(), options_.level);
   if (!map.ok()) return 0;  // the host does it
   const backend::ExecutableDescription &description = (*map)->executable()->description();
   int64_t bytes = allocated(description.workspace_bytes);

@@ -61,7 +61,7 @@ class Engine : public PredictEngine, public PredictCalls {
   std::string leave_map(const data::Dataset &dataset, data::IteratorContext &context) override {
     if (kinds_.count() > 1) return keep_map(dataset);
     if (strategy_->backend()->has_host_memory()) return std::string();
-    return maps_.leave(dataset, model_.features, 1, *devices_.front(), context);
+    return maps_.leave(dataset, model_.features, 1, *devices_.front(), options_.level, context);
   }
   PredictCounters counters() const override;
   std::string advice() const override;

@@ -290,7 +290,7 @@ Result<Tensor> TrainerSession::output(std::string_view name) {
 
 std::string TrainerSession::leave_map(const data::Dataset &dataset, data::IteratorContext &context) {
   if (feeder_->device_inputs() == nullptr) return std::string();
-  return maps_.leave(dataset, inputs(), contributors_of_batch(), *setup_->devices.front(), context);
+  return maps_.leave(dataset, inputs(), contributors_of_batch(), *setup_->devices.front(), options_.level, context);
 }
 
 Status TrainerSession::attach_input(std::unique_ptr<data::Iterator> iterator) {

@@ -11,8 +11,7 @@
 #include "data/backend_graph_runner.h"
 #include "data/pipeline.h"
 #include "data/sources.h"
-#include "distribute/predict_engine.h"
-#include "distribute/training_case.h"
+#include "distribute/predict_case.h"
 #include "testing.h"
 
 namespace tutti::testing {
@@ -32,11 +31,25 @@ static NetworkCase small_network() {
   return network;
 }
 
-enum class Chain { augmented, mixed, refused };
+enum class Chain { augmented, mixed, multiplied, refused };
+
+/// Products with long sums of x.
+static ValueId multiply(GraphBuilder &b, ValueId x) {
+  constexpr int64_t kPixels = kHeight * kWidth * kChannels, kCopies = 40;
+  const ValueId some = b.scale(b.reshape(b.cast(x, DType::f32), {GraphBuilder::batch(), kPixels}), 1 / 255.0);
+  Tensor kernel = assert_ok_value(Tensor::zeros(DType::f32, {kPixels * kCopies, kFeatures}));
+  for (int64_t i = 0; i < kernel.elements(); ++i)
+    kernel.mutable_data_as<float>()[i] = static_cast<float>(row_feature(i, 1) / kCopies);
+  return b.matmul(b.concat(GraphBuilder::Values(kCopies, some), 1), b.constant(kernel));
+}
 
 static impl::graph::SealedGraph graph_of(Chain chain) {
   GraphBuilder b;
   ValueId x = b.input("x", DType::u8, {GraphBuilder::batch(), kHeight, kWidth, kChannels});
+  if (chain == Chain::multiplied) {
+    b.set_result("x", multiply(b, x));
+    return std::make_shared<const impl::graph::Graph>(assert_ok_value(b.finish_graph()));
+  }
   if (chain == Chain::refused) x = b.op("random_rotate", {x}, {{"degrees", 20.0}});
   x = b.op("random_crop", {x}, {{"size", std::vector<int64_t>{4, 4}}, {"padding", int64_t{1}}});
   x = b.op("random_flip", {x});
@@ -53,7 +66,7 @@ static impl::graph::SealedGraph graph_of(Chain chain) {
 }
 
 /// Images x, labels y, weights w and targets t, as build_network() takes them once the map has run.
-static data::DatasetRef images(Chain chain, bool on_device = true) {
+static data::DatasetRef images(Chain chain, bool on_device = true, int64_t batch = kBatch) {
   Tensor x = assert_ok_value(Tensor::zeros(DType::u8, {kRows, kHeight, kWidth, kChannels}));
   for (int64_t i = 0; i < x.elements(); ++i)
     x.mutable_data_as<uint8_t>()[i] = static_cast<uint8_t>(i * 37 + i / 60 * 11);
@@ -69,7 +82,7 @@ static data::DatasetRef images(Chain chain, bool on_device = true) {
   arguments.graph = graph_of(chain);
   data::Pipeline pipeline(data::from_slices(
       {{"x", x}, {"y", y, data::Role::label}, {"w", w, data::Role::weight}, {"t", t, data::Role::label}}));
-  pipeline.shuffle(20).batch(kBatch).apply("map", {{"on_device", on_device}}, std::move(arguments)).prefetch(2);
+  pipeline.shuffle(20).batch(batch).apply("map", {{"on_device", on_device}}, std::move(arguments)).prefetch(2);
   return assert_ok_value(pipeline.build());
 }
 
@@ -304,6 +317,28 @@ static void test_predictions_and_evaluations(void **) {
   }
 }
 
+/// At level invariant the bits of a row do not depend on how many a batch has.
+static void test_batches_of_any_size(void **) {
+  const Model model = assert_ok_value(impl::graph::predict_model(assert_ok_value(build_network(small_network()))));
+  impl::distribute::PredictOptions options;
+  options.level = backend::Level::invariant;
+  const auto engine = open_engine(model, assert_ok_value(make_test_strategy(1)), options);
+  std::vector<double> wanted;
+  for (const int64_t size : {43, 16, 5}) {
+    const data::DatasetRef dataset = images(Chain::multiplied, true, size);
+    data::IteratorContext context = host_context();
+    assert_string_equal(engine->leave_map(*dataset, context).c_str(), "");
+    const auto stream = assert_ok_value(engine->stream(assert_ok_value(dataset->make_iterator(context)), nullptr));
+    std::vector<double> rows;
+    for (PredictBatch batch; assert_ok_value(stream->next(batch));) {
+      const std::vector<double> some = to_doubles(batch.outputs[0]);
+      rows.insert(rows.end(), some.begin(), some.end());
+    }
+    if (wanted.empty()) wanted = rows;
+    assert_same(wanted, rows);
+  }
+}
+
 /// After the first batches nothing is asked of the device.
 static void test_memory_is_kept(void **) {
   const Model model = assert_ok_value(build_network(small_network()));
@@ -336,6 +371,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_devices_of_several_kinds_leave_maps_to_the_host),
     cmocka_unit_test(test_what_devices_cannot_do_is_done_by_the_host),
     cmocka_unit_test(test_predictions_and_evaluations),
+    cmocka_unit_test(test_batches_of_any_size),
     cmocka_unit_test(test_memory_is_kept),
 };
 TEST_MAIN(tests)
