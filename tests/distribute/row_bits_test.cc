@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "backend/reference/reference_backend.h"
 #include "distribute/predict_case.h"
 #include "testing.h"
 
@@ -115,12 +116,19 @@ static std::vector<Tensor> run(const Engine &engine, int64_t rows) {
   return assert_ok_value(engine->run(std::vector<Tensor>{row_features(rows, kFeatures)}, nullptr));
 }
 
+static Engine open_oracle(const Model &model) {
+  const auto plain = assert_ok_value(impl::backend::Backend::create(impl::backend::reference::entry, "{}", {}));
+  return open_engine(model, assert_ok_value(impl::distribute::Strategy::one_device({plain, 0})));
+}
+
 static void check(Family family) {
   const Model model = model_of(family);
   PredictOptions options;
   options.level = impl::backend::Level::invariant;
   const Engine engine = open_engine(model, assert_ok_value(make_test_strategy(1)), options);
-  const std::vector<Tensor> all = run(engine, kMostRows);
+  const std::vector<Tensor> all = run(engine, kMostRows), known = run(open_oracle(model), kMostRows);
+  for (size_t output = 0; output < all.size(); ++output)
+    assert_ok(impl::tensor::compare_close(all[output], known[output], 1e-4, 1e-5));
   std::string differ;
   for (const int64_t rows : {1, 5, 23}) {
     const std::vector<Tensor> some = run(engine, rows);
