@@ -55,8 +55,8 @@ Result<Thread> Thread::start(const std::string &name, std::function<void()> body
   auto argument = std::make_unique<Start>(Start{name.substr(0, 15), std::move(body)});
   sigset_t blocked, before;
   sigfillset(&blocked);
-  // What a thread does to itself reaches the process's handlers: virtual machines check for null by them, and a blocked one
-  // would end the process without a word.
+  // What a thread does to itself reaches the process's handlers: virtual machines check for null by them, and a blocked
+  // one would end the process without a word.
   for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT})
     sigdelset(&blocked, own);
   // The new thread inherits the mask.

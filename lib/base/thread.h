@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads of the library: named, joined by who made them, with all signals blocked that are not of a thread's own doing:
-// the host's handlers run on them for SIGSEGV and the like alone, which virtual machines need.
+// Threads of the library: named, joined by who made them, with all signals blocked that are not of a thread's own
+// doing: the host's handlers run on them for SIGSEGV and the like alone, which virtual machines need.
 //
 //   TUTTI_ASSIGN(Thread thread, Thread::start("tutti-saver", [this] { loop(); }));
 //   TUTTI_ASSIGN(std::unique_ptr<ThreadPool> pool, ThreadPool::create("tutti-data", 4));

@@ -36,7 +36,7 @@ struct CaseSpec {
 struct Measured {
   double cpu_ms = 0;
   double wall_ms = 0;
-  double issue_ms = 0;  ///< of the thread that runs steps, without its waiting for the device at the end
+  double issue_ms = 0;  ///< of the thread that runs steps, where nothing makes it wait: the least of all stretches
   int64_t steps = 0;
   int64_t waits = 0;  ///< for the device
 };

@@ -7,6 +7,7 @@ import datetime
 import hashlib
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +26,8 @@ TARGETS = [PLUGIN_FOLDER + '/tutti-cuda.so', 'gpu-tests', 'tests/bench/step_benc
            'tests/bench/replica_bench', 'tests/bench/estimator_soak']
 LEFT, FAILED = 3, 1
 TOGETHER = 4
+# How often a part that a signal ended is begun again under a debugger.
+MOST_DEBUGGED = 4
 
 
 def digest_of_sources():
@@ -99,9 +102,32 @@ class Runner:
                 status, seconds = run(command, limit, log, environment, part.folder)
             except OSError as error:
                 return self.note(part, 'failed', 0, str(error))
+        if status is not None and status < 0:
+            self.find_crash(part, command, environment)
         with open(path, encoding='utf-8', errors='replace') as log:
             output = log.read()
         return self.judge(part, status, seconds, output, limit)
+
+    def find_crash(self, part, command, environment):
+        """Where a part that a signal ended was, in its log: what the kernel says, and the stacks of all threads if the debugger
+        meets it in a few more runs."""
+        with open(self.results.log_path(f'{part.group} {part.name} crash'), 'w', encoding='utf-8') as log:
+            for words in (['sh', '-c', 'dmesg | tail -n 5'], *[self.under_debugger(command)] * MOST_DEBUGGED):
+                log.write(shlex.join(words) + '\n')
+                log.flush()
+                begin = log.tell()
+                try:
+                    run(words, min(part.limit, self.clock.left()), log, environment, part.folder)
+                except OSError as error:
+                    log.write(f'{error}\n')
+                with open(log.name, encoding='utf-8', errors='replace') as written:
+                    written.seek(begin)
+                    if 'received signal' in written.read():
+                        return
+
+    def under_debugger(self, command):
+        name = next((name for name in ('cuda-gdb', 'gdb') if shutil.which(name, path=self.environment.get('PATH'))), 'gdb')
+        return [name, '-batch', '-ex', 'run', '-ex', 'thread apply all backtrace', '--args', *command]
 
     def judge(self, part, status, seconds, output, limit):
         says, rows, holds = '', None, True

@@ -137,6 +137,25 @@ class Parts(unittest.TestCase):
         time.sleep(3)
         self.assertFalse(os.path.exists(mark))
 
+    def test_where_a_part_crashed_is_found(self):
+        folder = os.path.join(self.folder, 'bin')
+        os.makedirs(folder)
+        debugger = os.path.join(folder, 'cuda-gdb')
+        # The second run crashes; the third is not begun.
+        with open(debugger, 'w', encoding='utf-8') as file:
+            file.write(f'#!/bin/sh\necho x >> {folder}/runs\n[ $(wc -l < {folder}/runs) -lt 2 ] || echo received signal SIGSEGV in f\n')
+        os.chmod(debugger, 0o755)
+        results = Results(self.folder, HEAD, os.path.join(self.folder, 'logs'))
+        environment = {**os.environ, 'PATH': folder + ':' + os.environ['PATH']}
+        runner = run_parts.Runner(results, run_parts.Clock(60), environment, 1)
+        with contextlib.redirect_stdout(io.StringIO()):
+            runner.do(shell('kill -SEGV $$', name='crashes'))
+        self.assertEqual(results.parts['tests crashes']['status'], 'failed')
+        with open(results.log_path('tests crashes crash'), encoding='utf-8') as log:
+            text = log.read()
+        self.assertIn('received signal SIGSEGV in f', text)
+        self.assertEqual(text.count('cuda-gdb -batch'), 2)
+
     def test_a_part_adds_folders_to_those_of_the_machine(self):
         both = run_parts.joined({'PATH': '/a', 'LD_LIBRARY_PATH': '/packages', 'X': '1'}, {'LD_LIBRARY_PATH': '/build', 'X': '2'})
         self.assertEqual(both, {'PATH': '/a', 'LD_LIBRARY_PATH': '/build:/packages', 'X': '2'})

@@ -20,6 +20,11 @@ bool is_exact_enough(const ProductShape &shape) {
   return tensor::size_bytes(shape.result_dtype()) == 2 || shape.allows_rounding;
 }
 
+/// For bf16 it takes one of as many digits, and slopes are off by a hundredth where they cancel.
+bool is_slope_exact_enough(const ProductShape &shape) {
+  return is_exact_enough(shape) && shape.result_dtype() != tensor::DType::bf16;
+}
+
 /// Can the operand of gelu lie as the results do?
 bool fits_auxiliary(const ProductShape &shape) { return shape.batches == 1 && shape.n % kAuxiliaryLine == 0; }
 
@@ -67,7 +72,8 @@ bool LibraryTail::read(const gpu::KernelRequest &request, ProductShape &shape) {
     if (step.operand < 0 || is_behind_kept) return false;
     const gpu::EpilogueOperand &operand = epilogue.operands[step.operand];
     if (step.op == ElementOp::gelu_tanh_gradient) {
-      const bool is_alone = !shape.has_bias && !shape.has_addend && fits_auxiliary(shape) && is_exact_enough(shape);
+      const bool is_alone =
+          !shape.has_bias && !shape.has_addend && fits_auxiliary(shape) && is_slope_exact_enough(shape);
       if (!is_alone || step.is_reversed != 0 || operand.access != EpilogueAccess::dense || operand.dtype != result_)
         return false;
       shape.has_gelu_gradient = true;

@@ -6,7 +6,7 @@
 //   struct Pass {
 //     static constexpr int kWidth = ..;                                    // neighbouring channels of a thread
 //     struct Channels { .. };                                              // a thread's registers
-//     struct Loaded { .. };                                                // what is read of elements, as it lies in memory
+//     struct Loaded { .. };                                                // of elements, as they lie in memory
 //     __device__ Channels begin(int64_t image, int64_t channel) const;
 //     __device__ Loaded load(const Channels &, int64_t index) const;       // elements index .. index + kWidth - 1
 //     __device__ void finish(const Channels &, int64_t index, const Loaded &) const;

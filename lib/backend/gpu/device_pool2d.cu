@@ -23,7 +23,8 @@ __device__ inline Range positions_of(const WindowAxis &axis, int64_t number) {
   return {begin > 0 ? begin : 0, end < axis.input ? end : axis.input};
 }
 
-/// How elements, or groups of `width` neighbouring channels, are numbered, and what positions of windows are divided by.
+/// How elements, or groups of `width` neighbouring channels, are numbered, and what positions of windows are divided
+/// by.
 struct PoolPlaces {
   int64_t count;
   ImagePlaces groups;
@@ -107,21 +108,8 @@ __device__ inline bool is_maximum(C value, C best) {
   return value == best || (value != value && best != best);
 }
 
-/// Of the maxima of window (p, q), which the element at (row, column) is one of: is it the first?
-template <typename C>
-__device__ inline bool is_first_maximum(const Pooling &pooling, const ImagePlace &at, C best, int64_t p, int64_t q,
-                                        const void *x) {
-  const Range rows = positions_of(pooling.window.y, p), columns = positions_of(pooling.window.x, q);
-  for (int64_t h = rows.begin; h <= at.row; ++h) {
-    const int64_t end = h == at.row ? at.column : columns.end;
-    for (int64_t w = columns.begin; w < end; ++w) {
-      if (is_maximum(load_float<C>(pooling.dtype, x, pixel_at(pooling, at, h, w)), best)) return false;
-    }
-  }
-  return true;
-}
-
-/// dy of window (p, q) for those of the neighbours at `at` that are its first maxima.
+/// dy of window (p, q) for those of the neighbours at `at` that are its first maxima. All neighbours are looked at
+/// together: threads that wait for one another would do so nearly always.
 template <typename C, int kWidth>
 __device__ inline void add_where_first(const Pooling &pooling, const ImagePlace &at, int64_t p, int64_t q,
                                        const C (&values)[kWidth], const void *dy, const void *x, const void *y,
@@ -129,12 +117,27 @@ __device__ inline void add_where_first(const Pooling &pooling, const ImagePlace 
   const int64_t result = result_at(pooling, at, p, q);
   C best[kWidth];
   load_group<kWidth>(pooling.dtype, y, result, best);
+  bool is_first[kWidth], is_any = false;
   for (int i = 0; i < kWidth; ++i) {
-    if (!is_maximum(values[i], best[i])) continue;
-    ImagePlace one = at;
-    one.channel += i;
-    if (is_first_maximum(pooling, one, best[i], p, q, x)) sums[i] += load_float<C>(pooling.dtype, dy, result + i);
+    is_first[i] = is_maximum(values[i], best[i]);
+    is_any = is_any || is_first[i];
   }
+  if (!is_any) return;
+  const Range rows = positions_of(pooling.window.y, p), columns = positions_of(pooling.window.x, q);
+  for (int64_t h = rows.begin; h <= at.row; ++h) {
+    const int64_t end = h == at.row ? at.column : columns.end;
+    int64_t pixel = pixel_at(pooling, at, h, columns.begin);
+    for (int64_t w = columns.begin; w < end; ++w, pixel += pooling.channels) {
+      C before[kWidth];
+      load_group<kWidth>(pooling.dtype, x, pixel, before);
+      for (int i = 0; i < kWidth; ++i)
+        is_first[i] = is_first[i] && !is_maximum(before[i], best[i]);
+    }
+  }
+  C slopes[kWidth];
+  load_group<kWidth>(pooling.dtype, dy, result, slopes);
+  for (int i = 0; i < kWidth; ++i)
+    sums[i] += is_first[i] ? slopes[i] : C(0);
 }
 
 template <typename C, int kWidth>
@@ -222,7 +225,7 @@ gpuError_t launch_max_pool2d(const Pooling &pooling, const void *x, void *y, gpu
 
 gpuError_t launch_max_pool2d_gradient(const Pooling &pooling, const void *dy, const void *x, const void *y, void *dx,
                                       gpuStream_t stream) {
-  if (has_fours(pooling, {x, y, dx}))
+  if (has_fours(pooling, {dy, x, y, dx}))
     return launch(gather_max_gradient<float, 4>, gather_max_gradient<double, 4>, pooling, pixel_places(pooling, 4),
                   stream, dy, x, y, dx);
   return launch(gather_max_gradient<float, 1>, gather_max_gradient<double, 1>, pooling, pixel_places(pooling), stream,
