@@ -11,9 +11,11 @@ using base::Result;
 
 Result<std::unique_ptr<gpu::Library>> CudaLibrary::open(int32_t ordinal, std::shared_ptr<const gpu::KeptPlans> kept) {
   TUTTI_ASSIGN(std::shared_ptr<DeviceHandles> handles, DeviceHandles::of(ordinal));
-  if (kept != nullptr) handles->keep_plans(std::move(kept));
-  return std::unique_ptr<gpu::Library>(new CudaLibrary(std::move(handles)));
+  if (kept != nullptr) handles->keep_plans(kept);
+  return std::unique_ptr<gpu::Library>(new CudaLibrary(std::move(handles), std::move(kept)));
 }
+
+CudaLibrary::~CudaLibrary() { handles_->drop_plans(kept_); }
 
 Result<gpu::Kernel> CudaLibrary::find(gpu::KernelRequest &request) {
   if (request.source != nullptr) return make_normalized_conv2d(request, handles_);

@@ -24,6 +24,7 @@ class CudaLibrary final : public gpu::Library {
   /// Plans that took long to make are kept in `kept`; null: nowhere.
   static base::Result<std::unique_ptr<gpu::Library>> open(int32_t ordinal,
                                                           std::shared_ptr<const gpu::KeptPlans> kept = nullptr);
+  ~CudaLibrary() override;
 
   base::Result<gpu::Kernel> find(gpu::KernelRequest &request) override;
   bool has_channel_sums() const override { return true; }
@@ -31,9 +32,11 @@ class CudaLibrary final : public gpu::Library {
   std::vector<std::string> missing() const override { return handles_->missing(); }
 
  private:
-  explicit CudaLibrary(std::shared_ptr<DeviceHandles> handles) : handles_(std::move(handles)) {}
+  CudaLibrary(std::shared_ptr<DeviceHandles> handles, std::shared_ptr<const gpu::KeptPlans> kept)
+      : handles_(std::move(handles)), kept_(std::move(kept)) {}
 
-  std::shared_ptr<DeviceHandles> handles_;
+  const std::shared_ptr<DeviceHandles> handles_;
+  const std::shared_ptr<const gpu::KeptPlans> kept_;
 };
 
 }  // namespace tutti::impl::backend::cuda

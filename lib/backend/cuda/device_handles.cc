@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/device_handles.h"
 
+#include <map>
 #include <utility>
 
 #include "backend/gpu/runtime.h"
-#include "backend/gpu/shared_by_device.h"
 
 namespace tutti::impl::backend::cuda {
 
@@ -25,29 +25,28 @@ int64_t advised_product_scratch(int major) {
 }  // namespace
 
 Result<std::shared_ptr<DeviceHandles>> DeviceHandles::of(int32_t ordinal) {
-  // Never destroyed: programs may be released while the process ends.
-  static auto *const table = new gpu::SharedByDevice<DeviceHandles>;
-  return table->get(ordinal, [&]() -> Result<std::unique_ptr<DeviceHandles>> {
-    int major = 0;
-    TUTTI_TRY(status_of(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal),
-                        "asking what a device is"));
-    std::unique_ptr<DeviceHandles> handles(new DeviceHandles(ordinal));
-    handles->product_scratch_bytes_ = advised_product_scratch(major);
-    return handles;
-  });
+  // Never destroyed: programs may be released while the process ends. Nor are the handles: to open cuDNN takes long, and
+  // it remembers streams of those who used it, which are gone when it would be closed.
+  struct Opened {
+    std::mutex mutex;
+    std::map<int32_t, std::shared_ptr<DeviceHandles>> by_ordinal;
+  };
+  static auto *const opened = new Opened;
+  const std::lock_guard guard(opened->mutex);
+  std::shared_ptr<DeviceHandles> &handles = opened->by_ordinal[ordinal];
+  if (handles != nullptr) return handles;
+  int major = 0;
+  TUTTI_TRY(
+      status_of(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal), "asking what a device is"));
+  handles.reset(new DeviceHandles(ordinal));
+  handles->product_scratch_bytes_ = advised_product_scratch(major);
+  return handles;
 }
 
 Result<std::shared_ptr<DeviceHandles>> DeviceHandles::of_current_device() {
   int ordinal = 0;
   TUTTI_TRY(status_of(cudaGetDevice(&ordinal), "asking for the current device"));
   return of(ordinal);
-}
-
-DeviceHandles::~DeviceHandles() {
-  if (cublaslt_handle_ == nullptr && cudnn_handle_ == nullptr) return;
-  (void)cudaSetDevice(ordinal_);
-  if (cublaslt_handle_ != nullptr) (void)cublaslt_->cublasLtDestroy(cublaslt_handle_);
-  if (cudnn_handle_ != nullptr) (void)cudnn_->cudnnDestroy(cudnn_handle_);
 }
 
 Status DeviceHandles::open_cublaslt() {
@@ -83,6 +82,11 @@ const Cudnn *DeviceHandles::cudnn(const Use &) {
 void DeviceHandles::keep_plans(std::shared_ptr<const gpu::KeptPlans> kept) {
   const std::lock_guard guard(mutex_);
   kept_plans_ = std::move(kept);
+}
+
+void DeviceHandles::drop_plans(const std::shared_ptr<const gpu::KeptPlans> &kept) {
+  const std::lock_guard guard(mutex_);
+  if (kept_plans_ == kept) kept_plans_ = nullptr;
 }
 
 std::string DeviceHandles::describe() {

@@ -37,11 +37,10 @@ class DeviceHandles {
     const gpu::RelaxedCapture may_load_;
   };
 
-  /// Those of a GPU. The device is current.
+  /// Those of a GPU, which stay for as long as the process does. The device is current.
   static base::Result<std::shared_ptr<DeviceHandles>> of(int32_t ordinal);
   /// Those of the calling thread's current device.
   static base::Result<std::shared_ptr<DeviceHandles>> of_current_device();
-  ~DeviceHandles();
   DeviceHandles(const DeviceHandles &) = delete;
   DeviceHandles &operator=(const DeviceHandles &) = delete;
 
@@ -54,6 +53,8 @@ class DeviceHandles {
   CudnnDevice cudnn_device(const Use &) const { return {cudnn_handle_, nullptr, kept_plans_.get()}; }
   /// Plans that took long to make are kept there from now on.
   void keep_plans(std::shared_ptr<const gpu::KeptPlans> kept);
+  /// Not there any more, as whoever it reports to may be gone; if others are kept by now, they stay.
+  void drop_plans(const std::shared_ptr<const gpu::KeptPlans> &kept);
 
   int32_t ordinal() const { return ordinal_; }
   /// Bytes of memory that products should have, by NVIDIA's advice for the generation.

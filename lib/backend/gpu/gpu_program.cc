@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "backend/gpu/capture_stream.h"
 #include "backend/gpu/gpu_device.h"
 #include "backend/gpu/gpu_recording.h"
 #include "backend/gpu/launch_gate.h"
@@ -133,17 +134,15 @@ Status GpuProgram::upload_rows() {
 }
 
 Status GpuProgram::capture() {
-  gpuStream_t stream = nullptr;
-  TUTTI_TRY(status_of(gpuStreamCreateWithFlags(&stream, gpuStreamNonBlocking), "making a stream"));
-  Status status;
-  for (int32_t segment = 0; static_cast<size_t>(segment) < executable_.segment_ends_.size() && status.ok(); ++segment)
-    status = capture_segment(segment, stream);
+  TUTTI_ASSIGN(CaptureStream stream, CaptureStream::take(device_.ordinal));
+  for (int32_t segment = 0; static_cast<size_t>(segment) < executable_.segment_ends_.size(); ++segment)
+    TUTTI_TRY(capture_segment(segment, stream.get()));
   // The first launch of a graph would take memory for it.
-  for (size_t segment = 0; segment < graphs_.size() && status.ok(); ++segment)
-    status = status_of(gpuGraphUpload(graphs_[segment], stream), "making a graph ready");
-  if (status.ok()) status = status_of(gpuStreamSynchronize(stream), "making a graph ready");
-  (void)gpuStreamDestroy(stream);
-  return status;
+  for (gpuGraphExec_t graph : graphs_)
+    TUTTI_TRY(status_of(gpuGraphUpload(graph, stream.get()), "making a graph ready"));
+  TUTTI_TRY(status_of(gpuStreamSynchronize(stream.get()), "making a graph ready"));
+  stream.give_back();
+  return Status();
 }
 
 Status GpuProgram::capture_segment(int32_t segment, gpuStream_t stream) {

@@ -167,7 +167,7 @@ LoweredGraph training_graph(bool is_mixed, bool has_bias) {
   b.set_result("loss", losses[0]);
   b.set_result("dw", gradients[0]);
   b.set_result("dv", gradients[1]);
-  return is_mixed ? lower_mixed(b) : lower(b);
+  return is_mixed ? lower_mixed(b) : lower(b, TUTTI_LEVEL_FAST, TUTTI_COMPILE_TF32_WHERE_FASTER);
 }
 
 double gelu(double x) { return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))); }
@@ -177,7 +177,7 @@ void assert_near(double got, double expected, double tolerance) {
     fail_msg("got %.9g, expected %.9g", got, expected);
 }
 
-/// u and h are what the ops say, and du what differences of the loss say.
+/// u and h are what the ops say, and du, where it is part of the call, what differences of the loss say.
 void check_training(bool is_mixed, bool has_bias) {
   const LoweredGraph lowered = training_graph(is_mixed, has_bias);
   Memory memory(lowered, 8);
@@ -193,10 +193,15 @@ void check_training(bool is_mixed, bool has_bias) {
 
   const ProductTail gradient = tail_with(lowered, "gelu_gradient");
   memory.add_copy(lowered.step(gradient.product).inputs[0], memory.input("c"));  // the gradient of h v
-  run(lowered, gradient, memory);
-  assert_int_equal(host_cublaslt().epilogue, CUBLASLT_EPILOGUE_DGELU);
-  assert_ptr_equal(host_cublaslt().auxiliary, u.data());
-  const Tensor &du = memory.at(lowered.step(gradient.root()).outputs[0]);
+  const Tensor *du = nullptr;
+  if (is_mixed) {
+    assert_string_equal(find(lowered, gradient).name.c_str(), "");  // of bf16 it is not exact enough
+  } else {
+    run(lowered, gradient, memory);
+    assert_int_equal(host_cublaslt().epilogue, CUBLASLT_EPILOGUE_DGELU);
+    assert_ptr_equal(host_cublaslt().auxiliary, u.data());
+    du = &memory.at(lowered.step(gradient.root()).outputs[0]);
+  }
 
   const double tolerance = is_mixed ? 0x1p-7 : 1e-5;
   for (int64_t i = 0; i < kRows * kUnits; ++i) {
@@ -208,7 +213,7 @@ void check_training(bool is_mixed, bool has_bias) {
       dh += element(memory.input("c"), row * kOutputs + k) * element(memory.input("v"), unit * kOutputs + k);
     assert_near(element(u, i), sum, tolerance);
     assert_near(element(h, i), gelu(sum), tolerance);
-    assert_near(element(du, i), dh * (gelu(sum + 1e-4) - gelu(sum - 1e-4)) / 2e-4, tolerance);
+    if (du != nullptr) assert_near(element(*du, i), dh * (gelu(sum + 1e-4) - gelu(sum - 1e-4)) / 2e-4, tolerance);
   }
 }
 
@@ -234,7 +239,7 @@ void what_is_in_front_is_stored_with_it(void **) {
   pixels.set_result("h", pixels.op("gelu", {z}, kApproximate));
   for (GraphBuilder *builder : {&b, &pixels}) {
     const bool has_addend = builder == &b;
-    const LoweredGraph lowered = lower(*builder);
+    const LoweredGraph lowered = lower(*builder, TUTTI_LEVEL_FAST, TUTTI_COMPILE_TF32_WHERE_FASTER);
     Memory memory(lowered, 8);
     const std::vector<ProductTail> keeping = keeping_tails(lowered);
     assert_int_equal(keeping.size(), 1);
