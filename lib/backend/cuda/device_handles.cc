@@ -26,7 +26,7 @@ int64_t advised_product_scratch(int major) {
 
 Result<std::shared_ptr<DeviceHandles>> DeviceHandles::of(int32_t ordinal) {
   // Never destroyed: programs may be released while the process ends. Nor are the handles: to open cuDNN takes long, and
-  // it remembers streams of those who used it, which are gone when it would be closed.
+  // it remembers streams of those who used it, which may be gone by the time it is closed.
   struct Opened {
     std::mutex mutex;
     std::map<int32_t, std::shared_ptr<DeviceHandles>> by_ordinal;
