@@ -11,6 +11,7 @@ using base::Result;
 
 Result<std::unique_ptr<gpu::Library>> CudaLibrary::open(int32_t ordinal, std::shared_ptr<const gpu::KeptPlans> kept) {
   TUTTI_ASSIGN(std::shared_ptr<DeviceHandles> handles, DeviceHandles::of(ordinal));
+  handles->ask_again();
   if (kept != nullptr) handles->keep_plans(kept);
   return std::unique_ptr<gpu::Library>(new CudaLibrary(std::move(handles), std::move(kept)));
 }

@@ -25,8 +25,8 @@ int64_t advised_product_scratch(int major) {
 }  // namespace
 
 Result<std::shared_ptr<DeviceHandles>> DeviceHandles::of(int32_t ordinal) {
-  // Never destroyed: programs may be released while the process ends. Nor are the handles: to open cuDNN takes long, and
-  // it remembers streams of those who used it, which may be gone by the time it is closed.
+  // Never destroyed: programs may be released while the process ends. Nor are the handles: to open cuDNN takes long,
+  // and it remembers streams of those who used it, which may be gone by the time it is closed.
   struct Opened {
     std::mutex mutex;
     std::map<int32_t, std::shared_ptr<DeviceHandles>> by_ordinal;
@@ -77,6 +77,12 @@ const Cudnn *DeviceHandles::cudnn(const Use &) {
   const Status status = open_cudnn();
   if (!status.ok()) cudnn_text_ = "cuDNN is missing: " + status.message();
   return cudnn_;
+}
+
+void DeviceHandles::ask_again() {
+  const std::lock_guard guard(mutex_);
+  if (cublaslt_ == nullptr) cublaslt_text_.clear();
+  if (cudnn_ == nullptr) cudnn_text_.clear();
 }
 
 void DeviceHandles::keep_plans(std::shared_ptr<const gpu::KeptPlans> kept) {

@@ -51,6 +51,8 @@ class DeviceHandles {
   cudnnHandle_t cudnn_handle() const { return cudnn_handle_; }
   /// What cuDNN makes plans for, once it is open.
   CudnnDevice cudnn_device(const Use &) const { return {cudnn_handle_, nullptr, kept_plans_.get()}; }
+  /// What could not be opened is asked for again: it may be there by now, or memory for it.
+  void ask_again();
   /// Plans that took long to make are kept there from now on.
   void keep_plans(std::shared_ptr<const gpu::KeptPlans> kept);
   /// Not there any more, as whoever it reports to may be gone; if others are kept by now, they stay.

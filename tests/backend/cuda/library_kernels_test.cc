@@ -416,16 +416,26 @@ void what_libraries_have_not_is_left_to_others(void **) {
 }
 
 void what_is_missing_is_said(void **) {
-  const auto all = assert_ok_value(backend::cuda::CudaLibrary::open(0));
-  assert_string_equal(all->describe().c_str(), "");
-  assert_int_equal(all->missing().size(), 0);
+  const LoweredGraph lowered = one_convolution();
+  std::vector<backend::gpu::FaultText> faults;
+  const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(3));
+  const auto has_kernel = [&] {
+    backend::gpu::KernelRequest request{lowered, lowered.step(lowered.step_count() - 1), library.get(), faults};
+    return static_cast<bool>(assert_ok_value(library->find(request)));
+  };
+  assert_string_equal(library->describe().c_str(), "");
+  assert_int_equal(library->missing().size(), 0);
   host_runtime().has_libraries = false;
-  assert_string_equal(run(one_convolution()).kernel.c_str(), "");
+  assert_false(has_kernel());
   host_runtime().has_libraries = true;
-  assert_int_equal(all->missing().size(), 1);
-  assert_string_equal(all->missing()[0].c_str(), "cuDNN is missing: libcudnn.so: not here");
-  // Asked once for each opening of a GPU; `all` keeps this one open.
-  assert_string_equal(all->describe().c_str(), "cuDNN is missing: libcudnn.so: not here");
+  assert_int_equal(library->missing().size(), 1);
+  assert_string_equal(library->missing()[0].c_str(), "cuDNN is missing: libcudnn.so: not here");
+  // Asked once for each opening of a GPU.
+  assert_false(has_kernel());
+  assert_string_equal(library->describe().c_str(), "cuDNN is missing: libcudnn.so: not here");
+  const auto again = assert_ok_value(backend::cuda::CudaLibrary::open(3));
+  assert_true(has_kernel());
+  assert_int_equal(again->missing().size(), 0);
 }
 
 void libraries_are_of_the_same_cuda(void **) {
