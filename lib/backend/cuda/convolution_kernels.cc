@@ -26,8 +26,8 @@ using tensor::DType;
 
 namespace {
 
-/// Some of cuDNN's algorithms for f32 keep all operands in another layout: without them, an input gradient of 200 MB
-/// took 50 times as long.
+/// Some of cuDNN's algorithms for f32 keep all operands in another layout. Within 256 MiB one engine was left for an
+/// input gradient of 200 MB, and took 32 ms on an H200, a third of the whole step.
 constexpr int64_t kMostScratch = int64_t{1} << 30;
 
 // ---- products ----

@@ -57,7 +57,7 @@ class CudnnSearch {
     for (const auto &[mode, name] : kHeuristics) {
       if (mode == CUDNN_HEUR_MODE_FALLBACK && !wish_.allows_fallback) break;
       TUTTI_TRY(ask(mode, name));
-      // Estimates are wrong by factors now and then (seen: 50), so trials have something to choose from.
+      // Few of a heuristic's engines may keep to the limits; trials choose from those of the next, too.
       if (is_done()) break;
     }
     return std::move(plans_);
