@@ -29,7 +29,7 @@ struct GemmShape {
   int64_t b_row = 0;
   int64_t b_column = 1;
   int64_t c_row = 0;
-  bool accumulate = false;  ///< C += A·B; the epilogue must then be empty
+  bool accumulate = false;  ///< C += A·B, then the epilogue
 };
 
 /// Applied to each element in this order; null and false mean nothing.

@@ -58,7 +58,7 @@ struct Tile {
 };
 
 // What follows the product, on the tile's sums, which lie row by row. It may start from what C holds.
-HWY_NOINLINE void finish_tile(const Tile &tile, const float *sums, int rows, int vectors) {
+inline HWY_NOINLINE void finish_tile(const Tile &tile, const float *sums, int rows, int vectors) {
   const Full d;
   const int64_t lanes = float_lanes();
   for (int64_t column = 0; column < tile.columns; column += lanes) {
@@ -186,7 +186,7 @@ HWY_INLINE int64_t wide_vectors(int64_t rows) {
   return rows * 8 <= kRegisters ? 8 : rows * 4 <= kRegisters ? 4 : 2;
 }
 
-void run_few_rows(int64_t rows, int64_t vectors, const Tile &tile) {
+inline void run_few_rows(int64_t rows, int64_t vectors, const Tile &tile) {
   if (vectors == 8) {
     if (rows == 1) return run_tile<1, 8>(tile);
     if constexpr (kTileRows > 6) {

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products on a matrix unit of factors that are split into three (simd_split_gemm.h), for any unit with the functions
+// of TileUnit. Of the two operands one is stationary: all of it, or a block that fits the second-level cache, is split
+// and packed beforehand. The other one streams by: 16 of its rows or columns at a time, one step of 32 along the sum
+// after the other, and while the unit multiplies one step the vectors split the next one. That keeps both busy, and the
+// unit from slowing down, which it does when it rests for some microseconds.
+//
+// What streams is packed as it lies (simd_split_pack-inl.h), so it is never turned; of the stationary operand tiles
+// are, where the sum runs the same way in both. Included inside a target region, hence the guard that toggles.
+#if defined(TUTTI_BACKEND_CPU_SIMD_SPLIT_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TUTTI_BACKEND_CPU_SIMD_SPLIT_GEMM_INL_H_
+#undef TUTTI_BACKEND_CPU_SIMD_SPLIT_GEMM_INL_H_
+#else
+#define TUTTI_BACKEND_CPU_SIMD_SPLIT_GEMM_INL_H_
+#endif
+
+#include <cstdint>
+#include <type_traits>
+
+#include "backend/cpu/simd-inl.h"
+#include "backend/cpu/simd_gemm.h"
+#include "backend/cpu/simd_gemm_tile-inl.h"
+#include "backend/cpu/simd_panel-inl.h"
+#include "backend/cpu/simd_split_pack-inl.h"
+#include "backend/cpu/simd_update-inl.h"
+#include "backend/cpu/tile_unit.h"
+
+#include <hwy/highway.h>
+
+#if TUTTI_SPLITS_FLOATS
+HWY_BEFORE_NAMESPACE();
+namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
+
+// The sum is cut into blocks of at most so many steps, and the stationary operand into what fits beside other things in
+// a second-level cache of 2 MiB, which all processors with such a unit have.
+constexpr int64_t kMostSteps = 32;
+constexpr int64_t kStationaryWords = int64_t{192} << 10;
+
+// What the vectors do while the unit multiplies a step: `slot` is called for each of the 16 slots of it.
+struct NothingBeside {
+  HWY_INLINE void slot(int64_t) {}
+};
+
+// The next step of what streams by, packed from `operand` on.
+template <bool kAlong, bool kWhole>
+struct PackBeside {
+  const SplitOperand operand;
+  uint16_t *const words;
+  FloatVec broken = hn::Zero(FloatTag());
+
+  HWY_INLINE void slot(int64_t row) { pack_row<kAlong>(operand, row, words, broken); }
+};
+
+template <bool kAlong>
+struct PackBeside<kAlong, true> {
+  const float *from;
+  const int64_t row_step, pair_step;
+  uint16_t *words;
+  FloatVec broken = hn::Zero(FloatTag());
+
+  HWY_INLINE PackBeside(const SplitOperand &operand, uint16_t *to)
+      : from(operand.data), row_step(operand.row_step()), pair_step(kAlong ? kPairs : operand.pair_step()), words(to) {}
+  // Rows follow each other.
+  HWY_INLINE void slot(int64_t) {
+    pack_whole_row(from, pair_step, words, broken);
+    from += row_step;
+    words += kTileDepth;
+  }
+};
+
+// What is fixed for all of a product. `kStreamsLeft`: what streams packs to left operands of the unit. `kByRows`: it is
+// rows of C that stream by.
+template <typename UnitType, bool kStreamsLeftOperand, bool kStreamsByRows>
+struct SplitWay {
+  using Unit = UnitType;
+  static constexpr bool kStreamsLeft = kStreamsLeftOperand, kByRows = kStreamsByRows;
+  static constexpr bool kTurnsResult = kStreamsLeft != kByRows;
+};
+
+// One packed step of each operand. The sums of the stationary operand's tiles are in registers 0 .. kTiles - 1. Of what
+// streams by all parts stay in registers. Products of parts are added in the same order whichever operand streams:
+// those of the first part of A's, of the second one, of the third.
+template <typename Way, int kTiles, typename Beside>
+struct SplitStep {
+  using Unit = typename Way::Unit;
+
+  template <int kTile, int kStream>
+  static HWY_INLINE void multiply() {
+    if constexpr (Way::kStreamsLeft) {
+      Unit::template multiply<kTile, kStream, 4>();
+    } else {
+      Unit::template multiply<kTile, 4, kStream>();
+    }
+  }
+
+  template <int kTile, int kPart>
+  static HWY_INLINE void load(const uint16_t *stationary) {
+    Unit::template load<4, (kTile * kParts + kPart) * kTileBytes>(stationary, kTileRowBytes);
+  }
+
+  template <int kTile, int kQuarter>
+  static HWY_INLINE void fill(Beside &beside) {
+    constexpr int kSlots = kTileSide / (4 * kTiles);
+    TUTTI_UNROLL
+    for (int i = 0; i < kSlots; ++i)
+      beside.slot((kTile * 4 + kQuarter) * kSlots + i);
+  }
+
+  // A is stationary.
+  template <int kTile>
+  static HWY_INLINE void tile_of_rows(const uint16_t *stationary, Beside &beside) {
+    load<kTile, 0>(stationary);
+    multiply<kTile, 5>();
+    fill<kTile, 0>(beside);
+    multiply<kTile, 6>();
+    multiply<kTile, 7>();
+    fill<kTile, 1>(beside);
+    load<kTile, 1>(stationary);
+    multiply<kTile, 5>();
+    fill<kTile, 2>(beside);
+    multiply<kTile, 6>();
+    load<kTile, 2>(stationary);
+    multiply<kTile, 5>();
+    fill<kTile, 3>(beside);
+  }
+
+  // A streams by.
+  template <int kTile>
+  static HWY_INLINE void tile_of_columns(const uint16_t *stationary, Beside &beside) {
+    load<kTile, 0>(stationary);
+    multiply<kTile, 5>();
+    fill<kTile, 0>(beside);
+    load<kTile, 1>(stationary);
+    multiply<kTile, 5>();
+    load<kTile, 2>(stationary);
+    multiply<kTile, 5>();
+    fill<kTile, 1>(beside);
+    load<kTile, 0>(stationary);
+    multiply<kTile, 6>();
+    fill<kTile, 2>(beside);
+    load<kTile, 1>(stationary);
+    multiply<kTile, 6>();
+    load<kTile, 0>(stationary);
+    multiply<kTile, 7>();
+    fill<kTile, 3>(beside);
+  }
+
+  template <int kTile>
+  static HWY_INLINE void tile(const uint16_t *stationary, Beside &beside) {
+    Way::kByRows ? tile_of_columns<kTile>(stationary, beside) : tile_of_rows<kTile>(stationary, beside);
+  }
+
+  static HWY_INLINE void run(const uint16_t *stationary, const uint16_t *stream, Beside &beside) {
+    Unit::template load<5>(stream, kTileRowBytes);
+    Unit::template load<6, kTileBytes>(stream, kTileRowBytes);
+    Unit::template load<7, 2 * kTileBytes>(stream, kTileRowBytes);
+    tile<0>(stationary, beside);
+    if constexpr (kTiles > 1) tile<1>(stationary, beside);
+    if constexpr (kTiles > 2) {
+      tile<2>(stationary, beside);
+      tile<3>(stationary, beside);
+    }
+  }
+};
+
+template <typename Unit, int kTiles>
+HWY_INLINE void clear_sums() {
+  Unit::template zero<0>();
+  if constexpr (kTiles > 1) Unit::template zero<1>();
+  if constexpr (kTiles > 2) {
+    Unit::template zero<2>();
+    Unit::template zero<3>();
+  }
+}
+
+// Tile i goes to `to + i * tile_floats`, its rows `row_floats` apart.
+template <typename Unit, int kTiles>
+HWY_INLINE void store_sums(float *to, int64_t tile_floats, int64_t row_floats) {
+  const int64_t row_bytes = row_floats * static_cast<int64_t>(sizeof(float));
+  Unit::template store<0>(to, row_bytes);
+  if constexpr (kTiles > 1) Unit::template store<1>(to + tile_floats, row_bytes);
+  if constexpr (kTiles > 2) {
+    Unit::template store<2>(to + 2 * tile_floats, row_bytes);
+    Unit::template store<3>(to + 3 * tile_floats, row_bytes);
+  }
+}
+
+// Calls function(constant) with 1, 2 or 4.
+template <typename Function>
+HWY_INLINE void with_tiles(int64_t tiles, const Function &function) {
+  if (tiles == 1) return function(std::integral_constant<int, 1>());
+  if (tiles == 2) return function(std::integral_constant<int, 2>());
+  function(std::integral_constant<int, 4>());
+}
+
+// Steps of the operand that streams by, packed by the group of the stationary operand that comes first and used by all.
+// While one 16 of its side is used, the first step of the next one is packed.
+struct StreamPanel {
+  uint16_t *words;
+  int64_t steps;
+  bool once;  // there is one group: a step is not kept
+
+  uint16_t *step_at(int64_t side_tile, int64_t step) const {
+    return words + (once ? (side_tile * steps + step) % 2 : side_tile % 2 * steps + step) * kStepWords;
+  }
+  static int64_t word_count(int64_t steps, bool once) { return (once ? 2 : 2 * steps) * kStepWords; }
+};
+
+// One block of the stationary operand and of the sum, times all that streams by.
+template <typename Way>
+struct SplitBlock {
+  using Unit = typename Way::Unit;
+
+  const GemmShape &s;
+  const GemmEpilogue &epilogue;
+  SplitOperand stream;  // this block of the sum
+  float *c;
+  int64_t side0, side;  // of the stationary operand
+  bool first, last;     // of the blocks of the sum
+  const uint16_t *stationary;
+  StreamPanel panel;
+  FloatVec &broken;
+
+  // Rows or columns of C that are done: all, unless what is to be added to C cannot be split.
+  int64_t run() const {
+    const int64_t tiles = tiles_of(side);
+    pack_step(stream, false, panel.step_at(0, 0), broken);
+    for (int64_t j = 0; j < tiles_of(stream.side); ++j) {
+      const uint16_t *from = stationary;
+      for (int64_t tile = 0; tile < tiles;) {
+        const int64_t group = group_tiles(HWY_MIN(kGroupTiles, tiles - tile));
+        with_tiles(group, [&](auto count) HWY_ATTR { run_group<decltype(count)::value>(from, tile, j); });
+        // All of these 16 was packed by the first group.
+        if (s.accumulate && is_broken(broken)) return j * kTileSide;
+        with_tiles(group,
+                   [&](auto count) HWY_ATTR { finish<decltype(count)::value>(tile * kTileSide, j * kTileSide); });
+        from += group * panel.steps * kStepWords;
+        tile += group;
+      }
+    }
+    return stream.side;
+  }
+
+  bool adds() const { return !first || s.accumulate; }
+
+  // What streams by from a step on, or from the first one of the next 16.
+  SplitOperand stream_from(int64_t j, int64_t step) const {
+    if (step == panel.steps) ++j, step = 0;
+    const int64_t at = HWY_MIN(j * kTileSide, stream.side), depth = step * kTileDepth;
+    return stream.part(at, depth, stream.side - at, stream.depth - depth);
+  }
+
+  template <int kTiles, bool kWhole>
+  HWY_INLINE void run_step(const uint16_t *from, const uint16_t *current, const SplitOperand &next,
+                           uint16_t *to) const {
+    using Beside = PackBeside<Way::kStreamsLeft, kWhole>;
+    Beside beside{next, to};
+    SplitStep<Way, kTiles, Beside>::run(from, current, beside);
+    broken = hn::Add(broken, beside.broken);
+  }
+
+  template <int kTiles>
+  HWY_INLINE void run_group(const uint16_t *from, int64_t tile, int64_t j) const {
+    clear_sums<Unit, kTiles>();
+    for (int64_t step = 0; step < panel.steps; ++step, from += kTiles * kStepWords) {
+      const uint16_t *current = panel.step_at(j, step);
+      if (tile > 0) {
+        NothingBeside beside;
+        SplitStep<Way, kTiles, NothingBeside>::run(from, current, beside);
+        continue;
+      }
+      const bool behind = step + 1 == panel.steps;
+      uint16_t *to = panel.step_at(j + behind, behind ? 0 : step + 1);
+      const SplitOperand next = stream_from(j, step + 1);
+      next.is_whole() ? run_step<kTiles, true>(from, current, next, to)
+                      : run_step<kTiles, false>(from, current, next, to);
+    }
+  }
+
+  // As they lie in C: 16 columns of a group of rows, or 16 rows of a group of columns.
+  template <int kTiles>
+  HWY_INLINE void take_sums(float *sums) const {
+    constexpr int64_t kTile = Way::kByRows ? kTileSide : kTileSide * kTileSide;
+    constexpr int64_t kRow = Way::kByRows ? kTiles * kTileSide : kTileSide;
+    if constexpr (Way::kTurnsResult) {
+      HWY_ALIGN float turned[kGroupSide * kTileSide];
+      store_sums<Unit, kTiles>(turned, kTileSide * kTileSide, kTileSide);
+      for (int i = 0; i < kTiles; ++i)
+        turn_square(turned + i * kTileSide * kTileSide, kTileSide, sums + i * kTile, kRow);
+    } else {
+      store_sums<Unit, kTiles>(sums, kTile, kRow);
+    }
+  }
+
+  template <int kTiles>
+  HWY_INLINE void finish(int64_t of_stationary, int64_t of_stream) const {
+    constexpr int64_t kRows = Way::kByRows ? kTileSide : kTiles * kTileSide;
+    constexpr int64_t kColumns = Way::kByRows ? kTiles * kTileSide : kTileSide;
+    const int64_t row = Way::kByRows ? of_stream : side0 + of_stationary;
+    const int64_t column = Way::kByRows ? side0 + of_stationary : of_stream;
+    const int64_t at = row * s.c_row + column;
+    const bool is_plain = !adds() && !(last && (epilogue.bias != nullptr || epilogue.relu || epilogue.mask != nullptr));
+    if (!Way::kTurnsResult && is_plain && row + kRows <= s.m && column + kColumns <= s.n) {
+      return store_sums<Unit, kTiles>(c + at, Way::kByRows ? kTileSide : kTileSide * s.c_row, s.c_row);
+    }
+    HWY_ALIGN float sums[kGroupSide * kTileSide];
+    take_sums<kTiles>(sums);
+    Tile tile{};
+    tile.c = c + at;
+    tile.c_row = s.c_row;
+    tile.columns = HWY_MIN(kColumns, s.n - column);
+    tile.load = adds();
+    tile.last = last;
+    tile.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + column;
+    tile.relu = epilogue.relu;
+    tile.mask = epilogue.mask == nullptr ? nullptr : epilogue.mask + at;
+    finish_tile(tile, sums, static_cast<int>(HWY_MIN(kRows, s.m - row)), static_cast<int>(kColumns / kTileSide));
+  }
+};
+
+// How a product is cut. The smaller operand is the stationary one; what streams along memory may be somewhat smaller,
+// as that is read faster.
+constexpr int64_t kAlongIsWorth = 2;
+
+struct SplitPlan {
+  bool by_rows;
+  SplitOperand stationary, stream;
+  int64_t block_steps;  // along the sum
+  int64_t block_side;   // of the stationary operand
+
+  static SplitPlan of(const GemmShape &s, const float *a, const float *b) {
+    const SplitOperand rows{a, s.a_row, s.a_column, s.m, s.k}, columns{b, s.b_column, s.b_row, s.n, s.k};
+    const bool by_rows = streams_rows(s, rows, columns);
+    SplitPlan plan{by_rows, by_rows ? columns : rows, by_rows ? rows : columns, 0, 0};
+    const int64_t steps = steps_of(s.k), blocks = (steps + kMostSteps - 1) / kMostSteps;
+    plan.block_steps = (steps + blocks - 1) / blocks;
+    const int64_t all = tiles_of(plan.stationary.side) * kTileSide;
+    const int64_t groups = kStationaryWords / (kGroupTiles * plan.block_steps * kStepWords);
+    plan.block_side = s.accumulate ? all : HWY_MIN(HWY_MAX(int64_t{1}, groups) * kGroupSide, all);
+    return plan;
+  }
+  // What adds to C is one block of columns: of each 16 rows it knows before it writes them whether they can be split.
+  static bool streams_rows(const GemmShape &s, const SplitOperand &rows, const SplitOperand &columns) {
+    if (s.accumulate) return true;
+    if (rows.along() == columns.along()) return s.m > s.n;
+    return rows.along() ? kAlongIsWorth * s.m >= s.n : s.m > kAlongIsWorth * s.n;
+  }
+  bool turns() const { return stationary.along() == stream.along(); }
+  bool streams_once() const { return block_side <= kGroupSide; }
+  int64_t stationary_words() const { return grouped_tiles(tiles_of(block_side)) * block_steps * kStepWords; }
+  int64_t panel_words() const { return StreamPanel::word_count(block_steps, streams_once()); }
+  int64_t floats() const { return (stationary_words() + panel_words()) / 2; }
+};
+
+// Rows that are done: all, or those above a factor that cannot be split. Unless it is added to, the rest of C then
+// holds nothing of use.
+template <typename Way>
+int64_t multiply_split_by(const SplitPlan &plan, const GemmShape &s, float *c, const GemmEpilogue &epilogue,
+                          float *scratch) {
+  auto *packed = reinterpret_cast<uint16_t *>(scratch);
+  FloatVec broken = hn::Zero(FloatTag());
+  const TileScope<typename Way::Unit> scope;
+  const int64_t block_depth = plan.block_steps * kTileDepth;
+  for (int64_t side0 = 0; side0 < plan.stationary.side; side0 += plan.block_side) {
+    const int64_t side = HWY_MIN(plan.block_side, plan.stationary.side - side0);
+    for (int64_t k0 = 0; k0 < s.k; k0 += block_depth) {
+      const int64_t depth = HWY_MIN(block_depth, s.k - k0);
+      pack_stationary(plan.stationary.part(side0, k0, side, depth), plan.turns(), packed, broken);
+      const StreamPanel panel{packed + plan.stationary_words(), steps_of(depth), side <= kGroupSide};
+      const SplitBlock<Way> block{s,
+                                  epilogue,
+                                  plan.stream.part(0, k0, plan.stream.side, depth),
+                                  c,
+                                  side0,
+                                  side,
+                                  k0 == 0,
+                                  k0 + depth == s.k,
+                                  packed,
+                                  panel,
+                                  broken};
+      const int64_t done = block.run();
+      if (done < plan.stream.side) return done;
+    }
+  }
+  return is_broken(broken) ? 0 : s.m;
+}
+
+template <typename Unit>
+int64_t multiply_split(const GemmShape &s, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
+                       float *scratch) {
+  const SplitPlan plan = SplitPlan::of(s, a, b);
+  const auto multiply = plan.by_rows          ? plan.stream.along() ? multiply_split_by<SplitWay<Unit, true, true>>
+                                                                    : multiply_split_by<SplitWay<Unit, false, true>>
+                                 : plan.stream.along() ? multiply_split_by<SplitWay<Unit, true, false>>
+                                              : multiply_split_by<SplitWay<Unit, false, false>>;
+  return multiply(plan, s, c, epilogue, scratch);
+}
+
+}  // namespace tutti::impl::backend::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif  // TUTTI_SPLITS_FLOATS
+
+#endif  // toggled guard

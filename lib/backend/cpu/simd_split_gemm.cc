@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/simd_split_gemm.h"
+
+#include <algorithm>
+
+#include "backend/cpu/tile_unit.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/simd_split_gemm.cc"
+#include "backend/cpu/simd_targets.h"
+
+// Includes this file once per target.
+#include <hwy/foreach_target.h>
+
+#include "backend/cpu/simd_split_gemm-inl.h"
+#include "backend/cpu/simd_split_gemm_update-inl.h"
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
+
+#if TUTTI_SPLITS_FLOATS && TUTTI_HAS_TILE_UNIT
+
+bool splits_floats() { return has_tile_unit(); }
+
+int64_t split_scratch_floats(const GemmShape &s) { return SplitPlan::of(s, nullptr, nullptr).floats(); }
+
+int64_t split_update_scratch_floats(const GemmShape &s) { return SplitUpdatePlan::of(s).floats(); }
+
+int64_t split_product(const GemmShape &s, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
+                      float *scratch) {
+  return multiply_split<TileUnit>(s, a, b, c, epilogue, scratch);
+}
+
+bool split_update(const GemmShape &s, const float *a, const float *b, const UpdateRule &rule,
+                  const UpdateArrays &arrays, float *scratch) {
+  return update_split<TileUnit>(s, a, b, rule, arrays, scratch);
+}
+
+#else
+
+bool splits_floats() { return false; }
+int64_t split_scratch_floats(const GemmShape &) { return 0; }
+int64_t split_update_scratch_floats(const GemmShape &) { return 0; }
+int64_t split_product(const GemmShape &, const float *, const float *, float *, const GemmEpilogue &, float *) {
+  return 0;
+}
+bool split_update(const GemmShape &, const float *, const float *, const UpdateRule &, const UpdateArrays &, float *) {
+  return false;
+}
+
+#endif
+
+}  // namespace tutti::impl::backend::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tutti::impl::backend::cpu {
+
+HWY_EXPORT(splits_floats);
+HWY_EXPORT(split_scratch_floats);
+HWY_EXPORT(split_update_scratch_floats);
+HWY_EXPORT(split_product);
+HWY_EXPORT(split_update);
+
+namespace {
+
+// Below these the vectors are as fast.
+constexpr int64_t kLeastRows = 32, kLeastColumns = 32, kLeastDepth = 64;
+
+bool can_split(const GemmShape &s) {
+  const bool rows_lie = s.a_row == 1 || s.a_column == 1, columns_lie = s.b_row == 1 || s.b_column == 1;
+  return rows_lie && columns_lie && HWY_DYNAMIC_DISPATCH(splits_floats)();
+}
+
+}  // namespace
+
+bool split_gemm_is_possible(const GemmShape &shape) {
+  return can_split(shape) &&
+         (!shape.accumulate || (shape.k <= kSplitAddDepth && shape.k * shape.n <= kSplitAddElements));
+}
+
+bool split_gemm_suits(const GemmShape &shape) {
+  return shape.m >= kLeastRows && shape.n >= kLeastColumns && shape.k >= kLeastDepth && split_gemm_is_possible(shape);
+}
+
+bool split_gemm_update_suits(const GemmShape &shape) {
+  return shape.m >= kLeastRows && shape.n >= kLeastColumns && shape.k >= kLeastRows && shape.k <= kGemmUpdateDepth &&
+         shape.b_column == 1 && !shape.accumulate && can_split(shape);
+}
+
+int64_t split_gemm_scratch_floats(const GemmShape &shape) {
+  return std::max(HWY_DYNAMIC_DISPATCH(split_scratch_floats)(shape), gemm_scratch_floats(shape));
+}
+
+int64_t split_gemm_update_scratch_floats(const GemmShape &shape) {
+  return std::max(HWY_DYNAMIC_DISPATCH(split_update_scratch_floats)(shape), gemm_scratch_floats(shape));
+}
+
+void split_gemm(const GemmShape &shape, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
+                float *scratch) {
+  if (shape.m <= 0 || shape.n <= 0) return;
+  const int64_t done = HWY_DYNAMIC_DISPATCH(split_product)(shape, a, b, c, epilogue, scratch);
+  if (done == shape.m) return;
+  GemmShape rest = shape;
+  rest.m -= done;
+  GemmEpilogue after = epilogue;
+  if (after.mask != nullptr) after.mask += done * shape.c_row;
+  gemm(rest, a + done * shape.a_row, b, c + done * shape.c_row, after, scratch);
+}
+
+void split_gemm_update(const GemmShape &shape, const float *a, const float *b, const UpdateRule &rule,
+                       const UpdateArrays &arrays, float *scratch) {
+  if (shape.m <= 0 || shape.n <= 0) return;
+  if (HWY_DYNAMIC_DISPATCH(split_update)(shape, a, b, rule, arrays, scratch)) return;
+  gemm_update(shape, a, b, rule, arrays, scratch);
+}
+
+}  // namespace tutti::impl::backend::cpu
+#endif

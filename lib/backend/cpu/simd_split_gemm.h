@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of f32 matrices on a matrix unit for bfloat16 (tile_unit.h): each factor is the sum of three bfloat16, which
+// hold its 24 digits exactly, and of the nine products of parts the six that count are added up in f32 (Henry, Tang,
+// Heinecke: Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations, 2019). What is
+// left out is below 2^-24 of a product, so results are as exact as those of simd_gemm.h, but not the same bits.
+//
+//   if (split_gemm_suits(shape)) {
+//     std::vector<float> scratch(split_gemm_scratch_floats(shape));
+//     split_gemm(shape, a, b, c, {.bias = bias, .relu = true}, scratch.data());
+//   }
+//
+// Factors that are infinite, NaN or beyond what bfloat16 holds make the whole product one of simd_gemm.h, so that
+// results are what they would be. Of factors below 2^-110 the last digits are lost, as denormal numbers are.
+//
+// One thread; the result depends only on the arguments. Each element is the same sum whatever m and n are.
+#ifndef TUTTI_BACKEND_CPU_SIMD_SPLIT_GEMM_H_
+#define TUTTI_BACKEND_CPU_SIMD_SPLIT_GEMM_H_
+
+#include <cstdint>
+
+#include "backend/cpu/simd_gemm.h"
+#include "backend/cpu/simd_update.h"
+
+namespace tutti::impl::backend::cpu {
+
+/// Is there a matrix unit that can make this product? Both factors have neighbours in memory along one of their sides.
+/// With `accumulate` the depth is limited, and the size of B.
+constexpr int64_t kSplitAddDepth = 1024, kSplitAddElements = int64_t{256} << 10;
+bool split_gemm_is_possible(const GemmShape &shape);
+
+/// And is it large enough to be faster there?
+bool split_gemm_suits(const GemmShape &shape);
+
+/// Scratch that split_gemm needs, 64-byte aligned.
+int64_t split_gemm_scratch_floats(const GemmShape &shape);
+void split_gemm(const GemmShape &shape, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
+                float *scratch);
+
+/// The same for gemm_update.
+bool split_gemm_update_suits(const GemmShape &shape);
+int64_t split_gemm_update_scratch_floats(const GemmShape &shape);
+void split_gemm_update(const GemmShape &shape, const float *a, const float *b, const UpdateRule &rule,
+                       const UpdateArrays &arrays, float *scratch);
+
+}  // namespace tutti::impl::backend::cpu
+
+#endif  // TUTTI_BACKEND_CPU_SIMD_SPLIT_GEMM_H_
