@@ -7,6 +7,7 @@
 #include "backend/cpu/product_times.h"
 #include "backend/cpu/simd_elementwise.h"
 #include "backend/cpu/simd_gemm.h"
+#include "backend/cpu/simd_split_gemm.h"
 #include "backend/cpu/variable_update.h"
 
 namespace tutti::impl::backend::cpu {
@@ -222,10 +223,15 @@ class Fuser {
     const bool turned = flag(n, "transpose_a");
     if (graph_.level() != TUTTI_LEVEL_FAST || graph_.threads() > 1) return false;
     ProductRequest request{.m = y[0], .n = y[1], .k = a[turned ? 0 : 1], .turned = turned};
-    constexpr int64_t kFewExamples = 128;
-    if (ProductPlan::suits(request) && request.rows() > kFewExamples) return true;
     request.bf16 = true;
-    return graph_.allows_bf16() && ProductTimes::of_process().pays(request);
+    if (graph_.allows_bf16() && ProductTimes::of_process().pays(request)) return true;
+    request.bf16 = false;
+    constexpr int64_t kFewExamples = 128;
+    GemmShape shape{.m = request.m, .n = request.n, .k = request.k};
+    shape.a_row = turned ? 1 : shape.k, shape.a_column = turned ? shape.m : 1;
+    const bool b_turned = flag(n, "transpose_b");
+    shape.b_row = b_turned ? 1 : shape.n, shape.b_column = b_turned ? shape.k : 1;
+    return !split_gemm_update_suits(shape) && ProductPlan::suits(request) && request.rows() > kFewExamples;
   }
 
   /// A product that is the gradient of a variable, and whose sums one pass makes. For large ones of many examples the

@@ -8,6 +8,7 @@
 #include "backend/cpu/product_times.h"
 #include "backend/cpu/simd_elementwise.h"
 #include "backend/cpu/simd_gemm.h"
+#include "backend/cpu/simd_split_gemm.h"
 #include "backend/cpu/variable_update.h"
 
 namespace tutti::impl::backend::cpu {
@@ -103,7 +104,7 @@ struct DenseCut {
   int64_t unit = 1;  ///< rows or columns of an item
   Parts parts;
 
-  static DenseCut make(const DenseShape &shape, int32_t threads) {
+  static DenseCut make(const DenseShape &shape, int32_t threads, bool splits) {
     // About 7 us. With few rows B's elements have to come from memory as fast.
     constexpr int64_t kPartFlops = 1'000'000, kFlopsPerElement = 16;
     constexpr int32_t kPartsPerThread = 2;
@@ -114,7 +115,7 @@ struct DenseCut {
     int64_t flops = 2 * g.m * g.n * g.k + kFlopsPerElement * g.n * g.k;
     if (products < threads) {
       cut.by = g.m >= g.n ? By::row : By::column;
-      cut.unit = cut.by == By::row ? kRowUnit : kColumnUnit;
+      cut.unit = splits ? kSplitUnit : cut.by == By::row ? kRowUnit : kColumnUnit;
       const int64_t side = cut.by == By::row ? g.m : g.n;
       items = (side + cut.unit - 1) / cut.unit;
       flops = flops / std::max<int64_t>(side, 1) * cut.unit * products;
@@ -126,6 +127,7 @@ struct DenseCut {
   // What the kernel keeps in registers, or twice that.
   static constexpr int64_t kRowUnit = 12;
   static constexpr int64_t kColumnUnit = 32;
+  static constexpr int64_t kSplitUnit = 64;
 };
 
 /// What a part does: some products, or some of the rows or columns of each.
@@ -160,6 +162,7 @@ struct Dense {
   DenseShape shape;
   std::vector<DenseSlice> slices;
   bool relu = false;
+  bool splits = false;  ///< factors are split for the matrix unit
   BufferId a = -1, b = -1, bias = -1, mask = -1, c = -1, scratch = -1;
   int64_t scratch_floats = 0;
 
@@ -172,9 +175,10 @@ struct Dense {
       epilogue.bias = bias < 0 ? nullptr : context.in(bias) + slice.column;
       epilogue.relu = relu;
       epilogue.mask = mask < 0 ? nullptr : context.in(mask) + at;
-      gemm(slice.gemm, context.in(a) + shape.a_offsets[product] + slice.row * slice.gemm.a_row,
-           context.in(b) + shape.b_offsets[product] + slice.column * slice.gemm.b_column, context.out(c) + at, epilogue,
-           context.out(scratch) + thread * scratch_floats);
+      const auto multiply = splits ? split_gemm : gemm;
+      multiply(slice.gemm, context.in(a) + shape.a_offsets[product] + slice.row * slice.gemm.a_row,
+               context.in(b) + shape.b_offsets[product] + slice.column * slice.gemm.b_column, context.out(c) + at,
+               epilogue, context.out(scratch) + thread * scratch_floats);
     }
   }
 };
@@ -207,12 +211,15 @@ void emit_relu_gradient(Lowering &l, ValueId y, ValueId dy) {
   });
 }
 
-/// A large product of one thread as the library's; false when ours had better do it. Level `fast` only: which of them
-/// does it depends on the number of rows and of threads, and they round differently.
-bool lower_large_product(Lowering &l, const Node &node, const Following &following, ProductRequest request, ValueId y) {
+/// A large product of one thread as the library's; false when ours had better do it, as it does where the matrix unit
+/// multiplies what is `split`. Level `fast` only: which of them does it depends on the number of rows and of threads,
+/// and they round differently.
+bool lower_large_product(Lowering &l, const Node &node, const Following &following, ProductRequest request, bool splits,
+                         ValueId y) {
   if (l.threads() > 1 || !l.fast()) return false;
   request.bf16 = l.graph().allows_bf16();
   request.bf16 = request.bf16 && ProductTimes::of_process().pays(request);
+  if (splits && !request.bf16) return false;
   request.bias = following.bias != kNoValue;
   request.relu = following.relu;
   if (!ProductPlan::suits(request) || (following.mask != kNoValue && !request.bf16)) return false;
@@ -231,32 +238,35 @@ bool lower_large_product(Lowering &l, const Node &node, const Following &followi
   return true;
 }
 
-int64_t scratch_floats(const std::vector<DenseSlice> &slices) {
+int64_t scratch_floats(const std::vector<DenseSlice> &slices, int64_t (*of_shape)(const GemmShape &)) {
   int64_t floats = 0;
   for (const DenseSlice &slice : slices)
-    floats = std::max(floats, (gemm_scratch_floats(slice.gemm) + 15) / 16 * 16);
+    floats = std::max(floats, (of_shape(slice.gemm) + 15) / 16 * 16);
   return floats;
 }
 
 /// The gradient of a variable, and the variable's update piece by piece.
 bool lower_dense_update(Lowering &l, const Node &node, const Node &update) {
   const DenseShape shape = shape_of(l.graph(), node);
-  const DenseCut cut = DenseCut::make(shape, l.threads());
+  const bool splits = l.fast() && split_gemm_update_suits(shape.gemm);
+  const DenseCut cut = DenseCut::make(shape, l.threads(), splits);
   std::vector<DenseSlice> slices = slices_of(shape, cut);
-  const int64_t scratch_size = scratch_floats(slices);
+  const int64_t scratch_size = scratch_floats(slices, splits ? split_gemm_update_scratch_floats : gemm_scratch_floats);
   const BufferId a = l.read(node.inputs[0]), b = l.read(node.inputs[1]);
   const VariableUpdate variable(l, update);
   const BufferId scratch = l.scratch(cut.parts.threads() * scratch_size * static_cast<int64_t>(sizeof(float)));
-  l.emit(base::concat("simd:gemm+", variable.name()), [=, slices = std::move(slices)](const RunContext &c) {
-    if (!variable.is_allowed(c)) return variable.keep(c, {0, variable.elements()});
-    const UpdateRule rule = variable.rule(c);
-    c.for_each(static_cast<int32_t>(slices.size()), [&](int32_t part, int32_t thread) {
-      const DenseSlice &slice = slices[static_cast<size_t>(part)];
-      const GemmShape &g = slice.gemm;
-      gemm_update(g, c.in(a) + slice.row * g.a_row, c.in(b) + slice.column * g.b_column, rule,
-                  variable.arrays(c, slice.row * g.c_row + slice.column), c.out(scratch) + thread * scratch_size);
-    });
-  });
+  l.emit(base::concat(splits ? "tiles:gemm+" : "simd:gemm+", variable.name()),
+         [=, slices = std::move(slices)](const RunContext &c) {
+           if (!variable.is_allowed(c)) return variable.keep(c, {0, variable.elements()});
+           const UpdateRule rule = variable.rule(c);
+           c.for_each(static_cast<int32_t>(slices.size()), [&](int32_t part, int32_t thread) {
+             const DenseSlice &slice = slices[static_cast<size_t>(part)];
+             const GemmShape &g = slice.gemm;
+             const auto multiply = splits ? split_gemm_update : gemm_update;
+             multiply(g, c.in(a) + slice.row * g.a_row, c.in(b) + slice.column * g.b_column, rule,
+                      variable.arrays(c, slice.row * g.c_row + slice.column), c.out(scratch) + thread * scratch_size);
+           });
+         });
   return true;
 }
 
@@ -286,8 +296,9 @@ bool lower_dense(Lowering &l, const Group &group) {
   dense.shape = shape_of(l.graph(), node);
   const ValueId y = last.outputs[0];
   const std::optional<ProductRequest> product = product_of(dense.shape);
-  if (product && lower_large_product(l, node, following, *product, y)) return true;
-  const DenseCut cut = DenseCut::make(dense.shape, l.threads());
+  dense.splits = l.fast() && split_gemm_suits(dense.shape.gemm);
+  if (product && lower_large_product(l, node, following, *product, dense.splits, y)) return true;
+  const DenseCut cut = DenseCut::make(dense.shape, l.threads(), dense.splits);
   dense.slices = slices_of(dense.shape, cut);
   dense.relu = following.relu;
   dense.a = l.read(node.inputs[0]);
@@ -295,9 +306,9 @@ bool lower_dense(Lowering &l, const Group &group) {
   dense.bias = l.read(following.bias);
   dense.mask = l.read(following.mask);
   dense.c = l.write(y);
-  dense.scratch_floats = scratch_floats(dense.slices);
+  dense.scratch_floats = scratch_floats(dense.slices, dense.splits ? split_gemm_scratch_floats : gemm_scratch_floats);
   dense.scratch = l.scratch(cut.parts.threads() * dense.scratch_floats * static_cast<int64_t>(sizeof(float)));
-  std::string name = "simd:gemm";
+  std::string name = dense.splits ? "tiles:gemm" : "simd:gemm";
   if (dense.bias >= 0) name += "+bias";
   if (dense.relu) name += "+relu";
   if (dense.mask >= 0) name += "+relu_gradient";

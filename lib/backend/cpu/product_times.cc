@@ -10,6 +10,7 @@
 
 #include "backend/cpu/convolution_timing.h"
 #include "backend/cpu/simd_gemm.h"
+#include "backend/cpu/simd_split_gemm.h"
 
 namespace tutti::impl::backend::cpu {
 
@@ -56,9 +57,12 @@ double own_seconds(const ProductRequest &q, TimingMemory &memory) {
   g.b_row = q.b_turned ? 1 : q.n, g.b_column = q.b_turned ? q.k : 1;
   const auto floats = static_cast<int64_t>(sizeof(float));
   const auto *a = static_cast<const float *>(memory.numbers((q.m * q.k + q.k * q.n) * floats));
-  auto *c = static_cast<float *>(memory.results((q.m * q.n + gemm_scratch_floats(g) + 64) * floats));
+  const bool splits = split_gemm_suits(g);
+  const int64_t scratch_floats = splits ? split_gemm_scratch_floats(g) : gemm_scratch_floats(g);
+  auto *c = static_cast<float *>(memory.results((q.m * q.n + scratch_floats + 64) * floats));
   float *const scratch = c + (q.m * q.n + 15) / 16 * 16;
-  return least_seconds([&] { gemm(g, a, a + q.m * q.k, c, {}, scratch); });
+  const auto multiply = splits ? split_gemm : gemm;
+  return least_seconds([&] { multiply(g, a, a + q.m * q.k, c, {}, scratch); });
 }
 
 std::optional<double> library_seconds(const ProductRequest &q, TimingMemory &memory) {
