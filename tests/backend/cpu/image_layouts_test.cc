@@ -13,6 +13,7 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/convolution_times.h"
+#include "backend/cpu/tile_unit.h"
 #include "backend/executable.h"
 #include "backend/graph_executor.h"
 #include "base/philox.h"
@@ -28,6 +29,7 @@ using tutti::impl::backend::DeviceRef;
 using tutti::impl::backend::GraphExecutor;
 using tutti::impl::backend::Level;
 using tutti::impl::backend::cpu::ConvolutionTimes;
+using tutti::impl::backend::cpu::has_tile_unit;
 using tutti::impl::graph::GraphBuilder;
 using tutti::impl::graph::ValueId;
 using tutti::impl::tensor::DType;
@@ -95,6 +97,35 @@ Case residual_case(const Sizes &s) {
   return made;
 }
 
+/// relu(conv(relu(conv(x) + bias)) + x) with kernels of 1x1, and a mean of squares.
+Case pointwise_case(const Sizes &s) {
+  GraphBuilder b;
+  Case made;
+  base::RandomStream random(base::RandomKey::of(3, 1, 0));
+  std::vector<ValueId> sources;
+  const auto input = [&](const std::string &name, const std::vector<int64_t> &dims, float scale) {
+    made.inputs.push_back(random_tensor(dims, random, scale));
+    sources.push_back(b.input(name, DType::f32, graph::to_dims(dims)));
+    return sources.back();
+  };
+  const int64_t c = s.channels;
+  const float scale = 1.0f / std::sqrt(static_cast<float>(c));
+  const ValueId x = input("a", {s.rows, s.height, s.width, c}, 1);
+  const ValueId first = input("b", {1, 1, c, 2 * c}, scale), second = input("c", {1, 1, 2 * c, c}, scale);
+  const ValueId bias = input("d", {2 * c}, 1);
+  const ValueId inner = b.unary("relu", b.add(b.op("conv2d", {x, first}, {}), bias));
+  const ValueId block = b.unary("relu", b.add(b.op("conv2d", {inner, second}, {}), x));
+  const ValueId loss = b.reduce_mean(b.mul(block, block), {0, 1, 2, 3});
+  const ValueId targets[] = {loss};
+  const auto gradients = assert_ok_value(graph::gradients_or_zeros(b, targets, {}, sources));
+  b.set_result("block", block);
+  b.set_result("loss", loss);
+  for (size_t i = 0; i < gradients.size(); ++i)
+    b.set_result("gradient" + std::to_string(i), gradients[i]);
+  made.graph = assert_ok_value(b.finish_graph());
+  return made;
+}
+
 DeviceRef open_device(const char *name) {
   return assert_ok_value(assert_ok_value(tutti::impl::runtime::open_backend(name, "{}", {}))->open_device(0));
 }
@@ -125,11 +156,11 @@ double distance(const Tensor &a, const Tensor &b) {
 
 constexpr Sizes kSizes[] = {{3, 9, 7, 32}, {2, 12, 5, 16}, {1, 8, 8, 64}, {5, 7, 9, 6}, {2, 5, 6, 48}};
 
-void check_against_reference(const char *forced, Level level) {
+void check_against_reference(const char *forced, Level level, Case (*make)(const Sizes &) = residual_case) {
   assert_int_equal(setenv("TUTTI_CPU_CONVOLUTION", forced, 1), 0);
   const DeviceRef cpu = open_device("cpu"), reference = open_device("reference");
   for (const Sizes &sizes : kSizes) {
-    const Case one = residual_case(sizes);
+    const Case one = make(sizes);
     const std::vector<Tensor> got = run(cpu, one, level), expected = run(reference, one, level);
     assert_int_equal(got.size(), expected.size());
     for (size_t i = 0; i < got.size(); ++i) {
@@ -148,8 +179,27 @@ void every_candidate_agrees_with_reference(void **) {
     for (const char *layouts : {"rr", "rb", "br", "bb"})
       forced.push_back(base::concat(family.name, ":", layouts));
   }
-  for (const std::string &one : forced)
+  for (const std::string &one : forced) {
     check_against_reference(one.c_str(), Level::fast);
+    check_against_reference(one.c_str(), Level::fast, pointwise_case);
+  }
+}
+
+/// Where the processor has a matrix unit, all passes of large enough convolutions of 1x1 can be made there.
+void matrix_units_convolve(void **) {
+  if (!has_tile_unit()) {
+    print_message("no matrix unit\n");
+    return;
+  }
+  const Case one = pointwise_case(kSizes[2]);
+  assert_int_equal(setenv("TUTTI_CPU_CONVOLUTION", "tiles:rr", 1), 0);
+  const std::string text = report(open_device("cpu"), one, Level::fast);
+  assert_int_equal(unsetenv("TUTTI_CPU_CONVOLUTION"), 0);
+  assert_contains(text.c_str(), "tiles:1x1+bias+relu");
+  assert_contains(text.c_str(), "tiles:1x1+add+relu");
+  assert_contains(text.c_str(), "tiles:1x1:input_gradient");
+  assert_contains(text.c_str(), "tiles:1x1:kernel_");
+  assert_true(text.find("dnnl_direct") == std::string::npos);
 }
 
 void levels_that_repeat_agree_with_reference(void **) {
@@ -214,6 +264,7 @@ void choices_repeat(void **) {
 int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(every_candidate_agrees_with_reference),
+      cmocka_unit_test(matrix_units_convolve),
       cmocka_unit_test(levels_that_repeat_agree_with_reference),
       cmocka_unit_test(forced_candidates_are_taken),
       cmocka_unit_test(choices_repeat),
