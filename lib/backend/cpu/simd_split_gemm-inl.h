@@ -17,11 +17,12 @@
 
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "backend/cpu/simd-inl.h"
-#include "backend/cpu/simd_gemm.h"
 #include "backend/cpu/simd_gemm_tile-inl.h"
 #include "backend/cpu/simd_panel-inl.h"
+#include "backend/cpu/simd_split_gemm.h"
 #include "backend/cpu/simd_split_pack-inl.h"
 #include "backend/cpu/simd_update-inl.h"
 #include "backend/cpu/tile_unit.h"
@@ -60,7 +61,7 @@ struct PackBeside<kAlong, true> {
   FloatVec broken = hn::Zero(FloatTag());
 
   HWY_INLINE PackBeside(const SplitOperand &operand, uint16_t *to)
-      : from(operand.data), row_step(operand.row_step()), pair_step(kAlong ? kPairs : operand.pair_step()), words(to) {}
+      : from(operand.data), row_step(operand.row_step()), pair_step(operand.depth_block), words(to) {}
   // Rows follow each other.
   HWY_INLINE void slot(int64_t) {
     pack_whole_row(from, pair_step, words, broken);
@@ -207,15 +208,17 @@ struct StreamPanel {
   static int64_t word_count(int64_t steps, bool once) { return (once ? 2 : 2 * steps) * kStepWords; }
 };
 
-// One block of the stationary operand and of the sum, times all that streams by.
+// One block of the stationary operand and of the sum, times all of an image that streams by.
 template <typename Way>
 struct SplitBlock {
   using Unit = typename Way::Unit;
 
+  const SplitShape &shape;
   const GemmShape &s;
   const GemmEpilogue &epilogue;
   SplitOperand stream;  // this block of the sum
   float *c;
+  const float *mask;    // null, or the same place as c
   int64_t side0, side;  // of the stationary operand
   bool first, last;     // of the blocks of the sum
   const uint16_t *stationary;
@@ -233,8 +236,7 @@ struct SplitBlock {
         with_tiles(group, [&](auto count) HWY_ATTR { run_group<decltype(count)::value>(from, tile, j); });
         // All of these 16 was packed by the first group.
         if (s.accumulate && is_broken(broken)) return j * kTileSide;
-        with_tiles(group,
-                   [&](auto count) HWY_ATTR { finish<decltype(count)::value>(tile * kTileSide, j * kTileSide); });
+        with_tiles(group, [&](auto count) HWY_ATTR { finish<decltype(count)::value>(tile, j); });
         from += group * panel.steps * kStepWords;
         tile += group;
       }
@@ -278,44 +280,47 @@ struct SplitBlock {
     }
   }
 
-  // As they lie in C: 16 columns of a group of rows, or 16 rows of a group of columns.
+  // Tiles one behind the other, as they are in C.
   template <int kTiles>
   HWY_INLINE void take_sums(float *sums) const {
-    constexpr int64_t kTile = Way::kByRows ? kTileSide : kTileSide * kTileSide;
-    constexpr int64_t kRow = Way::kByRows ? kTiles * kTileSide : kTileSide;
-    if constexpr (Way::kTurnsResult) {
-      HWY_ALIGN float turned[kGroupSide * kTileSide];
-      store_sums<Unit, kTiles>(turned, kTileSide * kTileSide, kTileSide);
-      for (int i = 0; i < kTiles; ++i)
-        turn_square(turned + i * kTileSide * kTileSide, kTileSide, sums + i * kTile, kRow);
-    } else {
-      store_sums<Unit, kTiles>(sums, kTile, kRow);
-    }
+    store_sums<Unit, kTiles>(sums, kTileSide * kTileSide, kTileSide);
+    for (int i = 0; Way::kTurnsResult && i < kTiles; ++i)
+      turn_tile(reinterpret_cast<uint16_t *>(sums + i * kTileSide * kTileSide));
   }
 
   template <int kTiles>
   HWY_INLINE void finish(int64_t of_stationary, int64_t of_stream) const {
-    constexpr int64_t kRows = Way::kByRows ? kTileSide : kTiles * kTileSide;
-    constexpr int64_t kColumns = Way::kByRows ? kTiles * kTileSide : kTileSide;
-    const int64_t row = Way::kByRows ? of_stream : side0 + of_stationary;
-    const int64_t column = Way::kByRows ? side0 + of_stationary : of_stream;
-    const int64_t at = row * s.c_row + column;
-    const bool is_plain = !adds() && !(last && (epilogue.bias != nullptr || epilogue.relu || epilogue.mask != nullptr));
-    if (!Way::kTurnsResult && is_plain && row + kRows <= s.m && column + kColumns <= s.n) {
-      return store_sums<Unit, kTiles>(c + at, Way::kByRows ? kTileSide : kTileSide * s.c_row, s.c_row);
+    const int64_t row = Way::kByRows ? of_stream * kTileSide : side0 + of_stationary * kTileSide;
+    const int64_t column = Way::kByRows ? side0 + of_stationary * kTileSide : of_stream * kTileSide;
+    const int64_t next = Way::kByRows ? shape.c_block : kTileSide * s.c_row;  // from tile to tile
+    const int64_t at = row * s.c_row + column / kTileSide * shape.c_block;
+    const bool is_plain = !adds() && !(last && (epilogue.bias != nullptr || epilogue.relu || mask != nullptr));
+    const int64_t rows_left = s.m - row, columns_left = s.n - column;
+    if (!Way::kTurnsResult && is_plain && rows_left >= (Way::kByRows ? 1 : kTiles) * kTileSide &&
+        columns_left >= (Way::kByRows ? kTiles : 1) * kTileSide) {
+      return store_sums<Unit, kTiles>(c + at, next, s.c_row);
     }
     HWY_ALIGN float sums[kGroupSide * kTileSide];
     take_sums<kTiles>(sums);
+    for (int64_t i = 0; i < kTiles; ++i)
+      finish_tile_of(i, at + i * next, rows_left, columns_left, column, sums + i * kTileSide * kTileSide);
+  }
+
+  HWY_INLINE void finish_tile_of(int64_t i, int64_t at, int64_t rows_left, int64_t columns_left, int64_t column,
+                                 const float *sums) const {
+    (Way::kByRows ? columns_left : rows_left) -= i * kTileSide;
+    if (rows_left <= 0 || columns_left <= 0) return;
+    if (Way::kByRows) column += i * kTileSide;
     Tile tile{};
     tile.c = c + at;
     tile.c_row = s.c_row;
-    tile.columns = HWY_MIN(kColumns, s.n - column);
+    tile.columns = HWY_MIN(int64_t{kTileSide}, columns_left);
     tile.load = adds();
     tile.last = last;
     tile.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + column;
     tile.relu = epilogue.relu;
-    tile.mask = epilogue.mask == nullptr ? nullptr : epilogue.mask + at;
-    finish_tile(tile, sums, static_cast<int>(HWY_MIN(kRows, s.m - row)), static_cast<int>(kColumns / kTileSide));
+    tile.mask = mask == nullptr ? nullptr : mask + at;
+    finish_tile(tile, sums, static_cast<int>(HWY_MIN(int64_t{kTileSide}, rows_left)), 1);
   }
 };
 
@@ -325,14 +330,20 @@ constexpr int64_t kAlongIsWorth = 2;
 
 struct SplitPlan {
   bool by_rows;
-  SplitOperand stationary, stream;
+  SplitOperand stationary, stream;  // of the first image
+  int64_t stationary_image, stream_image;
   int64_t block_steps;  // along the sum
   int64_t block_side;   // of the stationary operand
 
-  static SplitPlan of(const GemmShape &s, const float *a, const float *b) {
-    const SplitOperand rows{a, s.a_row, s.a_column, s.m, s.k}, columns{b, s.b_column, s.b_row, s.n, s.k};
-    const bool by_rows = streams_rows(s, rows, columns);
-    SplitPlan plan{by_rows, by_rows ? columns : rows, by_rows ? rows : columns, 0, 0};
+  static SplitPlan of(const SplitShape &shape, const float *a, const float *b) {
+    const GemmShape &s = shape.matrix;
+    const SplitOperand rows = operand(a, s.a_row, s.a_column, shape.a_block, s.m, s.k);
+    const SplitOperand columns = operand(b, s.b_column, s.b_row, shape.b_block, s.n, s.k);
+    SplitPlan plan{streams_rows(shape, rows, columns), rows, columns, shape.a_image, shape.b_image, 0, 0};
+    if (plan.by_rows) {
+      std::swap(plan.stationary, plan.stream);
+      std::swap(plan.stationary_image, plan.stream_image);
+    }
     const int64_t steps = steps_of(s.k), blocks = (steps + kMostSteps - 1) / kMostSteps;
     plan.block_steps = (steps + blocks - 1) / blocks;
     const int64_t all = tiles_of(plan.stationary.side) * kTileSide;
@@ -340,11 +351,17 @@ struct SplitPlan {
     plan.block_side = s.accumulate ? all : HWY_MIN(HWY_MAX(int64_t{1}, groups) * kGroupSide, all);
     return plan;
   }
+  static SplitOperand operand(const float *data, int64_t side_step, int64_t depth_step, int64_t block, int64_t side,
+                              int64_t depth) {
+    return depth_step == 1 ? SplitOperand{data, side_step, kTileSide * side_step, 1, block, side, depth}
+                           : SplitOperand{data, 1, block, depth_step, kPairs * depth_step, side, depth};
+  }
   // What adds to C is one block of columns: of each 16 rows it knows before it writes them whether they can be split.
-  static bool streams_rows(const GemmShape &s, const SplitOperand &rows, const SplitOperand &columns) {
-    if (s.accumulate) return true;
-    if (rows.along() == columns.along()) return s.m > s.n;
-    return rows.along() ? kAlongIsWorth * s.m >= s.n : s.m > kAlongIsWorth * s.n;
+  // Rows of images stream by.
+  static bool streams_rows(const SplitShape &shape, const SplitOperand &rows, const SplitOperand &columns) {
+    if (shape.matrix.accumulate || shape.c_image != 0) return true;
+    if (rows.along() == columns.along()) return rows.side > columns.side;
+    return rows.along() ? kAlongIsWorth * rows.side >= columns.side : rows.side > kAlongIsWorth * columns.side;
   }
   bool turns() const { return stationary.along() == stream.along(); }
   bool streams_once() const { return block_side <= kGroupSide; }
@@ -353,48 +370,84 @@ struct SplitPlan {
   int64_t floats() const { return (stationary_words() + panel_words()) / 2; }
 };
 
-// Rows that are done: all, or those above a factor that cannot be split. Unless it is added to, the rest of C then
-// holds nothing of use.
+// One way through a product.
 template <typename Way>
-int64_t multiply_split_by(const SplitPlan &plan, const GemmShape &s, float *c, const GemmEpilogue &epilogue,
-                          float *scratch) {
-  auto *packed = reinterpret_cast<uint16_t *>(scratch);
-  FloatVec broken = hn::Zero(FloatTag());
-  const TileScope<typename Way::Unit> scope;
-  const int64_t block_depth = plan.block_steps * kTileDepth;
-  for (int64_t side0 = 0; side0 < plan.stationary.side; side0 += plan.block_side) {
-    const int64_t side = HWY_MIN(plan.block_side, plan.stationary.side - side0);
-    for (int64_t k0 = 0; k0 < s.k; k0 += block_depth) {
-      const int64_t depth = HWY_MIN(block_depth, s.k - k0);
-      pack_stationary(plan.stationary.part(side0, k0, side, depth), plan.turns(), packed, broken);
-      const StreamPanel panel{packed + plan.stationary_words(), steps_of(depth), side <= kGroupSide};
-      const SplitBlock<Way> block{s,
-                                  epilogue,
-                                  plan.stream.part(0, k0, plan.stream.side, depth),
-                                  c,
-                                  side0,
-                                  side,
-                                  k0 == 0,
-                                  k0 + depth == s.k,
-                                  packed,
-                                  panel,
-                                  broken};
-      const int64_t done = block.run();
+struct SplitProduct {
+  const SplitPlan &plan;
+  const SplitShape &shape;
+  float *c;
+  const GemmEpilogue &epilogue;
+  uint16_t *packed;
+  mutable FloatVec broken = hn::Zero(FloatTag());
+
+  // Rows of all images that are done: all, or those above a factor that cannot be split. Unless it is added to, the rest
+  // of C then holds nothing of use.
+  int64_t run() const {
+    const TileScope<typename Way::Unit> scope;
+    const int64_t all = shape.c_image == 0 ? shape.matrix.m : shape.images * shape.matrix.m;
+    const int64_t block_depth = plan.block_steps * kTileDepth;
+    for (int64_t side0 = 0; side0 < plan.stationary.side; side0 += plan.block_side) {
+      for (int64_t k0 = 0; k0 < shape.matrix.k; k0 += block_depth) {
+        const int64_t done = shape.c_image == 0 ? add_images(side0, k0) : each_image(side0, k0);
+        if (done < all) return done;
+      }
+    }
+    return is_broken(broken) ? 0 : all;
+  }
+
+ private:
+  int64_t depth_at(int64_t k0) const { return HWY_MIN(plan.block_steps * kTileDepth, shape.matrix.k - k0); }
+  int64_t side_at(int64_t side0) const { return HWY_MIN(plan.block_side, plan.stationary.side - side0); }
+
+  void pack(int64_t image, int64_t side0, int64_t k0) const {
+    SplitOperand operand = plan.stationary.part(side0, k0, side_at(side0), depth_at(k0));
+    operand.data += image * plan.stationary_image;
+    pack_stationary(operand, plan.turns(), packed, broken);
+  }
+
+  int64_t multiply(int64_t image, int64_t side0, int64_t k0, bool first, bool last) const {
+    SplitOperand stream = plan.stream.part(0, k0, plan.stream.side, depth_at(k0));
+    stream.data += image * plan.stream_image;
+    const int64_t side = side_at(side0), at = image * shape.c_image;
+    const float *mask = epilogue.mask == nullptr ? nullptr : epilogue.mask + at;
+    const StreamPanel panel{packed + plan.stationary_words(), steps_of(depth_at(k0)), side <= kGroupSide};
+    return SplitBlock<Way>{shape, shape.matrix, epilogue, stream, c + at, mask,  side0,
+                           side,  first,        last,     packed, panel,  broken}
+        .run();
+  }
+
+  // Images one after the other, with the same stationary operand.
+  int64_t each_image(int64_t side0, int64_t k0) const {
+    const bool last = k0 + depth_at(k0) == shape.matrix.k;
+    pack(0, side0, k0);
+    for (int64_t image = 0; image < shape.images; ++image) {
+      const int64_t done = multiply(image, side0, k0, k0 == 0, last);
+      if (done < plan.stream.side) return image * shape.matrix.m + done;
+    }
+    return shape.images * shape.matrix.m;
+  }
+
+  // C is the sum over images.
+  int64_t add_images(int64_t side0, int64_t k0) const {
+    const bool last = k0 + depth_at(k0) == shape.matrix.k;
+    for (int64_t image = 0; image < shape.images; ++image) {
+      pack(image, side0, k0);
+      const int64_t done = multiply(image, side0, k0, k0 == 0 && image == 0, last && image + 1 == shape.images);
       if (done < plan.stream.side) return done;
     }
+    return shape.matrix.m;
   }
-  return is_broken(broken) ? 0 : s.m;
-}
+};
 
 template <typename Unit>
-int64_t multiply_split(const GemmShape &s, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
+int64_t multiply_split(const SplitShape &shape, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
                        float *scratch) {
-  const SplitPlan plan = SplitPlan::of(s, a, b);
-  const auto multiply = plan.by_rows          ? plan.stream.along() ? multiply_split_by<SplitWay<Unit, true, true>>
-                                                                    : multiply_split_by<SplitWay<Unit, false, true>>
-                                 : plan.stream.along() ? multiply_split_by<SplitWay<Unit, true, false>>
-                                              : multiply_split_by<SplitWay<Unit, false, false>>;
-  return multiply(plan, s, c, epilogue, scratch);
+  const SplitPlan plan = SplitPlan::of(shape, a, b);
+  const auto run = [&](auto way) HWY_ATTR {
+    return SplitProduct<decltype(way)>{plan, shape, c, epilogue, reinterpret_cast<uint16_t *>(scratch)}.run();
+  };
+  if (plan.by_rows) return plan.stream.along() ? run(SplitWay<Unit, true, true>()) : run(SplitWay<Unit, false, true>());
+  return plan.stream.along() ? run(SplitWay<Unit, true, false>()) : run(SplitWay<Unit, false, false>());
 }
 
 }  // namespace tutti::impl::backend::cpu::HWY_NAMESPACE

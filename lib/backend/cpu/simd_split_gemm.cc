@@ -24,11 +24,11 @@ namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
 
 bool splits_floats() { return has_tile_unit(); }
 
-int64_t split_scratch_floats(const GemmShape &s) { return SplitPlan::of(s, nullptr, nullptr).floats(); }
+int64_t split_scratch_floats(const SplitShape &s) { return SplitPlan::of(s, nullptr, nullptr).floats(); }
 
 int64_t split_update_scratch_floats(const GemmShape &s) { return SplitUpdatePlan::of(s).floats(); }
 
-int64_t split_product(const GemmShape &s, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
+int64_t split_product(const SplitShape &s, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
                       float *scratch) {
   return multiply_split<TileUnit>(s, a, b, c, epilogue, scratch);
 }
@@ -41,9 +41,9 @@ bool split_update(const GemmShape &s, const float *a, const float *b, const Upda
 #else
 
 bool splits_floats() { return false; }
-int64_t split_scratch_floats(const GemmShape &) { return 0; }
+int64_t split_scratch_floats(const SplitShape &) { return 0; }
 int64_t split_update_scratch_floats(const GemmShape &) { return 0; }
-int64_t split_product(const GemmShape &, const float *, const float *, float *, const GemmEpilogue &, float *) {
+int64_t split_product(const SplitShape &, const float *, const float *, float *, const GemmEpilogue &, float *) {
   return 0;
 }
 bool split_update(const GemmShape &, const float *, const float *, const UpdateRule &, const UpdateArrays &, float *) {
@@ -76,13 +76,14 @@ bool can_split(const GemmShape &s) {
 
 }  // namespace
 
-bool split_gemm_is_possible(const GemmShape &shape) {
-  return can_split(shape) &&
-         (!shape.accumulate || (shape.k <= kSplitAddDepth && shape.k * shape.n <= kSplitAddElements));
+bool split_gemm_is_possible(const SplitShape &shape) {
+  const GemmShape &s = shape.matrix;
+  return can_split(s) && (!s.accumulate || (s.k <= kSplitAddDepth && s.k * s.n <= kSplitAddElements));
 }
 
-bool split_gemm_suits(const GemmShape &shape) {
-  return shape.m >= kLeastRows && shape.n >= kLeastColumns && shape.k >= kLeastDepth && split_gemm_is_possible(shape);
+bool split_gemm_suits(const SplitShape &shape) {
+  const GemmShape &s = shape.matrix;
+  return s.m >= kLeastRows && s.n >= kLeastColumns && s.k >= kLeastDepth && split_gemm_is_possible(shape);
 }
 
 bool split_gemm_update_suits(const GemmShape &shape) {
@@ -98,10 +99,17 @@ int64_t split_gemm_update_scratch_floats(const GemmShape &shape) {
   return std::max(HWY_DYNAMIC_DISPATCH(split_update_scratch_floats)(shape), gemm_scratch_floats(shape));
 }
 
+int64_t split_rows_scratch_floats(const SplitShape &shape) { return HWY_DYNAMIC_DISPATCH(split_scratch_floats)(shape); }
+
+int64_t split_rows(const SplitShape &shape, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
+                   float *scratch) {
+  return HWY_DYNAMIC_DISPATCH(split_product)(shape, a, b, c, epilogue, scratch);
+}
+
 void split_gemm(const GemmShape &shape, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
                 float *scratch) {
   if (shape.m <= 0 || shape.n <= 0) return;
-  const int64_t done = HWY_DYNAMIC_DISPATCH(split_product)(shape, a, b, c, epilogue, scratch);
+  const int64_t done = split_rows(shape, a, b, c, epilogue, scratch);
   if (done == shape.m) return;
   GemmShape rest = shape;
   rest.m -= done;

@@ -24,18 +24,38 @@
 
 namespace tutti::impl::backend::cpu {
 
+/// A product, and where its matrices lie when they are images in blocks of 16 channels, or several images.
+struct SplitShape {
+  GemmShape matrix;  ///< of one image
+  /// From 16 elements that lie one behind the other to the next 16: 16, unless there are positions of an image between.
+  int64_t a_block = 16, b_block = 16, c_block = 16;
+  int64_t images = 1;
+  /// Distances between images. C of distance 0 is the sum over the images; else B is the same for all.
+  int64_t a_image = 0, b_image = 0, c_image = 0;
+
+  SplitShape() = default;
+  SplitShape(const GemmShape &one) : matrix(one) {}  // NOLINT(google-explicit-constructor)
+};
+
 /// Is there a matrix unit that can make this product? Both factors have neighbours in memory along one of their sides.
 /// With `accumulate` the depth is limited, and the size of B.
 constexpr int64_t kSplitAddDepth = 1024, kSplitAddElements = int64_t{256} << 10;
-bool split_gemm_is_possible(const GemmShape &shape);
+bool split_gemm_is_possible(const SplitShape &shape);
 
 /// And is it large enough to be faster there?
-bool split_gemm_suits(const GemmShape &shape);
+bool split_gemm_suits(const SplitShape &shape);
 
 /// Scratch that split_gemm needs, 64-byte aligned.
 int64_t split_gemm_scratch_floats(const GemmShape &shape);
 void split_gemm(const GemmShape &shape, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
                 float *scratch);
+
+/// The same for all shapes, but for factors that cannot be split. The result is how many rows of C are done, counted over
+/// all images: less than there are when such a factor was met. The rows behind hold what they did with `accumulate`,
+/// else nothing of use.
+int64_t split_rows_scratch_floats(const SplitShape &shape);
+int64_t split_rows(const SplitShape &shape, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
+                   float *scratch);
 
 /// The same for gemm_update.
 bool split_gemm_update_suits(const GemmShape &shape);

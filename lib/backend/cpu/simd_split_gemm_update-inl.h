@@ -114,7 +114,8 @@ template <typename Unit>
 bool update_split(const GemmShape &s, const float *a, const float *b, const UpdateRule &rule,
                   const UpdateArrays &arrays, float *scratch) {
   const SplitUpdatePlan plan = SplitUpdatePlan::of(s);
-  const SplitOperand rows{a, s.a_row, s.a_column, s.m, s.k}, columns{b, s.b_column, s.b_row, s.n, s.k};
+  const SplitOperand rows = SplitPlan::operand(a, s.a_row, s.a_column, kTileSide, s.m, s.k);
+  const SplitOperand columns = SplitPlan::operand(b, s.b_column, s.b_row, kTileSide, s.n, s.k);
   auto *packed_rows = reinterpret_cast<uint16_t *>(scratch);
   uint16_t *packed_columns = packed_rows + plan.row_words;
   FloatVec broken = hn::Zero(FloatTag());

@@ -36,19 +36,24 @@ constexpr int64_t kStepWords = kParts * kTileWords;
 // Tiles of the stationary operand whose sums are in registers together.
 constexpr int64_t kGroupTiles = 4;
 constexpr int64_t kGroupSide = kGroupTiles * kTileSide;
-// One side of a product: element (i, p), i along the side, p along the sum, is data[i * side_step + p * depth_step].
+// One side of a product. Neighbours along the side are side_step apart, from one 16 of them to the next it is
+// side_block; along the sum it is depth_step and depth_block. One of the steps is 1.
 struct SplitOperand {
   const float *data;
-  int64_t side_step, depth_step;
+  int64_t side_step, side_block, depth_step, depth_block;
   int64_t side, depth;
 
   bool along() const { return depth_step == 1; }  // the sum runs along memory
-  // Between what makes neighbouring rows of a packed tile, and the two halves of a pair.
+  // Between neighbouring rows of a packed tile.
   int64_t row_step() const { return along() ? side_step : depth_step; }
-  int64_t pair_step() const { return kPairs * depth_step; }
   bool is_whole() const { return side >= kTileSide && depth >= kTileDepth; }  // in the first packed step
+  // From multiples of 16 on.
   SplitOperand part(int64_t first, int64_t first_depth, int64_t count, int64_t depth_count) const {
-    return {data + first * side_step + first_depth * depth_step, side_step, depth_step, count, depth_count};
+    SplitOperand part = *this;
+    part.data += first / kTileSide * side_block + first_depth / kPairs * depth_block;
+    part.side = count;
+    part.depth = depth_count;
+    return part;
   }
 };
 
@@ -96,13 +101,13 @@ HWY_INLINE void pack_row(const SplitOperand &operand, int64_t row, uint16_t *HWY
     const float *from = operand.data + row * operand.side_step;
     if (row < operand.side) {
       first = load_first(d, from, HWY_MIN(kPairs, operand.depth));
-      second = load_first(d, from + kPairs, HWY_MAX(int64_t{0}, HWY_MIN(kPairs, operand.depth - kPairs)));
+      second = load_first(d, from + operand.depth_block, HWY_MAX(int64_t{0}, HWY_MIN(kPairs, operand.depth - kPairs)));
     }
   } else {
     const float *from = operand.data + row * operand.depth_step;
     const int64_t count = HWY_MIN(int64_t{kTileSide}, operand.side);
     if (row < operand.depth) first = load_first(d, from, count);
-    if (row + kPairs < operand.depth) second = load_first(d, from + kPairs * operand.depth_step, count);
+    if (row + kPairs < operand.depth) second = load_first(d, from + operand.depth_block, count);
   }
   split_pairs(first, second, words + row * kTileDepth, broken);
 }
@@ -127,7 +132,7 @@ HWY_INLINE void pack_step_by(const SplitOperand &operand, uint16_t *words, Float
   FloatVec own = hn::Zero(FloatTag());  // whose place no store may change
   if (operand.is_whole()) {
     for (int64_t row = 0; row < kTileSide; ++row) {
-      pack_whole_row(operand.data + row * operand.row_step(), operand.pair_step(), words + row * kTileDepth, own);
+      pack_whole_row(operand.data + row * operand.row_step(), operand.depth_block, words + row * kTileDepth, own);
     }
   } else {
     for (int64_t row = 0; row < kTileSide; ++row)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -192,14 +193,46 @@ void matrix_units_convolve(void **) {
     return;
   }
   const Case one = pointwise_case(kSizes[2]);
-  assert_int_equal(setenv("TUTTI_CPU_CONVOLUTION", "tiles:rr", 1), 0);
-  const std::string text = report(open_device("cpu"), one, Level::fast);
-  assert_int_equal(unsetenv("TUTTI_CPU_CONVOLUTION"), 0);
-  assert_contains(text.c_str(), "tiles:1x1+bias+relu");
-  assert_contains(text.c_str(), "tiles:1x1+add+relu");
-  assert_contains(text.c_str(), "tiles:1x1:input_gradient");
-  assert_contains(text.c_str(), "tiles:1x1:kernel_");
-  assert_true(text.find("dnnl_direct") == std::string::npos);
+  for (const char *forced : {"tiles:rr", "tiles:rb", "tiles:br", "tiles:bb"}) {
+    assert_int_equal(setenv("TUTTI_CPU_CONVOLUTION", forced, 1), 0);
+    const std::string text = report(open_device("cpu"), one, Level::fast);
+    assert_int_equal(unsetenv("TUTTI_CPU_CONVOLUTION"), 0);
+    assert_contains(text.c_str(), "tiles:1x1+bias+relu");
+    assert_contains(text.c_str(), "tiles:1x1+add+relu");
+    assert_contains(text.c_str(), "tiles:1x1:input_gradient");
+    assert_contains(text.c_str(), "tiles:1x1:kernel_");
+    assert_true(text.find("dnnl_direct") == std::string::npos);
+  }
+}
+
+bool is_same(float a, float b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  if (std::isinf(a) || std::isinf(b)) return a == b;
+  return std::fabs(a - b) <= 1e-4f * (1 + std::fabs(b));
+}
+
+/// Infinities come out where they would, whatever layouts and in each pass.
+void matrix_units_keep_infinities(void **) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const DeviceRef reference = open_device("reference");
+  for (const size_t input : {0, 1, 2}) {
+    Case one = pointwise_case(kSizes[2]);
+    one.inputs[input].mutable_data_as<float>()[40 * 64 + 5] = infinity;
+    const std::vector<Tensor> expected = run(reference, one, Level::fast);
+    for (const char *forced : {"tiles:rr", "tiles:rb", "tiles:br", "tiles:bb"}) {
+      assert_int_equal(setenv("TUTTI_CPU_CONVOLUTION", forced, 1), 0);
+      const std::vector<Tensor> got = run(open_device("cpu"), one, Level::fast);
+      assert_int_equal(unsetenv("TUTTI_CPU_CONVOLUTION"), 0);
+      for (size_t i = 0; i < got.size(); ++i) {
+        for (int64_t at = 0; at < got[i].size_bytes() / 4; ++at) {
+          const float value = got[i].data_as<float>()[at], wanted = expected[i].data_as<float>()[at];
+          if (!is_same(value, wanted))
+            fail_msg("%s, infinity in input %zu: element %ld of result %zu is %g, not %g", forced, input,
+                     static_cast<long>(at), i, static_cast<double>(value), static_cast<double>(wanted));
+        }
+      }
+    }
+  }
 }
 
 void levels_that_repeat_agree_with_reference(void **) {
@@ -265,6 +298,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(every_candidate_agrees_with_reference),
       cmocka_unit_test(matrix_units_convolve),
+      cmocka_unit_test(matrix_units_keep_infinities),
       cmocka_unit_test(levels_that_repeat_agree_with_reference),
       cmocka_unit_test(forced_candidates_are_taken),
       cmocka_unit_test(choices_repeat),

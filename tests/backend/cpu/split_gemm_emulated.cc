@@ -76,9 +76,9 @@ namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
 using testing::EmulatedUnit;
 
 bool emulates_split() { return true; }
-int64_t scratch_of_product(const GemmShape &s) { return SplitPlan::of(s, nullptr, nullptr).floats(); }
+int64_t scratch_of_product(const SplitShape &s) { return SplitPlan::of(s, nullptr, nullptr).floats(); }
 int64_t scratch_of_update(const GemmShape &s) { return SplitUpdatePlan::of(s).floats(); }
-int64_t run_product(const GemmShape &s, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
+int64_t run_product(const SplitShape &s, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
                     float *scratch) {
   return multiply_split<EmulatedUnit>(s, a, b, c, epilogue, scratch);
 }
@@ -88,9 +88,9 @@ bool run_update(const GemmShape &s, const float *a, const float *b, const Update
 }
 #else
 bool emulates_split() { return false; }
-int64_t scratch_of_product(const GemmShape &) { return 0; }
+int64_t scratch_of_product(const SplitShape &) { return 0; }
 int64_t scratch_of_update(const GemmShape &) { return 0; }
-int64_t run_product(const GemmShape &, const float *, const float *, float *, const GemmEpilogue &, float *) {
+int64_t run_product(const SplitShape &, const float *, const float *, float *, const GemmEpilogue &, float *) {
   return 0;
 }
 bool run_update(const GemmShape &, const float *, const float *, const UpdateRule &, const UpdateArrays &, float *) {
@@ -112,11 +112,11 @@ HWY_EXPORT(run_update);
 
 bool has_emulated_split() { return HWY_DYNAMIC_DISPATCH(emulates_split)(); }
 
-int64_t emulated_split_scratch_floats(const GemmShape &shape) {
+int64_t emulated_split_scratch_floats(const SplitShape &shape) {
   return HWY_DYNAMIC_DISPATCH(scratch_of_product)(shape);
 }
 
-int64_t emulated_split_gemm(const GemmShape &shape, const float *a, const float *b, float *c,
+int64_t emulated_split_rows(const SplitShape &shape, const float *a, const float *b, float *c,
                             const GemmEpilogue &epilogue, float *scratch) {
   return HWY_DYNAMIC_DISPATCH(run_product)(shape, a, b, c, epilogue, scratch);
 }

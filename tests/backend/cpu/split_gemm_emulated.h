@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "backend/cpu/simd_gemm.h"
+#include "backend/cpu/simd_split_gemm.h"
 #include "backend/cpu/simd_update.h"
 
 namespace tutti::impl::backend::cpu {
@@ -15,9 +15,9 @@ namespace tutti::impl::backend::cpu {
 /// Are there vectors that the kernels are made for?
 bool has_emulated_split();
 
-int64_t emulated_split_scratch_floats(const GemmShape &shape);
+int64_t emulated_split_scratch_floats(const SplitShape &shape);
 /// Rows that are done: those above a factor that cannot be split, or none, where there is one.
-int64_t emulated_split_gemm(const GemmShape &shape, const float *a, const float *b, float *c,
+int64_t emulated_split_rows(const SplitShape &shape, const float *a, const float *b, float *c,
                             const GemmEpilogue &epilogue, float *scratch);
 
 int64_t emulated_split_update_scratch_floats(const GemmShape &shape);

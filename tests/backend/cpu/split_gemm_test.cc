@@ -35,7 +35,7 @@ std::vector<Unit> units() {
   // As the library does where a factor cannot be split.
   const auto multiply = [](const GemmShape &s, const float *a, const float *b, float *c, const GemmEpilogue &after,
                            float *scratch) {
-    const int64_t done = emulated_split_gemm(s, a, b, c, after, scratch);
+    const int64_t done = emulated_split_rows(s, a, b, c, after, scratch);
     if (done == s.m) return;
     GemmShape rest = s;
     rest.m -= done;
@@ -50,8 +50,8 @@ std::vector<Unit> units() {
     const Scratch own(gemm_scratch_floats(s));
     gemm_update(s, a, b, rule, arrays, own.memory.get());
   };
-  return {{"emulated", has_emulated_split(), emulated_split_scratch_floats, multiply,
-           emulated_split_update_scratch_floats, update},
+  return {{"emulated", has_emulated_split(), [](const GemmShape &s) { return emulated_split_scratch_floats(s); },
+           multiply, emulated_split_update_scratch_floats, update},
           {"the processor's", has_tile_unit(), split_gemm_scratch_floats, split_gemm, split_gemm_update_scratch_floats,
            split_gemm_update}};
 }
