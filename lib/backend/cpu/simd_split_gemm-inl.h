@@ -380,8 +380,8 @@ struct SplitProduct {
   uint16_t *packed;
   mutable FloatVec broken = hn::Zero(FloatTag());
 
-  // Rows of all images that are done: all, or those above a factor that cannot be split. Unless it is added to, the rest
-  // of C then holds nothing of use.
+  // Rows of all images that are done: all, or those above a factor that cannot be split. Unless it is added to, the
+  // rest of C then holds nothing of use.
   int64_t run() const {
     const TileScope<typename Way::Unit> scope;
     const int64_t all = shape.c_image == 0 ? shape.matrix.m : shape.images * shape.matrix.m;

@@ -50,9 +50,9 @@ int64_t split_gemm_scratch_floats(const GemmShape &shape);
 void split_gemm(const GemmShape &shape, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
                 float *scratch);
 
-/// The same for all shapes, but for factors that cannot be split. The result is how many rows of C are done, counted over
-/// all images: less than there are when such a factor was met. The rows behind hold what they did with `accumulate`,
-/// else nothing of use.
+/// The same for all shapes, but for factors that cannot be split. The result is how many rows of C are done, counted
+/// over all images: less than there are when such a factor was met. The rows behind hold what they did with
+/// `accumulate`, else nothing of use.
 int64_t split_rows_scratch_floats(const SplitShape &shape);
 int64_t split_rows(const SplitShape &shape, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
                    float *scratch);

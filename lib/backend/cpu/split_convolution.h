@@ -14,8 +14,8 @@ namespace tutti::impl::backend::cpu {
 /// Is it a convolution that make_split_plan takes, where there is a matrix unit, and large enough for it?
 bool suits_split_plan(const ConvolutionRequest &request);
 
-/// A plan for one thread and any pass of a 1x1 convolution with stride 1, one group and no padding, images either way, the
-/// kernel row-major; UNIMPLEMENTED for others. Immutable.
+/// A plan for one thread and any pass of a 1x1 convolution with stride 1, one group and no padding, images either way,
+/// the kernel row-major; UNIMPLEMENTED for others. Immutable.
 base::Result<std::shared_ptr<const ConvolutionPlan>> make_split_plan(const ConvolutionRequest &request);
 
 }  // namespace tutti::impl::backend::cpu
