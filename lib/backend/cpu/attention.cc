@@ -7,6 +7,7 @@
 #include "backend/cpu/simd_attention.h"
 #include "backend/cpu/simd_gemm.h"
 #include "backend/cpu/simd_random.h"
+#include "backend/cpu/simd_split_gemm.h"
 
 static_assert(tutti::impl::backend::cpu::AttentionShape::kKeys % 4 == 0, "blocks of keys begin at blocks of numbers");
 
@@ -114,6 +115,20 @@ GemmShape key_product(int64_t rows, int64_t columns, int64_t channels, int64_t c
           .accumulate = true};
 }
 
+bool on_matrix_unit(const AttentionShape &s, const GemmShape &product) { return s.splits && split_gemm_suits(product); }
+
+void multiply(const AttentionShape &s, const GemmShape &product, const float *a, const float *b, float *c,
+              float *scratch) {
+  const auto run = on_matrix_unit(s, product) ? split_gemm : gemm;
+  run(product, a, b, c, {}, scratch);
+}
+
+/// Scratch for the product and all smaller ones.
+int64_t product_floats(const AttentionShape &s, const GemmShape &product) {
+  const int64_t floats = gemm_scratch_floats(product);
+  return on_matrix_unit(s, product) ? std::max(floats, split_gemm_scratch_floats(product)) : floats;
+}
+
 /// Memory of one thread, in pieces that begin on cache lines.
 class Pieces {
  public:
@@ -143,8 +158,8 @@ struct ForwardScratch {
     result = pieces.take(queries * s.channels);
     maximum = pieces.take(queries);
     sum = pieces.take(queries);
-    product = pieces.take(std::max(gemm_scratch_floats(score_product(queries, keys, s.channels, s.k_row())),
-                                   gemm_scratch_floats(value_product(queries, keys, s.channels, s.channels, true))));
+    product = pieces.take(std::max(product_floats(s, score_product(queries, keys, s.channels, s.k_row())),
+                                   product_floats(s, value_product(queries, keys, s.channels, s.channels, true))));
     floats = pieces.taken();
   }
 };
@@ -159,14 +174,14 @@ void attend(const AttentionShape &s, const AttentionArrays &arrays, const Block 
     const Block keys = key_block(s, queries.row, queries.head / s.group(), j);
     const ScoreBlock block = scores_of(s, queries, keys, limit);
     if (block.columns == 0) break;
-    gemm(score_product(block.rows, block.columns, channels, s.k_row()), scratch.q,
-         arrays.k + keys_at(s, keys, s.k_row()), scratch.scores, {}, scratch.product);
+    multiply(s, score_product(block.rows, block.columns, channels, s.k_row()), scratch.q,
+             arrays.k + keys_at(s, keys, s.k_row()), scratch.scores, scratch.product);
     attention_weights(block, s.scale, scratch.scores, scratch.maximum, scratch.sum, j == 0 ? nullptr : scratch.result,
                       channels);
     drop(arrays.dropping, queries, keys, block, scratch.scores);
     copy_rows(arrays.v + keys_at(s, keys, s.v_row()), s.v_row(), block.columns, channels, scratch.v);
-    gemm(value_product(block.rows, block.columns, channels, channels, j != 0), scratch.scores, scratch.v,
-         scratch.result, {}, scratch.product);
+    multiply(s, value_product(block.rows, block.columns, channels, channels, j != 0), scratch.scores, scratch.v,
+             scratch.result, scratch.product);
   }
   attention_results(queries.count, channels, scratch.result, scratch.maximum, scratch.sum, arrays.y + at, s.query_row(),
                     arrays.statistics + statistics_at(s, queries));
@@ -185,10 +200,10 @@ struct GradientScratch {
     scores = pieces.take(queries * keys);
     products = pieces.take(queries * keys);
     averages = pieces.take(queries);
-    product = pieces.take(std::max({gemm_scratch_floats(score_product(queries, keys, s.channels, s.k_row())),
-                                    gemm_scratch_floats(score_product(queries, keys, s.channels, s.v_row())),
-                                    gemm_scratch_floats(value_product(queries, keys, s.channels, s.query_row(), true)),
-                                    gemm_scratch_floats(key_product(queries, keys, s.channels, s.key_row()))}));
+    product = pieces.take(std::max({product_floats(s, score_product(queries, keys, s.channels, s.k_row())),
+                                    product_floats(s, score_product(queries, keys, s.channels, s.v_row())),
+                                    product_floats(s, value_product(queries, keys, s.channels, s.query_row(), true)),
+                                    product_floats(s, key_product(queries, keys, s.channels, s.key_row()))}));
     floats = pieces.taken();
   }
 };
@@ -263,21 +278,22 @@ class GradientWork {
     const int64_t rows = block.rows, columns = block.columns, channels = s_.channels, key = key_at(s_, keys);
     const float *const k = arrays_.k + keys_at(s_, keys, s_.k_row()), *const v =
                                                                           arrays_.v + keys_at(s_, keys, s_.v_row());
-    gemm(score_product(rows, columns, channels, s_.k_row()), scratch_.q, k, scratch_.scores, {}, scratch_.product);
-    gemm(score_product(rows, columns, channels, s_.v_row()), scratch_.dy, v, scratch_.products, {}, scratch_.product);
+    multiply(s_, score_product(rows, columns, channels, s_.k_row()), scratch_.q, k, scratch_.scores, scratch_.product);
+    multiply(s_, score_product(rows, columns, channels, s_.v_row()), scratch_.dy, v, scratch_.products,
+             scratch_.product);
     drop(arrays_.dropping, queries, keys, block, scratch_.products);
     attention_gradient_weights(block, s_.scale, arrays_.statistics + statistics_at(s_, queries), scratch_.averages,
                                scratch_.scores, scratch_.products);
     if (for_keys) {
       drop(arrays_.dropping, queries, keys, block, scratch_.scores);
       const GemmShape shape = key_product(rows, columns, channels, s_.key_row());
-      gemm(shape, scratch_.scores, scratch_.dy, arrays_.dv + key, {}, scratch_.product);
-      gemm(shape, scratch_.products, scratch_.q, arrays_.dk + key, {}, scratch_.product);
+      multiply(s_, shape, scratch_.scores, scratch_.dy, arrays_.dv + key, scratch_.product);
+      multiply(s_, shape, scratch_.products, scratch_.q, arrays_.dk + key, scratch_.product);
     }
     if (for_queries) {
       copy_rows(k, s_.k_row(), columns, channels, scratch_.k);
-      gemm(value_product(rows, columns, channels, s_.query_row(), true), scratch_.products, scratch_.k,
-           arrays_.dq + query_at(s_, queries), {}, scratch_.product);
+      multiply(s_, value_product(rows, columns, channels, s_.query_row(), true), scratch_.products, scratch_.k,
+               arrays_.dq + query_at(s_, queries), scratch_.product);
     }
   }
 

@@ -27,6 +27,7 @@ struct AttentionShape {
   float scale = 1;
   int64_t q_pitch = 0, k_pitch = 0,
           v_pitch = 0;  ///< from a position to the next, where heads do not lie dense; 0: dense
+  bool splits = false;  ///< products on a matrix unit where that suits them (simd_split_gemm.h)
 
   static constexpr int64_t kQueries = 128, kKeys = 256;  ///< of a block
 

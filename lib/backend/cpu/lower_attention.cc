@@ -47,6 +47,7 @@ AttentionShape shape_of(const Lowering &l, const Node &node) {
   shape.rows = queries[0], shape.length = queries[1], shape.heads = queries[2], shape.channels = queries[3];
   shape.key_length = keys[1], shape.key_heads = keys[2];
   shape.causal = flag(node, "causal");
+  shape.splits = l.fast();
   shape.scale = static_cast<float>(scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(shape.channels)));
   return shape;
 }

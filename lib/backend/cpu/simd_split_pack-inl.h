@@ -94,7 +94,7 @@ HWY_INLINE void split_pairs(FloatVec first, FloatVec second, uint16_t *HWY_RESTR
 // Row `row` of the packed tile that begins at the first element of an operand, of each part. Element p of a step of the
 // sum and element p + 16 are a pair, in both operands. What is not there is zero.
 template <bool kAlong>
-HWY_INLINE void pack_row(const SplitOperand &operand, int64_t row, uint16_t *HWY_RESTRICT words, FloatVec &broken) {
+HWY_NOINLINE void pack_row(const SplitOperand &operand, int64_t row, uint16_t *HWY_RESTRICT words, FloatVec &broken) {
   const FloatTag d;
   FloatVec first = hn::Zero(d), second = first;
   if constexpr (kAlong) {

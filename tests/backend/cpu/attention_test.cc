@@ -132,8 +132,7 @@ Expected expect(const Case &one) {
   return e;
 }
 
-void check(const Case &one) {
-  const Expected expected = expect(one);
+void check_products(const Case &one, const Expected &expected) {
   const Results results = compute(one, 1, true);
   for (size_t i = 0; i < expected.statistics.size(); ++i) {
     if (expected.statistics[i] == double{results.statistics[i]}) continue;  // infinities
@@ -146,6 +145,15 @@ void check(const Case &one) {
   assert_true(results == compute(one, 3, true));
   assert_true(results == compute(one, 1, false));
   assert_true(results == compute(one, 1000, false));
+}
+
+/// On vectors, and where there is one on a matrix unit.
+void check(Case one) {
+  const Expected expected = expect(one);
+  for (const bool splits : {false, true}) {
+    one.shape.splits = splits;
+    check_products(one, expected);
+  }
 }
 
 AttentionShape shape(int64_t rows, int64_t length, int64_t heads, int64_t channels, int64_t key_length,
@@ -162,6 +170,7 @@ void blocks_agree_with_plain_loops(void **) {
       }
       check(Case(shape(2, 150, 6, 8, 140, 2, causal)));  // heads that share keys
       check(Case(shape(1, 130, 1, 64, 257, 1, causal)));
+      check(Case(shape(1, 300, 2, 96, 300, 1, causal)));
       check(Case(shape(1, 40, 1, 300, 33, 1, causal)));  // more channels than a product keeps
       check(Case(shape(3, 5, 2, 1, 5, 1, causal)));
     }
