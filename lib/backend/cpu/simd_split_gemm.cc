@@ -92,7 +92,15 @@ bool split_gemm_update_suits(const GemmShape &shape) {
 }
 
 int64_t split_gemm_scratch_floats(const GemmShape &shape) {
-  return std::max(HWY_DYNAMIC_DISPATCH(split_scratch_floats)(shape), gemm_scratch_floats(shape));
+  int64_t floats = std::max(HWY_DYNAMIC_DISPATCH(split_scratch_floats)(shape), gemm_scratch_floats(shape));
+  if (!shape.accumulate) return floats;
+  // Some of the rows may be left to vectors, which have other ways for up to 128 rows, and for 128 itself.
+  for (const int64_t rows : {int64_t{127}, int64_t{128}}) {
+    GemmShape rest = shape;
+    rest.m = std::min(shape.m, rows);
+    floats = std::max(floats, gemm_scratch_floats(rest));
+  }
+  return floats;
 }
 
 int64_t split_gemm_update_scratch_floats(const GemmShape &shape) {

@@ -272,6 +272,18 @@ void check_update(const Unit &unit, const UpdateRule &rule, GemmShape s, int64_t
              static_cast<long>(s.k));
 }
 
+/// Whatever rows are left to vectors: there is scratch for them.
+void scratch_is_enough_for_what_is_left(void **) {
+  GemmShape s = shape_of(1000, 32, 1000, false, true);
+  s.accumulate = true;
+  const int64_t floats = split_gemm_scratch_floats(s);
+  for (int64_t rows = 1; rows <= s.m; ++rows) {
+    GemmShape rest = s;
+    rest.m = rows;
+    assert_true(gemm_scratch_floats(rest) <= floats);
+  }
+}
+
 void updates_agree(void **) {
   on_all_units([](const Unit &unit) {
     for (const UpdateRule &rule : kRules) {
@@ -335,6 +347,7 @@ int main() {
       cmocka_unit_test(one_product_is_exact),
       cmocka_unit_test(rows_do_not_depend_on_their_number),
       cmocka_unit_test(special_values_stay),
+      cmocka_unit_test(scratch_is_enough_for_what_is_left),
       cmocka_unit_test(updates_agree),
       cmocka_unit_test(special_gradients_update_once),
       cmocka_unit_test(only_what_is_large_suits),
