@@ -67,7 +67,8 @@ HWY_EXPORT(split_update);
 namespace {
 
 // Below these the vectors are as fast.
-constexpr int64_t kLeastRows = 32, kLeastColumns = 32, kLeastDepth = 64;
+constexpr int64_t kLeastSide = 16, kLeastDepth = 32, kLeastResults = 2048;
+constexpr int64_t kLeastUpdateSide = 32;
 
 bool can_split(const GemmShape &s) {
   const bool rows_lie = s.a_row == 1 || s.a_column == 1, columns_lie = s.b_row == 1 || s.b_column == 1;
@@ -83,11 +84,12 @@ bool split_gemm_is_possible(const SplitShape &shape) {
 
 bool split_gemm_suits(const SplitShape &shape) {
   const GemmShape &s = shape.matrix;
-  return s.m >= kLeastRows && s.n >= kLeastColumns && s.k >= kLeastDepth && split_gemm_is_possible(shape);
+  return std::min(s.m, s.n) >= kLeastSide && s.k >= kLeastDepth && s.m * s.n >= kLeastResults &&
+         split_gemm_is_possible(shape);
 }
 
 bool split_gemm_update_suits(const GemmShape &shape) {
-  return shape.m >= kLeastRows && shape.n >= kLeastColumns && shape.k >= kLeastRows && shape.k <= kGemmUpdateDepth &&
+  return std::min(shape.m, shape.n) >= kLeastUpdateSide && shape.k >= kLeastDepth && shape.k <= kGemmUpdateDepth &&
          shape.b_column == 1 && !shape.accumulate && can_split(shape);
 }
 
