@@ -20,9 +20,10 @@ class Bench:
         self.steps = self.open('step_bench')
 
     def open(self, name, threads=1, cache=None):
-        """`cache`: folder of remembered times, else that of this run."""
+        """`cache`: folder of remembered times, else that of this run. replica_bench takes a backend, and serves anyway."""
         path = os.path.join(self.arguments.programs, name)
-        return programs.Program([path, '--serve'], threads, TUTTI_CACHE_DIR=cache or self.cache.name)
+        words = [path, 'cpu'] if name == 'replica_bench' else [path, '--serve']
+        return programs.Program(words, threads, TUTTI_CACHE_DIR=cache or self.cache.name)
 
     def peers(self, threads=1):
         return programs.Peers(self.arguments.python or ['/usr/bin/python3'], self.arguments.onnx_python, threads)
