@@ -211,9 +211,9 @@ void emit_relu_gradient(Lowering &l, ValueId y, ValueId dy) {
   });
 }
 
-/// A large product of one thread as the library's; false when ours had better do it, as it does where the matrix unit
-/// multiplies what is `split`. Level `fast` only: which of them does it depends on the number of rows and of threads,
-/// and they round differently.
+/// A large product of one thread as the library's; false when ours had better do it, as it does where the product
+/// `splits` its factors for the matrix unit. Level `fast` only: which of them does it depends on the number of rows and
+/// of threads, and they round differently.
 bool lower_large_product(Lowering &l, const Node &node, const Following &following, ProductRequest request, bool splits,
                          ValueId y) {
   if (l.threads() > 1 || !l.fast()) return false;

@@ -10,8 +10,9 @@
 //     split_gemm(shape, a, b, c, {.bias = bias, .relu = true}, scratch.data());
 //   }
 //
-// Factors that are infinite, NaN or beyond what bfloat16 holds make the whole product one of simd_gemm.h, so that
-// results are what they would be. Of factors below 2^-110 the last digits are lost, as denormal numbers are.
+// Where factors are infinite, NaN or beyond what bfloat16 holds, the product is one of simd_gemm.h (with `accumulate`
+// from the 16 rows with the first of them on), so that results are what they would be. Of factors below 2^-110 the last
+// digits are lost, as denormal numbers are.
 //
 // One thread; the result depends only on the arguments. Each element is the same sum whatever m and n are.
 #ifndef TUTTI_BACKEND_CPU_SIMD_SPLIT_GEMM_H_
@@ -45,7 +46,7 @@ bool split_gemm_is_possible(const SplitShape &shape);
 /// And is it large enough to be faster there?
 bool split_gemm_suits(const SplitShape &shape);
 
-/// Scratch that split_gemm needs, 64-byte aligned.
+/// Scratch that split_gemm needs, 64-byte aligned. Call it, as all that follows, only where the product is possible.
 int64_t split_gemm_scratch_floats(const GemmShape &shape);
 void split_gemm(const GemmShape &shape, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
                 float *scratch);
@@ -57,7 +58,7 @@ int64_t split_rows_scratch_floats(const SplitShape &shape);
 int64_t split_rows(const SplitShape &shape, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
                    float *scratch);
 
-/// The same for gemm_update.
+/// gemm_update on the matrix unit. Where a factor cannot be split, all of it is done by gemm_update.
 bool split_gemm_update_suits(const GemmShape &shape);
 int64_t split_gemm_update_scratch_floats(const GemmShape &shape);
 void split_gemm_update(const GemmShape &shape, const float *a, const float *b, const UpdateRule &rule,

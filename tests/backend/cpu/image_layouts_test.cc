@@ -60,71 +60,70 @@ Tensor random_tensor(const std::vector<int64_t> &dims, base::RandomStream &rando
   return made;
 }
 
+/// A graph on random inputs, whose results are a loss, the block before it, and the gradients of all inputs.
+struct CaseBuilder {
+  GraphBuilder b;
+
+  ValueId input(const std::string &name, const std::vector<int64_t> &dims, float scale) {
+    made_.inputs.push_back(random_tensor(dims, random_, scale));
+    sources_.push_back(b.input(name, DType::f32, graph::to_dims(dims)));
+    return sources_.back();
+  }
+
+  Case finish(ValueId block, ValueId loss) {
+    const ValueId targets[] = {loss};
+    const auto gradients = assert_ok_value(graph::gradients_or_zeros(b, targets, {}, sources_));
+    b.set_result("block", block);
+    b.set_result("loss", loss);
+    for (size_t i = 0; i < gradients.size(); ++i)
+      b.set_result("gradient" + std::to_string(i), gradients[i]);
+    made_.graph = assert_ok_value(b.finish_graph());
+    return std::move(made_);
+  }
+
+ private:
+  Case made_;
+  base::RandomStream random_{base::RandomKey::of(3, 1, 0)};
+  std::vector<ValueId> sources_;
+};
+
 /// block = relu(norm(conv(relu(conv(x)))) + x), then pooling, a strided convolution and a mean of squares. Results are
 /// the loss, the block, and the gradients of everything.
 Case residual_case(const Sizes &s) {
-  GraphBuilder b;
-  Case made;
-  base::RandomStream random(base::RandomKey::of(3, 1, 0));
-  std::vector<ValueId> sources;
-  const auto input = [&](const std::string &name, const std::vector<int64_t> &dims, float scale) {
-    made.inputs.push_back(random_tensor(dims, random, scale));
-    sources.push_back(b.input(name, DType::f32, graph::to_dims(dims)));
-    return sources.back();
-  };
+  CaseBuilder made;
+  GraphBuilder &b = made.b;
   const int64_t c = s.channels;
   const float scale = 1.0f / std::sqrt(static_cast<float>(9 * c));
   const auto convolve = [&](ValueId x, ValueId kernel, int64_t stride) {
     return b.op("conv2d", {x, kernel},
                 {{"padding", std::string("same")}, {"stride", std::vector<int64_t>{stride, stride}}});
   };
-  const ValueId x = input("a", {s.rows, s.height, s.width, c}, 1);
-  const ValueId first = input("b", {3, 3, c, c}, scale), second = input("c", {3, 3, c, c}, scale);
-  const ValueId gain = input("d", {c}, 1), offset = input("e", {c}, 1);
-  const ValueId third = input("f", {1, 1, c, 2 * c}, scale);
+  const ValueId x = made.input("a", {s.rows, s.height, s.width, c}, 1);
+  const ValueId first = made.input("b", {3, 3, c, c}, scale), second = made.input("c", {3, 3, c, c}, scale);
+  const ValueId gain = made.input("d", {c}, 1), offset = made.input("e", {c}, 1);
+  const ValueId third = made.input("f", {1, 1, c, 2 * c}, scale);
   ValueId y = b.unary("relu", convolve(x, first, 1));
   y = b.op_n("batch_norm_training", {convolve(y, second, 1), gain, offset}, {{"epsilon", 1e-5}}, 3)[0];
   const ValueId block = b.unary("relu", b.add(y, x));
   y = b.op("max_pool2d", {block}, {{"window", std::vector<int64_t>{2, 2}}});
   y = convolve(y, third, 2);
   const ValueId loss = b.reduce_mean(b.mul(y, y), {0, 1, 2, 3});
-  const ValueId targets[] = {loss};
-  const auto gradients = assert_ok_value(graph::gradients_or_zeros(b, targets, {}, sources));
-  b.set_result("block", block);
-  b.set_result("loss", loss);
-  for (size_t i = 0; i < gradients.size(); ++i)
-    b.set_result("gradient" + std::to_string(i), gradients[i]);
-  made.graph = assert_ok_value(b.finish_graph());
-  return made;
+  return made.finish(block, loss);
 }
 
 /// relu(conv(relu(conv(x) + bias)) + x) with kernels of 1x1, and a mean of squares.
 Case pointwise_case(const Sizes &s) {
-  GraphBuilder b;
-  Case made;
-  base::RandomStream random(base::RandomKey::of(3, 1, 0));
-  std::vector<ValueId> sources;
-  const auto input = [&](const std::string &name, const std::vector<int64_t> &dims, float scale) {
-    made.inputs.push_back(random_tensor(dims, random, scale));
-    sources.push_back(b.input(name, DType::f32, graph::to_dims(dims)));
-    return sources.back();
-  };
+  CaseBuilder made;
+  GraphBuilder &b = made.b;
   const int64_t c = s.channels;
   const float scale = 1.0f / std::sqrt(static_cast<float>(c));
-  const ValueId x = input("a", {s.rows, s.height, s.width, c}, 1);
-  const ValueId first = input("b", {1, 1, c, 2 * c}, scale), second = input("c", {1, 1, 2 * c, c}, scale);
-  const ValueId bias = input("d", {2 * c}, 1);
+  const ValueId x = made.input("a", {s.rows, s.height, s.width, c}, 1);
+  const ValueId first = made.input("b", {1, 1, c, 2 * c}, scale), second = made.input("c", {1, 1, 2 * c, c}, scale);
+  const ValueId bias = made.input("d", {2 * c}, 1);
   const ValueId inner = b.unary("relu", b.add(b.op("conv2d", {x, first}, {}), bias));
   const ValueId block = b.unary("relu", b.add(b.op("conv2d", {inner, second}, {}), x));
   const ValueId loss = b.reduce_mean(b.mul(block, block), {0, 1, 2, 3});
-  const ValueId targets[] = {loss};
-  const auto gradients = assert_ok_value(graph::gradients_or_zeros(b, targets, {}, sources));
-  b.set_result("block", block);
-  b.set_result("loss", loss);
-  for (size_t i = 0; i < gradients.size(); ++i)
-    b.set_result("gradient" + std::to_string(i), gradients[i]);
-  made.graph = assert_ok_value(b.finish_graph());
-  return made;
+  return made.finish(block, loss);
 }
 
 DeviceRef open_device(const char *name) {
