@@ -55,8 +55,7 @@ class PlannedAttention {
     const DeviceHandles::Use use(*handles);
     TUTTI_ASSIGN(const CudnnAttention *const attention, plan_for(handles, use));
     if (attention == nullptr) return base::internal_error("cuDNN has no plan for attention on this device");
-    const Cudnn &cudnn = *handles->cudnn(use);
-    TUTTI_TRY(status_of(cudnn, cudnn.cudnnSetStream(handles->cudnn_handle(), frame.stream()), "choosing a stream"));
+    TUTTI_TRY(handles->issue_cudnn_on(use, frame.stream()));
     return attention->execute(handles->cudnn_handle(), tensors, frame.scratch());
   }
 

@@ -25,8 +25,7 @@ int64_t advised_product_scratch(int major) {
 }  // namespace
 
 Result<std::shared_ptr<DeviceHandles>> DeviceHandles::of(int32_t ordinal) {
-  // Never destroyed: programs may be released while the process ends. Nor are the handles: to open cuDNN takes long,
-  // and it remembers streams of those who used it, which may be gone by the time it is closed.
+  // Never destroyed: programs may be released while the process ends. Nor are the handles: to open cuDNN takes long.
   struct Opened {
     std::mutex mutex;
     std::map<int32_t, std::shared_ptr<DeviceHandles>> by_ordinal;
@@ -59,7 +58,10 @@ Status DeviceHandles::open_cublaslt() {
 
 Status DeviceHandles::open_cudnn() {
   TUTTI_ASSIGN(const Cudnn *const cudnn, cuda::cudnn());
-  TUTTI_TRY(cuda::status_of(*cudnn, cudnn->cudnnCreate(&cudnn_handle_), "opening it"));
+  if (resting_stream_ == nullptr)
+    TUTTI_TRY(status_of(cudaStreamCreateWithFlags(&resting_stream_, cudaStreamNonBlocking), "making a stream"));
+  if (cudnn_handle_ == nullptr) TUTTI_TRY(cuda::status_of(*cudnn, cudnn->cudnnCreate(&cudnn_handle_), "opening it"));
+  TUTTI_TRY(cuda::status_of(*cudnn, cudnn->cudnnSetStream(cudnn_handle_, resting_stream_), "choosing a stream"));
   cudnn_ = cudnn;
   cudnn_text_ = "cuDNN " + version_of(*cudnn);
   return Status();
@@ -77,6 +79,17 @@ const Cudnn *DeviceHandles::cudnn(const Use &) {
   const Status status = open_cudnn();
   if (!status.ok()) cudnn_text_ = "cuDNN is missing: " + status.message();
   return cudnn_;
+}
+
+Status DeviceHandles::issue_cudnn_on(const Use &, cudaStream_t stream) {
+  is_resting_ = false;
+  return cuda::status_of(*cudnn_, cudnn_->cudnnSetStream(cudnn_handle_, stream), "choosing a stream");
+}
+
+void DeviceHandles::leave_stream() {
+  if (is_resting_) return;
+  is_resting_ = true;
+  (void)cudnn_->cudnnSetStream(cudnn_handle_, resting_stream_);
 }
 
 void DeviceHandles::ask_again() {

@@ -6,6 +6,7 @@
 //   TUTTI_ASSIGN(std::shared_ptr<DeviceHandles> handles, DeviceHandles::of(ordinal));
 //   const DeviceHandles::Use use(*handles);               // while it lives, this thread alone uses the handles
 //   if (const CublasLt *lt = handles->cublaslt(use)) lt->cublasLtMatmul(handles->cublaslt_handle(), ...);
+//   if (const Cudnn *cudnn = handles->cudnn(use)) TUTTI_TRY(handles->issue_cudnn_on(use, stream));
 //
 // Threads: all functions may be called from any thread.
 #ifndef TUTTI_BACKEND_CUDA_DEVICE_HANDLES_H_
@@ -30,9 +31,13 @@ class DeviceHandles {
   /// captures a stream.
   class Use {
    public:
-    explicit Use(DeviceHandles &handles) : guard_(handles.mutex_) {}
+    explicit Use(DeviceHandles &handles) : handles_(handles), guard_(handles.mutex_) {}
+    ~Use() { handles_.leave_stream(); }
+    Use(const Use &) = delete;
+    Use &operator=(const Use &) = delete;
 
    private:
+    DeviceHandles &handles_;
     const std::lock_guard<std::mutex> guard_;
     const gpu::RelaxedCapture may_load_;
   };
@@ -49,6 +54,8 @@ class DeviceHandles {
   cublasLtHandle_t cublaslt_handle() const { return cublaslt_handle_; }
   const Cudnn *cudnn(const Use &use);
   cudnnHandle_t cudnn_handle() const { return cudnn_handle_; }
+  /// What cuDNN does goes to the stream for as long as `use` lives, once it is open.
+  base::Status issue_cudnn_on(const Use &use, cudaStream_t stream);
   /// What cuDNN makes plans for, once it is open.
   CudnnDevice cudnn_device(const Use &) const { return {cudnn_handle_, nullptr, kept_plans_.get()}; }
   /// What could not be opened is asked for again: it may be there by now, or memory for it.
@@ -70,6 +77,7 @@ class DeviceHandles {
   explicit DeviceHandles(int32_t ordinal) : ordinal_(ordinal) {}
   base::Status open_cublaslt();
   base::Status open_cudnn();
+  void leave_stream();
 
   std::mutex mutex_;
   const int32_t ordinal_;
@@ -79,6 +87,9 @@ class DeviceHandles {
   std::string cublaslt_text_;  // empty: not asked for yet
   const Cudnn *cudnn_ = nullptr;
   cudnnHandle_t cudnn_handle_ = nullptr;
+  // The handle's between uses, when other streams may go: cuDNN asks the stream that it has while it makes plans.
+  cudaStream_t resting_stream_ = nullptr;
+  bool is_resting_ = true;
   std::string cudnn_text_;
   std::shared_ptr<const gpu::KeptPlans> kept_plans_;
 };

@@ -140,8 +140,7 @@ Status PlannedConvolution::issue(const gpu::Frame &frame, const std::array<void 
   const DeviceHandles::Use use(*handles);
   TUTTI_ASSIGN(const CudnnPlan *const plan, plan_for(handles, use));
   if (plan == nullptr) return base::internal_error("cuDNN has no plan for a convolution on this device");
-  const Cudnn &cudnn = *handles->cudnn(use);
-  TUTTI_TRY(status_of(cudnn, cudnn.cudnnSetStream(handles->cudnn_handle(), frame.stream()), "choosing a stream"));
+  TUTTI_TRY(handles->issue_cudnn_on(use, frame.stream()));
   std::vector<void *> operands;
   for (const TailOperand &operand : work_.tail.operands)
     operands.push_back(const_cast<void *>(frame.input(operand.input)));
@@ -188,7 +187,7 @@ Result<PlannedConvolution::Plans> PlannedConvolution::find_fastest(const Handles
   if (work_.has_sums) scratch = std::max(scratch, gpu::batch_norm_scratch_bytes(sums_work(work_)));
   const size_t best = trials.fastest(
       what, names, trial_places(work_, scratch).back(), [&](size_t i, char *memory, cudaStream_t stream) -> Status {
-        TUTTI_TRY(status_of(cudnn, cudnn.cudnnSetStream(device.handle, stream), "choosing a stream"));
+        TUTTI_TRY(handles->issue_cudnn_on(use, stream));
         return i < plans.size() ? try_plan(plans[i], device, memory) : try_apart(*plain_plan, device, memory, stream);
       });
   if (best == plans.size()) return Plans();
