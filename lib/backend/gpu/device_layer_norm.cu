@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/gpu/device_layer_norm.h"
 
+#include <type_traits>
+
 #include "backend/gpu/row-inl.h"
 
 namespace tutti::impl::backend::gpu {
@@ -11,7 +13,20 @@ __device__ bool is_centred(const Work &work) {
   return work.mean != nullptr;
 }
 
-template <typename T, int V, int N>
+/// Of parameters whose dtype the kernel has to ask for: a branch before each of their loads.
+struct AnyFloat {};
+
+template <typename P, int V, typename C>
+__device__ inline void load_parameter(const AnyArray &array, int64_t position, C (&out)[V]) {
+  if constexpr (std::is_same_v<P, AnyFloat>) {
+    load_any<V>(array, position, out);
+  } else {
+    load_from<V, C, P>(array, position, out);
+  }
+}
+
+/// `P` is the type of scale and offset, or AnyFloat.
+template <typename T, typename P, int V, int N>
 __global__ void layer_norm_rows(const RowLayout layout, const LayerNormWork work, const AnyArray scale,
                                 const AnyArray offset) {
   using C = Computed<T>;
@@ -35,8 +50,8 @@ __global__ void layer_norm_rows(const RowLayout layout, const LayerNormWork work
     const C rstd = 1 / std::sqrt(variance + static_cast<C>(work.epsilon));
     row.each([&](int64_t position, C(&x)[V]) {
       C a[V], b[V] = {};
-      load_any<V>(scale, position, a);
-      if (is_centred(work)) load_any<V>(offset, position, b);
+      load_parameter<P, V>(scale, position, a);
+      if (is_centred(work)) load_parameter<P, V>(offset, position, b);
       for (int v = 0; v < V; ++v)
         x[v] = (x[v] - mean) * rstd * a[v] + b[v];
       store_pack<V>(static_cast<T *>(work.y) + first, position, x);
@@ -80,52 +95,148 @@ struct RowStatistics {
         rstd(is_inside ? load_element<C>(work.statistics, work.rstd, row) : C(0)) {}
 };
 
-/// Rows of a kept layout also leave the sums of their group of threads in partials, [groups of all blocks, width].
-template <typename T, int V, int N>
-__global__ void layer_norm_gradient_rows(const RowLayout layout, const LayerNormGradientWork work, const AnyArray scale,
-                                         ParameterSums<Computed<T>> *partials) {
-  using C = Computed<T>;
+template <typename C>
+struct RowSums {
+  C average, projection;
+};
+
+template <typename C>
+__device__ inline RowSums<C> exchanged(RowSums<C> value, int mask) {
+  return {gpu_shuffle_xor(value.average, mask), gpu_shuffle_xor(value.projection, mask)};
+}
+
+/// The averages of a row of what its threads have added up.
+template <typename C>
+__device__ inline RowSums<C> row_averages(RowSums<C> sums, const RowLayout &layout, bool centred) {
   const C share = C(1) / static_cast<C>(layout.length);
-  ParameterSums<C> sums[N > 0 ? N : 1][V] = {};
-  for_group_rows(layout, [&](int64_t index, bool is_inside) {
-    const int64_t first = index * layout.length;
-    Row<T, V, N> slopes(static_cast<const T *>(work.dy) + first, layout.length, layout.lanes, is_inside);
-    Row<T, V, N> values(static_cast<const T *>(work.x) + first, layout.length, layout.lanes, is_inside);
-    const RowStatistics<C> row(work, index, is_inside);
-    C average = 0, projection = 0;
-    slopes.each_with(values, [&](int i, int64_t position, C(&dy)[V], C(&x)[V]) {
-      C a[V];
-      load_any<V>(scale, position, a);
-      for (int v = 0; v < V; ++v) {
-        const C n = (x[v] - row.mean) * row.rstd, g = dy[v] * a[v];
-        average += g;
-        projection += g * n;
-        if constexpr (N > 0) {
-          sums[i][v].dscale += dy[v] * n;
-          sums[i][v].doffset += dy[v];
-        }
-      }
-    });
-    average = is_centred(work) ? group_sum(average, layout.lanes) * share : C(0);
-    projection = group_sum(projection, layout.lanes) * share;
-    slopes.each_with(values, [&](int, int64_t position, C(&dy)[V], C(&x)[V]) {
-      C a[V];
-      load_any<V>(scale, position, a);
-      for (int v = 0; v < V; ++v)
-        a[v] = row.rstd * (dy[v] * a[v] - average - (x[v] - row.mean) * row.rstd * projection);
-      store_pack<V>(static_cast<T *>(work.dx) + first, position, a);
-    });
+  const RowSums<C> total = group_combine(sums, layout.lanes, [](RowSums<C> a, RowSums<C> b) {
+    return RowSums<C>{a.average + b.average, a.projection + b.projection};
   });
-  if constexpr (N > 0) {
+  return {centred ? total.average * share : C(0), total.projection * share};
+}
+
+/// The packs of one row that a thread keeps, as they lie in memory: loads of one row may be on their way while another
+/// is computed.
+template <typename T, int V, int N>
+class KeptRow {
+ public:
+  using C = Computed<T>;
+
+  __device__ KeptRow(const RowLayout &layout, const LayerNormGradientWork &work, int64_t row)
+      : statistics(work, row, row < layout.rows) {
+    const int64_t first = row * layout.length;
+    each_position(layout, row, [&](int i, int64_t position) {
+      dy_[i] = pack_at<V>(static_cast<const T *>(work.dy) + first, position);
+      x_[i] = pack_at<V>(static_cast<const T *>(work.x) + first, position);
+    });
+  }
+
+  /// function(number of the pack, its position in the row, dy, n).
+  template <typename Function>
+  __device__ void each(const RowLayout &layout, int64_t row, Function function) const {
+    each_position(layout, row, [&](int i, int64_t position) {
+      C dy[V], n[V];
+      widen_pack<V>(dy_[i], dy);
+      widen_pack<V>(x_[i], n);
+      for (int v = 0; v < V; ++v)
+        n[v] = (n[v] - statistics.mean) * statistics.rstd;
+      function(i, position, dy, n);
+    });
+  }
+
+  /// function(number of the pack, its position) for those that lie in the row.
+  template <typename Function>
+  __device__ static void each_position(const RowLayout &layout, int64_t row, Function function) {
     const int lane = static_cast<int>(threadIdx.x) % layout.lanes;
-    const int64_t group = grid_thread() / layout.lanes;
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       const int64_t position = (int64_t{i} * layout.lanes + lane) * V;
-      for (int v = 0; position < layout.length && v < V; ++v)
-        partials[group * layout.length + position + v] = sums[i][v];
+      if (row < layout.rows && position < layout.length) function(i, position);
     }
   }
+
+  RowStatistics<C> statistics;
+
+ private:
+  Pack<T, V> dy_[N], x_[N];
+};
+
+/// Rows that fit registers, read once. Groups of threads leave their sums over rows in partials, [groups of all
+/// blocks, width]. Where a row is one pack there is little to keep, and many blocks are to run at once.
+template <typename T, int V, int N>
+__global__ void __launch_bounds__(kBlockThreads, N == 1 ? 4 : 1)
+    layer_norm_gradient_kept_rows(const RowLayout layout, const LayerNormGradientWork work, const AnyArray scale,
+                                  ParameterSums<Computed<T>> *partials) {
+  using C = Computed<T>;
+  using Kept = KeptRow<T, V, N>;
+  const int groups = kBlockThreads / layout.lanes, group = static_cast<int>(threadIdx.x) / layout.lanes;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * groups;
+  int64_t base = static_cast<int64_t>(blockIdx.x) * groups;
+  ParameterSums<C> sums[N][V] = {};
+  // Where a row is one pack, the next is read ahead: there are registers for it.
+  constexpr bool kReadsAhead = N == 1;
+  Kept next(layout, work, base + group);
+  while (base < layout.rows) {
+    const int64_t index = base + group;
+    const Kept row = next;
+    base += step;
+    if constexpr (kReadsAhead) next = Kept(layout, work, base + group);
+    RowSums<C> own = {};
+    row.each(layout, index, [&](int i, int64_t position, const C(&dy)[V], const C(&n)[V]) {
+      C a[V];
+      load_any<V>(scale, position, a);
+      for (int v = 0; v < V; ++v) {
+        own.average += dy[v] * a[v];
+        own.projection += dy[v] * a[v] * n[v];
+        sums[i][v].dscale += dy[v] * n[v];
+        sums[i][v].doffset += dy[v];
+      }
+    });
+    const RowSums<C> of_row = row_averages(own, layout, is_centred(work));
+    row.each(layout, index, [&](int, int64_t position, const C(&dy)[V], const C(&n)[V]) {
+      C a[V];
+      load_any<V>(scale, position, a);
+      for (int v = 0; v < V; ++v)
+        a[v] = row.statistics.rstd * (dy[v] * a[v] - of_row.average - n[v] * of_row.projection);
+      store_pack<V>(static_cast<T *>(work.dx) + index * layout.length, position, a);
+    });
+    if constexpr (!kReadsAhead) next = Kept(layout, work, base + group);
+  }
+  ParameterSums<C> *const mine = partials + grid_thread() / layout.lanes * layout.length;
+  Kept::each_position(layout, 0, [&](int i, int64_t position) {
+    for (int v = 0; v < V; ++v)
+      mine[position + v] = sums[i][v];
+  });
+}
+
+/// Longer rows, read twice; parameters have a pass of their own.
+template <typename T, int V>
+__global__ void layer_norm_gradient_long_rows(const RowLayout layout, const LayerNormGradientWork work,
+                                              const AnyArray scale) {
+  using C = Computed<T>;
+  for_group_rows(layout, [&](int64_t index, bool is_inside) {
+    const int64_t first = index * layout.length;
+    Row<T, V, 0> slopes(static_cast<const T *>(work.dy) + first, layout.length, layout.lanes, is_inside);
+    Row<T, V, 0> values(static_cast<const T *>(work.x) + first, layout.length, layout.lanes, is_inside);
+    const RowStatistics<C> row(work, index, is_inside);
+    RowSums<C> own = {};
+    slopes.each_with(values, [&](int, int64_t position, const C(&dy)[V], const C(&x)[V]) {
+      C a[V];
+      load_any<V>(scale, position, a);
+      for (int v = 0; v < V; ++v) {
+        own.average += dy[v] * a[v];
+        own.projection += dy[v] * a[v] * ((x[v] - row.mean) * row.rstd);
+      }
+    });
+    const RowSums<C> of_row = row_averages(own, layout, is_centred(work));
+    slopes.each_with(values, [&](int, int64_t position, const C(&dy)[V], const C(&x)[V]) {
+      C a[V];
+      load_any<V>(scale, position, a);
+      for (int v = 0; v < V; ++v)
+        a[v] = row.rstd * (dy[v] * a[v] - of_row.average - (x[v] - row.mean) * row.rstd * of_row.projection);
+      store_pack<V>(static_cast<T *>(work.dx) + first, position, a);
+    });
+  });
 }
 
 /// The sums over the rows of what rows that are not kept have.
@@ -171,23 +282,28 @@ unsigned gradient_blocks(const RowLayout &layout) {
 }
 
 template <typename T, int V, int N>
-gpuError_t launch_gradient(const LayerNormGradientWork &work, const RowLayout &layout, gpuStream_t stream) {
+gpuError_t launch_kept_gradient(const LayerNormGradientWork &work, const RowLayout &layout, gpuStream_t stream) {
   using C = Computed<T>;
-  const ParameterFinish<C> finish{work.parameter, work.dscale, work.doffset};
   auto *const partials = static_cast<ParameterSums<C> *>(work.scratch);
-  const unsigned blocks = N > 0 ? gradient_blocks(layout) : layout.blocks();
-  const gpuError_t error = gpu_launch(layer_norm_gradient_rows<T, V, N>, blocks, kBlockThreads, 0, stream, layout, work,
-                                      any_array(work.scale, work.parameter), partials);
+  const unsigned blocks = gradient_blocks(layout);
+  const gpuError_t error = gpu_launch(layer_norm_gradient_kept_rows<T, V, N>, blocks, kBlockThreads, 0, stream, layout,
+                                      work, any_array(work.scale, work.parameter), partials);
   if (error != gpuSuccess) return error;
-  if constexpr (N > 0) {
-    const int64_t groups = int64_t{blocks} * (kBlockThreads / layout.lanes);
-    ReductionLayout second = column_layout(1, groups, work.width, 1, kBlockThreads / 32);
-    split_rows(second, 1);
-    return launch_column_pass(PartialColumns<ParameterFinish<C>>{finish, partials, 1, work.width}, second,
-                              static_cast<ParameterSums<C> *>(nullptr), stream);
-  } else {
-    return launch_columns(ParameterWork<T, V>{finish, work}, 1, work.rows, work.width, work.scratch, stream);
-  }
+  const int64_t groups = int64_t{blocks} * (kBlockThreads / layout.lanes);
+  ReductionLayout second = column_layout(1, groups, work.width, 1, kBlockThreads / 32);
+  split_rows(second, 1);
+  const ParameterFinish<C> finish{work.parameter, work.dscale, work.doffset};
+  return launch_column_pass(PartialColumns<ParameterFinish<C>>{finish, partials, 1, work.width}, second,
+                            static_cast<ParameterSums<C> *>(nullptr), stream);
+}
+
+template <typename T, int V>
+gpuError_t launch_long_gradient(const LayerNormGradientWork &work, const RowLayout &layout, gpuStream_t stream) {
+  const gpuError_t error = gpu_launch(layer_norm_gradient_long_rows<T, V>, layout.blocks(), kBlockThreads, 0, stream,
+                                      layout, work, any_array(work.scale, work.parameter));
+  if (error != gpuSuccess) return error;
+  return launch_columns(ParameterWork<T, V>{{work.parameter, work.dscale, work.doffset}, work}, 1, work.rows,
+                        work.width, work.scratch, stream);
 }
 
 int64_t sums_bytes(DType dtype) { return dtype == DType::f64 ? 16 : 8; }
@@ -198,9 +314,11 @@ gpuError_t launch_layer_norm(const LayerNormWork &work, gpuStream_t stream) {
   const bool wide = is_wide(work.dtype, work.width, {work.x, work.y});
   return visit_rows(work.dtype, wide, work.order, work.rows, work.width,
                     [&](auto storage, auto shape, const RowLayout &layout) {
-                      using Shape = decltype(shape);
-                      return gpu_launch(layer_norm_rows<typename decltype(storage)::type, Shape::kWidth, Shape::kPacks>,
-                                        layout.blocks(), kBlockThreads, 0, stream, layout, work,
+                      using T = typename decltype(storage)::type;
+                      constexpr int kWidth = decltype(shape)::kWidth, kPacks = decltype(shape)::kPacks;
+                      const auto kernel = work.parameter == DType::f32 ? layer_norm_rows<T, float, kWidth, kPacks>
+                                                                       : layer_norm_rows<T, AnyFloat, kWidth, kPacks>;
+                      return gpu_launch(kernel, layout.blocks(), kBlockThreads, 0, stream, layout, work,
                                         any_array(work.scale, work.parameter), any_array(work.offset, work.parameter));
                     });
 }
@@ -225,10 +343,10 @@ gpuError_t launch_layer_norm_gradient(const LayerNormGradientWork &work, gpuStre
       return launch_columns(ParameterWork<T, kWidth>{{work.parameter, work.dscale, work.doffset}, work}, 1, 0,
                             work.width, nullptr, stream);
     const RowLayout one = gradient_layout(work.rows, work.width, kWidth, 1);
-    if (one.is_kept) return launch_gradient<T, kWidth, 1>(work, one, stream);
+    if (one.is_kept) return launch_kept_gradient<T, kWidth, 1>(work, one, stream);
     const RowLayout several = gradient_layout(work.rows, work.width, kWidth, kPacks);
-    if (several.is_kept) return launch_gradient<T, kWidth, kPacks>(work, several, stream);
-    return launch_gradient<T, kWidth, 0>(work, several, stream);
+    if (several.is_kept) return launch_kept_gradient<T, kWidth, kPacks>(work, several, stream);
+    return launch_long_gradient<T, kWidth>(work, several, stream);
   });
 }
 

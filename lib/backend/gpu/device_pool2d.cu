@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/gpu/device_pool2d.h"
 
-#include <algorithm>
 #include <cmath>
-#include <initializer_list>
 
 #include "backend/gpu/floats-inl.h"
-#include "backend/gpu/fours-inl.h"
 #include "backend/gpu/image_places-inl.h"
+#include "backend/gpu/storage-inl.h"
 
 namespace tutti::impl::backend::gpu {
 namespace {
@@ -63,99 +61,97 @@ __device__ inline C share_of(const Pooling &pooling, const Range &rows, const Ra
   return count == 0 ? C(0) : C(1) / static_cast<C>(count);
 }
 
-/// kWidth neighbours, 4 or 1.
-template <int kWidth, typename C>
-__device__ inline void load_group(DType dtype, const void *source, int64_t first, C (&out)[kWidth]) {
-  if constexpr (kWidth == 4) {
-    load_four<C>(dtype, source, first / 4, out);
-  } else {
-    out[0] = load_float<C>(dtype, source, first);
-  }
-}
-template <int kWidth, typename C>
-__device__ inline void store_group(DType dtype, void *target, int64_t first, const C (&in)[kWidth]) {
-  if constexpr (kWidth == 4) {
-    store_four<C>(dtype, target, first / 4, in);
-  } else {
-    store_float<C>(dtype, target, first, in[0]);
+// ---- maxima: threads have packs of V neighbouring channels ----
+
+/// Calls visit(number of the position in the whole window, V elements of x) for the positions of window (row, column)
+/// that are inside of the image, in row-major order.
+template <int V, typename T, typename Visit>
+__device__ inline void each_position(const Pooling &pooling, const ImagePlace &at, const T *x, Visit visit) {
+  const ImageWindow &window = pooling.window;
+  const Range rows = positions_of(window.y, at.row), columns = positions_of(window.x, at.column);
+  const int64_t top = window.y.position(at.row, 0), left = window.x.position(at.column, 0);
+  for (int64_t h = rows.begin; h < rows.end; ++h) {
+    const T *pixel = x + pixel_at(pooling, at, h, columns.begin);
+    const auto line = static_cast<int32_t>((h - top) * window.x.window - left);
+    for (int64_t w = columns.begin; w < columns.end; ++w, pixel += pooling.channels) {
+      Computed<T> values[V];
+      load_pack<V>(pixel, 0, values);
+      visit(line + static_cast<int32_t>(w), values);
+    }
   }
 }
 
-template <typename C, int kWidth>
-__global__ void find_maxima(const Pooling pooling, const PoolPlaces places, const void *x, void *y) {
+template <typename T, int V>
+__global__ void find_maxima(const Pooling pooling, const PoolPlaces places, const T *x, T *y) {
+  using C = Computed<T>;
   for (int64_t group = grid_thread(); group < places.count; group += grid_threads()) {
-    const ImagePlace at = places.at(group, kWidth);
-    const Range rows = positions_of(pooling.window.y, at.row), columns = positions_of(pooling.window.x, at.column);
-    C best[kWidth];
-    for (int i = 0; i < kWidth; ++i)
-      best[i] = -static_cast<C>(INFINITY);
-    for (int64_t h = rows.begin; h < rows.end; ++h) {
-      for (int64_t w = columns.begin; w < columns.end; ++w) {
-        C values[kWidth];
-        load_group<kWidth>(pooling.dtype, x, pixel_at(pooling, at, h, w), values);
-        for (int i = 0; i < kWidth; ++i) {
-          if (values[i] > best[i] || values[i] != values[i]) best[i] = values[i];
-        }
+    C best[V];
+    for (int v = 0; v < V; ++v)
+      best[v] = -static_cast<C>(INFINITY);
+    each_position<V>(pooling, places.at(group, V), x, [&](int32_t, const C(&values)[V]) {
+      for (int v = 0; v < V; ++v) {
+        if (values[v] > best[v] || values[v] != values[v]) best[v] = values[v];
+      }
+    });
+    store_pack<V>(y, group * V, best);
+  }
+}
+
+/// The number, in its window, of the first maximum or the first NaN of each: of windows with something inside.
+template <typename T, int V, typename Number>
+__global__ void find_first_maxima(const Pooling pooling, const PoolPlaces places, const T *x, Number *firsts) {
+  using C = Computed<T>;
+  for (int64_t group = grid_thread(); group < places.count; group += grid_threads()) {
+    C best[V] = {};
+    int32_t first[V];
+    for (int v = 0; v < V; ++v)
+      first[v] = -1;
+    each_position<V>(pooling, places.at(group, V), x, [&](int32_t number, const C(&values)[V]) {
+      for (int v = 0; v < V; ++v) {
+        const bool is_nan = values[v] != values[v], has_nan = best[v] != best[v];
+        if (first[v] >= 0 && !(values[v] > best[v]) && (!is_nan || has_nan)) continue;
+        best[v] = values[v];
+        first[v] = number;
+      }
+    });
+    Pack<Number, V> stored;
+    for (int v = 0; v < V; ++v)
+      stored.items[v] = static_cast<Number>(first[v]);
+    *reinterpret_cast<Pack<Number, V> *>(firsts + group * V) = stored;
+  }
+}
+
+template <typename T, int V, typename Number>
+__global__ void gather_max_gradient(const Pooling pooling, const PoolPlaces places, const T *dy, const Number *firsts,
+                                    T *dx) {
+  using C = Computed<T>;
+  const ImageWindow &window = pooling.window;
+  for (int64_t group = grid_thread(); group < places.count; group += grid_threads()) {
+    const ImagePlace at = places.at(group, V);
+    const Range rows = windows_with(window.y, places.down, at.row);
+    const Range columns = windows_with(window.x, places.across, at.column);
+    C sums[V] = {};
+    for (int64_t p = rows.begin; p < rows.end; ++p) {
+      const int64_t line = (at.row - window.y.position(p, 0)) * window.x.window + at.column;
+      for (int64_t q = columns.begin; q < columns.end; ++q) {
+        const int64_t result = result_at(pooling, at, p, q);
+        const auto own = static_cast<Number>(line - window.x.position(q, 0));
+        const Pack<Number, V> first = *reinterpret_cast<const Pack<Number, V> *>(firsts + result);
+        bool is_any = false;
+        for (int v = 0; v < V; ++v)
+          is_any = is_any || first.items[v] == own;
+        if (!is_any) continue;
+        C slopes[V];
+        load_pack<V>(dy, result, slopes);
+        for (int v = 0; v < V; ++v)
+          sums[v] += first.items[v] == own ? slopes[v] : C(0);
       }
     }
-    store_group<kWidth>(pooling.dtype, y, group * kWidth, best);
+    store_pack<V>(dx, group * V, sums);
   }
 }
 
-/// Is it the maximum of a window, which is `best`?
-template <typename C>
-__device__ inline bool is_maximum(C value, C best) {
-  return value == best || (value != value && best != best);
-}
-
-/// dy of window (p, q) for those of the neighbours at `at` that are its first maxima. All neighbours are looked at
-/// together: threads that wait for one another would do so nearly always.
-template <typename C, int kWidth>
-__device__ inline void add_where_first(const Pooling &pooling, const ImagePlace &at, int64_t p, int64_t q,
-                                       const C (&values)[kWidth], const void *dy, const void *x, const void *y,
-                                       C (&sums)[kWidth]) {
-  const int64_t result = result_at(pooling, at, p, q);
-  C best[kWidth];
-  load_group<kWidth>(pooling.dtype, y, result, best);
-  bool is_first[kWidth], is_any = false;
-  for (int i = 0; i < kWidth; ++i) {
-    is_first[i] = is_maximum(values[i], best[i]);
-    is_any = is_any || is_first[i];
-  }
-  if (!is_any) return;
-  const Range rows = positions_of(pooling.window.y, p), columns = positions_of(pooling.window.x, q);
-  for (int64_t h = rows.begin; h <= at.row; ++h) {
-    const int64_t end = h == at.row ? at.column : columns.end;
-    int64_t pixel = pixel_at(pooling, at, h, columns.begin);
-    for (int64_t w = columns.begin; w < end; ++w, pixel += pooling.channels) {
-      C before[kWidth];
-      load_group<kWidth>(pooling.dtype, x, pixel, before);
-      for (int i = 0; i < kWidth; ++i)
-        is_first[i] = is_first[i] && !is_maximum(before[i], best[i]);
-    }
-  }
-  C slopes[kWidth];
-  load_group<kWidth>(pooling.dtype, dy, result, slopes);
-  for (int i = 0; i < kWidth; ++i)
-    sums[i] += is_first[i] ? slopes[i] : C(0);
-}
-
-template <typename C, int kWidth>
-__global__ void gather_max_gradient(const Pooling pooling, const PoolPlaces places, const void *dy, const void *x,
-                                    const void *y, void *dx) {
-  for (int64_t group = grid_thread(); group < places.count; group += grid_threads()) {
-    const ImagePlace at = places.at(group, kWidth);
-    const Range rows = windows_with(pooling.window.y, places.down, at.row);
-    const Range columns = windows_with(pooling.window.x, places.across, at.column);
-    C values[kWidth], sums[kWidth] = {};
-    load_group<kWidth>(pooling.dtype, x, group * kWidth, values);
-    for (int64_t p = rows.begin; p < rows.end; ++p) {
-      for (int64_t q = columns.begin; q < columns.end; ++q)
-        add_where_first<C, kWidth>(pooling, at, p, q, values, dy, x, y, sums);
-    }
-    store_group<kWidth>(pooling.dtype, dx, group * kWidth, sums);
-  }
-}
+// ---- averages ----
 
 template <typename C>
 __global__ void find_averages(const Pooling pooling, const PoolPlaces places, const void *x, void *y) {
@@ -201,35 +197,55 @@ PoolPlaces pixel_places(const Pooling &pooling, int width = 1) {
 
 /// For every result, or every pixel: groups of the places.
 template <typename Kernel, typename... Operands>
-gpuError_t launch(Kernel *for_float, Kernel *for_double, const Pooling &pooling, const PoolPlaces &places,
-                  gpuStream_t stream, Operands... operands) {
+gpuError_t launch(Kernel *kernel, const Pooling &pooling, const PoolPlaces &places, gpuStream_t stream,
+                  Operands... operands) {
   if (places.count == 0) return gpuSuccess;
-  return gpu_launch(pooling.dtype == DType::f64 ? for_double : for_float, blocks_for(places.count, 65536),
-                    kBlockThreads, 0, stream, pooling, places, operands...);
+  return gpu_launch(kernel, blocks_for(places.count, 65536), kBlockThreads, 0, stream, pooling, places, operands...);
 }
 
-/// May channels be taken four at a time?
-bool has_fours(const Pooling &pooling, std::initializer_list<const void *> arrays) {
-  return pooling.channels % 4 == 0 && std::all_of(arrays.begin(), arrays.end(), [&](const void *array) {
-           return gpu::has_fours(pooling.dtype, array);
-         });
+template <typename Kernel, typename... Operands>
+gpuError_t launch(Kernel *for_float, Kernel *for_double, const Pooling &pooling, const PoolPlaces &places,
+                  gpuStream_t stream, Operands... operands) {
+  return launch(pooling.dtype == DType::f64 ? for_double : for_float, pooling, places, stream, operands...);
+}
+
+/// Positions of a window have numbers of one byte where that is enough.
+bool has_small_windows(const Pooling &pooling) { return pooling.window.y.window * pooling.window.x.window <= 256; }
+
+int64_t result_count(const Pooling &pooling) { return result_places(pooling).count; }
+
+template <typename T, int V, typename Number>
+gpuError_t launch_max_gradient(const Pooling &pooling, const void *dy, const void *x, Number *firsts, void *dx,
+                               gpuStream_t stream) {
+  const gpuError_t error = launch(find_first_maxima<T, V, Number>, pooling, result_places(pooling, V), stream,
+                                  static_cast<const T *>(x), firsts);
+  if (error != gpuSuccess) return error;
+  return launch(gather_max_gradient<T, V, Number>, pooling, pixel_places(pooling, V), stream,
+                static_cast<const T *>(dy), static_cast<const Number *>(firsts), static_cast<T *>(dx));
 }
 
 }  // namespace
 
 gpuError_t launch_max_pool2d(const Pooling &pooling, const void *x, void *y, gpuStream_t stream) {
-  if (has_fours(pooling, {x, y}))
-    return launch(find_maxima<float, 4>, find_maxima<double, 4>, pooling, result_places(pooling, 4), stream, x, y);
-  return launch(find_maxima<float, 1>, find_maxima<double, 1>, pooling, result_places(pooling), stream, x, y);
+  const bool wide = is_wide(pooling.dtype, pooling.channels, {x, y});
+  return visit_floats(pooling.dtype, wide, [&]<typename T, int V>(Storage<T, V>) {
+    return launch(find_maxima<T, V>, pooling, result_places(pooling, V), stream, static_cast<const T *>(x),
+                  static_cast<T *>(y));
+  });
 }
 
-gpuError_t launch_max_pool2d_gradient(const Pooling &pooling, const void *dy, const void *x, const void *y, void *dx,
+int64_t max_pool2d_gradient_scratch_bytes(const Pooling &pooling) {
+  return result_count(pooling) * static_cast<int64_t>(has_small_windows(pooling) ? sizeof(uint8_t) : sizeof(int32_t));
+}
+
+gpuError_t launch_max_pool2d_gradient(const Pooling &pooling, const void *dy, const void *x, void *scratch, void *dx,
                                       gpuStream_t stream) {
-  if (has_fours(pooling, {dy, x, y, dx}))
-    return launch(gather_max_gradient<float, 4>, gather_max_gradient<double, 4>, pooling, pixel_places(pooling, 4),
-                  stream, dy, x, y, dx);
-  return launch(gather_max_gradient<float, 1>, gather_max_gradient<double, 1>, pooling, pixel_places(pooling), stream,
-                dy, x, y, dx);
+  const bool wide = is_wide(pooling.dtype, pooling.channels, {dy, x, dx});
+  return visit_floats(pooling.dtype, wide, [&]<typename T, int V>(Storage<T, V>) {
+    if (has_small_windows(pooling))
+      return launch_max_gradient<T, V>(pooling, dy, x, static_cast<uint8_t *>(scratch), dx, stream);
+    return launch_max_gradient<T, V>(pooling, dy, x, static_cast<int32_t *>(scratch), dx, stream);
+  });
 }
 
 gpuError_t launch_avg_pool2d(const Pooling &pooling, const void *x, void *y, gpuStream_t stream) {

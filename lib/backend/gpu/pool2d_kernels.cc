@@ -34,8 +34,10 @@ Result<Kernel> make_max_pool2d(KernelRequest &request) {
 
 Result<Kernel> make_max_pool2d_gradient(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::MaxPool2dGradientAttributes::from(request.node));
-  return Kernel([pooling = pooling_of(attributes, request.input(1), request.input(2))](const Frame &frame) {
-    return status_of(launch_max_pool2d_gradient(pooling, frame.input(0), frame.input(1), frame.input(2),
+  const Pooling pooling = pooling_of(attributes, request.input(1), request.input(2));
+  request.reserve_scratch(max_pool2d_gradient_scratch_bytes(pooling));
+  return Kernel([pooling](const Frame &frame) {
+    return status_of(launch_max_pool2d_gradient(pooling, frame.input(0), frame.input(1), frame.scratch(),
                                                 frame.output(0), frame.stream()),
                      "launching max_pool2d_gradient");
   });
