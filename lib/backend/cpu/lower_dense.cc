@@ -107,7 +107,8 @@ struct DenseCut {
   static DenseCut make(const DenseShape &shape, int32_t threads, bool splits) {
     // About 7 us. With few rows B's elements have to come from memory as fast.
     constexpr int64_t kPartFlops = 1'000'000, kFlopsPerElement = 16;
-    constexpr int32_t kPartsPerThread = 2;
+    // Each part of a product that is split packs the shorter operand for itself.
+    const int32_t parts_per_thread = splits ? 1 : 2;
     const GemmShape &g = shape.gemm;
     const auto products = static_cast<int64_t>(shape.a_offsets.size());
     DenseCut cut;
@@ -120,7 +121,7 @@ struct DenseCut {
       items = (side + cut.unit - 1) / cut.unit;
       flops = flops / std::max<int64_t>(side, 1) * cut.unit * products;
     }
-    cut.parts = Parts(items, kPartFlops / std::max<int64_t>(flops, 1) + 1, threads, kPartsPerThread);
+    cut.parts = Parts(items, kPartFlops / std::max<int64_t>(flops, 1) + 1, threads, parts_per_thread);
     return cut;
   }
 

@@ -12,7 +12,7 @@
 //
 // Threads: run() may be called from any thread. While one call has the team, others do their parts alone, and so does a
 // part that calls run(). A call takes no lock and no memory; it enters the kernel only to wake threads that sleep.
-// Threads without work spin 20 us (not at all when the process has fewer cores than the team has threads), then sleep.
+// Threads without work spin 60 us (not at all when the process has fewer cores than the team has threads), then sleep.
 // They flush denormal numbers as the caller does, block all signals, and tell OpenMP that they are one thread each:
 // libraries called from a part make no threads of their own.
 //
@@ -37,6 +37,9 @@ class Team {
  public:
   using Body = base::FunctionRef<void(int32_t part, int32_t thread)>;
 
+  /// Between kernels that are cut up there are some that are not, for tens of microseconds; a thread that slept then took
+  /// as long again to wake, and its part was done by the caller.
+  static constexpr std::chrono::microseconds kSpinTime{60};
   static constexpr int32_t kMostThreads = 256;
   static constexpr int32_t kMostParts = 4095;
 
@@ -65,7 +68,7 @@ class Team {
   void wait_for_work(int32_t thread);
   void wait_for_helpers();
   std::chrono::nanoseconds spin_time() const {
-    return spins_.load(std::memory_order_relaxed) ? base::kSpinTime : std::chrono::nanoseconds::zero();
+    return spins_.load(std::memory_order_relaxed) ? kSpinTime : std::chrono::nanoseconds::zero();
   }
 
   /// The job under way: number of the job (32 bits), how many helpers it may have (8), first part not taken (12), end
