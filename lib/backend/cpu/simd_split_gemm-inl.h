@@ -37,6 +37,12 @@ namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
 constexpr int64_t kMostSteps = 32;
 constexpr int64_t kStationaryWords = int64_t{192} << 10;
 
+// An operand that streams by across memory is a cache line in each of many rows: one behind the other they are far
+// apart, and caches fetch ahead what is near. So only so many steps of a sum are done for all of that operand, and then
+// the next ones for all of it, if the sums so far have room in so many tiles.
+constexpr int64_t kStretchSteps = 3;
+constexpr int64_t kMostKeptTiles = 256;
+
 // Steps of the operand that streams by, packed by the group of the stationary operand that comes first and used by all.
 // While one 16 of its side is used, the first step of the next one is packed.
 struct StreamPanel {
@@ -44,8 +50,9 @@ struct StreamPanel {
   int64_t steps;
   bool once;  // there is one group: a step is not kept
 
-  uint16_t *step_at(int64_t side_tile, int64_t step) const {
-    return words + (once ? (side_tile * steps + step) % 2 : side_tile % 2 * steps + step) * kStepWords;
+  // `number`: of all steps before it, in the order of their use.
+  uint16_t *step_at(int64_t side_tile, int64_t step, int64_t number) const {
+    return words + (once ? number % 2 : side_tile % 2 * steps + step) * kStepWords;
   }
   static int64_t word_count(int64_t steps, bool once) { return (once ? 2 : 2 * steps) * kStepWords; }
 };
@@ -65,33 +72,71 @@ struct SplitBlock {
   bool first, last;     // of the blocks of the sum
   const uint16_t *stationary;
   StreamPanel panel;
+  int64_t stretch_steps;  // all, or there is room for sums
+  float *kept;            // sums of stretches before the last one, by tiles
   FloatVec &broken;
+
+  // Steps begin .. end - 1.
+  struct Stretch {
+    int64_t begin, end;
+    int64_t steps() const { return end - begin; }
+  };
 
   // Rows or columns of C that are done: all, unless what is to be added to C cannot be split.
   int64_t run() const {
-    const int64_t tiles = tiles_of(side);
-    pack_step(stream, false, panel.step_at(0, 0), broken);
-    for (int64_t j = 0; j < tiles_of(stream.side); ++j) {
-      const uint16_t *from = stationary;
-      for (int64_t tile = 0; tile < tiles;) {
-        const int64_t group = group_tiles(HWY_MIN(kGroupTiles, tiles - tile));
-        with_tiles(group, [&](auto count) HWY_ATTR { run_group<decltype(count)::value>(from, tile, j); });
-        // All of these 16 was packed by the first group.
-        if (s.accumulate && is_broken(broken)) return j * kTileSide;
-        with_tiles(group, [&](auto count) HWY_ATTR { finish<decltype(count)::value>(tile, j); });
-        from += group * panel.steps * kStepWords;
-        tile += group;
+    pack_step(stream, false, panel.step_at(0, 0, 0), broken);
+    for (int64_t begin = 0; begin < panel.steps; begin += stretch_steps) {
+      const Stretch stretch{begin, HWY_MIN(begin + stretch_steps, panel.steps)};
+      for (int64_t j = 0; j < tiles_of(stream.side); ++j) {
+        if (!run_stretch(stretch, j)) return j * kTileSide;
       }
     }
     return stream.side;
   }
 
+  // 16 of what streams by; false where they cannot be added to C.
+  bool run_stretch(const Stretch &stretch, int64_t j) const {
+    const int64_t tiles = tiles_of(side);
+    const uint16_t *from = stationary;
+    for (int64_t tile = 0; tile < tiles;) {
+      const int64_t group = group_tiles(HWY_MIN(kGroupTiles, tiles - tile));
+      const uint16_t *begin = from + stretch.begin * group * kStepWords;
+      with_tiles(group, [&](auto count) HWY_ATTR { run_group<decltype(count)::value>(stretch, begin, tile, j); });
+      // All of these 16 was packed by the first group.
+      if (s.accumulate && is_broken(broken)) return false;
+      with_tiles(group, [&](auto count) HWY_ATTR {
+        constexpr int kTiles = decltype(count)::value;
+        stretch.end < panel.steps ? keep_sums<kTiles>(tile, j) : finish<kTiles>(tile, j);
+      });
+      from += group * panel.steps * kStepWords;
+      tile += group;
+    }
+    return true;
+  }
+
   bool adds() const { return !first || s.accumulate; }
 
-  // What streams by from a step on, or from the first one of the next 16.
-  SplitOperand stream_from(int64_t j, int64_t step) const {
-    if (step == panel.steps) ++j, step = 0;
-    const int64_t at = HWY_MIN(j * kTileSide, stream.side), depth = step * kTileDepth;
+  float *kept_at(int64_t tile, int64_t j) const {
+    return kept + (j * grouped_tiles(tiles_of(side)) + tile) * kTileSide * kTileSide;
+  }
+  template <int kTiles>
+  HWY_INLINE void keep_sums(int64_t tile, int64_t j) const {
+    store_sums<Unit, kTiles>(kept_at(tile, j), kTileSide * kTileSide, kTileSide);
+  }
+
+  // Where what streams by is read.
+  struct Place {
+    int64_t j, step;
+  };
+  // Behind a step of a stretch: the next one, the first one of the next 16, or that of the next stretch.
+  Place behind(const Stretch &stretch, Place place) const {
+    if (++place.step < stretch.end) return place;
+    if (place.j + 1 < tiles_of(stream.side)) return {place.j + 1, stretch.begin};
+    return {stretch.end < panel.steps ? 0 : place.j + 1, stretch.end};
+  }
+  SplitOperand stream_from(const Place &place) const {
+    const int64_t at = HWY_MIN(place.j * kTileSide, stream.side),
+                  depth = HWY_MIN(place.step * kTileDepth, stream.depth);
     return stream.part(at, depth, stream.side - at, stream.depth - depth);
   }
 
@@ -105,18 +150,23 @@ struct SplitBlock {
   }
 
   template <int kTiles>
-  HWY_INLINE void run_group(const uint16_t *from, int64_t tile, int64_t j) const {
-    clear_sums<Unit, kTiles>();
-    for (int64_t step = 0; step < panel.steps; ++step, from += kTiles * kStepWords) {
-      const uint16_t *current = panel.step_at(j, step);
+  HWY_INLINE void run_group(const Stretch &stretch, const uint16_t *from, int64_t tile, int64_t j) const {
+    if (stretch.begin > 0) {
+      load_sums<Unit, kTiles>(kept_at(tile, j), kTileSide * kTileSide, kTileSide);
+    } else {
+      clear_sums<Unit, kTiles>();
+    }
+    int64_t number = stretch.begin * tiles_of(stream.side) + j * stretch.steps();
+    for (int64_t step = stretch.begin; step < stretch.end; ++step, ++number, from += kTiles * kStepWords) {
+      const uint16_t *current = panel.step_at(j, step, number);
       if (tile > 0) {
         NothingBeside beside;
         SplitStep<Way, kTiles, NothingBeside>::run(from, current, beside);
         continue;
       }
-      const bool behind = step + 1 == panel.steps;
-      uint16_t *to = panel.step_at(j + behind, behind ? 0 : step + 1);
-      const SplitOperand next = stream_from(j, step + 1);
+      const Place place = behind(stretch, {j, step});
+      uint16_t *to = panel.step_at(place.j, place.step < panel.steps ? place.step : 0, number + 1);
+      const SplitOperand next = stream_from(place);
       next.is_whole() ? run_step<kTiles, true>(from, current, next, to)
                       : run_step<kTiles, false>(from, current, next, to);
     }
@@ -176,12 +226,14 @@ struct SplitPlan {
   int64_t stationary_image, stream_image;
   int64_t block_steps;  // along the sum
   int64_t block_side;   // of the stationary operand
+  bool may_keep;        // sums of a part of the steps
 
   static SplitPlan of(const SplitShape &shape, const float *a, const float *b) {
     const GemmShape &s = shape.matrix;
     const SplitOperand rows = operand(a, s.a_row, s.a_column, shape.a_block, s.m, s.k);
     const SplitOperand columns = operand(b, s.b_column, s.b_row, shape.b_block, s.n, s.k);
-    SplitPlan plan{streams_rows(shape, rows, columns), rows, columns, shape.a_image, shape.b_image, 0, 0};
+    SplitPlan plan{streams_rows(shape, rows, columns), rows, columns, shape.a_image, shape.b_image, 0, 0,
+                   !s.accumulate && shape.c_image == 0};
     if (plan.by_rows) {
       std::swap(plan.stationary, plan.stream);
       std::swap(plan.stationary_image, plan.stream_image);
@@ -209,7 +261,13 @@ struct SplitPlan {
   bool streams_once() const { return block_side <= kGroupSide; }
   int64_t stationary_words() const { return grouped_tiles(tiles_of(block_side)) * block_steps * kStepWords; }
   int64_t panel_words() const { return StreamPanel::word_count(block_steps, streams_once()); }
-  int64_t floats() const { return (stationary_words() + panel_words()) / 2; }
+  int64_t kept_tiles() const { return tiles_of(stream.side) * grouped_tiles(tiles_of(block_side)); }
+  bool has_stretches() const { return !stream.along() && may_keep && kept_tiles() <= kMostKeptTiles; }
+  int64_t kept_floats() const {
+    return has_stretches() && block_steps > kStretchSteps ? kept_tiles() * kTileSide * kTileSide : 0;
+  }
+  int64_t stretch_steps() const { return has_stretches() ? kStretchSteps : block_steps; }
+  int64_t floats() const { return kept_floats() + (stationary_words() + panel_words()) / 2; }
 };
 
 // One way through a product.
@@ -253,8 +311,10 @@ struct SplitProduct {
     const int64_t side = side_at(side0), at = image * shape.c_image;
     const float *mask = epilogue.mask == nullptr ? nullptr : epilogue.mask + at;
     const StreamPanel panel{packed + plan.stationary_words(), steps_of(depth_at(k0)), side <= kGroupSide};
-    return SplitBlock<Way>{shape, shape.matrix, epilogue, stream, c + at, mask,  side0,
-                           side,  first,        last,     packed, panel,  broken}
+    auto *const kept = reinterpret_cast<float *>(packed + plan.stationary_words() + plan.panel_words());
+    return SplitBlock<Way>{
+        shape, shape.matrix,         epilogue, stream, c + at, mask, side0, side, first, last, packed,
+        panel, plan.stretch_steps(), kept,     broken}
         .run();
   }
 

@@ -159,6 +159,18 @@ HWY_INLINE void clear_sums() {
   }
 }
 
+// What store_sums() stored.
+template <typename Unit, int kTiles>
+HWY_INLINE void load_sums(const float *from, int64_t tile_floats, int64_t row_floats) {
+  const int64_t row_bytes = row_floats * static_cast<int64_t>(sizeof(float));
+  Unit::template load<0>(from, row_bytes);
+  if constexpr (kTiles > 1) Unit::template load<1>(from + tile_floats, row_bytes);
+  if constexpr (kTiles > 2) {
+    Unit::template load<2>(from + 2 * tile_floats, row_bytes);
+    Unit::template load<3>(from + 3 * tile_floats, row_bytes);
+  }
+}
+
 // Tile i goes to `to + i * tile_floats`, its rows `row_floats` apart.
 template <typename Unit, int kTiles>
 HWY_INLINE void store_sums(float *to, int64_t tile_floats, int64_t row_floats) {
