@@ -71,9 +71,9 @@ struct TileUpdate {
   HWY_INLINE int64_t place(int vector) const { return vector / 2 * row_distance + vector % 2 * float_lanes(); }
   HWY_INLINE float *piece(int vector) const { return pieces + vector * float_lanes(); }
   HWY_INLINE void fetch(int vector) const {
-    __builtin_prefetch(weight + place(vector) + ahead);
+    fetch_to_write(weight + place(vector) + ahead);
     for (int slot = 0; slot < Step::kSlots; ++slot)
-      __builtin_prefetch(slots[slot] + place(vector) + ahead);
+      fetch_to_write(slots[slot] + place(vector) + ahead);
   }
 
   HWY_INLINE void begin(int vector) const { UpdateParts<Step>::begin(step, piece(vector), arrays(), place(vector)); }

@@ -41,7 +41,7 @@ struct FetchBeside {
  private:
   HWY_INLINE void fetch() {
     for (const float *array : arrays)
-      __builtin_prefetch(array + column);
+      fetch_to_write(array + column);
     column += kLine;
     if (column < columns) return;
     column = 0;

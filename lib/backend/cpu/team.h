@@ -37,8 +37,8 @@ class Team {
  public:
   using Body = base::FunctionRef<void(int32_t part, int32_t thread)>;
 
-  /// Between kernels that are cut up there are some that are not, for tens of microseconds; a thread that slept then took
-  /// as long again to wake, and its part was done by the caller.
+  /// Between kernels that are cut up there are some that are not, for tens of microseconds; a thread that slept then
+  /// took as long again to wake, and its part was done by the caller.
   static constexpr std::chrono::microseconds kSpinTime{60};
   static constexpr int32_t kMostThreads = 256;
   static constexpr int32_t kMostParts = 4095;
