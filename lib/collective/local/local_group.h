@@ -33,7 +33,7 @@ struct LocalGroupOptions {
   /// How long a rank waits for the others in one operation before it gives the group up; negative = for ever.
   int64_t timeout_ms = 600000;
   /// How long a waiting rank spins, twice at most, before it sleeps; not at all when ranks outnumber the processors.
-  int64_t spin_us = 20;
+  int64_t spin_us = 60;
   AllReduce all_reduce = AllReduce::spread;
   /// The node of each rank, for AllReduce::hierarchical alone.
   std::vector<int32_t> nodes = {};
