@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/cuda/host_cudnn_graph.h"
+#include "backend/cuda/host_runtime.h"
 
 namespace tutti::testing {
 
@@ -84,6 +85,8 @@ std::string text_of(const Descriptor &plan) { return std::to_string(reinterpret_
 
 /// A plan becomes as the one of which it has the text, or is compiled.
 cudnnStatus_t finish_plan(Descriptor &self) {
+  // cuDNN asks the stream whether it is captured.
+  if (record.stream != nullptr && host_runtime().streams.count(record.stream) == 0) ++record.asked_lost_streams;
   if (!record.supports) return CUDNN_STATUS_NOT_SUPPORTED;
   if (!self.has(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION)) {
     const Descriptor &graph =
@@ -188,7 +191,10 @@ cudnnStatus_t create(cudnnHandle_t *handle) {
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t destroy(cudnnHandle_t) { return CUDNN_STATUS_SUCCESS; }
-cudnnStatus_t set_stream(cudnnHandle_t, cudaStream_t) { return CUDNN_STATUS_SUCCESS; }
+cudnnStatus_t set_stream(cudnnHandle_t, cudaStream_t stream) {
+  record.stream = stream;
+  return CUDNN_STATUS_SUCCESS;
+}
 size_t version() { return record.version; }
 const char *error_string(cudnnStatus_t) { return "no"; }
 void last_error_string(char *, size_t) {}

@@ -20,6 +20,8 @@ struct HostCudnn {
   int descriptors = 0, calls = 0;   ///< descriptors that were not destroyed; plans that were executed
   int compiled = 0, read = 0;       ///< plans of several operations: made, read from text
   double compile_seconds = 0;       ///< that each of them takes to be made
+  cudaStream_t stream = nullptr;    ///< of the handle
+  int asked_lost_streams = 0;       ///< plans that were made while the handle had a stream that was gone
   size_t version = 91900;           ///< that it says it has
   bool supports = true;             ///< false: no plan can be made
   bool has_only_fallbacks = false;  ///< true: heuristics A and B propose nothing

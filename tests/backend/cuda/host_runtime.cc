@@ -60,11 +60,14 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) {
   ++host_runtime().objects;
-  *stream = reinterpret_cast<cudaStream_t>(&host_runtime());
+  *stream = reinterpret_cast<cudaStream_t>(new char);
+  host_runtime().streams.insert(*stream);
   return cudaSuccess;
 }
-cudaError_t cudaStreamDestroy(cudaStream_t) {
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   --host_runtime().objects;
+  host_runtime().streams.erase(stream);
+  delete reinterpret_cast<char *>(stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
