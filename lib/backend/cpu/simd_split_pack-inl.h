@@ -70,9 +70,10 @@ constexpr int64_t grouped_tiles(int64_t tiles) {
 
 using Bits = hn::Vec<hn::ScalableTag<uint32_t>>;
 
-// Splits pairs: `words` gets 16 pairs of bfloat16 for each part, kTileWords apart. Rounded to nearest, ties
-// away from zero; what remains after two roundings has eight digits and is stored whole. Of numbers that cannot be
-// split the remainder is NaN, and then so is `broken`, to which the products of remainders are added.
+// Splits pairs: `words` gets 16 pairs of bfloat16 for each part, kTileWords apart. The first part is rounded to
+// nearest, ties away from zero, so that what remains has either sign; the second one is cut off, and what then remains
+// has eight digits and is stored whole. Of numbers that cannot be split the remainder is NaN, and then so is `broken`,
+// to which the products of remainders are added.
 HWY_INLINE void split_pairs(FloatVec first, FloatVec second, uint16_t *HWY_RESTRICT words, FloatVec &broken) {
   const FloatTag d;
   const hn::ScalableTag<uint32_t> bits;
@@ -80,8 +81,9 @@ HWY_INLINE void split_pairs(FloatVec first, FloatVec second, uint16_t *HWY_RESTR
   auto *to = reinterpret_cast<uint32_t *>(words);
   TUTTI_UNROLL
   for (int part = 0; part < 2; ++part) {
-    const Bits one = hn::Add(hn::BitCast(bits, first), half);
-    const Bits two = hn::And(hn::Add(hn::BitCast(bits, second), half), upper);
+    Bits one = hn::BitCast(bits, first), two = hn::BitCast(bits, second);
+    if (part == 0) one = hn::Add(one, half), two = hn::Add(two, half);
+    two = hn::And(two, upper);
     hn::Store(hn::Or(hn::ShiftRight<16>(one), two), bits, to + part * kTileWords / 2);
     first = hn::Sub(first, hn::BitCast(d, hn::And(one, upper)));
     second = hn::Sub(second, hn::BitCast(d, two));
