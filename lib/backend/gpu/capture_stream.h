@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stream to capture a graph on, from those of earlier captures on this GPU. They stay for as long as the process
-// does: libraries remember the stream that they were given last, and may ask it something when they get the next.
+// A stream to capture a graph on, from those of earlier captures on this GPU, which stay for as long as the process
+// does. No library may count on that: between uses cuDNN's handle has a stream of its own (../cuda/device_handles.h).
 //
 //   TUTTI_ASSIGN(CaptureStream stream, CaptureStream::take(ordinal));
 //   ... capture on stream.get() ...

@@ -212,8 +212,6 @@ gpuError_t launch(Kernel *for_float, Kernel *for_double, const Pooling &pooling,
 /// Positions of a window have numbers of one byte where that is enough.
 bool has_small_windows(const Pooling &pooling) { return pooling.window.y.window * pooling.window.x.window <= 256; }
 
-int64_t result_count(const Pooling &pooling) { return result_places(pooling).count; }
-
 template <typename T, int V, typename Number>
 gpuError_t launch_max_gradient(const Pooling &pooling, const void *dy, const void *x, Number *firsts, void *dx,
                                gpuStream_t stream) {
@@ -235,7 +233,8 @@ gpuError_t launch_max_pool2d(const Pooling &pooling, const void *x, void *y, gpu
 }
 
 int64_t max_pool2d_gradient_scratch_bytes(const Pooling &pooling) {
-  return result_count(pooling) * static_cast<int64_t>(has_small_windows(pooling) ? sizeof(uint8_t) : sizeof(int32_t));
+  const size_t number = has_small_windows(pooling) ? sizeof(uint8_t) : sizeof(int32_t);
+  return result_places(pooling).count * static_cast<int64_t>(number);
 }
 
 gpuError_t launch_max_pool2d_gradient(const Pooling &pooling, const void *dy, const void *x, void *scratch, void *dx,
