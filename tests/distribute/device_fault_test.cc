@@ -3,11 +3,10 @@
 // Training on connected devices of which one hangs or fails at any operation: the error names it, every replica stands
 // at the last complete step, and the next run goes on from there. On emulated GPUs.
 #include <array>
-#include <chrono>
 #include <cstdlib>
-#include <thread>
+#include <optional>
+#include <vector>
 
-#include "base/cancel.h"
 #include "distribute/fault_case.h"
 #include "distribute/training_case.h"
 #include "testing.h"
@@ -29,62 +28,89 @@ static std::unique_ptr<Trainer> open_faulty(const std::string &fault, const Mode
 
 static std::string group_of(Trainer &trainer) { return trainer.describe().find("group")->string(); }
 
-/// Over many small buckets, until a run has fewer operations than the number of the one that fails. `text` is in each
-/// error. How many runs ended at each step.
-static std::array<int64_t, 4> check_faults(const std::string &kind, int64_t every, int64_t timeout_ms,
-                                           const char *text) {
-  const NetworkCase network = clipped_network();
-  const Model model = assert_ok_value(build_network(network));
-  TrainerOptions options;
-  options.bucket_bytes = 64;
-  options.collective_timeout_ms = timeout_ms;
-  TrainerOptions patient = options;
-  patient.collective_timeout_ms = 60000;
-  const auto expected = clean_states(model, 3, network, patient, 3);
-  std::array<int64_t, 4> ends{};
-  for (int64_t at = 0;; at += every) {
-    const auto trainer = open_faulty(kind + " 1 " + std::to_string(at), model, 3, network, options);
+/// Runs over many small buckets of which one operation fails.
+struct FaultRuns {
+  explicit FaultRuns(int64_t timeout_ms) : timeout_ms(timeout_ms) {
+    TrainerOptions patient = options();
+    patient.collective_timeout_ms = 60000;
+    expected = clean_states(model, 3, network, patient, 3);
+  }
+
+  TrainerOptions options() const {
+    TrainerOptions options;
+    options.bucket_bytes = 64;
+    options.collective_timeout_ms = timeout_ms;
+    return options;
+  }
+
+  /// The last complete step of a run of three whose operation number `at` fails; nullopt if it has fewer operations.
+  /// `text` is in the error.
+  std::optional<int64_t> last_step(const std::string &kind, int64_t at, const char *text) const {
+    const auto trainer = open_faulty(kind + " 1 " + std::to_string(at), model, 3, network, options());
     assert_string_equal(group_of(*trainer).c_str(), "connected devices");
     const Result<RunReport> ran = trainer->run(3, nullptr);
     const int64_t step = trainer->step();
-    if (ran.ok()) {
-      assert_int_equal(step, 3);
-      assert_true(state_of(*trainer) == expected[3]);
-      break;
-    }
-    assert_contains(ran.status().to_string().c_str(), text);
     assert_true(step >= 0 && step <= 3);
-    ++ends[static_cast<size_t>(step)];
     assert_int_equal(trainer->loss_history().size(), step);
     assert_int_equal(trainer->counters().steps, step);
     assert_true(assert_ok_value(trainer->replicas_are_identical()));
     assert_true(state_of(*trainer) == expected[static_cast<size_t>(step)]);
+    if (ran.ok()) {
+      assert_int_equal(step, 3);
+      return std::nullopt;
+    }
+    assert_contains(ran.status().to_string().c_str(), text);
     if (step < 3) assert_ok(trainer->run(3 - step, nullptr));
     assert_true(state_of(*trainer) == expected[3]);
+    return step;
   }
-  return ends;
-}
+
+  /// How many runs ended at each step, of those in which every `every`-th operation fails.
+  std::array<int64_t, 4> ends(const std::string &kind, int64_t every, const char *text) const {
+    std::array<int64_t, 4> ends{};
+    for (int64_t at = 0;; at += every) {
+      const std::optional<int64_t> step = last_step(kind, at, text);
+      if (!step) return ends;
+      ++ends[static_cast<size_t>(*step)];
+    }
+  }
+
+  int64_t timeout_ms;
+  NetworkCase network = clipped_network();
+  Model model = assert_ok_value(build_network(network));
+  std::vector<State> expected;  ///< After each step of a run without faults.
+};
+
+constexpr const char *kRemoteError = "NCCL says remote process exited";
+constexpr const char *kTimeout = "ms in all_reduce '";
 
 static void test_an_error_at_any_operation(void **) {
-  const auto ends = check_faults("error", 1, 60000, "NCCL says remote process exited");
+  const auto ends = FaultRuns(60000).ends("error", 1, kRemoteError);
   assert_true(ends[0] > 0 && ends[1] > 0);
   assert_int_equal(ends[3], 0);
 }
 
 static void test_a_device_that_hangs_at_any_operation(void **) {
-  const auto ends = check_faults("stall", 7, 1000, "ms in all_reduce '");
+  const auto ends = FaultRuns(1000).ends("stall", 7, kTimeout);
   assert_true(ends[0] > 0 && ends[1] > 0 && ends[2] > 0);
   assert_int_equal(ends[3], 0);
 }
 
 /// Behind the last operation of a step, which is done on all devices but one, the others make their update; that one
-/// gets it, too.
+/// gets it, too. The timeout is long enough that no other work takes it on a busy machine.
 static void test_a_device_that_is_late_at_any_operation(void **) {
-  const auto ends = check_faults("late", 1, 400, "ms in all_reduce '");
-  const int64_t operations = ends[1];
-  assert_true(operations > 3);
-  const std::array<int64_t, 4> all = {operations - 1, operations, operations, 1};
-  assert_true(ends == all);
+  int64_t all = 0;
+  for (const FaultRuns counted(60000); counted.last_step("error", all, kRemoteError);)
+    ++all;
+  const int64_t operations = all / 3;  // of one step
+  assert_true(operations > 3 && all % 3 == 0);
+  const FaultRuns runs(4000);
+  for (const int64_t at : {int64_t{1}, operations - 2, operations - 1, operations, all - 2}) {
+    const int64_t whole_steps = (at + 1) / operations;
+    assert_true(runs.last_step("late", at, kTimeout) == whole_steps);
+  }
+  assert_true(runs.last_step("late", all - 1, kTimeout) == 3);
+  assert_true(!runs.last_step("late", all, kTimeout));
 }
 
 static void test_cancel_while_a_device_hangs(void **) {
