@@ -59,8 +59,9 @@ Result<std::unique_ptr<CpuProgram>> CpuProgram::bind(const CpuExecutable &execut
   program->host_ = executable.host();
   program->threads_ = executable.threads();
   program->traces_ = executable.traces();
+  const HostDevice &device = HostDevice::of(request.device);
+  program->device_ = device.index;
   if (program->threads_ > 1) {
-    const HostDevice &device = HostDevice::of(request.device);
     TUTTI_ASSIGN(program->team_, Team::of_device(device.backend, device.index, program->threads_));
   }
   const CallList &list = executable.list();
@@ -142,7 +143,7 @@ int32_t CpuProgram::run(int32_t segment, const tutti_run_arguments &arguments, t
   // Libraries run on one thread; parts are handed out here.
   const int threads_before = omp_get_max_threads();
   if (threads_before != 1) omp_set_num_threads(1);
-  const RunContext context{buffers_.data(), arguments.scalars, stream, host_, sink, team_.get(), threads_};
+  const RunContext context{buffers_.data(), arguments.scalars, stream, host_, sink, team_.get(), threads_, device_};
   const int32_t code = run_calls(segment, context);
   if (threads_before != 1) omp_set_num_threads(threads_before);
   return code;

@@ -70,6 +70,7 @@ class CpuProgram {
 
   const tutti_backend_host *host_ = nullptr;
   int32_t threads_ = 1;
+  int32_t device_ = 0;
   std::shared_ptr<Team> team_;  // null with one thread
   bool traces_ = false;
   std::vector<void *> buffers_;

@@ -124,6 +124,7 @@ struct RunContext {
   tutti_error_sink *sink = nullptr;
   Team *team = nullptr;  ///< null: parts are done one after the other
   int32_t threads = 1;   ///< of the program; parts see thread numbers below it
+  int32_t device = 0;    ///< its number: others may run the same program at the same time
 
   /// Calls body(range, thread) or body(range) for every part.
   template <typename Body>

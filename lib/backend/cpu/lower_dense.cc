@@ -176,10 +176,14 @@ struct Dense {
       epilogue.bias = bias < 0 ? nullptr : context.in(bias) + slice.column;
       epilogue.relu = relu;
       epilogue.mask = mask < 0 ? nullptr : context.in(mask) + at;
-      const auto multiply = splits ? split_gemm : gemm;
-      multiply(slice.gemm, context.in(a) + shape.a_offsets[product] + slice.row * slice.gemm.a_row,
-               context.in(b) + shape.b_offsets[product] + slice.column * slice.gemm.b_column, context.out(c) + at,
-               epilogue, context.out(scratch) + thread * scratch_floats);
+      const float *const left = context.in(a) + shape.a_offsets[product] + slice.row * slice.gemm.a_row;
+      const float *const right = context.in(b) + shape.b_offsets[product] + slice.column * slice.gemm.b_column;
+      float *const work = context.out(scratch) + thread * scratch_floats;
+      if (splits) {
+        split_gemm_beside(context.device, slice.gemm, left, right, context.out(c) + at, epilogue, work);
+      } else {
+        gemm(slice.gemm, left, right, context.out(c) + at, epilogue, work);
+      }
     }
   }
 };

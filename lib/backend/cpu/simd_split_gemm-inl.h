@@ -42,6 +42,18 @@ constexpr int64_t kStationaryWords = int64_t{192} << 10;
 // the next ones for all of it, if the sums so far have room in so many tiles.
 constexpr int64_t kStretchSteps = 3;
 constexpr int64_t kMostKeptTiles = 256;
+// Of a wide operand all of that is done for one half, then for the other. Threads that read the same operand begin with
+// different halves: the second one to read a cache line has to get it from the other core, which takes longer, so that
+// one who comes late would fall behind more and more.
+constexpr int64_t kLeastSpanTiles = 16;
+
+// Which of the tiles that stream by a reader begins with: the first one, that in the middle, those at the quarters, ...
+inline int64_t first_tile(int64_t tiles, int32_t reader) {
+  int64_t place = 0;  // of 2^16
+  for (int bit = 0; bit < 16; ++bit)
+    place |= static_cast<int64_t>(reader >> bit & 1) << (15 - bit);
+  return place * tiles >> 16;
+}
 
 // Steps of the operand that streams by, packed by the group of the stationary operand that comes first and used by all.
 // While one 16 of its side is used, the first step of the next one is packed.
@@ -73,25 +85,39 @@ struct SplitBlock {
   const uint16_t *stationary;
   StreamPanel panel;
   int64_t stretch_steps;  // all, or there is room for sums
+  int64_t spans;          // 2 or 1
   float *kept;            // sums of stretches before the last one, by tiles
+  int64_t first_tile;     // of what streams by
   FloatVec &broken;
 
-  // Steps begin .. end - 1.
+  // Steps begin .. end - 1 of tiles first .. last - 1, in the order in which they stream by.
   struct Stretch {
     int64_t begin, end;
+    int64_t first, last;
     int64_t steps() const { return end - begin; }
   };
 
   // Rows or columns of C that are done: all, unless what is to be added to C cannot be split.
   int64_t run() const {
-    pack_step(stream, false, panel.step_at(0, 0, 0), broken);
-    for (int64_t begin = 0; begin < panel.steps; begin += stretch_steps) {
-      const Stretch stretch{begin, HWY_MIN(begin + stretch_steps, panel.steps)};
-      for (int64_t j = 0; j < tiles_of(stream.side); ++j) {
-        if (!run_stretch(stretch, j)) return j * kTileSide;
+    const int64_t tiles = tiles_of(stream.side);
+    pack_step(stream_from({0, 0}), false, panel.step_at(0, 0, 0), broken);
+    for (int64_t span = 0; span < spans; ++span) {
+      for (int64_t begin = 0; begin < panel.steps; begin += stretch_steps) {
+        const Stretch stretch{begin, HWY_MIN(begin + stretch_steps, panel.steps), span * tiles / spans,
+                              (span + 1) * tiles / spans};
+        for (int64_t j = stretch.first; j < stretch.last; ++j) {
+          if (!run_stretch(stretch, j)) return j * kTileSide;
+        }
       }
     }
     return stream.side;
+  }
+
+  // Of what streams by, in the order in which it is read; behind the last one there is nothing.
+  int64_t stream_tile(int64_t j) const {
+    const int64_t tiles = tiles_of(stream.side);
+    if (j >= tiles) return tiles;
+    return first_tile + j < tiles ? first_tile + j : first_tile + j - tiles;
   }
 
   // 16 of what streams by; false where they cannot be added to C.
@@ -106,7 +132,7 @@ struct SplitBlock {
       if (s.accumulate && is_broken(broken)) return false;
       with_tiles(group, [&](auto count) HWY_ATTR {
         constexpr int kTiles = decltype(count)::value;
-        stretch.end < panel.steps ? keep_sums<kTiles>(tile, j) : finish<kTiles>(tile, j);
+        stretch.end < panel.steps ? keep_sums<kTiles>(tile, j) : finish<kTiles>(tile, stream_tile(j));
       });
       from += group * panel.steps * kStepWords;
       tile += group;
@@ -128,14 +154,14 @@ struct SplitBlock {
   struct Place {
     int64_t j, step;
   };
-  // Behind a step of a stretch: the next one, the first one of the next 16, or that of the next stretch.
+  // Behind a step of a stretch: the next one, the first one of the next 16, or that of the next stretch or span.
   Place behind(const Stretch &stretch, Place place) const {
     if (++place.step < stretch.end) return place;
-    if (place.j + 1 < tiles_of(stream.side)) return {place.j + 1, stretch.begin};
-    return {stretch.end < panel.steps ? 0 : place.j + 1, stretch.end};
+    if (place.j + 1 < stretch.last) return {place.j + 1, stretch.begin};
+    return stretch.end < panel.steps ? Place{stretch.first, stretch.end} : Place{place.j + 1, 0};
   }
   SplitOperand stream_from(const Place &place) const {
-    const int64_t at = HWY_MIN(place.j * kTileSide, stream.side),
+    const int64_t at = HWY_MIN(stream_tile(place.j) * kTileSide, stream.side),
                   depth = HWY_MIN(place.step * kTileDepth, stream.depth);
     return stream.part(at, depth, stream.side - at, stream.depth - depth);
   }
@@ -156,7 +182,8 @@ struct SplitBlock {
     } else {
       clear_sums<Unit, kTiles>();
     }
-    int64_t number = stretch.begin * tiles_of(stream.side) + j * stretch.steps();
+    int64_t number = stretch.first * panel.steps + stretch.begin * (stretch.last - stretch.first) +
+                     (j - stretch.first) * stretch.steps();
     for (int64_t step = stretch.begin; step < stretch.end; ++step, ++number, from += kTiles * kStepWords) {
       const uint16_t *current = panel.step_at(j, step, number);
       if (tile > 0) {
@@ -165,7 +192,7 @@ struct SplitBlock {
         continue;
       }
       const Place place = behind(stretch, {j, step});
-      uint16_t *to = panel.step_at(place.j, place.step < panel.steps ? place.step : 0, number + 1);
+      uint16_t *to = panel.step_at(place.j, place.step, number + 1);
       const SplitOperand next = stream_from(place);
       next.is_whole() ? run_step<kTiles, true>(from, current, next, to)
                       : run_step<kTiles, false>(from, current, next, to);
@@ -267,6 +294,7 @@ struct SplitPlan {
     return has_stretches() && block_steps > kStretchSteps ? kept_tiles() * kTileSide * kTileSide : 0;
   }
   int64_t stretch_steps() const { return has_stretches() ? kStretchSteps : block_steps; }
+  int64_t spans() const { return has_stretches() && tiles_of(stream.side) >= 2 * kLeastSpanTiles ? 2 : 1; }
   int64_t floats() const { return kept_floats() + (stationary_words() + panel_words()) / 2; }
 };
 
@@ -312,9 +340,11 @@ struct SplitProduct {
     const float *mask = epilogue.mask == nullptr ? nullptr : epilogue.mask + at;
     const StreamPanel panel{packed + plan.stationary_words(), steps_of(depth_at(k0)), side <= kGroupSide};
     auto *const kept = reinterpret_cast<float *>(packed + plan.stationary_words() + plan.panel_words());
+    // Rows that are added to C are done in their order.
+    const int64_t begin = shape.matrix.accumulate ? 0 : first_tile(tiles_of(stream.side), shape.reader);
     return SplitBlock<Way>{
-        shape, shape.matrix,         epilogue, stream, c + at, mask, side0, side, first, last, packed,
-        panel, plan.stretch_steps(), kept,     broken}
+        shape, shape.matrix,         epilogue,     stream, c + at, mask,  side0, side, first, last, packed,
+        panel, plan.stretch_steps(), plan.spans(), kept,   begin,  broken}
         .run();
   }
 

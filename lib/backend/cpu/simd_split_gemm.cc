@@ -118,8 +118,15 @@ int64_t split_rows(const SplitShape &shape, const float *a, const float *b, floa
 
 void split_gemm(const GemmShape &shape, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
                 float *scratch) {
+  split_gemm_beside(0, shape, a, b, c, epilogue, scratch);
+}
+
+void split_gemm_beside(int32_t reader, const GemmShape &shape, const float *a, const float *b, float *c,
+                       const GemmEpilogue &epilogue, float *scratch) {
   if (shape.m <= 0 || shape.n <= 0) return;
-  const int64_t done = split_rows(shape, a, b, c, epilogue, scratch);
+  SplitShape split(shape);
+  split.reader = reader;
+  const int64_t done = split_rows(split, a, b, c, epilogue, scratch);
   if (done == shape.m) return;
   GemmShape rest = shape;
   rest.m -= done;

@@ -33,6 +33,7 @@ struct SplitShape {
   int64_t images = 1;
   /// Distances between images. C of distance 0 is the sum over the images; else B is the same for all.
   int64_t a_image = 0, b_image = 0, c_image = 0;
+  int32_t reader = 0;  ///< see split_gemm_beside
 
   SplitShape() = default;
   SplitShape(const GemmShape &one) : matrix(one) {}  // NOLINT(google-explicit-constructor)
@@ -50,6 +51,11 @@ bool split_gemm_suits(const SplitShape &shape);
 int64_t split_gemm_scratch_floats(const GemmShape &shape);
 void split_gemm(const GemmShape &shape, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
                 float *scratch);
+
+/// The same where several threads multiply by one factor at the same time: `reader` 0, 1, ... begin at different places
+/// of it, so that they do not wait for the same cache lines.
+void split_gemm_beside(int32_t reader, const GemmShape &shape, const float *a, const float *b, float *c,
+                       const GemmEpilogue &epilogue, float *scratch);
 
 /// The same for all shapes, but for factors that cannot be split. The result is how many rows of C are done, counted
 /// over all images: less than there are when such a factor was met. The rows behind hold what they did with

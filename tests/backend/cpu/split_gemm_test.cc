@@ -29,6 +29,7 @@ struct Unit {
   std::function<void(const GemmShape &, const float *, const float *, const UpdateRule &, const UpdateArrays &,
                      float *)>
       update;
+  int64_t (*rows)(const SplitShape &, const float *, const float *, float *, const GemmEpilogue &, float *);
 };
 
 std::vector<Unit> units() {
@@ -51,9 +52,9 @@ std::vector<Unit> units() {
     gemm_update(s, a, b, rule, arrays, own.memory.get());
   };
   return {{"emulated", has_emulated_split(), [](const GemmShape &s) { return emulated_split_scratch_floats(s); },
-           multiply, emulated_split_update_scratch_floats, update},
+           multiply, emulated_split_update_scratch_floats, update, emulated_split_rows},
           {"the processor's", has_tile_unit(), split_gemm_scratch_floats, split_gemm, split_gemm_update_scratch_floats,
-           split_gemm_update}};
+           split_gemm_update, split_rows}};
 }
 
 void on_all_units(const std::function<void(const Unit &)> &body) {
@@ -186,6 +187,26 @@ void rows_do_not_depend_on_their_number(void **) {
   });
 }
 
+/// Of every operand that streams by, wherever its reader begins.
+void readers_make_the_same(void **) {
+  on_all_units([](const Unit &unit) {
+    for (const GemmShape &s : {shape_of(33, 200, 230, false, false), shape_of(200, 20, 230, false, true),
+                               shape_of(200, 40, 1100, true, false), shape_of(20, 150, 100, false, true)}) {
+      const std::vector<float> a = noise(s.m * s.k, 1), b = noise(s.k * s.n, 2), bias = noise(s.n, 3);
+      const Scratch scratch(unit.scratch_floats(s));
+      SplitShape split(s);
+      std::vector<float> first;
+      for (split.reader = 0; split.reader < 6; ++split.reader) {
+        std::vector<float> c(static_cast<size_t>(s.m * s.n));
+        assert_int_equal(unit.rows(split, a.data(), b.data(), c.data(), {bias.data(), true}, scratch.memory.get()),
+                         s.m);
+        if (split.reader == 0) first = c;
+        assert_memory_equal(c.data(), first.data(), c.size() * sizeof(float));
+      }
+    }
+  });
+}
+
 constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN(),
                 kLargest = std::numeric_limits<float>::max();
 
@@ -249,10 +270,12 @@ struct Variable {
 const UpdateRule kRules[] = {SgdRule{0.1f, 0.01f}, MomentumRule{0.1f, 0.9f, 0.01f, true},
                              AdamRule::at(0.01, 0.9, 0.999, 1e-8, 0.1, 3)};
 
-/// In one and one after the other: the same bits, as the sums are.
+/// In one and one after the other: the same bits, as the sums are. `gap` is between rows of the variable and of A.
 void check_update(const Unit &unit, const UpdateRule &rule, GemmShape s, int64_t gap) {
-  const std::vector<float> a = noise(s.m * s.k, 1), b = noise(s.k * s.n, 2);
+  const std::vector<float> b = noise(s.k * s.n, 2);
   s.c_row = s.n + gap;
+  (s.a_row == 1 ? s.a_column : s.a_row) += gap;
+  const std::vector<float> a = noise((s.m + gap) * (s.k + gap), 1);
   const int64_t elements = s.m * s.c_row;
   std::vector<float> gradient(static_cast<size_t>(elements));
   Variable together(elements), apart(elements);
@@ -292,6 +315,7 @@ void updates_agree(void **) {
         for (int64_t n : {2, 31, 48}) {
           for (int64_t k : {1, 64, 100, 256}) {
             check_update(unit, rule, shape_of(m, n, k, true, false), 0);
+            check_update(unit, rule, shape_of(m, n, k, true, false), 7);
             check_update(unit, rule, shape_of(m, n, k, false, false), 5);
           }
         }
@@ -347,6 +371,7 @@ int main() {
       cmocka_unit_test(large_products_agree),
       cmocka_unit_test(one_product_is_exact),
       cmocka_unit_test(rows_do_not_depend_on_their_number),
+      cmocka_unit_test(readers_make_the_same),
       cmocka_unit_test(special_values_stay),
       cmocka_unit_test(scratch_is_enough_for_what_is_left),
       cmocka_unit_test(updates_agree),
