@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention whose queries, keys and values are parts of one product: the same bits whether a backend reads them where
-// they lie or copies them first, which it must where they are results, too.
+// Attention whose queries, keys and values are parts of one product, and gradients whose factor is columns of a matrix:
+// the same bits whether a backend reads them where they lie or copies them first, which it must where they are results,
+// too.
 //
 // usage: backend_views_test BACKEND
 #include <cstring>
@@ -29,6 +30,7 @@ namespace {
 
 BackendUnderTest *tested = nullptr;
 bool copies_always = false;  // the reference backend, which shows what is right
+bool reads_columns = false;  // factors of gradients are not copied
 
 struct Sizes {
   int64_t rows, length, heads, key_heads, channels;
@@ -141,6 +143,74 @@ void what_others_read_is_copied(void **) {
   assert_ok(tensor::compare_close(got[0], expected[0], 1e-5, 1e-5));
 }
 
+/// A gradient whose first factor is a slice of a matrix of 96 columns.
+struct SlicedFactor {
+  int64_t rows, row_begin, row_end, first, columns;
+  bool turned;
+  std::vector<int64_t> strides = {};
+  bool in_place = true;  ///< may it be read where it lies?
+};
+
+/// Results: the weight and its velocity behind an update; where it is to be `copied`, the slice as well.
+graph::Graph update_graph(const SlicedFactor &s, bool copied) {
+  constexpr int64_t kWide = 96, kOut = 80;
+  const int64_t rows = s.row_end - s.row_begin, in = s.turned ? s.columns : rows, depth = s.turned ? rows : s.columns;
+  GraphBuilder b;
+  const ValueId x = b.input("a_x", DType::f32, {s.rows, kWide});
+  const ValueId dy = b.input("b_dy", DType::f32, {depth, kOut});
+  const ValueId weight = b.input("c_weight", DType::f32, {in, kOut});
+  const ValueId velocity = b.input("d_velocity", DType::f32, {in, kOut});
+  Attributes attributes{{"begin", graph::Dims{s.row_begin, s.first}}, {"size", graph::Dims{rows, s.columns}}};
+  if (!s.strides.empty()) attributes["strides"] = s.strides;
+  const ValueId factor = b.op("slice", {x}, attributes);
+  const ValueId gradient = b.matmul(factor, dy, s.turned, false);
+  const Values moved = b.op_n("momentum_update",
+                              {weight, gradient, velocity, b.constant(0.1, DType::f32), b.constant(1, DType::boolean)},
+                              {{"momentum", 0.9}}, 2);
+  b.set_result("a", moved[0]);
+  b.set_result("b", moved[1]);
+  if (copied) b.set_result("c", factor);
+  return assert_ok_value(b.finish_graph());
+}
+
+void check_columns(const SlicedFactor &s) {
+  const graph::Graph graph = update_graph(s, false);
+  auto in_place = assert_ok_value(BoundGraph::make(tested->device, graph));
+  auto copied = assert_ok_value(BoundGraph::make(tested->device, update_graph(s, true)));
+  std::vector<Tensor> inputs;
+  const int64_t rows = s.row_end - s.row_begin, in = s.turned ? s.columns : rows, depth = s.turned ? rows : s.columns;
+  for (const std::vector<int64_t> &dims : {std::vector<int64_t>{s.rows, 96}, {depth, 80}, {in, 80}, {in, 80}})
+    inputs.push_back(operand(DType::f32, dims, inputs.size() + 1));
+  const std::vector<Tensor> got = assert_ok_value(in_place->run(inputs));
+  const std::vector<Tensor> expected = assert_ok_value(copied->run(inputs));
+  auto of_oracle = assert_ok_value(BoundGraph::make(tested->oracle, graph));
+  const std::vector<Tensor> right = assert_ok_value(of_oracle->run(inputs));
+  for (size_t i = 0; i < got.size(); ++i) {
+    assert_memory_equal(got[i].data(), expected[i].data(), expected[i].size_bytes());
+    assert_ok(tensor::compare_close(got[i], right[i], 1e-5, 1e-5));
+  }
+  if (!reads_columns) return;
+  assert_true(has_slices(*copied));
+  assert_int_equal(has_slices(*in_place), !s.in_place);
+}
+
+void columns_are_read_where_they_lie(void **) {
+  for (const bool turned : {true, false}) {
+    check_columns({70, 0, 70, 16, 48, turned});
+    check_columns({5, 0, 5, 95, 1, turned});
+    check_columns({33, 0, 33, 0, 31, turned});
+    check_columns({64, 0, 64, 7, 64, turned});
+    check_columns({64, 0, 64, -40, 32, turned});
+  }
+}
+
+void other_slices_are_copied(void **) {
+  for (const bool turned : {true, false}) {
+    check_columns({70, 3, 66, 16, 48, turned, {}, false});
+    check_columns({70, 0, 70, 16, 40, turned, {1, 2}, false});
+  }
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -148,9 +218,12 @@ int main(int argc, char **argv) {
   if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   tested = &*opened;
   copies_always = std::string(argv[1]).find("reference") != std::string::npos;
+  reads_columns = std::string(argv[1]) == "cpu";
   const CMUnitTest tests[] = {
       cmocka_unit_test(parts_are_read_where_they_lie),
       cmocka_unit_test(what_others_read_is_copied),
+      cmocka_unit_test(columns_are_read_where_they_lie),
+      cmocka_unit_test(other_slices_are_copied),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backend/cpu/attributes.h"
+#include "backend/cpu/columns_view.h"
 #include "backend/cpu/product_times.h"
 #include "backend/cpu/simd_elementwise.h"
 #include "backend/cpu/simd_gemm.h"
@@ -234,6 +235,15 @@ class Fuser {
     return !split_gemm_update_suits(shape) && ProductPlan::suits(request) && request.rows() > kFewExamples;
   }
 
+  /// The slice of columns that only a gradient reads, as its first factor, so that they can be read where they lie.
+  /// -1 if there is none.
+  int32_t sliced_factor(int32_t gradient, int32_t update) const {
+    const ValueId factor = node(gradient).inputs[0];
+    const int32_t slice = plan_.producer(factor);
+    if (slice < 0 || only_user(factor, "matmul") != gradient || !is_free(slice)) return -1;
+    return columns_view(graph_, node(slice)) && may_wait(slice, update) ? slice : -1;
+  }
+
   /// A product that is the gradient of a variable, and whose sums one pass makes. For large ones of many examples the
   /// library gains more than storing the gradient costs; narrow ones are updated faster in one row.
   bool fuse_dense_update(int32_t step) {
@@ -247,8 +257,11 @@ class Fuser {
     const int32_t update = plan_.uses(n.outputs[0])[0];
     const bool fits = is_free(update) && is_update(node(update).op) && gradient_of(node(update)) == n.outputs[0] &&
                       VariableUpdate::suits(graph_, node(update)) && may_wait(step, update);
-    if (fits) add_group(GroupKind::dense, {step, update}, update);
-    return fits;
+    if (!fits) return false;
+    const int32_t slice = sliced_factor(step, update);
+    slice < 0 ? add_group(GroupKind::dense, {step, update}, update)
+              : add_group(GroupKind::dense, {slice, step, update}, update);
+    return true;
   }
 
   void fuse_convolution(int32_t step) {

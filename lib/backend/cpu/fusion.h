@@ -3,8 +3,8 @@
 // Which nodes of a graph are computed, and which of them together. A group is one or more nodes that one kernel
 // computes; values between nodes of a group are never stored.
 //
-//   dense            matmul [+ add of a bias] [+ relu], or matmul + relu_gradient, or matmul + the update of the
-//                    variable whose gradient it is
+//   dense            matmul [+ add of a bias] [+ relu], or matmul + relu_gradient, or [slice of columns +] matmul + the
+//                    update of the variable whose gradient it is
 //   convolution      conv2d [+ add of a bias] [+ add of another image] [+ relu]
 //   batch_norm       batch_norm_training or batch_norm_inference [+ add] [+ relu]
 //   norm_gradient    relu_gradient + batch_norm_training_gradient, or relu_gradient + batch_norm_gradient_apply: then

@@ -86,7 +86,8 @@ const Node &head_of(const Lowering &l, const Group &group) {
   if (group.kind == GroupKind::norm_gradient || group.kind == GroupKind::update)
     return l.graph().step(group.steps.back());
   for (int32_t step : group.steps) {
-    if (l.graph().step(step).op == "conv2d_kernel_gradient") return l.graph().step(step);
+    const Node &node = l.graph().step(step);
+    if (node.op == "conv2d_kernel_gradient" || (group.kind == GroupKind::dense && node.op == "matmul")) return node;
   }
   return l.graph().step(group.steps.front());
 }

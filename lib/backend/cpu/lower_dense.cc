@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "backend/cpu/attributes.h"
+#include "backend/cpu/columns_view.h"
 #include "backend/cpu/dnnl_product.h"
 #include "backend/cpu/lower.h"
 #include "backend/cpu/product_times.h"
@@ -250,14 +251,20 @@ int64_t scratch_floats(const std::vector<DenseSlice> &slices, int64_t (*of_shape
   return floats;
 }
 
-/// The gradient of a variable, and the variable's update piece by piece.
-bool lower_dense_update(Lowering &l, const Node &node, const Node &update) {
-  const DenseShape shape = shape_of(l.graph(), node);
+/// The gradient of a variable, and the variable's update piece by piece. The first factor may be columns of a matrix.
+bool lower_dense_update(Lowering &l, const Group &group) {
+  const Node &update = l.graph().step(group.steps.back()), &node = l.graph().step(group.steps.end()[-2]);
+  DenseShape shape = shape_of(l.graph(), node);
+  ColumnsView factor{node.inputs[0]};
+  if (group.steps.size() > 2) {
+    factor = *columns_view(l.graph(), l.graph().step(group.steps.front()));
+    (flag(node, "transpose_a") ? shape.gemm.a_column : shape.gemm.a_row) = factor.pitch;
+  }
   const bool splits = l.fast() && split_gemm_update_suits(shape.gemm);
   const DenseCut cut = DenseCut::make(shape, l.threads(), splits);
   std::vector<DenseSlice> slices = slices_of(shape, cut);
   const int64_t scratch_size = scratch_floats(slices, splits ? split_gemm_update_scratch_floats : gemm_scratch_floats);
-  const BufferId a = l.read(node.inputs[0]), b = l.read(node.inputs[1]);
+  const BufferId a = l.read(factor.source), b = l.read(node.inputs[1]);
   const VariableUpdate variable(l, update);
   const BufferId scratch = l.scratch(cut.parts.threads() * scratch_size * static_cast<int64_t>(sizeof(float)));
   l.emit(base::concat(splits ? "tiles:gemm+" : "simd:gemm+", variable.name()),
@@ -268,7 +275,7 @@ bool lower_dense_update(Lowering &l, const Node &node, const Node &update) {
              const DenseSlice &slice = slices[static_cast<size_t>(part)];
              const GemmShape &g = slice.gemm;
              const auto multiply = splits ? split_gemm_update : gemm_update;
-             multiply(g, c.in(a) + slice.row * g.a_row, c.in(b) + slice.column * g.b_column, rule,
+             multiply(g, c.in(a) + factor.first + slice.row * g.a_row, c.in(b) + slice.column * g.b_column, rule,
                       variable.arrays(c, slice.row * g.c_row + slice.column), c.out(scratch) + thread * scratch_size);
            });
          });
@@ -292,9 +299,9 @@ std::vector<ProductRequest> product_questions(const LoweredGraph &graph) {
 }
 
 bool lower_dense(Lowering &l, const Group &group) {
-  const Node &node = l.graph().step(group.steps.front());
   const Node &last = l.graph().step(group.steps.back());
-  if (is_update(last.op)) return lower_dense_update(l, node, last);
+  if (is_update(last.op)) return lower_dense_update(l, group);
+  const Node &node = l.graph().step(group.steps.front());
   if (!l.is_f32(node.outputs[0])) return false;
   const Following following = following_nodes(l, group);
   Dense dense;

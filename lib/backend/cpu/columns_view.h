@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Columns of a matrix that a kernel reads where the matrix lies, so that the slice that takes them need not be copied.
+#ifndef TUTTI_BACKEND_CPU_COLUMNS_VIEW_H_
+#define TUTTI_BACKEND_CPU_COLUMNS_VIEW_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "backend/lowered_graph.h"
+#include "graph/graph.h"
+
+namespace tutti::impl::backend::cpu {
+
+/// In elements of a row-major matrix.
+struct ColumnsView {
+  graph::ValueId source = graph::kNoValue;
+  int64_t first = 0;
+  int64_t pitch = 0;  ///< from a row to the next
+};
+
+/// What a node takes, if it is a slice of whole columns, one beside the other; else nullopt.
+std::optional<ColumnsView> columns_view(const LoweredGraph &graph, const graph::Node &node);
+
+}  // namespace tutti::impl::backend::cpu
+
+#endif  // TUTTI_BACKEND_CPU_COLUMNS_VIEW_H_
