@@ -20,7 +20,7 @@ base::Result<Ticket> LocalRank::begin(const Operation &operation) {
   if (ticket - completed_ >= max_pending_operations) {
     return base::failed_precondition("more than ", max_pending_operations, " collective operations are under way");
   }
-  if (ticket >= max_pending_operations) TUTTI_TRY(wait_until_done(ticket - max_pending_operations));
+  if (ticket - max_pending_operations >= done_by_all_) TUTTI_TRY(wait_until_done(ticket - max_pending_operations));
   Posted &slot = self().ring[static_cast<size_t>(ticket % max_pending_operations)];
   slot.operation = operation;
   if (operation.buffers != nullptr) {
@@ -89,7 +89,9 @@ Status LocalRank::wait_for_posts(Ticket ticket) {
 /// The others may still read what this rank has posted, although this one has what it waited for.
 Status LocalRank::wait_until_done(Ticket ticket) {
   const int64_t done = (ticket + 1) * most_meetings;
-  return wait_for(ticket, [=](int32_t, const auto &rank) { return rank.progress >= done; });
+  TUTTI_TRY(wait_for(ticket, [=](int32_t, const auto &rank) { return rank.progress >= done; }));
+  done_by_all_ = shared_->done_by_all();
+  return Status();
 }
 
 void LocalRank::pass(Ticket ticket, int32_t meeting) {

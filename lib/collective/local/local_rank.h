@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -102,6 +103,13 @@ class Shared {
   template <typename Reached>
   bool all_reached(Reached reached) const {
     return all_of(ranks, reached);
+  }
+  /// How many operations every rank is done with.
+  int64_t done_by_all() const {
+    int64_t least = INT64_MAX;
+    for (const RankState &rank : ranks)
+      least = std::min<int64_t>(least, rank.progress);
+    return least / most_meetings;
   }
   /// Of a group that has died: Ok where all ranks had come so far before, else why it is dead. What this tells one
   /// rank, it tells all: a rank that saw all come while the group lived is among those that had.
@@ -201,6 +209,7 @@ class LocalRank : public Group {
   std::shared_ptr<Shared> shared_;
   int32_t rank_;
   int64_t completed_ = 0;
+  int64_t done_by_all_ = 0;  // when it was last looked at; each look costs as much as a message to each of the others
   const base::CancelToken *cancel_ = nullptr;
   std::vector<void *> sources_;  // every contributor's buffer of the operation being completed
 

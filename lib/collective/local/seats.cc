@@ -25,14 +25,14 @@ constexpr size_t kMostRanks = 64;
 
 void Seats::sit(int32_t rank) {
   Seat &mine = seat(rank);
-  mine.core.store(ScheduledThread::core(), std::memory_order_relaxed);
+  mine.see_on(ScheduledThread::core());
   const ScheduledThread thread = ScheduledThread::current();
   if (mine.thread.load(std::memory_order_relaxed) != thread) mine.thread.store(thread, std::memory_order_relaxed);
 }
 
 bool Seats::shares_core(int32_t rank, Missing missing) {
   const int32_t core = ScheduledThread::core();
-  seat(rank).core.store(core, std::memory_order_relaxed);
+  seat(rank).see_on(core);
   for (int32_t r = 0; r < static_cast<int32_t>(seats_.size()); ++r) {
     if (r != rank && seat(r).core.load(std::memory_order_relaxed) == core && missing(r)) return true;
   }

@@ -47,6 +47,11 @@ class Seats {
     std::atomic<int32_t> core{-1};         // where it was last seen
     std::atomic<bool> was_brought{false};  // to another's core, since it last left one
     Clock::time_point next_leave{};        // of its own thread
+
+    // What has not changed is not written: others that wait have read it, and would have to read it anew.
+    void see_on(int32_t now) {
+      if (core.load(std::memory_order_relaxed) != now) core.store(now, std::memory_order_relaxed);
+    }
   };
 
   Seat &seat(int32_t rank) { return seats_[static_cast<size_t>(rank)]; }
