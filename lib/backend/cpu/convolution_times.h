@@ -49,8 +49,8 @@ class ConvolutionTimes {
  public:
   using Log = std::function<void(const std::string &line)>;
 
-  /// Processor time that one call of measure may spend, and with the candidates that round as well.
-  static constexpr double kBudgetSeconds = 1.2, kBf16BudgetSeconds = 3.6;
+  /// Processor seconds that one call of measure may spend, and with the candidates that round as well.
+  static constexpr double kBudgetSeconds = 1.0, kBf16BudgetSeconds = 3.6;
 
   static ConvolutionTimes &of_process();
 
