@@ -4,6 +4,7 @@
 // at the last complete step, and the next run goes on from there. On emulated GPUs.
 #include <array>
 #include <cstdlib>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -98,10 +99,9 @@ static void test_a_device_that_hangs_at_any_operation(void **) {
 
 /// Behind the last operation of a step, which is done on all devices but one, the others make their update; that one
 /// gets it, too. The timeout is long enough that no other work takes it on a busy machine.
-static void test_a_device_that_is_late_at_any_operation(void **) {
-  int64_t all = 0;
-  for (const FaultRuns counted(60000); counted.last_step("error", all, kRemoteError);)
-    ++all;
+static void test_a_device_that_is_late_where_a_step_ends(void **) {
+  const auto ends = FaultRuns(60000).ends("error", 1, kRemoteError);
+  const int64_t all = std::accumulate(ends.begin(), ends.end(), int64_t{0});
   const int64_t operations = all / 3;  // of one step
   assert_true(operations > 3 && all % 3 == 0);
   const FaultRuns runs(4000);
@@ -194,7 +194,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_shapes_change),
     cmocka_unit_test(tutti::testing::test_an_error_at_any_operation),
     cmocka_unit_test(tutti::testing::test_a_device_that_hangs_at_any_operation),
-    cmocka_unit_test(tutti::testing::test_a_device_that_is_late_at_any_operation),
+    cmocka_unit_test(tutti::testing::test_a_device_that_is_late_where_a_step_ends),
     cmocka_unit_test(tutti::testing::test_cancel_while_a_device_hangs),
 };
 TEST_MAIN(tests)

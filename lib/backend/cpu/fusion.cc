@@ -258,9 +258,10 @@ class Fuser {
     const bool fits = is_free(update) && is_update(node(update).op) && gradient_of(node(update)) == n.outputs[0] &&
                       VariableUpdate::suits(graph_, node(update)) && may_wait(step, update);
     if (!fits) return false;
+    std::vector<int32_t> steps = {step, update};
     const int32_t slice = sliced_factor(step, update);
-    slice < 0 ? add_group(GroupKind::dense, {step, update}, update)
-              : add_group(GroupKind::dense, {slice, step, update}, update);
+    if (slice >= 0) steps.insert(steps.begin(), slice);
+    add_group(GroupKind::dense, std::move(steps), update);
     return true;
   }
 

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "backend/cpu/attributes.h"
+#include "backend/cpu/columns_view.h"
 #include "backend/cpu/lower.h"
 #include "backend/cpu/simd_reduce.h"
 #include "backend/cpu/strided_copy.h"
@@ -20,36 +21,6 @@ int64_t element_bytes(const Lowering &l, ValueId id) {
 }
 
 bool is_fixed_size(const Lowering &l, ValueId id) { return l.value(id).dtype != DType::bytes; }
-
-/// Where a strided block begins, and its strides, in elements of the whole.
-struct BlockView {
-  int64_t offset = 0;
-  std::vector<int64_t> strides;
-};
-
-bool view_of(const Lowering &l, const Node &node, const std::vector<int64_t> &whole, BlockView &view) {
-  std::vector<int64_t> steps = integers(node, "strides");
-  if (steps.empty()) steps.assign(whole.size(), 1);
-  std::vector<int64_t> begin;
-  // A negative constant counts from the end and is no dimension to evaluate.
-  for (const graph::Dim &dim : attribute<graph::Dims>(node, "begin")) {
-    if (dim.is_constant()) {
-      begin.push_back(dim.constant());
-    } else {
-      const auto at = dim.evaluate(l.graph().bindings());
-      if (!at.ok()) return false;
-      begin.push_back(*at);
-    }
-  }
-  if (begin.size() != whole.size() || steps.size() != whole.size()) return false;
-  view.strides = dense_strides(whole);
-  for (size_t axis = 0; axis < whole.size(); ++axis) {
-    const int64_t at = begin[axis] < 0 ? begin[axis] + whole[axis] : begin[axis];
-    view.offset += at * view.strides[axis];
-    view.strides[axis] *= steps[axis];
-  }
-  return true;
-}
 
 template <typename T>
 T read_index(const void *values, int64_t i) {
@@ -165,7 +136,7 @@ bool lower_slice(Lowering &l, const Node &node) {
     return true;
   }
   BlockView view;
-  if (!is_fixed_size(l, x) || !view_of(l, node, l.value(x).dims, view)) return false;
+  if (!is_fixed_size(l, x) || !view_of(l.graph(), node, l.value(x).dims, view)) return false;
   const std::vector<int64_t> &dims = l.value(node.outputs[0]).dims;
   const StridedCopy copy =
       StridedCopy::make(dims, view.strides, view.offset, dense_strides(dims), 0, element_bytes(l, x));
@@ -179,7 +150,7 @@ bool lower_slice_gradient(Lowering &l, const Node &node) {
   const ValueId dy = node.inputs[0];
   const LoweredValue &whole = l.value(node.outputs[0]);
   BlockView view;
-  if (!is_fixed_size(l, dy) || !view_of(l, node, whole.dims, view)) return false;
+  if (!is_fixed_size(l, dy) || !view_of(l.graph(), node, whole.dims, view)) return false;
   const std::vector<int64_t> &dims = l.value(dy).dims;
   const StridedCopy copy =
       StridedCopy::make(dims, dense_strides(dims), 0, view.strides, view.offset, element_bytes(l, dy));
