@@ -145,15 +145,21 @@ def parsed():
     return parser.parse_intermixed_args()
 
 
-def main():
-    arguments = parsed()
-    bench = Bench(arguments)
+def run(bench):
+    arguments = bench.arguments
     if arguments.what in ('steps', 'inference'):
         compare_rows(bench, cases.TRAINING if arguments.what == 'steps' else cases.INFERENCE)
         return 0
-    run = {'threads': two_cores.threads, 'memory': footprint.memory, 'overhead': footprint.overhead, 'profile': profile,
-           'values': values}
-    return 1 if run[arguments.what](bench) else 0
+    others = {'threads': two_cores.threads, 'memory': footprint.memory, 'overhead': footprint.overhead,
+              'profile': profile, 'values': values}
+    return 1 if others[arguments.what](bench) else 0
+
+
+def main():
+    try:
+        return run(Bench(parsed()))
+    except programs.Ended as ended:
+        return str(ended)
 
 
 if __name__ == '__main__':

@@ -15,7 +15,7 @@ def memory(bench):
     smallest = math.inf
     for python in bench.arguments.python or ['/usr/bin/python3']:
         for configuration in cases.configurations(case):
-            program = programs.Program([python, os.path.join(programs.HERE, 'torch_peer.py')], OPENBLAS_CORETYPE='SkylakeX')
+            program = programs.Program([python, os.path.join(programs.HERE, 'torch_peer.py')])
             answer = programs.Candidate(program, configuration).measure(case, seconds)
             smallest = min(smallest, answer.get('peak_mb', math.inf))
             report.row({'program': program.name, 'configuration': configuration, **answer},

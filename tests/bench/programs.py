@@ -12,10 +12,16 @@ import tempfile
 import cases
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# Of a PyTorch whose name has this, no ratio says anything.
+SLOW_BLAS = 'reference BLAS'
 # What did not work is said once.
 COMPLAINTS = set()
 # An OpenBLAS may not know its processor; the other kernels are tried too.
 CORE_TYPES = ['SkylakeX', 'Zen', 'Haswell', '']
+
+
+class Ended(Exception):
+    """A program that ended where an answer was expected."""
 
 
 class Program:
@@ -27,7 +33,8 @@ class Program:
     def answer(self, request):
         line = self.process.stdout.readline()
         if not line:
-            sys.exit(f'{getattr(self, "name", request)}: ended without an answer to: {request}')
+            raise Ended(f'{getattr(self, "name", " ".join(self.process.args))}: ended with status {self.process.wait()} '
+                        f'without an answer to: {request}')
         return json.loads(line)
 
     def ask(self, *words):
@@ -84,13 +91,21 @@ class Peers:
             environment = {'OPENBLAS_NUM_THREADS': str(blas_threads)}
             if core_type:
                 environment['OPENBLAS_CORETYPE'] = core_type
-            program = Program([python, os.path.join(HERE, 'torch_peer.py')], self.threads, **environment)
-            if 'OpenBLAS' not in program.name:
-                return program
-            if self.threads > 1:
-                program.name += f' with {blas_threads} threads'
-            opened[program] = self.typical_ms(program)
-            program.drop()
+            command = [python, os.path.join(HERE, 'torch_peer.py')]
+            try:
+                program = Program(command, self.threads, **environment)
+                if SLOW_BLAS in program.name:
+                    sys.exit(f'{python}: {program.name}: several times slower than with libopenblas0-pthread; install that')
+                if 'OpenBLAS' not in program.name:
+                    return program
+                if self.threads > 1:
+                    program.name += f' with {blas_threads} threads'
+                opened[program] = self.typical_ms(program)
+                program.drop()
+            except Ended as ended:
+                if not core_type:
+                    raise
+                print(f'# OPENBLAS_CORETYPE={core_type} is none of this processor: {ended}', file=sys.stderr)
         best = min(opened, key=opened.get)
         for program, milliseconds in opened.items():
             print(f'# {program.name}: {milliseconds:.2f} ms for a step of mlp b256', file=sys.stderr)

@@ -65,14 +65,16 @@ accuracy)
 esac
 
 case " $* " in
-*" --python"*) ;;
-*)
+*" --python /usr/bin/python3"* | *" --python=/usr/bin/python3"*) system_torch=yes ;;
+*" --python"*) system_torch=no ;;
+*) system_torch=yes ;;
+esac
+if [ "$system_torch" = yes ]; then
     for package in python3-torch libopenblas0-pthread; do
         dpkg -s "$package" >/dev/null 2>&1 ||
             apt-get -o DPkg::Lock::Timeout=600 install -qy --no-install-recommends "$package"
     done
-    ;;
-esac
+fi
 build_target tests/bench/step_bench tests/bench/replica_bench
 [ "$what" != all ] || what='values steps inference threads memory overhead profile'
 for one in $what; do

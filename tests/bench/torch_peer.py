@@ -155,9 +155,16 @@ def device_memory():
     return {'device_mb': most / 1e6}
 
 
+def blas_in_use():
+    if torch.backends.mkl.is_available():
+        return 'MKL'
+    with open('/proc/self/maps') as maps:
+        return 'OpenBLAS' if 'openblas' in maps.read() else 'reference BLAS'
+
+
 def main():
     warnings.simplefilter('ignore')  # TorchScript is deprecated, and in the list all the same
-    blas = 'MKL' if torch.backends.mkl.is_available() else 'OpenBLAS'
+    blas = blas_in_use()
     core = os.environ.get('OPENBLAS_CORETYPE')
     name = f'PyTorch {torch.__version__}, {blas}' + (f' as {core}' if blas == 'OpenBLAS' and core else '')
     if torch.cuda.is_available():
