@@ -32,9 +32,13 @@ using FloatVec = hn::Vec<FloatTag>;
 
 HWY_INLINE int64_t float_lanes() { return static_cast<int64_t>(hn::Lanes(FloatTag())); }
 
-/// The first `count` (0 .. lanes) floats, zeros behind; touches no byte beyond them.
+/// The first `count` (0 .. lanes) floats, zeros behind; touches no byte beyond them. AVX2 has masked loads of this width
+/// that do not fault, though not of all widths.
 HWY_INLINE FloatVec load_first(FloatTag d, const float *from, int64_t count) {
 #if HWY_MEM_OPS_MIGHT_FAULT
+  if (count == float_lanes()) return hn::LoadU(d, from);
+#endif
+#if HWY_MEM_OPS_MIGHT_FAULT && HWY_TARGET != HWY_AVX2
   HWY_ALIGN float copy[HWY_MAX_BYTES / sizeof(float)] = {};
   for (int64_t i = 0; i < count; ++i)
     copy[i] = from[i];
@@ -47,6 +51,7 @@ HWY_INLINE FloatVec load_first(FloatTag d, const float *from, int64_t count) {
 /// Stores the first `count` (0 .. lanes) floats and nothing else.
 HWY_INLINE void store_first(FloatTag d, FloatVec value, float *to, int64_t count) {
 #if HWY_MEM_OPS_MIGHT_FAULT
+  if (count == float_lanes()) return hn::StoreU(value, d, to);
   HWY_ALIGN float copy[HWY_MAX_BYTES / sizeof(float)];
   hn::Store(value, d, copy);
   for (int64_t i = 0; i < count; ++i)

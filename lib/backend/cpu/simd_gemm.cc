@@ -27,8 +27,11 @@ constexpr int64_t kDirectRows = 128;
 // Up to so many rows of a B whose columns run along memory, panels are turned when they are wanted.
 constexpr int64_t kTurnedDepth = 1024;
 
-// Rows of A whose distance is a power of two fall into the same sets of the first-level cache; copied ones do not.
-constexpr int64_t kCopyGap = 16;
+// A B so small stays in the first-level cache as it is.
+constexpr int64_t kNearFloats = 8192;
+
+// Rows of A so far apart, or a multiple of it, fall into the same sets of the first-level cache; copied ones do not.
+constexpr int64_t kSetDistance = 256, kCopyGap = 16;
 constexpr int64_t kCopyStride = kBlockK + kCopyGap;
 // Columns of C from which copying rows of A costs little beside the product.
 constexpr int64_t kCopyColumns = 128;
@@ -58,9 +61,9 @@ HWY_INLINE void pack_tiles(const float *HWY_RESTRICT a, int64_t a_column, int64_
     float *HWY_RESTRICT tile = out;
     for (int64_t i = 0; i < rows; i += tile_rows, tile += kTileFloats) {
       const int64_t count = HWY_MIN(tile_rows, rows - i);
-      // Whole vectors are stored; the next row of the tile overwrites what is too much.
+      // Whole vectors are copied; the next row of the tile overwrites what is too much.
       for (int64_t r = 0; r < count; r += lanes)
-        hn::StoreU(load_first(d, from + i + r, HWY_MIN(lanes, count - r)), d, tile + p * count + r);
+        hn::StoreU(load_first(d, from + i + r, HWY_MIN(lanes, rows - i - r)), d, tile + p * count + r);
     }
   }
 }
@@ -76,11 +79,18 @@ struct Block {
   int64_t k0, depth, n0, width;
 };
 
+// Products are cut into blocks of about the same depth, the same whichever way they are computed: so are their results.
+// An empty sum is one block.
+HWY_INLINE int64_t block_depth(int64_t k) {
+  const int64_t blocks = HWY_MAX(int64_t{1}, (k + kBlockK - 1) / kBlockK);
+  return HWY_MAX(int64_t{1}, (k + blocks - 1) / blocks);
+}
+
 // One block of B times all rows of A.
 struct BlockRun {
   const GemmShape &s;
   const Block &block;
-  const float *a;
+  const float *a;  // its columns that meet the block
   float *c;
   const GemmEpilogue &epilogue;
   const float *b;
@@ -98,7 +108,7 @@ struct BlockRun {
 
   Tile tile_of(int64_t row) const {
     Tile tile{};
-    tile.a = a + row * s.a_row + block.k0 * s.a_column;
+    tile.a = a + row * s.a_row;
     tile.a_row = s.a_row;
     tile.a_column = s.a_column;
     tile.c_row = s.c_row;
@@ -124,7 +134,7 @@ struct BlockRun {
       tile.a = own;
       tile.a_row = 1;
       tile.a_column = rows;
-    } else if (s.a_row % kBlockK == 0 && rows > 6 && block.width >= kCopyColumns) {
+    } else if (s.a_row % kSetDistance == 0 && rows > 6 && block.width >= kCopyColumns) {
       copy_tile(tile.a, s.a_row, block.depth, rows, a_tiles);
       tile.a = a_tiles;
       tile.a_row = kCopyStride;
@@ -148,7 +158,7 @@ struct BlockRun {
     tile.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block.n0 + column;
     tile.mask = epilogue.mask == nullptr ? nullptr : epilogue.mask + at;
     const bool applies = epilogue.bias != nullptr || epilogue.relu || epilogue.mask != nullptr;
-    tile.plain = tile.columns == vectors * float_lanes() && !tile.load && !(tile.last && applies);
+    tile.plain = tile.columns == vectors * float_lanes() && !(tile.last && applies);
     if (vectors > 2) return run_few_rows(rows, vectors, tile);
     run_rows_of(rows, vectors, tile);
   }
@@ -170,46 +180,58 @@ struct BlockRun {
   // A stays in the second-level cache, a panel of B in the first; the next panel is fetched meanwhile, so that B comes
   // from far away as evenly as it is used.
   void run_panels_first() const {
-    const int64_t share = (block.depth + tiles - 1) / tiles;
     for (int64_t column = 0; column < block.width;) {
-      const int64_t vectors = vectors_at(column, tile_rows);
-      const int64_t next = column + vectors * float_lanes();
-      for (int64_t row = 0; row < s.m; row += tile_rows) {
-        Tile tile = tile_of(row);
-        const int64_t first = row / tile_rows * share;
-        tile.ahead[0].from = b + (block.k0 + first) * s.b_row + block.n0 + next;
-        tile.ahead[0].row = s.b_row;
-        tile.ahead[0].rows = next < block.width ? HWY_MAX(int64_t{0}, HWY_MIN(share, block.depth - first)) : 0;
-        run_tile_at(row, HWY_MIN(tile_rows, s.m - row), column, vectors, tile);
-      }
+      const int64_t next = column + vectors_at(column, tile_rows) * float_lanes();
+      run_panel(column, b + block.k0 * s.b_row + block.n0 + next, next < block.width ? block.depth : 0);
       column = next;
+    }
+  }
+
+  // All rows times the panel at this column; `ahead` is the next one, of so many rows of B.
+  void run_panel(int64_t column, const float *ahead, int64_t ahead_rows) const {
+    const int64_t share = (ahead_rows + tiles - 1) / tiles;
+    const int64_t vectors = vectors_at(column, tile_rows);
+    for (int64_t row = 0; row < s.m; row += tile_rows) {
+      Tile tile = tile_of(row);
+      const int64_t first = row / tile_rows * share;
+      tile.ahead[0] = {ahead + first * s.b_row, HWY_MAX(int64_t{0}, HWY_MIN(share, ahead_rows - first)), s.b_row};
+      run_tile_at(row, HWY_MIN(tile_rows, s.m - row), column, vectors, tile);
     }
   }
 };
 
-// One block of columns of a gradient, each tile of which updates its part of the variable.
+// One block of columns of a gradient, a tile of rows at a time: each tile updates its part of the variable, or all of
+// them together do.
 template <typename Step>
 void update_block(const BlockRun &run, const Step &step, const UpdateArrays &arrays) {
-  HWY_ALIGN float gradients[2][kTileRows * 2 * HWY_MAX_BYTES / sizeof(float)];
-  GradientTiles<Step> gradient(step, arrays, run.s.c_row, gradients[0], gradients[1]);
+  HWY_ALIGN float
+      gradients[kUpdatesBesideProducts ? 4 * kTileRows * HWY_MAX_BYTES / sizeof(float) : kTileRows * kBlockN];
+  GradientTiles<Step> tiles(step, arrays, run.s.c_row, gradients, gradients + sizeof gradients / sizeof(float) / 2);
+  const GradientRows<Step> rows_of(step, arrays, run.s.c_row, gradients);
   for (int64_t row = 0; row < run.s.m; row += run.tile_rows) {
-    const int64_t rows = HWY_MIN(run.tile_rows, run.s.m - row);
+    const int64_t rows = HWY_MIN(run.tile_rows, run.s.m - row), at = row * run.s.c_row + run.block.n0;
     Tile tile = run.tile_of(row);
     run.place_rows(row, rows, tile);
     for (int64_t column = 0; column < run.block.width;) {
       const int64_t vectors = run.vectors_at(column, rows);
       run.place_columns(column, vectors, tile);
-      gradient.add(tile, rows, vectors, row * run.s.c_row + run.block.n0 + column);
+      if constexpr (kUpdatesBesideProducts) {
+        tiles.add(tile, rows, vectors, at + column);
+      } else {
+        rows_of.multiply(tile, rows, vectors, at, column);
+      }
       column += vectors * float_lanes();
     }
+    if constexpr (!kUpdatesBesideProducts) rows_of.update(rows, run.block.width, at);
   }
-  gradient.finish();
+  tiles.finish();
 }
 
 void run_block(const GemmShape &s, const Block &block, const float *a, float *c, const GemmEpilogue &epilogue,
                const float *b, bool direct, const float *panels, float *a_tiles) {
   const int64_t tiles = (s.m + kTileRows - 1) / kTileRows;
-  const BlockRun run{s, block, a, c, epilogue, b, direct, panels, a_tiles, tiles, (s.m + tiles - 1) / tiles};
+  const float *columns = a + block.k0 * s.a_column;
+  const BlockRun run{s, block, columns, c, epilogue, b, direct, panels, a_tiles, tiles, (s.m + tiles - 1) / tiles};
   if (direct && s.a_column == 1) return run.run_panels_first();
   run.run_rows_first();
 }
@@ -245,17 +267,48 @@ void multiply_turned(const GemmShape &s, const float *a, const float *b, float *
   GemmShape shape = s;
   float *panel = scratch + kPackedTiles * kTileFloats;
   float *copies = panel + kBlockK * 2 * float_lanes();
-  if (s.a_row % kBlockK == 0 && s.m > kTileRows / 2) {
+  if (s.a_row % kSetDistance == 0 && s.m > kTileRows / 2) {
     shape.a_row = s.k + kCopyGap;
     for (int64_t i = 0; i < s.m; ++i)
       std::memcpy(copies + i * shape.a_row, a + i * s.a_row, static_cast<size_t>(s.k) * sizeof(float));
     a = copies;
   }
+  const int64_t depth = block_depth(s.k);
   for (int64_t n0 = 0; n0 < s.n; n0 += 2 * float_lanes()) {
-    for (int64_t k0 = 0; k0 < s.k || k0 == 0; k0 += kBlockK) {
-      const Block block{k0, HWY_MIN(kBlockK, s.k - k0), n0, HWY_MIN(2 * float_lanes(), s.n - n0)};
+    for (int64_t k0 = 0; k0 < s.k || k0 == 0; k0 += depth) {
+      const Block block{k0, HWY_MIN(depth, s.k - k0), n0, HWY_MIN(2 * float_lanes(), s.n - n0)};
       pack_block(shape, block, b, false, panel);
       run_block(shape, block, a, c, epilogue, b, false, panel, scratch);
+    }
+  }
+}
+
+// Few rows times a large B, on vectors of which a panel is half a cache line or one: each panel of a block of B is copied
+// out of rows that fall into the same sets of the first-level cache, used by all rows, and not kept. The next one is
+// brought nearer meanwhile.
+bool streams_panels(const GemmShape &s) {
+  return HWY_TARGET > HWY_AVX3 && s.a_column == 1 && s.b_column == 1 && s.m > 2 * kTileRows && s.m <= kDirectRows &&
+         s.k * s.n > kNearFloats;
+}
+
+void multiply_streamed(const GemmShape &s, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
+                       float *scratch) {
+  const int64_t width = 2 * float_lanes(), tiles = (s.m + kTileRows - 1) / kTileRows, most = block_depth(s.k);
+  float *panel = scratch, *copies = panel + kBlockK * width;
+  GemmShape shape = s;
+  const bool copied = s.a_row % kSetDistance == 0;
+  if (copied) shape.a_row = kCopyStride;
+  for (int64_t k0 = 0; k0 < s.k; k0 += most) {
+    const int64_t depth = HWY_MIN(most, s.k - k0);
+    if (copied) copy_tile(a + k0, s.a_row, depth, s.m, copies);
+    for (int64_t n0 = 0; n0 < s.n; n0 += width) {
+      const Block block{k0, depth, n0, HWY_MIN(width, s.n - n0)};
+      pack_block(s, block, b, false, panel);
+      const BlockRun run{shape,   block, copied ? copies : a + k0, c, epilogue, b, false, panel,
+                         nullptr, tiles, (s.m + tiles - 1) / tiles};
+      const bool is_last = n0 + width >= s.n;
+      const int64_t next_k = is_last ? k0 + depth : k0, next_n = is_last ? 0 : n0 + width;
+      run.run_panel(0, b + next_k * s.b_row + next_n, HWY_MIN(most, s.k - next_k));
     }
   }
 }
@@ -284,12 +337,11 @@ void finish_turned(const GemmShape &s, const float *turned, const Block &block, 
       tile.c = c + at;
       tile.c_row = s.c_row;
       tile.columns = HWY_MIN(width, block.width - j);
-      tile.load = block.k0 > 0 || s.accumulate;
       tile.last = block.k0 + block.depth == s.k;
       tile.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block.n0 + j;
       tile.relu = epilogue.relu;
       tile.mask = epilogue.mask == nullptr ? nullptr : epilogue.mask + at;
-      finish_tile(tile, rows, static_cast<int>(lanes), 2);
+      finish_tile(tile, rows, static_cast<int>(lanes), 2, block.k0 > 0 || s.accumulate);
     }
   }
 }
@@ -304,8 +356,9 @@ void multiply_turned_result(const GemmShape &s, const float *a, const float *b, 
   tile.a_column = 1;
   tile.b_row = tile.c_row = tile.columns = width;
   tile.plain = true;
-  for (int64_t k0 = 0; k0 < s.k || k0 == 0; k0 += kBlockK) {
-    tile.k = HWY_MIN(kBlockK, s.k - k0);
+  const int64_t depth = block_depth(s.k);
+  for (int64_t k0 = 0; k0 < s.k || k0 == 0; k0 += depth) {
+    tile.k = HWY_MIN(depth, s.k - k0);
     for (int64_t i = 0; i < s.m; i += width)
       pack_columns(a + i * s.a_row + k0, s.a_row, tile.k, width, width, panels + i * tile.k);
     for (int64_t j0 = 0; j0 < s.n; j0 += kTurnedColumns) {
@@ -333,15 +386,16 @@ void multiply(const GemmShape &s, const float *a, const float *b, float *c, cons
   if (turns_result(s)) return multiply_turned_result(s, a, b, c, epilogue, scratch);
 #endif
   if (turns_panels(s)) return multiply_turned(s, a, b, c, epilogue, scratch);
+  if (streams_panels(s)) return multiply_streamed(s, a, b, c, epilogue, scratch);
   float *a_tile = scratch;
   float *panels = scratch + kPackedTiles * kTileFloats;
   // Packing pays once there are enough rows to use it.
   const bool direct = s.b_column == 1 && s.m <= kDirectRows;
-  const int64_t depth_limit = s.k <= kBlockK ? s.k : kBlockK;
+  const int64_t depth = block_depth(s.k);
   for (int64_t n0 = 0; n0 < s.n; n0 += kBlockN) {
     const int64_t width = HWY_MIN(kBlockN, s.n - n0);
-    for (int64_t k0 = 0; k0 < s.k || k0 == 0; k0 += kBlockK) {
-      const Block block{k0, HWY_MIN(depth_limit, s.k - k0), n0, width};
+    for (int64_t k0 = 0; k0 < s.k || k0 == 0; k0 += depth) {
+      const Block block{k0, HWY_MIN(depth, s.k - k0), n0, width};
       pack_block(s, block, b, direct, panels);
       run_block(s, block, a, c, epilogue, b, direct, panels, a_tile);
     }
@@ -363,6 +417,8 @@ void multiply_and_update(const GemmShape &s, const float *a, const float *b, con
   }
 }
 
+int64_t lanes() { return float_lanes(); }
+
 int64_t scratch_floats(const GemmShape &s) {
   const Full d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -370,6 +426,7 @@ int64_t scratch_floats(const GemmShape &s) {
   if (turns_result(s)) return kTurnedColumns * 2 * lanes + s.m * HWY_MIN(s.k, kBlockK);
 #endif
   if (turns_panels(s)) return kPackedTiles * kTileFloats + kBlockK * 2 * lanes + s.m * (s.k + kCopyGap);
+  if (streams_panels(s)) return kBlockK * 2 * lanes + s.m * kCopyStride;
   const int64_t width = (HWY_MIN(s.n, kBlockN) + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
   return kPackedTiles * kTileFloats + HWY_MIN(s.k, kBlockK) * width;
 }
@@ -382,7 +439,10 @@ namespace tutti::impl::backend::cpu {
 
 HWY_EXPORT(multiply);
 HWY_EXPORT(multiply_and_update);
+HWY_EXPORT(lanes);
 HWY_EXPORT(scratch_floats);
+
+int64_t gemm_lanes() { return HWY_DYNAMIC_DISPATCH(lanes)(); }
 
 int64_t gemm_scratch_floats(const GemmShape &shape) { return HWY_DYNAMIC_DISPATCH(scratch_floats)(shape); }
 

@@ -39,6 +39,9 @@ struct GemmEpilogue {
   const float *mask = nullptr;  ///< same place as C: the element becomes 0 unless mask > 0 (gradient of ReLU)
 };
 
+/// Floats in a vector of the instruction set in use.
+int64_t gemm_lanes();
+
 /// Scratch that gemm needs, 64-byte aligned.
 int64_t gemm_scratch_floats(const GemmShape &shape);
 

@@ -10,6 +10,7 @@
 #endif
 
 #include <cstdint>
+#include <cstring>
 
 #include "backend/cpu/simd-inl.h"
 #include "backend/cpu/simd_update.h"
@@ -21,9 +22,9 @@ namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
 using Full = FloatTag;
 using Vec = FloatVec;
 
-// Panels of B are two vectors wide. The block of B (kBlockK x kBlockN) stays in the second-level cache, the tile of A
+// Panels of B are two vectors wide. A block of B (at most kBlockK x kBlockN) stays in the second-level cache, the tile of A
 // in the first.
-constexpr int64_t kBlockK = 256;
+constexpr int64_t kBlockK = HWY_TARGET <= HWY_AVX3 ? 256 : 272;
 constexpr int64_t kBlockN = 512;
 // Rows of C that stay in registers with two vectors of columns each.
 constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
@@ -48,17 +49,17 @@ struct Tile {
   int64_t c_row;
   int64_t k;
   int64_t columns;  // valid columns of the panel
-  bool load;        // start from what C holds
+  bool load;        // add to what C holds
   bool last;        // apply the epilogue
-  bool plain;       // whole vectors, nothing to load, nothing to apply
+  bool plain;       // whole vectors, nothing to apply
   Ahead ahead[kAheads];
   const float *bias;
   bool relu;
   const float *mask;
 };
 
-// What follows the product, on the tile's sums, which lie row by row. It may start from what C holds.
-inline HWY_NOINLINE void finish_tile(const Tile &tile, const float *sums, int rows, int vectors) {
+// What follows the product, on the tile's sums, which lie row by row; `adds` them to what C holds.
+inline HWY_NOINLINE void finish_tile(const Tile &tile, const float *sums, int rows, int vectors, bool adds) {
   const Full d;
   const int64_t lanes = float_lanes();
   for (int64_t column = 0; column < tile.columns; column += lanes) {
@@ -68,7 +69,7 @@ inline HWY_NOINLINE void finish_tile(const Tile &tile, const float *sums, int ro
     for (int r = 0; r < rows; ++r) {
       const int64_t at = r * tile.c_row + column;
       Vec sum = hn::Load(d, sums + r * vectors * lanes + column);
-      if (tile.load) sum = hn::Add(sum, load_first(d, tile.c + at, count));
+      if (adds) sum = hn::Add(sum, load_first(d, tile.c + at, count));
       if (biased) sum = hn::Add(sum, bias);
       // max(x, 0) would turn NaN into 0 or not depending on the operands' order.
       if (tile.last && tile.relu) sum = hn::IfThenZeroElse(hn::Lt(sum, hn::Zero(d)), sum);
@@ -156,10 +157,32 @@ HWY_INLINE void add_products(const Tile &tile, Vec (&sums)[kRows][kVectors]) {
   }
 }
 
+// The part of C that the tile covers, in rows of whole vectors.
+inline HWY_NOINLINE void copy_columns(const Tile &tile, int rows, int64_t width, float *to) {
+  for (int r = 0; r < rows; ++r)
+    std::memcpy(to + r * width, tile.c + r * tile.c_row, static_cast<size_t>(tile.columns) * sizeof(float));
+}
+
+// Adds what C holds, in rows `row` apart.
+template <int kRows, int kVectors>
+HWY_INLINE void add_rows(const float *HWY_RESTRICT c, int64_t row, Vec (&sums)[kRows][kVectors]) {
+  const Full d;
+  TUTTI_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    TUTTI_UNROLL
+    for (int v = 0; v < kVectors; ++v)
+      sums[r][v] = hn::Add(sums[r][v], hn::LoadU(d, c + r * row + v * static_cast<int64_t>(hn::Lanes(d))));
+  }
+}
+
 template <int kRows, int kVectors, bool kPacked = false>
 HWY_NOINLINE void run_tile(const Tile &tile) {
   const Full d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), width = kVectors * lanes;
+  if (tile.load) {
+    for (int r = 0; r < kRows; ++r)
+      __builtin_prefetch(tile.c + r * tile.c_row);
+  }
   Vec sums[kRows][kVectors];
   TUTTI_UNROLL
   for (int r = 0; r < kRows; ++r) {
@@ -169,15 +192,20 @@ HWY_NOINLINE void run_tile(const Tile &tile) {
   }
   add_products<kRows, kVectors, kPacked>(tile, sums);
   HWY_ALIGN float unfinished[kRows * kVectors * HWY_MAX_BYTES / sizeof(float)];
+  if (tile.load) {
+    const bool whole = tile.columns == width;
+    if (!whole) copy_columns(tile, kRows, width, unfinished);
+    add_rows(whole ? tile.c : unfinished, whole ? tile.c_row : width, sums);
+  }
   float *to = tile.plain ? tile.c : unfinished;
-  const int64_t row = tile.plain ? tile.c_row : kVectors * lanes;
+  const int64_t row = tile.plain ? tile.c_row : width;
   TUTTI_UNROLL
   for (int r = 0; r < kRows; ++r) {
     TUTTI_UNROLL
     for (int v = 0; v < kVectors; ++v)
       hn::StoreU(sums[r][v], d, to + r * row + v * lanes);
   }
-  if (!tile.plain) finish_tile(tile, unfinished, kRows, kVectors);
+  if (!tile.plain) finish_tile(tile, unfinished, kRows, kVectors, false);
 }
 
 // Vectors of columns for so many rows when B needs no packing.

@@ -3,7 +3,8 @@
 // Tiles of a gradient that update their variable (simd_gemm.cc). Where there are registers for it, the rule is applied
 // to one tile while the next one is multiplied: a product is bound by how many multiplications the processor begins, a
 // rule is a chain of operations that wait for each other, and a tile of them is longer than what the processor looks
-// ahead. In turns each fills the gaps of the other. Results are those of the product and the rule one after the other.
+// ahead. In turns each fills the gaps of the other. Elsewhere it is applied to a few rows at a time. Results are those of
+// the product and the rule one after the other.
 // Included inside a target region, hence the guard that toggles.
 #if defined(TUTTI_BACKEND_CPU_SIMD_GEMM_UPDATE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TUTTI_BACKEND_CPU_SIMD_GEMM_UPDATE_INL_H_
@@ -180,6 +181,17 @@ HWY_NOINLINE void multiply_beside_update(const Tile &tile, const TileUpdate<Step
   }
 }
 
+// Multiplies a tile into scratch; what it will update is brought nearer.
+template <typename Step>
+HWY_INLINE void multiply_gradient(Tile &tile, int64_t rows, int64_t vectors, const UpdateArrays &arrays, int64_t at,
+                                  int64_t row_distance) {
+  tile.plain = true;
+  tile.ahead[0] = {arrays.weight + at, rows, row_distance};
+  for (int slot = 0; slot < Step::kSlots; ++slot)
+    tile.ahead[slot + 1] = {arrays.slots[slot] + at, rows, row_distance};
+  run_rows_of(rows, vectors, tile);
+}
+
 // The tiles of a gradient one after the other. `first` and `second` hold one tile each.
 template <typename Step>
 class GradientTiles {
@@ -195,10 +207,8 @@ class GradientTiles {
   // Multiplies the tile that begins at element `at`. Its update may wait for the next call.
   HWY_INLINE void add(Tile &tile, int64_t rows, int64_t vectors, int64_t at) {
     const int64_t width = vectors * float_lanes();
-    if constexpr (kUpdatesBesideProducts) {
-      if (in_place_ && rows == kTileRows && vectors == 2 && tile.columns == width && tile.a_row == 1)
-        return add_waiting(tile, at);
-    }
+    if (in_place_ && rows == kTileRows && vectors == 2 && tile.columns == width && tile.a_row == 1)
+      return add_waiting(tile, at);
     multiply(tile, rows, vectors, at);
     update(free_, rows, width, tile.columns, at);
   }
@@ -214,11 +224,7 @@ class GradientTiles {
   HWY_INLINE void multiply(Tile &tile, int64_t rows, int64_t vectors, int64_t at) const {
     tile.c = free_;
     tile.c_row = vectors * float_lanes();
-    tile.plain = true;
-    tile.ahead[0] = {arrays_.weight + at, rows, row_distance_};
-    for (int slot = 0; slot < Step::kSlots; ++slot)
-      tile.ahead[slot + 1] = {arrays_.slots[slot] + at, rows, row_distance_};
-    run_rows_of(rows, vectors, tile);
+    multiply_gradient<Step>(tile, rows, vectors, arrays_, at, row_distance_);
   }
 
   HWY_INLINE void add_waiting(Tile &tile, int64_t at) {
@@ -247,6 +253,33 @@ class GradientTiles {
   bool in_place_;
   float *free_, *other_;
   WaitingTile waiting_;
+};
+
+// Where there are no registers for that, a tile's height of rows of the gradient is made and then applied along memory,
+// in which order a rule alone runs fastest. `gradient` holds so many rows of a block.
+template <typename Step>
+class GradientRows {
+ public:
+  HWY_INLINE GradientRows(const Step &step, const UpdateArrays &arrays, int64_t row_distance, float *gradient)
+      : step_(step), arrays_(arrays), row_distance_(row_distance), gradient_(gradient) {}
+
+  // Multiplies the tile at a column of the rows that begin at element `at`.
+  HWY_INLINE void multiply(Tile &tile, int64_t rows, int64_t vectors, int64_t at, int64_t column) const {
+    tile.c = gradient_ + column;
+    tile.c_row = kBlockN;
+    multiply_gradient<Step>(tile, rows, vectors, arrays_, at + column, row_distance_);
+  }
+
+  HWY_INLINE void update(int64_t rows, int64_t columns, int64_t at) const {
+    for (int64_t r = 0; r < rows; ++r)
+      apply_step(step_, columns, OneGradient{gradient_ + r * kBlockN}, arrays_, at + r * row_distance_);
+  }
+
+ private:
+  const Step &step_;
+  const UpdateArrays &arrays_;
+  const int64_t row_distance_;
+  float *const gradient_;
 };
 
 }  // namespace tutti::impl::backend::cpu::HWY_NAMESPACE

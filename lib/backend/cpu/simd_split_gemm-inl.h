@@ -239,7 +239,7 @@ struct SplitBlock {
     tile.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + column;
     tile.relu = epilogue.relu;
     tile.mask = mask == nullptr ? nullptr : mask + at;
-    finish_tile(tile, sums, static_cast<int>(HWY_MIN(int64_t{kTileSide}, rows_left)), 1);
+    finish_tile(tile, sums, static_cast<int>(HWY_MIN(int64_t{kTileSide}, rows_left)), 1, tile.load);
   }
 };
 
