@@ -119,7 +119,7 @@ class Cutter {
     if (request_.image_parts > 0) return cut_images(s, Parts::exactly(s.rows, request_.image_parts, threads_));
     if (request_.pass == ConvolutionPass::forward && s.rows < threads_) {
       std::vector<Piece> pieces = cut_inside_images();
-      if (pieces.size() > 1) return pieces;
+      if (pieces.size() > 1 && sum_as_the_whole(pieces)) return pieces;
     }
     const int64_t grain = kPartFlops * s.rows / std::max<int64_t>(flops_of(s), 1) + 1;
     return cut_images(s, Parts(s.rows, grain, threads_, is_kernel_light() ? kPartsPerThread : 1));
@@ -152,6 +152,17 @@ class Cutter {
       }
     }
     return pieces;
+  }
+
+  /// Is each element the same sum in a piece? Other implementations may have another order, and products of unfolded
+  /// images choose theirs by how large they are.
+  bool sum_as_the_whole(const std::vector<Piece> &pieces) const {
+    const Result<PlanPointer> whole = make(request_.shape);
+    if (!whole.ok() || (*whole)->implementation().find("gemm") != std::string::npos) return false;
+    return std::all_of(pieces.begin(), pieces.end(), [&](const Piece &piece) {
+      const Result<PlanPointer> plan = make(piece.shape);
+      return plan.ok() && (*plan)->implementation() == (*whole)->implementation();
+    });
   }
 
   /// Blocks of output channels of each image.

@@ -170,6 +170,14 @@ Described<Forward> describe(const ConvolutionRequest &request, const Convolution
                                    d.dilation, d.low, d.high);
 }
 
+/// The kernel gradient of oneDNN 2.6 for AVX2 and kernels of 1x1 gathers the positions that a stride leaves, eight
+/// channels at a time, in scratch for as many channels as there are.
+bool overruns_its_scratch(const ConvolutionShape &s, const std::string &implementation) {
+  constexpr int64_t kGathered = 8;
+  return implementation == "jit_1x1:avx2" && s.in_channels / s.groups < kGathered &&
+         (s.stride[0] > 1 || s.stride[1] > 1);
+}
+
 class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<Plan> {
  public:
   const std::string &implementation() const override { return implementation_; }
@@ -279,7 +287,9 @@ class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<P
             : describe_backward<KernelGradient>(dnnl_engine(), attributes, forward, algorithm, d.input, d.kernel,
                                                 d.output, d.stride, d.dilation, d.low, d.high);
     KernelGradient::primitive_desc &description = described.description;
-    TUTTI_TRY(choose_implementation(description, request.accept_plain));
+    TUTTI_TRY(choose_implementation(description, request.accept_plain, [&](const std::string &implementation) {
+      return overruns_its_scratch(request.shape, implementation);
+    }));
     keep(description, KernelGradient(description));
     input_ = {description.src_desc(), DNNL_ARG_SRC};
     kernel_ = {description.diff_weights_desc(), DNNL_ARG_DIFF_WEIGHTS};

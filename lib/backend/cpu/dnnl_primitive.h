@@ -47,13 +47,18 @@ auto without_exceptions(const Body &body) -> decltype(body()) {
 /// "ref:any" and the like are plain loops; "gemm:..." convolutions unfold the image first.
 bool is_plain(const std::string &implementation);
 
-/// Moves on to the first implementation that is not a plain loop.
-template <typename Description>
-base::Status choose_implementation(Description &description, bool accept_plain) {
-  while (!accept_plain && is_plain(description.impl_info_str())) {
+/// Moves on to the first implementation that is not a plain loop and that nothing is wrong with.
+template <typename Description, typename IsWrong>
+base::Status choose_implementation(Description &description, bool accept_plain, const IsWrong &is_wrong) {
+  for (;;) {
+    const std::string implementation = description.impl_info_str();
+    if ((accept_plain || !is_plain(implementation)) && !is_wrong(implementation)) return base::Status();
     if (!description.next_impl()) return base::unimplemented("oneDNN has only plain loops for this");
   }
-  return base::Status();
+}
+template <typename Description>
+base::Status choose_implementation(Description &description, bool accept_plain) {
+  return choose_implementation(description, accept_plain, [](const std::string &) { return false; });
 }
 
 /// One argument: which memory, which number oneDNN knows it by.

@@ -32,8 +32,8 @@ using FloatVec = hn::Vec<FloatTag>;
 
 HWY_INLINE int64_t float_lanes() { return static_cast<int64_t>(hn::Lanes(FloatTag())); }
 
-/// The first `count` (0 .. lanes) floats, zeros behind; touches no byte beyond them. AVX2 has masked loads of this width
-/// that do not fault, though not of all widths.
+/// The first `count` (0 .. lanes) floats, zeros behind; touches no byte beyond them. AVX2 has masked loads of this
+/// width that do not fault, though not of all widths.
 HWY_INLINE FloatVec load_first(FloatTag d, const float *from, int64_t count) {
 #if HWY_MEM_OPS_MIGHT_FAULT
   if (count == float_lanes()) return hn::LoadU(d, from);

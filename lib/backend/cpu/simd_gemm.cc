@@ -283,9 +283,9 @@ void multiply_turned(const GemmShape &s, const float *a, const float *b, float *
   }
 }
 
-// Few rows times a large B, on vectors of which a panel is half a cache line or one: each panel of a block of B is copied
-// out of rows that fall into the same sets of the first-level cache, used by all rows, and not kept. The next one is
-// brought nearer meanwhile.
+// Few rows times a large B, on vectors of which a panel is half a cache line or one: each panel of a block of B is
+// copied out of rows that fall into the same sets of the first-level cache, used by all rows, and not kept. The next
+// one is brought nearer meanwhile.
 bool streams_panels(const GemmShape &s) {
   return HWY_TARGET > HWY_AVX3 && s.a_column == 1 && s.b_column == 1 && s.m > 2 * kTileRows && s.m <= kDirectRows &&
          s.k * s.n > kNearFloats;

@@ -22,8 +22,8 @@ namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
 using Full = FloatTag;
 using Vec = FloatVec;
 
-// Panels of B are two vectors wide. A block of B (at most kBlockK x kBlockN) stays in the second-level cache, the tile of A
-// in the first.
+// Panels of B are two vectors wide. A block of B (at most kBlockK x kBlockN) stays in the second-level cache, the tile
+// of A in the first.
 constexpr int64_t kBlockK = HWY_TARGET <= HWY_AVX3 ? 256 : 272;
 constexpr int64_t kBlockN = 512;
 // Rows of C that stay in registers with two vectors of columns each.

@@ -3,9 +3,8 @@
 // Tiles of a gradient that update their variable (simd_gemm.cc). Where there are registers for it, the rule is applied
 // to one tile while the next one is multiplied: a product is bound by how many multiplications the processor begins, a
 // rule is a chain of operations that wait for each other, and a tile of them is longer than what the processor looks
-// ahead. In turns each fills the gaps of the other. Elsewhere it is applied to a few rows at a time. Results are those of
-// the product and the rule one after the other.
-// Included inside a target region, hence the guard that toggles.
+// ahead. In turns each fills the gaps of the other. Elsewhere it is applied to a few rows at a time. Results are those
+// of the product and the rule one after the other. Included inside a target region, hence the guard that toggles.
 #if defined(TUTTI_BACKEND_CPU_SIMD_GEMM_UPDATE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TUTTI_BACKEND_CPU_SIMD_GEMM_UPDATE_INL_H_
 #undef TUTTI_BACKEND_CPU_SIMD_GEMM_UPDATE_INL_H_
