@@ -210,8 +210,13 @@ bool is_same(float a, float b) {
   return std::fabs(a - b) <= 1e-4f * (1 + std::fabs(b));
 }
 
-/// Infinities come out where they would, whatever layouts and in each pass.
+/// Infinities come out where they would, whatever layouts and in each pass. (The library's relu makes NaN of negative
+/// ones: relu_test.)
 void matrix_units_keep_infinities(void **) {
+  if (!has_tile_unit()) {
+    print_message("no matrix unit\n");
+    return;
+  }
   const float infinity = std::numeric_limits<float>::infinity();
   const DeviceRef reference = open_device("reference");
   for (const size_t input : {0, 1, 2}) {
