@@ -147,8 +147,8 @@ int check_shape(const ConvolutionShape &s) {
 
 void convolutions_stay_within_their_memory(void **) {
   int bad = 0;
-  for (const int64_t in : {1, 3, 4, 8, 12, 16, 20, 32}) {
-    for (const int64_t out : {1, 4, 8, 10, 16, 24, 48}) {
+  for (const int64_t in : {1, 3, 4, 12, 16, 20, 32}) {
+    for (const int64_t out : {1, 4, 10, 16, 48}) {
       for (const int64_t kernel : {1, 3, 5}) {
         for (const int64_t stride : {1, 2}) {
           // A stride leaves the last line, or not.
