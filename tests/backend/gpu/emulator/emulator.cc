@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams are lists of work that is done when somebody waits; kernels run block by block. The threads of a block run
-// one after the other on one stack until one of them meets a barrier: from there on it has that stack for itself, and
-// the rest of the threads run on another. Every second launch goes through blocks and threads backwards, so that what
-// lacks a barrier, or reads what another block of the launch writes, does not always find it there.
-#include <ucontext.h>
+// Streams are lists of work that is done when somebody waits; kernels run block by block (grid.h).
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,182 +17,14 @@
 #include <vector>
 
 #include "driver.h"
+#include "grid.h"
 #include "streams.h"
 
 using namespace tutti_gpu_emulator;
 
 namespace {
 
-using Thread = std::function<void()>;
-
-// ---- threads of a block ----
-
-constexpr size_t kStackBytes = 256 << 10;
-
-struct Fiber {
-  ucontext_t context;
-  std::unique_ptr<char[]> stack = std::make_unique<char[]>(kStackBytes);
-  unsigned thread = 0;
-  bool is_finished = false;
-};
-
-/// A point that all living threads of a group reach before one goes on.
-struct Barrier {
-  unsigned expected = 0, arrived = 0;
-  uint64_t generation = 0;
-
-  void arrive() {
-    ++arrived;
-    release_if_complete();
-  }
-  void leave() {  // for good
-    --expected;
-    release_if_complete();
-  }
-  void release_if_complete() {
-    if (arrived < expected || arrived == 0) return;
-    arrived = 0;
-    ++generation;
-  }
-};
-
-class BlockRunner {
- public:
-  static BlockRunner &instance() {
-    static BlockRunner runner;
-    return runner;
-  }
-
-  void run(const Thread &thread, bool is_backwards) {
-    threads_ = blockDim.x * blockDim.y * blockDim.z;
-    thread_ = &thread;
-    is_backwards_ = is_backwards;
-    next_thread_ = 0;
-    block_ = {threads_, 0, 0};
-    warps_.assign((threads_ + warpSize - 1) / warpSize, {});
-    for (unsigned t = 0; t < threads_; ++t)
-      ++warps_[t / warpSize].expected;
-    slots_.resize(threads_);
-    std::vector<Fiber *> waiting;
-    while (next_thread_ < threads_ || !waiting.empty()) {
-      if (next_thread_ < threads_) {
-        Fiber *const fiber = fresh();
-        resume(*fiber);
-        if (!fiber->is_finished) waiting.push_back(fiber);
-        continue;
-      }
-      advance(waiting);
-    }
-  }
-
-  void wait(Barrier &barrier) {
-    const uint64_t generation = barrier.generation;
-    barrier.arrive();
-    while (barrier.generation == generation) {
-      Fiber &fiber = *current_;
-      swapcontext(&fiber.context, &scheduler_);
-      set_thread(fiber.thread);
-    }
-    progress_ = true;
-  }
-  Barrier &block() { return block_; }
-  Barrier &warp() { return warps_[current_->thread / warpSize]; }
-  unsigned thread() const { return current_->thread; }
-  uint64_t &slot(unsigned thread) { return slots_[thread]; }
-
- private:
-  /// Threads, until this fiber has been left with one that waited and none is left to begin. Nobody returns from here,
-  /// for which a thread sanitizer's record of calls would grow with every fiber.
-  [[gnu::no_sanitize("thread")]] static void body() {
-    BlockRunner &self = instance();
-    Fiber &fiber = *self.current_;
-    while (self.next_thread_ < self.threads_) {
-      const unsigned next = self.next_thread_++;
-      fiber.thread = self.is_backwards_ ? self.threads_ - 1 - next : next;
-      self.set_thread(fiber.thread);
-      (*self.thread_)();
-      self.block_.leave();
-      self.warps_[fiber.thread / warpSize].leave();
-      self.progress_ = true;
-    }
-    fiber.is_finished = true;
-    self.idle_.push_back(&fiber);
-    swapcontext(&fiber.context, &self.scheduler_);
-  }
-
-  Fiber *fresh() {
-    if (idle_.empty()) {
-      fibers_.push_back(std::make_unique<Fiber>());
-      idle_.push_back(fibers_.back().get());
-    }
-    Fiber *const fiber = idle_.back();
-    idle_.pop_back();
-    fiber->is_finished = false;
-    getcontext(&fiber->context);
-    fiber->context.uc_stack.ss_sp = fiber->stack.get();
-    fiber->context.uc_stack.ss_size = kStackBytes;
-    fiber->context.uc_link = nullptr;
-    makecontext(&fiber->context, body, 0);
-    return fiber;
-  }
-
-  void resume(Fiber &fiber) {
-    current_ = &fiber;
-    swapcontext(&scheduler_, &fiber.context);
-  }
-
-  /// Lets every waiting fiber go on once.
-  void advance(std::vector<Fiber *> &waiting) {
-    progress_ = false;
-    for (Fiber *const fiber : waiting)
-      resume(*fiber);
-    std::erase_if(waiting, [](const Fiber *fiber) { return fiber->is_finished; });
-    if (progress_) return;
-    std::fprintf(stderr, "emulated GPU: %zu threads of a block wait at barriers that the others do not reach\n",
-                 waiting.size());
-    std::abort();
-  }
-
-  static void set_thread(unsigned thread) {
-    threadIdx.x = thread % blockDim.x;
-    threadIdx.y = thread / blockDim.x % blockDim.y;
-    threadIdx.z = thread / blockDim.x / blockDim.y;
-  }
-
-  std::vector<std::unique_ptr<Fiber>> fibers_;
-  std::vector<Fiber *> idle_;
-  ucontext_t scheduler_;
-  Fiber *current_ = nullptr;
-  const Thread *thread_ = nullptr;
-  unsigned threads_ = 0, next_thread_ = 0;
-  Barrier block_;
-  std::vector<Barrier> warps_;
-  std::vector<uint64_t> slots_;
-  bool progress_ = false, is_backwards_ = false;
-};
-
 thread_local int device_of_thread = 0;
-
-std::vector<unsigned char> &shared_memory() {
-  static std::vector<unsigned char> memory;
-  return memory;
-}
-
-void run_grid(dim3 grid, dim3 block, size_t shared_bytes, const Thread &thread) {
-  gridDim = grid;
-  blockDim = block;
-  shared_memory().resize(shared_bytes + 16);
-  static bool is_backwards = true;
-  is_backwards = !is_backwards;
-  const uint64_t blocks = uint64_t{grid.x} * grid.y * grid.z;
-  for (uint64_t i = 0; i < blocks; ++i) {
-    const uint64_t number = is_backwards ? blocks - 1 - i : i, line = number / grid.x;
-    blockIdx = {static_cast<unsigned>(number % grid.x), static_cast<unsigned>(line % grid.y),
-                static_cast<unsigned>(line / grid.y)};
-    std::fill(shared_memory().begin(), shared_memory().end(), static_cast<unsigned char>(0xFF));
-    BlockRunner::instance().run(thread, is_backwards);
-  }
-}
 
 }  // namespace
 
@@ -350,29 +178,7 @@ void launch(dim3 grid, dim3 block, size_t shared_bytes, gpuStream_t stream, std:
   });
 }
 
-uint64_t exchange(uint64_t value, int source_lane) {
-  BlockRunner &runner = BlockRunner::instance();
-  const unsigned thread = runner.thread(), first = thread / warpSize * warpSize;
-  const unsigned threads = blockDim.x * blockDim.y * blockDim.z;
-  runner.slot(thread) = value;
-  runner.wait(runner.warp());
-  const unsigned source = first + static_cast<unsigned>(source_lane);
-  const uint64_t got = source < threads ? runner.slot(source) : value;
-  runner.wait(runner.warp());
-  return got;
-}
-
-unsigned char *dynamic_shared() {
-  const auto address = reinterpret_cast<uintptr_t>(shared_memory().data());
-  return reinterpret_cast<unsigned char *>((address + 15) / 16 * 16);
-}
-
 }  // namespace tutti_gpu_emulator
-
-void __syncthreads() {
-  BlockRunner &runner = BlockRunner::instance();
-  runner.wait(runner.block());
-}
 
 // ---- what the host calls ----
 

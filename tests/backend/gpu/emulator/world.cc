@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "world.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "nccl_folder.h"
+
 namespace tutti_gpu_emulator {
 
-std::string World::make_folder() {
-  const char *const parent = std::getenv("TUTTI_EMULATED_NCCL_FOLDER");
-  std::string name = std::string(parent == nullptr ? "/tmp" : parent) + "/tutti-nccl-XXXXXX";
-  if (mkdtemp(name.data()) == nullptr) {
-    std::fprintf(stderr, "emulated NCCL: no folder %s\n", name.c_str());
-    std::abort();
-  }
-  return name;
-}
+std::string World::make_folder() { return make_nccl_folder(std::getenv("TUTTI_EMULATED_NCCL_FOLDER")); }
 
 void World::write(const std::string &name, const char *bytes, size_t count) const {
   // Whole or absent.

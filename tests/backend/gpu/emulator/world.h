@@ -16,7 +16,7 @@ namespace tutti_gpu_emulator {
 class World {
  public:
   World(std::string folder, int ranks) : folder_(std::move(folder)), ranks_(ranks) {}
-  /// A new folder, in the one that TUTTI_EMULATED_NCCL_FOLDER names or in /tmp.
+  /// A new folder, in the one that TUTTI_EMULATED_NCCL_FOLDER names, or as make_nccl_folder() has it.
   static std::string make_folder();
 
   /// Writes down that a rank has reached something.
