@@ -85,8 +85,15 @@ struct FaultRuns {
 constexpr const char *kRemoteError = "NCCL says remote process exited";
 constexpr const char *kTimeout = "ms in all_reduce '";
 
+/// Where the runs of three steps end of which one operation fails, each of them once.
+static const std::array<int64_t, 4> &ends_of_errors() {
+  static std::optional<std::array<int64_t, 4>> ends;
+  if (!ends) ends = FaultRuns(60000).ends("error", 1, kRemoteError);
+  return *ends;
+}
+
 static void test_an_error_at_any_operation(void **) {
-  const auto ends = FaultRuns(60000).ends("error", 1, kRemoteError);
+  const auto &ends = ends_of_errors();
   assert_true(ends[0] > 0 && ends[1] > 0);
   assert_int_equal(ends[3], 0);
 }
@@ -100,7 +107,7 @@ static void test_a_device_that_hangs_at_any_operation(void **) {
 /// Behind the last operation of a step, which is done on all devices but one, the others make their update; that one
 /// gets it, too. The timeout is long enough that no other work takes it on a busy machine.
 static void test_a_device_that_is_late_where_a_step_ends(void **) {
-  const auto ends = FaultRuns(60000).ends("error", 1, kRemoteError);
+  const auto &ends = ends_of_errors();
   const int64_t all = std::accumulate(ends.begin(), ends.end(), int64_t{0});
   const int64_t operations = all / 3;  // of one step
   assert_true(operations > 3 && all % 3 == 0);
