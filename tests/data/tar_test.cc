@@ -28,7 +28,7 @@ void archives_of_python_are_read(void **) {
     assert_true(images[0] == std::string(700, 'i') && images[1].empty());
     assert_true((segments[0] == "none") && segments[1] == std::string(512, 's'));
     if (!is_ustar) {
-      assert_true(keys[2] == std::string(150, 'k') + "/" + std::string(120, 'n') + "\xc3\xa4");
+      assert_true(keys[2] == std::string(150, 'k').append("/").append(120, 'n').append("\xc3\xa4"));
       assert_string_equal(images[2].c_str(), "long");
     }
     auto iterator = assert_ok_value(dataset->make_iterator({}));
