@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made from build_id.h.in. What an in-tree plug-in and the library must have in common.
+//
+// What an in-tree plug-in and the library must have in common. Its source is made from build_id.cc.in and holds nothing
+// else: nothing else is compiled anew when it changes.
 #ifndef TUTTI_BACKEND_BUILD_ID_H_
 #define TUTTI_BACKEND_BUILD_ID_H_
 
 namespace tutti::impl::backend {
 
-inline constexpr const char *kBuildId = "@VCS_TAG@";
+extern const char kBuildId[];
 
 }  // namespace tutti::impl::backend
 
