@@ -21,7 +21,7 @@ ninja -C "$build"
 
 rm -f "$build"/meson-logs/testlog*.json
 status=0
-# Tests wait for a third of their time, for other processes or for a deadline: one more than there are processors.
+# Many tests wait, for other processes or for a deadline: one more at a time than there are processors.
 meson test -C "$build" --no-rebuild --print-errorlogs --num-processes $(($(nproc) + 1)) "$@" || status=$?
 python3 tests/count_results.py "$build/meson-logs" || status=1
 exit "$status"
