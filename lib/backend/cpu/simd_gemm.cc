@@ -12,6 +12,8 @@
 #include <hwy/foreach_target.h>
 
 #include "backend/cpu/simd-inl.h"
+#include "backend/cpu/simd_gemm_deep-inl.h"
+#include "backend/cpu/simd_gemm_rows-inl.h"
 #include "backend/cpu/simd_gemm_tile-inl.h"
 #include "backend/cpu/simd_gemm_update-inl.h"
 #include "backend/cpu/simd_panel-inl.h"
@@ -30,61 +32,16 @@ constexpr int64_t kTurnedDepth = 1024;
 // A B so small stays in the first-level cache as it is.
 constexpr int64_t kNearFloats = 8192;
 
-// Rows of A so far apart, or a multiple of it, fall into the same sets of the first-level cache; copied ones do not.
-constexpr int64_t kSetDistance = 256, kCopyGap = 16;
-constexpr int64_t kCopyStride = kBlockK + kCopyGap;
 // Columns of C from which copying rows of A costs little beside the product.
 constexpr int64_t kCopyColumns = 128;
 
-// Tiles of A that are packed together where neighbours of a row of A belong to several tiles.
-constexpr int64_t kPackedTiles = 4;
-
-// Scratch for a packed tile of A, with room for a vector behind it.
-constexpr int64_t kTileFloats = kTileRows * kCopyStride + 64;
-
-// A tile of A, k x rows.
-HWY_INLINE void pack_tile(const float *HWY_RESTRICT a, int64_t a_row, int64_t a_column, int64_t k, int64_t rows,
-                          float *HWY_RESTRICT out) {
-  for (int64_t p = 0; p < k; ++p) {
-    for (int64_t r = 0; r < rows; ++r)
-      out[p * rows + r] = a[r * a_row + p * a_column];
-  }
-}
-
-// Several tiles of `tile_rows` rows of an A whose columns run along memory, each at its place in `out`; `rows` in all.
-HWY_INLINE void pack_tiles(const float *HWY_RESTRICT a, int64_t a_column, int64_t k, int64_t rows, int64_t tile_rows,
-                           float *HWY_RESTRICT out) {
-  const Full d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t p = 0; p < k; ++p) {
-    const float *HWY_RESTRICT from = a + p * a_column;
-    float *HWY_RESTRICT tile = out;
-    for (int64_t i = 0; i < rows; i += tile_rows, tile += kTileFloats) {
-      const int64_t count = HWY_MIN(tile_rows, rows - i);
-      // Whole vectors are copied; the next row of the tile overwrites what is too much.
-      for (int64_t r = 0; r < count; r += lanes)
-        hn::StoreU(load_first(d, from + i + r, HWY_MIN(lanes, rows - i - r)), d, tile + p * count + r);
-    }
-  }
-}
-
-// The same for rows that run along memory.
-HWY_INLINE void copy_tile(const float *HWY_RESTRICT a, int64_t a_row, int64_t k, int64_t rows,
-                          float *HWY_RESTRICT out) {
-  for (int64_t r = 0; r < rows; ++r)
-    std::memcpy(out + r * kCopyStride, a + r * a_row, static_cast<size_t>(k) * sizeof(float));
+bool has_epilogue(const GemmEpilogue &epilogue) {
+  return epilogue.bias != nullptr || epilogue.relu || epilogue.mask != nullptr;
 }
 
 struct Block {
   int64_t k0, depth, n0, width;
 };
-
-// Products are cut into blocks of about the same depth, the same whichever way they are computed: so are their results.
-// An empty sum is one block.
-HWY_INLINE int64_t block_depth(int64_t k) {
-  const int64_t blocks = HWY_MAX(int64_t{1}, (k + kBlockK - 1) / kBlockK);
-  return HWY_MAX(int64_t{1}, (k + blocks - 1) / blocks);
-}
 
 // One block of B times all rows of A.
 struct BlockRun {
@@ -97,7 +54,8 @@ struct BlockRun {
   bool direct;          // whole panels of B are read where they lie
   const float *panels;  // the others
   float *a_tiles;       // scratch
-  int64_t tiles, tile_rows;
+  RowTiles tiles;
+  float *panel = nullptr;  // where the first tile puts the panel that it reads, for those behind it
 
   int64_t vectors_at(int64_t column, int64_t rows) const {
     const int64_t lanes = float_lanes();
@@ -120,15 +78,15 @@ struct BlockRun {
   }
 
   // Rows of A where the tile had better read them: in place, packed or copied.
-  void place_rows(int64_t row, int64_t rows, Tile &tile) const {
+  void place_rows(int64_t index, Tile &tile) const {
+    const int64_t rows = tiles.rows(index);
     if (s.a_column != 1 && block.width > 2 * float_lanes()) {
       float *own = a_tiles;
       if (s.a_row != 1) {
         pack_tile(tile.a, s.a_row, s.a_column, block.depth, rows, own);
       } else {
-        const int64_t slot = row / tile_rows % kPackedTiles;
-        const int64_t together = HWY_MIN(kPackedTiles * tile_rows, s.m - row);
-        if (slot == 0) pack_tiles(tile.a, s.a_column, block.depth, together, tile_rows, a_tiles);
+        const int64_t slot = index % kPackedTiles, end = HWY_MIN(index + kPackedTiles, tiles.count());
+        if (slot == 0) pack_tiles(tiles, index, end, a, s.a_column, 0, block.depth, a_tiles);
         own += slot * kTileFloats;
       }
       tile.a = own;
@@ -145,7 +103,7 @@ struct BlockRun {
   void place_columns(int64_t column, int64_t vectors, Tile &tile) const {
     const int64_t width = vectors * float_lanes();
     const int64_t left = block.width - column;
-    const bool in_place = direct && left >= width;
+    const bool in_place = (direct || tile.panel != nullptr) && left >= width;
     tile.columns = HWY_MIN(left, width);
     tile.b = in_place ? b + block.k0 * s.b_row + block.n0 + column : panels + block.depth * column;
     tile.b_row = in_place ? s.b_row : width;
@@ -157,18 +115,18 @@ struct BlockRun {
     tile.c = c + at;
     tile.bias = epilogue.bias == nullptr ? nullptr : epilogue.bias + block.n0 + column;
     tile.mask = epilogue.mask == nullptr ? nullptr : epilogue.mask + at;
-    const bool applies = epilogue.bias != nullptr || epilogue.relu || epilogue.mask != nullptr;
-    tile.plain = tile.columns == vectors * float_lanes() && !(tile.last && applies);
+    tile.plain = tile.columns == vectors * float_lanes() && !(tile.last && has_epilogue(epilogue));
     if (vectors > 2) return run_few_rows(rows, vectors, tile);
+    if (tile.panel != nullptr) return run_first_tile(rows, tile);
     run_rows_of(rows, vectors, tile);
   }
 
   // The block of B stays in the second-level cache.
   void run_rows_first() const {
-    for (int64_t row = 0; row < s.m; row += tile_rows) {
-      const int64_t rows = HWY_MIN(tile_rows, s.m - row);
+    for (int64_t index = 0; index < tiles.count(); ++index) {
+      const int64_t row = tiles.first(index), rows = tiles.rows(index);
       Tile tile = tile_of(row);
-      place_rows(row, rows, tile);
+      place_rows(index, tile);
       for (int64_t column = 0; column < block.width;) {
         const int64_t vectors = vectors_at(column, rows);
         run_tile_at(row, rows, column, vectors, tile);
@@ -181,7 +139,7 @@ struct BlockRun {
   // from far away as evenly as it is used.
   void run_panels_first() const {
     for (int64_t column = 0; column < block.width;) {
-      const int64_t next = column + vectors_at(column, tile_rows) * float_lanes();
+      const int64_t next = column + vectors_at(column, tiles.most_rows()) * float_lanes();
       run_panel(column, b + block.k0 * s.b_row + block.n0 + next, next < block.width ? block.depth : 0);
       column = next;
     }
@@ -189,13 +147,14 @@ struct BlockRun {
 
   // All rows times the panel at this column; `ahead` is the next one, of so many rows of B.
   void run_panel(int64_t column, const float *ahead, int64_t ahead_rows) const {
-    const int64_t share = (ahead_rows + tiles - 1) / tiles;
-    const int64_t vectors = vectors_at(column, tile_rows);
-    for (int64_t row = 0; row < s.m; row += tile_rows) {
+    const int64_t share = (ahead_rows + tiles.count() - 1) / tiles.count();
+    const int64_t vectors = vectors_at(column, tiles.most_rows());
+    for (int64_t index = 0; index < tiles.count(); ++index) {
+      const int64_t row = tiles.first(index), first = index * share;
       Tile tile = tile_of(row);
-      const int64_t first = row / tile_rows * share;
+      tile.panel = index == 0 ? panel : nullptr;
       tile.ahead[0] = {ahead + first * s.b_row, HWY_MAX(int64_t{0}, HWY_MIN(share, ahead_rows - first)), s.b_row};
-      run_tile_at(row, HWY_MIN(tile_rows, s.m - row), column, vectors, tile);
+      run_tile_at(row, tiles.rows(index), column, vectors, tile);
     }
   }
 };
@@ -208,10 +167,10 @@ void update_block(const BlockRun &run, const Step &step, const UpdateArrays &arr
       gradients[kUpdatesBesideProducts ? 4 * kTileRows * HWY_MAX_BYTES / sizeof(float) : kTileRows * kBlockN];
   GradientTiles<Step> tiles(step, arrays, run.s.c_row, gradients, gradients + sizeof gradients / sizeof(float) / 2);
   const GradientRows<Step> rows_of(step, arrays, run.s.c_row, gradients);
-  for (int64_t row = 0; row < run.s.m; row += run.tile_rows) {
-    const int64_t rows = HWY_MIN(run.tile_rows, run.s.m - row), at = row * run.s.c_row + run.block.n0;
+  for (int64_t index = 0; index < run.tiles.count(); ++index) {
+    const int64_t row = run.tiles.first(index), rows = run.tiles.rows(index), at = row * run.s.c_row + run.block.n0;
     Tile tile = run.tile_of(row);
-    run.place_rows(row, rows, tile);
+    run.place_rows(index, tile);
     for (int64_t column = 0; column < run.block.width;) {
       const int64_t vectors = run.vectors_at(column, rows);
       run.place_columns(column, vectors, tile);
@@ -229,9 +188,8 @@ void update_block(const BlockRun &run, const Step &step, const UpdateArrays &arr
 
 void run_block(const GemmShape &s, const Block &block, const float *a, float *c, const GemmEpilogue &epilogue,
                const float *b, bool direct, const float *panels, float *a_tiles) {
-  const int64_t tiles = (s.m + kTileRows - 1) / kTileRows;
   const float *columns = a + block.k0 * s.a_column;
-  const BlockRun run{s, block, columns, c, epilogue, b, direct, panels, a_tiles, tiles, (s.m + tiles - 1) / tiles};
+  const BlockRun run{s, block, columns, c, epilogue, b, direct, panels, a_tiles, RowTiles(s.m)};
   if (direct && s.a_column == 1) return run.run_panels_first();
   run.run_rows_first();
 }
@@ -293,7 +251,7 @@ bool streams_panels(const GemmShape &s) {
 
 void multiply_streamed(const GemmShape &s, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
                        float *scratch) {
-  const int64_t width = 2 * float_lanes(), tiles = (s.m + kTileRows - 1) / kTileRows, most = block_depth(s.k);
+  const int64_t width = 2 * float_lanes(), most = block_depth(s.k);
   float *panel = scratch, *copies = panel + kBlockK * width;
   GemmShape shape = s;
   const bool copied = s.a_row % kSetDistance == 0;
@@ -303,9 +261,12 @@ void multiply_streamed(const GemmShape &s, const float *a, const float *b, float
     if (copied) copy_tile(a + k0, s.a_row, depth, s.m, copies);
     for (int64_t n0 = 0; n0 < s.n; n0 += width) {
       const Block block{k0, depth, n0, HWY_MIN(width, s.n - n0)};
-      pack_block(s, block, b, false, panel);
-      const BlockRun run{shape,   block, copied ? copies : a + k0, c, epilogue, b, false, panel,
-                         nullptr, tiles, (s.m + tiles - 1) / tiles};
+      BlockRun run{shape, block, copied ? copies : a + k0, c, epilogue, b, false, panel, nullptr, RowTiles(s.m)};
+      if (block.width == width) {
+        run.panel = panel;
+      } else {
+        pack_block(s, block, b, false, panel);
+      }
       const bool is_last = n0 + width >= s.n;
       const int64_t next_k = is_last ? k0 + depth : k0, next_n = is_last ? 0 : n0 + width;
       run.run_panel(0, b + next_k * s.b_row + next_n, HWY_MIN(most, s.k - next_k));
@@ -386,6 +347,7 @@ void multiply(const GemmShape &s, const float *a, const float *b, float *c, cons
   if (turns_result(s)) return multiply_turned_result(s, a, b, c, epilogue, scratch);
 #endif
   if (turns_panels(s)) return multiply_turned(s, a, b, c, epilogue, scratch);
+  if (is_deep(s) && !has_epilogue(epilogue)) return multiply_deep(s, a, b, c, scratch);
   if (streams_panels(s)) return multiply_streamed(s, a, b, c, epilogue, scratch);
   float *a_tile = scratch;
   float *panels = scratch + kPackedTiles * kTileFloats;
@@ -406,13 +368,12 @@ void multiply_and_update(const GemmShape &s, const float *a, const float *b, con
                          const UpdateArrays &arrays, float *scratch) {
   float *panels = scratch + kPackedTiles * kTileFloats;
   // Only whole tiles are updated beside products, so there are as many of these as can be.
-  const int64_t tiles = (s.m + kTileRows - 1) / kTileRows;
-  const int64_t tile_rows = kUpdatesBesideProducts ? HWY_MIN(s.m, int64_t{kTileRows}) : (s.m + tiles - 1) / tiles;
+  const RowTiles tiles = kUpdatesBesideProducts ? RowTiles(s.m, kTileRows) : RowTiles(s.m);
   const GemmEpilogue nothing;
   for (int64_t n0 = 0; n0 < s.n; n0 += kBlockN) {
     const Block block{0, s.k, n0, HWY_MIN(kBlockN, s.n - n0)};
     pack_block(s, block, b, false, panels);
-    const BlockRun run{s, block, a, nullptr, nothing, b, false, panels, scratch, tiles, tile_rows};
+    const BlockRun run{s, block, a, nullptr, nothing, b, false, panels, scratch, tiles};
     with_step(rule, [&](const auto &step) HWY_ATTR { update_block(run, step, arrays); });
   }
 }
@@ -428,7 +389,8 @@ int64_t scratch_floats(const GemmShape &s) {
   if (turns_panels(s)) return kPackedTiles * kTileFloats + kBlockK * 2 * lanes + s.m * (s.k + kCopyGap);
   if (streams_panels(s)) return kBlockK * 2 * lanes + s.m * kCopyStride;
   const int64_t width = (HWY_MIN(s.n, kBlockN) + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
-  return kPackedTiles * kTileFloats + HWY_MIN(s.k, kBlockK) * width;
+  const int64_t tiles = is_deep(s) ? kDeepTiles : kPackedTiles;
+  return tiles * kTileFloats + HWY_MIN(s.k, kBlockK) * width;
 }
 
 }  // namespace tutti::impl::backend::cpu::HWY_NAMESPACE

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "backend/cpu/simd-inl.h"
 #include "backend/cpu/simd_update.h"
@@ -53,6 +54,7 @@ struct Tile {
   bool last;        // apply the epilogue
   bool plain;       // whole vectors, nothing to apply
   Ahead ahead[kAheads];
+  float *panel;  // where run_first_tile puts a copy of B, packed
   const float *bias;
   bool relu;
   const float *mask;
@@ -114,15 +116,31 @@ struct TileRows<true> {
   HWY_INLINE void advance() { start += step; }
 };
 
+// Nothing is kept of a row of B.
+struct NoCopy {
+  HWY_INLINE void keep(Vec, int) const {}
+  HWY_INLINE void advance(int) const {}
+};
+
+// Rows of B, one behind the other.
+struct PanelCopy {
+  float *HWY_RESTRICT to;
+  HWY_INLINE void keep(Vec value, int vector) const { hn::Store(value, Full(), to + vector * float_lanes()); }
+  HWY_INLINE void advance(int vectors) { to += vectors * float_lanes(); }
+};
+
 // One column of A times one row of the panel of B.
-template <int kRows, int kVectors, typename Rows>
-HWY_INLINE void add_product(const Rows &rows, const float *HWY_RESTRICT b, Vec (&sums)[kRows][kVectors]) {
+template <int kRows, int kVectors, typename Rows, typename Copy>
+HWY_INLINE void add_product(const Rows &rows, const float *HWY_RESTRICT b, Vec (&sums)[kRows][kVectors],
+                            const Copy &copy) {
   const Full d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   Vec columns[kVectors];
   TUTTI_UNROLL
   for (int v = 0; v < kVectors; ++v)
     columns[v] = hn::LoadU(d, b + v * lanes);
+  for (int v = 0; v < kVectors; ++v)
+    copy.keep(columns[v], v);
   TUTTI_UNROLL
   for (int r = 0; r < kRows; ++r) {
     const Vec value = hn::Set(d, rows[r]);
@@ -133,9 +151,11 @@ HWY_INLINE void add_product(const Rows &rows, const float *HWY_RESTRICT b, Vec (
 }
 
 // One nest of loops, so that the sums stay in registers: what there is nothing to bring nearer for brings nearer what
-// is near.
-template <int kRows, int kVectors, bool kPacked>
-HWY_INLINE void add_products(const Tile &tile, Vec (&sums)[kRows][kVectors]) {
+// is near. Few instructions beside the multiplications, since another program on the same core takes half of what the
+// processor begins.
+template <int kRows, int kVectors, bool kPacked, typename Copy>
+HWY_INLINE void add_products(const Tile &tile, Vec (&sums)[kRows][kVectors], Copy copy) {
+  constexpr int kLine = HWY_MAX_BYTES > 64 ? 1 : 64 / HWY_MAX_BYTES;
   const int64_t lanes = float_lanes();
   TileRows<kPacked> rows(tile);
   const float *HWY_RESTRICT b = tile.b;
@@ -146,11 +166,14 @@ HWY_INLINE void add_products(const Tile &tile, Vec (&sums)[kRows][kVectors]) {
     const float *ahead = part.from;
     const int64_t count = HWY_MIN(left, part.rows);
     left -= count;
+    TUTTI_IN_PAIRS
     for (int64_t p = 0; p < count; ++p) {
-      for (int v = 0; v < kVectors; ++v)
+      TUTTI_UNROLL
+      for (int v = 0; v < kVectors; v += kLine)
         __builtin_prefetch(ahead + v * lanes);
       ahead += part.row;
-      add_product<kRows, kVectors>(rows, b, sums);
+      add_product<kRows, kVectors>(rows, b, sums, copy);
+      copy.advance(kVectors);
       rows.advance();
       b += b_row;
     }
@@ -175,7 +198,7 @@ HWY_INLINE void add_rows(const float *HWY_RESTRICT c, int64_t row, Vec (&sums)[k
   }
 }
 
-template <int kRows, int kVectors, bool kPacked = false>
+template <int kRows, int kVectors, bool kPacked = false, typename Copy = NoCopy>
 HWY_NOINLINE void run_tile(const Tile &tile) {
   const Full d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), width = kVectors * lanes;
@@ -190,7 +213,11 @@ HWY_NOINLINE void run_tile(const Tile &tile) {
     for (int v = 0; v < kVectors; ++v)
       sums[r][v] = hn::Zero(d);
   }
-  add_products<kRows, kVectors, kPacked>(tile, sums);
+  if constexpr (std::is_same_v<Copy, PanelCopy>) {
+    add_products<kRows, kVectors, kPacked>(tile, sums, PanelCopy{tile.panel});
+  } else {
+    add_products<kRows, kVectors, kPacked>(tile, sums, NoCopy());
+  }
   HWY_ALIGN float unfinished[kRows * kVectors * HWY_MAX_BYTES / sizeof(float)];
   if (tile.load) {
     const bool whole = tile.columns == width;
@@ -264,6 +291,14 @@ void run_rows(int64_t rows, const Tile &tile) {
         break;
     }
   }
+}
+
+// A tile of at least 4 rows that copies what it reads of B, whole vectors, for the tiles behind it: stores cost next to
+// nothing beside so many multiplications.
+inline void run_first_tile(int64_t rows, const Tile &tile) {
+  if (rows == 4) return run_tile<4, 2, false, PanelCopy>(tile);
+  if (rows == 5) return run_tile<5, 2, false, PanelCopy>(tile);
+  run_tile<6, 2, false, PanelCopy>(tile);
 }
 
 HWY_INLINE void run_rows_of(int64_t rows, int64_t vectors, const Tile &tile) {
