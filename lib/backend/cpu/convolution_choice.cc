@@ -4,6 +4,7 @@
 #include "backend/cpu/attributes.h"
 #include "backend/cpu/convolution_parts.h"
 #include "backend/cpu/image_geometry.h"
+#include "backend/cpu/pointwise_convolution.h"
 #include "backend/cpu/split_convolution.h"
 #include "backend/cpu/winograd_convolution.h"
 
@@ -59,6 +60,7 @@ constexpr ConvolutionFamily kFamilies[] = {
     {"winograd", true, true, false, 300e9, suits_winograd, make_winograd_plan, true},
     {"dnnl_winograd", true, true, false, 300e9, suits_dnnl_winograd, make_dnnl_winograd},
     {"tiles", true, false, false, 200e9, suits_split_plan, make_split_plan},
+    {"product", true, false, false, kNever, suits_pointwise_plan, make_pointwise_plan},
     {"dnnl_direct", false, false, false, 150e9, suits_anything, ConvolutionPlan::make},
     // No f16: its sums in f32 need AMX-FP16, and gradients of its range a loss scale.
     {"dnnl_bf16", true, true, false, kNever, suits_bf16, make_bf16, false, true},

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "backend/cpu/layouts.h"
-#include "backend/cpu/simd_reduce.h"
+#include "backend/cpu/pointwise_convolution.h"
 #include "backend/cpu/simd_split_gemm.h"
 
 namespace tutti::impl::backend::cpu {
@@ -18,14 +18,10 @@ constexpr int64_t kBlock = 16;
 
 bool is_possible(const ConvolutionRequest &request) {
   const ConvolutionShape &s = request.shape;
-  for (size_t axis = 0; axis < 2; ++axis) {
-    if (s.stride[axis] != 1 || s.pad_low[axis] != 0 || s.pad_high[axis] != 0) return false;
-  }
   if ((request.blocked_input && s.in_channels % kBlock != 0) ||
       (request.blocked_output && s.out_channels % kBlock != 0))
     return false;
-  return s.groups == 1 && s.kernel_height == 1 && s.kernel_width == 1 &&
-         (request.kernel_layout.empty() || request.kernel_layout == "any");
+  return is_pointwise(s) && (request.kernel_layout.empty() || request.kernel_layout == "any");
 }
 
 /// Images as a matrix with a row for each position.
@@ -140,7 +136,8 @@ class SplitKernel final : public Kernel {
         break;
       case ConvolutionPass::kernel_gradient:
         multiply(context, context.in(b.input), context.in(b.output), context.out(b.kernel), {});
-        if (b.bias >= 0) add_bias_gradient(context.in(b.output), context.out(b.bias));
+        if (b.bias >= 0)
+          add_up_positions(request_.shape, request_.blocked_output, context.in(b.output), context.out(b.bias));
         break;
     }
     return 0;
@@ -153,20 +150,6 @@ class SplitKernel final : public Kernel {
     const int64_t rows = shape_.c_image == 0 ? shape_.matrix.m : shape_.images * shape_.matrix.m;
     const int64_t done = split_rows(shape_, a, b, c, epilogue, scratch);
     if (done < rows) VectorProduct(shape_).run(a, b, c, epilogue, done, scratch);
-  }
-
-  void add_bias_gradient(const float *dy, float *dbias) const {
-    const ConvolutionShape &s = request_.shape;
-    const int64_t positions = s.out_height * s.out_width;
-    if (!request_.blocked_output) return reduce(ReduceKind::sum, {1, s.rows * positions, s.out_channels}, dy, dbias);
-    for (int64_t image = 0; image < s.rows; ++image) {
-      for (int64_t block = 0; block < s.out_channels; block += kBlock) {
-        float sums[kBlock];
-        reduce(ReduceKind::sum, {1, positions, kBlock}, dy + (image * s.out_channels + block) * positions, sums);
-        for (int64_t i = 0; i < kBlock; ++i)
-          dbias[block + i] = (image == 0 ? 0 : dbias[block + i]) + sums[i];
-      }
-    }
   }
 
   ConvolutionRequest request_;

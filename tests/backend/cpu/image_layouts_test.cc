@@ -14,6 +14,7 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/convolution_times.h"
+#include "backend/cpu/simd_gemm.h"
 #include "backend/cpu/tile_unit.h"
 #include "backend/executable.h"
 #include "backend/graph_executor.h"
@@ -204,6 +205,19 @@ void matrix_units_convolve(void **) {
   }
 }
 
+/// So can their gradients on vectors.
+void products_convolve(void **) {
+  if (tutti::impl::backend::cpu::gemm_lanes() > 8) {
+    print_message("vectors are too long for it\n");
+    return;
+  }
+  assert_int_equal(setenv("TUTTI_CPU_CONVOLUTION", "product:rr", 1), 0);
+  const std::string text = report(open_device("cpu"), pointwise_case(kSizes[2]), Level::fast);
+  assert_int_equal(unsetenv("TUTTI_CPU_CONVOLUTION"), 0);
+  assert_contains(text.c_str(), "product:1x1:input_gradient");
+  assert_contains(text.c_str(), "product:1x1:kernel_");
+}
+
 bool is_same(float a, float b) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   if (std::isinf(a) || std::isinf(b)) return a == b;
@@ -302,6 +316,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(every_candidate_agrees_with_reference),
       cmocka_unit_test(matrix_units_convolve),
+      cmocka_unit_test(products_convolve),
       cmocka_unit_test(matrix_units_keep_infinities),
       cmocka_unit_test(levels_that_repeat_agree_with_reference),
       cmocka_unit_test(forced_candidates_are_taken),
