@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Convolutions of 1x1 as products: every position of the images is a row. Here are the products on vectors (simd_gemm.h);
+// Convolutions of 1x1 as products: every position of the images is a row. Here are products on vectors (simd_gemm.h);
 // those on a matrix unit are in split_convolution.h.
 #ifndef TUTTI_BACKEND_CPU_POINTWISE_CONVOLUTION_H_
 #define TUTTI_BACKEND_CPU_POINTWISE_CONVOLUTION_H_

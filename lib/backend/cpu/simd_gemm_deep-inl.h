@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products that are much deeper than they are wide, columns of A and rows of B along memory: gradients of kernels, which
-// sum over all positions of all images (simd_gemm.cc). Both factors are packed, so that tiles read memory in order.
+// Products that are much deeper than they are wide, columns of A and rows of B along memory: gradients of kernels,
+// which sum over all positions of all images (simd_gemm.cc). Both factors are packed, so that tiles read memory in
+// order.
 // Included inside a target region, hence the guard that toggles.
 #if defined(TUTTI_BACKEND_CPU_SIMD_GEMM_DEEP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TUTTI_BACKEND_CPU_SIMD_GEMM_DEEP_INL_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of A for the tiles of a product (simd_gemm.cc): which belong together, and where they are read. Included inside a
-// target region, hence the guard that toggles.
+// Rows of A for the tiles of a product (simd_gemm.cc): which belong together, and where they are read. Included inside
+// a target region, hence the guard that toggles.
 #if defined(TUTTI_BACKEND_CPU_SIMD_GEMM_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TUTTI_BACKEND_CPU_SIMD_GEMM_ROWS_INL_H_
 #undef TUTTI_BACKEND_CPU_SIMD_GEMM_ROWS_INL_H_
@@ -53,8 +53,8 @@ class RowTiles {
   int64_t m_, count_, rows_ = 0;
 };
 
-// Tiles `begin` .. `end` of an A whose columns run along memory, each at its place in `out`: columns `k0` .. `k1` of it, a
-// few at a time, so that a line of memory that belongs to two tiles is still there for the second one.
+// Tiles `begin` .. `end` of an A whose columns run along memory, each at its place in `out`: columns `k0` .. `k1` of
+// it, a few at a time, so that a line of memory that belongs to two tiles is still there for the second one.
 HWY_INLINE void pack_tiles(const RowTiles &tiles, int64_t begin, int64_t end, const float *HWY_RESTRICT a,
                            int64_t a_column, int64_t k0, int64_t k1, float *HWY_RESTRICT out) {
   constexpr int64_t kTogether = 8;
