@@ -11,6 +11,7 @@
 #include <hwy/foreach_target.h>
 
 #include "backend/cpu/simd-inl.h"
+#include "backend/cpu/simd_stretch-inl.h"
 
 #include <hwy/highway.h>
 
@@ -20,36 +21,6 @@ namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
 using D = FloatTag;
 using V = FloatVec;
 constexpr D d;
-
-constexpr int kStripVectors = 4;
-constexpr int64_t kMaximumLanes = HWY_MAX_BYTES / sizeof(float);
-// Rows whose sums are kept in f32.
-constexpr int64_t kStretch = 128;
-
-// A strip of up to four vectors of channels, down some rows.
-struct Strip {
-  int64_t at;       // offset of the first element
-  int64_t channel;  // number of the first channel
-  int64_t columns;
-  int64_t rows;
-};
-
-// Calls body(strip) for stretches of rows and strips of columns of the whole array.
-template <typename Body>
-HWY_INLINE void for_strips(const ChannelShape &s, const Body &body) {
-  const int64_t step = kStripVectors * float_lanes();
-  for (int64_t block = 0; block < s.blocks; ++block) {
-    for (int64_t piece = 0; piece < s.pieces; ++piece) {
-      const int64_t base = block * s.block_stride + piece * s.piece_stride;
-      for (int64_t row = 0; row < s.rows; row += kStretch) {
-        for (int64_t column = 0; column < s.width; column += step) {
-          body(Strip{base + row * s.width + column, block * s.width + column, HWY_MIN(step, s.width - column),
-                     HWY_MIN(kStretch, s.rows - row)});
-        }
-      }
-    }
-  }
-}
 
 // Calls body.run<vectors, whole>() with the number of vectors a strip takes.
 template <typename Body>
@@ -83,22 +54,13 @@ HWY_INLINE void store(V value, float *to, int64_t v, int64_t columns) {
   store_first(d, value, to + v * lanes, HWY_MIN(lanes, columns - v * lanes));
 }
 
-HWY_INLINE void add_lanes(V value, int64_t v, int64_t columns, double *to) {
-  HWY_ALIGN float lanes[kMaximumLanes];
-  hn::Store(value, d, lanes);
-  const int64_t first = v * float_lanes();
-  const int64_t count = HWY_MIN(float_lanes(), columns - first);
-  for (int64_t i = 0; i < count; ++i)
-    to[first + i] += static_cast<double>(lanes[i]);
-}
-
 // The shift of the moments: the first row of the channel.
 struct Moments {
   const ChannelShape &s;
   const float *x;
   const Strip &strip;
   const float *shift;
-  double *sum, *squares;
+  float *sum, *squares;  // of the stretch
 
   template <int kVectors, bool kWhole>
   HWY_INLINE void run() const {
@@ -106,7 +68,9 @@ struct Moments {
     V s1[kUnroll][kVectors], s2[kUnroll][kVectors], k[kVectors];
     for (int v = 0; v < kVectors; ++v) {
       k[v] = load<kWhole>(shift, v, strip.columns);
-      for (int u = 0; u < kUnroll; ++u)
+      s1[0][v] = hn::LoadU(d, sum + v * float_lanes());
+      s2[0][v] = hn::LoadU(d, squares + v * float_lanes());
+      for (int u = 1; u < kUnroll; ++u)
         s1[u][v] = s2[u][v] = hn::Zero(d);
     }
     const float *row = x + strip.at;
@@ -132,8 +96,8 @@ struct Moments {
         s1[0][v] = hn::Add(s1[0][v], s1[u][v]);
         s2[0][v] = hn::Add(s2[0][v], s2[u][v]);
       }
-      add_lanes(s1[0][v], v, strip.columns, sum);
-      add_lanes(s2[0][v], v, strip.columns, squares);
+      hn::StoreU(s1[0][v], d, sum + v * float_lanes());
+      hn::StoreU(s2[0][v], d, squares + v * float_lanes());
     }
   }
 };
@@ -142,14 +106,46 @@ HWY_INLINE const float *first_row(const ChannelShape &s, const float *x, int64_t
   return x + channel / s.width * s.block_stride + channel % s.width;
 }
 
+struct RowMoments {
+  static constexpr int kRows = 4;
+  const float *x, *shift;
+  int64_t width;
+  StretchSums &sums;
+
+  HWY_INLINE void fetch(int64_t at) const { __builtin_prefetch(x + at); }
+  template <int kTogether>
+  HWY_INLINE void run(int64_t at, int64_t channel) const {
+    const V k = hn::LoadU(d, shift + channel);
+    float *const first = sums.first(channel), *const second = sums.second(channel);
+    V s1 = hn::Load(d, first), s2 = hn::Load(d, second);
+    TUTTI_UNROLL
+    for (int r = 0; r < kTogether; ++r) {
+      const V value = hn::Sub(hn::LoadU(d, x + at + r * width), k);
+      s1 = hn::Add(s1, value);
+      s2 = hn::MulAdd(value, value, s2);
+    }
+    hn::Store(s1, d, first);
+    hn::Store(s2, d, second);
+  }
+};
+
 void run_moments(const ChannelShape &s, const float *x, double *sum, double *squares) {
   const int64_t channels = s.channels();
   for (int64_t c = 0; c < channels; ++c)
     sum[c] = squares[c] = 0;
   if (s.count() == 0) return;
-  for_strips(s, [&](const Strip &strip) HWY_ATTR {
-    with_vectors(strip.columns,
-                 Moments{s, x, strip, first_row(s, x, strip.channel), sum + strip.channel, squares + strip.channel});
+  for_stretches(s, [&](const Stretch &stretch) HWY_ATTR {
+    StretchSums sums(stretch);
+    if (walks_rows(stretch)) {
+      const float *shift = first_row(s, x, stretch.channel) - stretch.channel;
+      for_vectors(s, stretch, RowMoments{x, shift, s.width, sums});
+      return sums.add_to(sum, squares);
+    }
+    for_strips(stretch, [&](const Strip &strip) HWY_ATTR {
+      with_vectors(strip.columns, Moments{s, x, strip, first_row(s, x, strip.channel), sums.first(strip.channel),
+                                          sums.second(strip.channel)});
+    });
+    sums.add_to(sum, squares);
   });
   const auto count = static_cast<double>(s.count());
   for (int64_t c = 0; c < channels; ++c) {
@@ -157,6 +153,11 @@ void run_moments(const ChannelShape &s, const float *x, double *sum, double *squ
     squares[c] += 2 * shift * sum[c] + shift * shift * count;
     sum[c] += shift * count;
   }
+}
+
+template <bool kRelu>
+HWY_INLINE V relu_of(V value) {
+  return kRelu ? hn::IfThenZeroElse(hn::Lt(value, hn::Zero(d)), value) : value;
 }
 
 template <bool kRelu, bool kOther>
@@ -178,17 +179,39 @@ struct Apply {
       for (int v = 0; v < kVectors; ++v) {
         V value = hn::MulAdd(load<kWhole>(x + at, v, strip.columns), factor[v], shift[v]);
         if (kOther) value = hn::Add(value, load<kWhole>(other + at, v, strip.columns));
-        if (kRelu) value = hn::IfThenZeroElse(hn::Lt(value, hn::Zero(d)), value);
-        store<kWhole>(value, y + at, v, strip.columns);
+        store<kWhole>(relu_of<kRelu>(value), y + at, v, strip.columns);
       }
     }
   }
 };
 
 template <bool kRelu, bool kOther>
+struct RowApply {
+  static constexpr int kRows = 2;
+  const float *x, *a, *b, *other;
+  float *y;
+  int64_t width;
+
+  HWY_INLINE void fetch(int64_t at) const { __builtin_prefetch(x + at); }
+  template <int kTogether>
+  HWY_INLINE void run(int64_t at, int64_t channel) const {
+    const V factor = hn::LoadU(d, a + channel), shift = hn::LoadU(d, b + channel);
+    TUTTI_UNROLL
+    for (int r = 0; r < kTogether; ++r, at += width) {
+      V value = hn::MulAdd(hn::LoadU(d, x + at), factor, shift);
+      if (kOther) value = hn::Add(value, hn::LoadU(d, other + at));
+      hn::StoreU(relu_of<kRelu>(value), d, y + at);
+    }
+  }
+};
+
+template <bool kRelu, bool kOther>
 void run_apply_as(const ChannelShape &s, const float *x, const float *a, const float *b, const float *other, float *y) {
-  for_strips(s, [&](const Strip &strip) HWY_ATTR {
-    with_vectors(strip.columns, Apply<kRelu, kOther>{s, strip, x, a, b, other, y});
+  for_stretches(s, [&](const Stretch &stretch) HWY_ATTR {
+    if (walks_rows(stretch)) return for_vectors(s, stretch, RowApply<kRelu, kOther>{x, a, b, other, y, s.width});
+    for_strips(stretch, [&](const Strip &strip) HWY_ATTR {
+      with_vectors(strip.columns, Apply<kRelu, kOther>{s, strip, x, a, b, other, y});
+    });
   });
 }
 
@@ -212,13 +235,15 @@ struct GradientMoments {
   const Strip &strip;
   const float *dy, *x, *mean;
   const ChannelMask &mask;
-  double *sum_dy, *sum_dy_xc;
+  float *sum_dy, *sum_dy_xc;  // of the stretch
 
   template <int kVectors, bool kWhole>
   HWY_INLINE void run() const {
     V s1[kVectors], s2[kVectors], center[kVectors], a[kVectors], b[kVectors];
     for (int v = 0; v < kVectors; ++v) {
-      s1[v] = s2[v] = a[v] = b[v] = hn::Zero(d);
+      a[v] = b[v] = hn::Zero(d);
+      s1[v] = hn::LoadU(d, sum_dy + v * float_lanes());
+      s2[v] = hn::LoadU(d, sum_dy_xc + v * float_lanes());
       center[v] = load<kWhole>(mean + strip.channel, v, strip.columns);
       if (kMasked) {
         a[v] = load<kWhole>(mask.a + strip.channel, v, strip.columns);
@@ -235,23 +260,77 @@ struct GradientMoments {
       }
     }
     for (int v = 0; v < kVectors; ++v) {
-      add_lanes(s1[v], v, strip.columns, sum_dy + strip.channel);
-      add_lanes(s2[v], v, strip.columns, sum_dy_xc + strip.channel);
+      hn::StoreU(s1[v], d, sum_dy + v * float_lanes());
+      hn::StoreU(s2[v], d, sum_dy_xc + v * float_lanes());
     }
   }
 };
+
+// The mask of a vector of channels.
+template <bool kMasked>
+struct VectorMask {
+  V a, b;
+
+  HWY_INLINE VectorMask(const ChannelMask &mask, int64_t channel) : a(hn::Zero(d)), b(hn::Zero(d)) {
+    if (!kMasked) return;
+    a = hn::LoadU(d, mask.a + channel);
+    b = hn::LoadU(d, mask.b + channel);
+  }
+  HWY_INLINE V of(V dy, V x) const { return masked<kMasked>(dy, x, a, b); }
+};
+
+template <bool kMasked>
+struct RowGradientMoments {
+  static constexpr int kRows = 2;
+  const float *dy, *x, *mean;
+  const ChannelMask &mask;
+  int64_t width;
+  StretchSums &sums;
+
+  HWY_INLINE void fetch(int64_t at) const {
+    __builtin_prefetch(x + at);
+    __builtin_prefetch(dy + at);
+  }
+  template <int kTogether>
+  HWY_INLINE void run(int64_t at, int64_t channel) const {
+    const VectorMask<kMasked> vector_mask(mask, channel);
+    const V center = hn::LoadU(d, mean + channel);
+    float *const first = sums.first(channel), *const second = sums.second(channel);
+    V s1 = hn::Load(d, first), s2 = hn::Load(d, second);
+    TUTTI_UNROLL
+    for (int r = 0; r < kTogether; ++r, at += width) {
+      const V value = hn::LoadU(d, x + at), gradient = vector_mask.of(hn::LoadU(d, dy + at), value);
+      s1 = hn::Add(s1, gradient);
+      s2 = hn::MulAdd(gradient, hn::Sub(value, center), s2);
+    }
+    hn::Store(s1, d, first);
+    hn::Store(s2, d, second);
+  }
+};
+
+template <bool kMasked>
+void run_gradient_moments_as(const ChannelShape &s, const float *dy, const float *x, const float *mean,
+                             const ChannelMask &mask, double *sum_dy, double *sum_dy_xc) {
+  for_stretches(s, [&](const Stretch &stretch) HWY_ATTR {
+    StretchSums sums(stretch);
+    if (walks_rows(stretch)) {
+      for_vectors(s, stretch, RowGradientMoments<kMasked>{dy, x, mean, mask, s.width, sums});
+      return sums.add_to(sum_dy, sum_dy_xc);
+    }
+    for_strips(stretch, [&](const Strip &strip) HWY_ATTR {
+      with_vectors(strip.columns, GradientMoments<kMasked>{s, strip, dy, x, mean, mask, sums.first(strip.channel),
+                                                           sums.second(strip.channel)});
+    });
+    sums.add_to(sum_dy, sum_dy_xc);
+  });
+}
 
 void run_gradient_moments(const ChannelShape &s, const float *dy, const float *x, const float *mean,
                           const ChannelMask &mask, double *sum_dy, double *sum_dy_xc) {
   for (int64_t c = 0; c < s.channels(); ++c)
     sum_dy[c] = sum_dy_xc[c] = 0;
-  for_strips(s, [&](const Strip &strip) HWY_ATTR {
-    if (mask.a != nullptr) {
-      with_vectors(strip.columns, GradientMoments<true>{s, strip, dy, x, mean, mask, sum_dy, sum_dy_xc});
-    } else {
-      with_vectors(strip.columns, GradientMoments<false>{s, strip, dy, x, mean, mask, sum_dy, sum_dy_xc});
-    }
-  });
+  mask.a != nullptr ? run_gradient_moments_as<true>(s, dy, x, mean, mask, sum_dy, sum_dy_xc)
+                    : run_gradient_moments_as<false>(s, dy, x, mean, mask, sum_dy, sum_dy_xc);
 }
 
 template <bool kMasked>
@@ -288,15 +367,48 @@ struct GradientApply {
   }
 };
 
+template <bool kMasked>
+struct RowGradientApply {
+  static constexpr int kRows = 2;
+  const float *dy, *x, *mean, *a, *slope, *shift;
+  const ChannelMask &mask;
+  float *dx;
+  int64_t width;
+
+  HWY_INLINE void fetch(int64_t at) const {
+    __builtin_prefetch(x + at);
+    __builtin_prefetch(dy + at);
+  }
+  template <int kTogether>
+  HWY_INLINE void run(int64_t at, int64_t channel) const {
+    const VectorMask<kMasked> vector_mask(mask, channel);
+    const V center = hn::LoadU(d, mean + channel), factor = hn::LoadU(d, a + channel);
+    const V c1 = hn::LoadU(d, slope + channel), c0 = hn::LoadU(d, shift + channel);
+    TUTTI_UNROLL
+    for (int r = 0; r < kTogether; ++r, at += width) {
+      const V value = hn::LoadU(d, x + at), gradient = vector_mask.of(hn::LoadU(d, dy + at), value);
+      const V rest = hn::MulAdd(hn::Sub(value, center), c1, c0);
+      hn::StoreU(hn::MulAdd(gradient, factor, rest), d, dx + at);
+    }
+  }
+};
+
+template <bool kMasked>
+void run_gradient_apply_as(const ChannelShape &s, const float *dy, const float *x, const float *mean, const float *a,
+                           const float *slope, const float *shift, const ChannelMask &mask, float *dx) {
+  for_stretches(s, [&](const Stretch &stretch) HWY_ATTR {
+    if (walks_rows(stretch))
+      return for_vectors(s, stretch, RowGradientApply<kMasked>{dy, x, mean, a, slope, shift, mask, dx, s.width});
+    for_strips(stretch, [&](const Strip &strip) HWY_ATTR {
+      with_vectors(strip.columns, GradientApply<kMasked>{s, strip, dy, x, mean, a, slope, shift, mask, dx});
+    });
+  });
+}
+
 void run_gradient_apply(const ChannelShape &s, const float *dy, const float *x, const float *mean, const float *a,
                         const float *slope, const float *shift, const ChannelMask &mask, float *dx) {
-  for_strips(s, [&](const Strip &strip) HWY_ATTR {
-    if (mask.a != nullptr) {
-      with_vectors(strip.columns, GradientApply<true>{s, strip, dy, x, mean, a, slope, shift, mask, dx});
-    } else {
-      with_vectors(strip.columns, GradientApply<false>{s, strip, dy, x, mean, a, slope, shift, mask, dx});
-    }
-  });
+  mask.a != nullptr ? run_gradient_apply_as<true>(s, dy, x, mean, a, slope, shift, mask, dx)
+                    : run_gradient_apply_as<false>(s, dy, x, mean, a, slope, shift, mask, dx);
 }
 
 // ---- layer and RMS normalisation ----

@@ -10,7 +10,6 @@
 #include "backend/cpu/simd_elementwise.h"
 #include "backend/cpu/simd_gemm.h"
 #include "backend/cpu/simd_loss.h"
-#include "backend/cpu/simd_norm.h"
 #include "backend/cpu/simd_pool.h"
 #include "backend/cpu/simd_random.h"
 #include "backend/cpu/simd_reduce.h"
@@ -178,54 +177,6 @@ void reductions_agree(void **) {
         }
       }
     }
-  });
-}
-
-/// Element (row, channel) of an image in either layout.
-int64_t place(const ChannelShape &s, int64_t row, int64_t channel) {
-  return channel / s.width * s.block_stride + row / s.rows * s.piece_stride + row % s.rows * s.width +
-         channel % s.width;
-}
-
-void check_moments(const ChannelShape &s) {
-  const std::vector<float> x = noise(s.count() * s.channels(), 1), dy = noise(s.count() * s.channels(), 2);
-  const std::vector<float> a = noise(s.channels(), 3), b = noise(s.channels(), 4), mean = noise(s.channels(), 5);
-  std::vector<double> sum(static_cast<size_t>(s.channels())), squares(sum.size()), sum_dy(sum.size()),
-      dy_xc(sum.size());
-  channel_moments(s, x.data(), sum.data(), squares.data());
-  channel_gradient_moments(s, dy.data(), x.data(), mean.data(), {a.data(), b.data()}, sum_dy.data(), dy_xc.data());
-  std::vector<float> y(x.size());
-  channel_apply(s, x.data(), a.data(), b.data(), dy.data(), true, y.data());
-  for (int64_t c = 0; c < s.channels(); ++c) {
-    const auto channel = static_cast<size_t>(c);
-    double expected[4] = {0, 0, 0, 0};
-    for (int64_t row = 0; row < s.count(); ++row) {
-      const auto at = static_cast<size_t>(place(s, row, c));
-      const double value = static_cast<double>(x[at]);
-      const bool open = std::fma(x[at], a[channel], b[channel]) > 0;
-      const double gradient = open ? static_cast<double>(dy[at]) : 0;
-      expected[0] += value;
-      expected[1] += value * value;
-      expected[2] += gradient;
-      expected[3] += gradient * (value - static_cast<double>(mean[channel]));
-      const double result = value * static_cast<double>(a[channel]) + static_cast<double>(b[channel] + dy[at]);
-      assert_true(std::fabs(static_cast<double>(y[at]) - std::max(0.0, result)) < 1e-5);
-    }
-    const double got[4] = {sum[channel], squares[channel], sum_dy[channel], dy_xc[channel]};
-    // A target without fused multiply-add may open an element that lies on the edge.
-    const double limits[4] = {1e-3, 1e-3, 1.1, 2.2};
-    for (int i = 0; i < 4; ++i)
-      assert_true(std::fabs(got[i] - expected[i]) < limits[i]);
-  }
-}
-
-void channels_agree(void **) {
-  on_all_targets([] {
-    for (int64_t channels : {1, 3, 16, 17, 48, 130}) {
-      check_moments(ChannelShape::plain(1, channels));
-      check_moments(ChannelShape::plain(261, channels));
-    }
-    check_moments(ChannelShape::blocked(3, 35, 48));
   });
 }
 
@@ -536,7 +487,6 @@ int main() {
       cmocka_unit_test(an_empty_sum_is_zero),
       cmocka_unit_test(chains_agree),
       cmocka_unit_test(reductions_agree),
-      cmocka_unit_test(channels_agree),
       cmocka_unit_test(pools_agree),
       cmocka_unit_test(adam_steps_are_quotients_of_any_size),
       cmocka_unit_test(gradients_update_at_once),
