@@ -23,15 +23,6 @@
 #endif
 #endif
 
-// Before a loop of which two turns are to be one, so that less is counted.
-#ifndef TUTTI_IN_PAIRS
-#if defined(__clang__)
-#define TUTTI_IN_PAIRS _Pragma("clang loop unroll_count(2)")
-#else
-#define TUTTI_IN_PAIRS _Pragma("GCC unroll 2")
-#endif
-#endif
-
 HWY_BEFORE_NAMESPACE();
 namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;

@@ -117,7 +117,7 @@ struct BlockRun {
     tile.mask = epilogue.mask == nullptr ? nullptr : epilogue.mask + at;
     tile.plain = tile.columns == vectors * float_lanes() && !(tile.last && has_epilogue(epilogue));
     if (vectors > 2) return run_few_rows(rows, vectors, tile);
-    if (tile.panel != nullptr) return run_first_tile(rows, tile);
+    if (kCopiesPanels && tile.panel != nullptr) return run_first_tile(rows, tile);
     run_rows_of(rows, vectors, tile);
   }
 
@@ -245,12 +245,12 @@ void multiply_turned(const GemmShape &s, const float *a, const float *b, float *
 // copied out of rows that fall into the same sets of the first-level cache, used by all rows, and not kept. The next
 // one is brought nearer meanwhile.
 bool streams_panels(const GemmShape &s) {
-  return HWY_TARGET > HWY_AVX3 && s.a_column == 1 && s.b_column == 1 && s.m > 2 * kTileRows && s.m <= kDirectRows &&
+  return kCopiesPanels && s.a_column == 1 && s.b_column == 1 && s.m > 2 * kTileRows && s.m <= kDirectRows &&
          s.k * s.n > kNearFloats;
 }
 
-void multiply_streamed(const GemmShape &s, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
-                       float *scratch) {
+inline void multiply_streamed(const GemmShape &s, const float *a, const float *b, float *c,
+                              const GemmEpilogue &epilogue, float *scratch) {
   const int64_t width = 2 * float_lanes(), most = block_depth(s.k);
   float *panel = scratch, *copies = panel + kBlockK * width;
   GemmShape shape = s;

@@ -34,15 +34,15 @@ HWY_INLINE int64_t block_depth(int64_t k) {
 // Tiles of A that are multiplied by the same panels: with a block of B they stay in the second-level cache.
 constexpr int64_t kDeepTiles = 42;
 
-// Where vectors are long, one of a panel is read for more rows, and the first-level cache has no room for a panel.
-bool is_deep(const GemmShape &s) {
-  return HWY_TARGET > HWY_AVX3 && s.a_row == 1 && s.a_column != 1 && s.b_column == 1 && s.k > kBlockK &&
-         s.m > kTileRows && s.n > float_lanes();
+// Where vectors are long, the first-level cache has no room for a panel.
+inline bool is_deep(const GemmShape &s) {
+  return kCopiesPanels && s.a_row == 1 && s.a_column != 1 && s.b_column == 1 && s.k > kBlockK && s.m > kTileRows &&
+         s.n > float_lanes();
 }
 
 // Rows k0 .. of both factors, `depth` of them: tiles of A and panels of B, some rows at a time, in the order of memory.
-void pack_deep(const GemmShape &s, const RowTiles &tiles, const float *a, const float *b, int64_t depth, int64_t width,
-               float *a_tiles, float *panels) {
+inline void pack_deep(const GemmShape &s, const RowTiles &tiles, const float *a, const float *b, int64_t depth,
+                      int64_t width, float *a_tiles, float *panels) {
   constexpr int64_t kTogether = 8;
   const int64_t lanes = float_lanes();
   for (int64_t p0 = 0; p0 < depth; p0 += kTogether) {
@@ -57,8 +57,8 @@ void pack_deep(const GemmShape &s, const RowTiles &tiles, const float *a, const 
 }
 
 // A block of C, of which `c` is the first element: adds the product of what was packed.
-void multiply_packed(const GemmShape &s, const RowTiles &tiles, const float *a_tiles, const float *panels,
-                     int64_t depth, int64_t width, bool adds, float *c) {
+inline void multiply_packed(const GemmShape &s, const RowTiles &tiles, const float *a_tiles, const float *panels,
+                            int64_t depth, int64_t width, bool adds, float *c) {
   const int64_t lanes = float_lanes();
   for (int64_t j = 0; j < width; j += 2 * lanes) {
     Tile tile{};
@@ -81,7 +81,7 @@ void multiply_packed(const GemmShape &s, const RowTiles &tiles, const float *a_t
   }
 }
 
-void multiply_deep(const GemmShape &s, const float *a, const float *b, float *c, float *scratch) {
+inline void multiply_deep(const GemmShape &s, const float *a, const float *b, float *c, float *scratch) {
   constexpr int64_t kDeepRows = kDeepTiles * kTileRows;
   float *panels = scratch + kDeepTiles * kTileFloats;
   const int64_t most = block_depth(s.k);

@@ -18,6 +18,16 @@
 
 #include <hwy/highway.h>
 
+// Before a loop of which two turns are to be one, so that less is counted: with long vectors each turn is long anyway.
+#undef TUTTI_IN_PAIRS
+#if HWY_TARGET != HWY_AVX2
+#define TUTTI_IN_PAIRS
+#elif defined(__clang__)
+#define TUTTI_IN_PAIRS _Pragma("clang loop unroll_count(2)")
+#else
+#define TUTTI_IN_PAIRS _Pragma("GCC unroll 2")
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
 using Full = FloatTag;
@@ -29,6 +39,8 @@ constexpr int64_t kBlockK = HWY_TARGET <= HWY_AVX3 ? 256 : 272;
 constexpr int64_t kBlockN = 512;
 // Rows of C that stay in registers with two vectors of columns each.
 constexpr int kTileRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
+// Whether B is copied into panels for few rows, and for deep products: where a panel is no longer than a cache line.
+constexpr bool kCopiesPanels = HWY_TARGET > HWY_AVX3;
 
 // Memory that will be wanted soon, a panel wide: brought nearer while the sums of a tile are made, a row of it for each
 // column of A.
