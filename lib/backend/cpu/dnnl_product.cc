@@ -22,7 +22,7 @@ constexpr int64_t kColumns = 256;
 constexpr int64_t kRows = 32;
 constexpr int64_t kMultiplications = int64_t{1} << 23;
 // Up to so many rows times so many columns and more ours is faster on vectors of eight: oneDNN 2.6 reads such a second
-// factor where it lies (Zen 3: 0.5 to 0.9 of our speed; with fewer columns 1 to 1.2).
+// factor where it lies (Zen 3: 0.5 to 1.03 of our speed; with fewer columns 1 to 1.2).
 constexpr int64_t kStreamedRows = 512, kStreamedColumns = 512, kStreamedLanes = 8;
 // Below this copies and calls weigh as much as the product.
 constexpr int64_t kBf16Side = 16, kBf16Multiplications = int64_t{1} << 20;

@@ -23,6 +23,7 @@ namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
 // Rows of A so far apart, or a multiple of it, fall into the same sets of the first-level cache; copied ones do not.
 constexpr int64_t kSetDistance = 256, kCopyGap = 16;
 constexpr int64_t kCopyStride = kBlockK + kCopyGap;
+
 // Tiles of A that are packed together where neighbours of a row of A belong to several tiles.
 constexpr int64_t kPackedTiles = 4;
 
