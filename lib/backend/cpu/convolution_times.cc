@@ -162,16 +162,23 @@ void ConvolutionTimes::time(const ConvolutionQuestion &question, TimingMemory &m
   ++measured_;
 }
 
+bool ConvolutionTimes::is_known(const ConvolutionQuestion &question, int64_t rows) const {
+  const auto known = table_.find(question_name(question));
+  if (known == table_.end()) return false;
+  const auto exact = known->second.find(rows);
+  return exact != known->second.end() && covers(exact->second, candidates_of(question, rows));
+}
+
 void ConvolutionTimes::measure(std::span<const ConvolutionQuestion> questions, const PlanCache &cache, const Log &log) {
   const std::lock_guard lock(mutex_);
   load(cache, log);
   std::map<std::string, ConvolutionQuestion> missing;  // by key, each once
+  double largest_known = 0;
   for (const ConvolutionQuestion &question : questions) {
     const int64_t rows = rows_to_time(question.shape);
-    const auto known = table_.find(question_name(question));
-    if (known != table_.end()) {
-      const auto exact = known->second.find(rows);
-      if (exact != known->second.end() && covers(exact->second, candidates_of(question, rows))) continue;
+    if (is_known(question, rows)) {
+      largest_known = std::max(largest_known, flops_of(question.shape));
+      continue;
     }
     ConvolutionShape timed = question.shape;
     timed.rows = rows;
@@ -181,13 +188,15 @@ void ConvolutionTimes::measure(std::span<const ConvolutionQuestion> questions, c
   std::vector<std::pair<std::string, ConvolutionQuestion>> largest(missing.begin(), missing.end());
   std::stable_sort(largest.begin(), largest.end(),
                    [](const auto &a, const auto &b) { return flops_of(a.second.shape) > flops_of(b.second.shape); });
+  const bool resumes = largest_known >= flops_of(largest.front().second.shape);
   TimingMemory memory;
   TimesByShape fresh;
   const double start = thread_seconds();
   if (reorder_seconds_per_byte_ == 0) reorder_seconds_per_byte_ = time_reorder(memory);
   fresh[std::string(kReorder)][std::string(kImage)] = RunTime{reorder_seconds_per_byte_, 0};
   for (const auto &[key, question] : largest) {
-    if (thread_seconds() - start > (question.allows_bf16 ? kBf16BudgetSeconds : kBudgetSeconds)) break;
+    const double budget = resumes ? kResumedBudgetSeconds : question.allows_bf16 ? kBf16BudgetSeconds : kBudgetSeconds;
+    if (thread_seconds() - start > budget) break;
     time(question, memory);
     fresh[key] = table_[question_name(question)][rows_to_time(question.shape)];
   }

@@ -51,6 +51,9 @@ class ConvolutionTimes {
 
   /// Processor seconds that one call of measure may spend, and with the candidates that round as well.
   static constexpr double kBudgetSeconds = 1.0, kBf16BudgetSeconds = 3.6;
+  /// The same where an earlier process has spent that, as the largest question is answered: what it did not get to is
+  /// timed over several processes, none of which takes long to start.
+  static constexpr double kResumedBudgetSeconds = 0.1;
 
   static ConvolutionTimes &of_process();
 
@@ -69,6 +72,7 @@ class ConvolutionTimes {
   using ByRows = std::map<int64_t, TimesByCandidate>;
 
   void load(const PlanCache &cache, const Log &log);
+  bool is_known(const ConvolutionQuestion &question, int64_t rows) const;
   void time(const ConvolutionQuestion &question, TimingMemory &memory);
   const TimesByCandidate &known(const ConvolutionQuestion &question,
                                 const std::vector<ConvolutionCandidate> &candidates, int64_t rows);

@@ -131,6 +131,35 @@ void what_nobody_timed_keeps_its_answer(void **) {
   assert_string_equal(text_of(table.of(question(8))).c_str(), guessed.c_str());
 }
 
+// What the first process had no time for is timed by those after it, a part by each, and then none is left.
+void later_processes_go_on_where_one_stopped(void **) {
+  constexpr int64_t kWidths = 200;
+  const TemporaryDirectory directory;
+  const PlanCache cache = cpu_plan_cache(directory / "cache");
+  ConvolutionTimes &table = fresh_table();
+  Lines lines;
+  std::vector<ConvolutionQuestion> all = {question(64)};
+  table.measure(all, cache, lines.log());
+  assert_int_equal(table.measured_count(), 1);
+  for (int64_t width = 8; width < 8 + kWidths; ++width) {
+    all.push_back(question(1));
+    all.back().shape.in_width = all.back().shape.out_width = width;
+    all.back().shape.rows = 3000 / width;
+  }
+  int64_t timed = 0;
+  for (int process = 0; process < kWidths && timed < kWidths; ++process) {
+    table.forget();
+    table.measure(all, cache, lines.log());
+    assert_in_range(table.measured_count(), 1, kWidths - 1);
+    timed += table.measured_count();
+  }
+  assert_int_equal(timed, kWidths);
+  table.forget();
+  table.measure(all, cache, lines.log());
+  assert_int_equal(table.measured_count(), 0);
+  assert_int_equal(lines.count, 0);
+}
+
 void rows_nearby_share_times(void **) {
   ConvolutionTimes &table = fresh_table();
   Lines lines;
@@ -173,9 +202,13 @@ void widths_that_do_not_block_have_candidates(void **) {
 
 int main() {
   const CMUnitTest tests[] = {
-      cmocka_unit_test(each_shape_is_timed_once),       cmocka_unit_test(times_outlive_the_process),
-      cmocka_unit_test(a_cache_of_no_use_costs_a_line), cmocka_unit_test(what_nobody_timed_keeps_its_answer),
-      cmocka_unit_test(rows_nearby_share_times),        cmocka_unit_test(widths_that_do_not_block_have_candidates),
+      cmocka_unit_test(each_shape_is_timed_once),
+      cmocka_unit_test(times_outlive_the_process),
+      cmocka_unit_test(a_cache_of_no_use_costs_a_line),
+      cmocka_unit_test(what_nobody_timed_keeps_its_answer),
+      cmocka_unit_test(rows_nearby_share_times),
+      cmocka_unit_test(widths_that_do_not_block_have_candidates),
+      cmocka_unit_test(later_processes_go_on_where_one_stopped),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
