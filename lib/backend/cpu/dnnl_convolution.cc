@@ -178,6 +178,19 @@ bool overruns_its_scratch(const ConvolutionShape &s, const std::string &implemen
          (s.stride[0] > 1 || s.stride[1] > 1);
 }
 
+/// "x64:gemm:jit" and the like unfold images in scratch before they multiply: a last resort, before plain loops.
+bool unfolds_images(const std::string &implementation) {
+  return base::concat(":", implementation).find(":gemm") != std::string::npos;
+}
+
+template <typename Description>
+Status choose_convolution(Description &description, const ConvolutionRequest &request) {
+  return choose_implementation(description, request.accept_plain, [&](const std::string &implementation) {
+    if (!request.accept_plain && unfolds_images(implementation)) return true;
+    return request.pass == ConvolutionPass::kernel_gradient && overruns_its_scratch(request.shape, implementation);
+  });
+}
+
 class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<Plan> {
  public:
   const std::string &implementation() const override { return implementation_; }
@@ -246,7 +259,7 @@ class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<P
                          const dnnl::primitive_attr &attributes) {
     Described<Forward> described = describe(request, d, attributes);
     Forward::primitive_desc &description = described.description;
-    TUTTI_TRY(choose_implementation(description, request.accept_plain));
+    TUTTI_TRY(choose_convolution(description, request));
     keep(description, Forward(description));
     input_ = {description.src_desc(), DNNL_ARG_SRC};
     kernel_ = {description.weights_desc(), DNNL_ARG_WEIGHTS};
@@ -265,7 +278,7 @@ class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<P
         describe_backward<InputGradient>(dnnl_engine(), attributes, hint.description, algorithm, d.input, d.kernel,
                                          d.output, d.stride, d.dilation, d.low, d.high);
     InputGradient::primitive_desc &description = described.description;
-    TUTTI_TRY(choose_implementation(description, request.accept_plain));
+    TUTTI_TRY(choose_convolution(description, request));
     keep(description, InputGradient(description));
     input_ = {description.diff_src_desc(), DNNL_ARG_DIFF_SRC};
     kernel_ = {description.weights_desc(), DNNL_ARG_WEIGHTS};
@@ -287,9 +300,7 @@ class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<P
             : describe_backward<KernelGradient>(dnnl_engine(), attributes, forward, algorithm, d.input, d.kernel,
                                                 d.output, d.stride, d.dilation, d.low, d.high);
     KernelGradient::primitive_desc &description = described.description;
-    TUTTI_TRY(choose_implementation(description, request.accept_plain, [&](const std::string &implementation) {
-      return overruns_its_scratch(request.shape, implementation);
-    }));
+    TUTTI_TRY(choose_convolution(description, request));
     keep(description, KernelGradient(description));
     input_ = {description.src_desc(), DNNL_ARG_SRC};
     kernel_ = {description.diff_weights_desc(), DNNL_ARG_DIFF_WEIGHTS};

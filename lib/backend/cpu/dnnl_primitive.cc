@@ -137,9 +137,7 @@ Status status_of(const dnnl::error &error) {
   return Status(code, base::concat("oneDNN: ", error.what())).with_domain("dnnl", error.status);
 }
 
-bool is_plain(const std::string &implementation) {
-  return implementation.find("ref") != std::string::npos || implementation.starts_with("gemm");
-}
+bool is_plain(const std::string &implementation) { return implementation.find("ref") != std::string::npos; }
 
 std::unique_ptr<Kernel> make_primitive_kernel(dnnl::primitive primitive, std::vector<PrimitiveArgument> arguments) {
   return std::make_unique<PrimitiveKernel>(std::move(primitive), std::move(arguments));

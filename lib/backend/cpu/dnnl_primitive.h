@@ -44,7 +44,7 @@ auto without_exceptions(const Body &body) -> decltype(body()) {
   }
 }
 
-/// "ref:any" and the like are plain loops; "gemm:..." convolutions unfold the image first.
+/// "ref:any" and the like are plain loops.
 bool is_plain(const std::string &implementation);
 
 /// Moves on to the first implementation that is not a plain loop and that nothing is wrong with.
