@@ -31,6 +31,8 @@ constexpr int64_t kTurnedDepth = 1024;
 
 // A B so small stays in the first-level cache as it is.
 constexpr int64_t kNearFloats = 8192;
+// One of more is not in the second-level cache when it is wanted again.
+constexpr int64_t kFarFloats = 256 << 10;
 
 // Columns of C from which copying rows of A costs little beside the product.
 constexpr int64_t kCopyColumns = 128;
@@ -243,10 +245,11 @@ void multiply_turned(const GemmShape &s, const float *a, const float *b, float *
 
 // Few rows times a large B, on vectors of which a panel is half a cache line or one: each panel of a block of B is
 // copied out of rows that fall into the same sets of the first-level cache, used by all rows, and not kept. The next
-// one is brought nearer meanwhile.
+// one is brought nearer meanwhile. Twice as many rows are done in halves, which reads such a B twice and writes no
+// panels of it for later.
 bool streams_panels(const GemmShape &s) {
-  return kCopiesPanels && s.a_column == 1 && s.b_column == 1 && s.m > 2 * kTileRows && s.m <= kDirectRows &&
-         s.k * s.n > kNearFloats;
+  if (!kCopiesPanels || s.a_column != 1 || s.b_column != 1 || s.m <= 2 * kTileRows) return false;
+  return s.m <= kDirectRows ? s.k * s.n > kNearFloats : s.m <= 2 * kDirectRows && s.k * s.n > kFarFloats;
 }
 
 inline void multiply_streamed(const GemmShape &s, const float *a, const float *b, float *c,
@@ -272,6 +275,20 @@ inline void multiply_streamed(const GemmShape &s, const float *a, const float *b
       run.run_panel(0, b + next_k * s.b_row + next_n, HWY_MIN(most, s.k - next_k));
     }
   }
+}
+
+inline void multiply_in_halves(const GemmShape &s, const float *a, const float *b, float *c,
+                               const GemmEpilogue &epilogue, float *scratch) {
+  if (s.m <= kDirectRows) return multiply_streamed(s, a, b, c, epilogue, scratch);
+  GemmShape half = s;
+  GemmEpilogue its = epilogue;
+  half.m = (s.m + 1) / 2;
+  multiply_streamed(half, a, b, c, its, scratch);
+  if (its.mask != nullptr) its.mask += half.m * s.c_row;
+  a += half.m * s.a_row;
+  c += half.m * s.c_row;
+  half.m = s.m - half.m;
+  multiply_streamed(half, a, b, c, its, scratch);
 }
 
 #if TUTTI_TURNS_SQUARES
@@ -348,7 +365,7 @@ void multiply(const GemmShape &s, const float *a, const float *b, float *c, cons
 #endif
   if (turns_panels(s)) return multiply_turned(s, a, b, c, epilogue, scratch);
   if (is_deep(s) && !has_epilogue(epilogue)) return multiply_deep(s, a, b, c, scratch);
-  if (streams_panels(s)) return multiply_streamed(s, a, b, c, epilogue, scratch);
+  if (streams_panels(s)) return multiply_in_halves(s, a, b, c, epilogue, scratch);
   float *a_tile = scratch;
   float *panels = scratch + kPackedTiles * kTileFloats;
   // Packing pays once there are enough rows to use it.
