@@ -49,7 +49,7 @@ Status fill_labels(Buffer &buffer, int64_t classes) {
   return buffer.write(0, labels.data(), buffer.size_bytes());
 }
 
-/// Whoever reads what nobody wrote shall notice. A piece at a time: benchmarks report how much memory was in use at most.
+/// Whoever reads what nobody wrote shall notice. A piece at a time, as benchmarks report how much memory was in use.
 Result<Buffer> allocate_poisoned(backend::Device &device, int64_t bytes) {
   TUTTI_ASSIGN(Buffer buffer, device.allocate(bytes));
   const std::vector<char> poison(size_t{1} << 20, '\xff');
