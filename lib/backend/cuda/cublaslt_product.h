@@ -27,7 +27,7 @@
 
 namespace tutti::impl::backend::cuda {
 
-using gpu::ProductPlan;
+using gpu::LibraryCalls;
 using gpu::ProductShape;
 using gpu::SummedFactor;
 

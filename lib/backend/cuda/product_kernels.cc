@@ -105,8 +105,8 @@ Result<Kernel> make_matmul(KernelRequest &request, const Handles &handles) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::MatmulAttributes::from(request.node));
   const LoweredValue &y = request.output(0);
   if (y.elements == 0 || request.input(0).elements == 0) return Kernel();
-  std::optional<ProductPlan> plan = gpu::plan_product(y.dtype, request.input(0).dims, request.input(1).dims, y.dims,
-                                                      attributes.transpose_a, attributes.transpose_b);
+  std::optional<LibraryCalls> plan = gpu::plan_library_calls(y.dtype, request.input(0).dims, request.input(1).dims,
+                                                             y.dims, attributes.transpose_a, attributes.transpose_b);
   if (!plan) return Kernel();
   plan->shape.allows_rounding = request.lowered.allows_tf32();
   if (request.sum != nullptr) return make_product_with_sum(request, handles, plan->shape);

@@ -345,7 +345,7 @@ gpuError_t launch_conv2d(const Convolution &convolution, const void *x, const vo
                          const ProductPlan &plan, void *scratch, gpuStream_t stream) {
   const ProductSize size = conv2d_size(convolution);
   const int64_t filters = convolution.filters, group_filters = convolution.group_filters();
-  Product<PatchRows, FilterColumns, FilterTarget> product{};
+  MatrixProduct<PatchRows, FilterColumns, FilterTarget> product{};
   product.a = {factor(convolution, x, convolution.group_channels(), convolution.channels), size.m, size.k,
                patches_of(convolution)};
   product.b = {factor(convolution, kernel, group_filters, filters), size.n, size.k, filters, 0};
@@ -367,7 +367,7 @@ gpuError_t launch_conv2d_input_gradient(const Convolution &convolution, const vo
                               channels,
                               filters,
                               convolution.window.rows};
-  Product<GradientPatches, GradientKernel, GradientTarget> product{};
+  MatrixProduct<GradientPatches, GradientKernel, GradientTarget> product{};
   product.a = {factor(convolution, dy, group_filters, filters), gradient};
   product.b = {factor(convolution, kernel, group_filters, filters), gradient};
   product.target = {result(convolution, dx, group_channels, channels), gradient};
@@ -379,7 +379,7 @@ gpuError_t launch_conv2d_kernel_gradient(const Convolution &convolution, const v
                                          const ProductPlan &plan, void *scratch, gpuStream_t stream) {
   const ProductSize size = conv2d_kernel_gradient_size(convolution);
   const int64_t filters = convolution.filters, group_filters = convolution.group_filters();
-  Product<PatchColumns, FilterColumns, FilterTarget> product{};
+  MatrixProduct<PatchColumns, FilterColumns, FilterTarget> product{};
   product.a = {factor(convolution, x, convolution.group_channels(), convolution.channels), size.m, size.k,
                patches_of(convolution)};
   product.b = {factor(convolution, dy, group_filters, filters), size.n, size.k, filters, 0};

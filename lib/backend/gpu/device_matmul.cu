@@ -53,7 +53,7 @@ MatrixSource source(const Matmul &matmul, const void *data, int64_t lines, int64
 }  // namespace
 
 gpuError_t launch_matmul(const Matmul &matmul, gpuStream_t stream) {
-  Product<MatrixSource, MatrixSource, MatrixTarget> product{};
+  MatrixProduct<MatrixSource, MatrixSource, MatrixTarget> product{};
   const DType dtype = matmul.epilogue == nullptr ? matmul.dtype : matmul.epilogue->dtype;
   product.a = source(matmul, matmul.a.data, matmul.m, matmul.a.row_stride, matmul.a.column_stride, matmul.a_strides);
   product.b = source(matmul, matmul.b.data, matmul.n, matmul.b.column_stride, matmul.b.row_stride, matmul.b_strides);

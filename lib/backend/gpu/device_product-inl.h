@@ -32,7 +32,7 @@ struct FactorArray {
 
 /// `Finish`: an Epilogue, or NoEpilogue.
 template <typename SourceA, typename SourceB, typename Target, typename Finish = NoEpilogue>
-struct Product {
+struct MatrixProduct {
   SourceA a;
   SourceB b;
   Target target;
@@ -392,10 +392,10 @@ gpuError_t launch_product(AnyProduct product, const ProductPlan &plan, void *scr
 
 /// The product with an epilogue, or without one (null), in float.
 template <typename SourceA, typename SourceB, typename Target>
-gpuError_t launch_finished(const Product<SourceA, SourceB, Target> &product, const Epilogue *epilogue,
+gpuError_t launch_finished(const MatrixProduct<SourceA, SourceB, Target> &product, const Epilogue *epilogue,
                            const ProductPlan &plan, void *scratch, gpuStream_t stream) {
   if (epilogue == nullptr) return launch_product<float>(product, plan, scratch, stream);
-  Product<SourceA, SourceB, Target, Epilogue> finished{};
+  MatrixProduct<SourceA, SourceB, Target, Epilogue> finished{};
   finished.a = product.a;
   finished.b = product.b;
   finished.target = product.target;

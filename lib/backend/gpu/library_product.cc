@@ -79,9 +79,9 @@ void repeat_calls(std::vector<Three> &calls, const BatchAxis &axis) {
 
 }  // namespace
 
-std::optional<ProductPlan> plan_product(tensor::DType dtype, const Dims &a, const Dims &b, const Dims &y,
-                                        bool transpose_a, bool transpose_b) {
-  ProductPlan plan;
+std::optional<LibraryCalls> plan_library_calls(tensor::DType dtype, const Dims &a, const Dims &b, const Dims &y,
+                                               bool transpose_a, bool transpose_b) {
+  LibraryCalls plan;
   plan.shape.dtype = dtype;
   plan.shape.m = y[y.size() - 2];
   plan.shape.n = y[y.size() - 1];

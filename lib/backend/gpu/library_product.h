@@ -47,16 +47,16 @@ struct ProductShape {
 };
 
 /// Calls of one shape, each with the elements from the beginning of a, b and y at which its matrices begin.
-struct ProductPlan {
+struct LibraryCalls {
   ProductShape shape;
   std::vector<std::array<int64_t, 3>> calls;
 };
 
 /// The dims are those of whole arrays; the batch dims of a and b broadcast to those of y. Nothing where it would take
 /// so many calls that one kernel is faster.
-std::optional<ProductPlan> plan_product(tensor::DType dtype, const std::vector<int64_t> &a,
-                                        const std::vector<int64_t> &b, const std::vector<int64_t> &y, bool transpose_a,
-                                        bool transpose_b);
+std::optional<LibraryCalls> plan_library_calls(tensor::DType dtype, const std::vector<int64_t> &a,
+                                               const std::vector<int64_t> &b, const std::vector<int64_t> &y,
+                                               bool transpose_a, bool transpose_b);
 
 }  // namespace tutti::impl::backend::gpu
 

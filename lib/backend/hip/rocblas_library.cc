@@ -22,7 +22,7 @@ using gpu::ConvolutionShape;
 using gpu::Frame;
 using gpu::Kernel;
 using gpu::KernelRequest;
-using gpu::ProductPlan;
+using gpu::LibraryCalls;
 using gpu::ProductShape;
 
 namespace {
@@ -56,7 +56,7 @@ bool read_tail(const KernelRequest &request, ProductShape &shape, int32_t &adden
 using Device = std::shared_ptr<DeviceHandle>;
 
 /// A kernel that does the calls of a plan; empty where rocBLAS does not. It keeps the handle of its device open.
-Result<Kernel> product_kernel(KernelRequest &request, const Device &device, ProductPlan plan) {
+Result<Kernel> product_kernel(KernelRequest &request, const Device &device, LibraryCalls plan) {
   int32_t addend = -1;
   if (request.sum != nullptr || !read_tail(request, plan.shape, addend)) return Kernel();
   const DeviceHandle::Use use(*device);
@@ -89,8 +89,8 @@ Result<Kernel> make_matmul(KernelRequest &request, const Device &device) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::MatmulAttributes::from(request.node));
   const LoweredValue &y = request.output(0);
   if (y.elements == 0 || request.input(0).elements == 0) return Kernel();
-  std::optional<ProductPlan> plan = gpu::plan_product(y.dtype, request.input(0).dims, request.input(1).dims, y.dims,
-                                                      attributes.transpose_a, attributes.transpose_b);
+  std::optional<LibraryCalls> plan = gpu::plan_library_calls(y.dtype, request.input(0).dims, request.input(1).dims,
+                                                             y.dims, attributes.transpose_a, attributes.transpose_b);
   return plan ? product_kernel(request, device, std::move(*plan)) : Kernel();
 }
 

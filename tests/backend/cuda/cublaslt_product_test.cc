@@ -77,7 +77,8 @@ template <typename T>
 int check(const Dims &a_dims, const Dims &b_dims, const Dims &y_dims, bool transpose_a, bool transpose_b) {
   const auto a = numbers<T>(count_of(a_dims), 1), b = numbers<T>(count_of(b_dims), 4);
   std::vector<T> y(static_cast<size_t>(count_of(y_dims)), T(-77));
-  const auto plan = backend::gpu::plan_product(tensor::dtype_of<T>, a_dims, b_dims, y_dims, transpose_a, transpose_b);
+  const auto plan =
+      backend::gpu::plan_library_calls(tensor::dtype_of<T>, a_dims, b_dims, y_dims, transpose_a, transpose_b);
   assert_true(plan.has_value());
   record.calls = 0;
   {
@@ -115,8 +116,8 @@ void crossed_batches_are_several_calls(void **) {
   assert_int_equal(check<float>({4, 1, 3, 5}, {1, 6, 5, 2}, {4, 6, 3, 2}, false, false), 4);
   assert_int_equal(check<float>({2, 1, 3, 3, 5}, {1, 2, 3, 5, 2}, {2, 2, 3, 3, 2}, false, false), 4);
   assert_int_equal(check<float>({6, 3, 5}, {4, 1, 5, 2}, {4, 6, 3, 2}, false, false), 4);
-  assert_false(
-      backend::gpu::plan_product(DType::f32, {100, 1, 3, 5}, {1, 6, 5, 2}, {100, 6, 3, 2}, false, false).has_value());
+  assert_false(backend::gpu::plan_library_calls(DType::f32, {100, 1, 3, 5}, {1, 6, 5, 2}, {100, 6, 3, 2}, false, false)
+                   .has_value());
 }
 
 /// The stand-in refuses a matrix that is not aligned as its algorithm was told.
