@@ -265,9 +265,10 @@ void networks_train_alike_in_chains(void **) {
     assert_int_equal(count_of(whole, " > "), 0);
     for (int32_t threads : {1, 3}) {
       const StepTrainer chained = trainer_of(model, batch, true, threads);
-      // 13 normalisations, 12 of them before a convolution; a library may want a kernel otherwise for few images.
-      assert_true(count_of(chained, "\"kernel\":\"simd:batch_norm_apply+relu > dnnl_direct") >= 8);
-      assert_true(count_of(chained, " > simd:batch_norm_moments\"") >= 8);
+      // 13 normalisations, 12 of them before a convolution; a library may want a kernel otherwise for few images, as
+      // oneDNN 3.7 does on AVX2 for those of 1x1, six of them.
+      assert_true(count_of(chained, "\"kernel\":\"simd:batch_norm_apply+relu > dnnl_direct") >= 6);
+      assert_true(count_of(chained, " > simd:batch_norm_moments\"") >= 6);
       assert_true(count_of(chained, " > simd:batch_norm_again+relu > ") >= 8);
       assert_true(count_of(chained, ":kernel_gradient > simd:batch_norm_gradient_moments+relu\"") >= 8);
       if (threads == 1 && batch > 2) assert_true(chained.workspace_bytes() < whole.workspace_bytes() * 3 / 4);

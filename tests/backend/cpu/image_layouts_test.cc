@@ -30,6 +30,7 @@ namespace {
 using tutti::impl::backend::DeviceRef;
 using tutti::impl::backend::GraphExecutor;
 using tutti::impl::backend::Level;
+using tutti::impl::backend::cpu::ConvolutionPass;
 using tutti::impl::backend::cpu::ConvolutionTimes;
 using tutti::impl::backend::cpu::has_tile_unit;
 using tutti::impl::graph::GraphBuilder;
@@ -258,7 +259,7 @@ void levels_that_repeat_agree_with_reference(void **) {
   check_against_reference("", Level::invariant);
 }
 
-/// Is there such a candidate for the first convolution on this processor?
+/// Is there such a candidate for all passes of the first convolution on this processor?
 bool exists(const std::string &wanted) {
   tutti::impl::backend::cpu::ConvolutionShape shape;
   shape.rows = kSizes[0].rows;
@@ -268,11 +269,13 @@ bool exists(const std::string &wanted) {
   shape.kernel_height = shape.kernel_width = 3;
   for (int axis : {0, 1})
     shape.pad_low[axis] = shape.pad_high[axis] = 1;
-  for (const auto &candidate : tutti::impl::backend::cpu::convolution_candidates(
-           shape, tutti::impl::backend::cpu::ConvolutionPass::forward, TUTTI_LEVEL_FAST, 1)) {
-    if (label(candidate) == wanted) return candidate.family->make(candidate.request).ok();
+  int made = 0;
+  for (const ConvolutionPass pass :
+       {ConvolutionPass::forward, ConvolutionPass::input_gradient, ConvolutionPass::kernel_gradient}) {
+    for (const auto &candidate : convolution_candidates(shape, pass, TUTTI_LEVEL_FAST, 1))
+      made += label(candidate) == wanted && candidate.family->make(candidate.request).ok() ? 1 : 0;
   }
-  return false;
+  return made == 3;
 }
 
 void forced_candidates_are_taken(void **) {
