@@ -209,7 +209,7 @@ static int call(const sockaddr_in &address) {
 
 /// Rank 1 comes late, and then rank 2 does not come: that is one limit, not two.
 static void test_all_connections_have_one_limit(void **) {
-  constexpr int64_t kTimeoutMs = 1000;
+  constexpr int64_t kTimeoutMs = 2500;  // on a busy machine the late one is later still
   std::map<std::string, sockaddr_in, std::less<>> listening;
   int caller = -1;
   std::thread late;
@@ -234,9 +234,9 @@ static void test_all_connections_have_one_limit(void **) {
   late.join();
   close(caller);
   assert_code(status, base::Code::deadline_exceeded);
-  assert_error_contains(status, "not connected in 1000 ms");
+  assert_error_contains(status, "not connected in 2500 ms");
   assert_int_equal(collective::failed_peer(status, 3).value_or(-1), 2);
-  if (took_ms < 1000 || took_ms >= 1600)
+  if (took_ms < kTimeoutMs || took_ms >= kTimeoutMs * 16 / 10)
     fail_msg("after %d ms: %s", static_cast<int>(took_ms), status.to_string().c_str());
 }
 
