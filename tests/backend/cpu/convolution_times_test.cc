@@ -138,7 +138,7 @@ void later_processes_go_on_where_one_stopped(void **) {
   const PlanCache cache = cpu_plan_cache(directory / "cache");
   ConvolutionTimes &table = fresh_table();
   Lines lines;
-  std::vector<ConvolutionQuestion> all = {question(64)};
+  std::vector<ConvolutionQuestion> all = {question(512)};  // the largest, which a first process begins with
   table.measure(all, cache, lines.log());
   assert_int_equal(table.measured_count(), 1);
   for (int64_t width = 8; width < 8 + kWidths; ++width) {
