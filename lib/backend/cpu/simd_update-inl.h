@@ -173,14 +173,18 @@ struct AdamStep {
   }
 };
 
-/// Updates `n` elements from `first` on; gradients count from 0.
+/// Updates `n` elements from `first` on; gradients count from 0. The rule and the addresses are copied: what lies in
+/// memory a store of a vector may change, so it would be loaded again for each.
 template <typename Step, typename Gradient>
 HWY_INLINE void apply_step(const Step &step, int64_t n, const Gradient &g, const UpdateArrays &arrays, int64_t first) {
+  const Step rule = step;
+  const Gradient gradient = g;
+  const UpdateArrays at = arrays;
   const int64_t lanes = float_lanes();
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes)
-    step.apply(WholeVector(), g.load(WholeVector(), i, lanes), arrays, first + i, lanes);
-  if (i < n) step.apply(PartOfVector(), g.load(PartOfVector(), i, n - i), arrays, first + i, n - i);
+    rule.apply(WholeVector(), gradient.load(WholeVector(), i, lanes), at, first + i, lanes);
+  if (i < n) rule.apply(PartOfVector(), gradient.load(PartOfVector(), i, n - i), at, first + i, n - i);
 }
 
 /// Calls function(step) with the step of the rule.
