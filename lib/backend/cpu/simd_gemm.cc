@@ -66,11 +66,9 @@ struct BlockRun {
     return left > lanes ? 2 : 1;
   }
 
-  Tile tile_of(int64_t row) const {
+  // What all tiles have in common. Made once: to clear so much memory takes as long as many multiplications.
+  Tile first_tile() const {
     Tile tile{};
-    tile.a = a + row * s.a_row;
-    tile.a_row = s.a_row;
-    tile.a_column = s.a_column;
     tile.c_row = s.c_row;
     tile.k = block.depth;
     tile.load = block.k0 > 0 || s.accumulate;
@@ -79,9 +77,17 @@ struct BlockRun {
     return tile;
   }
 
+  // Rows of A where they lie.
+  void place_rows_as_they_are(int64_t row, Tile &tile) const {
+    tile.a = a + row * s.a_row;
+    tile.a_row = s.a_row;
+    tile.a_column = s.a_column;
+  }
+
   // Rows of A where the tile had better read them: in place, packed or copied.
   void place_rows(int64_t index, Tile &tile) const {
     const int64_t rows = tiles.rows(index);
+    place_rows_as_they_are(tiles.first(index), tile);
     if (s.a_column != 1 && block.width > 2 * float_lanes()) {
       float *own = a_tiles;
       if (s.a_row != 1) {
@@ -125,9 +131,9 @@ struct BlockRun {
 
   // The block of B stays in the second-level cache.
   void run_rows_first() const {
+    Tile tile = first_tile();
     for (int64_t index = 0; index < tiles.count(); ++index) {
       const int64_t row = tiles.first(index), rows = tiles.rows(index);
-      Tile tile = tile_of(row);
       place_rows(index, tile);
       for (int64_t column = 0; column < block.width;) {
         const int64_t vectors = vectors_at(column, rows);
@@ -151,9 +157,10 @@ struct BlockRun {
   void run_panel(int64_t column, const float *ahead, int64_t ahead_rows) const {
     const int64_t share = (ahead_rows + tiles.count() - 1) / tiles.count();
     const int64_t vectors = vectors_at(column, tiles.most_rows());
+    Tile tile = first_tile();
     for (int64_t index = 0; index < tiles.count(); ++index) {
       const int64_t row = tiles.first(index), first = index * share;
-      Tile tile = tile_of(row);
+      place_rows_as_they_are(row, tile);
       tile.panel = index == 0 ? panel : nullptr;
       tile.ahead[0] = {ahead + first * s.b_row, HWY_MAX(int64_t{0}, HWY_MIN(share, ahead_rows - first)), s.b_row};
       run_tile_at(row, tiles.rows(index), column, vectors, tile);
@@ -169,9 +176,9 @@ void update_block(const BlockRun &run, const Step &step, const UpdateArrays &arr
       gradients[kUpdatesBesideProducts ? 4 * kTileRows * HWY_MAX_BYTES / sizeof(float) : kTileRows * kBlockN];
   GradientTiles<Step> tiles(step, arrays, run.s.c_row, gradients, gradients + sizeof gradients / sizeof(float) / 2);
   const GradientRows<Step> rows_of(step, arrays, run.s.c_row, gradients);
+  Tile tile = run.first_tile();
   for (int64_t index = 0; index < run.tiles.count(); ++index) {
     const int64_t row = run.tiles.first(index), rows = run.tiles.rows(index), at = row * run.s.c_row + run.block.n0;
-    Tile tile = run.tile_of(row);
     run.place_rows(index, tile);
     for (int64_t column = 0; column < run.block.width;) {
       const int64_t vectors = run.vectors_at(column, rows);
