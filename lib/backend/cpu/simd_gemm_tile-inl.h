@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "backend/cpu/simd-inl.h"
@@ -210,6 +211,28 @@ HWY_INLINE void add_rows(const float *HWY_RESTRICT c, int64_t row, Vec (&sums)[k
   }
 }
 
+// The same for a tile of whole vectors. What does not follow the product is done so that it changes nothing.
+template <int kRows, int kVectors>
+HWY_NOINLINE void finish_whole_tile(const Tile &tile, const float *HWY_RESTRICT sums) {
+  const Full d;
+  const int64_t lanes = float_lanes();
+  const Vec floor = tile.relu ? hn::Zero(d) : hn::Set(d, -std::numeric_limits<float>::infinity());
+  TUTTI_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    const Vec bias = tile.bias == nullptr ? hn::Set(d, -0.0F) : hn::LoadU(d, tile.bias + v * lanes);
+    TUTTI_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      Vec sum = hn::Add(hn::Load(d, sums + (r * kVectors + v) * lanes), bias);
+      sum = hn::IfThenZeroElse(hn::Lt(sum, floor), sum);
+      if (tile.mask != nullptr) {
+        const Vec mask = hn::LoadU(d, tile.mask + r * tile.c_row + v * lanes);
+        sum = hn::IfThenElseZero(hn::Gt(mask, hn::Zero(d)), sum);
+      }
+      hn::StoreU(sum, d, tile.c + r * tile.c_row + v * lanes);
+    }
+  }
+}
+
 template <int kRows, int kVectors, bool kPacked = false, typename Copy = NoCopy>
 HWY_NOINLINE void run_tile(const Tile &tile) {
   const Full d;
@@ -231,8 +254,8 @@ HWY_NOINLINE void run_tile(const Tile &tile) {
     add_products<kRows, kVectors, kPacked>(tile, sums, NoCopy());
   }
   HWY_ALIGN float unfinished[kRows * kVectors * HWY_MAX_BYTES / sizeof(float)];
+  const bool whole = tile.columns == width;
   if (tile.load) {
-    const bool whole = tile.columns == width;
     if (!whole) copy_columns(tile, kRows, width, unfinished);
     add_rows(whole ? tile.c : unfinished, whole ? tile.c_row : width, sums);
   }
@@ -244,7 +267,9 @@ HWY_NOINLINE void run_tile(const Tile &tile) {
     for (int v = 0; v < kVectors; ++v)
       hn::StoreU(sums[r][v], d, to + r * row + v * lanes);
   }
-  if (!tile.plain) finish_tile(tile, unfinished, kRows, kVectors, false);
+  if (tile.plain) return;
+  if (whole) return finish_whole_tile<kRows, kVectors>(tile, unfinished);
+  finish_tile(tile, unfinished, kRows, kVectors, false);
 }
 
 // Vectors of columns for so many rows when B needs no packing.
