@@ -211,7 +211,7 @@ HWY_INLINE void add_rows(const float *HWY_RESTRICT c, int64_t row, Vec (&sums)[k
   }
 }
 
-// The same for a tile of whole vectors. What does not follow the product is done so that it changes nothing.
+// What follows the product, on the sums of a tile of whole vectors. What does not is done so that it changes nothing.
 template <int kRows, int kVectors>
 HWY_NOINLINE void finish_whole_tile(const Tile &tile, const float *HWY_RESTRICT sums) {
   const Full d;
