@@ -32,8 +32,10 @@ struct Operands {
   int64_t n;
 };
 
+// Operands by value here: a stored vector may change what lies in memory, so addresses would be loaded again for each.
+
 template <typename Function>
-HWY_INLINE void map1(const Operands &o, const Function &function) {
+HWY_INLINE void map1(const Operands o, const Function &function) {
   const int64_t lanes = float_lanes();
   int64_t i = 0;
   for (; i + lanes <= o.n; i += lanes)
@@ -42,7 +44,7 @@ HWY_INLINE void map1(const Operands &o, const Function &function) {
 }
 
 template <typename Function>
-HWY_INLINE void map2(const Operands &o, const Function &function) {
+HWY_INLINE void map2(const Operands o, const Function &function) {
   const int64_t lanes = float_lanes();
   int64_t i = 0;
   for (; i + lanes <= o.n; i += lanes) {
@@ -55,7 +57,7 @@ HWY_INLINE void map2(const Operands &o, const Function &function) {
 }
 
 template <typename Function>
-HWY_INLINE void map3(const Operands &o, const Function &function) {
+HWY_INLINE void map3(const Operands o, const Function &function) {
   const int64_t lanes = float_lanes();
   for (int64_t i = 0; i < o.n; i += lanes) {
     const int64_t left = HWY_MIN(lanes, o.n - i);
@@ -65,13 +67,13 @@ HWY_INLINE void map3(const Operands &o, const Function &function) {
 }
 
 template <typename Function>
-HWY_INLINE void scalar1(const Operands &o, const Function &function) {
+HWY_INLINE void scalar1(const Operands o, const Function &function) {
   for (int64_t i = 0; i < o.n; ++i)
     o.out[i] = function(o.a[i]);
 }
 
 template <typename Function>
-HWY_INLINE void scalar2(const Operands &o, const Function &function) {
+HWY_INLINE void scalar2(const Operands o, const Function &function) {
   for (int64_t i = 0; i < o.n; ++i)
     o.out[i] = function(o.a[i], o.b[i]);
 }
