@@ -54,11 +54,14 @@ HWY_INLINE void store(V value, float *to, int64_t v, int64_t columns) {
   store_first(d, value, to + v * lanes, HWY_MIN(lanes, columns - v * lanes));
 }
 
+// What follows walks through strips and vectors by values of their own: a stored vector may change what lies in memory,
+// so what is behind a reference would be loaded again for each.
+
 // The shift of the moments: the first row of the channel.
 struct Moments {
-  const ChannelShape &s;
+  int64_t width;
   const float *x;
-  const Strip &strip;
+  Strip strip;
   const float *shift;
   float *sum, *squares;  // of the stretch
 
@@ -75,16 +78,16 @@ struct Moments {
     }
     const float *row = x + strip.at;
     int64_t r = 0;
-    for (; r + kUnroll <= strip.rows; r += kUnroll, row += kUnroll * s.width) {
+    for (; r + kUnroll <= strip.rows; r += kUnroll, row += kUnroll * width) {
       for (int u = 0; u < kUnroll; ++u) {
         for (int v = 0; v < kVectors; ++v) {
-          const V value = hn::Sub(load<kWhole>(row + u * s.width, v, strip.columns), k[v]);
+          const V value = hn::Sub(load<kWhole>(row + u * width, v, strip.columns), k[v]);
           s1[u][v] = hn::Add(s1[u][v], value);
           s2[u][v] = hn::MulAdd(value, value, s2[u][v]);
         }
       }
     }
-    for (; r < strip.rows; ++r, row += s.width) {
+    for (; r < strip.rows; ++r, row += width) {
       for (int v = 0; v < kVectors; ++v) {
         const V value = hn::Sub(load<kWhole>(row, v, strip.columns), k[v]);
         s1[0][v] = hn::Add(s1[0][v], value);
@@ -110,22 +113,21 @@ struct RowMoments {
   static constexpr int kRows = 4;
   const float *x, *shift;
   int64_t width;
-  StretchSums &sums;
+  float *first, *second;  // sums of the stretch, from channel 0 on
 
   HWY_INLINE void fetch(int64_t at) const { __builtin_prefetch(x + at); }
   template <int kTogether>
   HWY_INLINE void run(int64_t at, int64_t channel) const {
     const V k = hn::LoadU(d, shift + channel);
-    float *const first = sums.first(channel), *const second = sums.second(channel);
-    V s1 = hn::Load(d, first), s2 = hn::Load(d, second);
+    V s1 = hn::Load(d, first + channel), s2 = hn::Load(d, second + channel);
     TUTTI_UNROLL
     for (int r = 0; r < kTogether; ++r) {
       const V value = hn::Sub(hn::LoadU(d, x + at + r * width), k);
       s1 = hn::Add(s1, value);
       s2 = hn::MulAdd(value, value, s2);
     }
-    hn::Store(s1, d, first);
-    hn::Store(s2, d, second);
+    hn::Store(s1, d, first + channel);
+    hn::Store(s2, d, second + channel);
   }
 };
 
@@ -138,11 +140,11 @@ void run_moments(const ChannelShape &s, const float *x, double *sum, double *squ
     StretchSums sums(stretch);
     if (walks_rows(stretch)) {
       const float *shift = first_row(s, x, stretch.channel) - stretch.channel;
-      for_vectors(s, stretch, RowMoments{x, shift, s.width, sums});
+      for_vectors(s, stretch, RowMoments{x, shift, s.width, sums.first(0), sums.second(0)});
       return sums.add_to(sum, squares);
     }
     for_strips(stretch, [&](const Strip &strip) HWY_ATTR {
-      with_vectors(strip.columns, Moments{s, x, strip, first_row(s, x, strip.channel), sums.first(strip.channel),
+      with_vectors(strip.columns, Moments{s.width, x, strip, first_row(s, x, strip.channel), sums.first(strip.channel),
                                           sums.second(strip.channel)});
     });
     sums.add_to(sum, squares);
@@ -162,8 +164,8 @@ HWY_INLINE V relu_of(V value) {
 
 template <bool kRelu, bool kOther>
 struct Apply {
-  const ChannelShape &s;
-  const Strip &strip;
+  int64_t width;
+  Strip strip;
   const float *x, *a, *b, *other;
   float *y;
 
@@ -175,7 +177,7 @@ struct Apply {
       shift[v] = load<kWhole>(b + strip.channel, v, strip.columns);
     }
     int64_t at = strip.at;
-    for (int64_t r = 0; r < strip.rows; ++r, at += s.width) {
+    for (int64_t r = 0; r < strip.rows; ++r, at += width) {
       for (int v = 0; v < kVectors; ++v) {
         V value = hn::MulAdd(load<kWhole>(x + at, v, strip.columns), factor[v], shift[v]);
         if (kOther) value = hn::Add(value, load<kWhole>(other + at, v, strip.columns));
@@ -210,7 +212,7 @@ void run_apply_as(const ChannelShape &s, const float *x, const float *a, const f
   for_stretches(s, [&](const Stretch &stretch) HWY_ATTR {
     if (walks_rows(stretch)) return for_vectors(s, stretch, RowApply<kRelu, kOther>{x, a, b, other, y, s.width});
     for_strips(stretch, [&](const Strip &strip) HWY_ATTR {
-      with_vectors(strip.columns, Apply<kRelu, kOther>{s, strip, x, a, b, other, y});
+      with_vectors(strip.columns, Apply<kRelu, kOther>{s.width, strip, x, a, b, other, y});
     });
   });
 }
@@ -231,10 +233,10 @@ HWY_INLINE V masked(V dy, V x, V a, V b) {
 
 template <bool kMasked>
 struct GradientMoments {
-  const ChannelShape &s;
-  const Strip &strip;
+  int64_t width;
+  Strip strip;
   const float *dy, *x, *mean;
-  const ChannelMask &mask;
+  ChannelMask mask;
   float *sum_dy, *sum_dy_xc;  // of the stretch
 
   template <int kVectors, bool kWhole>
@@ -251,7 +253,7 @@ struct GradientMoments {
       }
     }
     int64_t at = strip.at;
-    for (int64_t r = 0; r < strip.rows; ++r, at += s.width) {
+    for (int64_t r = 0; r < strip.rows; ++r, at += width) {
       for (int v = 0; v < kVectors; ++v) {
         const V value = load<kWhole>(x + at, v, strip.columns);
         const V gradient = masked<kMasked>(load<kWhole>(dy + at, v, strip.columns), value, a[v], b[v]);
@@ -283,9 +285,9 @@ template <bool kMasked>
 struct RowGradientMoments {
   static constexpr int kRows = 2;
   const float *dy, *x, *mean;
-  const ChannelMask &mask;
+  ChannelMask mask;
   int64_t width;
-  StretchSums &sums;
+  float *first, *second;  // sums of the stretch, from channel 0 on
 
   HWY_INLINE void fetch(int64_t at) const {
     __builtin_prefetch(x + at);
@@ -295,16 +297,15 @@ struct RowGradientMoments {
   HWY_INLINE void run(int64_t at, int64_t channel) const {
     const VectorMask<kMasked> vector_mask(mask, channel);
     const V center = hn::LoadU(d, mean + channel);
-    float *const first = sums.first(channel), *const second = sums.second(channel);
-    V s1 = hn::Load(d, first), s2 = hn::Load(d, second);
+    V s1 = hn::Load(d, first + channel), s2 = hn::Load(d, second + channel);
     TUTTI_UNROLL
     for (int r = 0; r < kTogether; ++r, at += width) {
       const V value = hn::LoadU(d, x + at), gradient = vector_mask.of(hn::LoadU(d, dy + at), value);
       s1 = hn::Add(s1, gradient);
       s2 = hn::MulAdd(gradient, hn::Sub(value, center), s2);
     }
-    hn::Store(s1, d, first);
-    hn::Store(s2, d, second);
+    hn::Store(s1, d, first + channel);
+    hn::Store(s2, d, second + channel);
   }
 };
 
@@ -314,11 +315,11 @@ void run_gradient_moments_as(const ChannelShape &s, const float *dy, const float
   for_stretches(s, [&](const Stretch &stretch) HWY_ATTR {
     StretchSums sums(stretch);
     if (walks_rows(stretch)) {
-      for_vectors(s, stretch, RowGradientMoments<kMasked>{dy, x, mean, mask, s.width, sums});
+      for_vectors(s, stretch, RowGradientMoments<kMasked>{dy, x, mean, mask, s.width, sums.first(0), sums.second(0)});
       return sums.add_to(sum_dy, sum_dy_xc);
     }
     for_strips(stretch, [&](const Strip &strip) HWY_ATTR {
-      with_vectors(strip.columns, GradientMoments<kMasked>{s, strip, dy, x, mean, mask, sums.first(strip.channel),
+      with_vectors(strip.columns, GradientMoments<kMasked>{s.width, strip, dy, x, mean, mask, sums.first(strip.channel),
                                                            sums.second(strip.channel)});
     });
     sums.add_to(sum_dy, sum_dy_xc);
@@ -335,10 +336,10 @@ void run_gradient_moments(const ChannelShape &s, const float *dy, const float *x
 
 template <bool kMasked>
 struct GradientApply {
-  const ChannelShape &s;
-  const Strip &strip;
+  int64_t width;
+  Strip strip;
   const float *dy, *x, *mean, *a, *slope, *shift;
-  const ChannelMask &mask;
+  ChannelMask mask;
   float *dx;
 
   template <int kVectors, bool kWhole>
@@ -356,7 +357,7 @@ struct GradientApply {
       }
     }
     int64_t at = strip.at;
-    for (int64_t r = 0; r < strip.rows; ++r, at += s.width) {
+    for (int64_t r = 0; r < strip.rows; ++r, at += width) {
       for (int v = 0; v < kVectors; ++v) {
         const V value = load<kWhole>(x + at, v, strip.columns);
         const V gradient = masked<kMasked>(load<kWhole>(dy + at, v, strip.columns), value, ma[v], mb[v]);
@@ -371,7 +372,7 @@ template <bool kMasked>
 struct RowGradientApply {
   static constexpr int kRows = 2;
   const float *dy, *x, *mean, *a, *slope, *shift;
-  const ChannelMask &mask;
+  ChannelMask mask;
   float *dx;
   int64_t width;
 
@@ -400,7 +401,7 @@ void run_gradient_apply_as(const ChannelShape &s, const float *dy, const float *
     if (walks_rows(stretch))
       return for_vectors(s, stretch, RowGradientApply<kMasked>{dy, x, mean, a, slope, shift, mask, dx, s.width});
     for_strips(stretch, [&](const Strip &strip) HWY_ATTR {
-      with_vectors(strip.columns, GradientApply<kMasked>{s, strip, dy, x, mean, a, slope, shift, mask, dx});
+      with_vectors(strip.columns, GradientApply<kMasked>{s.width, strip, dy, x, mean, a, slope, shift, mask, dx});
     });
   });
 }

@@ -66,25 +66,26 @@ constexpr int kRowsAhead = 8;
 // Body::kRows rows at a time, and body.fetch(offset) for what will be read. Sums are loaded and stored less often with
 // more rows, but more places of memory are read at once than processors follow, if there are other images to be read.
 template <typename Body>
-HWY_INLINE void for_vectors(const ChannelShape &s, const Stretch &stretch, const Body &body) {
+HWY_INLINE void for_vectors(const ChannelShape &s, const Stretch stretch, const Body body) {
+  const int64_t width = s.width;
   int64_t row = 0;
   for (; row + Body::kRows <= stretch.rows; row += Body::kRows) {
     for (int64_t column = 0; column < stretch.columns; column += float_lanes()) {
-      const int64_t at = stretch.at + row * s.width + column;
+      const int64_t at = stretch.at + row * width + column;
       body.template run<Body::kRows>(at, stretch.channel + column);
       for (int r = 0; r < Body::kRows; ++r)
-        body.fetch(at + (kRowsAhead + r) * s.width);
+        body.fetch(at + (kRowsAhead + r) * width);
     }
   }
   for (; row < stretch.rows; ++row) {
     for (int64_t column = 0; column < stretch.columns; column += float_lanes())
-      body.template run<1>(stretch.at + row * s.width + column, stretch.channel + column);
+      body.template run<1>(stretch.at + row * width + column, stretch.channel + column);
   }
 }
 
 // Calls body(strip) for all strips of a stretch.
 template <typename Body>
-HWY_INLINE void for_strips(const Stretch &stretch, const Body &body) {
+HWY_INLINE void for_strips(const Stretch stretch, const Body &body) {
   const int64_t step = kStripVectors * float_lanes();
   for (int64_t column = 0; column < stretch.columns; column += step)
     body(Strip{stretch.at + column, stretch.channel + column, HWY_MIN(step, stretch.columns - column), stretch.rows});
