@@ -54,27 +54,35 @@ class RowTiles {
   int64_t m_, count_, rows_ = 0;
 };
 
+// Columns of a tile whose rows are neighbours, of which `valid` may be read: whole vectors are copied, the next column
+// overwrites what is too much.
+HWY_INLINE void pack_columns_of_tile(const float *HWY_RESTRICT from, int64_t a_column, int64_t columns, int64_t rows,
+                                     int64_t valid, float *HWY_RESTRICT to) {
+  const Full d;
+  const int64_t lanes = float_lanes();
+  if (rows <= lanes && valid >= lanes) {
+    for (int64_t p = 0; p < columns; ++p)
+      hn::StoreU(hn::LoadU(d, from + p * a_column), d, to + p * rows);
+    return;
+  }
+  for (int64_t p = 0; p < columns; ++p) {
+    for (int64_t r = 0; r < rows; r += lanes)
+      hn::StoreU(load_first(d, from + p * a_column + r, HWY_MIN(lanes, valid - r)), d, to + p * rows + r);
+  }
+}
+
 // Tiles `begin` .. `end` of an A whose columns run along memory, each at its place in `out`: columns `k0` .. `k1` of
 // it, a few at a time, so that a line of memory that belongs to two tiles is still there for the second one.
 HWY_INLINE void pack_tiles(const RowTiles &tiles, int64_t begin, int64_t end, const float *HWY_RESTRICT a,
                            int64_t a_column, int64_t k0, int64_t k1, float *HWY_RESTRICT out) {
   constexpr int64_t kTogether = 8;
-  const Full d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t last = tiles.first(end);
   for (int64_t p0 = k0; p0 < k1; p0 += kTogether) {
-    const int64_t p1 = HWY_MIN(k1, p0 + kTogether);
+    const int64_t columns = HWY_MIN(k1 - p0, kTogether);
     for (int64_t tile = begin; tile < end; ++tile) {
       const int64_t first = tiles.first(tile), rows = tiles.rows(tile);
-      float *HWY_RESTRICT to = out + (tile - begin) * kTileFloats + p0 * rows;
-      const float *HWY_RESTRICT from = a + p0 * a_column + first;
-      for (int64_t p = p0; p < p1; ++p) {
-        // Whole vectors are copied; the next column of the tile overwrites what is too much.
-        for (int64_t r = 0; r < rows; r += lanes)
-          hn::StoreU(load_first(d, from + r, HWY_MIN(lanes, last - first - r)), d, to + r);
-        from += a_column;
-        to += rows;
-      }
+      pack_columns_of_tile(a + p0 * a_column + first, a_column, columns, rows, last - first,
+                           out + (tile - begin) * kTileFloats + p0 * rows);
     }
   }
 }
