@@ -20,6 +20,7 @@
 #endif
 
 #include <cstdint>
+#include <type_traits>
 
 #include "backend/cpu/simd-inl.h"
 #include "backend/cpu/simd_winograd.h"
@@ -137,12 +138,13 @@ HWY_INLINE void kernel_adjoint(FloatVec s0, FloatVec s1, FloatVec s2, FloatVec s
 
 // ---- tiles ----
 
-/// B^T d B of one vector of channels: 6 x 6 elements at `from` become 36 vectors, `step` apart. Pairs of rows are done
-/// one after the other so that what is between the two dimensions stays in registers.
-HWY_INLINE void transform_image_tile(const float *HWY_RESTRICT from, int64_t row, int64_t column,
+/// B^T d B of one vector of channels: 6 elements from `first` of each row on become 36 vectors, `step` apart. Pairs of
+/// rows are done one after the other so that what is between the two dimensions stays in registers.
+template <typename Column>
+HWY_INLINE void transform_image_tile(const float *const (&rows)[6], int64_t first, Column column,
                                      float *HWY_RESTRICT to, int64_t step) {
   const FloatTag d;
-  const auto at = [&](int64_t i, int64_t j) HWY_ATTR { return hn::LoadU(d, from + i * row + j * column); };
+  const auto at = [&](int64_t i, int64_t j) HWY_ATTR { return hn::LoadU(d, rows[i] + first + j * column); };
   FloatVec upper[6], lower[6];
   HWY_UNROLL(6)
   for (int j = 0; j < 6; ++j)
@@ -182,40 +184,86 @@ struct TileWalk {
   }
 };
 
-/// A square of size x size elements of an image from (top, left) on, zero outside, as a tile of one block.
+/// A square of size x size elements of an image from (top, left) on, as a tile of one block; outside lie `zeros`.
 HWY_INLINE void copy_tile(const float *HWY_RESTRICT image, const WinogradImages &s, int64_t top, int64_t left,
-                          int64_t size, float *HWY_RESTRICT to) {
+                          int64_t size, const float *zeros, float *HWY_RESTRICT to) {
   const FloatTag d;
-  const int64_t lanes = float_lanes();
+  const WinogradImages g = s;
   for (int64_t i = 0; i < size; ++i) {
+    const bool down = top + i >= 0 && top + i < g.height;
     for (int64_t j = 0; j < size; ++j, to += kBlock) {
-      const int64_t y = top + i, x = left + j;
-      const bool inside = y >= 0 && y < s.height && x >= 0 && x < s.width;
-      const float *from = image + (inside ? y * s.row_stride + x * s.column_stride : 0);
-      for (int64_t v = 0; v < kBlock; v += lanes)
-        hn::Store(inside ? hn::LoadU(d, from + v) : hn::Zero(d), d, to + v);
+      const bool inside = down && left + j >= 0 && left + j < g.width;
+      const float *from = inside ? image + (top + i) * g.row_stride + (left + j) * g.column_stride : zeros;
+      for (int64_t v = 0; v < kBlock; v += float_lanes())
+        hn::Store(hn::LoadU(d, from + v), d, to + v);
     }
   }
+}
+
+/// Calls function(column) with the distance of neighbours in a row, as a constant where images are in blocks.
+template <typename Function>
+HWY_INLINE void with_column(int64_t column, const Function &function) {
+  if (column == kBlock) return function(std::integral_constant<int64_t, kBlock>());
+  function(column);
+}
+
+/// Brings a square of an image nearer, from (top, left) on.
+HWY_INLINE void fetch_square(const float *image, const WinogradImages &g, int64_t top, int64_t left, int64_t height,
+                             int64_t width) {
+  const float *from = image + top * g.row_stride + left * g.column_stride;
+  for (int64_t i = 0; i < height; ++i) {
+    for (int64_t j = 0; j < width; ++j)
+      __builtin_prefetch(from + i * g.row_stride + j * g.column_stride);
+  }
+}
+
+/// Six rows of six elements, `column` apart.
+struct TileRows {
+  const float *rows[6];
+  int64_t column;
+};
+
+/// Those of an image from (top, left) on: where they lie, or copied to `padded` if some are outside. In images in blocks
+/// a whole row outside is `zeros`.
+HWY_INLINE TileRows rows_of_tile(const float *image, const WinogradImages &g, int64_t top, int64_t left,
+                                 const float *zeros, float *padded) {
+  TileRows tile{{}, g.column_stride};
+  const bool down = top >= 0 && top + 6 <= g.height, across = left >= 0 && left + 6 <= g.width;
+  if (across && (down || g.column_stride == kBlock)) {
+    const float *first = image + top * g.row_stride + left * g.column_stride;
+    for (int64_t i = 0; i < 6; ++i)
+      tile.rows[i] = top + i >= 0 && top + i < g.height ? first + i * g.row_stride : zeros;
+    return tile;
+  }
+  copy_tile(image, g, top, left, 6, zeros, padded);
+  for (int64_t i = 0; i < 6; ++i)
+    tile.rows[i] = padded + i * 6 * kBlock;
+  tile.column = kBlock;
+  return tile;
 }
 
 /// Transforms `count` tiles of x from tile `begin` on, blocks [block_begin, block_end):
 /// to[position * step + ((block - block_begin) * count + tile - begin) * 16 + channel].
 inline void transform_images(const WinogradShape &s, int64_t begin, int64_t count, int64_t block_begin,
                              int64_t block_end, const float *x, float *HWY_RESTRICT to, int64_t step) {
-  HWY_ALIGN float padded[36 * kBlock];
-  const WinogradImages &g = s.x;
-  const int64_t lanes = float_lanes();
+  HWY_ALIGN float padded[36 * kBlock], zeros[6 * kBlock] = {};
+  const WinogradImages g = s.x;
+  const int64_t lanes = float_lanes(), pad_top = s.pad_top, pad_left = s.pad_left;
   for (int64_t block = block_begin; block < block_end; ++block) {
-    TileWalk walk(s, begin);
-    for (int64_t tile = 0; tile < count; ++tile, walk.next(), to += kBlock) {
-      const float *image = x + walk.image * g.image_stride + block * g.block_stride;
-      const int64_t top = 4 * walk.row - s.pad_top, left = 4 * walk.column - s.pad_left;
-      const bool inside = top >= 0 && left >= 0 && top + 6 <= g.height && left + 6 <= g.width;
-      if (!inside) copy_tile(image, g, top, left, 6, padded);
-      const float *from = inside ? image + top * g.row_stride + left * g.column_stride : padded;
-      const int64_t row = inside ? g.row_stride : 6 * kBlock, column = inside ? g.column_stride : kBlock;
-      for (int64_t v = 0; v < kBlock; v += lanes)
-        transform_image_tile(from + v, row, column, to + v, step);
+    const float *images = x + block * g.block_stride;
+    TileWalk walk(s, begin), ahead = walk;
+    for (int64_t i = 0; i < count; ++i, walk.next(), to += kBlock) {
+      ahead.next();
+      if (i + 1 < count) {  // the first two columns of the next tile are this one's last
+        fetch_square(images + ahead.image * g.image_stride, g, 4 * ahead.row - pad_top, 4 * ahead.column - pad_left + 2,
+                     6, 4);
+      }
+      const TileRows tile = rows_of_tile(images + walk.image * g.image_stride, g, 4 * walk.row - pad_top,
+                                         4 * walk.column - pad_left, zeros, padded);
+      with_column(tile.column, [&](auto column) HWY_ATTR {
+        for (int64_t v = 0; v < kBlock; v += lanes)
+          transform_image_tile(tile.rows, v, column, to + v, step);
+      });
     }
   }
 }

@@ -244,7 +244,7 @@ HWY_INLINE void transform_result_tile(const float *HWY_RESTRICT from, int64_t st
 
 void transform_results(const WinogradShape &s, int64_t begin, int64_t count, int64_t panel, const float *from,
                        int64_t step, const WinogradEpilogue &epilogue, float *y) {
-  const WinogradImages &g = s.y;
+  const WinogradImages g = s.y;  // no stored vector may change it
   const int64_t lanes = float_lanes(), width = panel_width(s, panel);
   for (int64_t block = 0; block < width; block += kBlock) {
     for (int64_t v = block; v < block + kBlock; v += lanes) {

@@ -35,8 +35,9 @@ constexpr int64_t kGroupTiles = 32;
 // ---- the gradient of the results ----
 
 // A dy A^T of one vector of channels: 4 x 4 elements at `from` become 36 vectors, `step` apart. Returns their sum.
-HWY_INLINE V transform_gradient_tile(const float *HWY_RESTRICT from, int64_t row, int64_t column,
-                                     float *HWY_RESTRICT to, int64_t step) {
+template <typename Column>
+HWY_INLINE V transform_gradient_tile(const float *HWY_RESTRICT from, int64_t row, Column column, float *HWY_RESTRICT to,
+                                     int64_t step) {
   V half[4][6];
   V total = hn::Zero(d);
   HWY_UNROLL(4)
@@ -60,23 +61,30 @@ HWY_INLINE V transform_gradient_tile(const float *HWY_RESTRICT from, int64_t row
 // Transforms `count` tiles of dy as transform_images does those of x, and adds them up to `dbias` if that is not null.
 void transform_gradients(const WinogradShape &s, int64_t begin, int64_t count, int64_t block_begin, int64_t block_end,
                          const float *dy, float *HWY_RESTRICT to, int64_t step, float *dbias) {
-  HWY_ALIGN float padded[16 * kBlock];
-  const WinogradImages &g = s.y;
+  HWY_ALIGN float padded[16 * kBlock], zeros[kBlock] = {};
+  const WinogradImages g = s.y;
   const int64_t lanes = float_lanes();
   for (int64_t block = block_begin; block < block_end; ++block) {
     HWY_ALIGN float sums[kBlock] = {};
-    TileWalk walk(s, begin);
+    TileWalk walk(s, begin), ahead = walk;
     for (int64_t tile = 0; tile < count; ++tile, walk.next(), to += kBlock) {
+      ahead.next();
+      if (tile + 1 < count) {
+        fetch_square(dy + ahead.image * g.image_stride + block * g.block_stride, g, 4 * ahead.row, 4 * ahead.column, 4,
+                     4);
+      }
       const float *image = dy + walk.image * g.image_stride + block * g.block_stride;
       const int64_t top = 4 * walk.row, left = 4 * walk.column;
       const bool inside = top + 4 <= g.height && left + 4 <= g.width;
-      if (!inside) copy_tile(image, g, top, left, 4, padded);
+      if (!inside) copy_tile(image, g, top, left, 4, zeros, padded);
       const float *from = inside ? image + top * g.row_stride + left * g.column_stride : padded;
       const int64_t row = inside ? g.row_stride : 4 * kBlock, column = inside ? g.column_stride : kBlock;
-      for (int64_t v = 0; v < kBlock; v += lanes) {
-        const V total = transform_gradient_tile(from + v, row, column, to + v, step);
-        hn::Store(hn::Add(hn::Load(d, sums + v), total), d, sums + v);
-      }
+      with_column(column, [&](auto distance) HWY_ATTR {
+        for (int64_t v = 0; v < kBlock; v += lanes) {
+          const V total = transform_gradient_tile(from + v, row, distance, to + v, step);
+          hn::Store(hn::Add(hn::Load(d, sums + v), total), d, sums + v);
+        }
+      });
     }
     if (dbias == nullptr) continue;
     for (int64_t v = 0; v < kBlock; v += lanes) {
