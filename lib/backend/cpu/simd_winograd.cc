@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #undef HWY_TARGET_INCLUDE
@@ -190,74 +191,94 @@ HWY_INLINE void multiply_position(Product product, int64_t count, int64_t width)
 
 // ---- results ----
 
-// The epilogue for one vector of channels: `residual` and the result lie at the same offsets.
+// The epilogue for one vector of channels: `residual` and the result lie at the same offsets. What does not follow is
+// done so that it changes nothing, but for the residual.
 struct Finish {
   V scale, shift;
+  V floor;  // what is below becomes 0
   const float *residual;
-  bool relu;
 
-  HWY_INLINE V operator()(V sum, int64_t offset) const {
+  template <bool kResidual>
+  HWY_INLINE V of(V sum, int64_t offset) const {
     sum = hn::MulAdd(sum, scale, shift);
-    if (residual != nullptr) sum = hn::Add(sum, hn::LoadU(d, residual + offset));
+    if (kResidual) sum = hn::Add(sum, hn::LoadU(d, residual + offset));
     // max(x, 0) would turn NaN into 0 or not depending on the operands' order.
-    if (relu) sum = hn::IfThenZeroElse(hn::Lt(sum, hn::Zero(d)), sum);
-    return sum;
+    return hn::IfThenZeroElse(hn::Lt(sum, floor), sum);
   }
 };
 
 HWY_INLINE Finish make_finish(const WinogradEpilogue &epilogue, int64_t channel) {
-  Finish finish{hn::Set(d, 1.0f), hn::Zero(d), epilogue.residual, epilogue.relu};
+  const V floor = epilogue.relu ? hn::Zero(d) : hn::Set(d, -std::numeric_limits<float>::infinity());
+  Finish finish{hn::Set(d, 1.0f), hn::Zero(d), floor, epilogue.residual};
   if (epilogue.scale != nullptr) finish.scale = hn::LoadU(d, epilogue.scale + channel);
   if (epilogue.bias != nullptr) finish.shift = hn::Mul(hn::LoadU(d, epilogue.bias + channel), finish.scale);
   if (epilogue.shift != nullptr) finish.shift = hn::Add(finish.shift, hn::LoadU(d, epilogue.shift + channel));
   return finish;
 }
 
+// Rows of A^T m A that are made at once: so many that what they are made of stays in registers.
+constexpr int kResultRows = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+
 // A^T m A of one vector of channels; the first `rows` x `columns` results are stored.
+template <bool kResidual>
 HWY_INLINE void transform_result_tile(const float *HWY_RESTRICT from, int64_t step, const Finish &finish,
                                       const WinogradImages &g, int64_t rows, int64_t columns, float *y,
                                       int64_t offset) {
-  V half[6][4];
-  HWY_UNROLL(6)
-  for (int64_t j = 0; j < 6; ++j) {
-    const float *m = from + j * step;
-    result_column(hn::Load(d, m), hn::Load(d, m + 6 * step), hn::Load(d, m + 12 * step), hn::Load(d, m + 18 * step),
-                  hn::Load(d, m + 24 * step), hn::Load(d, m + 30 * step), half[j]);
-  }
   const bool full = rows >= 4 && columns >= 4;
-  HWY_UNROLL(4)
-  for (int64_t i = 0; i < 4; ++i, offset += g.row_stride) {
-    V row[4];
-    result_column(half[0][i], half[1][i], half[2][i], half[3][i], half[4][i], half[5][i], row);
-    if (full) {
-      HWY_UNROLL(4)
-      for (int64_t j = 0; j < 4; ++j)
-        hn::StoreU(finish(row[j], offset + j * g.column_stride), d, y + offset + j * g.column_stride);
-    } else if (i < rows) {
-      HWY_UNROLL(4)
-      for (int64_t j = 0; j < 4; ++j) {
-        if (j < columns) hn::StoreU(finish(row[j], offset + j * g.column_stride), d, y + offset + j * g.column_stride);
+  HWY_UNROLL(2)
+  for (int first = 0; first < 4; first += kResultRows) {
+    V half[6][4];
+    const float *m = from;
+    HWY_UNROLL(6)
+    for (int64_t j = 0; j < 6; ++j) {
+      result_column(hn::Load(d, m), hn::Load(d, m + 6 * step), hn::Load(d, m + 12 * step), hn::Load(d, m + 18 * step),
+                    hn::Load(d, m + 24 * step), hn::Load(d, m + 30 * step), half[j]);
+      m += step;
+#if defined(__GNUC__)
+      // Compilers would keep all 36 addresses, in memory.
+      asm("" : "+r"(m));
+#endif
+    }
+    HWY_UNROLL(4)
+    for (int64_t i = first; i < first + kResultRows; ++i, offset += g.row_stride) {
+      V row[4];
+      result_column(half[0][i], half[1][i], half[2][i], half[3][i], half[4][i], half[5][i], row);
+      if (full) {
+        HWY_UNROLL(4)
+        for (int64_t j = 0; j < 4; ++j)
+          hn::StoreU(finish.of<kResidual>(row[j], offset + j * g.column_stride), d, y + offset + j * g.column_stride);
+      } else if (i < rows) {
+        HWY_UNROLL(4)
+        for (int64_t j = 0; j < 4; ++j) {
+          const int64_t at = offset + j * g.column_stride;
+          if (j < columns) hn::StoreU(finish.of<kResidual>(row[j], at), d, y + at);
+        }
       }
     }
   }
 }
 
+// Of one vector of channels, the first of which lies at `place`.
+template <bool kResidual>
+HWY_INLINE void transform_result_vector(const WinogradShape &s, int64_t begin, int64_t count, const float *from,
+                                        int64_t step, const Finish &finish, int64_t place, float *y) {
+  const WinogradImages g = s.y;  // no stored vector may change it
+  TileWalk walk(s, begin);
+  for (int64_t tile = 0; tile < count; ++tile, walk.next()) {
+    const int64_t top = 4 * walk.row, left = 4 * walk.column;
+    transform_result_tile<kResidual>(from + tile * kPanel, step, finish, g, g.height - top, g.width - left, y,
+                                     place + walk.image * g.image_stride + top * g.row_stride + left * g.column_stride);
+  }
+}
+
 void transform_results(const WinogradShape &s, int64_t begin, int64_t count, int64_t panel, const float *from,
                        int64_t step, const WinogradEpilogue &epilogue, float *y) {
-  const WinogradImages g = s.y;  // no stored vector may change it
-  const int64_t lanes = float_lanes(), width = panel_width(s, panel);
-  for (int64_t block = 0; block < width; block += kBlock) {
-    for (int64_t v = block; v < block + kBlock; v += lanes) {
-      const int64_t channel = panel * kPanel + v;
-      const Finish finish = make_finish(epilogue, channel);
-      const int64_t place = channel / kBlock * g.block_stride + channel % kBlock;
-      TileWalk walk(s, begin);
-      for (int64_t tile = 0; tile < count; ++tile, walk.next()) {
-        const int64_t top = 4 * walk.row, left = 4 * walk.column;
-        transform_result_tile(from + tile * kPanel + v, step, finish, g, g.height - top, g.width - left, y,
-                              place + walk.image * g.image_stride + top * g.row_stride + left * g.column_stride);
-      }
-    }
+  for (int64_t v = 0; v < panel_width(s, panel); v += float_lanes()) {
+    const int64_t channel = panel * kPanel + v;
+    const Finish finish = make_finish(epilogue, channel);
+    const int64_t place = channel / kBlock * s.y.block_stride + channel % kBlock;
+    finish.residual != nullptr ? transform_result_vector<true>(s, begin, count, from + v, step, finish, place, y)
+                               : transform_result_vector<false>(s, begin, count, from + v, step, finish, place, y);
   }
 }
 
