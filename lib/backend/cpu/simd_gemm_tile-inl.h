@@ -99,6 +99,30 @@ inline HWY_NOINLINE void finish_tile(const Tile &tile, const float *sums, int ro
   }
 }
 
+// The same on the sums of a tile of whole vectors. What does not follow is done so that it changes nothing.
+template <int kVectors>
+HWY_NOINLINE void finish_whole_tile(const Tile &whole, const float *HWY_RESTRICT sums, int64_t rows) {
+  const Full d;
+  const Tile tile = whole;  // no stored vector may change it
+  const int64_t lanes = float_lanes();
+  const Vec floor = tile.relu ? hn::Zero(d) : hn::Set(d, -std::numeric_limits<float>::infinity());
+  Vec bias[kVectors];
+  TUTTI_UNROLL
+  for (int v = 0; v < kVectors; ++v)
+    bias[v] = tile.bias == nullptr ? hn::Set(d, -0.0F) : hn::LoadU(d, tile.bias + v * lanes);
+  for (int64_t r = 0; r < rows; ++r, sums += kVectors * lanes) {
+    const int64_t at = r * tile.c_row;
+    TUTTI_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      Vec sum = hn::Add(hn::Load(d, sums + v * lanes), bias[v]);
+      sum = hn::IfThenZeroElse(hn::Lt(sum, floor), sum);
+      if (tile.mask != nullptr)
+        sum = hn::IfThenElseZero(hn::Gt(hn::LoadU(d, tile.mask + at + v * lanes), hn::Zero(d)), sum);
+      hn::StoreU(sum, d, tile.c + at + v * lanes);
+    }
+  }
+}
+
 // Rows of A by four pointers: few enough for registers, and the rows between are one or two distances away.
 template <bool kPacked>
 struct TileRows {
@@ -211,28 +235,6 @@ HWY_INLINE void add_rows(const float *HWY_RESTRICT c, int64_t row, Vec (&sums)[k
   }
 }
 
-// What follows the product, on the sums of a tile of whole vectors. What does not is done so that it changes nothing.
-template <int kRows, int kVectors>
-HWY_NOINLINE void finish_whole_tile(const Tile &tile, const float *HWY_RESTRICT sums) {
-  const Full d;
-  const int64_t lanes = float_lanes();
-  const Vec floor = tile.relu ? hn::Zero(d) : hn::Set(d, -std::numeric_limits<float>::infinity());
-  TUTTI_UNROLL
-  for (int v = 0; v < kVectors; ++v) {
-    const Vec bias = tile.bias == nullptr ? hn::Set(d, -0.0F) : hn::LoadU(d, tile.bias + v * lanes);
-    TUTTI_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      Vec sum = hn::Add(hn::Load(d, sums + (r * kVectors + v) * lanes), bias);
-      sum = hn::IfThenZeroElse(hn::Lt(sum, floor), sum);
-      if (tile.mask != nullptr) {
-        const Vec mask = hn::LoadU(d, tile.mask + r * tile.c_row + v * lanes);
-        sum = hn::IfThenElseZero(hn::Gt(mask, hn::Zero(d)), sum);
-      }
-      hn::StoreU(sum, d, tile.c + r * tile.c_row + v * lanes);
-    }
-  }
-}
-
 template <int kRows, int kVectors, bool kPacked = false, typename Copy = NoCopy>
 HWY_NOINLINE void run_tile(const Tile &tile) {
   const Full d;
@@ -268,7 +270,7 @@ HWY_NOINLINE void run_tile(const Tile &tile) {
       hn::StoreU(sums[r][v], d, to + r * row + v * lanes);
   }
   if (tile.plain) return;
-  if (whole) return finish_whole_tile<kRows, kVectors>(tile, unfinished);
+  if (whole) return finish_whole_tile<kVectors>(tile, unfinished, kRows);
   finish_tile(tile, unfinished, kRows, kVectors, false);
 }
 
