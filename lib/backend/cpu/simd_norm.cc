@@ -208,7 +208,8 @@ struct RowApply {
 };
 
 template <bool kRelu, bool kOther>
-void run_apply_as(const ChannelShape &s, const float *x, const float *a, const float *b, const float *other, float *y) {
+HWY_NOINLINE void run_apply_as(const ChannelShape &s, const float *x, const float *a, const float *b,
+                               const float *other, float *y) {
   for_stretches(s, [&](const Stretch &stretch) HWY_ATTR {
     if (walks_rows(stretch)) return for_vectors(s, stretch, RowApply<kRelu, kOther>{x, a, b, other, y, s.width});
     for_strips(stretch, [&](const Strip &strip) HWY_ATTR {
@@ -310,8 +311,8 @@ struct RowGradientMoments {
 };
 
 template <bool kMasked>
-void run_gradient_moments_as(const ChannelShape &s, const float *dy, const float *x, const float *mean,
-                             const ChannelMask &mask, double *sum_dy, double *sum_dy_xc) {
+HWY_NOINLINE void run_gradient_moments_as(const ChannelShape &s, const float *dy, const float *x, const float *mean,
+                                          const ChannelMask &mask, double *sum_dy, double *sum_dy_xc) {
   for_stretches(s, [&](const Stretch &stretch) HWY_ATTR {
     StretchSums sums(stretch);
     if (walks_rows(stretch)) {
@@ -395,8 +396,9 @@ struct RowGradientApply {
 };
 
 template <bool kMasked>
-void run_gradient_apply_as(const ChannelShape &s, const float *dy, const float *x, const float *mean, const float *a,
-                           const float *slope, const float *shift, const ChannelMask &mask, float *dx) {
+HWY_NOINLINE void run_gradient_apply_as(const ChannelShape &s, const float *dy, const float *x, const float *mean,
+                                        const float *a, const float *slope, const float *shift, const ChannelMask &mask,
+                                        float *dx) {
   for_stretches(s, [&](const Stretch &stretch) HWY_ATTR {
     if (walks_rows(stretch))
       return for_vectors(s, stretch, RowGradientApply<kMasked>{dy, x, mean, a, slope, shift, mask, dx, s.width});
