@@ -263,7 +263,8 @@ bool lower_dense_update(Lowering &l, const Group &group) {
   const bool splits = l.fast() && split_gemm_update_suits(shape.gemm);
   const DenseCut cut = DenseCut::make(shape, l.threads(), splits);
   std::vector<DenseSlice> slices = slices_of(shape, cut);
-  const int64_t scratch_size = scratch_floats(slices, splits ? split_gemm_update_scratch_floats : gemm_scratch_floats);
+  const int64_t scratch_size =
+      scratch_floats(slices, splits ? split_gemm_update_scratch_floats : gemm_update_scratch_floats);
   const BufferId a = l.read(factor.source), b = l.read(node.inputs[1]);
   const VariableUpdate variable(l, update);
   const BufferId scratch = l.scratch(cut.parts.threads() * scratch_size * static_cast<int64_t>(sizeof(float)));

@@ -404,17 +404,23 @@ void multiply_and_update(const GemmShape &s, const float *a, const float *b, con
 
 int64_t lanes() { return float_lanes(); }
 
+// Packed tiles of A and a block of B in panels.
+int64_t packed_floats(const GemmShape &s, int64_t tiles) {
+  const int64_t panel = 2 * float_lanes();
+  const int64_t width = (HWY_MIN(s.n, kBlockN) + panel - 1) / panel * panel;
+  return tiles * kTileFloats + HWY_MIN(s.k, kBlockK) * width;
+}
+
+int64_t update_scratch_floats(const GemmShape &s) { return packed_floats(s, kPackedTiles); }
+
 int64_t scratch_floats(const GemmShape &s) {
-  const Full d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t lanes = float_lanes();
 #if TUTTI_TURNS_SQUARES
   if (turns_result(s)) return kTurnedColumns * 2 * lanes + s.m * HWY_MIN(s.k, kBlockK);
 #endif
   if (turns_panels(s)) return kPackedTiles * kTileFloats + kBlockK * 2 * lanes + s.m * (s.k + kCopyGap);
   if (streams_panels(s)) return kBlockK * 2 * lanes + s.m * kCopyStride;
-  const int64_t width = (HWY_MIN(s.n, kBlockN) + 2 * lanes - 1) / (2 * lanes) * (2 * lanes);
-  const int64_t tiles = is_deep(s) ? kDeepTiles : kPackedTiles;
-  return tiles * kTileFloats + HWY_MIN(s.k, kBlockK) * width;
+  return packed_floats(s, is_deep(s) ? kDeepTiles : kPackedTiles);
 }
 
 }  // namespace tutti::impl::backend::cpu::HWY_NAMESPACE
@@ -427,10 +433,15 @@ HWY_EXPORT(multiply);
 HWY_EXPORT(multiply_and_update);
 HWY_EXPORT(lanes);
 HWY_EXPORT(scratch_floats);
+HWY_EXPORT(update_scratch_floats);
 
 int64_t gemm_lanes() { return HWY_DYNAMIC_DISPATCH(lanes)(); }
 
 int64_t gemm_scratch_floats(const GemmShape &shape) { return HWY_DYNAMIC_DISPATCH(scratch_floats)(shape); }
+
+int64_t gemm_update_scratch_floats(const GemmShape &shape) {
+  return HWY_DYNAMIC_DISPATCH(update_scratch_floats)(shape);
+}
 
 void gemm(const GemmShape &shape, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
           float *scratch) {

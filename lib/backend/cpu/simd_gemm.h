@@ -48,12 +48,15 @@ int64_t gemm_scratch_floats(const GemmShape &shape);
 void gemm(const GemmShape &shape, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
           float *scratch);
 
+/// Scratch that gemm_update needs, 64-byte aligned.
+int64_t gemm_update_scratch_floats(const GemmShape &shape);
+
 /// Deepest product that gemm_update takes.
 constexpr int64_t kGemmUpdateDepth = 256;
 
 /// A·B is the gradient of a variable, which is updated by `rule` with each piece of it while that is in the first-level
 /// cache; the gradient itself is stored nowhere. Element (i, j) is element i * c_row + j of the arrays. For k up to
-/// kGemmUpdateDepth; `accumulate` must be false. Scratch as for gemm.
+/// kGemmUpdateDepth; `accumulate` must be false.
 void gemm_update(const GemmShape &shape, const float *a, const float *b, const UpdateRule &rule,
                  const UpdateArrays &arrays, float *scratch);
 

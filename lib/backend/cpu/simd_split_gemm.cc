@@ -106,7 +106,7 @@ int64_t split_gemm_scratch_floats(const GemmShape &shape) {
 }
 
 int64_t split_gemm_update_scratch_floats(const GemmShape &shape) {
-  return std::max(HWY_DYNAMIC_DISPATCH(split_update_scratch_floats)(shape), gemm_scratch_floats(shape));
+  return std::max(HWY_DYNAMIC_DISPATCH(split_update_scratch_floats)(shape), gemm_update_scratch_floats(shape));
 }
 
 int64_t split_rows_scratch_floats(const SplitShape &shape) { return HWY_DYNAMIC_DISPATCH(split_scratch_floats)(shape); }

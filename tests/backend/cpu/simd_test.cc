@@ -3,6 +3,7 @@
 // The vector kernels against plain loops, for every instruction set they are compiled for that this machine has, over
 // sizes around the vector lengths. Arrays end at the end of their allocation, so a sanitizer sees a step too far.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -51,6 +52,7 @@ void check_gemm(int64_t m, int64_t n, int64_t k, bool a_turned, bool b_turned, A
   GemmEpilogue after;
   if (epilogue) after = {bias.data(), true, mask.data()};
   gemm(shape, a.data(), b.data(), c.data(), after, scratch.memory.get());
+  scratch.expect_kept();
   expect_close(c, expected, k > 500 ? 3e-5 : 1e-5, "gemm");
 }
 
@@ -375,6 +377,7 @@ struct GradientCase {
   int64_t gap = 0;  // elements between rows of the variable that are none of it
   bool in_place = true;
   bool x_turned = false;  // columns of x' run along memory, not rows
+  bool dy_turned = false;
 };
 
 /// The gradient of a dense layer's kernel, x'·dy, and the update with it: in one, and one after the other.
@@ -382,9 +385,10 @@ void gradient_and_update_agree(const UpdateRule &rule, const GradientCase &q) {
   GemmShape shape;
   shape.m = q.inputs, shape.n = q.outputs, shape.k = q.rows;
   shape.a_row = q.x_turned ? q.rows : 1, shape.a_column = q.x_turned ? 1 : q.inputs;
-  shape.b_row = q.outputs, shape.c_row = q.outputs + q.gap;
+  shape.b_row = q.dy_turned ? 1 : q.outputs, shape.b_column = q.dy_turned ? q.rows : 1;
+  shape.c_row = q.outputs + q.gap;
   const std::vector<float> x = noise(q.rows * q.inputs, 1), dy = noise(q.rows * q.outputs, 2);
-  const Scratch scratch(gemm_scratch_floats(shape));
+  const Scratch scratch(gemm_scratch_floats(shape)), update_scratch(gemm_update_scratch_floats(shape));
   const int64_t n = q.inputs * shape.c_row;
   std::vector<float> gradient(static_cast<size_t>(n));
   gemm(shape, x.data(), dy.data(), gradient.data(), {}, scratch.memory.get());
@@ -399,14 +403,16 @@ void gradient_and_update_agree(const UpdateRule &rule, const GradientCase &q) {
     update(rule, q.outputs, gradient.data() + first, at);
   }
   if (q.in_place) {
-    gemm_update(shape, x.data(), dy.data(), rule, together.in_place(), scratch.memory.get());
+    gemm_update(shape, x.data(), dy.data(), rule, together.in_place(), update_scratch.memory.get());
     together.expect_same(apart);
   } else {
     Variable out(n);
-    gemm_update(shape, x.data(), dy.data(), rule, together.to(out), scratch.memory.get());
+    gemm_update(shape, x.data(), dy.data(), rule, together.to(out), update_scratch.memory.get());
     out.expect_same(apart);
     together.expect_same(Variable(n));
   }
+  scratch.expect_kept();
+  update_scratch.expect_kept();
 }
 
 const UpdateRule kRules[] = {SgdRule{0.1f, 0.01f}, MomentumRule{0.1f, 0.9f, 0.01f, true},
@@ -419,6 +425,18 @@ void gradients_update_at_once(void **) {
       for (const int64_t rows : {1, 3, 7, 39, 40, 43, 64, 256}) {
         for (const auto &[inputs, outputs] : {std::pair<int64_t, int64_t>{1, 1}, {5, 3}, {25, 33}, {100, 600}})
           gradient_and_update_agree(rule, {rows, inputs, outputs});
+      }
+    }
+  });
+}
+
+/// Factors in any order of memory, in shapes whose products alone are computed in other ways, with less scratch.
+void any_factors_update_at_once(void **) {
+  on_all_targets([] {
+    for (const auto &[rows, inputs, outputs] : {std::array<int64_t, 3>{64, 16, 512}, {64, 32, 600}, {200, 130, 70}}) {
+      for (const bool x_turned : {false, true}) {
+        for (const bool dy_turned : {false, true})
+          gradient_and_update_agree(kRules[3], {rows, inputs, outputs, 0, true, x_turned, dy_turned});
       }
     }
   });
@@ -497,6 +515,7 @@ int main() {
       cmocka_unit_test(pools_agree),
       cmocka_unit_test(adam_steps_are_quotients_of_any_size),
       cmocka_unit_test(gradients_update_at_once),
+      cmocka_unit_test(any_factors_update_at_once),
       cmocka_unit_test(waiting_tiles_are_updated_once),
       cmocka_unit_test(adam_keeps_what_is_not_finite),
       cmocka_unit_test(losses_agree),

@@ -6,6 +6,7 @@
 
 #include <hwy/targets.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
@@ -27,9 +28,25 @@ inline std::vector<float> noise(int64_t n, uint64_t seed) {
 
 /// Scratch aligned to a cache line.
 struct Scratch {
-  explicit Scratch(int64_t floats)
-      : memory(static_cast<float *>(std::aligned_alloc(64, static_cast<size_t>((floats * 4 + 63) / 64 * 64 + 64))),
-               std::free) {}
+  /// Floats behind it that nothing may touch.
+  static constexpr int64_t kBehind = 4096;
+  static constexpr float kUntouched = -7.25f;
+
+  explicit Scratch(int64_t size)
+      : floats(size),
+        memory(static_cast<float *>(
+                   std::aligned_alloc(64, static_cast<size_t>(((floats + kBehind) * 4 + 63) / 64 * 64 + 64))),
+               std::free) {
+    std::fill_n(memory.get() + floats, kBehind, kUntouched);
+  }
+  void expect_kept() const {
+    for (int64_t i = 0; i < kBehind; ++i) {
+      if (memory.get()[floats + i] != kUntouched)
+        fail_msg("float %lld behind the scratch changed", static_cast<long long>(i));
+    }
+  }
+
+  int64_t floats;
   std::unique_ptr<float, decltype(&std::free)> memory;
 };
 
