@@ -223,8 +223,8 @@ struct TileRows {
   int64_t column;
 };
 
-/// Those of an image from (top, left) on: where they lie, or copied to `padded` if some are outside. In images in blocks
-/// a whole row outside is `zeros`.
+/// Those of an image from (top, left) on: where they lie, or copied to `padded` if some are outside. In an image in
+/// blocks a whole row outside is `zeros`.
 HWY_INLINE TileRows rows_of_tile(const float *image, const WinogradImages &g, int64_t top, int64_t left,
                                  const float *zeros, float *padded) {
   TileRows tile{{}, g.column_stride};
