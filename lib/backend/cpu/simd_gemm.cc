@@ -67,7 +67,7 @@ struct BlockRun {
   }
 
   // What all tiles have in common. Made once: to clear so much memory takes as long as many multiplications.
-  Tile first_tile() const {
+  Tile blank_tile() const {
     Tile tile{};
     tile.c_row = s.c_row;
     tile.k = block.depth;
@@ -131,7 +131,7 @@ struct BlockRun {
 
   // The block of B stays in the second-level cache.
   void run_rows_first() const {
-    Tile tile = first_tile();
+    Tile tile = blank_tile();
     for (int64_t index = 0; index < tiles.count(); ++index) {
       const int64_t row = tiles.first(index), rows = tiles.rows(index);
       place_rows(index, tile);
@@ -157,7 +157,7 @@ struct BlockRun {
   void run_panel(int64_t column, const float *ahead, int64_t ahead_rows) const {
     const int64_t share = (ahead_rows + tiles.count() - 1) / tiles.count();
     const int64_t vectors = vectors_at(column, tiles.most_rows());
-    Tile tile = first_tile();
+    Tile tile = blank_tile();
     for (int64_t index = 0; index < tiles.count(); ++index) {
       const int64_t row = tiles.first(index), first = index * share;
       place_rows_as_they_are(row, tile);
@@ -176,7 +176,7 @@ void update_block(const BlockRun &run, const Step &step, const UpdateArrays &arr
       gradients[kUpdatesBesideProducts ? 4 * kTileRows * HWY_MAX_BYTES / sizeof(float) : kTileRows * kBlockN];
   GradientTiles<Step> tiles(step, arrays, run.s.c_row, gradients, gradients + sizeof gradients / sizeof(float) / 2);
   const GradientRows<Step> rows_of(step, arrays, run.s.c_row, gradients);
-  Tile tile = run.first_tile();
+  Tile tile = run.blank_tile();
   for (int64_t index = 0; index < run.tiles.count(); ++index) {
     const int64_t row = run.tiles.first(index), rows = run.tiles.rows(index), at = row * run.s.c_row + run.block.n0;
     run.place_rows(index, tile);
