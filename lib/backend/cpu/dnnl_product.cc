@@ -22,8 +22,8 @@ constexpr int64_t kColumns = 256;
 constexpr int64_t kRows = 32;
 constexpr int64_t kMultiplications = int64_t{1} << 23;
 // Up to so many rows ours is as fast on vectors of eight, and faster with a wide second factor, which oneDNN 2.6 reads
-// where it lies (Zen 3: 0.95 to 1.03 times its time with up to 384 columns, 1.3 to 2 times with 512 and more).
-constexpr int64_t kStreamedRows = 512, kStreamedLanes = 8;
+// where it lies (Zen 3: it takes 0.95 to 1.03 times as long with up to 384 columns, 1.3 to 2 times with 512 and more).
+constexpr int64_t kOwnRows = 512, kOwnLanes = 8;
 // Below this copies and calls weigh as much as the product.
 constexpr int64_t kBf16Side = 16, kBf16Multiplications = int64_t{1} << 20;
 
@@ -122,8 +122,7 @@ bool ProductPlan::suits(const ProductRequest &request) {
     return has_bf16() && std::min({request.m, request.n, request.k}) >= kBf16Side &&
            request.m * request.n * request.k >= kBf16Multiplications;
   }
-  const bool is_streamed = !request.turned && request.m <= kStreamedRows;
-  if (is_streamed && gemm_lanes() <= kStreamedLanes) return false;
+  if (!request.turned && request.m <= kOwnRows && gemm_lanes() <= kOwnLanes) return false;
   return !request.b_turned && request.n >= kColumns && request.rows() >= kRows &&
          request.m * request.n * request.k >= kMultiplications;
 }
