@@ -80,10 +80,27 @@ Code code_from_number(int32_t number) {
   return number >= 0 && static_cast<size_t>(number) < kCodeNames.size() ? static_cast<Code>(number) : Code::unknown;
 }
 
+void ErrorPointer::ref(const Error &error) noexcept { error.references_.fetch_add(1, std::memory_order_relaxed); }
+
+void ErrorPointer::unref(const Error &error) noexcept {
+  if (error.references_.fetch_sub(1, std::memory_order_release) != 1) return;
+  // An acquire load in place of a fence: the same on x86 and understood by the thread sanitizer.
+  error.references_.load(std::memory_order_acquire);
+  delete &error;
+}
+
+Error::Error(const Error &other)
+    : code_(other.code_),
+      domain_(other.domain_),
+      subcode_(other.subcode_),
+      message_(other.message_),
+      cause_(other.cause_),
+      details_(other.details_) {}
+
 Error::~Error() {
   // Takes the chain apart link by link as far as nobody else holds it.
   ErrorPointer link = std::move(cause_);
-  while (link != nullptr && link.use_count() == 1) {
+  while (link != nullptr && link->references_.load(std::memory_order_acquire) == 1) {
     ErrorPointer next = std::move(const_cast<Error &>(*link).cause_);
     link = std::move(next);
   }
@@ -113,9 +130,11 @@ std::string Error::to_string() const {
 }
 
 Status::Status(Code code, std::string message)
-    : error_(code == Code::ok ? nullptr : std::make_shared<const Error>(code, std::move(message))) {}
+    : error_(ErrorPointer::adopt(code == Code::ok ? nullptr : new Error(code, std::move(message)))) {}
 
 Status Status::from_error(ErrorPointer error) { return Status(std::move(error)); }
+
+Status Status::own(std::unique_ptr<Error> error) { return Status(ErrorPointer::adopt(error.release())); }
 
 const std::string &Status::message() const & { return error_ ? error_->message() : no_message(); }
 
@@ -128,41 +147,43 @@ const Error *Status::root_cause() const {
 
 Status Status::with_detail(std::string_view key, std::string_view value) const {
   if (ok()) return *this;
-  auto changed = std::make_shared<Error>(*error_);
+  auto changed = std::unique_ptr<Error>(new Error(*error_));
   for (Error::Detail &detail : changed->details_) {
     if (detail.first != key) continue;
     detail.second = value;
-    return Status(std::move(changed));
+    return own(std::move(changed));
   }
   changed->details_.emplace_back(key, value);
-  return Status(std::move(changed));
+  return own(std::move(changed));
 }
 
 Status Status::with_domain(std::string_view domain, int64_t subcode) const {
   if (ok()) return *this;
-  auto changed = std::make_shared<Error>(*error_);
+  auto changed = std::unique_ptr<Error>(new Error(*error_));
   changed->domain_ = domain;
   changed->subcode_ = subcode;
-  return Status(std::move(changed));
+  return own(std::move(changed));
 }
 
 Status Status::with_cause(const Status &cause) const {
   if (ok() || cause.ok()) return *this;
-  auto changed = std::make_shared<Error>(*error_);
+  auto changed = std::unique_ptr<Error>(new Error(*error_));
   changed->cause_ = changed->cause_ ? Status(changed->cause_).with_cause(cause).error_ : cause.error_;
-  return Status(std::move(changed));
+  return own(std::move(changed));
 }
 
 Status Status::wrap(std::string message) const { return wrap(code(), std::move(message)); }
 
 Status Status::wrap(Code code, std::string message) const {
   if (ok()) return *this;
-  auto outer = std::make_shared<Error>(code, std::move(message));
+  auto outer = std::make_unique<Error>(code, std::move(message));
   outer->cause_ = error_;
-  return Status(std::move(outer));
+  return own(std::move(outer));
 }
 
 std::string Status::to_string() const { return error_ ? error_->to_string() : "OK"; }
+
+Status status_of_pieces(Code code, std::initializer_list<Piece> pieces) { return Status(code, concat_pieces(pieces)); }
 
 Status status_from_errno(int error_number, std::string_view what) {
   // The GNU strerror_r may return a text of its own instead of filling the array.

@@ -16,7 +16,10 @@
 #ifndef TUTTI_BASE_STATUS_H_
 #define TUTTI_BASE_STATUS_H_
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,15 +60,53 @@ std::string_view name(Code code);
 Code code_from_number(int32_t number);
 
 class Error;
-using ErrorPointer = std::shared_ptr<const Error>;
+/// Owns one reference to an Error, or is null. One pointer wide, and what there is to do about errors is not done where
+/// it is used: a Status passes through every call, and has one most rarely.
+class ErrorPointer {
+ public:
+  ErrorPointer() = default;
+  ErrorPointer(std::nullptr_t) {}
+  /// Takes over a reference that the caller owns: a new Error has one.
+  static ErrorPointer adopt(const Error *error) {
+    ErrorPointer pointer;
+    pointer.error_ = error;
+    return pointer;
+  }
 
-/// One link of a cause chain. Immutable once shared.
+  ErrorPointer(const ErrorPointer &other) : error_(other.error_) {
+    if (error_ != nullptr) [[unlikely]]
+      ref(*error_);
+  }
+  ErrorPointer(ErrorPointer &&other) noexcept : error_(std::exchange(other.error_, nullptr)) {}
+  ErrorPointer &operator=(ErrorPointer other) noexcept {
+    std::swap(error_, other.error_);
+    return *this;
+  }
+  ~ErrorPointer() {
+    if (error_ != nullptr) [[unlikely]]
+      unref(*error_);
+  }
+
+  const Error *get() const { return error_; }
+  const Error *operator->() const { return error_; }
+  const Error &operator*() const { return *error_; }
+  explicit operator bool() const { return error_ != nullptr; }
+  friend bool operator==(const ErrorPointer &, const ErrorPointer &) = default;
+  friend bool operator==(const ErrorPointer &pointer, std::nullptr_t) { return pointer.error_ == nullptr; }
+
+ private:
+  [[gnu::cold]] static void ref(const Error &error) noexcept;
+  [[gnu::cold]] static void unref(const Error &error) noexcept;
+
+  const Error *error_ = nullptr;
+};
+
+/// One link of a cause chain. Immutable once shared; counted from inside, on any thread.
 class Error {
  public:
   using Detail = std::pair<std::string, std::string>;
 
   Error(Code code, std::string message) : code_(code), message_(std::move(message)) {}
-  Error(const Error &) = default;
   Error &operator=(const Error &) = delete;
   /// Long cause chains are released without recursion.
   ~Error();
@@ -85,8 +126,13 @@ class Error {
   std::string to_string() const;
 
  private:
+  friend class ErrorPointer;
   friend class Status;
 
+  /// What it says, with one reference of its own.
+  Error(const Error &other);
+
+  mutable std::atomic<int32_t> references_{1};
   Code code_;
   std::string domain_ = "tutti";
   int64_t subcode_ = 0;
@@ -132,15 +178,18 @@ class [[nodiscard]] Status {
 
  private:
   explicit Status(ErrorPointer error) : error_(std::move(error)) {}
+  static Status own(std::unique_ptr<Error> error);
 
   ErrorPointer error_;
 };
 
+[[gnu::cold]] Status status_of_pieces(Code code, std::initializer_list<Piece> pieces);
+
 // One maker per code; the arguments are pieces of the message (base/text.h).
-#define TUTTI_STATUS_MAKER(function, code)                 \
-  template <typename... Pieces>                            \
-  [[gnu::cold]] Status function(const Pieces &...pieces) { \
-    return Status(Code::code, concat(pieces...));          \
+#define TUTTI_STATUS_MAKER(function, code)                                 \
+  template <typename... Pieces>                                            \
+  [[gnu::always_inline]] inline Status function(const Pieces &...pieces) { \
+    return status_of_pieces(Code::code, {Piece(pieces)...});               \
   }
 TUTTI_STATUS_MAKER(cancelled, cancelled)
 TUTTI_STATUS_MAKER(unknown_error, unknown)
@@ -216,10 +265,16 @@ class [[nodiscard]] Result {
   Status status_;
 };
 
+// The status of what a call gave: of a temporary, moved out.
 inline const Status &status_of(const Status &status) { return status; }
+inline Status status_of(Status &&status) { return std::move(status); }
 template <typename T>
 const Status &status_of(const Result<T> &result) {
   return result.status();
+}
+template <typename T>
+Status status_of(Result<T> &&result) {
+  return std::move(result).status();
 }
 
 }  // namespace tutti::impl::base
@@ -228,20 +283,20 @@ const Status &status_of(const Result<T> &result) {
 #define TUTTI_JOIN_(a, b) TUTTI_JOIN_INNER_(a, b)
 
 /// Leaves the function with the status of `expression` (a Status or a Result) if that is bad.
-#define TUTTI_TRY(...)                                       \
-  do {                                                       \
-    auto &&tutti_outcome_ = (__VA_ARGS__);                   \
-    if (!tutti_outcome_.ok()) [[unlikely]]                   \
-      return ::tutti::impl::base::status_of(tutti_outcome_); \
+#define TUTTI_TRY(...)                                                                               \
+  do {                                                                                               \
+    auto &&tutti_outcome_ = (__VA_ARGS__);                                                           \
+    if (!tutti_outcome_.ok()) [[unlikely]]                                                           \
+      return ::tutti::impl::base::status_of(std::forward<decltype(tutti_outcome_)>(tutti_outcome_)); \
   } while (false)
 
 /// `declaration = value of the Result`, or leaves the function with its status: TUTTI_ASSIGN(auto x, f());
 #define TUTTI_ASSIGN(declaration, ...) \
   TUTTI_ASSIGN_INNER_(TUTTI_JOIN_(tutti_result_, __COUNTER__), declaration, (__VA_ARGS__))
-#define TUTTI_ASSIGN_INNER_(result, declaration, expression) \
-  auto &&result = expression;                                \
-  if (!result.ok()) [[unlikely]]                             \
-    return result.status();                                  \
+#define TUTTI_ASSIGN_INNER_(result, declaration, expression)                       \
+  auto &&result = expression;                                                      \
+  if (!result.ok()) [[unlikely]]                                                   \
+    return ::tutti::impl::base::status_of(std::forward<decltype(result)>(result)); \
   declaration = std::move(result).value()
 
 #endif  // TUTTI_BASE_STATUS_H_

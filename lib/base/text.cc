@@ -59,6 +59,30 @@ void append_unsigned(std::string &out, uint64_t value) { append_number(out, valu
 void append_double(std::string &out, double value) { append_number(out, value); }
 void append_float(std::string &out, float value) { append_number(out, value); }
 
+void Piece::append_to(std::string &out) const {
+  switch (kind_) {
+    case Kind::text:
+      out.append(text_, size_);
+      return;
+    case Kind::terminated:
+      out.append(text_);
+      return;
+    case Kind::integer:
+      return append_integer(out, integer_);
+    case Kind::natural:
+      return append_unsigned(out, natural_);
+    case Kind::other:
+      return append_(out, other_);
+  }
+}
+
+std::string concat_pieces(std::initializer_list<Piece> pieces) {
+  std::string out;
+  for (const Piece &piece : pieces)
+    piece.append_to(out);
+  return out;
+}
+
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
   for (;;) {

@@ -13,7 +13,9 @@
 #define TUTTI_BASE_TEXT_H_
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,12 +66,54 @@ void append_piece(std::string &out, const T &piece) {
   }
 }
 
+/// One piece, referred to: whatever its type, so that a text costs its caller little code. Lives no longer than it.
+class Piece {
+ public:
+  template <typename T>
+  explicit Piece(const T &piece) {
+    if constexpr (std::is_convertible_v<const T &, const char *>) {
+      kind_ = Kind::terminated, text_ = piece;
+    } else if constexpr (std::is_convertible_v<const T &, std::string_view>) {
+      set_text(piece);
+    } else if constexpr (std::same_as<T, char>) {
+      set_text({&piece, 1});
+    } else if constexpr (std::same_as<T, bool>) {
+      kind_ = Kind::terminated, text_ = piece ? "true" : "false";
+    } else if constexpr (std::signed_integral<T>) {
+      kind_ = Kind::integer, integer_ = piece;
+    } else if constexpr (std::unsigned_integral<T>) {
+      kind_ = Kind::natural, natural_ = piece;
+    } else {
+      kind_ = Kind::other, other_ = &piece;
+      append_ = [](std::string &out, const void *other) { append_piece(out, *static_cast<const T *>(other)); };
+    }
+  }
+  void append_to(std::string &out) const;
+
+ private:
+  enum class Kind : int32_t { text, terminated, integer, natural, other };
+
+  void set_text(std::string_view text) { kind_ = Kind::text, text_ = text.data(), size_ = text.size(); }
+
+  union {
+    const char *text_;
+    int64_t integer_;
+    uint64_t natural_;
+    const void *other_;
+  };
+  union {
+    size_t size_;
+    void (*append_)(std::string &out, const void *other);
+  };
+  Kind kind_;
+};
+
+std::string concat_pieces(std::initializer_list<Piece> pieces);
+
 /// All pieces as one string.
 template <typename... Pieces>
-std::string concat(const Pieces &...pieces) {
-  std::string out;
-  (append_piece(out, pieces), ...);
-  return out;
+[[gnu::always_inline]] inline std::string concat(const Pieces &...pieces) {
+  return concat_pieces({Piece(pieces)...});
 }
 
 /// The elements of a range of pieces with `separator` between them.
