@@ -21,8 +21,9 @@ base::Result<Ticket> LocalRank::begin(const Operation &operation) {
     return base::failed_precondition("more than ", max_pending_operations, " collective operations are under way");
   }
   if (ticket - max_pending_operations >= done_by_all_) TUTTI_TRY(wait_until_done(ticket - max_pending_operations));
-  Posted &slot = self().ring[static_cast<size_t>(ticket % max_pending_operations)];
+  Posted &slot = self().slot(ticket);
   slot.operation = operation;
+  slot.terms = Terms::of(operation);
   if (operation.buffers != nullptr) {
     std::copy(operation.buffers, operation.buffers + parts(), slot.buffers.begin());
   }
@@ -33,6 +34,7 @@ base::Result<Ticket> LocalRank::begin(const Operation &operation) {
   }
   shared_->seats.sit(rank_);
   self().posted.store(ticket + 1, std::memory_order_seq_cst);
+  slot.ticket.store(ticket, std::memory_order_seq_cst);
   shared_->bell.ring();
   return ticket;
 }
@@ -83,7 +85,7 @@ Status LocalRank::give_up(Ticket ticket, const std::string &missing) {
 }
 
 Status LocalRank::wait_for_posts(Ticket ticket) {
-  return wait_for(ticket, [=](int32_t, const auto &rank) { return rank.posted > ticket; });
+  return wait_for(ticket, [=](int32_t, const auto &rank) { return rank.has_posted(ticket); });
 }
 
 /// The others may still read what this rank has posted, although this one has what it waited for.
@@ -111,13 +113,10 @@ Status LocalRank::meet(Ticket ticket, int32_t meeting) {
 }
 
 Status LocalRank::check_agreement(Ticket ticket) {
-  const Operation &own = mine(ticket).operation;
+  const Terms &terms = mine(ticket).terms;
   for (int32_t r = 0; r < shared_->size; ++r) {
-    const Operation &other = shared_->posted(r, ticket).operation;
-    if (other.kind == own.kind && other.count == own.count && other.dtype == own.dtype &&
-        other.reduction == own.reduction && other.root == own.root && other.slice_count == own.slice_count) {
-      continue;
-    }
+    if (shared_->posted(r, ticket).terms == terms) continue;
+    const Operation &own = mine(ticket).operation, &other = shared_->posted(r, ticket).operation;
     Status cause =
         base::invalid_argument("rank ", rank_, " called ", name(own.kind), " '", own.label, "' of ", own.count, " ",
                                tensor::name(own.dtype), " elements where rank ", r, " called ", name(other.kind), " '",

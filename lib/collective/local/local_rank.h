@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -31,12 +32,33 @@ constexpr int64_t chunk_alignment = 16;  // elements; keeps slices of different 
 // Places in an operation that ranks tell each other to have passed, at most.
 constexpr int64_t most_meetings = 4096;
 
-/// A rank's published operation.
-struct Posted {
-  Operation operation;
-  std::vector<void *> buffers;
-  alignas(64) std::array<std::byte, enclosed_bytes> data;  // of all parts, one after the other, when they are enclosed
+/// What has to be equal on all ranks.
+struct Terms {
+  int64_t count = 0;
+  int32_t root = 0, slice_count = 0;
+  uint8_t kind = 0, reduction = 0, dtype = 0;
+
+  static Terms of(const Operation &operation) {
+    return {operation.count,
+            operation.root,
+            operation.slice_count,
+            static_cast<uint8_t>(operation.kind),
+            static_cast<uint8_t>(operation.reduction),
+            static_cast<uint8_t>(operation.dtype)};
+  }
+  friend bool operator==(const Terms &, const Terms &) = default;
 };
+
+/// A rank's published operation. What others wait for and what they read then begins in one cache line, with room for
+/// some data: each line that they fetch from this rank's core costs as long as many a short operation.
+struct Posted {
+  alignas(64) std::atomic<int64_t> ticket{-1};  // of the operation that the rest is of; stored last
+  Terms terms;
+  std::array<std::byte, enclosed_bytes> data;  // of all parts, one after the other, when they are enclosed
+  std::vector<void *> buffers;
+  Operation operation;  // others read it for messages alone
+};
+static_assert(offsetof(Posted, data) <= 32 && offsetof(Posted, data) % sizeof(double) == 0);
 
 inline int64_t bytes_of(const Operation &operation) {
   return operation.count * static_cast<int64_t>(tensor::size_bytes(operation.dtype));
@@ -51,13 +73,19 @@ inline bool is_enclosed(const Operation &operation, int32_t parts) {
 /// + meetings passed in it.
 struct Reach {
   int64_t posted = 0, progress = 0;
+
+  bool has_posted(Ticket ticket) const { return posted > ticket; }
 };
 
 struct alignas(64) RankState {
-  std::atomic<int64_t> posted{0};
+  std::atomic<int64_t> posted{0};  // before the slot says so
   alignas(64) std::atomic<int64_t> progress{0};
   alignas(64) std::array<Posted, max_pending_operations> ring;
   alignas(64) std::array<std::byte, scratch_bytes> scratch;
+
+  Posted &slot(Ticket ticket) { return ring[static_cast<size_t>(ticket % max_pending_operations)]; }
+  const Posted &slot(Ticket ticket) const { return ring[static_cast<size_t>(ticket % max_pending_operations)]; }
+  bool has_posted(Ticket ticket) const { return slot(ticket).ticket.load(std::memory_order_seq_cst) >= ticket; }
 };
 
 /// What all ranks of a group share.
@@ -78,9 +106,7 @@ class Shared {
     }
   }
 
-  const Posted &posted(int32_t rank, Ticket ticket) const {
-    return ranks[static_cast<size_t>(rank)].ring[static_cast<size_t>(ticket % max_pending_operations)];
-  }
+  const Posted &posted(int32_t rank, Ticket ticket) const { return ranks[static_cast<size_t>(rank)].slot(ticket); }
 
   void abort(const base::Status &cause) {
     {
@@ -159,7 +185,7 @@ class LocalRank : public Group {
   base::Result<Ticket> begin(const Operation &operation) override;
   base::Status wait(Ticket ticket) override;
   bool would_wait(Ticket ticket) const override {
-    return !shared_->all_reached([=](int32_t, const auto &rank) { return rank.posted > ticket; });
+    return !shared_->all_reached([=](int32_t, const auto &rank) { return rank.has_posted(ticket); });
   }
   void abort(const base::Status &cause) override { shared_->abort(cause); }
   base::Status error() const override { return shared_->read_error(); }
