@@ -36,9 +36,34 @@ namespace tutti::impl::backend::cpu {
 
 HWY_EXPORT(run_update);
 
+namespace {
+
+/// 1 / (1 − beta^t), kept: all variables of a step ask for the same.
+class BiasCorrection {
+ public:
+  float of(double beta, int64_t iteration) {
+    if (beta != beta_ || iteration != iteration_) {
+      beta_ = beta, iteration_ = iteration;
+      value_ = static_cast<float>(1.0 / (1.0 - std::pow(beta, static_cast<double>(iteration))));
+    }
+    return value_;
+  }
+
+ private:
+  double beta_ = -1;
+  int64_t iteration_ = 0;
+  float value_ = 1;
+};
+
+struct BiasCorrections {
+  BiasCorrection first, second;
+};
+constinit thread_local BiasCorrections bias_corrections;
+
+}  // namespace
+
 AdamRule AdamRule::at(double learning_rate, double beta1, double beta2, double epsilon, double weight_decay,
                       int64_t iteration) {
-  const auto t = static_cast<double>(iteration);
   AdamRule rule;
   rule.learning_rate = static_cast<float>(learning_rate);
   rule.beta1 = static_cast<float>(beta1);
@@ -47,8 +72,9 @@ AdamRule AdamRule::at(double learning_rate, double beta1, double beta2, double e
   rule.rest2 = static_cast<float>(1.0 - beta2);
   rule.epsilon = static_cast<float>(epsilon);
   rule.weight_decay = static_cast<float>(weight_decay);
-  rule.first_correction = static_cast<float>(1.0 / (1.0 - std::pow(beta1, t)));
-  rule.second_correction = static_cast<float>(1.0 / (1.0 - std::pow(beta2, t)));
+  BiasCorrections &corrections = bias_corrections;
+  rule.first_correction = corrections.first.of(beta1, iteration);
+  rule.second_correction = corrections.second.of(beta2, iteration);
   return rule;
 }
 
