@@ -133,15 +133,68 @@ HWY_INLINE V gelu_tanh_gradient(V dy, V x) {
   return hn::Mul(dy, hn::MulAdd(half, hn::Add(one(), t), slope));
 }
 
-float gelu(float x) {
-  return static_cast<float>(0.5 * static_cast<double>(x) * (1.0 + std::erf(static_cast<double>(x) * M_SQRT1_2)));
+template <size_t count>
+HWY_INLINE V polynomial(V x, const float (&coefficients)[count]) {
+  V sum = hn::Set(d, coefficients[count - 1]);
+  for (size_t i = count - 1; i-- > 0;)
+    sum = hn::MulAdd(sum, x, hn::Set(d, coefficients[i]));
+  return sum;
 }
 
-float gelu_gradient(float dy, float x) {
-  const double value = x;
-  const double cdf = 0.5 * (1.0 + std::erf(value * M_SQRT1_2));
-  const double pdf = std::exp(-0.5 * value * value) * 0.3989422804014327;
-  return static_cast<float>(static_cast<double>(dy) * (cdf + value * pdf));
+// What rounding took from a * a: with halves of a, whose products are exact, where nothing multiplies and adds at once
+// (Dekker, A Floating-Point Technique for Extending the Available Precision, 1971).
+HWY_INLINE V rounded_off(V a, V square) {
+  if constexpr (HWY_TARGET <= HWY_AVX2) return hn::MulSub(a, a, square);
+  const hn::RebindToUnsigned<D> du;
+  const V high = hn::BitCast(d, hn::And(hn::BitCast(du, a), hn::Set(du, 0xfffff000u)));
+  const V low = hn::Sub(a, high);
+  const V mixed = hn::Mul(hn::Add(high, high), low);
+  return hn::Add(hn::Add(hn::Sub(hn::Mul(high, high), square), mixed), hn::Mul(low, low));
+}
+
+// The normal distribution below -a: bell * ratio. Its bell goes to zero fast, what is left of it only as 1 / a does; so
+// that is a polynomial of 1 / (1 + 0.4 a), fitted for the least relative error, 1.5e-8. With roundings 4e-7 at most.
+struct NormalTail {
+  V a;      // where; not beyond 15, where nothing is left
+  V bell;   // exp(-a * a / 2)
+  V ratio;  // 1 / 2 at 0
+};
+
+HWY_INLINE NormalTail normal_tail(V distance) {
+  static constexpr float kRatio[] = {0.15957630f, 0.15961924f,  0.13320975f, 0.091006891f, -0.025900006f,
+                                     0.11776349f, -0.37199407f, 0.38080134f, -0.17618193f, 0.032099003f};
+  const V a = hn::Min(distance, hn::Set(d, 15.0f));
+  const V half = hn::Set(d, 0.5f);
+  const V square = hn::Mul(a, a);
+  const V exponential = hn::Exp(d, hn::Neg(hn::Mul(half, square)));
+  const V t = hn::Div(one(), hn::MulAdd(a, hn::Set(d, 0.4f), one()));
+  const V bell = hn::NegMulAdd(hn::Mul(half, rounded_off(a, square)), exponential, exponential);
+  return {a, bell, hn::Mul(t, polynomial(t, kRatio))};
+}
+
+HWY_INLINE V error_function(V x) {
+  // erf(x) / x by x * x below 1, to 1.2e-9.
+  static constexpr float kNear[] = {1.1283792f,    -0.37612626f,    0.11283585f,   -0.026853812f,
+                                    0.0051883273f, -0.00080101890f, 7.8538462e-05f};
+  const V magnitude = hn::Abs(x);
+  const NormalTail tail = normal_tail(hn::Mul(magnitude, hn::Set(d, 1.41421356f)));
+  const V far = hn::NegMulAdd(hn::Add(tail.bell, tail.bell), tail.ratio, one());
+  const V near = hn::Mul(x, polynomial(hn::Mul(x, x), kNear));
+  return keep_nan(x, hn::IfThenElse(hn::Lt(magnitude, one()), near, hn::CopySign(far, x)));
+}
+
+// x times the normal distribution below x.
+HWY_INLINE V gelu(V x) {
+  const NormalTail tail = normal_tail(hn::Abs(x));
+  const V positive = hn::Max(x, hn::Zero(d));
+  return keep_nan(x, hn::NegMulAdd(hn::Mul(tail.a, tail.bell), tail.ratio, positive));
+}
+
+HWY_INLINE V gelu_gradient(V dy, V x) {
+  const NormalTail tail = normal_tail(hn::Abs(x));
+  const V below = hn::Mul(tail.bell, hn::NegMulAdd(tail.a, hn::Set(d, 0.39894228f), tail.ratio));
+  const V slope = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), below, hn::Sub(one(), below));
+  return hn::Mul(dy, keep_nan(x, slope));
 }
 
 HWY_INLINE V sign_of(V x) {
@@ -166,7 +219,7 @@ void run_transcendental(const ElementInstruction &instruction, const Operands &o
     case ElementOp::cos:
       return scalar1(o, [](float x) { return std::cos(x); });
     case ElementOp::erf:
-      return scalar1(o, [](float x) { return std::erf(x); });
+      return map1(o, [](V x) HWY_ATTR { return error_function(x); });
     case ElementOp::tanh:
       return map1(o, [](V x) HWY_ATTR { return hyperbolic_tangent(x); });
     case ElementOp::sigmoid:
@@ -176,11 +229,11 @@ void run_transcendental(const ElementInstruction &instruction, const Operands &o
     case ElementOp::softplus:
       return map1(o, [](V x) HWY_ATTR { return softplus(x); });
     case ElementOp::gelu:
-      return scalar1(o, [](float x) { return gelu(x); });
+      return map1(o, [](V x) HWY_ATTR { return gelu(x); });
     case ElementOp::gelu_tanh:
       return map1(o, [](V x) HWY_ATTR { return gelu_tanh(x); });
     case ElementOp::gelu_gradient:
-      return scalar2(o, [](float dy, float x) { return gelu_gradient(dy, x); });
+      return map2(o, [](V dy, V x) HWY_ATTR { return gelu_gradient(dy, x); });
     case ElementOp::gelu_tanh_gradient:
       return map2(o, [](V dy, V x) HWY_ATTR { return gelu_tanh_gradient(dy, x); });
     case ElementOp::elu:

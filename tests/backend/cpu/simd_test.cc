@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <vector>
 
 #include "backend/cpu/simd_elementwise.h"
@@ -160,6 +161,61 @@ void chains_agree(void **) {
         expect_close(y, expected, 1e-6, "chain");
       }
     }
+  });
+}
+
+std::vector<float> elements_of(ElementOp op, const std::vector<float> &x) {
+  ElementProgram program;
+  program.columns = static_cast<int64_t>(x.size());
+  program.inputs = {{ElementAccess::dense}, {ElementAccess::scalar}};
+  const bool is_gradient = op == ElementOp::gelu_gradient;
+  program.instructions = {{op, is_gradient ? 1 : 0, 0}};
+  program.finish();
+  const Scratch scratch(program.scratch_floats());
+  std::vector<float> y(x.size());
+  const float factor = 1;
+  const void *inputs[] = {x.data(), &factor};
+  run_elementwise(program, 0, program.steps(), inputs, y.data(), scratch.memory.get());
+  return y;
+}
+
+/// Of the normal distribution: what lies below x, and its density.
+double below(double x) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
+double density(double x) { return std::exp(-0.5 * x * x) * 0.3989422804014327; }
+
+/// Also where little is left of the distribution: each number is exact by itself.
+void tails_of_the_normal_distribution_are_exact(void **) {
+  on_all_targets([] {
+    std::vector<float> x;
+    for (float at = -12.5f; at < 12.5f; at += 0.0137f)
+      x.push_back(at);
+    for (const float tiny : {1e-3f, -1e-3f, 1e-20f, -1e-20f, 0.0f})
+      x.push_back(tiny);
+    const std::vector<float> erfs = elements_of(ElementOp::erf, x), gelus = elements_of(ElementOp::gelu, x),
+                             slopes = elements_of(ElementOp::gelu_gradient, x);
+    const auto expect = [&](float got, double expected, double size, const char *what, size_t i) {
+      if (std::fabs(static_cast<double>(got) - expected) <= 1e-6 * size) return;
+      fail_msg("%s(%.9g) = %.9g, expected %.9g", what, static_cast<double>(x[i]), static_cast<double>(got), expected);
+    };
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double at = x[i], slope = below(at) + at * density(at);
+      expect(erfs[i], std::erf(at), std::fabs(std::erf(at)), "erf", i);
+      expect(gelus[i], at * below(at), std::fabs(at * below(at)), "gelu", i);
+      // A sum of terms that cancel.
+      expect(slopes[i], slope, below(at) + std::fabs(at * density(at)), "gelu_gradient", i);
+    }
+  });
+}
+
+void ends_of_the_normal_distribution(void **) {
+  on_all_targets([] {
+    const std::vector<float> x = {INFINITY, -INFINITY, NAN, 40, -40};
+    const std::vector<float> erfs = elements_of(ElementOp::erf, x), gelus = elements_of(ElementOp::gelu, x),
+                             slopes = elements_of(ElementOp::gelu_gradient, x);
+    for (const auto &[got, above, under] : {std::tuple(erfs, 1.0f, -1.0f), {slopes, 1.0f, 0.0f}}) {
+      assert_true(got[0] == above && got[1] == under && std::isnan(got[2]) && got[3] == above && got[4] == under);
+    }
+    assert_true(gelus[0] == INFINITY && gelus[1] == 0 && std::isnan(gelus[2]) && gelus[3] == 40 && gelus[4] == 0);
   });
 }
 
@@ -511,6 +567,8 @@ int main() {
       cmocka_unit_test(rows_do_not_depend_on_their_number),
       cmocka_unit_test(an_empty_sum_is_zero),
       cmocka_unit_test(chains_agree),
+      cmocka_unit_test(tails_of_the_normal_distribution_are_exact),
+      cmocka_unit_test(ends_of_the_normal_distribution),
       cmocka_unit_test(reductions_agree),
       cmocka_unit_test(pools_agree),
       cmocka_unit_test(adam_steps_are_quotients_of_any_size),
