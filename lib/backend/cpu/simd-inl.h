@@ -61,6 +61,54 @@ HWY_INLINE void store_first(FloatTag d, FloatVec value, float *to, int64_t count
 #endif
 }
 
+/// In place of a count: all lanes. What is done with vectors of a row is then written once, and compiled for whole ones
+/// and for the last.
+struct AllLanes {};
+HWY_INLINE FloatVec load_first(FloatTag d, const float *from, AllLanes) { return hn::LoadU(d, from); }
+HWY_INLINE void store_first(FloatTag d, FloatVec value, float *to, AllLanes) { hn::StoreU(value, d, to); }
+/// Zeros in the lanes behind.
+HWY_INLINE FloatVec keep_first(FloatTag, FloatVec value, AllLanes) { return value; }
+HWY_INLINE FloatVec keep_first(FloatTag d, FloatVec value, int64_t count) {
+  return hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(count)), value);
+}
+
+/// Calls body(i, count) for the vectors of a row of n. What it stores may be anything to a compiler, so it had better
+/// have addresses by value.
+template <typename Body>
+HWY_INLINE void each_vector(int64_t n, const Body &body) {
+  const int64_t lanes = float_lanes();
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    body(i, AllLanes());
+  if (i < n) body(i, n - i);
+}
+
+/// total = step(total, i, count) over the vectors of a row of n, from `start` on, and combine() of totals: of four, as
+/// each step waits for the one before it.
+template <typename Step, typename Combine>
+HWY_INLINE FloatVec fold_vectors(int64_t n, FloatVec start, const Step &step, const Combine &combine) {
+  const int64_t lanes = float_lanes();
+  FloatVec t0 = start, t1 = start, t2 = start, t3 = start;
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    t0 = step(t0, i, AllLanes());
+    t1 = step(t1, i + lanes, AllLanes());
+    t2 = step(t2, i + 2 * lanes, AllLanes());
+    t3 = step(t3, i + 3 * lanes, AllLanes());
+  }
+  for (; i + lanes <= n; i += lanes)
+    t0 = step(t0, i, AllLanes());
+  if (i < n) t1 = step(t1, i, n - i);
+  return combine(combine(t0, t1), combine(t2, t3));
+}
+template <typename Step>
+HWY_INLINE float sum_vectors(int64_t n, const Step &step) {
+  const FloatTag d;
+  const FloatVec total =
+      fold_vectors(n, hn::Zero(d), step, [](FloatVec a, FloatVec b) HWY_ATTR { return hn::Add(a, b); });
+  return hn::GetLane(hn::SumOfLanes(d, total));
+}
+
 /// Calls body(i, lanes) for whole vectors of 0 .. n and tail(i, count) for what is left.
 template <typename Body, typename Tail>
 HWY_INLINE void for_vectors(int64_t n, const Body &body, const Tail &tail) {

@@ -29,69 +29,62 @@ struct RowStatistics {
   float sum;  // of exp(x - maximum)
 };
 
-HWY_INLINE V load_or_lowest(const float *x, int64_t left) {
-  if (left >= float_lanes()) return hn::LoadU(d, x);
-  return hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(left)), load_first(d, x, left), hn::Set(d, -FLT_MAX));
+HWY_INLINE V load_or_lowest(const float *x, AllLanes) { return hn::LoadU(d, x); }
+HWY_INLINE V load_or_lowest(const float *x, int64_t count) {
+  if (count >= float_lanes()) return hn::LoadU(d, x);
+  return hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(count)), load_first(d, x, count), hn::Set(d, -FLT_MAX));
 }
 
 HWY_INLINE float row_maximum(const float *x, int64_t n) {
-  const int64_t lanes = float_lanes();
-  V maximum = hn::Set(d, -FLT_MAX);
-  for (int64_t i = 0; i < n; i += lanes)
-    maximum = hn::Max(maximum, load_or_lowest(x + i, n - i));
+  const auto larger = [](V a, V b) HWY_ATTR { return hn::Max(a, b); };
+  const V maximum = fold_vectors(
+      n, hn::Set(d, -FLT_MAX),
+      [=](V total, int64_t i, auto count) HWY_ATTR { return hn::Max(total, load_or_lowest(x + i, count)); }, larger);
   return hn::GetLane(hn::MaxOfLanes(d, maximum));
 }
 
-// exp(x - maximum) for one vector; lanes beyond `left` give 0. NaN stays NaN.
-HWY_INLINE V shifted_exp(const float *x, int64_t left, V maximum) {
-  const V shifted = hn::Sub(load_or_lowest(x, left), maximum);
+// exp(x - maximum) for one vector; lanes beyond `count` give 0. NaN stays NaN.
+template <typename Count>
+HWY_INLINE V shifted_exp(const float *x, Count count, V maximum) {
+  const V shifted = hn::Sub(load_or_lowest(x, count), maximum);
   return hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted));
 }
 
 HWY_INLINE RowStatistics row_statistics(const float *x, int64_t n) {
-  const int64_t lanes = float_lanes();
   const float maximum = row_maximum(x, n);
   const V shift = hn::Set(d, maximum);
-  V sum = hn::Zero(d);
-  for (int64_t i = 0; i < n; i += lanes)
-    sum = hn::Add(sum, shifted_exp(x + i, n - i, shift));
-  return {maximum, hn::GetLane(hn::SumOfLanes(d, sum))};
+  const float sum = sum_vectors(
+      n, [=](V total, int64_t i, auto count) HWY_ATTR { return hn::Add(total, shifted_exp(x + i, count, shift)); });
+  return {maximum, sum};
 }
 
 HWY_INLINE float row_sum(const float *x, int64_t n) {
-  const int64_t lanes = float_lanes();
-  V sum = hn::Zero(d);
-  for (int64_t i = 0; i < n; i += lanes)
-    sum = hn::Add(sum, load_first(d, x + i, HWY_MIN(lanes, n - i)));
-  return hn::GetLane(hn::SumOfLanes(d, sum));
+  return sum_vectors(
+      n, [=](V total, int64_t i, auto count) HWY_ATTR { return hn::Add(total, load_first(d, x + i, count)); });
 }
 
 HWY_INLINE float row_dot(const float *x, const float *y, int64_t n) {
-  const int64_t lanes = float_lanes();
-  V sum = hn::Zero(d);
-  for (int64_t i = 0; i < n; i += lanes) {
-    const int64_t left = HWY_MIN(lanes, n - i);
-    sum = hn::MulAdd(load_first(d, x + i, left), load_first(d, y + i, left), sum);
-  }
-  return hn::GetLane(hn::SumOfLanes(d, sum));
+  return sum_vectors(n, [=](V total, int64_t i, auto count) HWY_ATTR {
+    return hn::MulAdd(load_first(d, x + i, count), load_first(d, y + i, count), total);
+  });
 }
 
+// out = function(i, count), which had better have its addresses by value.
 template <typename Function>
 HWY_INLINE void map_row(int64_t n, float *out, const Function &function) {
-  const int64_t lanes = float_lanes();
-  for (int64_t i = 0; i < n; i += lanes) {
-    const int64_t left = HWY_MIN(lanes, n - i);
-    store_first(d, function(i, left), out + i, left);
-  }
+  each_vector(n, [=](int64_t i, auto count) HWY_ATTR { store_first(d, function(i, count), out + i, count); });
 }
 
 void run_softmax(const RowShape &s, const float *x, float *y) {
   for (int64_t row = 0; row < s.rows; ++row, x += s.classes, y += s.classes) {
-    const RowStatistics statistics = row_statistics(x, s.classes);
-    const V maximum = hn::Set(d, statistics.maximum);
-    const V scale = hn::Set(d, 1.0f / statistics.sum);
-    map_row(s.classes, y,
-            [&](int64_t i, int64_t left) HWY_ATTR { return hn::Mul(shifted_exp(x + i, left, maximum), scale); });
+    const V maximum = hn::Set(d, row_maximum(x, s.classes));
+    const float sum = sum_vectors(s.classes, [=](V total, int64_t i, auto count) HWY_ATTR {
+      const V exps = shifted_exp(x + i, count, maximum);
+      store_first(d, exps, y + i, count);
+      return hn::Add(total, exps);
+    });
+    const V scale = hn::Set(d, 1.0f / sum);
+    map_row(s.classes, y, [=](int64_t i, auto count) HWY_ATTR { return hn::Mul(load_first(d, y + i, count), scale); });
   }
 }
 
@@ -100,8 +93,8 @@ void run_log_softmax(const RowShape &s, const float *x, float *y) {
     const RowStatistics statistics = row_statistics(x, s.classes);
     const V maximum = hn::Set(d, statistics.maximum);
     const V log_sum = hn::Set(d, std::log(statistics.sum));
-    map_row(s.classes, y, [&](int64_t i, int64_t left) HWY_ATTR {
-      return hn::Sub(hn::Sub(load_first(d, x + i, left), maximum), log_sum);
+    map_row(s.classes, y, [=](int64_t i, auto count) HWY_ATTR {
+      return hn::Sub(hn::Sub(load_first(d, x + i, count), maximum), log_sum);
     });
   }
 }
@@ -109,8 +102,8 @@ void run_log_softmax(const RowShape &s, const float *x, float *y) {
 void run_softmax_gradient(const RowShape &s, const float *dy, const float *y, float *dx) {
   for (int64_t row = 0; row < s.rows; ++row, dy += s.classes, y += s.classes, dx += s.classes) {
     const V dot = hn::Set(d, row_dot(dy, y, s.classes));
-    map_row(s.classes, dx, [&](int64_t i, int64_t left) HWY_ATTR {
-      return hn::Mul(load_first(d, y + i, left), hn::Sub(load_first(d, dy + i, left), dot));
+    map_row(s.classes, dx, [=](int64_t i, auto count) HWY_ATTR {
+      return hn::Mul(load_first(d, y + i, count), hn::Sub(load_first(d, dy + i, count), dot));
     });
   }
 }
@@ -118,8 +111,8 @@ void run_softmax_gradient(const RowShape &s, const float *dy, const float *y, fl
 void run_log_softmax_gradient(const RowShape &s, const float *dy, const float *y, float *dx) {
   for (int64_t row = 0; row < s.rows; ++row, dy += s.classes, y += s.classes, dx += s.classes) {
     const V sum = hn::Set(d, row_sum(dy, s.classes));
-    map_row(s.classes, dx, [&](int64_t i, int64_t left) HWY_ATTR {
-      return hn::NegMulAdd(hn::Exp(d, load_first(d, y + i, left)), sum, load_first(d, dy + i, left));
+    map_row(s.classes, dx, [=](int64_t i, auto count) HWY_ATTR {
+      return hn::NegMulAdd(hn::Exp(d, load_first(d, y + i, count)), sum, load_first(d, dy + i, count));
     });
   }
 }
@@ -192,8 +185,8 @@ int64_t run_sparse_gradient(const RowShape &s, const float *dloss, const float *
     const V maximum = hn::Set(d, statistics.maximum);
     const V scale = hn::Set(d, outer / statistics.sum);
     const V spread = hn::Set(d, outer * smoothing / static_cast<float>(s.classes));
-    map_row(s.classes, dlogits, [&](int64_t i, int64_t left) HWY_ATTR {
-      return hn::MulSub(shifted_exp(logits + i, left, maximum), scale, spread);
+    map_row(s.classes, dlogits, [=](int64_t i, auto count) HWY_ATTR {
+      return hn::MulSub(shifted_exp(logits + i, count, maximum), scale, spread);
     });
     dlogits[label] -= outer * (1.0f - smoothing);
   }
@@ -203,22 +196,21 @@ int64_t run_sparse_gradient(const RowShape &s, const float *dloss, const float *
 void run_scale_rows(const RowShape &s, const float *factors, float *x) {
   for (int64_t row = 0; row < s.rows; ++row, x += s.classes) {
     const V factor = hn::Set(d, factors[row]);
-    map_row(s.classes, x,
-            [&](int64_t i, int64_t left) HWY_ATTR { return hn::Mul(load_first(d, x + i, left), factor); });
+    map_row(s.classes, x, [=](int64_t i, auto count) HWY_ATTR { return hn::Mul(load_first(d, x + i, count), factor); });
   }
 }
 
 void run_cross_entropy(const RowShape &s, const float *logits, const float *targets, float smoothing, float *loss) {
-  const float base = smoothing / static_cast<float>(s.classes);
+  const V keep = hn::Set(d, 1.0f - smoothing), base = hn::Set(d, smoothing / static_cast<float>(s.classes));
   for (int64_t row = 0; row < s.rows; ++row, logits += s.classes, targets += s.classes) {
     const RowStatistics statistics = row_statistics(logits, s.classes);
-    const float log_sum = std::log(statistics.sum) + statistics.maximum;
-    double total = 0;
-    for (int64_t i = 0; i < s.classes; ++i) {
-      const float target = targets[i] * (1.0f - smoothing) + base;
-      if (target != 0.0f) total += static_cast<double>(target) * static_cast<double>(log_sum - logits[i]);
-    }
-    loss[row] = static_cast<float>(total);
+    const V log_sum = hn::Set(d, std::log(statistics.sum) + statistics.maximum);
+    loss[row] = sum_vectors(s.classes, [=](V total, int64_t i, auto count) HWY_ATTR {
+      const V target = hn::MulAdd(load_first(d, targets + i, count), keep, base);
+      const V term = hn::Mul(target, hn::Sub(log_sum, load_first(d, logits + i, count)));
+      // Nothing of what is no target, also where its logit is infinite.
+      return hn::Add(total, keep_first(d, hn::IfThenElseZero(hn::Ne(target, hn::Zero(d)), term), count));
+    });
   }
 }
 
@@ -232,9 +224,9 @@ void run_cross_entropy_gradient(const RowShape &s, const float *dloss, const flo
     const V maximum = hn::Set(d, statistics.maximum);
     const V scale = hn::Set(d, target_sum / statistics.sum);
     const V outer = hn::Set(d, dloss[row]);
-    map_row(s.classes, dlogits, [&](int64_t i, int64_t left) HWY_ATTR {
-      const V target = hn::MulAdd(load_first(d, targets + i, left), keep, base);
-      return hn::Mul(outer, hn::MulSub(shifted_exp(logits + i, left, maximum), scale, target));
+    map_row(s.classes, dlogits, [=](int64_t i, auto count) HWY_ATTR {
+      const V target = hn::MulAdd(load_first(d, targets + i, count), keep, base);
+      return hn::Mul(outer, hn::MulSub(shifted_exp(logits + i, count, maximum), scale, target));
     });
   }
 }

@@ -416,73 +416,95 @@ void run_gradient_apply(const ChannelShape &s, const float *dy, const float *x, 
 
 // ---- layer and RMS normalisation ----
 
-HWY_INLINE float sum_lanes(V v) { return hn::GetLane(hn::SumOfLanes(d, v)); }
+/// With the mean where rows are centred.
+template <bool kCentred>
+HWY_INLINE float mean_square(const float *x, int64_t width, float mean) {
+  const V center = hn::Set(d, mean);
+  const float sum = sum_vectors(width, [=](V total, int64_t i, auto count) HWY_ATTR {
+    const V value = load_first(d, x + i, count);
+    const V centred = kCentred ? keep_first(d, hn::Sub(value, center), count) : value;
+    return hn::MulAdd(centred, centred, total);
+  });
+  return sum / static_cast<float>(width);
+}
 
 template <bool kCentred>
 void normalize_rows(const LayerNormRows &r, const float *offset, float epsilon, float *y, float *mean, float *rstd) {
-  const int64_t lanes = float_lanes(), width = r.width;
-  const float *x = r.x;
+  const int64_t width = r.width;
+  const float *x = r.x, *const scale = r.scale;
   for (int64_t row = 0; row < r.rows; ++row, x += width, y += width) {
     float average = 0;
     if (kCentred) {
-      V total = hn::Zero(d);
-      for (int64_t i = 0; i < width; i += lanes)
-        total = hn::Add(total, load_first(d, x + i, HWY_MIN(lanes, width - i)));
-      average = sum_lanes(total) / static_cast<float>(width);
+      average = sum_vectors(width, [=](V total, int64_t i, auto count)
+                                       HWY_ATTR { return hn::Add(total, load_first(d, x + i, count)); }) /
+                static_cast<float>(width);
       mean[row] = average;
     }
-    const V center = hn::Set(d, average);
-    V squares = hn::Zero(d);
-    for (int64_t i = 0; i < width; i += lanes) {
-      const int64_t left = HWY_MIN(lanes, width - i);
-      V xc = load_first(d, x + i, left);
-      if (kCentred) xc = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(left)), hn::Sub(xc, center));
-      squares = hn::MulAdd(xc, xc, squares);
-    }
-    rstd[row] = 1.0f / std::sqrt(sum_lanes(squares) / static_cast<float>(width) + epsilon);
-    const V factor = hn::Set(d, rstd[row]);
-    for (int64_t i = 0; i < width; i += lanes) {
-      const int64_t left = HWY_MIN(lanes, width - i);
-      const V scale = load_first(d, r.scale + i, left), value = load_first(d, x + i, left);
+    rstd[row] = 1.0f / std::sqrt(mean_square<kCentred>(x, width, average) + epsilon);
+    const V center = hn::Set(d, average), factor = hn::Set(d, rstd[row]);
+    each_vector(width, [=](int64_t i, auto count) HWY_ATTR {
+      const V value = load_first(d, x + i, count), weight = load_first(d, scale + i, count);
       const V normal = hn::Mul(kCentred ? hn::Sub(value, center) : value, factor);
-      store_first(d, kCentred ? hn::MulAdd(normal, scale, load_first(d, offset + i, left)) : hn::Mul(normal, scale),
-                  y + i, left);
-    }
+      const V result =
+          kCentred ? hn::MulAdd(normal, weight, load_first(d, offset + i, count)) : hn::Mul(normal, weight);
+      store_first(d, result, y + i, count);
+    });
   }
+}
+
+/// A row of dy and x, and what normalised it.
+template <bool kCentred>
+struct NormalRow {
+  const float *dy, *x, *scale;
+  V center, factor;
+
+  template <typename Count>
+  HWY_INLINE V normal(int64_t i, Count count) const {
+    const V value = load_first(d, x + i, count);
+    return hn::Mul(kCentred ? hn::Sub(value, center) : value, factor);
+  }
+  template <typename Count>
+  HWY_INLINE V scaled(int64_t i, Count count) const {
+    return hn::Mul(load_first(d, dy + i, count), load_first(d, scale + i, count));
+  }
+};
+
+/// Adds the row's to the gradients of scale and offset.
+template <bool kCentred>
+HWY_INLINE void add_parameters(const NormalRow<kCentred> row, int64_t width, float *dscale, float *doffset) {
+  each_vector(width, [=](int64_t i, auto count) HWY_ATTR {
+    const V gradient = load_first(d, row.dy + i, count);
+    const V normal = row.normal(i, count);
+    store_first(d, hn::MulAdd(gradient, normal, load_first(d, dscale + i, count)), dscale + i, count);
+    if (kCentred) store_first(d, hn::Add(gradient, load_first(d, doffset + i, count)), doffset + i, count);
+  });
 }
 
 template <bool kCentred>
 void normalize_rows_gradient(const LayerNormRows &r, const float *dy, const float *mean, const float *rstd, float *dx,
                              float *dscale, float *doffset) {
-  const int64_t lanes = float_lanes(), width = r.width;
+  const int64_t width = r.width;
   const float *x = r.x;
   for (int64_t i = 0; i < width; ++i) {
     dscale[i] = 0.0f;
     if (kCentred) doffset[i] = 0.0f;
   }
   for (int64_t row = 0; row < r.rows; ++row, dy += width, x += width, dx += width) {
-    const V center = hn::Set(d, kCentred ? mean[row] : 0.0f), factor = hn::Set(d, rstd[row]);
-    const auto normal_at = [&](int64_t i, int64_t left) HWY_ATTR {
-      const V value = load_first(d, x + i, left);
-      return hn::Mul(kCentred ? hn::Sub(value, center) : value, factor);
-    };
-    V s1 = hn::Zero(d), s2 = hn::Zero(d);
-    for (int64_t i = 0; i < width; i += lanes) {
-      const int64_t left = HWY_MIN(lanes, width - i);
-      const V gradient = load_first(d, dy + i, left), normal = normal_at(i, left);
-      const V scaled = hn::Mul(gradient, load_first(d, r.scale + i, left));
-      s1 = hn::Add(s1, scaled);
-      s2 = hn::MulAdd(scaled, normal, s2);
-      store_first(d, hn::MulAdd(gradient, normal, load_first(d, dscale + i, left)), dscale + i, left);
-      if (kCentred) store_first(d, hn::Add(gradient, load_first(d, doffset + i, left)), doffset + i, left);
+    const NormalRow<kCentred> one{dy, x, r.scale, hn::Set(d, kCentred ? mean[row] : 0.0f), hn::Set(d, rstd[row])};
+    add_parameters(one, width, dscale, doffset);
+    float s1 = 0;
+    if (kCentred) {
+      s1 = sum_vectors(width,
+                       [=](V total, int64_t i, auto count) HWY_ATTR { return hn::Add(total, one.scaled(i, count)); });
     }
-    const V m1 = hn::Set(d, kCentred ? sum_lanes(s1) / static_cast<float>(width) : 0.0f);
-    const V m2 = hn::Set(d, sum_lanes(s2) / static_cast<float>(width));
-    for (int64_t i = 0; i < width; i += lanes) {
-      const int64_t left = HWY_MIN(lanes, width - i);
-      const V scaled = hn::Mul(load_first(d, dy + i, left), load_first(d, r.scale + i, left));
-      store_first(d, hn::Mul(factor, hn::Sub(hn::Sub(scaled, m1), hn::Mul(normal_at(i, left), m2))), dx + i, left);
-    }
+    const float s2 = sum_vectors(width, [=](V total, int64_t i, auto count) HWY_ATTR {
+      return hn::MulAdd(one.scaled(i, count), one.normal(i, count), total);
+    });
+    const V m1 = hn::Set(d, s1 / static_cast<float>(width)), m2 = hn::Set(d, s2 / static_cast<float>(width));
+    each_vector(width, [=](int64_t i, auto count) HWY_ATTR {
+      const V rest = hn::Sub(hn::Sub(one.scaled(i, count), m1), hn::Mul(one.normal(i, count), m2));
+      store_first(d, hn::Mul(one.factor, rest), dx + i, count);
+    });
   }
 }
 
