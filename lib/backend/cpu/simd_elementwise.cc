@@ -67,12 +67,6 @@ HWY_INLINE void map3(const Operands o, const Function &function) {
 }
 
 template <typename Function>
-HWY_INLINE void scalar1(const Operands o, const Function &function) {
-  for (int64_t i = 0; i < o.n; ++i)
-    o.out[i] = function(o.a[i]);
-}
-
-template <typename Function>
 HWY_INLINE void scalar2(const Operands o, const Function &function) {
   for (int64_t i = 0; i < o.n; ++i)
     o.out[i] = function(o.a[i], o.b[i]);
@@ -100,6 +94,25 @@ HWY_INLINE V logarithm(V x) {
   V result = hn::IfThenElse(hn::Eq(x, infinity), infinity, regular);
   result = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Neg(infinity), result);
   return hn::IfThenElse(hn::Ge(x, hn::Zero(d)), result, hn::Set(d, NAN));
+}
+
+HWY_INLINE V logarithm_of_one_more(V x) {
+  const V infinity = hn::Set(d, INFINITY), least = hn::Neg(one());
+  V result = hn::IfThenElse(hn::Eq(x, infinity), infinity, hn::Log1p(d, x));
+  result = hn::IfThenElse(hn::Eq(x, least), hn::Neg(infinity), result);
+  result = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, result);
+  return hn::IfThenElse(hn::Ge(x, least), result, hn::Set(d, NAN));
+}
+
+// The library's goes wrong far from 0: there, number by number.
+template <typename Vector, typename Scalar>
+HWY_INLINE V periodic(V x, const Vector &vector, const Scalar &scalar) {
+  if (hn::AllTrue(d, hn::Lt(hn::Abs(x), hn::Set(d, 30000.0f)))) return vector(x);
+  HWY_ALIGN float values[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(x, d, values);
+  for (float &value : values)
+    value = scalar(value);
+  return hn::Load(d, values);
 }
 
 HWY_INLINE V logistic(V x) {
@@ -211,13 +224,19 @@ void run_transcendental(const ElementInstruction &instruction, const Operands &o
     case ElementOp::log:
       return map1(o, [](V x) HWY_ATTR { return logarithm(x); });
     case ElementOp::log1p:
-      return scalar1(o, [](float x) { return std::log1p(x); });
+      return map1(o, [](V x) HWY_ATTR { return logarithm_of_one_more(x); });
     case ElementOp::expm1:
-      return scalar1(o, [](float x) { return std::expm1(x); });
+      return map1(o, [](V x) HWY_ATTR { return keep_nan(x, hn::Expm1(d, hn::Min(x, hn::Set(d, 89.0f)))); });
     case ElementOp::sin:
-      return scalar1(o, [](float x) { return std::sin(x); });
+      return map1(o, [](V x) HWY_ATTR {
+        return periodic(
+            x, [](V y) HWY_ATTR { return hn::Sin(d, y); }, [](float y) { return std::sin(y); });
+      });
     case ElementOp::cos:
-      return scalar1(o, [](float x) { return std::cos(x); });
+      return map1(o, [](V x) HWY_ATTR {
+        return periodic(
+            x, [](V y) HWY_ATTR { return hn::Cos(d, y); }, [](float y) { return std::cos(y); });
+      });
     case ElementOp::erf:
       return map1(o, [](V x) HWY_ATTR { return error_function(x); });
     case ElementOp::tanh:
