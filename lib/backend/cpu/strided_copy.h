@@ -34,6 +34,9 @@ class StridedCopy {
 
  private:
   void run_axis(size_t axis, const char *from, char *to) const;
+  /// Are the last two axes, of which this is the first, those of a transposed matrix?
+  bool turns(size_t axis) const;
+  void turn(size_t axis, int64_t rows, const char *from, char *to) const;
   void run_rows(int64_t rows, int64_t from_step, int64_t to_step, const char *from, char *to) const;
 
   std::vector<int64_t> dims_;                       // of what is outside of the inner run
