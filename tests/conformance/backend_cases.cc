@@ -157,6 +157,26 @@ std::vector<OpCase> top_k_cases() {
   return cases;
 }
 
+/// Equal ones, of which the first counts, and one in a hundred NaN, which counts as better than any number.
+void add_arg_reductions(std::vector<OpCase> &cases) {
+  const std::pair<ShapeDims, int64_t> kChoices[] = {{{1}, 0},      {{5, 7}, 0},       {{5, 7}, 1},
+                                                    {{0, 3}, 1},   {{2, 3, 65}, -1},  {{4, 1, 6}, 1},
+                                                    {{3, 500}, 1}, {{130, 2, 70}, 0}, {{9, 130, 65}, 1}};
+  for (const auto &[shape, axis] : kChoices) {
+    const graph::Attributes attributes = {{"axis", axis}};
+    for (const char *op : {"argmax", "argmin"}) {
+      for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64})
+        cases.push_back({op, {whole(dtype, shape, -3, 4)}, attributes});
+      const auto of_nan = [=](graph::GraphBuilder &b, const graph::GraphBuilder::Values &inputs) {
+        const graph::ValueId zero = b.constant(0.0, DType::f32);
+        const graph::ValueId x = b.add(inputs[0], b.op("div", {zero, inputs[0]}));
+        return graph::GraphBuilder::Values{b.op(op, {x}, attributes)};
+      };
+      cases.push_back({op, {whole(DType::f32, shape, -50, 50)}, {}, of_nan});
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<OpCase> reduction_cases() {
@@ -189,13 +209,7 @@ std::vector<OpCase> reduction_cases() {
       }
     }
   }
-  const std::pair<ShapeDims, int64_t> kChoices[] = {{{1}, 0}, {{5, 7}, 0}, {{5, 7}, 1}, {{0, 3}, 1}, {{2, 3, 65}, -1}};
-  for (const auto &[shape, axis] : kChoices) {
-    for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64}) {
-      for (const char *op : {"argmax", "argmin"})
-        cases.push_back({op, {whole(dtype, shape, -3, 4)}, {{"axis", axis}}});
-    }
-  }
+  add_arg_reductions(cases);
   const std::vector<OpCase> more = top_k_cases();
   cases.insert(cases.end(), more.begin(), more.end());
   return cases;

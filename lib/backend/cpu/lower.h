@@ -86,6 +86,7 @@ bool lower_cross_entropy_gradient(Lowering &l, const graph::Node &node);
 
 // lower_reduce.cc
 bool lower_reduce(Lowering &l, const graph::Node &node);
+bool lower_arg_reduce(Lowering &l, const graph::Node &node);
 bool lower_all_finite(Lowering &l, const graph::Node &node);
 
 // lower_update.cc
@@ -98,6 +99,7 @@ bool lower_broadcast_to(Lowering &l, const graph::Node &node);
 bool lower_concat(Lowering &l, const graph::Node &node);
 bool lower_slice(Lowering &l, const graph::Node &node);
 bool lower_slice_gradient(Lowering &l, const graph::Node &node);
+bool lower_one_hot(Lowering &l, const graph::Node &node);
 bool lower_pad(Lowering &l, const graph::Node &node);
 bool lower_gather(Lowering &l, const graph::Node &node);
 bool lower_gather_gradient(Lowering &l, const graph::Node &node);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstdint>
 
 #include "backend/cpu/attributes.h"
 #include "backend/cpu/lower.h"
@@ -74,7 +75,77 @@ void emit_reduce(Lowering &l, std::string_view name, ReduceKind kind, const Redu
   });
 }
 
+constexpr int64_t kBlock = 64;
+
+/// The first element that `is_it` holds of, of which there is one. A block at a time: that can be done in vectors.
+template <typename IsIt>
+int64_t first_of(const float *x, int64_t n, const IsIt &is_it) {
+  int64_t begin = 0;
+  for (; begin + kBlock < n; begin += kBlock) {
+    int32_t found = 0;
+    for (int64_t i = 0; i < kBlock; ++i)
+      found |= static_cast<int32_t>(is_it(x[begin + i]));
+    if (found != 0) break;
+  }
+  while (begin + 1 < n && !is_it(x[begin]))
+    ++begin;
+  return begin;
+}
+
+int64_t arg_of_row(ReduceKind kind, const float *x, int64_t n) {
+  float best = 0;
+  reduce(kind, {1, n, 1}, x, &best, 1.0f);
+  if (best != best) return first_of(x, n, [](float value) { return value != value; });
+  return first_of(x, n, [best](float value) { return value == best; });
+}
+
+/// Of `width` columns (kBlock at most) of `rows` rows, `stride` apart.
+template <bool kMaximum>
+void arg_of_columns(const float *x, int64_t rows, int64_t stride, int64_t width, int64_t *out) {
+  float best[kBlock];
+  int32_t at[kBlock] = {};
+  std::copy_n(x, width, best);
+  for (int64_t row = 1; row < rows; ++row) {
+    const float *const values = x + row * stride;
+    for (int64_t i = 0; i < width; ++i) {
+      const bool is_behind = kMaximum ? values[i] <= best[i] : values[i] >= best[i];
+      const bool is_better = !is_behind & (best[i] == best[i]);  // so is the first NaN
+      best[i] = is_better ? values[i] : best[i];
+      at[i] = is_better ? static_cast<int32_t>(row) : at[i];
+    }
+  }
+  std::copy_n(at, width, out);
+}
+
+void arg_reduce(ReduceKind kind, const ReduceShape &shape, const float *x, int64_t *out) {
+  const int64_t row = shape.middle * shape.inner;
+  for (int64_t o = 0; o < shape.outer; ++o, x += row, out += shape.inner) {
+    if (shape.inner == 1) *out = arg_of_row(kind, x, row);
+    for (int64_t i = 0; shape.inner > 1 && i < shape.inner; i += kBlock) {
+      const int64_t width = std::min(kBlock, shape.inner - i);
+      const auto columns = kind == ReduceKind::maximum ? arg_of_columns<true> : arg_of_columns<false>;
+      columns(x + i, shape.middle, shape.inner, width, out + i);
+    }
+  }
+}
+
 }  // namespace
+
+bool lower_arg_reduce(Lowering &l, const Node &node) {
+  const graph::ValueId x = node.inputs[0];
+  ReduceShape shape;
+  if (!l.is_f32(x) || l.value(x).elements == 0) return false;
+  if (!as_shape(runs_of(l.value(x).dims, {integer(node, "axis")}), shape)) return false;
+  if (shape.middle > INT32_MAX) return false;
+  const ReduceKind kind = node.op == "argmax" ? ReduceKind::maximum : ReduceKind::minimum;
+  const BufferId in = l.read(x), out = l.write(node.outputs[0]);
+  const int64_t row = shape.middle * shape.inner;
+  l.emit_ranges("simd:arg_reduce", shape.outer, grain_of(row), [=](const RunContext &c, Range r) {
+    arg_reduce(kind, {r.size(), shape.middle, shape.inner}, c.in(in) + r.begin * row,
+               static_cast<int64_t *>(c.buffers[out]) + r.begin * shape.inner);
+  });
+  return true;
+}
 
 bool lower_reduce(Lowering &l, const Node &node) {
   const graph::ValueId x = node.inputs[0];

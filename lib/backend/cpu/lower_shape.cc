@@ -40,6 +40,51 @@ int32_t check_index(const RunContext &c, const FirstWrong &wrong, BufferId indic
                                        " is not between 0 and ", limit - 1));
 }
 
+/// Indices of rows, which must be below a limit.
+struct Places {
+  const void *values;
+  bool wide;
+  int64_t limit;
+
+  int64_t operator[](int64_t i) const { return index_at(values, wide, i); }
+  /// -1: none.
+  int64_t first_wrong(Range range) const {
+    for (int64_t i = range.begin; i < range.end; ++i) {
+      if (static_cast<uint64_t>((*this)[i]) >= static_cast<uint64_t>(limit)) return i;
+    }
+    return -1;
+  }
+};
+
+struct GatherSizes {
+  int64_t outer, count, bytes;
+};
+
+/// Single elements: one line of the table after the other.
+template <typename T>
+void gather_elements(const void *from, void *to, const Places &places, Range range, const GatherSizes &sizes) {
+  for (int64_t o = 0; o < sizes.outer; ++o) {
+    const T *const source = static_cast<const T *>(from) + o * places.limit;
+    T *const target = static_cast<T *>(to) + o * sizes.count;
+    for (int64_t i = range.begin; i < range.end; ++i)
+      target[i] = source[places[i]];
+  }
+}
+
+void gather(const void *from, void *to, const Places &places, Range range, const GatherSizes &sizes) {
+  const int64_t bytes = sizes.bytes;
+  if (bytes == 4) return gather_elements<uint32_t>(from, to, places, range, sizes);
+  if (bytes == 8) return gather_elements<uint64_t>(from, to, places, range, sizes);
+  const char *const source = static_cast<const char *>(from);
+  char *const target = static_cast<char *>(to);
+  for (int64_t i = range.begin; i < range.end; ++i) {
+    for (int64_t o = 0; o < sizes.outer; ++o) {
+      std::memcpy(target + (o * sizes.count + i) * bytes, source + (o * places.limit + places[i]) * bytes,
+                  static_cast<size_t>(bytes));
+    }
+  }
+}
+
 int64_t product(const std::vector<int64_t> &dims, size_t begin, size_t end) {
   return std::accumulate(dims.begin() + static_cast<ptrdiff_t>(begin), dims.begin() + static_cast<ptrdiff_t>(end),
                          int64_t{1}, std::multiplies<>());
@@ -186,6 +231,23 @@ bool lower_pad(Lowering &l, const Node &node) {
   return true;
 }
 
+bool lower_one_hot(Lowering &l, const Node &node) {
+  const ValueId y = node.outputs[0];
+  const DType from = l.value(node.inputs[0]).dtype;
+  if (l.value(y).dtype != DType::f32 || (from != DType::i64 && from != DType::i32)) return false;
+  const int64_t count = l.value(node.inputs[0]).elements, depth = integer(node, "depth");
+  const auto on = static_cast<float>(number(node, "on")), off = static_cast<float>(number(node, "off"));
+  const BufferId in = l.read(node.inputs[0]), out = l.write(y);
+  l.emit_ranges("copy:one_hot", count, grain_of(depth), [=](const RunContext &c, Range r) {
+    const Places places{c.buffers[in], from == DType::i64, depth};
+    std::fill_n(c.out(out) + r.begin * depth, r.size() * depth, off);
+    for (int64_t i = r.begin; i < r.end; ++i) {
+      if (places[i] >= 0 && places[i] < depth) c.out(out)[i * depth + places[i]] = on;
+    }
+  });
+  return true;
+}
+
 bool lower_gather(Lowering &l, const Node &node) {
   const ValueId params = node.inputs[0];
   const LoweredValue &table = l.value(params);
@@ -204,16 +266,10 @@ bool lower_gather(Lowering &l, const Node &node) {
   l.emit("copy:gather", [=, name = describe(node)](const RunContext &c) -> int32_t {
     FirstWrong wrong;
     c.for_parts(parts, [&](Range range) {
-      const char *source = static_cast<const char *>(c.buffers[from]);
-      char *target = static_cast<char *>(c.buffers[to]);
-      for (int64_t i = range.begin; i < range.end; ++i) {
-        const int64_t index = index_at(c.buffers[at], wide, i);
-        if (index < 0 || index >= limit) return wrong.note(i);
-        for (int64_t o = 0; o < outer; ++o) {
-          std::memcpy(target + (o * count + i) * bytes, source + (o * limit + index) * bytes,
-                      static_cast<size_t>(bytes));
-        }
-      }
+      const Places places{c.buffers[at], wide, limit};
+      const int64_t bad = places.first_wrong(range);
+      if (bad >= 0) return wrong.note(bad);
+      gather(c.buffers[from], c.buffers[to], places, range, {outer, count, bytes});
     });
     return check_index(c, wrong, at, wide, limit, name);
   });
