@@ -83,23 +83,26 @@ HWY_INLINE void each_vector(int64_t n, const Body &body) {
   if (i < n) body(i, n - i);
 }
 
-/// total = step(total, i, count) over the vectors of a row of n, from `start` on, and combine() of totals: of four, as
-/// each step waits for the one before it.
+/// total = step(total, i, count) over the vectors of a row of n, from `start` on. Of a long row four totals, as a step
+/// waits for the one before it; combine() makes them one.
 template <typename Step, typename Combine>
 HWY_INLINE FloatVec fold_vectors(int64_t n, FloatVec start, const Step &step, const Combine &combine) {
   const int64_t lanes = float_lanes();
-  FloatVec t0 = start, t1 = start, t2 = start, t3 = start;
+  FloatVec total = start;
   int64_t i = 0;
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    t0 = step(t0, i, AllLanes());
-    t1 = step(t1, i + lanes, AllLanes());
-    t2 = step(t2, i + 2 * lanes, AllLanes());
-    t3 = step(t3, i + 3 * lanes, AllLanes());
+  if (n >= 8 * lanes) {
+    FloatVec t1 = start, t2 = start, t3 = start;
+    for (; i + 4 * lanes <= n; i += 4 * lanes) {
+      total = step(total, i, AllLanes());
+      t1 = step(t1, i + lanes, AllLanes());
+      t2 = step(t2, i + 2 * lanes, AllLanes());
+      t3 = step(t3, i + 3 * lanes, AllLanes());
+    }
+    total = combine(combine(total, t1), combine(t2, t3));
   }
   for (; i + lanes <= n; i += lanes)
-    t0 = step(t0, i, AllLanes());
-  if (i < n) t1 = step(t1, i, n - i);
-  return combine(combine(t0, t1), combine(t2, t3));
+    total = step(total, i, AllLanes());
+  return i < n ? step(total, i, n - i) : total;
 }
 template <typename Step>
 HWY_INLINE float sum_vectors(int64_t n, const Step &step) {

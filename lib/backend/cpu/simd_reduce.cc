@@ -30,16 +30,19 @@ struct Sum {
   static float scalar(float a, float b) { return a + b; }
 };
 struct Maximum {
+  static constexpr bool kIsExact = true;
   static V identity() { return hn::Set(d, -INFINITY); }
   static V step(V a, V b) { return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b); }
   static float scalar(float a, float b) { return a > b || std::isnan(a) ? a : b; }
 };
 struct Minimum {
+  static constexpr bool kIsExact = true;
   static V identity() { return hn::Set(d, INFINITY); }
   static V step(V a, V b) { return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(a)), a, b); }
   static float scalar(float a, float b) { return a < b || std::isnan(a) ? a : b; }
 };
 struct Product {
+  static constexpr bool kIsExact = false;
   static V identity() { return hn::Set(d, 1.0f); }
   static V step(V a, V b) { return hn::Mul(a, b); }
   static float scalar(float a, float b) { return a * b; }
@@ -78,10 +81,17 @@ double sum_row(const float *HWY_RESTRICT x, int64_t n) {
 template <typename Kind>
 float fold_row(const float *HWY_RESTRICT x, int64_t n) {
   const int64_t lanes = float_lanes();
+  int64_t i = n / lanes * lanes;
+  const auto step = [=](V total, int64_t at, auto count)
+                        HWY_ATTR { return Kind::step(total, load_first(d, x + at, count)); };
   V folded = Kind::identity();
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes)
-    folded = Kind::step(folded, hn::LoadU(d, x + i));
+  if constexpr (Kind::kIsExact) {
+    folded = fold_vectors(i, folded, step, [](V a, V b) HWY_ATTR { return Kind::step(a, b); });
+  } else {
+    // Of numbers near 1 short products are rounded more to one side than long ones.
+    for (int64_t at = 0; at < i; at += lanes)
+      folded = step(folded, at, AllLanes());
+  }
   HWY_ALIGN float values[HWY_MAX_BYTES / sizeof(float)];
   hn::Store(folded, d, values);
   float result = values[0];
