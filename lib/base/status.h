@@ -183,6 +183,7 @@ class [[nodiscard]] Status {
   ErrorPointer error_;
 };
 
+/// What the makers below come to, so that each use of one is little code.
 [[gnu::cold]] Status status_of_pieces(Code code, std::initializer_list<Piece> pieces);
 
 // One maker per code; the arguments are pieces of the message (base/text.h).

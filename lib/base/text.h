@@ -108,6 +108,7 @@ class Piece {
   Kind kind_;
 };
 
+/// What concat() comes to.
 std::string concat_pieces(std::initializer_list<Piece> pieces);
 
 /// All pieces as one string.

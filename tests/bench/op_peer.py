@@ -3,8 +3,8 @@
 """op_peer.py OP_BENCH [NAME ...]: single ops on one thread, beside PyTorch.
 
 Measures both in turns and prints, slowest against PyTorch first, the least microseconds of each and PyTorch's as
-multiples of tutti's: below 1 PyTorch is faster. Names are those of op_bench.cc; what PyTorch has no function for is left
-out.
+multiples of tutti's: below 1 PyTorch is faster. Names are those of op_bench.cc; those that PyTorch has no function for
+are named at the end.
 """
 import subprocess
 import sys
@@ -54,7 +54,8 @@ def make_cases():
     for name, f in (('sum', torch.sum), ('max', torch.amax), ('prod', torch.prod)):
         cases |= {f'reduce_{name}_rows': lambda f=f: f(x, 1), f'reduce_{name}_columns': lambda f=f: f(x, 0)}
         if name != 'prod':
-            cases |= {f'reduce_{name}_all': lambda f=f: f(x, (0, 1)), f'reduce_{name}_image': lambda f=f: f(image, (1, 2))}
+            cases |= {f'reduce_{name}_all': lambda f=f: f(x, (0, 1))}
+            cases |= {f'reduce_{name}_image': lambda f=f: f(image, (1, 2))}
     return cases | {
         'sigmoid_cross_entropy': lambda: F.binary_cross_entropy_with_logits(x, p, reduction='none'),
         'pow': lambda: torch.pow(up, y),
@@ -116,8 +117,8 @@ def milliseconds(function):
 
 
 def bench(program, names):
-    lines = subprocess.run([program, str(SECONDS), *names], check=True, capture_output=True, text=True).stdout.split('\n')
-    return {name: float(ms) for name, ms in (line.split() for line in lines if line)}
+    ran = subprocess.run([program, str(SECONDS), *names], check=True, stdout=subprocess.PIPE, text=True)
+    return {name: float(ms) for name, ms in (line.split() for line in ran.stdout.splitlines())}
 
 
 def main():
@@ -132,6 +133,7 @@ def main():
     print(f'{"op":30} {"tutti us":>10} {"PyTorch us":>10}  PyTorch {torch.__version__} / tutti')
     for name in sorted(peer, key=lambda name: peer[name] / own[name]):
         print(f'{name:30} {1e3 * own[name]:10.1f} {1e3 * peer[name]:10.1f}  {peer[name] / own[name]:.2f}')
+    print('not in PyTorch:', ', '.join(sorted(own.keys() - peer.keys())) or 'none')
 
 
 main()

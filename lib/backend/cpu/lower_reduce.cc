@@ -75,6 +75,7 @@ void emit_reduce(Lowering &l, std::string_view name, ReduceKind kind, const Redu
   });
 }
 
+/// Elements of a row, or columns, that are looked at together.
 constexpr int64_t kBlock = 64;
 
 /// The first element that `is_it` holds of, of which there is one. A block at a time: that can be done in vectors.
