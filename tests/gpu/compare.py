@@ -24,6 +24,8 @@ from toolkit import gpus  # noqa: E402
 
 # Of the interval of a ratio, to either side of it.
 MOST_SPREAD = 0.02
+# With fewer than these a row says so.
+USUAL_QUADRUPLES = 10
 
 
 class WallClock:
@@ -83,6 +85,8 @@ def judge(case, result):
     says = (f'{per_second:.4g} {what} a second, {result["ms"]:.4g} ms, peer {result["peer_ms"]:.4g} ms ({result["peer"]}), '
             f'ratio {result["ratio"]:.2f} ({result["low"]:.2f}..{result["high"]:.2f}), gate {case.gate:.3g}, '
             f'host {result["issue_us"]:.0f} us')
+    if len(result.get('ratios', ())) in range(1, USUAL_QUADRUPLES):
+        says += f', of {len(result["ratios"])} quadruples'
     if 'memory_share' in result:
         says += f', memory {result["memory_share"]:.2f}'
     # Of two sides that hardly stand still nothing is proved; what misses its gate all the same has missed it.
@@ -100,7 +104,7 @@ def main():
     parser.add_argument('--programs', required=True)
     parser.add_argument('--backend', default='cuda')
     parser.add_argument('--peer', default=os.path.join(BENCH, 'torch_peer.py'), help='a script that serves PyTorch')
-    parser.add_argument('--quadruples', type=int, default=10)
+    parser.add_argument('--quadruples', type=int, default=USUAL_QUADRUPLES)
     parser.add_argument('--seconds', type=float, default=0.4)
     parser.add_argument('--json')
     parser.add_argument('--markdown')

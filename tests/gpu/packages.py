@@ -35,6 +35,14 @@ def add(variable, folders, in_front=False):
         os.environ[variable] = ':'.join([*more, *there] if in_front else [*there, *more])
 
 
+def unknown_libraries(folder):
+    """Of the folders there, each of one library and named for it, those of which the loader knows none."""
+    answer = subprocess.run(['ldconfig', '-p'], capture_output=True, text=True, check=False)
+    known = {line.split()[0] for line in answer.stdout.splitlines() if line.strip()}
+    return [os.path.abspath(library) for library in sorted(glob.glob(os.path.join(folder, '*')))
+            if os.path.basename(library) not in known]
+
+
 def use(packages):
     """This process, and what it starts, finds what is in the folder; what the machine has goes first where that is a program
     or runs with one."""
@@ -46,10 +54,7 @@ def use(packages):
     add('CPATH', [os.path.join(usr, 'include')], in_front=True)
     add('LIBRARY_PATH', [*sorted(glob.glob(os.path.join(usr, 'lib', '*-linux-gnu'))), os.path.join(usr, 'lib')], in_front=True)
     add('CMAKE_PREFIX_PATH', [usr])
-    answer = subprocess.run(['ldconfig', '-p'], capture_output=True, text=True, check=False)
-    known = {line.split()[0] for line in answer.stdout.splitlines() if line.strip()}
-    add('LD_LIBRARY_PATH', [library for library in sorted(glob.glob(os.path.join(packages, 'run', '*')))
-                            if os.path.basename(library) not in known])
+    add('LD_LIBRARY_PATH', unknown_libraries(os.path.join(packages, 'run')))
     os.environ.setdefault('TUTTI_FASHION_MNIST', packages + FASHION_MNIST)
 
 

@@ -6,9 +6,10 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 
+import carried_build
+import source_digest
 from gpu_cases import CASES
 from packages import FASHION_MNIST
 
@@ -18,6 +19,10 @@ SKIPPED = 77
 INCONCLUSIVE = 'inconclusive'
 # Of a test that does not say more itself, and of one that does.
 USUAL_TEST, LONGEST_TEST = 300, 540
+# What is quick, and shows that anything works at all.
+FIRST_TESTS = ['backend_objects_cuda', 'backend_programs_cuda', 'backend_ops_cuda', 'train_step_cuda']
+# Where minutes count, instead of what the scripts take by themselves: enough for a median and an interval.
+FEWER_QUADRUPLES = '4'
 NO_ENGINE = 'what takes several processes needs the engine between them, which is not built: Gloo (libgloo-dev) is missing'
 
 
@@ -35,6 +40,8 @@ class Part:
     lacks: str = ''
     # Has the GPU for itself.
     alone: bool = True
+    # Names of the backend's files of which a change makes it worth doing; all parts but sanitizers are that by themselves.
+    kernels: tuple = ()
     # Of (output, folder of results): (did it hold, what it says, rows). None for one that could not be done, INCONCLUSIVE.
     judge: object = None
 
@@ -70,29 +77,27 @@ def judge_test(output, _folder):
 
 
 def tests(build):
-    """The programs of the suite gpu, as Meson has them."""
-    answer = subprocess.run(['meson', 'introspect', '--tests', build], capture_output=True, text=True, check=False)
-    if answer.returncode != 0:
-        return
+    """The programs of the suite gpu, as Meson has them, here or where they were built."""
     usual = {'OMP_WAIT_POLICY': 'passive', 'TUTTI_TESTDATA': os.path.abspath('tests/testdata'), 'TUTTI_CACHE_DIR': 'off'}
-    # What is quick, and shows that anything works at all, first.
-    order = ['backend_objects_cuda', 'backend_programs_cuda', 'backend_ops_cuda', 'train_step_cuda']
-    found = [test for test in json.loads(answer.stdout) if 'gpu' in test['suite'] or 'tutti:gpu' in test['suite']]
-    found.sort(key=lambda test: order.index(test['name']) if test['name'] in order else len(order))
+    found = carried_build.listed_tests(build)
+    found.sort(key=lambda test: FIRST_TESTS.index(test['name']) if test['name'] in FIRST_TESTS else len(FIRST_TESTS))
     for test in found:
         yield Part('tests', test['name'], tuple(test['cmd']), min(max(test['timeout'], USUAL_TEST), LONGEST_TEST),
+                   # Until it has run: a timeout is a few times what a test takes on processors.
+                   expected=max(Part.expected, test['timeout'] / 3),
                    environment=tuple({**usual, **test['env']}.items()), folder=test['workdir'] or build, alone=False,
                    judge=judge_test)
     if found and not any('tutti-gloo.so' in path for test in found for path in test['env'].values()):
         yield Part('tests', 'several processes', (), USUAL_TEST, lacks=NO_ENGINE)
 
 
-def bench(build):
+def bench(build, quadruples=()):
     programs = os.path.join(build, 'tests', 'bench')
     no_peer = '' if importlib.util.find_spec('torch') else f'PyTorch is not among the packages of {sys.executable}'
     for case in CASES:
         yield Part('bench', case.name,
-                   (sys.executable, 'tests/gpu/compare.py', '--programs', programs, '--json', 'RESULTS/case.json', case.name),
+                   (sys.executable, 'tests/gpu/compare.py', '--programs', programs, '--json', 'RESULTS/case.json', *quadruples,
+                    case.name),
                    limit=540, expected=240 if case.against_compiled else 120, lacks='' if case.bucketed else no_peer,
                    judge=judge_case)
 
@@ -105,13 +110,13 @@ def engine_of(build):
     return os.path.abspath(os.path.join(build, 'lib', 'collective', 'gloo', 'tutti-gloo.so'))
 
 
-def scaling(build, gpus):
+def scaling(build, gpus, quadruples=()):
     """What goes through the C API: all GPUs against one, of one process and with a process for each; and what the host does for
     a step."""
     program = os.path.join(build, 'tests', 'bench', 'replica_bench')
     few = '' if gpus > 1 else f'2 GPUs are needed, {gpus} is here'
     words = (sys.executable, 'tests/gpu/scaling.py', '--program', program, '--backend', plugin_of(build), '--devices', str(gpus),
-             '--bf16', '--json', 'RESULTS/case.json')
+             '--bf16', '--json', 'RESULTS/case.json', *quadruples)
     yield Part('bench', 'scaling', (*words, 'training:resnet50:128', 'inference:resnet50:256'), limit=LONGEST_TEST, expected=300,
                lacks=few, judge=judge_case)
     yield Part('bench', 'scaling processes', (*words, '--engine', engine_of(build), 'training:resnet50:128'), limit=LONGEST_TEST,
@@ -179,6 +184,21 @@ SLICES = {
     'updates': 'sgd,momentum,adam,random',
     'elementwise': 'add,mul,div,pow,mod,cast,select,gelu,relu,exp,erf,all_finite,is_finite',
 }
+# The backend's files that such a slice goes through, beside those of all; others go through all of them.
+KERNELS = {
+    'convolutions': ('*conv2d*', '*convolution*', '*fold*', 'cudnn_*'),
+    'pooling': ('*pool2d*',),
+    'products': ('*matmul*', '*product*', 'cublaslt_*'),
+    'attention': ('*attention*', '*random*', 'philox*'),
+    'moves': ('*move*', 'shape_*', '*transpose*'),
+    'gathers': ('*gather*', '*top_k*', '*index_sort*'),
+    'reductions': ('*reduc*', 'row-inl.h'),
+    'normalization': ('*norm*', 'moments*', 'channel_pass*'),
+    'losses': ('*softmax*', '*cross_entropy*', 'row-inl.h'),
+    'updates': ('*update*', '*random*', 'philox*'),
+    'elementwise': ('*elementwise*', 'element*', 'program_*', 'arithmetic*', 'floats*'),
+}
+OF_ALL = ('device-inl.h', 'storage-inl.h', 'words-inl.h', 'gpu_memory.*', 'gpu_program.*')
 # Of each op of a slice so many cases, of so many elements at most.
 SMALL = {'TUTTI_TESTED_CASES_PER_OP': '8', 'TUTTI_TESTED_MOST_ELEMENTS': '5000'}
 
@@ -209,7 +229,13 @@ def sanitize(build, toolkit):
                         # Tests ask for more memory than there is.
                         *(('--report-api-errors', 'no') if check == 'memcheck' else ()), *command),
                        limit=LONGEST_TEST, expected=150, lacks='' if tool else 'compute-sanitizer is not installed',
-                       environment=tuple({'TUTTI_CACHE_DIR': 'off', **environment}.items()), judge=judge_sanitizer)
+                       environment=tuple({'TUTTI_CACHE_DIR': 'off', **environment}.items()), judge=judge_sanitizer,
+                       kernels=(*KERNELS[name.split()[1]], *OF_ALL) if ' ' in name else ('*',))
+
+
+def digest_of_kernels(part):
+    """Of the files of which a change makes it worth doing; '' where they are not known."""
+    return source_digest.of_kernels(part.kernels) if part.kernels else ''
 
 
 def has_findings(output):
@@ -225,6 +251,8 @@ def judge_sanitizer(output, _folder):
     return True, lines[-1].strip('= ') if lines else '', None
 
 
-def parts(build, toolkit, gpus=1):
-    """`gpus`: how many programs find here."""
-    return [*tests(build), *sanitize(build, toolkit), *bench(build), *scaling(build, gpus), *accuracy(build), *soak(build)]
+def parts(build, toolkit, gpus=1, is_brief=False):
+    """`gpus`: how many programs find here; brief: where minutes count."""
+    quadruples = ('--quadruples', FEWER_QUADRUPLES) if is_brief else ()
+    return [*tests(build), *sanitize(build, toolkit), *bench(build, quadruples), *scaling(build, gpus, quadruples),
+            *accuracy(build), *soak(build)]

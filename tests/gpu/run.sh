@@ -14,15 +14,26 @@
 #
 # WORDs are these, or names of their parts as --list prints them; without any, all. Results: results.md, results.json and
 # logs.txt, the ends of what all parts printed, in build/gpu/results (or the folder that TUTTI_RESULTS names), written behind
-# each part; whole outputs in build/gpu/logs.
-# What was done with the same sources is not done again, so a machine that is lent for minutes is used call by call: "bench" first
-# where the figures matter most.
+# each part; whole outputs in build/gpu/logs. Beside them plans.tar.xz: times of algorithms and machine code, for the next call.
+# What was done with the same sources is not done again, also where the folder of results was brought along from a call on
+# another machine with such a GPU; of other sources it tells how long parts take.
 #
-#   --seconds N  begins nothing that would not end within so many seconds, the build included
+#   --minutes N  begins nothing that would not end within so many minutes, the build included, and begins with what matters
+#                most: a few quick tests, resnet50 and gpt2 against PyTorch, the other tests and benchmarks, sanitizers of
+#                kernels that have changed, accuracy, soak; what takes long behind what is short, and what failed with these
+#                sources once more at the end. Benchmarks take fewer quadruples
 #   --again      does what was done, too
 #   --no-build   with what is built
 #   --list       prints the parts
 #   --requirements   prints what must hold, which the parts show
+#
+# A machine that is lent for minutes compiles nothing if a build is brought along, one file in the same sources:
+#
+#   --archive [FILE]        on a machine without a GPU: builds, and packs programs, libraries and images in
+#                           build/gpu-build.tar.xz
+#   --architectures LIST    for these GPUs, 90-real if nothing is said
+#
+# Where that file is, run.sh unpacks it and builds nothing; of other sources than those here it is not taken.
 #
 # Ends with 1 if something failed; 3 if something is left, partial, inconclusive or could not be done here for another reason
 # than that it needs more GPUs; 0 else.
@@ -30,14 +41,16 @@
 # What a build lacks (headers of nlohmann_json, zlib, cmocka and protozero, PyYAML; Gloo and Fashion-MNIST are optional) is
 # fetched where apt or pip reaches an archive; elsewhere the one sentence that it ends with says what to bring, and from where.
 #
+# TUTTI_GPU_BUILD  another file than build/gpu-build.tar.xz, with a build that was brought along
 # TUTTI_PACKAGES   a folder with unpacked packages, brought along from carry.sh or fetched; build/packages
 # TUTTI_BUILD_DIR  another build folder than build/gpu
+# TUTTI_CACHE_DIR  another folder for plans than build/gpu/plans, which is carried nowhere
 # TUTTI_SETUP_ARGS more arguments for `meson setup` when it is first configured
 set -eu
 cd "$(dirname "$0")/../.."
 case ${1:-} in
 -h | --help)
-    sed -n '4,35{s/^# \{0,1\}//;p}' "$0"
+    sed -n '4,48{s/^# \{0,1\}//;p}' tests/gpu/run.sh
     exit 0
     ;;
 esac

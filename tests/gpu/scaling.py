@@ -28,6 +28,8 @@ import programs  # noqa: E402
 LEAST_SHARE = 0.9
 # Of workers, before it is known how long a step takes; and how long they have to end.
 FIRST_STEPS, LAST_SECONDS = 4, 30
+# With fewer than these a row says so.
+USUAL_QUADRUPLES = 10
 # Processors have no numbers to be told apart by.
 OF_PROCESSORS = ('cpu', 'reference')
 
@@ -150,6 +152,8 @@ def scale(arguments, case):
     if 'communication' in report:
         result['communication'] = report['communication']
         says += f', communication {report["communication"]:.1%}'
+    if arguments.quadruples < USUAL_QUADRUPLES:
+        says += f', of {arguments.quadruples} quadruples'
     return {'case': name, **result, 'rows_per_second': rows, 'holds': result['ratio'] >= arguments.gate, 'says': says}
 
 
@@ -162,7 +166,7 @@ def main():
     parser.add_argument('--engine', help='what carries messages between processes; --backend is a path then, or of processors')
     parser.add_argument('--bf16', action='store_true')
     parser.add_argument('--gate', type=float, default=LEAST_SHARE)
-    parser.add_argument('--quadruples', type=int, default=10)
+    parser.add_argument('--quadruples', type=int, default=USUAL_QUADRUPLES)
     parser.add_argument('--seconds', type=float, default=0.5)
     parser.add_argument('--json')
     arguments = parser.parse_args()

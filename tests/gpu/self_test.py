@@ -13,7 +13,6 @@ import shutil
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
@@ -29,10 +28,13 @@ import parts  # noqa: E402
 import peer_server  # noqa: E402
 import run_parts  # noqa: E402
 import soak  # noqa: E402
+import source_digest  # noqa: E402
 import toolkit  # noqa: E402
 import trainer_host  # noqa: E402
+import worth  # noqa: E402
 from parts import Part  # noqa: E402
 from results import Results  # noqa: E402
+from stand_ins import InFolder  # noqa: E402
 
 HEAD = {'gpu': 'a GPU', 'driver': '1', 'sources': 'abc', 'date': '2026-01-01'}
 # A program that serves requests as step_server.h says: each measurement takes argv[1] ms.
@@ -71,25 +73,13 @@ def shell(text, **settings):
                 **{'limit': 20, 'expected': 0, **settings})
 
 
-class Parts(unittest.TestCase):
-    def setUp(self):
-        kept = tempfile.TemporaryDirectory(prefix='tutti-gpu-test-')
-        self.addCleanup(kept.cleanup)
-        self.folder = os.path.join(kept.name, 'results')
-        os.makedirs(self.folder)
-
+class Parts(InFolder):
     def do(self, *listed, seconds=None, head=HEAD, gpus=1):
         results = Results(self.folder, dict(head))
         runner = run_parts.Runner(results, run_parts.Clock(seconds), dict(os.environ), gpus)
         with contextlib.redirect_stdout(io.StringIO()):
             runner.do_all([part for part in listed if not results.is_done(f'{part.group} {part.name}')])
         return {name: part['status'] for name, part in Results(self.folder, dict(head)).parts.items()}
-
-    def file(self, name, text=''):
-        path = os.path.join(self.folder, name)
-        with open(path, 'w', encoding='utf-8') as file:
-            file.write(text)
-        return path
 
     def test_parts_come_to_what_they_end_with(self):
         states = self.do(shell('exit 0', name='a'), shell('exit 1', name='b', alone=False), shell('exit 77', name='c', group='bench'),
@@ -147,7 +137,7 @@ class Parts(unittest.TestCase):
         os.chmod(debugger, 0o755)
         results = Results(self.folder, HEAD, os.path.join(self.folder, 'logs'))
         environment = {**os.environ, 'PATH': folder + ':' + os.environ['PATH']}
-        runner = run_parts.Runner(results, run_parts.Clock(60), environment, 1)
+        runner = run_parts.Runner(results, run_parts.Clock(None), environment, 1)
         with contextlib.redirect_stdout(io.StringIO()):
             runner.do(shell('kill -SEGV $$', name='crashes'))
         self.assertEqual(results.parts['tests crashes']['status'], 'failed')
@@ -155,6 +145,13 @@ class Parts(unittest.TestCase):
             text = log.read()
         self.assertIn('received signal SIGSEGV in f', text)
         self.assertEqual(text.count('cuda-gdb -batch'), 2)
+        # Where minutes count, once.
+        os.remove(os.path.join(folder, 'runs'))
+        runner.clock = run_parts.Clock(60)
+        with contextlib.redirect_stdout(io.StringIO()):
+            runner.do(shell('kill -SEGV $$', name='crashes'))
+        with open(results.log_path('tests crashes crash'), encoding='utf-8') as log:
+            self.assertEqual(log.read().count('cuda-gdb -batch'), 1)
 
     def test_a_part_adds_folders_to_those_of_the_machine(self):
         both = run_parts.joined({'PATH': '/a', 'LD_LIBRARY_PATH': '/packages', 'X': '1'}, {'LD_LIBRARY_PATH': '/build', 'X': '2'})
@@ -190,6 +187,141 @@ class Parts(unittest.TestCase):
         self.assertEqual(self.do(*listed), {'tests a': 'ok', 'tests b': 'ok', 'tests c': 'ok'})
         # Of other sources nothing counts.
         self.assertEqual(self.do(listed[0], head={**HEAD, 'sources': 'def'}), {'tests a': 'failed'})
+
+    def order(self, listed, head=None):
+        results = Results(self.folder, {**HEAD, **(head or {})})
+        return [part.name for part in worth.left(listed, results)]
+
+    def keep(self, head=None, **states):
+        """Results of parts that took so many seconds."""
+        results = Results(self.folder, {**HEAD, **(head or {})})
+        for name, (group, status, seconds) in states.items():
+            results.add(f'{group} {name}', group, status, seconds)
+
+    def test_what_matters_most_comes_first(self):
+        flagships = [shell('', name=case.name, group='bench', expected=240) for case in gpu_cases.CASES if case.against_compiled]
+        self.assertEqual(len(flagships), 2)
+        first = [shell('', name=name, alone=False) for name in parts.FIRST_TESTS]
+        rest = [shell('', name='slow', alone=False, expected=200), shell('', name='b', alone=False, expected=30),
+                shell('', name='a', alone=False, expected=20, limit=300),
+                *(shell('', name=group, group=group, expected=60) for group in ('bench', 'sanitize', 'accuracy', 'soak'))]
+        names = [part.name for part in (*first, *flagships)] + ['a', 'b', 'bench', 'sanitize', 'accuracy', 'soak', 'slow']
+        self.assertEqual(self.order([*reversed(rest), *first, *flagships]), names)
+        # What is done is not done again, but for what failed: behind all that has not run.
+        self.keep(a=('tests', 'ok', 1), b=('tests', 'failed', 1), bench=('bench', 'skipped', 1), soak=('soak', 'cut off', 1))
+        self.assertEqual(self.order(rest), ['sanitize', 'accuracy', 'soak', 'slow', 'b'])
+        results = Results(self.folder, dict(HEAD))
+        for words, names in (((), ['slow', 'sanitize', 'accuracy', 'soak']), (('--minutes', '1'), self.order(rest)),
+                             (('--again',), [part.name for part in rest])):
+            self.assertEqual([part.name for part in run_parts.left_of(rest, run_parts.parsed(words), results)], names)
+        # With other sources what failed is perhaps mended, and how long something takes is known.
+        self.keep({'sources': 'def'}, slow=('tests', 'ok', 2), a=('tests', 'ok', 160))
+        self.assertEqual(self.order(rest, {'sources': 'ghi'}), ['b', 'slow', 'bench', 'sanitize', 'accuracy', 'soak', 'a'])
+
+    def test_what_another_machine_lacked_is_not_done(self):
+        self.do(shell('', name='a', lacks='PyTorch'))
+        self.assertEqual(self.order([shell('', name='a', lacks='PyTorch')]), [])
+        self.assertEqual(self.order([shell('', name='a')]), ['a'])
+
+    def test_figures_and_tests_are_not_done_at_once(self):
+        mark = os.path.join(self.folder, 'mark')
+        beside = f'touch {mark}; sleep 0.3; rm {mark}'
+        listed = [shell(beside, name='a', alone=False), shell(beside, name='b', alone=False),
+                  shell(f'test ! -e {mark}', name='c', group='bench'), shell('exit 0', name='d', alone=False)]
+        self.assertEqual(set(self.do(*listed).values()), {'ok'})
+
+    def test_nothing_begins_that_took_longer_last(self):
+        part = shell('exit 0', name='a', limit=300)
+        self.keep({'sources': 'def', 'gpu': 'another'}, a=('tests', 'ok', 100))
+        self.assertEqual(self.do(part, seconds=110), {})
+        self.assertEqual(self.do(part, seconds=120), {'tests a': 'ok'})
+        last = Results(self.folder, dict(HEAD)).last['tests a']
+        self.assertLess(last['seconds'], 10)
+        # What ended early because it failed, or was ended, may take as long as before, or as is expected of it.
+        for status in ('failed', 'cut off'):
+            self.keep(a=('tests', 'ok', 100))
+            self.keep(a=('tests', status, 1))
+            last = Results(self.folder, dict(HEAD)).last['tests a']
+            self.assertGreater(worth.expected(part, last), 100)
+            self.assertEqual(worth.expected(shell('', expected=50), {'status': status, 'seconds': 1}), 50)
+        # But no longer than it may.
+        self.assertEqual(worth.expected(part, {'status': 'partial', 'seconds': 300}), 300)
+        self.keep(b=('tests', 'skipped', 0))
+        self.assertNotIn('tests b', Results(self.folder, dict(HEAD)).last)
+
+    def test_a_test_that_takes_longer_than_was_thought_lets_others_go_first(self):
+        self.addCleanup(setattr, run_parts, 'LEAST_PATIENCE', run_parts.LEAST_PATIENCE)
+        run_parts.LEAST_PATIENCE = 1
+        part = shell('sleep 2', name='a', expected=0.1)
+        self.assertEqual(self.do(part, seconds=100), {'tests a': 'cut off'})
+        self.assertIn('longer than was thought', Results(self.folder, dict(HEAD)).parts['tests a']['says'])
+        # Now that is known.
+        self.assertEqual(self.do(part, seconds=100), {'tests a': 'ok'})
+
+    def test_results_go_on_on_another_machine(self):
+        self.keep(a=('tests', 'ok', 1))
+        self.do(shell('echo why it failed; exit 1', name='c'))
+        brought = os.path.join(self.folder, 'brought', 'results')
+        os.makedirs(brought)
+        for name in ('results.json', 'logs.txt'):
+            shutil.copy(os.path.join(self.folder, name), brought)
+        self.folder = brought
+        self.assertEqual(self.do(shell('exit 1', name='a'), shell('exit 0', name='b'), head={**HEAD, 'driver': '2'}),
+                         {'tests a': 'ok', 'tests b': 'ok', 'tests c': 'failed'})
+        # What is known of a failure comes along, and only once.
+        for _ in range(2):
+            with open(os.path.join(brought, 'logs.txt'), encoding='utf-8') as file:
+                self.assertEqual(file.read().count('why it failed'), 2)
+            self.do(shell('exit 0', name='d'), shell('exit 0', name='e'))
+        self.assertEqual(self.do(shell('exit 1', name='a'), head={**HEAD, 'gpu': 'another'}), {'tests a': 'failed'})
+
+    def test_sanitizers_of_kernels_that_have_not_changed_come_last(self):
+        known = os.getcwd()
+        self.addCleanup(os.chdir, known)
+        os.chdir(os.path.join(HERE, '..', '..'))
+        self.assertEqual(set(parts.KERNELS), set(parts.SLICES))
+        nothing = source_digest.of_kernels(())
+        for name, patterns in parts.KERNELS.items():
+            for pattern in (*patterns, *parts.OF_ALL):
+                self.assertNotEqual(source_digest.of_kernels((pattern,)), nothing, f'{name}: {pattern}')
+        listed = [part for part in parts.sanitize('build/gpu', '/no/toolkit') if 'pooling' in part.name or 'moves' in part.name]
+        digest = parts.digest_of_kernels(listed[0])
+        results = Results(self.folder, dict(HEAD))
+        results.add(worth.name_of(listed[0]), 'sanitize', 'ok', 1, kernels=digest)
+        results.add(worth.name_of(listed[1]), 'sanitize', 'ok', 1, kernels='of before')
+        results.add(worth.name_of(listed[2]), 'sanitize', 'failed', 1, kernels=parts.digest_of_kernels(listed[2]))
+        order = self.order([*listed, shell('', name='soak', group='soak')], {'sources': 'def'})
+        self.assertEqual(order, [listed[2].name, listed[1].name, listed[3].name, 'soak', listed[0].name])
+
+    def test_where_minutes_count_figures_are_of_fewer_quadruples(self):
+        words = {is_brief: {part.name: part.command for part in parts.parts(self.folder, '/no/toolkit', 2, is_brief)}
+                 for is_brief in (False, True)}
+        for name in ('toy b64 f32 training', 'scaling'):
+            self.assertNotIn('--quadruples', words[False][name])
+            self.assertIn('--quadruples', words[True][name])
+        self.assertIn('of 2 quadruples', self.compare(1, 5, 'toy b64 f32 training')[1])
+        case = gpu_cases.CASES[0]
+        row = {'ms': 1, 'peer_ms': 5, 'peer': 'stub', 'ratio': 5, 'low': 5, 'high': 5, 'issue_us': 10, 'ratios': [5] * 10}
+        self.assertNotIn('quadruples', compare.judge(case, row)['says'])
+
+    def test_a_digest_is_of_what_counts(self):
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+        os.makedirs('lib')
+        os.makedirs('tests/gpu')
+
+        def digests():
+            return source_digest.of_what_is_run(), source_digest.of_what_is_built()
+
+        before = digests()
+        for name in ('lib/README.md', 'tests/gpu/a.pyc', 'lib/a.o'):
+            self.file(name, 'x')
+        self.assertEqual(digests(), before)
+        # A script needs no other build.
+        self.file('tests/gpu/a.py', 'x')
+        self.assertEqual([now == then for now, then in zip(digests(), before)], [False, True])
+        self.file('lib/a.cc', 'x')
+        self.assertNotEqual(digests()[1], before[1])
 
     def test_several_at_a_time_but_the_first(self):
         for name in 'abcd':
@@ -279,6 +411,12 @@ add: 4 cases of optional dtypes are not implemented
         path = os.environ['PATH']
         self.addCleanup(os.environ.update, PATH=path)
         os.environ['PATH'] = self.folder + ':' + path
+        # Of a test that has not run its timeout tells how long it takes.
+        listed.append({**listed[0], 'name': 'b_cuda', 'timeout': 600})
+        self.program('meson', f"cat <<'END'\n{json.dumps(listed)}\nEND")
+        self.assertEqual([part.expected for part in parts.tests(self.folder)][:2], [20, 200])
+        del listed[1]
+        self.program('meson', f"cat <<'END'\n{json.dumps(listed)}\nEND")
         self.assertEqual([(part.name, part.lacks) for part in parts.tests(self.folder)],
                          [('a_cuda', ''), ('several processes', parts.NO_ENGINE)])
         listed[0]['env']['TUTTI_TEST_ENGINE'] = '/x/tutti-gloo.so'
@@ -396,34 +534,6 @@ add: 4 cases of optional dtypes are not implemented
             self.assertEqual(answer.returncode, 1)
             self.assertIn('no NVIDIA GPU', answer.stderr)
 
-    def program(self, name, text):
-        os.chmod(self.file(name, '#!/bin/sh\n' + text + '\n'), 0o755)
-
-    def bare_machine(self, *tools):
-        """With a GPU and a toolkit, and with hardly anything else; its environment. Headers are where CPATH says."""
-        self.program('nvidia-smi', 'echo "a GPU, 1.0, 9.0"')
-        self.program('nvcc', 'exit 1')
-        self.program('c++', 'header=$(sed -n "s/.*<\\(.*\\)>.*/\\1/p")\n'
-                     'for folder in $(echo "$CPATH" | tr : " "); do test -e "$folder/$header" && exit 0; done\nexit 1')
-        for name in ('python3', 'sh', 'dirname', 'sed', 'basename', 'grep', 'ldconfig', 'tr', *tools):
-            found = shutil.which(name, path='/usr/bin:/bin:/usr/sbin:/sbin')
-            if found:
-                os.symlink(found, os.path.join(self.folder, name))
-        # Nothing is asked of an index on the way.
-        self.pip('import sys\nsys.exit(1)\n')
-        return {'PATH': self.folder, 'PYTHONPATH': self.folder, 'TUTTI_RESULTS': self.folder,
-                'TUTTI_PACKAGES': os.path.join(self.folder, 'packages'), 'TUTTI_BUILD_DIR': os.path.join(self.folder, 'build'),
-                'TUTTI_FASHION_MNIST': os.path.join(self.folder, 'nowhere')}
-
-    def pip(self, text):
-        os.makedirs(os.path.join(self.folder, 'pip'), exist_ok=True)
-        self.file(os.path.join('pip', '__init__.py'))
-        self.file(os.path.join('pip', '__main__.py'), text)
-
-    def run_sh(self, environment, *words):
-        return subprocess.run(['/bin/sh', os.path.join(HERE, 'run.sh'), *words], capture_output=True, text=True, check=False,
-                              env=environment)
-
     def test_what_a_build_lacks_is_said_at_once(self):
         environment = self.bare_machine()
         os.makedirs(os.path.join(self.folder, 'headers'))
@@ -523,6 +633,7 @@ add: 4 cases of optional dtypes are not implemented
         holds, says, rows = parts.judge_case('', self.folder)
         self.assertFalse(holds)
         self.assertIn('0.500', says)
+        self.assertIn('of 2 quadruples', says)
         self.assertEqual(rows[0]['rows_per_second'], 16000)
         self.assertEqual(subprocess.run([*command, '--gate', '0.5'], check=False, capture_output=True).returncode, 0)
         few = {part.name: part.lacks for part in parts.scaling(self.folder, 1)}

@@ -17,9 +17,18 @@ PARTS = {
 }
 
 
+# Where a toolkit is looked for, and its programs would be, if nothing else tells.
+USUAL = '/usr/local/cuda'
+
+
+def is_header(missing):
+    """Whether what is missing is wanted for a build alone."""
+    return missing.endswith('.h)')
+
+
 def root():
     """The folder of the toolkit; None where there is no nvcc."""
-    nvcc = shutil.which('nvcc') or shutil.which('nvcc', path='/usr/local/cuda/bin')
+    nvcc = shutil.which('nvcc') or shutil.which('nvcc', path=USUAL + '/bin')
     return os.path.dirname(os.path.dirname(os.path.realpath(nvcc))) if nvcc else None
 
 
