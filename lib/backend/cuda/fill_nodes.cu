@@ -2,6 +2,7 @@
 #include "backend/cuda/fill_nodes.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace tutti::impl::backend::cuda {
@@ -57,56 +58,75 @@ gpuError_t add_kernel(cudaGraph_t graph, const std::vector<cudaGraphNode_t> &beh
   return cudaGraphAddKernelNode(node, graph, behind.data(), behind.size(), &parameters);
 }
 
-// CUDA 13 tells of each edge what it is.
+/// The nodes on one side of a node.
+class Neighbours {
+ public:
+  std::vector<cudaGraphNode_t> nodes;
+
 #if CUDART_VERSION >= 13000
-#define TUTTI_EDGE_DATA nullptr,
+  // An edge may have a meaning of its own, between kernels that overlap: then all stays as it is.
+  using Ask = cudaError_t (*)(cudaGraphNode_t, cudaGraphNode_t *, cudaGraphEdgeData *, size_t *);
+
+  bool find(cudaGraphNode_t node, Ask ask) {
+    size_t count = 0;
+    if (ask(node, nullptr, nullptr, &count) != cudaSuccess) return false;
+    nodes.resize(count);
+    std::vector<cudaGraphEdgeData> edges(count);
+    if (count > 0 && ask(node, nodes.data(), edges.data(), &count) != cudaSuccess) return false;
+    return std::all_of(edges.begin(), edges.end(), [](const cudaGraphEdgeData &edge) {
+      return edge.from_port == 0 && edge.to_port == 0 && edge.type == cudaGraphDependencyTypeDefault;
+    });
+  }
+  bool put_behind(cudaGraph_t graph, cudaGraphNode_t node) const {
+    const std::vector<cudaGraphNode_t> from(nodes.size(), node);
+    return nodes.empty() ||
+           cudaGraphAddDependencies(graph, from.data(), nodes.data(), nullptr, nodes.size()) == cudaSuccess;
+  }
 #else
-#define TUTTI_EDGE_DATA
+  using Ask = cudaError_t (*)(cudaGraphNode_t, cudaGraphNode_t *, size_t *);
+
+  bool find(cudaGraphNode_t node, Ask ask) {
+    size_t count = 0;
+    if (ask(node, nullptr, &count) != cudaSuccess) return false;
+    nodes.resize(count);
+    return count == 0 || ask(node, nodes.data(), &count) == cudaSuccess;
+  }
+  bool put_behind(cudaGraph_t graph, cudaGraphNode_t node) const {
+    const std::vector<cudaGraphNode_t> from(nodes.size(), node);
+    return nodes.empty() || cudaGraphAddDependencies(graph, from.data(), nodes.data(), nodes.size()) == cudaSuccess;
+  }
 #endif
+};
 
-using Neighbours = std::vector<cudaGraphNode_t>;
-
-gpuError_t find_neighbours(cudaGraphNode_t node, Neighbours &before, Neighbours &behind) {
-  size_t count = 0;
-  gpuError_t error = cudaGraphNodeGetDependencies(node, nullptr, TUTTI_EDGE_DATA & count);
-  before.resize(count);
-  if (error == cudaSuccess && count > 0)
-    error = cudaGraphNodeGetDependencies(node, before.data(), TUTTI_EDGE_DATA & count);
-  if (error == cudaSuccess) error = cudaGraphNodeGetDependentNodes(node, nullptr, TUTTI_EDGE_DATA & count);
-  if (error != cudaSuccess) return error;
-  behind.resize(count);
-  return count == 0 ? cudaSuccess : cudaGraphNodeGetDependentNodes(node, behind.data(), TUTTI_EDGE_DATA & count);
-}
-
-gpuError_t replace(cudaGraph_t graph, cudaGraphNode_t node) {
+bool replace(cudaGraph_t graph, cudaGraphNode_t node) {
   cudaMemsetParams fill{};
-  gpuError_t error = cudaGraphMemsetNodeGetParams(node, &fill);
   Neighbours before, behind;
-  if (error == cudaSuccess) error = find_neighbours(node, before, behind);
+  if (cudaGraphMemsetNodeGetParams(node, &fill) != cudaSuccess || !before.find(node, cudaGraphNodeGetDependencies) ||
+      !behind.find(node, cudaGraphNodeGetDependentNodes))
+    return false;
+  const Fill same{static_cast<char *>(fill.dst), fill.pitch, fill.width, fill.height, fill.value, fill.elementSize};
   cudaGraphNode_t kernel = nullptr;
-  if (error == cudaSuccess)
-    error = add_kernel(
-        graph, before,
-        {static_cast<char *>(fill.dst), fill.pitch, fill.width, fill.height, fill.value, fill.elementSize}, &kernel);
-  const Neighbours from(behind.size(), kernel);
-  if (error == cudaSuccess && !behind.empty())
-    error = cudaGraphAddDependencies(graph, from.data(), behind.data(), TUTTI_EDGE_DATA behind.size());
-  return error == cudaSuccess ? cudaGraphDestroyNode(node) : error;
+  if (add_kernel(graph, before.nodes, same, &kernel) != cudaSuccess) return false;
+  if (behind.put_behind(graph, kernel)) return cudaGraphDestroyNode(node) == cudaSuccess;
+  (void)cudaGraphDestroyNode(kernel);
+  return false;
 }
 
 }  // namespace
 
-gpuError_t replace_fills(gpuGraph_t graph) {
+int replace_fills(gpuGraph_t graph) {
   size_t count = 0;
-  gpuError_t error = cudaGraphGetNodes(graph, nullptr, &count);
+  if (cudaGraphGetNodes(graph, nullptr, &count) != cudaSuccess) return 0;
   std::vector<cudaGraphNode_t> nodes(count);
-  if (error == cudaSuccess && count > 0) error = cudaGraphGetNodes(graph, nodes.data(), &count);
-  for (size_t i = 0; error == cudaSuccess && i < nodes.size(); ++i) {
+  if (count > 0 && cudaGraphGetNodes(graph, nodes.data(), &count) != cudaSuccess) return 0;
+  int replaced = 0;
+  for (cudaGraphNode_t node : nodes) {
     cudaGraphNodeType type;
-    error = cudaGraphNodeGetType(nodes[i], &type);
-    if (error == cudaSuccess && type == cudaGraphNodeTypeMemset) error = replace(graph, nodes[i]);
+    const bool fills = cudaGraphNodeGetType(node, &type) == cudaSuccess && type == cudaGraphNodeTypeMemset;
+    replaced += fills && replace(graph, node) ? 1 : 0;
   }
-  return error;
+  (void)cudaGetLastError();  // a library that launches next would take it for its own
+  return replaced;
 }
 
 }  // namespace tutti::impl::backend::cuda

@@ -10,9 +10,9 @@
 
 namespace tutti::impl::backend::cuda {
 
-/// Replaces every node that fills memory by a kernel that does the same, between the same nodes. The graph is not made
-/// ready yet. Threads: the graph's.
-gpuError_t replace_fills(gpuGraph_t graph);
+/// Replaces nodes that fill memory by kernels that do the same, between the same nodes; how many. What cannot be replaced
+/// stays as it is. The graph is not made ready yet. Threads: the graph's.
+int replace_fills(gpuGraph_t graph);
 
 }  // namespace tutti::impl::backend::cuda
 

@@ -50,8 +50,9 @@ Result<gpuGraphExec_t> end_capture(gpuStream_t stream) {
   gpuGraph_t graph = nullptr;
   const Status ended = status_of(gpuStreamEndCapture(stream, &graph), "capturing a program");
   gpuGraphExec_t executable = nullptr;
-  Status made = ended.ok() ? platform::simplify(graph) : ended;
-  if (made.ok()) made = status_of(gpuGraphInstantiate(&executable, graph, 0), "making a graph ready");
+  Status made = ended;
+  if (ended.ok()) platform::simplify(graph);
+  if (ended.ok()) made = status_of(gpuGraphInstantiate(&executable, graph, 0), "making a graph ready");
   if (graph != nullptr) (void)gpuGraphDestroy(graph);
   if (made.ok()) return executable;
   (void)gpuGetLastError();  // a library that launches next would take it for its own

@@ -55,7 +55,7 @@ bool generates_kernels();
 base::Result<std::shared_ptr<const RunTimeCompiler>> open_compiler(int32_t ordinal);
 
 /// Puts others in place of nodes that take the platform long to launch; the graph does the same. Before it is made ready.
-base::Status simplify(gpuGraph_t graph);
+void simplify(gpuGraph_t graph);
 
 }  // namespace tutti::impl::backend::gpu::platform
 

@@ -32,7 +32,7 @@ bool generates_kernels() { return false; }
 
 base::Result<std::shared_ptr<const RunTimeCompiler>> open_compiler(int32_t) { return open_host_compiler(); }
 
-base::Status simplify(gpuGraph_t) { return base::Status(); }
+void simplify(gpuGraph_t) {}
 
 }  // namespace tutti::impl::backend::gpu::platform
 
