@@ -411,10 +411,23 @@ void GpuExecutable::name_calls() {
     begin = end;
   }
   if (!has_trace_) return;
+  JsonArray moved;
   for (KernelCall &call : calls_) {
     if (!call.kernel_name.empty()) call.trace_name += " " + call.kernel_name;
     call.range = register_range(call.trace_name);
+    moved.push_back(JsonObject{{"name", call.trace_name}, {"bytes", least_bytes(call)}});
   }
+  report_.set("calls", std::move(moved));
+}
+
+int64_t GpuExecutable::least_bytes(const KernelCall &call) const {
+  int64_t bytes = 0;
+  for (const std::vector<int32_t> *const operands : {&call.inputs, &call.outputs}) {
+    const std::set<int32_t> each(operands->begin(), operands->end());
+    for (const int32_t operand : each)
+      bytes += operand < 0 ? 0 : places_[static_cast<size_t>(operand)].bytes;
+  }
+  return bytes;
 }
 
 void GpuExecutable::place_ports() {

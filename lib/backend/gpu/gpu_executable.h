@@ -82,7 +82,9 @@ class GpuExecutable {
   base::Status list_calls(const StorageWishes &wishes, std::vector<KernelCall> by_step);
   void add_copies(int32_t step, bool into_outputs);
   base::Status add_state_write(int32_t step);
+  /// Of programs with a trace the report says what each call reads and writes at least, each operand once.
   void name_calls();
+  int64_t least_bytes(const KernelCall &call) const;
   int32_t add_place(const PlacedBytes &place);
   void place_ports();
   int64_t run_block_bytes() const;
