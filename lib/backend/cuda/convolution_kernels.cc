@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "backend/cuda/fold_choice.h"
 #include "backend/cuda/library_kernels.h"
 #include "backend/cuda/library_tail.h"
 #include "backend/cuda/planned_convolution.h"
@@ -69,18 +70,19 @@ struct PreparedConvolution {
 };
 
 Result<PreparedConvolution> prepare(KernelRequest &request, const Handles &handles, ConvolutionWork work) {
-  const FoldedStride fold(work.shape, work.pass);
-  PreparedConvolution prepared{nullptr, fold, EvenPadding(fold.shape())};
+  PreparedConvolution prepared{nullptr, FoldedStride::none(work.shape), EvenPadding(work.shape)};
   // What follows a gradient of x would be computed of the larger one.
   const bool follows_x = work.pass == ConvolutionPass::input_gradient && !work.tail.is_empty();
   if (!is_asked_for(work.shape) || (follows_x && prepared.padding.is_needed())) return prepared;
-  work.shape = prepared.padding.shape();
   CudnnLimits limits;
   limits.most_scratch = kMostScratch;
   limits.allows_tensor_cores = work.shape.dtype != DType::f32 || request.lowered.allows_tf32();
   limits.must_repeat = request.lowered.level() != TUTTI_LEVEL_FAST;
-  auto convolution = std::make_shared<PlannedConvolution>(std::move(work), limits);
   const DeviceHandles::Use use(*handles);
+  TUTTI_ASSIGN(prepared.fold, choose_fold(handles, use, work.shape, work.pass, limits, request.trials));
+  prepared.padding = EvenPadding(prepared.fold.shape());
+  work.shape = prepared.padding.shape();
+  auto convolution = std::make_shared<PlannedConvolution>(std::move(work), limits);
   TUTTI_ASSIGN(const CudnnPlan *const plan, convolution->plan_for(handles, use, request.trials));
   if (plan == nullptr) return prepared;
   prepared.scratch.kernel = request.reserve_scratch(convolution->work().shape.kernel_bytes());

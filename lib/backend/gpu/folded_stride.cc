@@ -58,8 +58,12 @@ void FoldedStride::reserve(KernelRequest &request) {
 Result<void *> FoldedStride::image(const Frame &frame, const void *x) const {
   if (!is_needed_) return const_cast<void *>(x);
   void *const folded = frame.scratch_as<char>(scratch_at_);
-  TUTTI_TRY(status_of(launch_fold_image(fold_, folded, x, frame.stream()), "folding an image"));
+  TUTTI_TRY(fold_image(folded, x, frame.stream()));
   return folded;
+}
+
+Status FoldedStride::fold_image(void *to, const void *x, gpuStream_t stream) const {
+  return status_of(launch_fold_image(fold_, to, x, stream), "folding an image");
 }
 
 Status FoldedStride::to_filters_first(void *to, const void *from, gpuStream_t stream) const {

@@ -31,6 +31,8 @@ namespace tutti::impl::backend::gpu {
 class FoldedStride {
  public:
   FoldedStride(const ConvolutionShape &own, ConvolutionPass pass);
+  /// Folds nothing.
+  static FoldedStride none(const ConvolutionShape &own) { return {own, ConvolutionPass::input_gradient}; }
 
   bool is_needed() const { return is_needed_; }
   /// What the library is asked for; the own one where nothing is folded.
@@ -40,6 +42,8 @@ class FoldedStride {
 
   /// The library's x: `x` itself, or the folded one, written by this call.
   base::Result<void *> image(const Frame &frame, const void *x) const;
+  /// Where something is folded.
+  base::Status fold_image(void *to, const void *x, gpuStream_t stream) const;
   /// The kernel in the library's order, and back.
   base::Status to_filters_first(void *to, const void *from, gpuStream_t stream) const;
   base::Status to_filters_last(void *to, const void *from, gpuStream_t stream) const;
