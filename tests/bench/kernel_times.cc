@@ -5,11 +5,13 @@
 #include <map>
 #include <utility>
 
+#include "base/json.h"
 #include "meters.h"
 
 namespace tutti::testing {
 
 using impl::backend::HostOptions;
+using impl::base::Json;
 using impl::base::Result;
 
 namespace {
@@ -89,6 +91,23 @@ Result<double> traced_seconds(StepCase &one, Spans &spans, int steps, double not
   return sum;
 }
 
+/// What calls of a name move, in the order of the calls.
+using BytesByName = std::map<std::string, std::vector<int64_t>>;
+
+/// Reports of executables have it where the backend knows.
+Result<BytesByName> bytes_by_name(const std::vector<std::string> &reports) {
+  BytesByName bytes;
+  for (const std::string &text : reports) {
+    TUTTI_ASSIGN(const Json report, Json::parse(text));
+    const Json *const own = report.find("report");
+    const Json *const calls = own == nullptr ? report.find("calls") : own->find("calls");
+    if (calls == nullptr || !calls->is_array()) continue;
+    for (const Json &call : calls->array())
+      bytes[call.find("name")->string()].push_back(call.find("bytes")->integer());
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Result<std::vector<KernelTime>> kernel_times(const std::string &backend, const CaseSpec &spec) {
@@ -107,8 +126,15 @@ Result<std::vector<KernelTime>> kernel_times(const std::string &backend, const C
     for (size_t i = 0; step >= 0 && i < spans.all().size(); ++i)
       by_kernel[i].push_back(std::max(0.0, spans.all()[i].seconds - nothing));
   }
-  for (size_t i = 0; i < by_kernel.size(); ++i)
-    result.push_back({spans.all()[i].name, median(by_kernel[i]) * 1e3});
+  TUTTI_ASSIGN(const BytesByName bytes, bytes_by_name(one.reports()));
+  std::map<std::string, size_t> met;
+  for (size_t i = 0; i < by_kernel.size(); ++i) {
+    const std::string &name = spans.all()[i].name;
+    const auto known = bytes.find(name);
+    const size_t number = met[name]++;
+    const bool is_known = known != bytes.end() && number < known->second.size();
+    result.push_back({name, median(by_kernel[i]) * 1e3, is_known ? known->second[number] : 0});
+  }
   std::stable_sort(result.begin(), result.end(), [](const auto &a, const auto &b) { return a.ms > b.ms; });
   return result;
 }

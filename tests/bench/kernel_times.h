@@ -17,7 +17,8 @@ namespace tutti::testing {
 
 struct KernelTime {
   std::string name;
-  double ms = 0;  ///< of one step
+  double ms = 0;      ///< of one step
+  int64_t bytes = 0;  ///< that it reads and writes at least, each operand once, where the backend says so
 };
 
 /// Every kernel of a step, the slowest first; medians over several steps.

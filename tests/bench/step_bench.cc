@@ -5,6 +5,8 @@
 // with algorithms that multiply less.
 //
 //   step_bench [--predict] [--threads N] [--bf16] [--report] [--profile] [--seconds S] [--backend B] [MODEL:BATCH ...]
+//                                           --profile: what each kernel takes, and what it moves at least where the
+//                                           backend says so, beside what moving that would take
 //   step_bench --precision [...]            time in f32 alone ÷ time with --bf16, measured in turns
 //   step_bench --loop STEPS MODEL:BATCH     runs so many steps and prints nothing: for tools that count
 //   step_bench --soak STEPS MODEL:BATCH     runs so many steps and fails if the device has less memory free behind them
@@ -45,8 +47,19 @@ struct Arguments {
 
 Status print_profile(const Arguments &arguments, const CaseSpec &spec) {
   TUTTI_ASSIGN(const auto times, tutti::testing::kernel_times(arguments.backend, spec));
-  for (const auto &time : times)
-    std::printf("  %9.4f ms  %s\n", time.ms, time.name.c_str());
+  constexpr int64_t kLarge = int64_t{64} << 20;
+  double ms = 0, bytes = 0, fastest = 0;
+  for (const auto &time : times) {
+    const double rate = time.ms > 0 ? static_cast<double>(time.bytes) / time.ms * 1e-6 : 0;  // GB/s
+    std::printf("  %9.4f ms %9.2f MB %7.0f GB/s  %s\n", time.ms, static_cast<double>(time.bytes) * 1e-6, rate,
+                time.name.c_str());
+    ms += time.ms;
+    bytes += static_cast<double>(time.bytes);
+    if (time.bytes >= kLarge) fastest = std::max(fastest, rate);
+  }
+  if (fastest > 0)
+    std::printf("  kernels take %.3f ms and move %.2f GB at least: %.3f ms at the rate of the fastest, %.0f GB/s\n", ms,
+                bytes * 1e-9, bytes * 1e-6 / fastest, fastest);
   return Status();
 }
 

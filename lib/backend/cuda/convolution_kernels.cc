@@ -4,10 +4,12 @@
 #include <optional>
 #include <utility>
 
+#include "backend/cuda/fold_choice.h"
 #include "backend/cuda/library_kernels.h"
 #include "backend/cuda/library_tail.h"
 #include "backend/cuda/planned_convolution.h"
 #include "backend/gpu/even_padding.h"
+#include "backend/gpu/folded_stride.h"
 #include "backend/gpu/library_convolution_steps.h"
 #include "backend/gpu/norm_sources.h"
 #include "backend/gpu/product_tails.h"
@@ -18,6 +20,7 @@ namespace tutti::impl::backend::cuda {
 using base::Result;
 using base::Status;
 using gpu::EvenPadding;
+using gpu::FoldedStride;
 using gpu::Frame;
 using gpu::Kernel;
 using gpu::KernelRequest;
@@ -54,32 +57,36 @@ Result<Kernel> product_kernel(KernelRequest &request, const Handles &handles, co
 
 // ---- cuDNN ----
 
-/// The kernel in cuDNN's order lies at the beginning of the scratch memory, then a larger x, then cuDNN's own memory.
+/// The kernel in cuDNN's order lies at the beginning of the scratch memory, then another x, then cuDNN's own memory.
 struct ConvolutionScratch {
   int64_t kernel = 0, own = 0;
 };
 
 struct PreparedConvolution {
   std::shared_ptr<PlannedConvolution> convolution;  // null: cuDNN has nothing
-  EvenPadding padding;
+  FoldedStride fold;
+  EvenPadding padding;  // of what is folded
   ConvolutionScratch scratch = {};
 };
 
 Result<PreparedConvolution> prepare(KernelRequest &request, const Handles &handles, ConvolutionWork work) {
-  PreparedConvolution prepared{nullptr, EvenPadding(work.shape)};
+  PreparedConvolution prepared{nullptr, FoldedStride::none(work.shape), EvenPadding(work.shape)};
   // What follows a gradient of x would be computed of the larger one.
   const bool follows_x = work.pass == ConvolutionPass::input_gradient && !work.tail.is_empty();
   if (!is_asked_for(work.shape) || (follows_x && prepared.padding.is_needed())) return prepared;
-  work.shape = prepared.padding.shape();
   CudnnLimits limits;
   limits.most_scratch = kMostScratch;
   limits.allows_tensor_cores = work.shape.dtype != DType::f32 || request.lowered.allows_tf32();
   limits.must_repeat = request.lowered.level() != TUTTI_LEVEL_FAST;
-  auto convolution = std::make_shared<PlannedConvolution>(std::move(work), limits);
   const DeviceHandles::Use use(*handles);
+  TUTTI_ASSIGN(prepared.fold, choose_fold(handles, use, work.shape, work.pass, limits, request.trials));
+  prepared.padding = EvenPadding(prepared.fold.shape());
+  work.shape = prepared.padding.shape();
+  auto convolution = std::make_shared<PlannedConvolution>(std::move(work), limits);
   TUTTI_ASSIGN(const CudnnPlan *const plan, convolution->plan_for(handles, use, request.trials));
   if (plan == nullptr) return prepared;
   prepared.scratch.kernel = request.reserve_scratch(convolution->work().shape.kernel_bytes());
+  prepared.fold.reserve(request);
   prepared.padding.reserve(request);
   prepared.scratch.own = request.reserve_scratch(plan->scratch_bytes());
   request.kernel_name = base::concat("cudnn_", plan->engine());
@@ -92,22 +99,23 @@ Result<Kernel> cudnn_kernel(KernelRequest &request, const Handles &handles, cons
   if (prepared.convolution == nullptr) return Kernel();
   return Kernel([prepared](const Frame &frame) -> Status {
     PlannedConvolution &convolution = *prepared.convolution;
-    const ConvolutionShape &shape = convolution.work().shape;
+    const FoldedStride &fold = prepared.fold;
     const ConvolutionPass pass = convolution.work().pass;
     void *const kernel = frame.scratch_as<char>(prepared.scratch.kernel);
     void *const own = frame.scratch_as<char>(prepared.scratch.own);
     if (pass == ConvolutionPass::input_gradient) {
-      TUTTI_TRY(gpu::to_filters_first(shape, kernel, frame.input(1), frame.stream()));
+      TUTTI_TRY(fold.to_filters_first(kernel, frame.input(1), frame.stream()));
       void *const dx = prepared.padding.gradient(frame, frame.output(0));
       TUTTI_TRY(convolution.issue(frame, {dx, kernel, const_cast<void *>(frame.input(0))}, own));
       return prepared.padding.narrow(frame, frame.output(0));
     }
-    TUTTI_ASSIGN(void *const x, prepared.padding.widen(frame, frame.input(0)));
+    TUTTI_ASSIGN(void *const image, fold.image(frame, frame.input(0)));
+    TUTTI_ASSIGN(void *const x, prepared.padding.widen(frame, image));
     if (pass == ConvolutionPass::kernel_gradient) {
       TUTTI_TRY(convolution.issue(frame, {x, kernel, const_cast<void *>(frame.input(1))}, own));
-      return gpu::to_filters_last(shape, frame.output(0), kernel, frame.stream());
+      return fold.to_filters_last(frame.output(0), kernel, frame.stream());
     }
-    TUTTI_TRY(gpu::to_filters_first(shape, kernel, frame.input(1), frame.stream()));
+    TUTTI_TRY(fold.to_filters_first(kernel, frame.input(1), frame.stream()));
     return convolution.issue(frame, {x, kernel, frame.output(0)}, own);
   });
 }
@@ -164,8 +172,9 @@ Result<Kernel> make_normalized_conv2d(KernelRequest &request, const Handles &han
   TUTTI_ASSIGN(const gpu::NormOfSums norm, gpu::NormOfSums::make(request));
   return Kernel([prepared, norm](const Frame &frame) -> Status {
     void *const kernel = frame.scratch_as<char>(prepared.scratch.kernel);
-    TUTTI_TRY(gpu::to_filters_first(prepared.convolution->work().shape, kernel, norm.kernel(frame), frame.stream()));
-    TUTTI_ASSIGN(void *const x, prepared.padding.widen(frame, norm.image(frame)));
+    TUTTI_TRY(prepared.fold.to_filters_first(kernel, norm.kernel(frame), frame.stream()));
+    TUTTI_ASSIGN(void *const image, prepared.fold.image(frame, norm.image(frame)));
+    TUTTI_ASSIGN(void *const x, prepared.padding.widen(frame, image));
     TUTTI_TRY(prepared.convolution->issue(frame, {x, kernel, norm.result(frame)},
                                           frame.scratch_as<char>(prepared.scratch.own), norm.sums(frame)));
     return norm.issue(frame);

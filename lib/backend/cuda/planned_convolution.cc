@@ -148,6 +148,16 @@ Status PlannedConvolution::issue(const gpu::Frame &frame, const std::array<void 
   return plan->execute(handles->cudnn_handle(), tensor_uids(work_), pointers_of(work_, tensors, operands), scratch);
 }
 
+int64_t PlannedConvolution::trial_bytes(const CudnnPlan &plan) const {
+  return trial_places(work_, plan.scratch_bytes()).back();
+}
+
+Status PlannedConvolution::try_once(const CudnnPlan &plan, const Handles &handles, const DeviceHandles::Use &use,
+                                    char *memory, cudaStream_t stream) const {
+  TUTTI_TRY(handles->issue_cudnn_on(use, stream));
+  return try_plan(plan, handles->cudnn_device(use), memory);
+}
+
 /// The plans of that name, or where there is none the best that cuDNN has.
 Result<PlannedConvolution::Plans> PlannedConvolution::find_plans(const Cudnn &cudnn, const CudnnDevice &device,
                                                                  const CudnnWish &wish) {

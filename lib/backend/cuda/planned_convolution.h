@@ -34,6 +34,12 @@ class PlannedConvolution {
   base::Status issue(const gpu::Frame &frame, const std::array<void *, 3> &tensors, void *scratch,
                      float *sums = nullptr);
 
+  /// One call of a plan of the convolution alone on memory for trials, which has its x first, and how much of that it
+  /// takes.
+  int64_t trial_bytes(const CudnnPlan &plan) const;
+  base::Status try_once(const CudnnPlan &plan, const Handles &handles, const DeviceHandles::Use &use, char *memory,
+                        cudaStream_t stream) const;
+
  private:
   using Plans = std::vector<CudnnPlan>;
 

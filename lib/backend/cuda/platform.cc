@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "backend/cuda/cuda_library.h"
+#include "backend/cuda/fill_nodes.h"
 #include "backend/gpu/rtc_compiler.h"
 #include "backend/gpu/runtime.h"
 
@@ -95,5 +96,7 @@ Result<std::shared_ptr<const RunTimeCompiler>> open_compiler(int32_t ordinal) {
   TUTTI_TRY(status_of(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, ordinal), "asking for a GPU"));
   return open_rtc_compiler(base::concat("sm_", major, minor));
 }
+
+void simplify(gpuGraph_t graph) { (void)cuda::replace_fills(graph); }
 
 }  // namespace tutti::impl::backend::gpu::platform

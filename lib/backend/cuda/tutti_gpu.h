@@ -114,6 +114,15 @@ __device__ inline T gpu_shuffle_xor(T value, int mask) {
 __device__ inline float gpu_half_to_float(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
 __device__ inline uint16_t gpu_float_to_half(float value) { return __half_as_ushort(__float2half_rn(value)); }
 
+#if __CUDA_ARCH__ >= 800
+#define TUTTI_GPU_ROUNDS_TO_BFLOAT16
+__device__ inline uint16_t gpu_float_to_bfloat16(float value) {
+  uint16_t bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+#endif
+
 /// a b + c, rounded once: what compilers otherwise make of it is forbidden where bits have to agree.
 __device__ inline float gpu_multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
 __device__ inline double gpu_multiply_add(double a, double b, double c) { return fma(a, b, c); }

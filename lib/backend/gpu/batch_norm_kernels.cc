@@ -3,6 +3,7 @@
 // Batch normalisation over all axes but the last.
 #include "backend/gpu/device_batch_norm.h"
 #include "backend/gpu/kernels.h"
+#include "backend/gpu/norm_fronts.h"
 #include "backend/gpu/product_tails.h"
 #include "graph/ops/op_attributes.h"
 
@@ -57,8 +58,10 @@ Result<Kernel> make_batch_norm_training(KernelRequest &request) {
 
 Result<Kernel> make_batch_norm_training_gradient(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::BatchNormTrainingGradientAttributes::from(request.node));
-  return Kernel([work = norm_work(request, 1, 2, attributes.epsilon)](const Frame &frame) {
+  return Kernel([work = norm_work(request, 1, 2, attributes.epsilon), front = KeptFront(request)](const Frame &frame) {
+    Epilogue epilogue;
     BatchNormWork issued = with_slopes(work, frame);
+    front.put(frame, epilogue, issued);
     issued.scale = frame.input(2);
     issued.mean = frame.input(3);
     issued.variance = frame.input(4);
@@ -98,8 +101,10 @@ Result<Kernel> make_batch_norm_moments(KernelRequest &request) {
 }
 
 Result<Kernel> make_batch_norm_gradient_moments(KernelRequest &request) {
-  return Kernel([work = norm_work(request, 1, 2, 0)](const Frame &frame) {
+  return Kernel([work = norm_work(request, 1, 2, 0), front = KeptFront(request)](const Frame &frame) {
+    Epilogue epilogue;
     BatchNormWork issued = with_slopes(work, frame);
+    front.put(frame, epilogue, issued);
     issued.mean = frame.input(2);
     issued.first = frame.output(0);
     issued.second = frame.output(1);

@@ -25,7 +25,8 @@ struct BatchNormWork {
   void *y;                                   ///< or dx
   void *first, *second;                      ///< results per channel: mean, variance; sums; dscale, doffset
   void *scratch;
-  const Epilogue *epilogue;  ///< what becomes of y before it is stored; not of f64
+  const Epilogue *epilogue;  ///< what becomes of y before it is stored, or of dy before it is dy; not of f64
+  void *made_dy;             ///< of gradients with an epilogue: what it makes of dy, which is dy then
 };
 int64_t batch_norm_scratch_bytes(const BatchNormWork &work);
 
@@ -43,6 +44,8 @@ gpuError_t launch_batch_norm_inference(const BatchNormWork &work, gpuStream_t st
 
 /// first = sum(dy), second = sum(dy · (x - mean)), as f64.
 gpuError_t launch_batch_norm_gradient_moments(const BatchNormWork &work, gpuStream_t stream);
+/// With an offset: dy is the gradient of relu of the normalisation's results, rounded to their dtype, and statistics are
+/// those that it was computed with.
 gpuError_t launch_batch_norm_training_gradient(const BatchNormWork &work, gpuStream_t stream);
 gpuError_t launch_batch_norm_gradient_apply(const BatchNormWork &work, gpuStream_t stream);
 

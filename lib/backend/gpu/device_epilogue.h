@@ -64,6 +64,21 @@ constexpr bool has_epilogue(ElementOp op) {
   }
 }
 
+/// What nearly always follows a normalisation, or makes the gradient that its own begins with: kernels have it without
+/// calls.
+#define TUTTI_USUAL_OPS(X) X(add) X(mul) X(relu) X(relu_gradient) X(to_f16) X(to_bf16)
+
+constexpr bool is_usual(const EpilogueStep &step) {
+  switch (step.op) {
+#define TUTTI_USUAL_OP(name) case ElementOp::name:
+    TUTTI_USUAL_OPS(TUTTI_USUAL_OP)
+#undef TUTTI_USUAL_OP
+    return step.op != ElementOp::relu_gradient || step.is_reversed == 0;
+    default:
+      return false;
+  }
+}
+
 }  // namespace tutti::impl::backend::gpu
 
 #endif  // TUTTI_BACKEND_GPU_DEVICE_EPILOGUE_H_

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/gpu/device_pool2d.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "backend/gpu/floats-inl.h"
@@ -63,6 +64,9 @@ __device__ inline C share_of(const Pooling &pooling, const Range &rows, const Ra
 
 // ---- maxima: threads have packs of V neighbouring channels ----
 
+/// Pixels of a line of a window that are on their way at once.
+constexpr int kPixelsAhead = 3;
+
 /// Calls visit(number of the position in the whole window, V elements of x) for the positions of window (row, column)
 /// that are inside of the image, in row-major order.
 template <int V, typename T, typename Visit>
@@ -73,10 +77,19 @@ __device__ inline void each_position(const Pooling &pooling, const ImagePlace &a
   for (int64_t h = rows.begin; h < rows.end; ++h) {
     const T *pixel = x + pixel_at(pooling, at, h, columns.begin);
     const auto line = static_cast<int32_t>((h - top) * window.x.window - left);
-    for (int64_t w = columns.begin; w < columns.end; ++w, pixel += pooling.channels) {
-      Computed<T> values[V];
-      load_pack<V>(pixel, 0, values);
-      visit(line + static_cast<int32_t>(w), values);
+    for (int64_t w = columns.begin; w < columns.end; w += kPixelsAhead, pixel += kPixelsAhead * pooling.channels) {
+      Pack<T, V> packs[kPixelsAhead];
+      TUTTI_UNROLL
+      for (int i = 0; i < kPixelsAhead; ++i) {
+        if (w + i < columns.end) packs[i] = pack_at<V>(pixel, i * pooling.channels);
+      }
+      TUTTI_UNROLL
+      for (int i = 0; i < kPixelsAhead; ++i) {
+        if (w + i >= columns.end) break;
+        Computed<T> values[V];
+        widen_pack(packs[i], values);
+        visit(line + static_cast<int32_t>(w) + i, values);
+      }
     }
   }
 }
@@ -151,6 +164,82 @@ __global__ void gather_max_gradient(const Pooling pooling, const PoolPlaces plac
   }
 }
 
+/// Pixels as a stride groups them: those of group g of an axis begin at g * stride - pad_before, and lie in windows
+/// g - N + 1, ..., g at most, N the windows' size in strides.
+struct PixelGroups {
+  int64_t first, count;
+
+  static PixelGroups of(const WindowAxis &axis) {
+    const int64_t first = axis.pad_before / axis.stride;
+    return {first, (axis.input - 1 + axis.pad_before) / axis.stride - first + 1};
+  }
+};
+
+/// What the windows have that a group of pixels may lie in.
+template <typename T, int V, int N>
+struct WindowsOfGroup {
+  Pack<uint8_t, V> firsts[N][N];
+  Pack<T, V> slopes[N][N];
+  bool are_there[N][N];
+
+  __device__ WindowsOfGroup(const Pooling &pooling, const ImagePlace &last, const T *dy, const uint8_t *numbers) {
+    TUTTI_UNROLL
+    for (int p = 0; p < N; ++p) {
+      TUTTI_UNROLL
+      for (int q = 0; q < N; ++q) {
+        const int64_t row = last.row - (N - 1) + p, column = last.column - (N - 1) + q;
+        are_there[p][q] = row >= 0 && row < pooling.window.y.output && column >= 0 && column < pooling.window.x.output;
+        if (!are_there[p][q]) continue;
+        const int64_t result = result_at(pooling, last, row, column);
+        firsts[p][q] = *reinterpret_cast<const Pack<uint8_t, V> *>(numbers + result);
+        slopes[p][q] = pack_at<V>(dy, result);
+      }
+    }
+  }
+
+  /// The sums of a pixel that is (row, column) from where the last window begins.
+  __device__ void add(const Pooling &pooling, int32_t row, int32_t column, Computed<T> (&sums)[V]) const {
+    const auto height = static_cast<int32_t>(pooling.window.y.window),
+               width = static_cast<int32_t>(pooling.window.x.window);
+    const auto down = static_cast<int32_t>(pooling.window.y.stride),
+               across = static_cast<int32_t>(pooling.window.x.stride);
+    TUTTI_UNROLL
+    for (int p = 0; p < N; ++p) {
+      TUTTI_UNROLL
+      for (int q = 0; q < N; ++q) {
+        const int32_t h = row + (N - 1 - p) * down, w = column + (N - 1 - q) * across;
+        if (!are_there[p][q] || h >= height || w >= width) continue;
+        const int32_t own = h * width + w;
+        for (int v = 0; v < V; ++v)
+          sums[v] += firsts[p][q].items[v] == own ? widen(slopes[p][q].items[v]) : Computed<T>(0);
+      }
+    }
+  }
+};
+
+/// As gather_max_gradient, for windows of at most N strides: what the windows have is read once for all pixels of a
+/// group.
+template <typename T, int V, int N>
+__global__ void gather_max_gradient_of_groups(const Pooling pooling, const PoolPlaces places, const PixelGroups rows,
+                                              const PixelGroups columns, const T *dy, const uint8_t *firsts, T *dx) {
+  const WindowAxis &y = pooling.window.y, &x = pooling.window.x;
+  for (int64_t group = grid_thread(); group < places.count; group += grid_threads()) {
+    ImagePlace at = places.at(group, V);
+    at.row += rows.first;
+    at.column += columns.first;
+    const WindowsOfGroup<T, V, N> windows(pooling, at, dy, firsts);
+    for (int32_t i = 0; i < y.stride; ++i) {
+      for (int32_t j = 0; j < x.stride; ++j) {
+        const int64_t row = y.position(at.row, 0) + i, column = x.position(at.column, 0) + j;
+        if (!y.is_inside(row) || !x.is_inside(column)) continue;
+        Computed<T> sums[V] = {};
+        windows.add(pooling, i, j, sums);
+        store_pack<V>(dx, pixel_at(pooling, at, row, column), sums);
+      }
+    }
+  }
+}
+
 // ---- averages ----
 
 template <typename C>
@@ -212,14 +301,33 @@ gpuError_t launch(Kernel *for_float, Kernel *for_double, const Pooling &pooling,
 /// Positions of a window have numbers of one byte where that is enough.
 bool has_small_windows(const Pooling &pooling) { return pooling.window.y.window * pooling.window.x.window <= 256; }
 
+int64_t strides_of(const WindowAxis &axis) { return (axis.window + axis.stride - 1) / axis.stride; }
+
+template <typename T, int V, int N>
+gpuError_t launch_gather_of_groups(const Pooling &pooling, const T *dy, const uint8_t *firsts, T *dx,
+                                   gpuStream_t stream) {
+  const PixelGroups rows = PixelGroups::of(pooling.window.y), columns = PixelGroups::of(pooling.window.x);
+  return launch(gather_max_gradient_of_groups<T, V, N>, pooling, places_of(pooling, rows.count, columns.count, V),
+                stream, rows, columns, dy, firsts, dx);
+}
+
+template <typename T, int V, typename Number>
+gpuError_t launch_gather(const Pooling &pooling, const T *dy, const Number *firsts, T *dx, gpuStream_t stream) {
+  if constexpr (sizeof(Number) == 1) {
+    const int64_t strides = std::max(strides_of(pooling.window.y), strides_of(pooling.window.x));
+    if (strides == 1) return launch_gather_of_groups<T, V, 1>(pooling, dy, firsts, dx, stream);
+    if (strides == 2) return launch_gather_of_groups<T, V, 2>(pooling, dy, firsts, dx, stream);
+  }
+  return launch(gather_max_gradient<T, V, Number>, pooling, pixel_places(pooling, V), stream, dy, firsts, dx);
+}
+
 template <typename T, int V, typename Number>
 gpuError_t launch_max_gradient(const Pooling &pooling, const void *dy, const void *x, Number *firsts, void *dx,
                                gpuStream_t stream) {
   const gpuError_t error = launch(find_first_maxima<T, V, Number>, pooling, result_places(pooling, V), stream,
                                   static_cast<const T *>(x), firsts);
   if (error != gpuSuccess) return error;
-  return launch(gather_max_gradient<T, V, Number>, pooling, pixel_places(pooling, V), stream,
-                static_cast<const T *>(dy), static_cast<const Number *>(firsts), static_cast<T *>(dx));
+  return launch_gather<T, V, Number>(pooling, static_cast<const T *>(dy), firsts, static_cast<T *>(dx), stream);
 }
 
 }  // namespace

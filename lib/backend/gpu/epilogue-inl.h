@@ -80,10 +80,10 @@ __device__ inline void run_step(const EpilogueStep &step, const EpilogueLanes<kC
                                 : run_epilogue_op(step.op, value, other, step.number);
 }
 
-/// The same bits; what follows normalisations nearly always is done without a call.
+/// The same bits without a call; nothing if the step is not usual.
 template <int kCount>
-__device__ inline void run_usual_step(const EpilogueStep &step, const EpilogueLanes<kCount> &other,
-                                      EpilogueLanes<kCount> &value) {
+__device__ inline void run_if_usual(const EpilogueStep &step, const EpilogueLanes<kCount> &other,
+                                    EpilogueLanes<kCount> &value) {
   switch (step.op) {
 #define TUTTI_USUAL_OP(name)                                                                          \
   case ElementOp::name:                                                                               \
@@ -91,13 +91,9 @@ __device__ inline void run_usual_step(const EpilogueStep &step, const EpilogueLa
     for (int i = 0; i < kCount; ++i)                                                                  \
       value.lane[i] = apply<ElementOp::name, float>(value.lane[i], other.lane[i], 0.0f, step.number); \
     break;
-    TUTTI_USUAL_OP(add)
-    TUTTI_USUAL_OP(mul)
-    TUTTI_USUAL_OP(relu)
-    TUTTI_USUAL_OP(to_bf16)
+    TUTTI_USUAL_OPS(TUTTI_USUAL_OP)
 #undef TUTTI_USUAL_OP
     default:
-      run_step(step, other, value);
       break;
   }
 }
@@ -111,20 +107,6 @@ __device__ inline void run_epilogue(const Epilogue &epilogue, int64_t position, 
     EpilogueLanes<kCount> other = {};
     if (step.operand >= 0) load_operand(epilogue.operands[step.operand], position, column, count, other);
     run_step(step, other, value);
-  }
-}
-
-/// For kernels that wait for memory: `ahead` is what operand number `loaded` has there (-1: of none), which was asked
-/// for with what the lanes are made of.
-template <int kCount>
-__device__ inline void run_epilogue_ahead(const Epilogue &epilogue, int64_t position, int64_t column, int32_t loaded,
-                                          const EpilogueLanes<kCount> &ahead, EpilogueLanes<kCount> &value) {
-  for (int32_t i = 0; i < epilogue.step_count; ++i) {
-    const EpilogueStep &step = epilogue.steps[i];
-    EpilogueLanes<kCount> other = ahead;
-    if (step.operand >= 0 && step.operand != loaded)
-      load_operand(epilogue.operands[step.operand], position, column, kCount, other);
-    run_usual_step(step, other, value);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "backend/gpu/library.h"
 #include "backend/gpu/mixed_graph.h"
 #include "backend/gpu/norm_biases.h"
+#include "backend/gpu/norm_fronts.h"
 #include "backend/gpu/norm_sources.h"
 #include "backend/gpu/product_sums.h"
 #include "backend/gpu/product_tails.h"
@@ -129,7 +130,8 @@ Status GpuExecutable::add_keeping_tails(const std::vector<ProductTail> &tails, c
                                         StorageWishes &wishes, std::vector<KernelCall> &by_step,
                                         std::set<int32_t> &products) {
   for (const ProductTail &tail : tails) {
-    if (products.count(tail.product) != 0) continue;
+    const bool is_elsewhere = wishes.turn[static_cast<size_t>(tail.root())] != tail.root();
+    if (products.count(tail.product) != 0 || is_elsewhere) continue;
     int64_t scratch = 0;
     TUTTI_ASSIGN(KernelCall call, make_tail_call(lowered_, tail, sources.library, sources.trials, sources.probes,
                                                  fault_texts_, &scratch));
@@ -148,7 +150,8 @@ Status GpuExecutable::add_tails(const ElementwiseTrees &trees, const KernelSourc
     TUTTI_TRY(add_keeping_tails(find_keeping_tails(lowered_, trees, tails), sources, wishes, by_step, taken));
   std::map<int32_t, ProductTail> of_norms;
   for (ProductTail &tail : tails) {
-    if (taken.count(tail.product) != 0) continue;
+    const bool is_elsewhere = wishes.turn[static_cast<size_t>(tail.root())] != tail.root();
+    if (taken.count(tail.product) != 0 || is_elsewhere) continue;
     if (tail.is_early) {
       note_early_reads(tail, wishes);
       of_norms.emplace(tail.product, std::move(tail));
@@ -181,6 +184,30 @@ void GpuExecutable::place_tail(const ProductTail &tail, KernelCall call, int64_t
     wishes.turn[static_cast<size_t>(step)] = tail.turn();
   if (!tail.is_early) return;
   wishes.bytes[static_cast<size_t>(lowered_.step(tail.product).outputs[0])] = 0;
+}
+
+Status GpuExecutable::add_fronts(const std::vector<NormFront> &fronts, bool of_relu, StorageWishes &wishes,
+                                 std::vector<KernelCall> &by_step) {
+  for (const NormFront &front : fronts) {
+    const auto root = static_cast<size_t>(front.root());
+    const bool is_taken = wishes.turn[root] != front.root() || by_step[root].kernel != nullptr ||
+                          read_early_.count(&lowered_.step(front.root())) != 0;
+    if (front.is_of_relu() != of_relu || is_taken) continue;
+    int64_t scratch = 0;
+    TUTTI_ASSIGN(KernelCall call, make_front_call(lowered_, front, fault_texts_, &scratch));
+    place_front(front, std::move(call), scratch, wishes, by_step);
+  }
+  return Status();
+}
+
+void GpuExecutable::place_front(const NormFront &front, KernelCall call, int64_t scratch, StorageWishes &wishes,
+                                std::vector<KernelCall> &by_step) {
+  const auto turn = static_cast<size_t>(front.turn());
+  wishes.scratch[turn] = scratch;
+  by_step[turn] = std::move(call);
+  for (const int32_t step : front.steps)
+    wishes.turn[static_cast<size_t>(step)] = front.turn();
+  wishes.turn[static_cast<size_t>(front.norm)] = front.turn();
 }
 
 bool GpuExecutable::stays_alone(int32_t step, const ElementwiseTrees &trees, const StorageWishes &wishes) const {
@@ -263,7 +290,10 @@ Status GpuExecutable::make_calls(const KernelSources &sources, StorageWishes &wi
   KernelBatch &batch = sources.batch;
   const ElementwiseTrees trees = ElementwiseTrees::make(lowered_, batch.reduced_bytes());
   wishes.turn = trees.turns();
+  const std::vector<NormFront> fronts = find_norm_fronts(lowered_, trees);
+  TUTTI_TRY(add_fronts(fronts, true, wishes, by_step));
   TUTTI_TRY(add_tails(trees, sources, wishes, by_step));
+  TUTTI_TRY(add_fronts(fronts, false, wishes, by_step));
   TUTTI_TRY(add_sums(trees, sources, wishes, by_step));
   for (int32_t step = 0; step < lowered_.step_count(); ++step) {
     const Node &node = lowered_.step(step);
@@ -381,10 +411,23 @@ void GpuExecutable::name_calls() {
     begin = end;
   }
   if (!has_trace_) return;
+  JsonArray moved;
   for (KernelCall &call : calls_) {
     if (!call.kernel_name.empty()) call.trace_name += " " + call.kernel_name;
     call.range = register_range(call.trace_name);
+    moved.push_back(JsonObject{{"name", call.trace_name}, {"bytes", least_bytes(call)}});
   }
+  report_.set("calls", std::move(moved));
+}
+
+int64_t GpuExecutable::least_bytes(const KernelCall &call) const {
+  int64_t bytes = 0;
+  for (const std::vector<int32_t> *const operands : {&call.inputs, &call.outputs}) {
+    const std::set<int32_t> each(operands->begin(), operands->end());
+    for (const int32_t operand : each)
+      bytes += operand < 0 ? 0 : places_[static_cast<size_t>(operand)].bytes;
+  }
+  return bytes;
 }
 
 void GpuExecutable::place_ports() {

@@ -21,6 +21,7 @@
 #include "backend/gpu/gpu_device.h"
 #include "backend/gpu/joined_calls.h"
 #include "backend/gpu/kernel.h"
+#include "backend/gpu/norm_fronts.h"
 #include "backend/gpu/product_sums.h"
 #include "backend/gpu/product_tails.h"
 #include "backend/storage_plan.h"
@@ -63,6 +64,11 @@ class GpuExecutable {
   base::Status add_norm_sources(const ElementwiseTrees &trees, const KernelSources &sources,
                                 std::map<int32_t, ProductTail> &tails, StorageWishes &wishes,
                                 std::vector<KernelCall> &by_step);
+  /// Those of relu before tails are looked for, the others where no library took them as a tail.
+  base::Status add_fronts(const std::vector<NormFront> &fronts, bool of_relu, StorageWishes &wishes,
+                          std::vector<KernelCall> &by_step);
+  void place_front(const NormFront &front, KernelCall call, int64_t scratch, StorageWishes &wishes,
+                   std::vector<KernelCall> &by_step);
   /// May it be computed with another, at the turn of that?
   bool stays_alone(int32_t step, const ElementwiseTrees &trees, const StorageWishes &wishes) const;
   void note_early_reads(const ProductTail &tail, const StorageWishes &wishes);
@@ -76,7 +82,9 @@ class GpuExecutable {
   base::Status list_calls(const StorageWishes &wishes, std::vector<KernelCall> by_step);
   void add_copies(int32_t step, bool into_outputs);
   base::Status add_state_write(int32_t step);
+  /// Of programs with a trace the report says what each call reads and writes at least, each operand once.
   void name_calls();
+  int64_t least_bytes(const KernelCall &call) const;
   int32_t add_place(const PlacedBytes &place);
   void place_ports();
   int64_t run_block_bytes() const;

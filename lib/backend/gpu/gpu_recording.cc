@@ -10,6 +10,7 @@
 #include "backend/gpu/device_hold.h"
 #include "backend/gpu/gpu_device.h"
 #include "backend/gpu/launch_gate.h"
+#include "backend/gpu/platform.h"
 #include "backend/gpu/ranges.h"
 #include "backend/plugin_side.h"
 
@@ -50,6 +51,7 @@ Result<gpuGraphExec_t> end_capture(gpuStream_t stream) {
   const Status ended = status_of(gpuStreamEndCapture(stream, &graph), "capturing a program");
   gpuGraphExec_t executable = nullptr;
   Status made = ended;
+  if (ended.ok()) platform::simplify(graph);
   if (ended.ok()) made = status_of(gpuGraphInstantiate(&executable, graph, 0), "making a graph ready");
   if (graph != nullptr) (void)gpuGraphDestroy(graph);
   if (made.ok()) return executable;

@@ -44,6 +44,7 @@ class AlgorithmTrials;
 class KernelBatch;
 class Library;
 class RowsKernel;
+struct NormFront;
 struct ProductSum;
 struct ProductTail;
 struct GeneratedProgram;
@@ -131,6 +132,8 @@ struct KernelRequest {
   /// What a library is to compute together with a product (product_sums.h), as output 1 of the frame, or null. One that
   /// cannot, or is slower so, gives an empty kernel.
   const ProductSum *sum = nullptr;
+  /// What makes the dy of this gradient of a normalisation, computed with it (norm_fronts.h), or null.
+  const NormFront *front = nullptr;
   /// The convolution that makes what this normalisation reads, or what these are the moments of, where a library may
   /// compute both (norm_sources.h): its x and kernel come last among the inputs, its result last among the outputs; or
   /// null. A library that cannot, or is slower so, gives an empty kernel.

@@ -21,16 +21,24 @@ bool is_narrow_float(DType dtype) { return dtype == DType::f32 || dtype == DType
 class TailMaker {
  public:
   TailMaker(const LoweredGraph &lowered, int32_t product, std::vector<int32_t> steps, int32_t kept = -1)
-      : lowered_(lowered), value_(lowered.step(product).outputs[0]) {
+      : lowered_(lowered) {
+    begin_with(lowered.step(product).outputs[0], std::move(steps));
     tail_.product = product;
     tail_.kept = kept;
     tail_.is_early = normalizes(lowered.step(product).op);
-    tail_.steps = std::move(steps);
+  }
+
+  /// Of a value in memory.
+  static TailMaker of_value(const LoweredGraph &lowered, ValueId first, std::vector<int32_t> steps) {
+    TailMaker maker(lowered);
+    maker.begin_with(first, std::move(steps));
+    return maker;
   }
 
   /// Whether the nodes are a chain that fits.
   bool make() {
-    if (!is_narrow_float(lowered_.value(value_).dtype) || !round(value_)) return false;
+    const bool is_made = tail_.product >= 0;
+    if (!is_narrow_float(lowered_.value(value_).dtype) || (is_made && !round(value_))) return false;
     note_kept(tail_.product);
     for (const int32_t step : tail_.steps) {
       const Node &node = lowered_.step(step);
@@ -44,6 +52,13 @@ class TailMaker {
   ProductTail take() { return std::move(tail_); }
 
  private:
+  explicit TailMaker(const LoweredGraph &lowered) : lowered_(lowered) {}
+
+  void begin_with(ValueId first, std::vector<int32_t> steps) {
+    first_ = value_ = first;
+    tail_.steps = std::move(steps);
+  }
+
   void note_kept(int32_t step) {
     if (step == tail_.kept) tail_.kept_after = tail_.epilogue.step_count;
   }
@@ -59,9 +74,8 @@ class TailMaker {
 
   /// Is it a result of the product or the tail?
   bool is_inside(ValueId value) const {
-    return value == lowered_.step(tail_.product).outputs[0] ||
-           std::any_of(tail_.steps.begin(), tail_.steps.end(),
-                       [&](int32_t step) { return lowered_.step(step).outputs[0] == value; });
+    return value == first_ || std::any_of(tail_.steps.begin(), tail_.steps.end(),
+                                          [&](int32_t step) { return lowered_.step(step).outputs[0] == value; });
   }
 
   bool add(const Node &node, bool is_root) {
@@ -132,7 +146,8 @@ class TailMaker {
 
   const LoweredGraph &lowered_;
   ProductTail tail_;
-  ValueId value_;                       // made so far
+  ValueId first_ = kNoValue;            // of the product, or in memory
+  ValueId value_ = kNoValue;            // made so far
   std::map<ValueId, ValueId> widened_;  // what is cast to f32, and of what
 };
 
@@ -168,6 +183,11 @@ std::vector<ProductTail> find_product_tails(const LoweredGraph &lowered, const E
     if (maker.make()) tails.push_back(maker.take());
   }
   return tails;
+}
+
+std::optional<ProductTail> make_chain(const LoweredGraph &lowered, ValueId first, std::vector<int32_t> steps) {
+  TailMaker maker = TailMaker::of_value(lowered, first, std::move(steps));
+  return maker.make() ? std::optional(maker.take()) : std::nullopt;
 }
 
 std::vector<ProductTail> find_keeping_tails(const LoweredGraph &lowered, const ElementwiseTrees &trees,

@@ -11,6 +11,7 @@
 #define TUTTI_BACKEND_GPU_PRODUCT_TAILS_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "backend/gpu/device_epilogue.h"
@@ -49,6 +50,9 @@ class KeptTail {
 
 /// At most one for each product and each root.
 std::vector<ProductTail> find_product_tails(const LoweredGraph &lowered, const ElementwiseTrees &trees);
+
+/// The nodes as a chain that begins with a value in memory: as the tail of no product. None where they are none.
+std::optional<ProductTail> make_chain(const LoweredGraph &lowered, graph::ValueId first, std::vector<int32_t> steps);
 
 /// For libraries alone, longer ones that keep a value: of a tail and what follows its root, or of a product that is not
 /// the product of any tail and what follows that. Of those of one product one can be taken.

@@ -28,6 +28,23 @@ __global__ void reduce_columns(const Work work, const ReductionLayout layout, ty
   run_columns(work, layout, partials);
 }
 
+/// Work::kBlocksAtOnce blocks share a multiprocessor at least: launches have kFillingBlocks, which are to be done in a
+/// whole number of turns.
+template <typename Work>
+__global__ void __launch_bounds__(kBlockThreads, Work::kBlocksAtOnce)
+    reduce_columns_at_once(const Work work, const ReductionLayout layout, typename Work::Finish::Total *partials) {
+  run_columns(work, layout, partials);
+}
+
+template <typename Work>
+constexpr auto column_kernel() {
+  if constexpr (requires { Work::kBlocksAtOnce; }) {
+    return &reduce_columns_at_once<Work>;
+  } else {
+    return &reduce_columns<Work>;
+  }
+}
+
 /// The second pass: rows are the partial results, [splits, outer * columns].
 template <typename FinishType>
 struct PartialColumns {
@@ -49,7 +66,7 @@ template <typename Work>
 gpuError_t launch_column_pass(const Work &work, const ReductionLayout &layout, typename Work::Finish::Total *partials,
                               gpuStream_t stream) {
   const int64_t units = layout.outer * layout.splits * layout.tiles;
-  return gpu_launch(reduce_columns<Work>, static_cast<unsigned>(std::min(units, kMostBlocks)), kBlockThreads,
+  return gpu_launch(column_kernel<Work>(), static_cast<unsigned>(std::min(units, kMostBlocks)), kBlockThreads,
                     sizeof(typename Work::Finish::Total) * Work::kWidth * kBlockThreads, stream, work, layout,
                     partials);
 }

@@ -8,9 +8,14 @@
 //     static constexpr int kWidth = ..;         // neighbouring columns (or elements of a line) that a thread takes
 //     using Finish = ..;                        // below
 //     struct State { .. };                      // a thread's registers
+//     static constexpr bool kTakesTurns = true; // if it is there, splits take rows in turns, all from the first on
 //     Finish finish;
 //     __device__ State begin(int64_t outer, int64_t first_row, bool has_row, int64_t column) const;
 //     __device__ void add(State &, int64_t outer, int64_t row, int64_t column) const;
+//     // or, where the loads of kRowsAhead rows are to be on their way before the first of them is added:
+//     struct Loaded { .. };
+//     __device__ Loaded load(int64_t outer, int64_t row, int64_t column) const;
+//     __device__ void add(State &, int64_t outer, int64_t row, int64_t column, const Loaded &) const;
 //     __device__ typename Finish::Total total(const State &, int v) const;                      // of column + v
 //   };
 //   struct Finish {
@@ -59,17 +64,48 @@ __device__ Total group_combine(Total value, int lanes, Combine combine) {
 
 // ---- columns ----
 
+template <typename Work>
+inline constexpr bool kLoadsAhead = requires { typename Work::Loaded; };
+template <typename Work>
+inline constexpr bool kSplitsTakeTurns = requires { Work::kTakesTurns; };
+
 /// Rows first, first + step, ... of a column; several loads are on their way at once.
 template <typename Work>
 __device__ inline void add_rows(const Work &work, typename Work::State &state, int64_t outer, int64_t first,
                                 int64_t end, int64_t step, int64_t column) {
   int64_t row = first;
-  for (; row + 3 * step < end; row += 4 * step) {
-    for (int i = 0; i < 4; ++i)
-      work.add(state, outer, row + i * step, column);
+  if constexpr (kLoadsAhead<Work>) {
+    constexpr int kAhead = Work::kRowsAhead;
+    for (; row + (kAhead - 1) * step < end; row += kAhead * step) {
+      typename Work::Loaded loaded[kAhead];
+#pragma unroll
+      for (int i = 0; i < kAhead; ++i)
+        loaded[i] = work.load(outer, row + i * step, column);
+#pragma unroll
+      for (int i = 0; i < kAhead; ++i)
+        work.add(state, outer, row + i * step, column, loaded[i]);
+    }
+    for (; row < end; row += step)
+      work.add(state, outer, row, column, work.load(outer, row, column));
+  } else {
+    for (; row + 3 * step < end; row += 4 * step) {
+      for (int i = 0; i < 4; ++i)
+        work.add(state, outer, row + i * step, column);
+    }
+    for (; row < end; row += step)
+      work.add(state, outer, row, column);
   }
-  for (; row < end; row += step)
-    work.add(state, outer, row, column);
+}
+
+/// The rows of a thread in line `line` of `lines`.
+struct RowsOfThread {
+  int64_t first, end, step;
+};
+template <bool kTakesTurns>
+__device__ inline RowsOfThread rows_of_thread(const ReductionLayout &layout, int64_t split, int line, int lines) {
+  if (kTakesTurns) return {split * lines + line, layout.rows, layout.splits * lines};
+  const int64_t begin = split * layout.split_rows, end = begin + layout.split_rows;
+  return {begin + line, end < layout.rows ? end : layout.rows, lines};
 }
 
 /// A block has `lanes` vectors of columns side by side, in kBlockThreads / lanes lines of rows.
@@ -86,13 +122,12 @@ __device__ __forceinline__ void run_columns(const Work &work, const ReductionLay
   for (int64_t unit = blockIdx.x; unit < layout.outer * layout.splits * layout.tiles; unit += gridDim.x) {
     const int64_t column = (unit % layout.tiles * layout.lanes + lane) * kWidth;
     const int64_t split = unit / layout.tiles % layout.splits, outer = unit / layout.tiles / layout.splits;
-    const int64_t first = split * layout.split_rows + line;
-    const int64_t end = first - line + layout.split_rows < layout.rows ? first - line + layout.split_rows : layout.rows;
+    const RowsOfThread rows = rows_of_thread<kSplitsTakeTurns<Work>>(layout, split, line, lines);
     const bool is_inside = column < layout.columns;
     __syncthreads();  // the block's last results are read
     if (is_inside) {
-      typename Work::State state = work.begin(outer, first, first < end, column);
-      add_rows(work, state, outer, first, end, lines, column);
+      typename Work::State state = work.begin(outer, rows.first, rows.first < rows.end, column);
+      add_rows(work, state, outer, rows.first, rows.end, rows.step, column);
       for (int v = 0; v < kWidth; ++v)
         shared[v * kBlockThreads] = work.total(state, v);
     }

@@ -90,4 +90,6 @@ Result<std::shared_ptr<const RunTimeCompiler>> open_compiler(int32_t ordinal) {
   return open_rtc_compiler(properties.gcnArchName);
 }
 
+void simplify(gpuGraph_t) {}
+
 }  // namespace tutti::impl::backend::gpu::platform

@@ -463,6 +463,81 @@ void nothing_is_left_over(void **) {
   assert_ptr_equal(*host_runtime().streams.begin(), host_cudnn().stream);
 }
 
+// ---- strides that are folded ----
+
+/// Does a run fold the image? That takes a millisecond of its own, when what is faster is known.
+bool folds(const std::vector<Tensor> &inputs, const conformance::BuildFunction &build, AlgorithmTrials *trials,
+           int32_t level) {
+  (void)run(inputs, build, trials, level);
+  const double before = host_runtime().milliseconds;
+  const Outcome outcome = run(inputs, build, trials, level);
+  assert_false(outcome.kernel.empty());
+  assert_ok(tensor::compare_close(outcome.result, outcome.expected, 4e-2, 4e-2));
+  return host_runtime().milliseconds != before;
+}
+
+bool folds_all(const Case &one, DType dtype, AlgorithmTrials *trials, int32_t level = TUTTI_LEVEL_FAST) {
+  const auto inputs = operands({one.x, one.kernel, one.y}, dtype);
+  const bool forward = folds(
+      inputs,
+      [&](GraphBuilder &b, const Values &v) {
+        return Values{b.op("conv2d", {v[0], v[1]}, attributes_of(one))};
+      },
+      trials, level);
+  const bool backward = folds(
+      inputs,
+      [&](GraphBuilder &b, const Values &v) {
+        Attributes attributes = attributes_of(one);
+        attributes["kernel_dims"] = graph::to_dims(one.kernel);
+        return Values{b.op("conv2d_kernel_gradient", {v[0], v[2]}, attributes)};
+      },
+      trials, level);
+  assert_true(forward == backward);
+  return forward;
+}
+
+/// Of 16 bits, and where it is tried.
+void strides_of_few_channels_are_folded_where_that_is_faster(void **) {
+  const Case few = {{2, 7, 6, 3}, {5, 5, 3, 4}, {2, 4, 3, 4}, 2, 1, 1},
+             many = {{2, 7, 6, 8}, {5, 5, 8, 4}, {2, 4, 3, 4}, 2, 1, 1};
+  host_runtime().elements_milliseconds = 1;
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    for (const Case &one : {few, kUneven}) {
+      for (const double slower : {0.0, 0.5, 3.0}) {
+        AlgorithmTrials::forget();
+        HostTrials trials;
+        host_cudnn().stride_milliseconds = slower;
+        assert_true(folds_all(one, dtype, &trials.trials) == (slower > 1));
+        assert_false(folds_all(many, dtype, &trials.trials));
+      }
+      assert_false(folds_all(one, dtype, nullptr));
+      assert_false(folds_all(one, dtype, nullptr, TUTTI_LEVEL_REPEATABLE));
+    }
+  }
+  AlgorithmTrials::forget();
+  HostTrials trials;
+  assert_false(folds_all(few, DType::f32, &trials.trials));
+  host_runtime().elements_milliseconds = 0;
+  host_cudnn().stride_milliseconds = 0;
+}
+
+/// With what follows it, too.
+void a_folded_convolution_has_a_tail(void **) {
+  const Case few = {{2, 7, 6, 3}, {5, 5, 3, 4}, {2, 4, 3, 4}, 2, 1, 1};
+  host_cudnn().stride_milliseconds = 3;
+  host_runtime().elements_milliseconds = 1;
+  AlgorithmTrials::forget();
+  HostTrials trials;
+  const auto relu = [](GraphBuilder &b, ValueId y, ValueId column, ValueId) {
+    return b.unary("relu", b.add(y, column));
+  };
+  const Outcome outcome = run_forward(few, relu, DType::bf16, &trials.trials);
+  assert_string_equal(outcome.kernel.c_str(), "cudnn_27");
+  assert_ok(tensor::compare_close(outcome.result, outcome.expected, 4e-2, 4e-2));
+  host_runtime().elements_milliseconds = 0;
+  host_cudnn().stride_milliseconds = 0;
+}
+
 }  // namespace
 
 int main() {
@@ -486,6 +561,8 @@ int main() {
       cmocka_unit_test(a_bias_of_its_own_is_another_launch),
       cmocka_unit_test(without_time_it_is_computed_apart),
       cmocka_unit_test(nothing_is_left_over),
+      cmocka_unit_test(strides_of_few_channels_are_folded_where_that_is_faster),
+      cmocka_unit_test(a_folded_convolution_has_a_tail),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

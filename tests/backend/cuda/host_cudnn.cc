@@ -66,6 +66,18 @@ cudnnStatus_t set(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName
 size_t operation_count(const Descriptor &graph) {
   return graph.attributes.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).size() / sizeof(void *);
 }
+bool has_stride(const Descriptor &graph) {
+  for (size_t i = 0; i < operation_count(graph); ++i) {
+    const Descriptor &operation = *graph.get<const Descriptor *>(CUDNN_ATTR_OPERATIONGRAPH_OPS, i);
+    for (const int name :
+         {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+          CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC}) {
+      if (operation.has(name) && operation.part(name).get<int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES) > 1)
+        return true;
+    }
+  }
+  return false;
+}
 bool has_refused_operation(const Descriptor &graph) {
   for (size_t i = 0; i < operation_count(graph); ++i) {
     const Descriptor &operation = *graph.get<const Descriptor *>(CUDNN_ATTR_OPERATIONGRAPH_OPS, i);
@@ -183,6 +195,7 @@ cudnnStatus_t execute(cudnnHandle_t, cudnnBackendDescriptor_t plan, cudnnBackend
   record.milliseconds += time == record.engine_milliseconds.end() ? 0 : time->second;
   const Descriptor &graph = configuration.part(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
   record.operations = operation_count(graph);
+  record.milliseconds += has_stride(graph) ? record.stride_milliseconds : 0;
   return run_cudnn_graph(graph, pack);
 }
 

@@ -30,6 +30,7 @@ struct HostCudnn {
   size_t operations = 0;                                                 ///< of the graph that was executed last
   double milliseconds = 0;                                               ///< that passed in it
   std::map<int64_t, double> engine_milliseconds;                         ///< of one call, by engine
+  double stride_milliseconds = 0;                                        ///< more, of a convolution with a stride
 };
 
 /// The one there is.

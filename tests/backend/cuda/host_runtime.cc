@@ -10,6 +10,7 @@
 #include "backend/cuda/host_cudnn.h"
 #include "backend/gpu/device_batch_norm.h"
 #include "backend/gpu/device_elementwise.h"
+#include "backend/gpu/device_fold.h"
 #include "backend/gpu/device_move.h"
 #include "backend/gpu/device_reduce.h"
 #include "backend/gpu/device_transpose.h"
@@ -170,6 +171,46 @@ cudaError_t gpu::launch_placement(const gpu::Placement &placement, cudaStream_t)
     }
     to = is_inside ? std::copy_n(from, placement.element_bytes, to) : std::fill_n(to, placement.element_bytes, '\0');
     if (is_inside) from += placement.element_bytes;
+  });
+  return cudaSuccess;
+}
+/// Pixel by pixel of the squares; takes its time.
+cudaError_t gpu::launch_fold_image(const gpu::StrideFold &fold, void *to, const void *from, cudaStream_t) {
+  host_runtime().milliseconds += host_runtime().elements_milliseconds;
+  const gpu::FoldedAxis &height = fold.axes[0], &width = fold.axes[1];
+  const int64_t dims[] = {fold.images, height.folded, width.folded, 2, 2, gpu::StrideFold::kPlaces};
+  auto *next = static_cast<uint16_t *>(to);
+  for_places(dims, 6, [&](const std::vector<int64_t> &at) {
+    const int64_t row = 2 * (at[1] + height.first) + at[3], column = 2 * (at[2] + width.first) + at[4];
+    const bool is_there = row >= 0 && row < height.own && column >= 0 && column < width.own && at[5] < fold.channels;
+    const int64_t element = ((at[0] * height.own + row) * width.own + column) * fold.channels + at[5];
+    *next++ = is_there ? static_cast<const uint16_t *>(from)[element] : uint16_t{0};
+  });
+  return cudaSuccess;
+}
+/// Calls function(element of the folded kernel, element of the own one or -1).
+template <typename Function>
+static void for_folded(const gpu::StrideFold &fold, Function function) {
+  const gpu::FoldedAxis &height = fold.axes[0], &width = fold.axes[1];
+  const int64_t dims[] = {fold.filters, height.folded_window, width.folded_window, 2, 2, gpu::StrideFold::kPlaces};
+  int64_t folded = 0;
+  for_places(dims, 6, [&](const std::vector<int64_t> &at) {
+    const int64_t row = 2 * (at[1] + height.first) + at[3] + height.pad;
+    const int64_t column = 2 * (at[2] + width.first) + at[4] + width.pad;
+    const bool is_there =
+        row >= 0 && row < height.window && column >= 0 && column < width.window && at[5] < fold.channels;
+    function(folded++, is_there ? ((row * width.window + column) * fold.channels + at[5]) * fold.filters + at[0] : -1);
+  });
+}
+cudaError_t gpu::launch_fold_kernel(const gpu::StrideFold &fold, void *to, const void *from, cudaStream_t) {
+  for_folded(fold, [&](int64_t folded, int64_t own) {
+    static_cast<uint16_t *>(to)[folded] = own < 0 ? uint16_t{0} : static_cast<const uint16_t *>(from)[own];
+  });
+  return cudaSuccess;
+}
+cudaError_t gpu::launch_unfold_kernel(const gpu::StrideFold &fold, void *to, const void *from, cudaStream_t) {
+  for_folded(fold, [&](int64_t folded, int64_t own) {
+    if (own >= 0) static_cast<uint16_t *>(to)[own] = static_cast<const uint16_t *>(from)[folded];
   });
   return cudaSuccess;
 }

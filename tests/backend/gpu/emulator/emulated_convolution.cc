@@ -5,6 +5,7 @@
 
 #include "backend/gpu/device-inl.h"
 #include "backend/gpu/even_padding.h"
+#include "backend/gpu/folded_stride.h"
 #include "backend/gpu/library_convolution_steps.h"
 #include "graph/ops/op_attributes.h"
 
@@ -93,46 +94,98 @@ class EvenConvolution {
   int64_t elements_ = 0, sums_at_ = 0;
 };
 
-Result<Kernel> find_pass(KernelRequest &request, const ConvolutionShape &shape, ConvolutionPass pass) {
-  if (is_empty(shape)) return Kernel();
-  EvenPadding padding(shape);
-  if (!is_taken(padding.shape()))
-    return base::internal_error("the emulated library has no ", describe_convolution(padding.shape(), pass));
-  const EvenConvolution convolution(request, padding.shape(), pass);
-  padding.reserve(request);
-  request.kernel_name = padding.is_needed() ? "emulated larger" : "emulated";
-  return Kernel([padding, convolution, pass](const Frame &frame) -> Status {
+/// The kernel of a folded image: as the fold makes it, and in the order of the op, which the library takes.
+class FoldedKernel {
+ public:
+  FoldedKernel(KernelRequest &request, const FoldedStride &fold) : fold_(fold) {
+    if (!fold.is_needed()) return;
+    first_at_ = request.reserve_scratch(fold.shape().kernel_bytes());
+    last_at_ = request.reserve_scratch(fold.shape().kernel_bytes());
+  }
+
+  /// What the library reads.
+  Result<const void *> fold(const Frame &frame, const void *kernel) const {
+    if (!fold_.is_needed()) return kernel;
+    void *const first = frame.scratch_as<char>(first_at_);
+    TUTTI_TRY(fold_.to_filters_first(first, kernel, frame.stream()));
+    TUTTI_TRY(to_filters_last(fold_.shape(), gradient(frame, nullptr), first, frame.stream()));
+    return gradient(frame, nullptr);
+  }
+  /// Where the library writes the kernel's gradient.
+  void *gradient(const Frame &frame, void *own) const {
+    return fold_.is_needed() ? frame.scratch_as<char>(last_at_) : own;
+  }
+  Status unfold(const Frame &frame, void *own) const {
+    if (!fold_.is_needed()) return Status();
+    void *const first = frame.scratch_as<char>(first_at_);
+    TUTTI_TRY(to_filters_first(fold_.shape(), first, gradient(frame, own), frame.stream()));
+    return fold_.to_filters_last(own, first, frame.stream());
+  }
+
+ private:
+  FoldedStride fold_;
+  int64_t first_at_ = 0, last_at_ = 0;
+};
+
+/// What the library is asked for, and what surrounds it.
+struct Surroundings {
+  FoldedStride fold;
+  FoldedKernel kernel;
+  EvenPadding padding;
+};
+
+Result<Kernel> find_pass(KernelRequest &request, const ConvolutionShape &own, ConvolutionPass pass, bool folds) {
+  if (is_empty(own)) return Kernel();
+  // An input gradient is never folded.
+  FoldedStride fold(own, folds ? pass : ConvolutionPass::input_gradient);
+  fold.reserve(request);
+  Surroundings around{fold, FoldedKernel(request, fold), EvenPadding(fold.shape())};
+  const ConvolutionShape &shape = around.padding.shape();
+  if (!is_taken(shape)) return base::internal_error("the emulated library has no ", describe_convolution(shape, pass));
+  const EvenConvolution convolution(request, shape, pass);
+  around.padding.reserve(request);
+  request.kernel_name = fold.is_needed()             ? "emulated folded"
+                        : around.padding.is_needed() ? "emulated larger"
+                                                     : "emulated";
+  return Kernel([around, convolution, pass](const Frame &frame) -> Status {
     if (pass == ConvolutionPass::input_gradient) {
-      void *const dx = padding.gradient(frame, frame.output(0));
+      void *const dx = around.padding.gradient(frame, frame.output(0));
       TUTTI_TRY(convolution.issue(frame, frame.input(0), frame.input(1), dx));
-      return padding.narrow(frame, frame.output(0));
+      return around.padding.narrow(frame, frame.output(0));
     }
-    TUTTI_ASSIGN(const void *const x, padding.widen(frame, frame.input(0)));
-    return convolution.issue(frame, x, frame.input(1), frame.output(0));
+    TUTTI_ASSIGN(const void *const image, around.fold.image(frame, frame.input(0)));
+    TUTTI_ASSIGN(const void *const x, around.padding.widen(frame, image));
+    if (pass == ConvolutionPass::kernel_gradient) {
+      void *const gradient = around.kernel.gradient(frame, frame.output(0));
+      TUTTI_TRY(convolution.issue(frame, x, frame.input(1), gradient));
+      return around.kernel.unfold(frame, frame.output(0));
+    }
+    TUTTI_ASSIGN(const void *const kernel, around.kernel.fold(frame, frame.input(1)));
+    return convolution.issue(frame, x, kernel, frame.output(0));
   });
 }
 
 }  // namespace
 
-Result<Kernel> find_even_convolution(KernelRequest &request) {
+Result<Kernel> find_convolution(KernelRequest &request, bool folds) {
   if (request.tail != nullptr || request.sum != nullptr || request.source != nullptr) return Kernel();
   const graph::Node &node = request.node;
   const LoweredValue &result = request.output(0);
   if (node.op == "conv2d") {
     TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dAttributes::from(node));
     const auto shape = convolution_shape(attributes, result.dtype, request.input(0), request.input(1), result);
-    TUTTI_ASSIGN(Kernel kernel, find_pass(request, shape, ConvolutionPass::forward));
+    TUTTI_ASSIGN(Kernel kernel, find_pass(request, shape, ConvolutionPass::forward, folds));
     return kernel && request.has_input(2) ? with_bias(std::move(kernel), result) : kernel;
   }
   if (node.op == "conv2d_input_gradient") {
     TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dInputGradientAttributes::from(node));
     const auto shape = convolution_shape(attributes, result.dtype, result, request.input(1), request.input(0));
-    return find_pass(request, shape, ConvolutionPass::input_gradient);
+    return find_pass(request, shape, ConvolutionPass::input_gradient, folds);
   }
   if (node.op == "conv2d_kernel_gradient") {
     TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dKernelGradientAttributes::from(node));
     const auto shape = convolution_shape(attributes, result.dtype, request.input(0), result, request.input(1));
-    return find_pass(request, shape, ConvolutionPass::kernel_gradient);
+    return find_pass(request, shape, ConvolutionPass::kernel_gradient, folds);
   }
   return Kernel();
 }

@@ -11,7 +11,8 @@
 namespace tutti::impl::backend::gpu::platform {
 
 /// For conv2d, of which a bias is added behind, and its gradients; empty for other nodes and where a tail follows.
-base::Result<Kernel> find_even_convolution(KernelRequest &request);
+/// `folds`: strides of few channels are folded (folded_stride.h).
+base::Result<Kernel> find_convolution(KernelRequest &request, bool folds);
 
 }  // namespace tutti::impl::backend::gpu::platform
 

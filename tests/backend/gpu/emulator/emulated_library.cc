@@ -209,8 +209,12 @@ class EmulatedTraining final : public Library {
 /// Convolutions, and nothing else.
 class EmulatedConvolutions final : public Library {
  public:
-  Result<Kernel> find(KernelRequest &request) override { return find_even_convolution(request); }
+  explicit EmulatedConvolutions(bool folds) : folds_(folds) {}
+  Result<Kernel> find(KernelRequest &request) override { return find_convolution(request, folds_); }
   std::string describe() const override { return "emulated"; }
+
+ private:
+  const bool folds_;
 };
 
 /// None, once somebody has asked.
@@ -238,7 +242,8 @@ Result<std::unique_ptr<Library>> open_emulated_library() {
   const std::string_view name = wanted == nullptr ? "" : wanted;
   if (name == "sums" || name == "gelu") return std::unique_ptr<Library>(new EmulatedTraining(name == "gelu"));
   if (name == "relu" || name == "relu without nan") return std::unique_ptr<Library>(new EmulatedRelu(name != "relu"));
-  if (name == "even padding") return std::unique_ptr<Library>(new EmulatedConvolutions);
+  if (name == "even padding" || name == "folded strides")
+    return std::unique_ptr<Library>(new EmulatedConvolutions(name == "folded strides"));
   if (name == "missing") return std::unique_ptr<Library>(new EmulatedMissing);
   return std::unique_ptr<Library>();
 }

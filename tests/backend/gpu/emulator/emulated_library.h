@@ -4,8 +4,9 @@
 // add up the rows of a factor, too (product_sums.h), and convolutions with the sums of what they make, in f32
 // (norm_sources.h); "gelu" has these, and products with the approximate gelu behind them that store what it is computed
 // of (product_tails.h); "relu" has products with relu behind them (algorithm_probes.h), and so has "relu without nan",
-// whose relu makes numbers of NaNs; "even padding" has convolutions (emulated_convolution.h); and nothing else.
-// "missing" is not there, which shows when it is asked for kernels.
+// whose relu makes numbers of NaNs; "even padding" has convolutions (emulated_convolution.h), and so has "folded
+// strides", which folds them (folded_stride.h); and nothing else. "missing" is not there, which shows when it is asked
+// for kernels.
 #ifndef TUTTI_TESTS_BACKEND_GPU_EMULATOR_EMULATED_LIBRARY_H_
 #define TUTTI_TESTS_BACKEND_GPU_EMULATOR_EMULATED_LIBRARY_H_
 

@@ -32,6 +32,8 @@ bool generates_kernels() { return false; }
 
 base::Result<std::shared_ptr<const RunTimeCompiler>> open_compiler(int32_t) { return open_host_compiler(); }
 
+void simplify(gpuGraph_t) {}
+
 }  // namespace tutti::impl::backend::gpu::platform
 
 extern "C" __attribute__((visibility("default"))) const tutti_backend_api *tutti_backend_entry(uint32_t version) {
