@@ -179,6 +179,19 @@ void add_arg_reductions(std::vector<OpCase> &cases) {
 
 }  // namespace
 
+/// Sums in packs: of rows that share a column with others or not, of lines, along walks of one axis and of two.
+void add_long_sums(std::vector<OpCase> &cases) {
+  const std::pair<ShapeDims, std::vector<int64_t>> kSums[] = {
+      {{137, 768}, {0}}, {{1000, 40}, {0}}, {{3, 50, 24}, {1}},     {{4, 33, 16}, {0, 1}},
+      {{7, 1600}, {1}},  {{2100, 8}, {0}},  {{4, 9, 6, 8}, {0, 2}}, {{5, 3, 16}, {0, 2}}};
+  for (const auto &[shape, axes] : kSums) {
+    for (const DType dtype : kFloats) {
+      for (const char *op : {"reduce_sum", "reduce_mean"})
+        cases.push_back({op, {{dtype, shape}}, {{"axes", axes}, {"keep_dims", false}}});
+    }
+  }
+}
+
 std::vector<OpCase> reduction_cases() {
   std::vector<OpCase> cases;
   const std::pair<ShapeDims, std::vector<int64_t>> kReductions[] = {{{0, 3}, {0}},
@@ -209,6 +222,7 @@ std::vector<OpCase> reduction_cases() {
       }
     }
   }
+  add_long_sums(cases);
   add_arg_reductions(cases);
   const std::vector<OpCase> more = top_k_cases();
   cases.insert(cases.end(), more.begin(), more.end());

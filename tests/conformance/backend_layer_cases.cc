@@ -250,6 +250,26 @@ void add_group_norms(std::vector<OpCase> &cases) {
   }
 }
 
+/// Rows of one pack and of several, that end within a pack, and so many that groups of threads have several rows.
+void add_row_norms(std::vector<OpCase> &cases) {
+  for (const ShapeDims &shape :
+       {ShapeDims{37, 24}, ShapeDims{5, 8}, ShapeDims{3, 1}, ShapeDims{2, 40}, ShapeDims{19, 768}, ShapeDims{3, 1000},
+        ShapeDims{9, 1200}, ShapeDims{4100, 96}, ShapeDims{2061, 128}}) {
+    for (const DType dtype : kFloats) {
+      const DType wide = dtype == DType::f64 ? DType::f64 : DType::f32;
+      const Operand x{dtype, shape, -1, 3}, dy{dtype, shape}, channel{wide, {shape.back()}};
+      const Operand mean{wide, {shape.front()}, 0.9, 1.1}, rstd{wide, {shape.front()}, 0.8, 0.9};
+      const double tolerance = wide == dtype ? 0 : 3e-2;
+      // Sums over rows are of terms with either sign.
+      const double of_sums = wide == dtype ? (dtype == DType::f32 ? 1e-3 : 0) : 3e-2;
+      cases.push_back({"layer_norm", {x, channel, channel}, {{"epsilon", 0.01}}, {}, tolerance, tolerance});
+      cases.push_back({"layer_norm_gradient", {dy, x, channel, mean, rstd}, {}, {}, tolerance, of_sums});
+      cases.push_back({"rms_norm", {x, channel}, {{"epsilon", 0.01}}, {}, tolerance, tolerance});
+      cases.push_back({"rms_norm_gradient", {dy, x, channel, rstd}, {}, {}, tolerance, of_sums});
+    }
+  }
+}
+
 std::vector<OpCase> normalization_cases() {
   std::vector<OpCase> cases;
   const Attributes epsilon{{"epsilon", 0.01}};
@@ -273,6 +293,7 @@ std::vector<OpCase> normalization_cases() {
     }
   }
   add_group_norms(cases);
+  add_row_norms(cases);
   const Operand none{DType::f32, {0, 3}}, channel{DType::f32, {3}};
   cases.push_back({"batch_norm_moments", {none}});
   cases.push_back({"batch_norm_gradient_moments", {none, none, channel}});
@@ -282,6 +303,36 @@ std::vector<OpCase> normalization_cases() {
   cases.push_back({"rms_norm", {none, channel}});
   cases.push_back({"rms_norm_gradient", {none, none, channel, {DType::f32, {0}}}});
   return cases;
+}
+
+/// Cross entropies over many classes, whose rows begin at any element.
+void add_long_cross_entropies(std::vector<OpCase> &cases) {
+  for (const DType dtype : kFloats) {
+    for (const ShapeDims &shape : {ShapeDims{37, 1021}, ShapeDims{5, 1531}, ShapeDims{3, 4099}, ShapeDims{9, 2048},
+                                   ShapeDims{1, 8190}, ShapeDims{530, 1033}}) {
+      const ShapeDims rows{shape.front()};
+      const Operand x{dtype, shape, -5, 5}, label = whole(DType::i64, rows, 0, static_cast<double>(shape.back()));
+      for (const double smoothing : {0.0, 0.1}) {
+        const Attributes attributes{{"label_smoothing", smoothing}};
+        cases.push_back({"sparse_softmax_cross_entropy", {x, label}, attributes});
+        cases.push_back({"sparse_softmax_cross_entropy_gradient", {{dtype, rows}, x, label}, attributes});
+      }
+    }
+    // x / 100 + c / |x|, which is infinite or not a number at 0.
+    for (const double c : {-1.0, 0.0}) {
+      const auto build = [=](GraphBuilder &builder, const Values &inputs) -> Values {
+        const graph::ValueId size = builder.unary("abs", inputs[1]);
+        const graph::ValueId x = builder.add(builder.op("mul", {inputs[1], builder.constant(0.01, dtype)}),
+                                             builder.op("div", {builder.constant(c, dtype), size}));
+        return {builder.op("sparse_softmax_cross_entropy", {x, inputs[2]}),
+                builder.op("sparse_softmax_cross_entropy_gradient", {inputs[0], x, inputs[2]})};
+      };
+      cases.push_back({"sparse_softmax_cross_entropy",
+                       {{dtype, {7}}, whole(dtype, {7, 1531}, -900, 900), whole(DType::i64, {7}, 0, 1531)},
+                       {},
+                       build});
+    }
+  }
 }
 
 std::vector<OpCase> loss_cases() {
@@ -313,11 +364,28 @@ std::vector<OpCase> loss_cases() {
         cases.push_back({"in_top_k", {x, label}, {{"k", k}}});
     }
   }
+  add_long_cross_entropies(cases);
   return cases;
+}
+
+/// More elements than a launch takes at once, whose last four is not whole, and gradients of 16 bits.
+void add_long_updates(std::vector<OpCase> &cases) {
+  const ShapeDims shape{140003};
+  const Operand w{DType::f32, shape}, slot = positive(DType::f32, shape), rate{DType::f32, {}, 0.01, 0.1};
+  const Operand step = whole(DType::i64, {}, 3, 4);
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    for (const bool ok : {true, false}) {
+      const Operand g{dtype, shape}, flag = whole(DType::boolean, {}, ok ? 1 : 0, ok ? 1.5 : 0.5);
+      cases.push_back({"sgd_update", {w, g, rate, flag}, {{"weight_decay", 0.01}}});
+      cases.push_back({"momentum_update", {w, g, w, rate, flag}, {{"momentum", 0.8}, {"weight_decay", 0.01}}});
+      cases.push_back({"adam_update", {w, g, w, slot, rate, step, flag}, {{"weight_decay", 0.01}}});
+    }
+  }
 }
 
 std::vector<OpCase> training_cases() {
   std::vector<OpCase> cases;
+  add_long_updates(cases);
   for (const ShapeDims &shape : {ShapeDims{0}, ShapeDims{1}, ShapeDims{1000}, ShapeDims{3, 5}}) {
     for (const bool ok : {true, false}) {
       const Operand w{DType::f32, shape}, slot = positive(DType::f32, shape), rate{DType::f32, {}, 0.01, 0.1};

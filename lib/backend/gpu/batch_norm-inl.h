@@ -36,7 +36,7 @@ __device__ inline C norm_factor(C scale, C variance, C epsilon) {
 /// Of an element less its mean. Both directions round alike.
 template <typename C>
 __device__ inline C normalized(C centred, C factor, C offset) {
-  return centred * factor + offset;
+  return gpu_multiply_add(centred, factor, offset);
 }
 
 /// Calls function(Storage<T, V>()) for the work's dtype.

@@ -38,6 +38,9 @@ inline unsigned blocks_for(int64_t elements, int64_t most = 4096) {
 
 // ---- a block ----
 
+/// What a launch may ask for of the 48 KiB that a block has, beside what kernels declare: a sum over a block, or two.
+inline constexpr int64_t kMostDynamicShared = 44 << 10;
+
 /// The sum over all threads of a block of kBlockThreads (one-dimensional), in an order that depends on their number
 /// alone; every thread gets it. All threads must call it.
 template <typename C>

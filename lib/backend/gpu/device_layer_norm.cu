@@ -62,6 +62,64 @@ __global__ void layer_norm_rows(const RowLayout layout, const LayerNormWork work
   });
 }
 
+/// The same of rows that fit registers, N packs per thread at most, as long as parameters fit shared memory. Each group
+/// has several rows; the next is on its way while one is computed.
+template <typename T, int V, int N>
+__global__ void __launch_bounds__(kBlockThreads, N <= 3 ? 4 : 3)
+    layer_norm_kept_rows(const RowLayout layout, const LayerNormWork work, const AnyArray scale,
+                         const AnyArray offset) {
+  using C = Computed<T>;
+  TUTTI_DYNAMIC_SHARED(memory);
+  const RowLanes lanes(layout.lanes, layout.length);
+  const StagedParameter<C, V> scales(memory, lanes);
+  const StagedParameter<C, V> offsets(memory + sizeof(C) * V * N * layout.lanes, lanes);
+  const int groups = kBlockThreads / layout.lanes, group = static_cast<int>(threadIdx.x) / layout.lanes;
+  const int64_t step = static_cast<int64_t>(gridDim.x) * groups;
+  int64_t base = static_cast<int64_t>(blockIdx.x) * groups;
+  HeldRow<T, V, N> next(lanes, work.x, base + group, base + group < layout.rows);
+  scales.fill(scale);
+  if (is_centred(work)) offsets.fill(offset);
+  __syncthreads();
+  const C share = C(1) / static_cast<C>(layout.length);
+  for (; base < layout.rows; base += step) {
+    const int64_t index = base + group;
+    const bool is_inside = index < layout.rows;
+    const HeldRow<T, V, N> row = next;
+    next = HeldRow<T, V, N>(lanes, work.x, index + step, index + step < layout.rows);
+    C mean = 0, variance = 0;
+    if (is_centred(work)) {
+      lanes.each<V, N>([&](int i, int32_t) {
+        C x[V];
+        row.widen(i, x);
+        for (int v = 0; v < V; ++v)
+          mean += x[v];
+      });
+      mean = group_sum(mean, layout.lanes) * share;
+    }
+    lanes.each<V, N>([&](int i, int32_t) {
+      C x[V];
+      row.widen(i, x);
+      for (int v = 0; v < V; ++v)
+        variance += (x[v] - mean) * (x[v] - mean);
+    });
+    variance = group_sum(variance, layout.lanes) * share;
+    const C rstd = 1 / std::sqrt(variance + static_cast<C>(work.epsilon));
+    if (!is_inside) continue;
+    lanes.each<V, N>([&](int i, int32_t position) {
+      C x[V], a[V], b[V] = {};
+      row.widen(i, x);
+      scales.load(i, a);
+      if (is_centred(work)) offsets.load(i, b);
+      for (int v = 0; v < V; ++v)
+        x[v] = (x[v] - mean) * rstd * a[v] + b[v];
+      store_pack<V>(static_cast<T *>(work.y) + index * layout.length, position, x);
+    });
+    if (lanes.lane != 0) continue;
+    if (is_centred(work)) store_element<C>(work.statistics, work.mean, index, mean);
+    store_element<C>(work.statistics, work.rstd, index, rstd);
+  }
+}
+
 // ---- gradient: with n = (x - mean) * rstd and g = dy * scale,
 //      dx = rstd * (g - average(g) - n * average(g * n)), dscale = sum(dy * n), doffset = sum(dy); not centred, the
 //      mean and average(g) are 0
@@ -115,76 +173,85 @@ __device__ inline RowSums<C> row_averages(RowSums<C> sums, const RowLayout &layo
   return {centred ? total.average * share : C(0), total.projection * share};
 }
 
-/// The packs of one row that a thread keeps, as they lie in memory: loads of one row may be on their way while another
-/// is computed.
+/// What a thread keeps of one row.
 template <typename T, int V, int N>
 class KeptRow {
  public:
   using C = Computed<T>;
 
-  __device__ KeptRow(const RowLayout &layout, const LayerNormGradientWork &work, int64_t row)
-      : statistics(work, row, row < layout.rows) {
-    const int64_t first = row * layout.length;
-    each_position(layout, row, [&](int i, int64_t position) {
-      dy_[i] = pack_at<V>(static_cast<const T *>(work.dy) + first, position);
-      x_[i] = pack_at<V>(static_cast<const T *>(work.x) + first, position);
-    });
-  }
+  __device__ KeptRow(const RowLanes &lanes, const LayerNormGradientWork &work, int64_t row)
+      : dy_(lanes, work.dy, row, row < work.rows),
+        x_(lanes, work.x, row, row < work.rows),
+        statistics_(work, row, row < work.rows) {}
 
-  /// function(number of the pack, its position in the row, dy, n).
-  template <typename Function>
-  __device__ void each(const RowLayout &layout, int64_t row, Function function) const {
-    each_position(layout, row, [&](int i, int64_t position) {
-      C dy[V], n[V];
-      widen_pack<V>(dy_[i], dy);
-      widen_pack<V>(x_[i], n);
-      for (int v = 0; v < V; ++v)
-        n[v] = (n[v] - statistics.mean) * statistics.rstd;
-      function(i, position, dy, n);
-    });
+  /// dy and n of pack `i`.
+  __device__ void load(int i, C (&dy)[V], C (&n)[V]) const {
+    dy_.widen(i, dy);
+    x_.widen(i, n);
+    for (int v = 0; v < V; ++v)
+      n[v] = (n[v] - statistics_.mean) * statistics_.rstd;
   }
-
-  /// function(number of the pack, its position) for those that lie in the row.
-  template <typename Function>
-  __device__ static void each_position(const RowLayout &layout, int64_t row, Function function) {
-    const int lane = static_cast<int>(threadIdx.x) % layout.lanes;
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      const int64_t position = (int64_t{i} * layout.lanes + lane) * V;
-      if (row < layout.rows && position < layout.length) function(i, position);
-    }
-  }
-
-  RowStatistics<C> statistics;
+  __device__ C rstd() const { return statistics_.rstd; }
 
  private:
-  Pack<T, V> dy_[N], x_[N];
+  HeldRow<T, V, N> dy_, x_;
+  RowStatistics<C> statistics_;
 };
 
-/// Rows that fit registers, read once. Groups of threads leave their sums over rows in partials, [groups of all
-/// blocks, width]. Where a row is one pack there is little to keep, and many blocks are to run at once.
+/// Adds up what the groups of a block have; the first group gets the sums. All threads of the block must call it, with
+/// shared memory for half of them.
+template <typename C, int V, int N>
+__device__ void combine_groups(ParameterSums<C> (&sums)[N][V], int lanes, void *memory) {
+  auto *const shared = static_cast<ParameterSums<C> *>(memory);
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int half = kBlockThreads / 2; half >= lanes; half /= 2) {
+    __syncthreads();  // what lies there may still be read
+    const bool gives = thread >= half && thread < 2 * half;
+#pragma unroll
+    for (int k = 0; k < N * V; ++k) {
+      if (gives) shared[k * half + thread - half] = sums[k / V][k % V];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < N * V; ++k) {
+      ParameterSums<C> &mine = sums[k / V][k % V];
+      if (thread < half) mine = ParameterFinish<C>::combine(mine, shared[k * half + thread]);
+    }
+  }
+}
+
+/// Blocks that work at the same time on one multiprocessor: as many as registers permit.
+constexpr int kept_gradient_blocks(int packs) { return packs == 1 ? 4 : packs <= 3 ? 2 : 1; }
+
+/// Rows that fit registers, read once; the next row is on its way while one is computed. Blocks leave their sums over
+/// rows in partials, [blocks, elements of a pack and packs of a thread, lanes].
 template <typename T, int V, int N>
-__global__ void __launch_bounds__(kBlockThreads, N == 1 ? 4 : 1)
+__global__ void __launch_bounds__(kBlockThreads, kept_gradient_blocks(N))
     layer_norm_gradient_kept_rows(const RowLayout layout, const LayerNormGradientWork work, const AnyArray scale,
                                   ParameterSums<Computed<T>> *partials) {
   using C = Computed<T>;
   using Kept = KeptRow<T, V, N>;
+  TUTTI_DYNAMIC_SHARED(memory);
+  const RowLanes lanes(layout.lanes, layout.length);
+  const StagedParameter<C, V> scales(memory, lanes);
   const int groups = kBlockThreads / layout.lanes, group = static_cast<int>(threadIdx.x) / layout.lanes;
   const int64_t step = static_cast<int64_t>(gridDim.x) * groups;
   int64_t base = static_cast<int64_t>(blockIdx.x) * groups;
   ParameterSums<C> sums[N][V] = {};
-  // Where a row is one pack, the next is read ahead: there are registers for it.
-  constexpr bool kReadsAhead = N == 1;
-  Kept next(layout, work, base + group);
-  while (base < layout.rows) {
+  Kept next(lanes, work, base + group);
+  scales.fill(scale);
+  __syncthreads();
+  for (; base < layout.rows; base += step) {
     const int64_t index = base + group;
+    const bool is_inside = index < layout.rows;
     const Kept row = next;
-    base += step;
-    if constexpr (kReadsAhead) next = Kept(layout, work, base + group);
+    next = Kept(lanes, work, index + step);
     RowSums<C> own = {};
-    row.each(layout, index, [&](int i, int64_t position, const C(&dy)[V], const C(&n)[V]) {
-      C a[V];
-      load_any<V>(scale, position, a);
+    lanes.each<V, N>([&](int i, int32_t) {
+      if (!is_inside) return;
+      C dy[V], n[V], a[V];
+      row.load(i, dy, n);
+      scales.load(i, a);
       for (int v = 0; v < V; ++v) {
         own.average += dy[v] * a[v];
         own.projection += dy[v] * a[v] * n[v];
@@ -193,21 +260,37 @@ __global__ void __launch_bounds__(kBlockThreads, N == 1 ? 4 : 1)
       }
     });
     const RowSums<C> of_row = row_averages(own, layout, is_centred(work));
-    row.each(layout, index, [&](int, int64_t position, const C(&dy)[V], const C(&n)[V]) {
-      C a[V];
-      load_any<V>(scale, position, a);
+    lanes.each<V, N>([&](int i, int32_t position) {
+      if (!is_inside) return;
+      C dy[V], n[V], a[V];
+      row.load(i, dy, n);
+      scales.load(i, a);
       for (int v = 0; v < V; ++v)
-        a[v] = row.statistics.rstd * (dy[v] * a[v] - of_row.average - n[v] * of_row.projection);
+        a[v] = row.rstd() * (dy[v] * a[v] - of_row.average - n[v] * of_row.projection);
       store_pack<V>(static_cast<T *>(work.dx) + index * layout.length, position, a);
     });
-    if constexpr (!kReadsAhead) next = Kept(layout, work, base + group);
   }
-  ParameterSums<C> *const mine = partials + grid_thread() / layout.lanes * layout.length;
-  Kept::each_position(layout, 0, [&](int i, int64_t position) {
-    for (int v = 0; v < V; ++v)
-      mine[position + v] = sums[i][v];
-  });
+  combine_groups<C, V, N>(sums, layout.lanes, memory);
+  if (group != 0) return;
+  const int32_t kept = lanes.kept_packs(V) * V;
+  ParameterSums<C> *const mine = partials + blockIdx.x * int64_t{kept} * layout.lanes + lanes.lane;
+#pragma unroll
+  for (int k = 0; k < N * V; ++k) {
+    if (k < kept) mine[k * layout.lanes] = sums[k / V][k % V];
+  }
 }
+
+/// Of partial results of kept rows: where their columns lie in a row.
+template <typename C>
+struct KeptFinish : ParameterFinish<C> {
+  int32_t lanes, width, pack;
+
+  __device__ void write(int64_t, int64_t column, const ParameterSums<C> &total) const {
+    const auto place = static_cast<int32_t>(column), lane = place % lanes, k = place / lanes;
+    const int32_t position = (k / pack * lanes + lane) * pack + k % pack;
+    if (position < width) ParameterFinish<C>::write(0, position, total);
+  }
+};
 
 /// Longer rows, read twice; parameters have a pass of their own.
 template <typename T, int V>
@@ -270,30 +353,59 @@ struct ParameterWork {
   __device__ ParameterSums<C> total(const State &state, int v) const { return state.sums[v]; }
 };
 
-/// Rows of which a thread keeps one pack have more threads each and fewer partial sums.
-RowLayout gradient_layout(int64_t rows, int64_t width, int64_t pack, int64_t kept_packs) {
-  RowLayout layout = row_layout(rows, width, pack, kept_packs);
-  layout.lanes = power_of_two(divide_up(width, pack));
+/// How rows are kept: packs of `pack` elements, `packs` per thread.
+struct KeptLayout {
+  RowLayout rows;
+  int32_t pack, packs;
+
+  KeptLayout(const RowLayout &layout, int64_t width)
+      : rows(layout),
+        pack(static_cast<int32_t>(width)),
+        packs(static_cast<int32_t>(divide_up(layout.length, width * layout.lanes))) {}
+
+  /// Elements of all threads of a group, of which a row has as many or fewer.
+  int64_t columns() const { return int64_t{packs} * pack * rows.lanes; }
+};
+
+/// Of gradients: three packs of several elements leave room for those of the next row.
+KeptLayout gradient_layout(int64_t rows, int64_t width, int64_t pack) {
+  KeptLayout layout(row_layout(rows, width, pack, pack == 1 ? 1 : 3), pack);
+  layout.rows.is_kept = layout.packs <= (pack == 1 ? 8 : 4);
   return layout;
 }
 
-unsigned gradient_blocks(const RowLayout &layout) {
-  return static_cast<unsigned>(std::min<int64_t>(layout.blocks(), kFillingBlocks));
+int64_t gradient_blocks(const KeptLayout &layout) {
+  return std::min<int64_t>(layout.rows.blocks(), kFillingBlocks / (layout.packs == 1 ? 1 : 2));
+}
+
+/// Calls function(RowShape<V, N>()) for the packs per thread of the layout.
+template <int V, typename Function>
+gpuError_t visit_kept(const KeptLayout &layout, Function function) {
+  if (layout.packs == 1) return function(RowShape<V, 1>());
+  if constexpr (V == 1) {
+    return function(RowShape<V, 8>());
+  } else {
+    if (layout.packs == 2) return function(RowShape<V, 2>());
+    return layout.packs == 3 ? function(RowShape<V, 3>()) : function(RowShape<V, 4>());
+  }
 }
 
 template <typename T, int V, int N>
-gpuError_t launch_kept_gradient(const LayerNormGradientWork &work, const RowLayout &layout, gpuStream_t stream) {
+gpuError_t launch_kept_gradient(const LayerNormGradientWork &work, const KeptLayout &layout, gpuStream_t stream) {
   using C = Computed<T>;
   auto *const partials = static_cast<ParameterSums<C> *>(work.scratch);
-  const unsigned blocks = gradient_blocks(layout);
-  const gpuError_t error = gpu_launch(layer_norm_gradient_kept_rows<T, V, N>, blocks, kBlockThreads, 0, stream, layout,
-                                      work, any_array(work.scale, work.parameter), partials);
+  const size_t scales = sizeof(C) * V * N * static_cast<size_t>(layout.rows.lanes);
+  const size_t halves = sizeof(ParameterSums<C>) * V * N * (kBlockThreads / 2);
+  const int64_t blocks = gradient_blocks(layout);
+  const gpuError_t error = gpu_launch(layer_norm_gradient_kept_rows<T, V, N>, static_cast<unsigned>(blocks),
+                                      kBlockThreads, std::max(scales, layout.rows.lanes < kBlockThreads ? halves : 0),
+                                      stream, layout.rows, work, any_array(work.scale, work.parameter), partials);
   if (error != gpuSuccess) return error;
-  const int64_t groups = int64_t{blocks} * (kBlockThreads / layout.lanes);
-  ReductionLayout second = column_layout(1, groups, work.width, 1, kBlockThreads / 32);
+  ReductionLayout second = column_layout(1, blocks, layout.columns(), 1, kBlockThreads / 32);
   split_rows(second, 1);
-  const ParameterFinish<C> finish{work.parameter, work.dscale, work.doffset};
-  return launch_column_pass(PartialColumns<ParameterFinish<C>>{finish, partials, 1, work.width}, second,
+  const KeptFinish<C> finish{
+      {work.parameter, work.dscale, work.doffset}, layout.rows.lanes, static_cast<int32_t>(work.width), V};
+  return launch_column_pass(PartialColumns<KeptFinish<C>>{finish, partials, 1, layout.columns()}, second,
                             static_cast<ParameterSums<C> *>(nullptr), stream);
 }
 
@@ -306,6 +418,30 @@ gpuError_t launch_long_gradient(const LayerNormGradientWork &work, const RowLayo
                         work.width, work.scratch, stream);
 }
 
+template <typename T, int V, int N>
+gpuError_t launch_rows(const LayerNormWork &work, const RowLayout &layout, gpuStream_t stream) {
+  const auto kernel =
+      work.parameter == DType::f32 ? layer_norm_rows<T, float, V, N> : layer_norm_rows<T, AnyFloat, V, N>;
+  return gpu_launch(kernel, layout.blocks(), kBlockThreads, 0, stream, layout, work,
+                    any_array(work.scale, work.parameter), any_array(work.offset, work.parameter));
+}
+
+/// Of scale and offset in shared memory.
+template <typename T>
+int64_t parameter_bytes(const KeptLayout &layout) {
+  return 2 * layout.columns() * static_cast<int64_t>(sizeof(Computed<T>));
+}
+
+template <typename T, int V>
+gpuError_t launch_kept(const LayerNormWork &work, const KeptLayout &layout, gpuStream_t stream) {
+  const auto blocks = static_cast<unsigned>(std::min<int64_t>(layout.rows.blocks(), kFillingBlocks));
+  return visit_kept<V>(layout, [&](auto shape) {
+    return gpu_launch(layer_norm_kept_rows<T, V, decltype(shape)::kPacks>, blocks, kBlockThreads,
+                      static_cast<size_t>(parameter_bytes<T>(layout)), stream, layout.rows, work,
+                      any_array(work.scale, work.parameter), any_array(work.offset, work.parameter));
+  });
+}
+
 int64_t sums_bytes(DType dtype) { return dtype == DType::f64 ? 16 : 8; }
 
 }  // namespace
@@ -316,21 +452,23 @@ gpuError_t launch_layer_norm(const LayerNormWork &work, gpuStream_t stream) {
                     [&](auto storage, auto shape, const RowLayout &layout) {
                       using T = typename decltype(storage)::type;
                       constexpr int kWidth = decltype(shape)::kWidth, kPacks = decltype(shape)::kPacks;
-                      const auto kernel = work.parameter == DType::f32 ? layer_norm_rows<T, float, kWidth, kPacks>
-                                                                       : layer_norm_rows<T, AnyFloat, kWidth, kPacks>;
-                      return gpu_launch(kernel, layout.blocks(), kBlockThreads, 0, stream, layout, work,
-                                        any_array(work.scale, work.parameter), any_array(work.offset, work.parameter));
+                      if constexpr (kWidth > 1 && kPacks > 0) {
+                        const KeptLayout kept{layout, kWidth};
+                        if (parameter_bytes<T>(kept) <= kMostDynamicShared)
+                          return launch_kept<T, kWidth>(work, kept, stream);
+                      }
+                      return launch_rows<T, kWidth, kPacks>(work, layout, stream);
                     });
 }
 
 int64_t layer_norm_gradient_scratch_bytes(const LayerNormGradientWork &work) {
-  int64_t groups = 0;
+  int64_t bytes = column_partial_bytes(1, work.rows, work.width, pack_width(work.dtype), sums_bytes(work.dtype));
   for (const int64_t pack : {int64_t{1}, pack_width(work.dtype)}) {
-    const RowLayout layout = gradient_layout(work.rows, work.width, pack, 1);
-    groups = std::max(groups, int64_t{gradient_blocks(layout)} * (kBlockThreads / layout.lanes));
+    const KeptLayout layout = gradient_layout(work.rows, work.width, pack);
+    if (layout.rows.is_kept)
+      bytes = std::max(bytes, gradient_blocks(layout) * layout.columns() * sums_bytes(work.dtype));
   }
-  return std::max(groups * work.width * sums_bytes(work.dtype),
-                  column_partial_bytes(1, work.rows, work.width, pack_width(work.dtype), sums_bytes(work.dtype)));
+  return bytes;
 }
 
 gpuError_t launch_layer_norm_gradient(const LayerNormGradientWork &work, gpuStream_t stream) {
@@ -338,15 +476,17 @@ gpuError_t launch_layer_norm_gradient(const LayerNormGradientWork &work, gpuStre
   const bool wide = is_wide(work.dtype, work.width, {work.x, work.dy, work.dx});
   return visit_floats(work.dtype, wide, [&](auto storage) {
     using T = typename decltype(storage)::type;
-    constexpr int kWidth = decltype(storage)::kWidth, kPacks = kRowPacks<kWidth>;
+    constexpr int kWidth = decltype(storage)::kWidth;
     if (work.rows == 0)
       return launch_columns(ParameterWork<T, kWidth>{{work.parameter, work.dscale, work.doffset}, work}, 1, 0,
                             work.width, nullptr, stream);
-    const RowLayout one = gradient_layout(work.rows, work.width, kWidth, 1);
-    if (one.is_kept) return launch_kept_gradient<T, kWidth, 1>(work, one, stream);
-    const RowLayout several = gradient_layout(work.rows, work.width, kWidth, kPacks);
-    if (several.is_kept) return launch_kept_gradient<T, kWidth, kPacks>(work, several, stream);
-    return launch_long_gradient<T, kWidth>(work, several, stream);
+    const KeptLayout layout = gradient_layout(work.rows, work.width, kWidth);
+    if (!layout.rows.is_kept)
+      return launch_long_gradient<T, kWidth>(work, row_layout(work.rows, work.width, kWidth, kRowPacks<kWidth>),
+                                             stream);
+    return visit_kept<kWidth>(layout, [&](auto shape) {
+      return launch_kept_gradient<T, kWidth, decltype(shape)::kPacks>(work, layout, stream);
+    });
   });
 }
 

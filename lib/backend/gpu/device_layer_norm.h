@@ -2,7 +2,7 @@
 //
 // Layer and RMS normalisation over rows on a device. A group of threads has a row, in registers if it fits, and
 // computes the variance from the differences. The gradient reads its operands once: threads keep the sums over their
-// rows for the columns they have; a second pass adds up those of all groups.
+// rows for the columns they have; blocks add up theirs, and a second pass those of all blocks.
 #ifndef TUTTI_BACKEND_GPU_DEVICE_LAYER_NORM_H_
 #define TUTTI_BACKEND_GPU_DEVICE_LAYER_NORM_H_
 

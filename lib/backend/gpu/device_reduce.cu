@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/gpu/device_reduce.h"
 
+#include <type_traits>
+
 #include "backend/gpu/reduce_work-inl.h"
 #include "backend/gpu/reduction-inl.h"
 
@@ -25,6 +27,39 @@ struct AnySource {
   static constexpr int kWidth = 1;
   AnyArray array;
   __device__ void load(int64_t index, C (&x)[1]) const { x[0] = load_any<C>(array, index); }
+};
+
+/// Packs of V floats of type T that lie at outer * outer_stride + row * row_stride + column: several rows are on their
+/// way at once.
+template <typename Op, typename T, int V>
+struct PlainReduction {
+  static constexpr int kWidth = V, kRowsAhead = 4, kBlocksAtOnce = 4;
+  using C = Computed<T>;
+  using Finish = ReduceFinish<Op, C>;
+  using Loaded = HeldPack<T, V>;
+  struct State {
+    C totals[V];
+  };
+  Finish finish;
+  const T *data;
+  int64_t outer_stride, row_stride;
+
+  __device__ State begin(int64_t, int64_t, bool, int64_t) const {
+    State state;
+    for (int v = 0; v < V; ++v)
+      state.totals[v] = finish.start;
+    return state;
+  }
+  __device__ Loaded load(int64_t outer, int64_t row, int64_t column) const {
+    return held_pack_at<V>(data, outer * outer_stride + row * row_stride + column);
+  }
+  __device__ void add(State &state, int64_t, int64_t, int64_t, const Loaded &loaded) const {
+    C x[V];
+    widen_held<V>(loaded, x);
+    for (int v = 0; v < V; ++v)
+      state.totals[v] = Op::combine(state.totals[v], Op::taken(x[v]));
+  }
+  __device__ C total(const State &state, int v) const { return state.totals[v]; }
 };
 
 // ---- the place of an extreme ----
@@ -98,6 +133,24 @@ gpuError_t launch_source(const ReduceWork &what, const Source &source, typename 
   return launch(Reduction<Op, Source>{finish, source, what.outer_walk, what.row_walk}, what, stream);
 }
 
+/// Is the walk along one axis at most?
+bool is_plain(const ReduceWalk &walk) { return walk.rank <= 1; }
+int64_t stride_of(const ReduceWalk &walk) { return walk.rank == 0 ? 0 : walk.strides[0]; }
+
+template <typename Op, typename T, int V>
+gpuError_t launch_packs(const ReduceWork &what, Computed<T> start, gpuStream_t stream) {
+  using C = Computed<T>;
+  const T *const x = static_cast<const T *>(what.x);
+  if constexpr (std::is_same_v<Op, Sum>) {
+    if (is_plain(what.outer_walk) && is_plain(what.row_walk)) {
+      const ReduceFinish<Op, C> finish{start, static_cast<C>(what.divisor), what.result, what.y, what.columns};
+      return launch(PlainReduction<Op, T, V>{finish, x, stride_of(what.outer_walk), stride_of(what.row_walk)}, what,
+                    stream);
+    }
+  }
+  return launch_source<Op>(what, PackSource<T, V>{x}, start, stream);
+}
+
 template <typename Op>
 gpuError_t launch_floats(const ReduceWork &what, double start, gpuStream_t stream) {
   const bool wide = takes_packs(what) && is_wide(what.dtype, what.contiguous, {what.x});
@@ -108,7 +161,7 @@ gpuError_t launch_floats(const ReduceWork &what, double start, gpuStream_t strea
     if constexpr (kWidth == 1) {
       return launch_source<Op>(what, AnySource<Computed<T>>{any_array(what.x, what.dtype)}, first, stream);
     } else {
-      return launch_source<Op>(what, PackSource<T, kWidth>{static_cast<const T *>(what.x)}, first, stream);
+      return launch_packs<Op, T, kWidth>(what, first, stream);
     }
   });
 }

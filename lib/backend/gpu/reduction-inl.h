@@ -88,7 +88,7 @@ template <typename Work>
 gpuError_t launch_columns(const Work &work, int64_t outer, int64_t rows, int64_t columns, void *scratch,
                           gpuStream_t stream, SumOrder order = SumOrder::by_shape) {
   using Finish = typename Work::Finish;
-  static_assert(sizeof(typename Finish::Total) * Work::kWidth * kBlockThreads <= 48 << 10);
+  static_assert(sizeof(typename Finish::Total) * Work::kWidth * kBlockThreads <= kMostDynamicShared);
   if (outer * columns == 0) return gpuSuccess;
   const ReductionLayout layout = columns_reduced(outer, rows, columns, Work::kWidth, order);
   if (layout.splits == 1)

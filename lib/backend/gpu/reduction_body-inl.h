@@ -65,9 +65,13 @@ __device__ Total group_combine(Total value, int lanes, Combine combine) {
 // ---- columns ----
 
 template <typename Work>
-inline constexpr bool kLoadsAhead = requires { typename Work::Loaded; };
+inline constexpr bool kLoadsAhead = requires {
+  typename Work::Loaded;
+};
 template <typename Work>
-inline constexpr bool kSplitsTakeTurns = requires { Work::kTakesTurns; };
+inline constexpr bool kSplitsTakeTurns = requires {
+  Work::kTakesTurns;
+};
 
 /// Rows first, first + step, ... of a column; several loads are on their way at once.
 template <typename Work>
@@ -78,15 +82,23 @@ __device__ inline void add_rows(const Work &work, typename Work::State &state, i
     constexpr int kAhead = Work::kRowsAhead;
     for (; row + (kAhead - 1) * step < end; row += kAhead * step) {
       typename Work::Loaded loaded[kAhead];
-#pragma unroll
+      TUTTI_UNROLL
       for (int i = 0; i < kAhead; ++i)
         loaded[i] = work.load(outer, row + i * step, column);
-#pragma unroll
+      TUTTI_UNROLL
       for (int i = 0; i < kAhead; ++i)
         work.add(state, outer, row + i * step, column, loaded[i]);
     }
-    for (; row < end; row += step)
-      work.add(state, outer, row, column, work.load(outer, row, column));
+    if (row >= end) return;
+    typename Work::Loaded loaded[kAhead];  // of the last, too
+    TUTTI_UNROLL
+    for (int i = 0; i < kAhead; ++i) {
+      if (row + i * step < end) loaded[i] = work.load(outer, row + i * step, column);
+    }
+    TUTTI_UNROLL
+    for (int i = 0; i < kAhead; ++i) {
+      if (row + i * step < end) work.add(state, outer, row + i * step, column, loaded[i]);
+    }
   } else {
     for (; row + 3 * step < end; row += 4 * step) {
       for (int i = 0; i < 4; ++i)

@@ -88,6 +88,82 @@ class Row {
   C packs_[N > 0 ? N : 1][V];
 };
 
+/// The thread's place among those that share a row which fits their registers.
+struct RowLanes {
+  int32_t count, lane, length;
+
+  __device__ RowLanes(int32_t lanes, int64_t row_length)
+      : count(lanes), lane(static_cast<int32_t>(threadIdx.x) % lanes), length(static_cast<int32_t>(row_length)) {}
+
+  /// The most packs of `width` elements that a thread has.
+  __device__ int32_t kept_packs(int32_t width) const { return (length + width * count - 1) / (width * count); }
+
+  /// Calls function(i, position) for the packs of this thread that lie in the row, N at most.
+  template <int V, int N, typename Function>
+  __device__ void each(Function function) const {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      const int32_t position = (i * count + lane) * V;
+      if (position < length) function(i, position);
+    }
+  }
+};
+
+/// The packs of one row that a thread keeps as they lie in memory, lane, lane + lanes, ..., N at most: those of one row
+/// may be on their way while another is computed.
+template <typename T, int V, int N>
+class HeldRow {
+ public:
+  /// Of an array of rows; of a row that is not inside, nothing.
+  __device__ HeldRow(const RowLanes &lanes, const void *array, int64_t row, bool is_inside) {
+    const T *const source = static_cast<const T *>(array) + row * lanes.length;
+    lanes.template each<V, N>([&](int i, int32_t position) {
+      if (is_inside) packs_[i] = held_pack_at<V>(source, position);
+    });
+  }
+  __device__ void widen(int i, Computed<T> (&x)[V]) const { widen_held<V>(packs_[i], x); }
+
+ private:
+  HeldPack<T, V> packs_[N];
+};
+
+/// An array of parameters, one for each element of a row, in shared memory: as one type, and so that threads side by
+/// side read side by side.
+template <typename C, int V>
+class StagedParameter {
+  static constexpr int kPart = V * sizeof(C) > 16 ? static_cast<int>(16 / sizeof(C)) : V, kParts = V / kPart;
+
+ public:
+  __device__ StagedParameter(void *memory, const RowLanes &lanes)
+      : parts_(static_cast<Pack<C, kPart> *>(memory)), lanes_(lanes) {}
+
+  /// All threads of the block, which then wait for one another.
+  __device__ void fill(const AnyArray &array) const {
+    for (int pack = static_cast<int>(threadIdx.x); pack * V < lanes_.length; pack += kBlockThreads) {
+      C values[V];
+      load_any<V>(array, pack * V, values);
+      for (int part = 0; part < kParts; ++part) {
+        Pack<C, kPart> &place = parts_[(pack / lanes_.count * kParts + part) * lanes_.count + pack % lanes_.count];
+        for (int v = 0; v < kPart; ++v)
+          place.items[v] = values[part * kPart + v];
+      }
+    }
+  }
+  /// Of pack `i` of this thread.
+  __device__ void load(int i, C (&values)[V]) const {
+#pragma unroll
+    for (int part = 0; part < kParts; ++part) {
+      const Pack<C, kPart> loaded = parts_[(i * kParts + part) * lanes_.count + lanes_.lane];
+      for (int v = 0; v < kPart; ++v)
+        values[part * kPart + v] = loaded.items[v];
+    }
+  }
+
+ private:
+  Pack<C, kPart> *parts_;
+  RowLanes lanes_;
+};
+
 // ---- softmax ----
 
 /// sum(exp(x - largest)) over some elements; the largest of none is -infinity.

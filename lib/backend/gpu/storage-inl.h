@@ -10,7 +10,9 @@
 #ifndef TUTTI_BACKEND_GPU_STORAGE_INL_H_
 #define TUTTI_BACKEND_GPU_STORAGE_INL_H_
 
+#include <cstring>
 #include <initializer_list>
+#include <type_traits>
 
 #include "backend/gpu/device-inl.h"
 
@@ -64,12 +66,69 @@ __device__ inline void load_pack(const T *source, int64_t index, Computed<T> (&o
   widen_pack(pack_at<V>(source, index), out);
 }
 
+/// 16 bytes that may be elements of any type.
+using WholePack __attribute__((may_alias)) = unsigned __int128;
+
+/// Two neighbours of 16 bits.
+template <typename T>
+__device__ inline uint32_t narrow_pair(float low, float high) {
+#ifdef TUTTI_GPU_ROUNDS_TO_BFLOAT16
+  if constexpr (std::is_same_v<T, BFloat16>) return gpu_floats_to_bfloat16(low, high);
+#endif
+  T pair[2];
+  narrow(low, pair[0]);
+  narrow(high, pair[1]);
+  return pair[0].bits | uint32_t{pair[1].bits} << 16;
+}
+
+/// Bytes 8 * i to 8 * i + 7 of a pack.
+template <typename T, int V>
+__device__ inline uint64_t narrow_half(const Computed<T> (&in)[V], int i) {
+  constexpr int kElements = 8 / static_cast<int>(sizeof(T));
+  if constexpr (kElements == 4) {
+    const Computed<T> *const four = in + 4 * i;
+    return narrow_pair<T>(four[0], four[1]) | uint64_t{narrow_pair<T>(four[2], four[3])} << 32;
+  } else {
+    uint64_t half;
+    memcpy(&half, in + kElements * i, sizeof(half));
+    return half;
+  }
+}
+
+/// 16 bytes are stored as one number: in a loop over rows, compilers store the elements of a Pack one by one.
 template <int V, typename T>
 __device__ inline void store_pack(T *target, int64_t index, const Computed<T> (&in)[V]) {
+  if constexpr (sizeof(T) * V == sizeof(WholePack)) {
+    // Put together in registers: a pack that is read as a number would lie in memory meanwhile.
+    *reinterpret_cast<WholePack *>(target + index) = narrow_half<T>(in, 0) | WholePack{narrow_half<T>(in, 1)} << 64;
+  } else {
+    Pack<T, V> pack;
+    for (int i = 0; i < V; ++i)
+      narrow(in[i], pack.items[i]);
+    *reinterpret_cast<Pack<T, V> *>(target + index) = pack;
+  }
+}
+
+/// A pack that is kept for later, in words: compilers give each element of a Pack a register of its own, which two of
+/// 16 bits share here.
+template <typename T, int V>
+struct HeldPack {
+  uint32_t words[(sizeof(T) * V + 3) / 4];
+};
+
+template <int V, typename T>
+__device__ inline HeldPack<T, V> held_pack_at(const T *source, int64_t index) {
+  const Pack<T, V> pack = pack_at<V>(source, index);
+  HeldPack<T, V> held;
+  memcpy(held.words, &pack, sizeof(pack));
+  return held;
+}
+
+template <int V, typename T>
+__device__ inline void widen_held(const HeldPack<T, V> &held, Computed<T> (&out)[V]) {
   Pack<T, V> pack;
-  for (int i = 0; i < V; ++i)
-    narrow(in[i], pack.items[i]);
-  *reinterpret_cast<Pack<T, V> *>(target + index) = pack;
+  memcpy(&pack, held.words, sizeof(pack));
+  widen_pack<V>(pack, out);
 }
 
 /// An array whose dtype is known at run time only: parameters and targets beside the elements.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/cpu/step_models.h"
+#include "base/text.h"
 #include "runtime/backend_list.h"
 #include "testing.h"
 
@@ -50,13 +51,16 @@ void compare(const char *name, int64_t width_divisor, int64_t batch, Level level
   if (std::fabs(cpu.loss() - reference.loss()) > 1e-4 * (1 + std::fabs(reference.loss()))) {
     fail_msg("model %s: loss %g, expected %g", name, cpu.loss(), reference.loss());
   }
+  std::string far, all;  // where the difference begins is what tells its cause
   for (const auto &variable : model.variables) {
     const char *prefix = variable.trained ? "gradient/0/" : "weight/";
     const auto got = assert_ok_value(cpu.values(prefix, variable.name));
     const auto expected = assert_ok_value(reference.values(prefix, variable.name));
     const double off = distance(got, expected);
-    if (!(off < limit)) fail_msg("model %s: %s%s is off by %g", name, prefix, variable.name.c_str(), off);
+    all += tutti::impl::base::concat(" ", prefix, variable.name, " ", off);
+    if (far.empty() && !(off < limit)) far = tutti::impl::base::concat(prefix, variable.name, " is off by ", off);
   }
+  if (!far.empty()) fail_msg("model %s: %s; in order:%s", name, far.c_str(), all.c_str());
 }
 
 /// What a step leaves: statistics and, of what is trained, Adam's first moment, which after one step is a tenth of the

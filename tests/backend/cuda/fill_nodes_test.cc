@@ -23,6 +23,7 @@ class Changed {
   Changed() {
     assert_int_equal(cudaMalloc(reinterpret_cast<void **>(&memory_), kBytes), cudaSuccess);
     assert_int_equal(cudaMemset(memory_, 0x11, kBytes), cudaSuccess);
+    assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);  // for streams that do not wait for it
     assert_int_equal(cudaGraphCreate(&graph_, 0), cudaSuccess);
   }
   ~Changed() {
