@@ -16,6 +16,7 @@
 namespace {
 
 using tutti::impl::backend::Level;
+using tutti::impl::base::concat;
 using tutti::testing::StepModel;
 using tutti::testing::StepPredictor;
 using tutti::testing::StepTrainer;
@@ -40,16 +41,15 @@ double distance(const std::vector<float> &a, const std::vector<float> &b) {
   return std::sqrt(difference / norm);
 }
 
-/// One element that rounding moves across the kink of a relu near the end changes all gradients before it by the
-/// inverse root of that layer's size: deep networks get a wider `limit`; single ops are held to rounding elsewhere.
-void compare(const char *name, int64_t width_divisor, int64_t batch, Level level, double limit = 1e-3) {
+/// Where gradients and running statistics are farther from those of the reference backend than `limit`; "" = nowhere.
+std::string difference(const char *name, int64_t width_divisor, int64_t batch, Level level, double limit) {
   const StepModel model = assert_ok_value(tutti::testing::make_step_model(name, width_divisor));
   StepTrainer cpu = make_trainer(tested, model, batch, level, true);
   StepTrainer reference = make_trainer("reference", model, batch, level, true);
   assert_ok(cpu.step());
   assert_ok(reference.step());
   if (std::fabs(cpu.loss() - reference.loss()) > 1e-4 * (1 + std::fabs(reference.loss()))) {
-    fail_msg("model %s: loss %g, expected %g", name, cpu.loss(), reference.loss());
+    fail_msg("model %s, batch %d: loss %g, expected %g", name, static_cast<int>(batch), cpu.loss(), reference.loss());
   }
   std::string far, all;  // where the difference begins is what tells its cause
   for (const auto &variable : model.variables) {
@@ -57,10 +57,28 @@ void compare(const char *name, int64_t width_divisor, int64_t batch, Level level
     const auto got = assert_ok_value(cpu.values(prefix, variable.name));
     const auto expected = assert_ok_value(reference.values(prefix, variable.name));
     const double off = distance(got, expected);
-    all += tutti::impl::base::concat(" ", prefix, variable.name, " ", off);
-    if (far.empty() && !(off < limit)) far = tutti::impl::base::concat(prefix, variable.name, " is off by ", off);
+    all += concat(" ", prefix, variable.name, " ", off);
+    if (far.empty() && !(off < limit)) far = concat(prefix, variable.name, " is off by ", off);
   }
-  if (!far.empty()) fail_msg("model %s: %s; in order:%s", name, far.c_str(), all.c_str());
+  return far.empty() ? far : concat("model ", name, ", batch ", batch, ": ", far, "; in order:", all, "\n");
+}
+
+void compare(const char *name, int64_t width_divisor, int64_t batch, Level level) {
+  const std::string far = difference(name, width_divisor, batch, level, 1e-3);
+  if (!far.empty()) fail_msg("%s", far.c_str());
+}
+
+/// Of many relus rounding now and then moves an element across the kink of one, which changes all gradients before it,
+/// by the inverse root of that layer's size and more where a gradient is a small sum of large terms. So one of three
+/// batches must agree as if there were no kinks: a fault is there in each.
+void compare_deep(const char *name, int64_t width_divisor, int64_t batch, Level level) {
+  std::string far;
+  for (const int64_t more : {0, 1, 3}) {
+    const std::string here = difference(name, width_divisor, batch + more, level, 1e-3);
+    if (here.empty()) return;
+    far += here;
+  }
+  fail_msg("%s", far.c_str());
 }
 
 /// What a step leaves: statistics and, of what is trained, Adam's first moment, which after one step is a tenth of the
@@ -136,8 +154,8 @@ void gradients_agree_with_reference(void **) {
 void convolutional_networks_agree_with_reference(void **) {
   compare("C", 1, 2, Level::fast);
   compare("C", 1, 2, Level::repeatable);
-  compare("D", 1, 4, Level::fast, 5e-2);
-  compare("E", 4, 8, Level::fast, 5e-2);
+  compare_deep("D", 1, 4, Level::fast);
+  compare_deep("E", 4, 8, Level::fast);
 }
 
 void transformers_agree_with_reference(void **) {
@@ -150,12 +168,12 @@ void transformers_agree_with_reference(void **) {
 
 void odd_widths_agree_with_reference(void **) {
   compare("C", 32, 3, Level::fast);
-  compare("D", 4, 8, Level::fast, 5e-2);
+  compare_deep("D", 4, 8, Level::fast);
 }
 
 void deep_networks_agree_with_reference(void **) {
-  compare("resnet18", 8, 2, Level::fast, 5e-2);
-  compare("resnet18", 2, 1, Level::fast, 5e-2);
+  compare_deep("resnet18", 8, 2, Level::fast);
+  compare_deep("resnet18", 2, 1, Level::fast);
 }
 
 /// Images between a normalisation and a convolution of many channels are made again for the kernel's gradient, and take
@@ -224,8 +242,8 @@ void small_networks_agree_with_reference(void **) {
     compare("toy", 1, 33, level);
     compare("mlp", 8, 7, level);
     compare("cnn", 8, 3, level);
-    compare("resnet20", 8, 2, level, 5e-2);
-    compare("separable", 16, 2, level, 5e-2);
+    compare_deep("resnet20", 8, 2, level);
+    compare_deep("separable", 16, 2, level);
     compare("gpt2_tiny", 4, 2, level);
     compare_joined("toy", 1, 33, level);
     compare_joined("cnn", 8, 3, level);
