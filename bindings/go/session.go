@@ -77,7 +77,7 @@ func (s *Session) SetScalar(name string, value float64) error {
 }
 
 // Finish ends the session: it writes the last checkpoint; the result is of the whole session. A session that is closed
-// without Finish is discarded. Finish closes the session, unless it fails.
+// without Finish writes nothing more; its steps stay in the estimator. Finish closes the session, unless it fails.
 func (s *Session) Finish() (*Result, error) {
 	var use uses
 	defer use.leave()

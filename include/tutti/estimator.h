@@ -51,7 +51,9 @@ TUTTI_API int32_t tutti_estimator_train(tutti_estimator *estimator, const tutti_
 /* Metrics, loss (the mean over examples), step and examples over the dataset, or over its first
  * `steps` batches (0 = all). Where the optimizer keeps moving averages of the weights (average_decay) it is they that
  * are evaluated, unless the run option raw_weights is set. With a strategy of several workers each of them calls it
- * (strategy.h). TUTTI_FAILED_PRECONDITION when there are no trained weights. */
+ * (strategy.h). The weights are those of the last complete step, also in a hook, while a session is open and from
+ * another thread while steps run: then the call waits for the next step boundary; before any training those of the
+ * newest checkpoint. TUTTI_FAILED_PRECONDITION when there are none. */
 TUTTI_API int32_t tutti_estimator_evaluate(tutti_estimator *estimator, const tutti_dataset *dataset, int64_t steps,
                                            tutti_cancel *cancel, tutti_result **result, tutti_error **err);
 
@@ -65,8 +67,9 @@ TUTTI_API int32_t tutti_estimator_train_and_evaluate(tutti_estimator *estimator,
                                                      tutti_cancel *cancel, tutti_result **result, tutti_error **err);
 
 /* Writes a checkpoint into `directory`/checkpoint-<step>. After a training it holds all that another estimator with
- * this model_dir needs to go on exactly as this one would. While a training runs, and where nothing was trained, it
- * holds the newest weights (of the last checkpoint or evaluation) without the optimizer's slots. */
+ * this model_dir needs to go on exactly as this one would. While a training runs or a session is open it holds the
+ * weights of the last complete step, and where nothing was trained those of the newest checkpoint, both without the
+ * optimizer's slots. */
 TUTTI_API int32_t tutti_estimator_save(tutti_estimator *estimator, const char *directory, tutti_cancel *cancel,
                                        tutti_error **err);
 
@@ -143,7 +146,8 @@ TUTTI_API int32_t tutti_session_run(tutti_session *session, int64_t steps, tutti
 /* Sets a host scalar of the model, between two runs; it holds from the next step on. */
 TUTTI_API int32_t tutti_session_set_scalar(tutti_session *session, const char *name, double value, tutti_error **err);
 /* Ends the session: writes the last checkpoint and joins. The result (may be NULL) is of the whole session. Dropping
- * the last reference without close discards it. */
+ * the last reference without close ends it, too, but writes nothing; its steps stay: variables, evaluate, predictors and
+ * the next session of this estimator are at its last complete step. */
 TUTTI_API int32_t tutti_session_close(tutti_session *session, tutti_result **result, tutti_error **err);
 
 /* --- results ------------------------------------------------------------------------------------------------------ */

@@ -45,7 +45,7 @@ typedef struct tutti_batch tutti_batch;
  * = all devices of the context. Options of schema "predictor" or NULL. */
 TUTTI_API int32_t tutti_predictor_open(tutti_context *context, const char *path, const tutti_strategy *strategy,
                                        const tutti_options *options, tutti_predictor **out, tutti_error **err);
-/* From an estimator's present weights, on its strategy. */
+/* From an estimator's present weights, those that tutti_estimator_evaluate would use, on its strategy. */
 TUTTI_API int32_t tutti_predictor_from_estimator(tutti_estimator *estimator, const tutti_options *options,
                                                  tutti_predictor **out, tutti_error **err);
 TUTTI_API void tutti_predictor_ref(tutti_predictor *predictor);

@@ -67,27 +67,48 @@ void EstimatorState::end_training() {
 void EstimatorState::publish(Ref<WeightVersion> version) {
   std::lock_guard lock(mutex_);
   published_.swap(version);
+  published_at_ = live.changes();
 }
 
-Result<Ref<WeightVersion>> EstimatorState::weights(const std::string &path) const {
+bool EstimatorState::is_published(const Ref<WeightVersion> &version) const {
+  std::lock_guard lock(mutex_);
+  return version == published_;
+}
+
+Result<Ref<WeightVersion>> EstimatorState::current() {
+  const auto published = [&](bool is_of_now) {
+    std::lock_guard lock(mutex_);
+    return !is_of_now || published_at_ == live.changes() ? published_ : Ref<WeightVersion>();
+  };
+  TUTTI_ASSIGN(const bool found, live.look([&](distribute::Trainer &trainer, bool) -> Status {
+    if (published(true)) return Status();
+    TUTTI_ASSIGN(Ref<WeightVersion> version, trainer.publish_weights(false));
+    publish(std::move(version));
+    return Status();
+  }));
+  (void)found;
+  return published(false);
+}
+
+Result<int64_t> EstimatorState::step_on_disk() const {
+  if (config.model_dir.empty()) return -1;
+  TUTTI_ASSIGN(const auto names, checkpoint::list_checkpoints(config.model_dir));
+  return names.empty() ? -1 : names.back().step;
+}
+
+Result<Ref<WeightVersion>> EstimatorState::weights(const std::string &path) {
   checkpoint::ReadOptions options;
   options.slots = false;
   if (!path.empty()) {
     TUTTI_ASSIGN(checkpoint::Checkpoint read, checkpoint::read_checkpoint_or_newest(path, options, logger()));
     return std::move(read.state);
   }
-  Ref<WeightVersion> version;
-  {
-    std::lock_guard lock(mutex_);
-    version = published_;
-  }
-  if (!config.model_dir.empty()) {
-    TUTTI_ASSIGN(const auto names, checkpoint::list_checkpoints(config.model_dir));
-    if (!names.empty() && (!version || names.back().step > version->step())) {
-      Result<checkpoint::Checkpoint> read = checkpoint::read_newest_checkpoint(config.model_dir, options, logger());
-      if (read.ok() && (!version || read->state->step() > version->step())) return std::move(read->state);
-      if (!version) return read.status();
-    }
+  TUTTI_ASSIGN(Ref<WeightVersion> version, current());
+  TUTTI_ASSIGN(const int64_t on_disk, step_on_disk());
+  if (on_disk > (version ? version->step() : -1)) {
+    Result<checkpoint::Checkpoint> read = checkpoint::read_newest_checkpoint(config.model_dir, options, logger());
+    if (read.ok() && (!version || read->state->step() > version->step())) return std::move(read->state);
+    if (!version) return read.status();
   }
   if (version) return version;
   return base::failed_precondition(

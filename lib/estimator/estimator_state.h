@@ -54,11 +54,16 @@ class EstimatorState : public base::Object {
   base::Status begin_training();
   void end_training();
 
-  /// Makes a version the newest one.
+  /// Makes a version the newest one. Where there is a trainer, it is what that has now.
   void publish(base::Ref<checkpoint::WeightVersion> version);
+  /// Is it the one that was published last?
+  bool is_published(const base::Ref<checkpoint::WeightVersion> &version) const;
   /// The weights to evaluate and predict with: those of `path` (a checkpoint or a directory of them) when it is not
-  /// empty; else the newest of this object and of model_dir. FAILED_PRECONDITION when there are none.
-  base::Result<base::Ref<checkpoint::WeightVersion>> weights(const std::string &path) const;
+  /// empty; else the newest of this object, of the trainer's last complete step if there is one, and of model_dir. Waits
+  /// for the next step boundary while steps run. FAILED_PRECONDITION when there are none.
+  base::Result<base::Ref<checkpoint::WeightVersion>> weights(const std::string &path);
+  /// Step of the newest checkpoint in model_dir, whether it can be read or not; -1 where there is none.
+  base::Result<int64_t> step_on_disk() const;
 
   /// Steps of the model, as of the last session of this object and while it trains; -1 before the first one.
   std::atomic<int64_t> completed_steps{-1};
@@ -73,10 +78,15 @@ class EstimatorState : public base::Object {
   std::optional<RunState> run_state;
 
  private:
+  /// What this object has; null where nothing was trained or written.
+  base::Result<base::Ref<checkpoint::WeightVersion>> current();
+
   WarningsGiven warnings_;
   mutable std::mutex mutex_;
-  bool training_ = false;                           // guarded by mutex_
-  base::Ref<checkpoint::WeightVersion> published_;  // guarded by mutex_
+  // Guarded by mutex_:
+  bool training_ = false;
+  base::Ref<checkpoint::WeightVersion> published_;
+  int64_t published_at_ = -1;  // LiveTrainer::changes()
 };
 
 /// Holds the estimator's permit to train, so that nothing trains meanwhile.

@@ -30,12 +30,18 @@ class LiveTrainer {
     in_session_ = in_session;
   }
 
+  /// Its weights have changed. In a turn, or a look.
+  void note_change() { changes_.fetch_add(1); }
+  /// How often they have; what was published at one number is what there is while the number is the same.
+  int64_t changes() const { return changes_.load(); }
+
   using Function = std::function<base::Status(distribute::Trainer &trainer, bool in_session)>;
   /// Calls the function at the next step boundary, with the trainer. False when there is none.
   base::Result<bool> look(const Function &function);
 
  private:
   std::atomic<int64_t> arrived_{0};  // who came to look
+  std::atomic<int64_t> changes_{0};
   std::mutex mutex_;
   std::condition_variable looked_;
   // Guarded by mutex_:

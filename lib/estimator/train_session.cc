@@ -90,6 +90,7 @@ Result<bool> TrainSession::run_chunk(int64_t last_step) {
   const int64_t steps = chunk_steps(last_step);
   const Result<distribute::RunReport> ran = [&] {
     const auto turn = state_->live.take_turn();
+    state_->live.note_change();
     return trainer_->run(steps, request_.cancel.get());
   }();
   account(ran.ok() ? &*ran : nullptr);
@@ -221,16 +222,16 @@ Status TrainSession::send_evaluated(const EvaluateResult &result) {
 
 Result<Ref<checkpoint::WeightVersion>> TrainSession::publish() {
   if (closed_ || !failure_.ok()) return base::failed_precondition("the training session has ended");
-  TUTTI_ASSIGN(auto version, snapshot(false));
-  state_->publish(version);
-  return version;
+  return snapshot(false);
 }
 
 // Saving
 
 Result<Ref<checkpoint::WeightVersion>> TrainSession::snapshot(bool with_slots) {
   const auto turn = state_->live.take_turn();
-  return trainer_->publish_weights(with_slots);
+  TUTTI_ASSIGN(Ref<checkpoint::WeightVersion> version, trainer_->publish_weights(with_slots));
+  state_->publish(version);
+  return version;
 }
 
 // Position in the pass; null at its beginning and when it is complete.
@@ -266,7 +267,6 @@ Status TrainSession::save(bool finished) {
   Json run = saved.run_json();
   if (step() == saved_step_ && run == saved_run_ && saved.input == saved_input_) return Status();
   TUTTI_ASSIGN(Ref<checkpoint::WeightVersion> version, snapshot(true));
-  state_->publish(version);
   checkpoint::Snapshot snapshot =
       snapshot_of(std::move(version), saved, state_->config, plan_json(*trainer_, *state_->strategy));
   snapshot.graph_text = graph_text_;
@@ -352,7 +352,6 @@ void TrainSession::keep_for_resuming() {
   if (!version.ok() || !input.ok()) return;
   refresh_state();
   run_.input = input.take();
-  state_->publish(*version);
   state_->resume_version = version.take();
   state_->run_state = run_;
 }
@@ -434,6 +433,7 @@ Result<tensor::Tensor> TrainSession::get_variable(std::string_view variable) {
 
 Status TrainSession::set_variable(std::string_view variable, const tensor::Tensor &value) {
   const auto turn = state_->live.take_turn();
+  state_->live.note_change();
   return trainer_->set_variable(variable, value);
 }
 

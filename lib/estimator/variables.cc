@@ -65,9 +65,7 @@ Result<bool> look(EstimatorState &state, const std::function<Status(Trainer &)> 
     return Status();
   }));
   if (!found) return false;
-  if (!in_session) {
-    if (const auto version = state.weights(""); version.ok()) newest = (*version)->step();
-  }
+  if (!in_session) newest = state.step_on_disk().value_or(-1);
   bool looked = false;
   TUTTI_ASSIGN(found, state.live.look([&](Trainer &trainer, bool held) {
     if (!held && newest > trainer.step()) return Status();
@@ -146,10 +144,8 @@ Result<Tensor> read_variable(EstimatorState &state, std::string_view name) {
 Status write_variable(EstimatorState &state, std::string_view name, const Tensor &value) {
   TUTTI_ASSIGN(const bool looked, look(state, [&](Trainer &trainer) -> Status {
                  TUTTI_TRY(check_name(trainer, name));
-                 TUTTI_TRY(trainer.set_variable(name, value));
-                 TUTTI_ASSIGN(Ref<WeightVersion> version, trainer.publish_weights(true));
-                 state.publish(std::move(version));
-                 return Status();
+                 state.live.note_change();
+                 return trainer.set_variable(name, value);
                }));
   return looked ? Status() : write_version(state, name, value);
 }

@@ -22,7 +22,7 @@ void reset_fake_orders() {
   for (std::atomic<int64_t> *step : {&orders.fail_at_step, &orders.stop_token_at, &orders.cancel_token_at})
     *step = -1;
   for (std::atomic<int64_t> *count :
-       {&orders.step_time_us, &orders.trainers_opened, &orders.initialized, &orders.runs}) {
+       {&orders.step_time_us, &orders.trainers_opened, &orders.initialized, &orders.runs, &orders.published}) {
     *count = 0;
   }
   orders.token.reset();
@@ -158,6 +158,7 @@ class FakeTrainer : public Trainer {
   std::vector<NamedNumber> report() const override { return {{"loss", std::fabs(w_)}, {"learning_rate", 0.1}}; }
   std::vector<double> loss_history() const override { return {}; }
   Result<base::Ref<checkpoint::WeightVersion>> publish_weights(bool with_slots) override {
+    ++fake_orders().published;
     return version_of(step_, w_, with_slots);
   }
   Result<Tensor> get_variable(std::string_view) override { return Tensor::from_values<float>({1}, {w_}); }

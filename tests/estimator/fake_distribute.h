@@ -29,6 +29,7 @@ struct FakeOrders {
   std::atomic<int64_t> trainers_opened{0};
   std::atomic<int64_t> initialized{0};
   std::atomic<int64_t> runs{0};
+  std::atomic<int64_t> published{0};  // versions of weights
 };
 FakeOrders &fake_orders();
 void reset_fake_orders();

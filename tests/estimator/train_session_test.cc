@@ -8,6 +8,7 @@
 #include "data/sources.h"
 #include "estimator/estimator.h"
 #include "estimator/fake_distribute.h"
+#include "estimator/variables.h"
 #include "testing.h"
 
 using namespace tutti::impl;
@@ -387,6 +388,93 @@ void test_session_form(void **) {
   assert_int_equal(session->step(), 8);
 }
 
+// ---- the newest weights ----
+
+int64_t evaluated_step(Estimator &estimator) {
+  EvaluateRequest request;
+  request.dataset = fake_dataset(4, 2);
+  return assert_ok_value(estimator.evaluate(request)).global_step;
+}
+
+float newest_w(Estimator &estimator) {
+  const auto version = assert_ok_value(estimator.weights(""));
+  return assert_ok_value(version->read(0)).data_as<float>()[0];
+}
+
+void test_the_newest_weights_are_those_of_the_last_step(void **) {
+  const auto estimator = make_estimator();
+  auto session = assert_ok_value(estimator->open_session(request_for(fake_dataset(100, 1))));
+  RunLimit two;
+  two.steps = 2;
+  for (int64_t step = 0; step <= 6; step += 2) {
+    if (step > 0) assert_ok(session->run(two));
+    const int64_t before = fake_orders().published;
+    assert_int_equal(evaluated_step(*estimator), step);
+    const float w = assert_ok_value(read_variable(estimator->state(), "w")).data_as<float>()[0];
+    assert_true(newest_w(*estimator) == w);
+    assert_int_equal(evaluated_step(*estimator), step);
+    // Once for each piece of the training, whoever asks and however often; the first at the beginning.
+    assert_int_equal(fake_orders().published - before, step == 0 ? 0 : 1);
+  }
+  // Neither the end of the session nor reading takes another.
+  assert_ok(session->close());
+  session.reset();
+  const int64_t before = fake_orders().published;
+  assert_int_equal(evaluated_step(*estimator), 6);
+  (void)assert_ok_value(read_variable(estimator->state(), "w"));
+  assert_int_equal(evaluated_step(*estimator), 6);
+  assert_int_equal(fake_orders().published, before);
+}
+
+void test_weights_that_are_written_count_at_once(void **) {
+  const auto estimator = make_estimator();
+  auto session = assert_ok_value(estimator->open_session(request_for(fake_dataset(100, 1))));
+  RunLimit one;
+  one.steps = 1;
+  assert_ok(session->run(one));
+  const float values[] = {41, 42};
+  const tensor::Tensor first = *tensor::Tensor::from_values<float>({1}, std::span<const float>(values, 1)),
+                       second = *tensor::Tensor::from_values<float>({1}, std::span<const float>(values + 1, 1));
+  assert_ok(write_variable(estimator->state(), "w", first));
+  assert_true(newest_w(*estimator) == 41);
+  assert_ok(write_variable(estimator->state(), "w", second));
+  assert_true(newest_w(*estimator) == 42);
+  session.reset();
+  assert_ok(write_variable(estimator->state(), "w", first));
+  assert_true(newest_w(*estimator) == 41);
+}
+
+void test_a_dropped_session_leaves_its_last_step(void **) {
+  const auto estimator = make_estimator();
+  TrainRequest request = request_for(fake_dataset(100, 1));
+  auto session = assert_ok_value(estimator->open_session(request));
+  RunLimit three;
+  three.steps = 3;
+  assert_ok(session->run(three));
+  session.reset();
+  assert_int_equal(estimator->global_step(), 3);
+  assert_int_equal(evaluated_step(*estimator), 3);
+  session = assert_ok_value(estimator->open_session(request));
+  assert_int_equal(session->step(), 3);
+}
+
+void test_hooks_evaluate_the_step_they_see(void **) {
+  base::Ref<Estimator> estimator;
+  std::vector<int64_t> seen;
+  Hook hook;
+  hook.name = "evaluates";
+  hook.every_steps = 2;
+  hook.function = [&](const Event &event) -> base::Result<Answer> {
+    if (event.kind == EventKind::step) seen.push_back(evaluated_step(*estimator));
+    return Answer::go_on;
+  };
+  estimator = make_estimator({}, {hook});
+  TrainRequest request = request_for(fake_dataset(100, 1));
+  request.steps = 6;
+  assert_ok(estimator->train(request));
+  assert_true(seen == std::vector<int64_t>({2, 4, 6}));
+}
+
 }  // namespace
 
 int main() {
@@ -410,6 +498,10 @@ int main() {
       cmocka_unit_test(test_one_training_at_a_time),
       cmocka_unit_test(test_requests_that_contradict),
       cmocka_unit_test(test_session_form),
+      cmocka_unit_test(test_the_newest_weights_are_those_of_the_last_step),
+      cmocka_unit_test(test_weights_that_are_written_count_at_once),
+      cmocka_unit_test(test_a_dropped_session_leaves_its_last_step),
+      cmocka_unit_test(test_hooks_evaluate_the_step_they_see),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -6,7 +6,7 @@ using System.Threading;
 namespace Tutti
 {
     /// <summary>A training, one piece at a time. Serves one thread at a time. Closing it without <see cref="Finish"/>
-    /// discards it, and cancels a piece that runs.</summary>
+    /// writes nothing more, and cancels a piece that runs; its steps stay in the estimator.</summary>
     public sealed class Session : NativeObject
     {
         private readonly Call call;

@@ -319,7 +319,10 @@ Result<bool> Predictor::reload() {
   const LoadedRef current = loaded();
   if (estimator_) {
     TUTTI_ASSIGN(Ref<WeightVersion> version, estimator_->weights(""));
-    if (version == current->version || version->step() == current->version->step()) return false;
+    // One that was read again from a checkpoint is the same at the same step; one of a trainer need not be.
+    if (version == current->version ||
+        (version->step() == current->version->step() && !estimator_->is_published(version)))
+      return false;
     TUTTI_TRY(current->engine->set_weights(used_of(version)));
     Loaded next = *current;
     next.version = std::move(version);

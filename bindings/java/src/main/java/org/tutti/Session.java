@@ -71,8 +71,8 @@ public final class Session extends NativeObject {
         }
     }
 
-    /** Ends the session: writes the last checkpoint. A session that is closed without it is discarded. Finishing closes
-     * the session, unless it fails.
+    /** Ends the session: writes the last checkpoint. A session that is closed without it writes nothing more; its
+     * steps stay in the estimator. Finishing closes the session, unless it fails.
      *
      * @return what the whole session gave
      */
