@@ -227,6 +227,20 @@ Status check_task(const JsonReader &task, TaskType type, int64_t index, size_t c
                                 name(type), "\"");
 }
 
+/// A process alone may be described by what TensorFlow and its launchers write beside a cluster. Anything else is taken
+/// for one, which the process would train without: operators have "sparseCluster" for workers that come and go.
+Status check_alone(const JsonReader &root) {
+  static constexpr std::string_view kBeside[] = {"cluster", "task", "environment", "job", "rpc_layer", "model_dir"};
+  TUTTI_ASSIGN(const auto members, root.members());
+  for (const auto &[key, value] : members) {
+    if (std::find(std::begin(kBeside), std::end(kBeside), key) != std::end(kBeside)) continue;
+    return base::invalid_argument(value.path(),
+                                  " is not known, and there is no TF_CONFIG.cluster: this process would train alone. "
+                                  "Workers are listed as {\"cluster\": {\"worker\": [\"host:port\", ...]}, ...}");
+  }
+  return Status();
+}
+
 }  // namespace
 
 Result<Cluster> Cluster::from_tf_config(std::string_view text) {
@@ -247,6 +261,7 @@ Result<Cluster> Cluster::from_tf_config(std::string_view text) {
   const JsonReader task(has_task ? *root.json().find("task") : nothing, "TF_CONFIG.task");
   if (!root.has("cluster") || root.json().find("cluster")->size() == 0) {
     // A process alone, as TensorFlow has it; nobody meets at the address.
+    TUTTI_TRY(check_alone(root));
     TUTTI_TRY(check_task(task, type, index, 1));
     return Cluster({base::concat("localhost:", kDefaultPort)}, 0, type, origin);
   }

@@ -66,6 +66,8 @@ static void test_tf_config(void **) {
   assert_int_equal(evaluator.worker_count(), 2);
 
   assert_int_equal(assert_ok_value(Cluster::from_tf_config("{}")).worker_count(), 1);
+  const char *const alone = R"({"environment":"cloud","job":{},"rpc_layer":"grpc","task":{"type":"chief","index":0}})";
+  assert_int_equal(assert_ok_value(Cluster::from_tf_config(alone)).worker_count(), 1);
   assert_int_equal(assert_ok_value(Cluster::from_tf_config(R"({"task":{"type":"worker","index":0}})")).worker_count(),
                    1);
 }
@@ -87,6 +89,13 @@ static void test_tf_config_errors_name_the_key(void **) {
       {R"({"cluster":{"worker":["a"]},"task":{"type":"worker","index":0}})", "TF_CONFIG.cluster.worker"},
       {R"({"cluster":{"worker":"a:1"},"task":{"type":"worker","index":0}})", "TF_CONFIG.cluster.worker"},
       {R"({"cluster":{"worker":["a:1","a:1"]},"task":{"type":"worker","index":0}})", "listed twice"},
+      {R"({"sparseCluster":{"worker":{"0":"h0:2222"},"ps":[]},"task":{"type":"worker","index":0}})",
+       "TF_CONFIG.sparseCluster is not known, and there is no TF_CONFIG.cluster: this process would train alone"},
+      {R"({"sparseCluster":{"worker":{},"ps":[]},"task":{"type":"chief","index":0}})", "TF_CONFIG.sparseCluster"},
+      {R"({"cluster":{},"workers":["a:1"],"task":{"type":"worker","index":0}})", "TF_CONFIG.workers is not known"},
+      {R"({"cluster":{"worker":{"0":"a:1","1":"b:1"}},"task":{"type":"worker","index":1}})",
+       "TF_CONFIG.cluster.worker"},
+      {R"({"cluster":{"worker":["grpc://a:2222"]},"task":{"type":"worker","index":0}})", "grpc://a:2222"},
       {R"({"cluster":{"robot":["a:1"]},"task":{"type":"worker","index":0}})", "TF_CONFIG.cluster.robot is no kind"},
       {R"({"cluster":{"ps":["a:1"],"worker":["b:1"]},"task":{"type":"worker","index":0}})", "parameter servers"},
       {R"({"cluster":{"worker":["b:1"]},"task":{"type":"ps","index":0}})", "parameter servers"},
