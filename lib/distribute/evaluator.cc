@@ -161,10 +161,13 @@ Result<EvaluationRounds> EvaluatorSession::meet(const checkpoint::WeightVersion 
   if (strategy_->workers().count > 1) {
     TUTTI_ASSIGN(state.weights, checksum_of(weights, model_, false));
     if (options_.level == backend::Level::invariant) state.devices = rounding_of(*devices_.front(), options_.level);
-    state.settings = base::concat("evaluate ", max_batches, " ", strategy_->input_pipeline().count, " ",
-                                  static_cast<int32_t>(options_.level), " ", static_cast<int32_t>(options_.precision));
+    state.facts = facts_of(model_);
+    state.facts.push_back(Fact::of(base::concat("steps of the evaluation: ", max_batches)));
+    state.facts.push_back(Fact::of(base::concat("parts of the input: ", strategy_->input_pipeline().count)));
+    state.facts.push_back(Fact::of(base::concat("level ", static_cast<int32_t>(options_.level), ", precision ",
+                                                static_cast<int32_t>(options_.precision))));
     for (const backend::StateEntry *sum : sums_)
-      state.settings += base::concat(" ", sum->name, " ", sum->dtype, " ", sum->storage_elements());
+      state.facts.push_back(Fact::of(base::concat(sum->name, " ", sum->dtype, " ", sum->storage_elements())));
   }
   return EvaluationRounds::begin(
       *strategy_, state, {.max_batches = max_batches, .timeout_ms = options_.collective_timeout_ms, .cancel = cancel});

@@ -390,6 +390,7 @@ Result<std::unique_ptr<PredictStream>> Engine::stream(std::unique_ptr<data::Iter
       read_ahead(std::move(self), version, std::move(iterator), std::move(input), cancel, static_cast<size_t>(depth));
   if (strategy_->workers().count == 1) return own;
   WorkerState state{.act = "predicts", .step = version->step, .weights = version->checksum};
+  state.facts = facts_of(model_);
   if (options_.level == backend::Level::invariant) state.devices = rounding_of(*devices_.front(), options_.level);
   return join_workers(*strategy_, options_, std::move(state), outputs_, {std::move(own), turns, cancel});
 }

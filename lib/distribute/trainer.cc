@@ -59,7 +59,7 @@ class TrainerSession : public Trainer {
   Result<RunReport> run(int64_t steps, const base::CancelToken *cancel) override;
   void request_stop() override { replicas_->request_stop(*feeder_); }
   Status stop_workers(const base::CancelToken *cancel) override;
-  Status check_workers(std::string_view settings, const base::CancelToken *cancel) override;
+  Status check_workers(const std::vector<std::string> &settings, const base::CancelToken *cancel) override;
   void leave_workers(const Status &cause) override {
     if (spans_workers()) replicas_->replica(0).group().abort(cause);
   }
@@ -367,20 +367,23 @@ Status TrainerSession::stop_workers(const base::CancelToken *cancel) {
   return replicas_->run(command, *feeder_, cancel, outcome);
 }
 
-Status TrainerSession::check_workers(std::string_view settings, const base::CancelToken *cancel) {
+Status TrainerSession::check_workers(const std::vector<std::string> &settings, const base::CancelToken *cancel) {
   if (!spans_workers()) return Status();
   Busy busy(running_);
   if (!busy.taken()) return base::failed_precondition("the trainer is running");
   if (has_failed()) TUTTI_TRY(renew_groups(cancel));
   TUTTI_ASSIGN(const auto version, publish_weights(true));
   TUTTI_ASSIGN(const uint64_t weights, checksum_of(*version, model_, true));
+  std::vector<Fact> facts = facts_of(model_);
+  for (const std::string &setting : settings)
+    facts.push_back(Fact::of(setting));
   std::vector<collective::Group *> groups;
   for (size_t r = 0; r < replicas_->size(); ++r)
     groups.push_back(&replicas_->replica(r).group());
   return check_same_state(groups, strategy_->workers(), setup_->parts,
                           {.step = step_,
                            .weights = weights,
-                           .settings = std::string(settings),
+                           .facts = std::move(facts),
                            .devices = rounding_of(*setup_->devices.front(), options_.level)},
                           cancel);
 }

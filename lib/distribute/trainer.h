@@ -216,9 +216,9 @@ class TrainerWorkers {
     return base::Status();
   }
   /// Called by all before the first run and after weights have been set: FAILED_PRECONDITION on all, naming a worker
-  /// that differs, unless weights, slots, step and `settings`, a text, are the same everywhere, and devices of one
-  /// backend. None goes on before all have come.
-  virtual base::Status check_workers(std::string_view settings, const base::CancelToken *cancel) {
+  /// that differs and in what, unless the model, weights, slots, step and `settings`, a text each, are the same
+  /// everywhere, and devices of one backend. None goes on before all have come.
+  virtual base::Status check_workers(const std::vector<std::string> &settings, const base::CancelToken *cancel) {
     (void)settings, (void)cancel;
     return base::Status();
   }

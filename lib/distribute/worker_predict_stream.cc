@@ -286,11 +286,13 @@ std::shared_ptr<InputTurns> input_turns(const Strategy &strategy) {
 Result<std::unique_ptr<PredictStream>> join_workers(const Strategy &strategy, const PredictOptions &options,
                                                     WorkerState state, const std::vector<OutputSpec> &outputs,
                                                     OwnStream own) {
-  state.settings =
-      base::concat("predict ", static_cast<int32_t>(options.worker_rows), " ", strategy.input_pipeline().count, " ",
-                   static_cast<int32_t>(options.level), " ", static_cast<int32_t>(options.precision));
+  state.facts.push_back(Fact::of(base::concat("worker_rows: ", static_cast<int32_t>(options.worker_rows))));
+  state.facts.push_back(Fact::of(base::concat("parts of the input: ", strategy.input_pipeline().count)));
+  state.facts.push_back(Fact::of(base::concat("level ", static_cast<int32_t>(options.level), ", precision ",
+                                              static_cast<int32_t>(options.precision))));
   for (const OutputSpec &output : outputs)
-    state.settings += base::concat(" ", output.name, " ", output.dtype, " ", graph::to_string(output.dims));
+    state.facts.push_back(
+        Fact::of(base::concat("output '", output.name, "' ", output.dtype, " ", graph::to_string(output.dims))));
   TUTTI_ASSIGN(auto rounds, WorkerRounds::begin(strategy, state, options.collective_timeout_ms, own.cancel.get()));
   rounds->set_cancel(nullptr);  // the calls' tokens interrupt them, no more
   TUTTI_ASSIGN(auto pool, DevicePool::create({1}));

@@ -11,7 +11,8 @@
 // nothing but when hooks and logs come.
 //
 // A run that fails writes the final checkpoint (of the last complete step) and sends `error` before it returns; after a
-// CANCEL neither waits for the disk. A session that is destroyed without close writes nothing more.
+// CANCEL neither waits for the disk. A session that is destroyed without close writes nothing more; the next one,
+// and whoever evaluates, go on from its last step all the same.
 //
 // With a strategy of several workers each has a session, opened with the same request; all restore the same checkpoint,
 // the first worker writes the next ones, and a goal, a stop or an end of input ends the runs of all at the same step. A
@@ -88,7 +89,7 @@ class TrainSession : private RunControl {
   /// Whether this process writes what is on disk: the first of the strategy's workers, or the only one.
   bool leads() const { return state_->strategy->workers().index == 0; }
   bool saves() const { return leads() && state_->config.saves_checkpoints(); }
-  std::string settings() const;
+  std::vector<std::string> settings() const;
   base::Status prepare_trainer();
   base::Status restore_newest(bool *has_state);
   base::Status overwrite(const checkpoint::WeightVersion &version);
@@ -120,6 +121,7 @@ class TrainSession : private RunControl {
   bool stop_wanted() const;
 
   // Saving
+  /// The weights of the current step, the newest ones from now on.
   base::Result<base::Ref<checkpoint::WeightVersion>> snapshot(bool with_slots);
   base::Result<base::Json> current_input();
   void refresh_state();

@@ -79,13 +79,16 @@ Status TrainSession::start() {
 }
 
 // What all workers must have asked for.
-std::string TrainSession::settings() const {
-  Json all = state_->config.to_json();
-  all.set("goal_step", goal_step_.value_or(-1));
-  all.set("goal_epoch", run_.goal_epoch);
-  all.set("epoch", run_.epoch);
-  if (state_->strategy->input_pipeline().count == 1) all.set("dataset", dataset_signature(*request_.dataset));
-  return all.dump();
+std::vector<std::string> TrainSession::settings() const {
+  std::vector<std::string> all;
+  const Json config = state_->config.to_json();
+  for (const auto &[name, value] : config.object())
+    all.push_back(base::concat("run option ", name, ": ", value.dump()));
+  all.push_back(base::concat("the last step: ", goal_step_.value_or(-1)));
+  all.push_back(base::concat("the last epoch: ", run_.goal_epoch, " from epoch ", run_.epoch));
+  if (state_->strategy->input_pipeline().count == 1)
+    all.push_back(base::concat("dataset: ", dataset_signature(*request_.dataset)));
+  return all;
 }
 
 Status TrainSession::prepare_trainer() {
@@ -118,6 +121,7 @@ Status TrainSession::prepare_trainer() {
   if (state_->resume_version && !state_->run_state) TUTTI_TRY(overwrite(*state_->resume_version));
   const auto turn = state_->live.take_turn();
   state_->live.set(trainer_.get(), true);
+  state_->live.note_change();
   first_step_ = step();
   efficiency_.set_replicas(state_->strategy->replicas_in_all());
   state_->completed_steps.store(step(), std::memory_order_relaxed);

@@ -43,9 +43,12 @@ struct Weights {
   impl::base::Ref<impl::checkpoint::WeightVersion> version;
 };
 
-static Result<Weights> make_weights() {
+/// Of worker 1 of "other_model" for a network that computes something else with the same weights.
+static Result<Weights> make_weights(const WorkerCall &call) {
   Weights weights;
-  TUTTI_ASSIGN(weights.train, build_network(penalty_network()));
+  NetworkCase network = penalty_network();
+  network.relu = call.scenario.starts_with("other_model") && call.worker == 1;
+  TUTTI_ASSIGN(weights.train, build_network(network));
   TUTTI_ASSIGN(weights.predict, impl::graph::predict_model(weights.train));
   TUTTI_ASSIGN(const BackendRef backend, open_paced(2, 1));
   TUTTI_ASSIGN(const StrategyRef one, distribute::Strategy::one_device({backend, 0}));
@@ -121,7 +124,7 @@ static Result<std::string> predict(distribute::PredictEngine &engine, const Work
 
 static Result<std::string> predict_sizes(const WorkerCall &call, const StrategyRef &strategy,
                                          const PredictOptions &options, std::span<const Size> sizes) {
-  TUTTI_ASSIGN(const Weights weights, make_weights());
+  TUTTI_ASSIGN(const Weights weights, make_weights(call));
   TUTTI_ASSIGN(const auto engine, distribute::PredictEngine::open(weights.predict, strategy, options));
   TUTTI_TRY(engine->set_weights(weights.version));
   std::string text;
@@ -135,7 +138,7 @@ static Result<std::string> predict_sizes(const WorkerCall &call, const StrategyR
 /// A line for each size: examples and what is reported, or the error.
 static Result<std::string> evaluate_sizes(const WorkerCall &call, const StrategyRef &strategy,
                                           const PredictOptions &options, std::span<const Size> sizes) {
-  TUTTI_ASSIGN(const Weights weights, make_weights());
+  TUTTI_ASSIGN(const Weights weights, make_weights(call));
   TUTTI_ASSIGN(const auto evaluator, distribute::Evaluator::open(weights.train, strategy, options));
   const bool divides = strategy->input_pipeline().count > 1;
   std::string text;
@@ -179,7 +182,7 @@ static Result<std::string> in_trouble(const WorkerCall &call, const StrategyRef 
 
 /// How many rows each device has computed once their speeds are known.
 static Result<std::string> deal(const WorkerCall &call, const StrategyRef &strategy) {
-  TUTTI_ASSIGN(const Weights weights, make_weights());
+  TUTTI_ASSIGN(const Weights weights, make_weights(call));
   TUTTI_ASSIGN(const auto engine, distribute::PredictEngine::open(weights.predict, strategy, {}));
   TUTTI_TRY(engine->set_weights(weights.version));
   TUTTI_TRY(predict(*engine, call, kMany, false).status());
@@ -192,7 +195,7 @@ static Result<std::string> train(const StrategyRef &strategy) {
   TUTTI_ASSIGN(const Model model, build_network(penalty_network()));
   TUTTI_ASSIGN(const auto trainer, Trainer::open(model, strategy, {}));
   TUTTI_TRY(trainer->initialize());
-  TUTTI_TRY(trainer->check_workers("", nullptr));
+  TUTTI_TRY(trainer->check_workers({}, nullptr));
   return std::string("trains");
 }
 
@@ -364,6 +367,12 @@ static void test_training_is_refused(void **) {
   check_refused("train:one_backend", "worker 1 begins on devices that round otherwise than those of worker 0");
 }
 
+static void test_another_model_with_the_same_weights_is_refused(void **) {
+  check_refused("other_model:predict", "worker 1 predicts with another model");
+  check_refused("other_model:predict", "(relu); on worker 0: node");
+  check_refused("other_model:evaluate", "worker 1 evaluates with another model");
+}
+
 static void test_level_invariant_is_for_devices_of_one_kind(void **) {
   check_refused("invariant:predict", "worker 1 predicts on devices that round otherwise");
   check_refused("invariant:evaluate", "worker 1 evaluates on devices that round otherwise");
@@ -380,6 +389,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_a_worker_killed_while_a_device_computes_is_named),
     cmocka_unit_test(tutti::testing::test_a_device_that_fails_ends_the_call_of_all),
     cmocka_unit_test(tutti::testing::test_training_is_refused),
+    cmocka_unit_test(tutti::testing::test_another_model_with_the_same_weights_is_refused),
     cmocka_unit_test(tutti::testing::test_level_invariant_is_for_devices_of_one_kind),
 };
 

@@ -128,7 +128,7 @@ static Result<std::string> train_case(const WorkerCall &call, const Case &c) {
   TUTTI_ASSIGN(auto trainer, Trainer::open(model, strategy, options_of(c, strategy->replicas_in_all())));
   TUTTI_TRY(trainer->initialize());
   TUTTI_TRY(check_connection(*trainer, c, call.workers));
-  TUTTI_TRY(trainer->check_workers("case", nullptr));
+  TUTTI_TRY(trainer->check_workers({"case"}, nullptr));
   const NetworkCase &network = c.network;
   const auto rows =
       c.own_input ? make_listed_rows(own_rows(call.worker), network.features, network.classes, network.dtype, c.batch)
@@ -160,6 +160,7 @@ static Result<std::string> train_on(const WorkerCall &call) {
   if (misfit) told.workers = 3;
   NetworkCase built = network;
   if (call.scenario == "other_model" && call.worker == 1) built.hidden = 9;
+  if (call.scenario == "other_rate" && call.worker == 1) built.learning_rate = 0.25;
   TUTTI_ASSIGN(const Model model, build_network(built));
   TUTTI_ASSIGN(const StrategyRef strategy, worker_strategy(told, 2, false, call.scenario == "misfit" ? 6000 : 60000));
   TrainerOptions options;
@@ -167,7 +168,8 @@ static Result<std::string> train_on(const WorkerCall &call) {
   options.collective_timeout_ms = call.scenario == "hang" ? 4000 : 60000;
   TUTTI_ASSIGN(auto trainer, Trainer::open(model, strategy, options));
   TUTTI_TRY(trainer->initialize());
-  TUTTI_TRY(trainer->check_workers(call.scenario == "other_settings" ? std::to_string(call.worker) : "", nullptr));
+  TUTTI_TRY(trainer->check_workers(
+      {"rows: all", call.scenario == "other_settings" ? base::concat("order: ", call.worker) : "order"}, nullptr));
   const int64_t rows = call.scenario == "other_rows" ? 20 + call.worker : 20;
   TUTTI_ASSIGN(auto iterator,
                make_endless_batch(rows, network.features, network.classes, network.dtype)->make_iterator({}));
@@ -430,7 +432,9 @@ static void test_what_does_not_fit_is_refused(void **) {
       {"misfit", "worker 1 counts 3 workers and worker 0 2"},
       {"other_model", "worker 1"},
       {"other_seed", "worker 1 begins with other weights"},
-      {"other_settings", "worker 1 begins with other settings of the run"},
+      {"other_rate", "worker 1 begins with another model or other settings of the run than worker 0: the first"},
+      {"other_rate", "0.25"},
+      {"other_settings", "the first that differs is order: 1; on worker 0: order: 0"},
       {"other_rows", "worker 1 has read 21 rows for step 1 where worker 0 has read 20"},
   };
   for (const auto &c : refused) {

@@ -100,7 +100,7 @@ static Result<std::unique_ptr<Trainer>> open_trainer(const WorkerCall &call, con
   options.seed = 7;
   TUTTI_ASSIGN(auto trainer, Trainer::open(model, strategy, options));
   TUTTI_TRY(trainer->initialize());
-  TUTTI_TRY(trainer->check_workers("case", nullptr));
+  TUTTI_TRY(trainer->check_workers({"case"}, nullptr));
   return trainer;
 }
 
