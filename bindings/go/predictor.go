@@ -193,7 +193,7 @@ func (p *Predictor) Stream(dataset *Dataset) (*PredictionStream, error) {
 }
 
 // Next gives the next batch; io.EOF at the end. After an error that ended the context the next call goes on and no row
-// is lost; any other error ends the stream.
+// is lost; any other error ends the stream, behind all batches that stand before it.
 func (s *PredictionStream) Next(ctx context.Context) (*Batch, error) {
 	var use uses
 	defer use.leave()

@@ -83,7 +83,8 @@ TUTTI_API int32_t tutti_predictor_run_all(tutti_predictor *predictor, const tutt
 TUTTI_API int32_t tutti_prediction_stream_open(tutti_predictor *predictor, const tutti_dataset *dataset,
                                                tutti_prediction_stream **out, tutti_error **err);
 /* The next batch; NULL with TUTTI_OK at the end. After TUTTI_DEADLINE_EXCEEDED and TUTTI_CANCELLED the next call goes
- * on and no row is lost; any other error ends the stream. A second thread gets TUTTI_FAILED_PRECONDITION meanwhile. */
+ * on and no row is lost; any other error ends the stream, behind all batches that stand before it. A second thread gets
+ * TUTTI_FAILED_PRECONDITION meanwhile. */
 TUTTI_API int32_t tutti_prediction_stream_next(tutti_prediction_stream *stream, tutti_cancel *cancel, tutti_batch **out,
                                                tutti_error **err);
 /* Ends the stream early; legal at any time, and not needed at the end. */

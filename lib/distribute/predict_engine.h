@@ -87,7 +87,7 @@ class PredictStream {
  public:
   virtual ~PredictStream() = default;
   /// The next batch, or false at the end. An interrupt (base::is_interrupt) changes nothing: the next call goes on. Any
-  /// other error ends the stream.
+  /// other error ends the stream; of input, behind what is before it.
   virtual base::Result<bool> next(PredictBatch &batch) = 0;
 };
 

@@ -28,8 +28,8 @@ class ReadAhead : public PredictStream {
 
   Result<bool> next(PredictBatch &batch) override {
     if (!failure_.ok()) return failure_;
-    Status status = fill();
-    if (status.ok() && !calls_.empty()) status = calls_.front()->jobs.wait(cancel_.get());
+    TUTTI_TRY(fill());
+    const Status status = calls_.empty() ? unread_ : calls_.front()->jobs.wait(cancel_.get());
     if (base::is_interrupt(status)) return status;
     failure_ = status;
     if (!failure_.ok()) return failure_;
@@ -45,6 +45,8 @@ class ReadAhead : public PredictStream {
   }
 
  private:
+  /// Starts calls, up to the end of the input or an error in it, which is kept: what is under way comes first. Returns
+  /// interrupts alone.
   Status fill() {
     while (!ended_ && calls_.size() < depth_) {
       TUTTI_TRY(base::check(cancel_.get()));
@@ -57,16 +59,17 @@ class ReadAhead : public PredictStream {
         if (more.code() == base::Code::cancelled) return more.status();
         continue;
       }
-      TUTTI_TRY(more);
-      if (!*more) {
-        ended_ = true;
-        break;
-      }
-      if (input_.turns != nullptr && !input_.turns->take(element)) continue;
-      TUTTI_ASSIGN(std::shared_ptr<PredictCall> call,
-                   starter_->start(version_, std::move(element), input_, {1, started_++}, reading_));
-      calls_.push_back(std::move(call));
+      unread_ = more.ok() && *more ? start(std::move(element)) : more.status();
+      ended_ = !unread_.ok() || !*more;
     }
+    return Status();
+  }
+
+  Status start(data::Element element) {
+    if (input_.turns != nullptr && !input_.turns->take(element)) return Status();
+    TUTTI_ASSIGN(std::shared_ptr<PredictCall> call,
+                 starter_->start(version_, std::move(element), input_, {1, started_++}, reading_));
+    calls_.push_back(std::move(call));
     return Status();
   }
 
@@ -87,7 +90,8 @@ class ReadAhead : public PredictStream {
   const size_t depth_;
   std::deque<std::shared_ptr<PredictCall>> calls_;
   int64_t first_row_ = 0, started_ = 0;
-  bool ended_ = false;
+  bool ended_ = false;  // nothing more is read
+  Status unread_;       // why, unless it is the end
   Status failure_;
 };
 

@@ -16,7 +16,7 @@ using base::Status;
 using tensor::Tensor;
 
 // What a worker tells of a round, in front of the dims of its outputs.
-enum Word : size_t { word_has_batch = 0, word_rows, word_batches_before, word_rows_before, word_dims };
+enum Word : size_t { word_has_batch = 0, word_fails, word_rows, word_batches_before, word_rows_before, word_dims };
 
 // Where an output begins in the memory of a round.
 constexpr int64_t kAlignment = 64;
@@ -25,6 +25,7 @@ int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * 
 /// One round: what this worker brings, and what comes of it.
 struct Round {
   bool has_batch = false;
+  Status failure;  // what this worker has instead
   PredictBatch own;
   RoundRead before;  // what was read for the round before this one
   std::vector<PredictBatch> results;
@@ -74,14 +75,14 @@ class WorkerStream : public PredictStream {
   }
 
   Result<bool> next(PredictBatch &batch) override {
-    while (failure_.ok() && ready_.empty()) {
+    while (ready_.empty()) {
+      TUTTI_TRY(failure_);
       if (ended_) return false;
       const Status status = advance();
       if (base::is_interrupt(status)) return status;
       failure_ = status;
       if (!status.ok()) rounds_->leave(status);
     }
-    TUTTI_TRY(failure_);
     batch = std::move(ready_.front());
     ready_.pop_front();
     return true;
@@ -96,6 +97,8 @@ class WorkerStream : public PredictStream {
   // On the stream's thread:
   Status exchange(Round &round);
   void describe(const Round &round);
+  /// Of the workers of the round, the first whose input has an error; how many they are if none has.
+  int32_t first_failing() const;
   Status check_same_input() const;
   void keep_own(Round &round);
   Status share(Round &round);
@@ -121,7 +124,10 @@ class WorkerStream : public PredictStream {
 Status WorkerStream::advance() {
   if (under_way_ == nullptr) {
     auto round = std::make_shared<Round>();
-    TUTTI_ASSIGN(round->has_batch, own_.stream->next(round->own));
+    const Result<bool> more = own_.stream->next(round->own);
+    if (base::is_interrupt(more.status())) return more.status();
+    round->has_batch = more.ok() && *more;
+    round->failure = more.status();
     if (own_.turns != nullptr && round_ > 0) round->before = own_.turns->of_round(round_ - 1);
     ++round_;
     under_way_ = std::move(round);
@@ -132,13 +138,22 @@ Status WorkerStream::advance() {
   for (PredictBatch &batch : under_way_->results)
     ready_.push_back(std::move(batch));
   ended_ = under_way_->is_end;
+  const Status failure = under_way_->failure;
   under_way_ = nullptr;
-  return Status();
+  return failure;
+}
+
+int32_t WorkerStream::first_failing() const {
+  int32_t w = 0;
+  while (w < workers().count && words_of(w)[word_fails] == 0)
+    ++w;
+  return w;
 }
 
 void WorkerStream::describe(const Round &round) {
   words_.assign(word_dims, 0);
   words_[word_has_batch] = round.has_batch ? 1 : 0;
+  words_[word_fails] = round.failure.ok() ? 0 : 1;
   words_[word_rows] = round.own.rows;
   words_[word_batches_before] = round.before.batches;
   words_[word_rows_before] = round.before.rows;
@@ -167,12 +182,18 @@ Status WorkerStream::exchange(Round &round) {
   describe(round);
   TUTTI_TRY(rounds_->tell(words_, told_));
   TUTTI_TRY(check_same_input());
-  round.is_end = true;
+  const bool all_go_on = first_failing() == workers().count;
+  round.is_end = all_go_on;
   for (int32_t w = 0; w < workers().count; ++w)
     round.is_end = round.is_end && words_of(w)[word_has_batch] == 0;
   if (round.is_end) return Status();
-  if (rows_ == WorkerRows::all) return share(round);
-  keep_own(round);
+  if (rows_ == WorkerRows::all) {
+    TUTTI_TRY(share(round));
+  } else {
+    keep_own(round);
+  }
+  // Who fails leaves, which may end what others are at: so all meet once more, and what they have then counts.
+  if (!all_go_on) (void)rounds_->tell(words_, told_);
   return Status();
 }
 
@@ -185,7 +206,8 @@ void WorkerStream::keep_own(Round &round) {
     if (w < workers().index && !divides_input()) round.own.first_row += rows;
     next_row_ += rows;
   }
-  if (round.has_batch) round.results.push_back(std::move(round.own));
+  if (round.has_batch && (divides_input() || workers().index < first_failing()))
+    round.results.push_back(std::move(round.own));
 }
 
 Result<std::vector<tensor::Shape>> WorkerStream::shapes_of(int32_t worker) const {
@@ -226,7 +248,10 @@ Status WorkerStream::share(Round &round) {
       std::memcpy(bytes + place.offset, output.data(), static_cast<size_t>(output.size_bytes()));
   }
   if (bounds.back() > 0) TUTTI_TRY(rounds_->gather(bytes, bounds));
-  for (int32_t w = 0; w < workers().count; ++w) {
+  // Of rows in turn it is not known which are in front of one that fails.
+  const int32_t failing = first_failing();
+  if (failing < workers().count && divides_input()) return Status();
+  for (int32_t w = 0; w < failing; ++w) {
     if (words_of(w)[word_has_batch] == 0) continue;
     PredictBatch batch;
     batch.rows = words_of(w)[word_rows];

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "data/pipeline.h"
 #include "distribute/paced_backend.h"
 #include "distribute/predict_engine.h"
 #include "distribute/worker_strategy.h"
@@ -191,6 +192,34 @@ static Result<std::string> deal(const WorkerCall &call, const StrategyRef &strat
   return base::concat(paced_rows(0, 0), " ", paced_rows(1, 0));
 }
 
+/// How many rows come, in order, and the error behind them: of 61 rows by eight, 45 is bad.
+static Result<std::string> before_an_error(const WorkerCall &call, const StrategyRef &strategy) {
+  const bool own = more_of(call) == "own";
+  TUTTI_ASSIGN(const Weights weights, make_weights(call));
+  PredictOptions options;
+  options.worker_rows = own ? distribute::WorkerRows::own : distribute::WorkerRows::all;
+  TUTTI_ASSIGN(const auto engine, distribute::PredictEngine::open(weights.predict, strategy, options));
+  TUTTI_TRY(engine->set_weights(weights.version));
+  const NetworkCase network = penalty_network();
+  impl::data::TransformArguments arguments;
+  arguments.map = [read = std::make_shared<int64_t>(0)](const impl::data::Element &input, impl::data::Element &output) {
+    output = input;
+    return ++*read == 46 ? impl::base::data_loss("row 45 is bad") : Status();
+  };
+  impl::data::Pipeline pipeline(make_rows(61, network.features, network.classes, network.dtype, 1));
+  pipeline.apply("unbatch").apply("map_callback", {}, std::move(arguments)).batch(8);
+  TUTTI_ASSIGN(const auto dataset, pipeline.build());
+  TUTTI_ASSIGN(auto iterator, dataset->make_iterator({}));
+  TUTTI_ASSIGN(const auto stream, engine->stream(std::move(iterator), nullptr));
+  int64_t rows = 0;
+  for (PredictBatch batch; true; rows += batch.rows) {
+    const Result<bool> more = stream->next(batch);
+    if (!more.ok()) return base::concat(rows, " rows, then ", more.status());
+    if (!*more) return base::concat(rows, " rows and no error");
+    if (!own && batch.first_row != rows) return base::concat("row ", batch.first_row, " comes behind ", rows, " rows");
+  }
+}
+
 static Result<std::string> train(const StrategyRef &strategy) {
   TUTTI_ASSIGN(const Model model, build_network(penalty_network()));
   TUTTI_ASSIGN(const auto trainer, Trainer::open(model, strategy, {}));
@@ -211,6 +240,7 @@ static Result<std::string> run_scenario(const WorkerCall &call) {
   TUTTI_ASSIGN(const StrategyRef strategy, worker_strategy_on(call, std::move(devices), is(call, "shards"), 60000));
   if (is(call, "train")) return train(strategy);
   if (is(call, "deal")) return deal(call, strategy);
+  if (is(call, "bad")) return before_an_error(call, strategy);
   if (is(call, "fail") || is(call, "kill")) return in_trouble(call, strategy);
   return predict_and_evaluate(call, strategy);
 }
@@ -352,6 +382,20 @@ static void test_a_device_that_fails_ends_the_call_of_all(void **) {
   }
 }
 
+static void test_what_is_before_an_error_comes(void **) {
+  for (int count = 2; count <= 3; ++count) {
+    Workers workers("bad:all", count), own("bad:own", count);
+    workers.wait(), own.wait();
+    for (int w = 0; w < count; ++w) {
+      assert_contains(workers.output(w).c_str(), "40 rows, then ");
+      assert_contains(workers.output(w).c_str(), "row 45 is bad");
+      // Batches 0 to 4, in turn.
+      const int batches = 5 / count + (w < 5 % count ? 1 : 0);
+      assert_contains(own.output(w).c_str(), base::concat(8 * batches, " rows, then ").c_str());
+    }
+  }
+}
+
 static void check_refused(const char *scenario, const char *expected) {
   Workers workers(scenario, 2);
   workers.wait();
@@ -388,6 +432,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_each_worker_deals_by_speed),
     cmocka_unit_test(tutti::testing::test_a_worker_killed_while_a_device_computes_is_named),
     cmocka_unit_test(tutti::testing::test_a_device_that_fails_ends_the_call_of_all),
+    cmocka_unit_test(tutti::testing::test_what_is_before_an_error_comes),
     cmocka_unit_test(tutti::testing::test_training_is_refused),
     cmocka_unit_test(tutti::testing::test_another_model_with_the_same_weights_is_refused),
     cmocka_unit_test(tutti::testing::test_level_invariant_is_for_devices_of_one_kind),

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/predict_engine.h"
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <thread>
 
 #include "backend/lazy_backend.h"
+#include "data/pipeline.h"
 #include "distribute/training_case.h"
 #include "testing.h"
 
@@ -96,6 +98,35 @@ static void test_streams(void **) {
         seen += result.rows;
       }
       assert_int_equal(seen, 70);
+    }
+  }
+}
+
+/// Rows of which one is bad: what comes before its batch is predicted, then comes the error, and comes again.
+static void test_what_is_before_an_error_comes(void **) {
+  const Fixture fixture;
+  const NetworkCase &network = fixture.network;
+  for (int32_t devices = 1; devices <= 3; ++devices) {
+    const auto engine = fixture.engine(devices);
+    for (const int64_t bad : {0, 9, 45, 69}) {
+      auto rows = std::make_shared<std::atomic<int64_t>>(0);
+      impl::data::TransformArguments arguments;
+      arguments.map = [rows, bad](const impl::data::Element &input, impl::data::Element &output) -> Status {
+        if (rows->fetch_add(1) == bad) return impl::base::data_loss("row ", bad, " is bad");
+        output = input;
+        return Status();
+      };
+      impl::data::Pipeline pipeline(make_rows(70, network.features, network.classes, network.dtype, 1));
+      pipeline.apply("unbatch").apply("map_callback", {}, std::move(arguments)).batch(10);
+      auto iterator = assert_ok_value(assert_ok_value(pipeline.build())->make_iterator({}));
+      auto stream = assert_ok_value(engine->stream(std::move(iterator), nullptr));
+      PredictBatch result;
+      for (int64_t seen = 0; seen < bad / 10 * 10; seen += result.rows) {
+        assert_true(assert_ok_value(stream->next(result)));
+        assert_int_equal(result.first_row, seen);
+      }
+      for (int again = 0; again < 2; ++again)
+        assert_error_contains(stream->next(result), "is bad");
     }
   }
 }
@@ -311,6 +342,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_rows_come_back_in_order),
     cmocka_unit_test(tutti::testing::test_weights_are_packed_once),
     cmocka_unit_test(tutti::testing::test_streams),
+    cmocka_unit_test(tutti::testing::test_what_is_before_an_error_comes),
     cmocka_unit_test(tutti::testing::test_streams_end_early_and_run_together),
     cmocka_unit_test(tutti::testing::test_a_stream_keeps_its_version),
     cmocka_unit_test(tutti::testing::test_normalisations_are_folded_into_weights),

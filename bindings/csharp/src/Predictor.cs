@@ -189,7 +189,7 @@ namespace Tutti
         }
 
         /// <summary>The next batch; null at the end. After a cancelled call the next one goes on and no row is lost;
-        /// any other error ends the stream.</summary>
+        /// any other error ends the stream, behind all batches that stand before it.</summary>
         public Batch Next(CancellationToken cancellationToken = default(CancellationToken))
         {
             using (var use = new Uses())

@@ -10,7 +10,8 @@ import java.util.stream.StreamSupport;
 
 /**
  * The predictions of a dataset batch by batch, in order. It serves one thread at a time. After a call that was
- * cancelled the next one goes on and no row is lost; any other error ends the stream.
+ * cancelled the next one goes on and no row is lost; any other error ends the stream,
+ * behind all batches that stand before it.
  */
 public final class PredictionStream extends NativeObject implements Iterator<Batch>, Iterable<Batch> {
     private Batch ahead;
