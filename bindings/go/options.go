@@ -183,6 +183,9 @@ type RunOptions struct {
 	// (average_decay); those are used without it. Training, and reading a variable by its name, is about the
 	// weights themselves in any case.
 	RawWeights bool
+	// Checkpoints have no graph to predict with, and the model function need not build mode PREDICT. Else it must
+	// where checkpoints are written, which is tried before the first step.
+	WithoutPredictions bool
 	// Keeps the gradients of the last step for tutti_estimator_read_gradient.
 	KeepGradients bool
 	// Keeps what the model set as outputs in mode TRAIN, for each row of the last step, for
@@ -240,6 +243,9 @@ func (o RunOptions) fill(handle uintptr) {
 	}
 	if o.RawWeights {
 		raw.Options_set_bool(handle, "raw_weights", o.RawWeights)
+	}
+	if o.WithoutPredictions {
+		raw.Options_set_bool(handle, "without_predictions", o.WithoutPredictions)
 	}
 	if o.KeepGradients {
 		raw.Options_set_bool(handle, "keep_gradients", o.KeepGradients)

@@ -32,8 +32,8 @@ typedef int32_t (*tutti_model_fn)(tutti_graph *graph, int32_t mode, void *user, 
 /* An estimator. `strategy` NULL = the context's default one (one device). Options of schema "run" (NULL = defaults):
  * model_dir, seed, save_checkpoints_steps, save_checkpoints_secs, keep_checkpoint_max, log_step_count_steps,
  * determinism, logical_replicas, precision, accumulation_steps, device_prefetch, threads_per_replica, all_reduce,
- * gradient_dtype, raw_weights, keep_gradients, keep_outputs, collective_timeout_ms. tutti_options_describe_key tells
- * what each means. */
+ * gradient_dtype, raw_weights, without_predictions, keep_gradients, keep_outputs, collective_timeout_ms.
+ * tutti_options_describe_key tells what each means. */
 TUTTI_API int32_t tutti_estimator_create(tutti_context *context, tutti_model_fn model_fn, void *user,
                                          tutti_destroy_fn destroy, const tutti_strategy *strategy,
                                          const tutti_options *run_options, tutti_estimator **out, tutti_error **err);
@@ -146,8 +146,8 @@ TUTTI_API int32_t tutti_session_run(tutti_session *session, int64_t steps, tutti
 /* Sets a host scalar of the model, between two runs; it holds from the next step on. */
 TUTTI_API int32_t tutti_session_set_scalar(tutti_session *session, const char *name, double value, tutti_error **err);
 /* Ends the session: writes the last checkpoint and joins. The result (may be NULL) is of the whole session. Dropping
- * the last reference without close ends it, too, but writes nothing; its steps stay: variables, evaluate, predictors and
- * the next session of this estimator are at its last complete step. */
+ * the last reference without close ends it, too, but writes nothing; its steps stay: variables, evaluate, predictors
+ * and the next session of this estimator are at its last complete step. */
 TUTTI_API int32_t tutti_session_close(tutti_session *session, tutti_result **result, tutti_error **err);
 
 /* --- results ------------------------------------------------------------------------------------------------------ */

@@ -66,6 +66,7 @@ Result<estimator::RunConfig> run_config(const tutti_options *run_options) {
   config.keep_gradients = options.flag("keep_gradients");
   config.keep_outputs = options.flag("keep_outputs");
   config.raw_weights = options.flag("raw_weights");
+  config.without_predictions = options.flag("without_predictions");
   TUTTI_ASSIGN(config.all_reduce, distribute::all_reduce_choice(options.text("all_reduce")));
   if (options.text("gradient_dtype") == "bf16") config.gradient_dtype = tensor::DType::bf16;
   TUTTI_TRY(config.check());

@@ -53,6 +53,8 @@ struct RunConfig {
   bool keep_outputs = false;
   /// Evaluations and predictions use the weights themselves where the optimizer keeps moving averages of them.
   bool raw_weights = false;
+  /// Checkpoints have no graph to predict with; else the model function must build mode PREDICT where some are written.
+  bool without_predictions = false;
   /// What f32 gradients are rounded to before they are added up over devices: f32 or bf16 (TrainerOptions).
   tensor::DType gradient_dtype = tensor::DType::f32;
   /// How long a replica waits for another before it says so and gives up.

@@ -49,6 +49,14 @@ Snapshot snapshot_of(Ref<const WeightVersion> version, const RunState &run, cons
   return snapshot;
 }
 
+Result<std::string> prediction_graph(EstimatorState &state, const data::ElementSpec &spec) {
+  if (state.config.without_predictions) return std::string();
+  const Result<ModelRef> model = state.models.get(Mode::predict, spec);
+  if (model.ok()) return graph::to_json(**model).dump();
+  return model.status().wrap(
+      "checkpoints have the graph to predict with, unless the run option without_predictions is set");
+}
+
 Status save(EstimatorState &state, const std::string &directory, const data::ElementSpec &spec,
             const base::CancelToken *cancel) {
   TUTTI_ASSIGN(std::optional<Snapshot> complete, snapshot_between_sessions(state));
@@ -59,9 +67,7 @@ Status save(EstimatorState &state, const std::string &directory, const data::Ele
     TUTTI_ASSIGN(snapshot.state, state.weights(""));
     snapshot.options = state.config.to_json();
   }
-  if (const auto predict = state.models.get(Mode::predict, spec); predict.ok()) {
-    snapshot.graph_text = graph::to_json(**predict).dump();
-  }
+  TUTTI_ASSIGN(snapshot.graph_text, prediction_graph(state, spec));
   return checkpoint::write_checkpoint(directory, snapshot, cancel).status();
 }
 

@@ -7,6 +7,7 @@
 #include "checkpoint/reader.h"
 #include "checkpoint/writer.h"
 #include "estimator/resume_check.h"
+#include "estimator/saving.h"
 #include "estimator/train_session.h"
 #include "graph/serialize.h"
 
@@ -93,6 +94,9 @@ std::vector<std::string> TrainSession::settings() const {
 
 Status TrainSession::prepare_trainer() {
   TUTTI_ASSIGN(const ModelRef model, state_->models.get(Mode::train, request_.dataset->spec()));
+  if (state_->config.saves_checkpoints()) {
+    TUTTI_ASSIGN(graph_text_, prediction_graph(*state_, request_.dataset->spec()));
+  }
   run_.seed = state_->config.seed;
   bool has_state = state_->trainer != nullptr;
   {
@@ -275,12 +279,6 @@ Status TrainSession::start_saver() {
     saved_.emplace_back(step, path);
   };
   TUTTI_ASSIGN(saver_, checkpoint::BackgroundSaver::start(std::move(options)));
-  const Result<ModelRef> predict = state_->models.get(Mode::predict, request_.dataset->spec());
-  if (predict.ok()) {
-    graph_text_ = graph::to_json(**predict).dump();
-  } else {
-    state_->logger().warning("checkpoints will have no graph to predict with: ", predict.status().to_string());
-  }
   return Status();
 }
 

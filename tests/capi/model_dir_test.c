@@ -80,6 +80,46 @@ static void test_unwritable_model_dir(void **state) {
   remove_directory(directory);
 }
 
+static int32_t model_without_predictions(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  if (mode == TUTTI_MODE_PREDICT) return tutti_error_set(err, TUTTI_INVALID_ARGUMENT, "labels are needed");
+  return line_model(g, mode, user, err);
+}
+
+/* Told before the first step and before anything is written, unless no prediction is wanted. */
+static void test_a_model_that_cannot_predict(void **state) {
+  (void)state;
+  static const char *const more[] = {"", ", \"without_predictions\": true"};
+  for (int without = 0; without <= 1; without++) {
+    char directory[64], path[128], run[200];
+    make_directory(directory);
+    snprintf(run, sizeof run, "{\"model_dir\": \"%s\"%s}", directory, more[without]);
+    struct line line = {0};
+    tutti_dataset *dataset = line_dataset(3);
+    tutti_options *options = make_options("run", run);
+    tutti_estimator *estimator = NULL;
+    assert_ok(tutti_estimator_create(NULL, model_without_predictions, &line, NULL, NULL, options, &estimator, &err));
+    tutti_options_unref(options);
+    tutti_predictor *predictor = NULL;
+    struct stat status;
+    join_path(path, sizeof path, directory, "checkpoint-1");
+    if (without) {
+      assert_int_equal(train(estimator, dataset, NULL).step, 1);
+      assert_int_equal(stat(path, &status), 0);
+      assert_error(TUTTI_FAILED_PRECONDITION, "no graph to predict with",
+                   tutti_predictor_open(NULL, directory, NULL, NULL, &predictor, &err));
+    } else {
+      assert_error(TUTTI_INVALID_ARGUMENT, "labels are needed",
+                   tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, NULL, &err));
+      assert_error(TUTTI_INVALID_ARGUMENT, "without_predictions",
+                   tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, NULL, &err));
+      assert_int_not_equal(stat(path, &status), 0);
+    }
+    tutti_estimator_unref(estimator);
+    tutti_dataset_unref(dataset);
+    remove_directory(directory);
+  }
+}
+
 static void test_checkpoints_are_announced_and_limited(void **state) {
   (void)state;
   char directory[64], run[200];
@@ -115,6 +155,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_goes_on_from_the_model_dir),
     cmocka_unit_test(test_goes_on_from_a_save),
     cmocka_unit_test(test_unwritable_model_dir),
+    cmocka_unit_test(test_a_model_that_cannot_predict),
     cmocka_unit_test(test_checkpoints_are_announced_and_limited),
 };
 CAPI_TEST_MAIN(tests)
