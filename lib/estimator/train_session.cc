@@ -138,10 +138,12 @@ void TrainSession::account(const distribute::RunReport *report) {
 
 Status TrainSession::end_pass() {
   const bool whole = run_.input.is_null();
+  if (whole && pass_examples_ == 0)
+    return base::invalid_argument("the dataset gave no elements in pass ", run_.epoch + 1,
+                                  ": there is not one row to train on");
   ++run_.epoch;
   run_.input = Json();
   input_ended_ = true;
-  if (whole && pass_examples_ == 0) state_->logger().warning("the dataset gave no elements in pass ", run_.epoch);
   const bool was_over = skips_ended_pass_ && !whole && pass_examples_ == 0;
   skips_ended_pass_ = false;
   if (run_.goal_epoch == 0) {

@@ -113,6 +113,17 @@ void test_epochs_are_whole_passes(void **) {
   assert_int_equal(assert_ok_value(estimator->train(request)).step, 16);
 }
 
+void test_an_empty_dataset_is_an_error(void **) {
+  const auto estimator = make_estimator();
+  const auto empty = assert_ok_value(data::Pipeline(fake_dataset(8, 2)).apply("skip", {{"count", int64_t{4}}}).build());
+  for (const int64_t epochs : {0, 2}) {
+    TrainRequest request = request_for(empty);
+    if (epochs > 0) request.epochs = epochs;
+    assert_error_contains(estimator->train(request), "the dataset gave no elements in pass 1: there is not one row");
+  }
+  assert_int_equal(assert_ok_value(estimator->train(request_for(fake_dataset(8, 2)))).step, 4);
+}
+
 // Whoever shows progress is told where a run will end, and others how far it is.
 void test_the_end_is_foreseen(void **) {
   const auto estimator = make_estimator();
@@ -483,6 +494,7 @@ int main() {
       cmocka_unit_test(test_bad_scaling_is_logged_once),
       cmocka_unit_test(test_max_steps_is_absolute),
       cmocka_unit_test(test_epochs_are_whole_passes),
+      cmocka_unit_test(test_an_empty_dataset_is_an_error),
       cmocka_unit_test(test_the_end_is_foreseen),
       cmocka_unit_test(test_the_input_ends),
       cmocka_unit_test(test_a_call_after_exactly_one_pass),
