@@ -114,20 +114,16 @@ __device__ inline T gpu_shuffle_xor(T value, int mask) {
 __device__ inline float gpu_half_to_float(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
 __device__ inline uint16_t gpu_float_to_half(float value) { return __half_as_ushort(__float2half_rn(value)); }
 
+/// Both rounded to nearest even by one instruction, `low` in the lower half; false where there is none.
+__device__ inline bool gpu_floats_to_bfloat16([[maybe_unused]] float low, [[maybe_unused]] float high,
+                                              [[maybe_unused]] uint32_t *bits) {
 #if __CUDA_ARCH__ >= 800
-#define TUTTI_GPU_ROUNDS_TO_BFLOAT16
-__device__ inline uint16_t gpu_float_to_bfloat16(float value) {
-  uint16_t bits;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-  return bits;
-}
-/// Two of them side by side, by one instruction.
-__device__ inline uint32_t gpu_floats_to_bfloat16(float low, float high) {
-  uint32_t bits;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
-  return bits;
-}
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(*bits) : "f"(high), "f"(low));
+  return true;
+#else
+  return false;
 #endif
+}
 
 /// a b + c, rounded once: what compilers otherwise make of it is forbidden where bits have to agree.
 __device__ inline float gpu_multiply_add(float a, float b, float c) { return fmaf(a, b, c); }

@@ -31,14 +31,11 @@ __device__ inline float bfloat16_to_float(uint16_t bits) {
 
 /// Round to nearest even; a NaN stays a quiet NaN. Without an instruction for it, of the platform's, it takes nine.
 __device__ inline uint16_t float_to_bfloat16(float value) {
-#ifdef TUTTI_GPU_ROUNDS_TO_BFLOAT16
-  return gpu_float_to_bfloat16(value);
-#else
   uint32_t bits;
+  if (gpu_floats_to_bfloat16(value, 0, &bits)) return static_cast<uint16_t>(bits);
   memcpy(&bits, &value, sizeof(bits));
   if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>((bits >> 16) | 0x40u);
   return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-#endif
 }
 
 /// Element `index` as C: float, double, int64_t or uint64_t.

@@ -72,9 +72,10 @@ using WholePack __attribute__((may_alias)) = unsigned __int128;
 /// Two neighbours of 16 bits.
 template <typename T>
 __device__ inline uint32_t narrow_pair(float low, float high) {
-#ifdef TUTTI_GPU_ROUNDS_TO_BFLOAT16
-  if constexpr (std::is_same_v<T, BFloat16>) return gpu_floats_to_bfloat16(low, high);
-#endif
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    uint32_t bits;
+    if (gpu_floats_to_bfloat16(low, high, &bits)) return bits;
+  }
   T pair[2];
   narrow(low, pair[0]);
   narrow(high, pair[1]);

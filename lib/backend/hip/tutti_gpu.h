@@ -115,6 +115,8 @@ __device__ inline T gpu_shuffle_xor(T value, int mask) {
 
 __device__ inline float gpu_half_to_float(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
 __device__ inline uint16_t gpu_float_to_half(float value) { return __half_as_ushort(__float2half_rn(value)); }
+/// Two floats rounded to bf16 by one instruction: there is none.
+__device__ inline bool gpu_floats_to_bfloat16(float, float, uint32_t *) { return false; }
 
 /// a b + c, rounded once: what compilers otherwise make of it is forbidden where bits have to agree.
 __device__ inline float gpu_multiply_add(float a, float b, float c) { return fmaf(a, b, c); }

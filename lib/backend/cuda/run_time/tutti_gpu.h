@@ -36,14 +36,14 @@ __device__ inline uint16_t gpu_float_to_half(float value) {
   return bits;
 }
 
+__device__ inline bool gpu_floats_to_bfloat16(float low, float high, uint32_t *bits) {
 #if __CUDA_ARCH__ >= 800
-#define TUTTI_GPU_ROUNDS_TO_BFLOAT16
-__device__ inline uint16_t gpu_float_to_bfloat16(float value) {
-  uint16_t bits;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-  return bits;
-}
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(*bits) : "f"(high), "f"(low));
+  return true;
+#else
+  return false;
 #endif
+}
 
 /// Shared memory of the size that the launch asked for, aligned to 16.
 #define TUTTI_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]

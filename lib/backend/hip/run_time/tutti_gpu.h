@@ -30,6 +30,8 @@ __device__ inline float gpu_half_to_float(uint16_t bits) {
 __device__ inline uint16_t gpu_float_to_half(float value) {
   return __builtin_bit_cast(uint16_t, static_cast<_Float16>(value));
 }
+/// Two floats rounded to bf16 by one instruction: there is none.
+__device__ inline bool gpu_floats_to_bfloat16(float, float, uint32_t *) { return false; }
 
 /// Shared memory of the size that the launch asked for, aligned to 16.
 #define TUTTI_DYNAMIC_SHARED(name) extern __shared__ __attribute__((aligned(16))) unsigned char name[]

@@ -171,6 +171,8 @@ inline int atomicAdd(int *address, int value) {
 
 inline float gpu_half_to_float(uint16_t bits) { return tutti::impl::tensor::half_bits_to_float(bits); }
 inline uint16_t gpu_float_to_half(float value) { return tutti::impl::tensor::float_to_half_bits(value); }
+/// Two floats rounded to bf16 by one instruction: there is none.
+inline bool gpu_floats_to_bfloat16(float, float, uint32_t *) { return false; }
 
 /// a b + c; on devices rounded once.
 template <typename C>

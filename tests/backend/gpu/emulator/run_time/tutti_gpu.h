@@ -44,6 +44,7 @@ T gpu_shuffle_xor(T value, int mask) {
 
 inline float gpu_half_to_float(uint16_t bits) { return tutti::impl::tensor::half_bits_to_float(bits); }
 inline uint16_t gpu_float_to_half(float value) { return tutti::impl::tensor::float_to_half_bits(value); }
+inline bool gpu_floats_to_bfloat16(float, float, uint32_t *) { return false; }
 
 #define TUTTI_DYNAMIC_SHARED(name) unsigned char *const name = tutti_emulated_machine.dynamic_shared()
 
