@@ -59,8 +59,8 @@ class EstimatorState : public base::Object {
   /// Is it the one that was published last?
   bool is_published(const base::Ref<checkpoint::WeightVersion> &version) const;
   /// The weights to evaluate and predict with: those of `path` (a checkpoint or a directory of them) when it is not
-  /// empty; else the newest of this object, of the trainer's last complete step if there is one, and of model_dir. Waits
-  /// for the next step boundary while steps run. FAILED_PRECONDITION when there are none.
+  /// empty; else the newest of this object, of the trainer's last complete step if there is one, and of model_dir.
+  /// Waits for the next step boundary while steps run. FAILED_PRECONDITION when there are none.
   base::Result<base::Ref<checkpoint::WeightVersion>> weights(const std::string &path);
   /// Step of the newest checkpoint in model_dir, whether it can be read or not; -1 where there is none.
   base::Result<int64_t> step_on_disk() const;

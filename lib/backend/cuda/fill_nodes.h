@@ -10,8 +10,8 @@
 
 namespace tutti::impl::backend::cuda {
 
-/// Replaces nodes that fill memory by kernels that do the same, between the same nodes; how many. What cannot be replaced
-/// stays as it is. The graph is not made ready yet. Threads: the graph's.
+/// Replaces nodes that fill memory by kernels that do the same, between the same nodes; how many. What cannot be
+/// replaced stays as it is. The graph is not made ready yet. Threads: the graph's.
 int replace_fills(gpuGraph_t graph);
 
 }  // namespace tutti::impl::backend::cuda

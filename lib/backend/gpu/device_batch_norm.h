@@ -44,8 +44,8 @@ gpuError_t launch_batch_norm_inference(const BatchNormWork &work, gpuStream_t st
 
 /// first = sum(dy), second = sum(dy · (x - mean)), as f64.
 gpuError_t launch_batch_norm_gradient_moments(const BatchNormWork &work, gpuStream_t stream);
-/// With an offset: dy is the gradient of relu of the normalisation's results, rounded to their dtype, and statistics are
-/// those that it was computed with.
+/// With an offset: dy is the gradient of relu of the normalisation's results, rounded to their dtype, and statistics
+/// are those that it was computed with.
 gpuError_t launch_batch_norm_training_gradient(const BatchNormWork &work, gpuStream_t stream);
 gpuError_t launch_batch_norm_gradient_apply(const BatchNormWork &work, gpuStream_t stream);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What lets a convolution of few channels with a stride of two be one of 16 channels without a stride, of elements of 16
-// bits: squares of two by two pixels become one pixel ("space to depth"), of four places for the channels of each.
+// What lets a convolution of few channels with a stride of two be one of 16 channels without a stride, of elements of
+// 16 bits: squares of two by two pixels become one pixel ("space to depth"), of four places for the channels of each.
 #ifndef TUTTI_BACKEND_GPU_DEVICE_FOLD_H_
 #define TUTTI_BACKEND_GPU_DEVICE_FOLD_H_
 
@@ -31,7 +31,8 @@ struct StrideFold {
 gpuError_t launch_fold_image(const StrideFold &fold, void *to, const void *from, gpuStream_t stream);
 /// to[filters, rows, columns, kChannels] of from[height, width, channels, filters].
 gpuError_t launch_fold_kernel(const StrideFold &fold, void *to, const void *from, gpuStream_t stream);
-/// The elements that the own kernel has: to[height, width, channels, filters] of from[filters, rows, columns, kChannels].
+/// The elements that the own kernel has: to[height, width, channels, filters] of
+/// from[filters, rows, columns, kChannels].
 gpuError_t launch_unfold_kernel(const StrideFold &fold, void *to, const void *from, gpuStream_t stream);
 
 }  // namespace tutti::impl::backend::gpu

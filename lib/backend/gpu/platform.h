@@ -54,7 +54,8 @@ bool generates_kernels();
 /// The compiler of kernels for a device. UNAVAILABLE: one sentence that says what is missing. The device is current.
 base::Result<std::shared_ptr<const RunTimeCompiler>> open_compiler(int32_t ordinal);
 
-/// Puts others in place of nodes that take the platform long to launch; the graph does the same. Before it is made ready.
+/// Puts others in place of nodes that take the platform long to launch; the graph does the same. Before it is made
+/// ready.
 void simplify(gpuGraph_t graph);
 
 }  // namespace tutti::impl::backend::gpu::platform

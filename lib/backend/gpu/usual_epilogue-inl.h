@@ -4,7 +4,8 @@
 // computed with, before anything is waited for. What nearly always comes is compiled by itself (UsualPattern). Included
 // by .cu files only.
 //
-//   return visit_usual_epilogue<T, V>(epilogue, dtype, channels, [&](const auto &usual) { return launch(usual, ...); });
+//   return visit_usual_epilogue<T, V>(epilogue, dtype, channels,
+//                                     [&](const auto &usual) { return launch(usual, ...); });
 #ifndef TUTTI_BACKEND_GPU_USUAL_EPILOGUE_INL_H_
 #define TUTTI_BACKEND_GPU_USUAL_EPILOGUE_INL_H_
 

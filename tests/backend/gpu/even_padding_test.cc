@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolutions by a library that works on other images, against the reference backend: one that pads both sides of an
-// axis alike works on a larger one where the sides differ, one that wants many channels on one with squares of pixels in
-// place of a stride of two. The emulated GPU has such libraries (emulated_library.h).
+// axis alike works on a larger one where the sides differ, one that wants many channels on one with squares of pixels
+// in place of a stride of two. The emulated GPU has such libraries (emulated_library.h).
 //
 // usage: even_padding_test PLUG-IN
 #include <tutti/plugin/backend.h>
