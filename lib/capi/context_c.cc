@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "capi/guard.h"
 #include "capi/hook_c.h"
+#include "capi/host_call.h"
 #include "capi/options_c.h"
 #include "data/backend_graph_runner.h"
 #include "runtime/backend_list.h"
@@ -208,7 +209,7 @@ int32_t tutti_context_set_log(tutti_context *context, tutti_log_fn log, void *us
     logger.set_sink([log, owner, one_at_a_time](base::Severity severity, std::string_view message) {
       const std::string text(message);
       const std::lock_guard lock(*one_at_a_time);
-      log(owner->get(), static_cast<int32_t>(severity), text.c_str());
+      (void)catch_thrown("the log function", [&] { log(owner->get(), static_cast<int32_t>(severity), text.c_str()); });
     });
     return Status();
   });

@@ -6,6 +6,7 @@
 #include "capi/dataset_c.h"
 #include "capi/graph_c.h"
 #include "capi/guard.h"
+#include "capi/host_call.h"
 #include "capi/options_c.h"
 #include "capi/result_c.h"
 #include "capi/strategy_c.h"
@@ -80,9 +81,8 @@ estimator::ModelFunction model_function(tutti_model_fn function, std::shared_ptr
       [function, user = std::move(user), rules = std::move(rules)](graph::GraphBuilder &builder, estimator::Mode mode) {
         const int32_t number = static_cast<int32_t>(mode);
         TUTTI_TRY(with_graph(builder, number, [&](tutti_graph *graph) {
-          tutti_error *error = nullptr;
-          const int32_t code = function(graph, number, user->get(), &error);
-          return status_from_callback(code, error, "the model function");
+          return call_host("the model function",
+                           [&](tutti_error **error) { return function(graph, number, user->get(), error); });
         }));
         const std::lock_guard lock(rules->mutex);
         for (const auto &[pattern, trainable] : rules->rules)

@@ -13,6 +13,7 @@
 #include "capi/context_c.h"
 #include "capi/guard.h"
 #include "capi/hook_c.h"
+#include "capi/host_call.h"
 #include "data/file_system.h"
 #include "runtime/module.h"
 #include "runtime/plugin_loader.h"
@@ -57,15 +58,15 @@ class HostFile : public data::ReadableFile {
   HostFile(std::shared_ptr<const HostFunctions> functions, std::string path)
       : ReadableFile(std::move(path)), functions_(std::move(functions)) {}
   ~HostFile() override {
-    if (is_open_) functions_->table.close(functions_->user->get(), file_);
+    if (is_open_)
+      (void)catch_thrown("the function close", [&] { functions_->table.close(functions_->user->get(), file_); });
   }
 
   Status open(const Ref<base::CancelToken> &walk) {
     TUTTI_TRY(token_.follow(walk));
-    tutti_error *error = nullptr;
-    const int32_t code =
-        functions_->table.open(functions_->user->get(), path().c_str(), token_.handle(), &file_, &size_, &error);
-    const Status status = status_from_callback(code, error, "the function open of the file system");
+    const Status status = call_host("the function open of the file system", [&](tutti_error **error) {
+      return functions_->table.open(functions_->user->get(), path().c_str(), token_.handle(), &file_, &size_, error);
+    });
     if (!status.ok()) return failed(token_.get(), status, "cannot open ", base::quoted(path(), 400));
     is_open_ = true;
     if (size_ >= 0) return Status();
@@ -76,8 +77,12 @@ class HostFile : public data::ReadableFile {
   int64_t size_bytes() const override { return size_; }
   std::string version() const override {
     if (functions_->table.version == nullptr) return {};
-    const char *const version = functions_->table.version(functions_->user->get(), file_);
-    return version == nullptr ? std::string() : version;
+    std::string text;
+    (void)catch_thrown("the function version", [&] {
+      const char *const version = functions_->table.version(functions_->user->get(), file_);
+      if (version != nullptr) text = version;
+    });
+    return text;
   }
   Result<size_t> read_at(int64_t offset, std::span<char> target) const override {
     TUTTI_TRY(base::check(token_.get()));
@@ -85,13 +90,13 @@ class HostFile : public data::ReadableFile {
     const int64_t wanted = std::min(room, size_ - std::min(std::max<int64_t>(offset, 0), size_));
     if (wanted == 0) return size_t{0};
     int64_t got = -1;
-    tutti_error *error = nullptr;
-    const int32_t code = functions_->table.read(functions_->user->get(), file_, offset, target.data(), wanted,
-                                                token_.handle(), &got, &error);
     const auto where = [&] {
       return base::concat("cannot read ", wanted, " bytes at offset ", offset, " of ", base::quoted(path(), 400));
     };
-    const Status status = status_from_callback(code, error, "the function read of the file system");
+    const Status status = call_host("the function read of the file system", [&](tutti_error **error) {
+      return functions_->table.read(functions_->user->get(), file_, offset, target.data(), wanted, token_.handle(),
+                                    &got, error);
+    });
     if (!status.ok()) return failed(token_.get(), status, where());
     if (got > 0 && got <= wanted) return static_cast<size_t>(got);
     if (got == 0) return base::data_loss(where(), ": the file ends there, but its size was ", size_);
@@ -142,10 +147,10 @@ class HostFileSystem : public data::FileSystem {
     HostToken token;
     TUTTI_TRY(token.follow(cancel));
     Listing listing;
-    tutti_error *error = nullptr;
-    const int32_t code = functions_->table.list(functions_->user->get(), directory.c_str(), token.handle(),
-                                                Listing::add, &listing, &error);
-    const Status status = status_from_callback(code, error, "the function list of the file system");
+    const Status status = call_host("the function list of the file system", [&](tutti_error **error) {
+      return functions_->table.list(functions_->user->get(), directory.c_str(), token.handle(), Listing::add, &listing,
+                                    error);
+    });
     if (!status.ok()) return failed(token.get(), status, where());
     if (!listing.status.ok()) return listing.status.wrap(where());
     auto &entries = listing.entries;
@@ -206,8 +211,7 @@ int32_t tutti_context_load_file_system(tutti_context *context, const char *modul
     TUTTI_ASSIGN(void *const symbol, loaded.symbol(TUTTI_FILE_SYSTEM_ENTRY_NAME, "file system"));
     const auto entry = reinterpret_cast<tutti_file_system_entry_fn>(symbol);
     loaded.keep();
-    tutti_error *error = nullptr;
-    const int32_t code = entry(context, settings, &error);
-    return status_from_callback(code, error, base::concat("the file system module '", path, "'"));
+    return call_host(base::concat("the file system module '", path, "'"),
+                     [&](tutti_error **error) { return entry(context, settings, error); });
   });
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "capi/handles.h"
+#include "capi/host_call.h"
 
 namespace tutti::impl::capi {
 
@@ -23,7 +24,7 @@ class UserPointer {
   UserPointer(const UserPointer &) = delete;
   UserPointer &operator=(const UserPointer &) = delete;
   ~UserPointer() {
-    if (destroy_ != nullptr) destroy_(user_);
+    if (destroy_ != nullptr) (void)catch_thrown("the destroy function", [&] { destroy_(user_); });
   }
   void *get() const { return user_; }
 

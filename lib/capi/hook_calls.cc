@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "capi/estimator_c.h"
 #include "capi/guard.h"
+#include "capi/host_call.h"
 
 namespace tutti::impl::capi {
 namespace {
@@ -56,14 +57,13 @@ Ref<HookEventObject> to_object(const estimator::Event &event, Speed &speed) {
 Result<estimator::Answer> call(const HookEntry &entry, Speed &speed, const estimator::Event &event) {
   LentHandle handle;
   TUTTI_TRY(handle.set(to_object(event, speed), hook_event_handles));
-  tutti_error *error = nullptr;
-  const int32_t answer = entry.function(entry.user->get(), static_cast<tutti_hook_event *>(handle.get()), &error);
-  if (answer == TUTTI_HOOK_STOP) {
-    unref_handle(error, error_handles);
-    return estimator::Answer::stop;
-  }
-  TUTTI_TRY(status_from_callback(answer, error, "a hook"));
-  return estimator::Answer::go_on;
+  bool stops = false;
+  TUTTI_TRY(call_host("a hook", [&](tutti_error **error) {
+    const int32_t answer = entry.function(entry.user->get(), static_cast<tutti_hook_event *>(handle.get()), error);
+    stops = answer == TUTTI_HOOK_STOP;
+    return stops ? TUTTI_OK : answer;
+  }));
+  return stops ? estimator::Answer::stop : estimator::Answer::go_on;
 }
 
 }  // namespace

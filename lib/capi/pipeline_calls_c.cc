@@ -10,6 +10,7 @@
 #include "capi/graph_c.h"
 #include "capi/guard.h"
 #include "capi/hook_c.h"
+#include "capi/host_call.h"
 #include "capi/pipeline_c.h"
 #include "capi/tensor_c.h"
 #include "data/serve_map.h"
@@ -24,9 +25,7 @@ Result<graph::SealedGraph> build_graph(const data::ElementSpec &spec, bool keep_
   for (const data::ComponentSpec &component : spec.components)
     builder.feature(component.name, component.dtype, component.dims);
   TUTTI_TRY(with_graph(builder, 0, [&](tutti_graph *graph) {
-    tutti_error *error = nullptr;
-    const int32_t code = build(graph, user, &error);
-    return status_from_callback(code, error, "the graph function of the map");
+    return call_host("the graph function of the map", [&](tutti_error **error) { return build(graph, user, error); });
   }));
   if (keep_others) {
     for (const graph::InputSpec &input : builder.model().features) {
@@ -144,9 +143,9 @@ Status call_map(tutti_map_fn map, void *user, const data::Element &input, data::
   TUTTI_TRY(lent.lend(input));
   const size_t count = input.components.size();
   std::vector<tutti_tensor *> outputs(count, nullptr);
-  tutti_error *error = nullptr;
-  const int32_t code = map(user, lent.tensors(), outputs.data(), lent.count(), &error);
-  const Status status = status_from_callback(code, error, "the map function");
+  const Status status = call_host("the map function", [&](tutti_error **error) {
+    return map(user, lent.tensors(), outputs.data(), lent.count(), error);
+  });
   output.lineage = input.lineage;
   output.components.clear();
   Status taken = take_tensors(outputs, "the map function", output);
@@ -159,10 +158,9 @@ Status call_map_to(tutti_map_to_fn map, void *user, const data::ElementSpec &spe
   LentElement lent;
   TUTTI_TRY(lent.lend(input));
   std::vector<tutti_tensor *> outputs(spec.components.size(), nullptr);
-  tutti_error *error = nullptr;
-  const int32_t code =
-      map(user, lent.tensors(), lent.count(), outputs.data(), static_cast<int64_t>(outputs.size()), &error);
-  const Status status = status_from_callback(code, error, "the map function");
+  const Status status = call_host("the map function", [&](tutti_error **error) {
+    return map(user, lent.tensors(), lent.count(), outputs.data(), static_cast<int64_t>(outputs.size()), error);
+  });
   output.lineage = input.lineage;
   output.components.clear();
   const Status taken = take_tensors(outputs, "the map function", output);
@@ -179,10 +177,10 @@ Status call_scan(tutti_scan_fn scan, void *user, const data::Element &state, con
   std::vector<tutti_tensor *> next(new_state.components.size(), nullptr), outputs(output.components.size(), nullptr);
   new_state.components.clear();
   output.components.clear();
-  tutti_error *error = nullptr;
-  const int32_t code = scan(user, lent_state.tensors(), next.data(), lent_state.count(), lent.tensors(), lent.count(),
-                            outputs.data(), static_cast<int64_t>(outputs.size()), &error);
-  const Status status = status_from_callback(code, error, "the scan function");
+  const Status status = call_host("the scan function", [&](tutti_error **error) {
+    return scan(user, lent_state.tensors(), next.data(), lent_state.count(), lent.tensors(), lent.count(),
+                outputs.data(), static_cast<int64_t>(outputs.size()), error);
+  });
   const Status state_taken = take_tensors(next, "the scan function", new_state);
   const Status taken = take_tensors(outputs, "the scan function", output);
   TUTTI_TRY(status);
@@ -195,10 +193,11 @@ Status call_predicate(tutti_predicate_fn predicate, void *user, const data::Elem
   LentElement lent;
   TUTTI_TRY(lent.lend(input));
   uint8_t value = 0;
-  tutti_error *error = nullptr;
-  const int32_t code = predicate(user, lent.tensors(), lent.count(), &value, &error);
+  const Status status = call_host("the predicate function", [&](tutti_error **error) {
+    return predicate(user, lent.tensors(), lent.count(), &value, error);
+  });
   answer = value != 0;
-  return status_from_callback(code, error, "the predicate function");
+  return status;
 }
 
 /// Asks a host for an element.
@@ -206,9 +205,9 @@ Result<bool> call_generator(tutti_generator_fn next, void *user, int64_t pass, i
                             data::Element &element) {
   std::vector<tutti_tensor *> outputs(count, nullptr);
   uint8_t has_element = 0;
-  tutti_error *error = nullptr;
-  const int32_t code = next(user, pass, index, outputs.data(), static_cast<int64_t>(count), &has_element, &error);
-  const Status status = status_from_callback(code, error, "the generator function");
+  const Status status = call_host("the generator function", [&](tutti_error **error) {
+    return next(user, pass, index, outputs.data(), static_cast<int64_t>(count), &has_element, error);
+  });
   const Status taken = take_tensors(outputs, "the generator function", element);
   TUTTI_TRY(status);
   if (has_element == 0) return false;
@@ -222,9 +221,9 @@ Result<data::DatasetRef> call_expand(const ContextCore &core, tutti_expand_fn ex
   LentElement lent;
   TUTTI_TRY(lent.lend(input));
   tutti_dataset *dataset = nullptr;
-  tutti_error *error = nullptr;
-  const int32_t code = expand(user, lent.tensors(), lent.count(), &dataset, &error);
-  TUTTI_TRY(status_from_callback(code, error, "the function that gives a dataset"));
+  TUTTI_TRY(call_host("the function that gives a dataset", [&](tutti_error **error) {
+    return expand(user, lent.tensors(), lent.count(), &dataset, error);
+  }));
   TUTTI_ASSIGN(const Ref<DatasetObject> object, find(dataset, dataset_handles, "dataset"));
   unref_handle(dataset, dataset_handles);
   TUTTI_TRY(check_same_context(core, *object->core(), "dataset"));

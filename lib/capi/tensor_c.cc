@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "capi/guard.h"
+#include "capi/host_call.h"
 #include "tensor/bytes_tensor.h"
 #include "tensor/dlpack.h"
 
@@ -40,7 +41,7 @@ class Releaser {
   Releaser(const Releaser &) = delete;
   Releaser &operator=(const Releaser &) = delete;
   ~Releaser() {
-    if (release_ != nullptr) release_(user_);
+    if (release_ != nullptr) (void)catch_thrown("the release function", [&] { release_(user_); });
   }
 
  private:

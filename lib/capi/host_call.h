@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls of the host's functions. One that throws has failed like one that gives an error: threads, locks and waits of
+// the library do not expect exceptions.
+//
+//   TUTTI_TRY(call_host("the map function", [&](tutti_error **error) { return map(user, inputs, error); }));
+#ifndef TUTTI_CAPI_HOST_CALL_H_
+#define TUTTI_CAPI_HOST_CALL_H_
+
+#include <cxxabi.h>
+
+#include <exception>
+#include <new>
+#include <string_view>
+
+#include "base/status.h"
+#include "capi/guard.h"
+
+namespace tutti::impl::capi {
+
+/// Calls the function; what it throws is INTERNAL, RESOURCE_EXHAUSTED where memory ran out. `what` says which function
+/// it was. The cancellation of a thread (pthread_cancel) goes on.
+template <typename Function>
+Status catch_thrown(std::string_view what, Function &&function) {
+  try {
+    function();
+    return Status();
+  } catch (const abi::__forced_unwind &) {
+    throw;
+  } catch (const std::bad_alloc &) {
+    return base::resource_exhausted(what, " failed: out of memory");
+  } catch (const std::exception &thrown) {
+    return base::internal_error(what, " threw an exception: ", thrown.what());
+  } catch (...) {
+    return base::internal_error(what, " threw an exception of an unknown type");
+  }
+}
+
+/// Calls function(&error), which gives a code, and says how it ended.
+template <typename Function>
+Status call_host(std::string_view what, Function &&function) {
+  tutti_error *error = nullptr;
+  int32_t code = TUTTI_OK;
+  const Status thrown = catch_thrown(what, [&] { code = function(&error); });
+  if (thrown.ok()) return status_from_callback(code, error, what);
+  unref_handle(error, error_handles);
+  return thrown;
+}
+
+}  // namespace tutti::impl::capi
+
+#endif  // TUTTI_CAPI_HOST_CALL_H_
