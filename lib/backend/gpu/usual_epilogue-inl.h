@@ -42,7 +42,7 @@ struct UsualEpilogue {
   const T *ahead_at[kAhead];
 
   __device__ Loaded load(int64_t index) const {
-    Loaded loaded;
+    Loaded loaded = {};
     TUTTI_UNROLL
     for (int i = 0; i < kAhead; ++i) {
       const bool is_read = kPattern == UsualPattern::any ? ahead_at[i] != nullptr : i == 0 ? kAdds : kMasks;
