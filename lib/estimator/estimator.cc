@@ -43,7 +43,14 @@ Result<std::unique_ptr<TrainSession>> Estimator::open_session(TrainRequest reque
 }
 
 Result<TrainResult> Estimator::train(TrainRequest request) {
+  const bool is_endless = request.dataset && request.dataset->cardinality().is_infinite() && !request.steps &&
+                          !request.max_steps && !request.epochs;
   TUTTI_ASSIGN(const std::unique_ptr<TrainSession> session, open_session(std::move(request)));
+  if (is_endless) {
+    state_->logger().info(
+        "the dataset has no end, and none of steps, max_steps and epochs is set: training goes on until "
+        "a hook, early stopping or a cancel token ends it");
+  }
   TUTTI_TRY(session->run({}));
   return session->close();
 }

@@ -124,6 +124,23 @@ void test_an_empty_dataset_is_an_error(void **) {
   assert_int_equal(assert_ok_value(estimator->train(request_for(fake_dataset(8, 2)))).step, 4);
 }
 
+void test_a_training_without_an_end_says_so(void **) {
+  for (const bool is_endless : {true, false}) {
+    checkpoint::RememberingLogger log;
+    reset_fake_orders();
+    Environment environment;
+    environment.logger = log.logger();
+    const auto estimator = *Estimator::create(fake_model_function(), {}, fake_strategy(), environment, {});
+    fake_orders().token = base::CancelToken::create();
+    fake_orders().stop_token_at = 5;
+    TrainRequest request = request_for(assert_ok_value(data::Pipeline(fake_dataset(8, 2)).repeat().build()));
+    if (!is_endless) request.steps = 3;
+    request.cancel = fake_orders().token;
+    assert_int_equal(assert_ok_value(estimator->train(request)).step, is_endless ? 5 : 3);
+    assert_int_equal(log.text().find("the dataset has no end") != std::string::npos, is_endless);
+  }
+}
+
 // Whoever shows progress is told where a run will end, and others how far it is.
 void test_the_end_is_foreseen(void **) {
   const auto estimator = make_estimator();
@@ -495,6 +512,7 @@ int main() {
       cmocka_unit_test(test_max_steps_is_absolute),
       cmocka_unit_test(test_epochs_are_whole_passes),
       cmocka_unit_test(test_an_empty_dataset_is_an_error),
+      cmocka_unit_test(test_a_training_without_an_end_says_so),
       cmocka_unit_test(test_the_end_is_foreseen),
       cmocka_unit_test(test_the_input_ends),
       cmocka_unit_test(test_a_call_after_exactly_one_pass),
