@@ -11,6 +11,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 // Not tests/testing.h, whose C++ part is C++20.
@@ -180,10 +181,10 @@ void test_training(void **) {
     assert_int_equal(tutti_context_set_log(context, throw_from_log, nullptr, destroy, TUTTI_LOG_DEBUG, &error),
                      TUTTI_OK);
     destroyed = 0;
-    assert_told(train({true, false}, context, &error), error, "the model function");
-    error = nullptr;
-    assert_told(train({false, true}, context, &error), error, "a hook");
-    error = nullptr;
+    int32_t code = train({true, false}, context, &error);
+    assert_told(code, std::exchange(error, nullptr), "the model function");
+    code = train({false, true}, context, &error);
+    assert_told(code, std::exchange(error, nullptr), "a hook");
     assert_int_equal(train({false, false}, context, &error), TUTTI_OK);
     assert_int_equal(destroyed, 6);
     tutti_context_unref(context);
