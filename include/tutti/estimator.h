@@ -69,7 +69,8 @@ TUTTI_API int32_t tutti_estimator_train_and_evaluate(tutti_estimator *estimator,
 /* Writes a checkpoint into `directory`/checkpoint-<step>. After a training it holds all that another estimator with
  * this model_dir needs to go on exactly as this one would. While a training runs or a session is open it holds the
  * weights of the last complete step, and where nothing was trained those of the newest checkpoint, both without the
- * optimizer's slots. */
+ * optimizer's slots. Of several workers each that calls it writes, and one is enough; where they write into one
+ * directory, the last one's stays. */
 TUTTI_API int32_t tutti_estimator_save(tutti_estimator *estimator, const char *directory, tutti_cancel *cancel,
                                        tutti_error **err);
 

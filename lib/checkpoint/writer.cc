@@ -81,6 +81,18 @@ Status exchange(const std::string &from, const std::string &to) {
   return base::sync_directory(base::parent_directory(to));
 }
 
+/// Puts what was written at `from` where the checkpoint is to be; `replaced`: another one is at `from` now. Another
+/// writer, of this process or another, may put one there, or take it away, between look and deed: then again.
+Status put_in_place(const std::string &from, const std::string &to, bool *replaced) {
+  constexpr int kMostAttempts = 100;
+  for (int attempt = 1;; ++attempt) {
+    *replaced = base::path_exists(to);
+    const Status status = *replaced ? exchange(from, to) : base::rename_synced(from, to);
+    const bool is_done = !base::path_exists(from) || base::path_exists(to) == *replaced;
+    if (status.ok() || is_done || attempt == kMostAttempts) return status;
+  }
+}
+
 }  // namespace
 
 Result<std::string> write_checkpoint(const std::string &directory, const Snapshot &snapshot,
@@ -91,10 +103,7 @@ Result<std::string> write_checkpoint(const std::string &directory, const Snapsho
   const std::string final_path = checkpoint_path(directory, step);
   Status status = write_files(written_path, snapshot, cancel);
   bool replaced = false;
-  if (status.ok()) {
-    replaced = base::path_exists(final_path);
-    status = replaced ? exchange(written_path, final_path) : base::rename_synced(written_path, final_path);
-  }
+  if (status.ok()) status = put_in_place(written_path, final_path, &replaced);
   // Trouble in cleaning up must not hide why, and remove_unfinished() comes again.
   if (!status.ok() || replaced) (void)base::remove_tree(directory, unfinished).ok();
   if (status.ok()) return final_path;

@@ -9,7 +9,8 @@
 // parent is fsynced: at every instant a name "checkpoint-<step>" is a complete checkpoint or nothing. What an
 // interrupted writer left behind is removed by remove_unfinished().
 //
-// Threads: the functions may be called from any thread, for one directory from one thread and one process at a time.
+// Threads: the functions may be called from any thread, write_checkpoint() from several processes at a time, too; the
+// others for one directory from one thread and one process at a time.
 #ifndef TUTTI_CHECKPOINT_WRITER_H_
 #define TUTTI_CHECKPOINT_WRITER_H_
 
@@ -33,7 +34,7 @@ struct Snapshot {
 };
 
 /// Writes a snapshot and returns the path of its directory. An existing checkpoint of the same step is replaced at
-/// once. On any error, a full disk or `cancel` (nullable) included, nothing new is visible and the space is free again.
+/// once; of several writers the last one's stays. On any error, a full disk or `cancel` (nullable) included, nothing new is visible and the space is free again.
 base::Result<std::string> write_checkpoint(const std::string &directory, const Snapshot &snapshot,
                                            const base::CancelToken *cancel);
 

@@ -5,8 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <barrier>
+#include <thread>
+
 #include "base/file.h"
 #include "checkpoint/checkpoint_testing.h"
+#include "checkpoint/layout.h"
 #include "checkpoint/reader.h"
 #include "testing.h"
 
@@ -48,6 +53,29 @@ void test_an_existing_checkpoint_is_replaced(void **) {
   const Checkpoint read = assert_ok_value(read_checkpoint(path, {}));
   assert_true(read.manifest.metrics == changed.metrics);
   assert_true(names_in(directory.path()) == std::vector<std::string>{"checkpoint-3"});
+}
+
+// As workers do whose hooks save into one directory.
+void test_several_writers_of_one_step(void **) {
+  TemporaryDirectory directory;
+  constexpr int kWriters = 4, kSteps = 100;
+  std::barrier together(kWriters);
+  std::atomic<int> failed{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kWriters; ++t) {
+    threads.emplace_back([&] {
+      for (int64_t step = 0; step < kSteps; ++step) {
+        together.arrive_and_wait();
+        failed += write_checkpoint(directory.path(), small_snapshot(step), nullptr).ok() ? 0 : 1;
+      }
+    });
+  }
+  for (std::thread &thread : threads)
+    thread.join();
+  assert_int_equal(failed, 0);
+  assert_int_equal(names_in(directory.path()).size(), kSteps);
+  for (int64_t step = 0; step < kSteps; ++step)
+    assert_ok(read_checkpoint(checkpoint_path(directory.path(), step), {}));
 }
 
 // Whatever call fails, and however often: nothing is visible and nothing is left.
@@ -142,6 +170,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_files_of_a_checkpoint),
       cmocka_unit_test(test_equal_snapshots_give_equal_bytes),
+      cmocka_unit_test(test_several_writers_of_one_step),
       cmocka_unit_test(test_an_existing_checkpoint_is_replaced),
       cmocka_unit_test(test_a_full_disk_leaves_nothing),
       cmocka_unit_test(test_cancel_leaves_nothing),
