@@ -367,8 +367,8 @@ type TextLinesOptions struct {
 }
 
 // TextLines: The lines of text files, each a scalar of dtype bytes without its end (LF or CRLF). The last line of a
-// file may lack its end. paths: Files, in this order; a pattern ("part-*.txt") stands for the files it matches,
-// ordered by name.
+// file may lack its end. A byte order mark at the beginning of a file is left out. paths: Files, in this order; a
+// pattern ("part-*.txt") stands for the files it matches, ordered by name.
 func (p *Pipeline) TextLines(paths []string, options ...TextLinesOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

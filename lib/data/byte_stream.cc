@@ -241,6 +241,12 @@ Result<bool> ByteStream::read_line(std::string_view &line) {
   return more;
 }
 
+Status ByteStream::skip_byte_order_mark() {
+  TUTTI_ASSIGN(const std::string_view start, peek(kByteOrderMark.size()));
+  if (start.starts_with(kByteOrderMark)) consume(kByteOrderMark.size());
+  return Status();
+}
+
 Status ByteStream::move_to(int64_t offset) {
   const auto ends_early = [&] {
     return base::data_loss("file ", base::quoted(path(), 400), " ends before offset ", offset,

@@ -47,6 +47,9 @@ enum class Compression {
 /// "auto", "none", "gzip", "zlib". INVALID_ARGUMENT otherwise.
 base::Result<Compression> parse_compression(std::string_view text);
 
+/// That of UTF-8, with which some programs begin a file of text.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 class ByteStream {
  public:
   /// Larger buffers leave the cache before they are used, smaller ones call the system more often.
@@ -88,6 +91,8 @@ class ByteStream {
   base::Result<size_t> read(char *target, size_t size);
   /// The next line without its "\n" or "\r\n"; false at the end. A last line may lack its end.
   base::Result<bool> read_line(std::string_view &line);
+  /// Before anything else is read of a text: moves behind the byte order mark of UTF-8, if there is one.
+  base::Status skip_byte_order_mark();
   /// Goes to an offset from the one reached so far: at once in a plain file, by inflating in a compressed one.
   /// DATA_LOSS when the contents end before it.
   base::Status move_to(int64_t offset);

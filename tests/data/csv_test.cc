@@ -122,6 +122,15 @@ void mistakes_in_files_are_told(void **) {
     assert_contains(got[i].c_str(), expected[i]);
   assert_contains(values_of("", typed)[0].c_str(), "it has no header");
   assert_contains(values_of("a,c\n1,2\n", typed)[0].c_str(), "has no column 'b'");
+  assert_contains(values_of("a,b,a\n1,2,3\n", typed)[0].c_str(), "has several columns 'a'");
+  assert_true((values_of("a,b,c,c\n1,2,3,4\n", typed) == Strings{"i8 [] {1}", "2"}));
+  const graph::Attributes bare{{"columns", Strings{"a: i8"}}, {"header", false}};
+  for (const char *const text : {"a,b\r1,2\r3,4\r", "a\r1\r2", "\r\ra\r1\r"}) {
+    for (const graph::Attributes &attributes : {typed, bare})
+      assert_contains(values_of(text, attributes)[0].c_str(), ":1: a carriage return without a line feed behind it");
+    assert_error_contains(error_of(text), "lines end in LF or CR LF");
+  }
+  assert_true((values_of("a,b\r\n1,\"x\ry\"\r\n", typed) == Strings{"i8 [] {1}", "x\ry"}));
 }
 
 void mistakes_in_parameters_are_told(void **) {

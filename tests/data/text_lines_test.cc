@@ -25,6 +25,9 @@ void lines_end_in_every_way(void **) {
   assert_true((lines_of("a\r\nb\r\n\r\nc\r") == Strings{"a", "b", "", "c\r"}));
   assert_true((lines_of("a\rb\r\r\n\n") == Strings{"a\rb\r", ""}));
   assert_true((lines_of(std::string("\0\xff\n\0", 4)) == Strings{std::string("\0\xff", 2), std::string(1, '\0')}));
+  assert_true((lines_of("\xef\xbb\xbfthe first\n\xef\xbb\xbfsecond\n") == Strings{"the first", "\xef\xbb\xbfsecond"}));
+  assert_true(lines_of("\xef\xbb\xbf").empty());
+  assert_true((lines_of("\xef\xbb") == Strings{"\xef\xbb"}));
   const std::string wide(1000000, 'w');
   assert_true((lines_of("a\n" + wide + "\nb") == Strings{"a", wide, "b"}));
 }

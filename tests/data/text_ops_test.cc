@@ -172,6 +172,8 @@ void vocabularies_are_lists_or_files(void **) {
     const int64_t bucket = number_op<int64_t>("bytes_hash_bucket", {{"buckets", int64_t{10}}}, {"dog"})[0];
     assert_true(values_of_lookup() == (Ints{1, 3, 2, 6 + bucket, 5}));
   }
+  std::ofstream(path, std::ios::binary) << "\xef\xbb\xbfthe\r\ncat\r\n";
+  assert_true(number_op<int64_t>("lookup", {{"path", path}}, {"the", "cat", "x"}) == (Ints{0, 1, -1}));
   assert_error_contains(run_routine_op("lookup", {{"path", directory.path() + "/none"}}, {texts_of(asked)}),
                         "node 'lookup' (lookup): cannot be run");
 }

@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/format/csv.h"
 
+#include <utility>
+
 namespace tutti::impl::data {
 
 using base::Result;
 using base::Status;
 
-namespace {
-
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
-}  // namespace
-
 Status CsvReader::begin(ByteStream &stream) {
   next_line_ = record_line_ = 1;
-  TUTTI_ASSIGN(const std::string_view start, stream.peek(kByteOrderMark.size()));
-  if (start.starts_with(kByteOrderMark)) stream.consume(kByteOrderMark.size());
+  is_first_ = true;
+  return stream.skip_byte_order_mark();
+}
+
+// A file whose lines end so is one long record, of which nothing would come.
+Status CsvReader::check_line_ends(const ByteStream &stream) const {
+  for (const Place &place : places_) {
+    if (place.quoted || here_.substr(place.begin, place.end - place.begin).find('\r') == std::string_view::npos)
+      continue;
+    return base::data_loss("corrupt CSV file ", base::quoted(stream.path(), 400), ":", record_line_,
+                           ": a carriage return without a line feed behind it; lines end in LF or CR LF");
+  }
   return Status();
 }
 
@@ -108,7 +114,10 @@ Result<bool> CsvReader::read(ByteStream &stream) {
     TUTTI_ASSIGN(here_, stream.peek(1));
     if (here_.empty()) return false;
     at_ = 0;
-    const Result<bool> found = find_fields(stream);
+    Result<bool> found = find_fields(stream);
+    if (found.ok() && std::exchange(is_first_, false)) {
+      if (Status status = check_line_ends(stream); !status.ok()) found = std::move(status);
+    }
     if (!found.ok()) {
       if (!stream.has_failed()) stream.consume(std::min(at_, here_.size()));
       return found;

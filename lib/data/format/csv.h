@@ -31,7 +31,8 @@ class CsvReader {
   /// Before the first record of a file.
   base::Status begin(ByteStream &stream);
   /// The next record; false at the end. The values lie in the stream's buffer or in the reader until the next call.
-  /// DATA_LOSS naming file and line: a quote that does not end, text behind one. The record is consumed then too.
+  /// DATA_LOSS naming file and line: a quote that does not end, text behind one, and in the first record lines that end
+  /// in CR alone. The record is consumed then too.
   base::Result<bool> read(ByteStream &stream);
 
   const std::vector<Value> &values() const { return values_; }
@@ -48,6 +49,7 @@ class CsvReader {
   };
   base::Result<bool> find_fields(ByteStream &stream);
   base::Result<bool> find_field(ByteStream &stream, bool &record_ends);
+  base::Status check_line_ends(const ByteStream &stream) const;
   base::Status find_quote_end(ByteStream &stream);
   base::Status text_behind_quote(ByteStream &stream);
   bool more_at(ByteStream &stream, size_t position, base::Status &status);
@@ -59,6 +61,7 @@ class CsvReader {
   std::vector<Value> values_;
   std::string unquoted_;
   int64_t next_line_ = 1, record_line_ = 1;
+  bool is_first_ = false;
 };
 
 }  // namespace tutti::impl::data

@@ -99,6 +99,9 @@ class CsvFileReader : public FileReader {
         return base::invalid_argument("CSV file ", base::quoted(stream.path(), 400), " has no column '",
                                       field.component.name, "'", base::but_there_are(field.component.name, names));
       }
+      if (std::count(found, names.end(), field.component.name) > 1)
+        return base::invalid_argument("CSV file ", base::quoted(stream.path(), 400), " has several columns '",
+                                      field.component.name, "'");
       where_.push_back(static_cast<size_t>(found - names.begin()));
     }
     return Status();

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "data/byte_stream.h"
 #include "data/routine/images.h"
 #include "data/routine/kernels.h"
 #include "data/routine/words.h"
@@ -110,9 +111,10 @@ class Vocabulary {
     for (int64_t i = 0; i < constant_.elements(); ++i)
       add(tensor::bytes_at(constant_, i));
   }
-  /// One text per line; line ends are LF or CR LF, the last one may be missing.
+  /// One text per line; line ends are LF or CR LF, the last one may be missing. A byte order mark is no part of them.
   explicit Vocabulary(std::string lines) : lines_(std::move(lines)) {
     std::string_view rest = lines_;
+    if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
     while (!rest.empty()) {
       const size_t end = rest.find('\n');
       std::string_view line = rest.substr(0, end);

@@ -18,6 +18,7 @@ class TextReader : public FileReader {
   explicit TextReader(int64_t skip_lines) : skip_lines_(skip_lines) {}
 
   Status begin(ByteStream &stream) override {
+    TUTTI_TRY(stream.skip_byte_order_mark());
     bool more = true;
     for (int64_t i = 0; i < skip_lines_ && more; ++i) {
       std::string_view line;
