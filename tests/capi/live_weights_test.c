@@ -94,15 +94,14 @@ static void check_all(struct training made, tutti_predictor *older, int64_t step
   assert_ok(tutti_predictor_reload(older, NULL, NULL, &err));
   assert_int_equal(tutti_predictor_get_step(older), step);
   assert_close(predicted_logit(older), logit_of(parameters));
-  char directory[] = "/tmp/tutti-live-weights-XXXXXX", path[256];
-  assert_non_null(mkdtemp(directory));
+  char directory[64];
+  make_directory(directory);
   assert_ok(tutti_estimator_save(made.estimator, directory, NULL, &err));
   assert_ok(tutti_predictor_open(made.context, directory, NULL, NULL, &saved, &err));
   assert_int_equal(tutti_predictor_get_step(saved), step);
   assert_close(predicted_logit(saved), logit_of(parameters));
   tutti_predictor_unref(newer), tutti_predictor_unref(saved);
-  snprintf(path, sizeof path, "rm -r %s", directory);
-  assert_int_equal(system(path), 0);
+  remove_directory(directory);
 }
 
 static void test_while_a_session_is_open(void **state) {
