@@ -34,7 +34,8 @@ struct Snapshot {
 };
 
 /// Writes a snapshot and returns the path of its directory. An existing checkpoint of the same step is replaced at
-/// once; of several writers the last one's stays. On any error, a full disk or `cancel` (nullable) included, nothing new is visible and the space is free again.
+/// once; of several writers the last one's stays. On any error, a full disk or `cancel` (nullable) included, nothing
+/// new is visible and the space is free again.
 base::Result<std::string> write_checkpoint(const std::string &directory, const Snapshot &snapshot,
                                            const base::CancelToken *cancel);
 
