@@ -162,10 +162,10 @@ Result<EvaluationRounds> EvaluatorSession::meet(const checkpoint::WeightVersion 
     TUTTI_ASSIGN(state.weights, checksum_of(weights, model_, false));
     if (options_.level == backend::Level::invariant) state.devices = rounding_of(*devices_.front(), options_.level);
     state.facts = facts_of(model_);
-    state.facts.push_back(Fact::of(base::concat("steps of the evaluation: ", max_batches)));
-    state.facts.push_back(Fact::of(base::concat("parts of the input: ", strategy_->input_pipeline().count)));
-    state.facts.push_back(Fact::of(base::concat("level ", static_cast<int32_t>(options_.level), ", precision ",
-                                                static_cast<int32_t>(options_.precision))));
+    for (Fact &fact : facts_of_call(*strategy_, options_.level, options_.precision))
+      state.facts.push_back(std::move(fact));
+    const std::string steps = max_batches < 0 ? "all" : std::to_string(max_batches);
+    state.facts.push_back(Fact::of(base::concat("steps of the evaluation: ", steps)));
     for (const backend::StateEntry *sum : sums_)
       state.facts.push_back(Fact::of(base::concat(sum->name, " ", sum->dtype, " ", sum->storage_elements())));
   }

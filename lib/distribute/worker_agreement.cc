@@ -224,6 +224,15 @@ std::vector<Fact> facts_of(const graph::Model &model) {
   return facts;
 }
 
+std::vector<Fact> facts_of_call(const Strategy &strategy, backend::Level level, backend::Precision precision) {
+  const std::string_view determinism = level == backend::Level::invariant    ? "invariant"
+                                       : level == backend::Level::repeatable ? "repeatable"
+                                                                             : "fast";
+  return {Fact::of(base::concat("parts of the input: ", strategy.input_pipeline().count)),
+          Fact::of(base::concat("determinism: ", determinism)),
+          Fact::of(base::concat("precision: ", backend::name(precision)))};
+}
+
 Status check_same_state(std::span<collective::Group *const> groups, const Workers &workers, int32_t parts,
                         const WorkerState &own, const base::CancelToken *cancel) {
   const Meeting meeting{groups, parts, workers};

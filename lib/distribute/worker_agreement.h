@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/executable.h"
 #include "base/cancel.h"
 #include "base/status.h"
 #include "checkpoint/weight_version.h"
@@ -31,6 +32,9 @@ struct Fact {
 
 /// Of a model: each node, then its variables, outputs, metrics and the rule of training.
 std::vector<Fact> facts_of(const graph::Model &model);
+
+/// Of an evaluation or a stream of predictions: how its input is divided, how exactly it is computed.
+std::vector<Fact> facts_of_call(const Strategy &strategy, backend::Level level, backend::Precision precision);
 
 struct WorkerState {
   std::string_view act = "begins";  ///< for messages: "evaluates", "predicts"

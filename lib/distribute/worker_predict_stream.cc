@@ -311,10 +311,9 @@ std::shared_ptr<InputTurns> input_turns(const Strategy &strategy) {
 Result<std::unique_ptr<PredictStream>> join_workers(const Strategy &strategy, const PredictOptions &options,
                                                     WorkerState state, const std::vector<OutputSpec> &outputs,
                                                     OwnStream own) {
-  state.facts.push_back(Fact::of(base::concat("worker_rows: ", static_cast<int32_t>(options.worker_rows))));
-  state.facts.push_back(Fact::of(base::concat("parts of the input: ", strategy.input_pipeline().count)));
-  state.facts.push_back(Fact::of(base::concat("level ", static_cast<int32_t>(options.level), ", precision ",
-                                              static_cast<int32_t>(options.precision))));
+  for (Fact &fact : facts_of_call(strategy, options.level, options.precision))
+    state.facts.push_back(std::move(fact));
+  state.facts.push_back(Fact::of(options.worker_rows == WorkerRows::all ? "worker_rows: all" : "worker_rows: own"));
   for (const OutputSpec &output : outputs)
     state.facts.push_back(
         Fact::of(base::concat("output '", output.name, "' ", output.dtype, " ", graph::to_string(output.dims))));

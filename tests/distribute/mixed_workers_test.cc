@@ -163,6 +163,7 @@ static Result<std::string> predict_and_evaluate(const WorkerCall &call, const St
   options.collective_timeout_ms = 60000;
   if (is(call, "own_rows")) options.worker_rows = distribute::WorkerRows::own;
   if (is(call, "repeatable")) options.level = Level::repeatable;
+  if (is(call, "other_level") && call.worker == 1) options.level = Level::repeatable;
   if (is(call, "invariant")) options.level = Level::invariant;
   if (more_of(call) == "evaluate") return evaluate_sizes(call, strategy, options, kSizes);
   return predict_sizes(call, strategy, options, kSizes);
@@ -415,6 +416,8 @@ static void test_another_model_with_the_same_weights_is_refused(void **) {
   check_refused("other_model:predict", "worker 1 predicts with another model");
   check_refused("other_model:predict", "(relu); on worker 0: node");
   check_refused("other_model:evaluate", "worker 1 evaluates with another model");
+  for (const char *const scenario : {"other_level:predict", "other_level:evaluate"})
+    check_refused(scenario, "the first that differs is determinism: repeatable; on worker 0: determinism: fast");
 }
 
 static void test_level_invariant_is_for_devices_of_one_kind(void **) {
