@@ -7,12 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "backend_cases.h"
-#include "backend_under_test.h"
-#include "bound_graph.h"
-#include "testing.h"
+#include "backend/gpu/norm_cases.h"
 
 using namespace tutti::impl;
+using namespace tutti::testing;
 using conformance::BackendUnderTest;
 using graph::Attributes;
 using graph::GraphBuilder;
@@ -24,19 +22,6 @@ using Dims = std::vector<int64_t>;
 
 namespace {
 
-BackendUnderTest *tested = nullptr;
-
-const Attributes kEpsilon = {{"epsilon", 0.01}};
-
-Tensor operand(const Dims &dims, uint64_t seed, DType dtype = DType::f32, double low = -2, double high = 2) {
-  conformance::Operand made;
-  made.dtype = dtype;
-  made.dims = dims;
-  made.low = low;
-  made.high = high;
-  return assert_ok_value(conformance::make_operand(made, seed));
-}
-
 /// x, scale, offset, two slopes, a shortcut.
 std::vector<Tensor> operands(const Dims &x, DType dtype = DType::f32) {
   const Dims channels = {x.back()};
@@ -44,20 +29,6 @@ std::vector<Tensor> operands(const Dims &x, DType dtype = DType::f32) {
           operand(x, 4, dtype), operand(x, 5, dtype), operand(x, 6, dtype)};
 }
 
-/// That all results are right, and whether a kernel of that name is among those of the graph.
-bool check(const std::vector<Tensor> &inputs, const conformance::BuildFunction &build, const std::string &kernel,
-           double limit = 1e-4) {
-  const auto expected = assert_ok_value(conformance::run_graph(tested->oracle, inputs, build));
-  const auto results = assert_ok_value(conformance::run_graph(tested->device, inputs, build));
-  assert_int_equal(results.size(), expected.size());
-  for (size_t i = 0; i < results.size(); ++i)
-    assert_ok(tensor::compare_close(results[i], expected[i], limit, limit));
-  const auto graph = assert_ok_value(conformance::build_graph(inputs, build));
-  const auto bound = assert_ok_value(conformance::BoundGraph::make(tested->device, graph));
-  return bound->description().report_json.find("\"" + kernel + "\"") != std::string::npos;
-}
-
-Values norm(GraphBuilder &b, const Values &v) { return b.op_n("batch_norm_training", {v[0], v[1], v[2]}, kEpsilon, 3); }
 Values gradient(GraphBuilder &b, ValueId dy, const Values &v, const Values &y) {
   return b.op_n("batch_norm_training_gradient", {dy, v[0], v[1], y[1], y[2]}, kEpsilon, 3);
 }
