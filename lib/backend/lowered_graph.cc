@@ -77,20 +77,28 @@ Result<LoweredGraph> LoweredGraph::decode(const tutti_compile_request &request, 
   TUTTI_ASSIGN(lowered.bindings_, read_bindings(request.bindings_json));
   TUTTI_ASSIGN(lowered.state_, StateTable::from_text(request.state_json));
 
-  TUTTI_ASSIGN(lowered.graph_, graph::graph_from_text(request.graph_text));
+  TUTTI_ASSIGN(graph::Graph graph, graph::graph_from_text(request.graph_text));
   if (narrow != nullptr && half.has_value()) {
-    TUTTI_ASSIGN(lowered.graph_, narrow(std::move(lowered.graph_), *half));
+    TUTTI_ASSIGN(graph, narrow(std::move(graph), *half));
   }
-  TUTTI_TRY(lowered.lower_values());
-  for (const auto &[name, value] : lowered.graph_.inputs())
-    lowered.inputs_.push_back({name, value});
-  for (const auto &[name, value] : lowered.graph_.results())
-    lowered.outputs_.push_back({name, value});
-  TUTTI_TRY(lowered.resolve_accesses());
+  TUTTI_TRY(lowered.replace_graph(std::move(graph)));
   return lowered;
 }
 
+Status LoweredGraph::replace_graph(graph::Graph graph) {
+  graph_ = std::move(graph);
+  inputs_.clear();
+  outputs_.clear();
+  TUTTI_TRY(lower_values());
+  for (const auto &[name, value] : graph_.inputs())
+    inputs_.push_back({name, value});
+  for (const auto &[name, value] : graph_.results())
+    outputs_.push_back({name, value});
+  return resolve_accesses();
+}
+
 Status LoweredGraph::lower_values() {
+  values_.clear();
   values_.reserve(graph_.values().size());
   for (const graph::ValueInfo &info : graph_.values()) {
     LoweredValue value;
@@ -122,7 +130,7 @@ Status LoweredGraph::check_bound_dims() const {
 }
 
 Status LoweredGraph::resolve_accesses() {
-  accesses_.resize(steps().size());
+  accesses_.assign(steps().size(), StateAccess());
   for (int32_t index = 0; index < step_count(); ++index) {
     const Node &node = step(index);
     if (node.op != "state_read" && node.op != "state_write") continue;

@@ -7,7 +7,7 @@
 //   for (NodeId id : lowered.steps()) { const Node &node = lowered.graph().node(id); ... }
 //   const LoweredValue &y = lowered.value(node.outputs[0]);          // dtype, dims, elements, bytes
 //
-// Every value has its dims, those inside regions included. Immutable after decode.
+// Every value has its dims, those inside regions included. Immutable after decode, but for replace_graph().
 #ifndef TUTTI_BACKEND_LOWERED_GRAPH_H_
 #define TUTTI_BACKEND_LOWERED_GRAPH_H_
 
@@ -60,6 +60,9 @@ class LoweredGraph {
   /// Parses graph, bindings and state; evaluates all shapes; resolves state accesses. Errors name what does not fit.
   /// `narrow`, unless null, changes the graph first where it may be computed in 16 bits.
   static base::Result<LoweredGraph> decode(const tutti_compile_request &request, GraphChange narrow = nullptr);
+
+  /// An equal graph instead, with the same inputs, results and state. Node and value ids are then its own.
+  base::Status replace_graph(graph::Graph graph);
 
   const graph::Graph &graph() const { return graph_; }
   const graph::SymbolBindings &bindings() const { return bindings_; }

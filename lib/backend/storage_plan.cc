@@ -89,7 +89,7 @@ class StoragePlanner {
   void find_last_uses() {
     for (int32_t step = 0; step < lowered_.step_count(); ++step) {
       for (const ValueId input : lowered_.step(step).inputs) {
-        if (input == kNoValue) continue;
+        if (input == kNoValue || input == unread_by(step)) continue;
         int32_t &last = last_use_[static_cast<size_t>(input)];
         last = std::max(last, turn_of(step));
       }
@@ -244,6 +244,9 @@ class StoragePlanner {
     });
   }
 
+  ValueId unread_by(int32_t step) const {
+    return wishes_.unread.empty() ? kNoValue : wishes_.unread[static_cast<size_t>(step)];
+  }
   int32_t turn_of(int32_t step) const { return wishes_.turn.empty() ? step : wishes_.turn[static_cast<size_t>(step)]; }
 
   /// Is everything that reads through the state_read at `read` done when the group is first written, or is it what is

@@ -58,6 +58,8 @@ struct StorageWishes {
   /// By step: at whose turn its node is computed, its own or that of a step that it is computed together with: a later
   /// one, or an earlier one behind all that makes what it reads. Empty: all at their own.
   std::vector<int32_t> turn;
+  /// By step: an input that its kernel finds out in another way and does not read, or -1. Empty: none.
+  std::vector<graph::ValueId> unread;
   /// By value: the last step until which it has to stay as it is, beyond its uses; -1 = none. Empty: for none.
   std::vector<int32_t> kept_until;
   /// By step: bytes that the kernel needs only while it runs.

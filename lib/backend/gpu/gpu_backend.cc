@@ -63,8 +63,9 @@ Status read_shares(const JsonReader &options, GpuBackend &backend) {
 }
 
 Status read_options(const JsonReader &options, GpuBackend &backend) {
-  TUTTI_TRY(options.only_keys({"logical_devices", "gpus", "memory_limit_bytes", "gpu_memory_fraction",
-                               "gpu_uses_host_memory", "launch", "plan_cache", "generated_kernels"}));
+  TUTTI_TRY(
+      options.only_keys({"logical_devices", "gpus", "memory_limit_bytes", "gpu_memory_fraction", "gpu_uses_host_memory",
+                         "launch", "plan_cache", "generated_kernels", "recompute_from_bytes"}));
   TUTTI_ASSIGN(const std::vector<int32_t> gpus, chosen_gpus(options));
   TUTTI_ASSIGN(int64_t count, options.get_integer("logical_devices", 0));
   if (count < 0 || count > kMostDevices)
@@ -85,6 +86,9 @@ Status read_options(const JsonReader &options, GpuBackend &backend) {
   TUTTI_ASSIGN(backend.cache_folder, plan_cache_folder(plan_cache));
   TUTTI_ASSIGN(const std::string generated, options.get_string("generated_kernels", "automatic"));
   TUTTI_ASSIGN(backend.generate_kernels, parse_generate_kernels(generated));
+  TUTTI_ASSIGN(backend.recompute_from_bytes, options.get_integer("recompute_from_bytes", kLeastRecomputedBytes));
+  if (backend.recompute_from_bytes < 0)
+    return base::invalid_argument("recompute_from_bytes is ", backend.recompute_from_bytes, ", expected at least 0");
   return Status();
 }
 

@@ -21,6 +21,7 @@
 #include "backend/gpu/generated_kernels.h"
 #include "backend/gpu/gpu_memory.h"
 #include "backend/gpu/library.h"
+#include "backend/gpu/recomputed_norms.h"
 #include "backend/gpu/runtime.h"
 #include "base/status.h"
 
@@ -35,7 +36,8 @@ struct GpuBackend {
   bool uses_host_memory = false;       ///< for what does not fit into a GPU's
   bool replays_graphs = true;          ///< false: kernels are launched one by one, for looking at errors
   GenerateKernels generate_kernels = GenerateKernels::automatic;
-  std::string cache_folder;  ///< "" = nothing is kept
+  int64_t recompute_from_bytes = kLeastRecomputedBytes;  ///< recomputed_norms.h
+  std::string cache_folder;                              ///< "" = nothing is kept
 
   static GpuBackend &of(tutti_backend *handle) { return *reinterpret_cast<GpuBackend *>(handle); }
   std::string device_name(int32_t index) const;

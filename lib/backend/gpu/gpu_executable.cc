@@ -22,6 +22,7 @@
 #include "backend/gpu/product_sums.h"
 #include "backend/gpu/product_tails.h"
 #include "backend/gpu/program_maker.h"
+#include "backend/gpu/recomputed_norms.h"
 #include "backend/gpu/reduced_trees.h"
 
 namespace tutti::impl::backend::gpu {
@@ -110,6 +111,7 @@ Result<std::unique_ptr<GpuExecutable>> GpuExecutable::compile(const tutti_compil
   const std::optional<tensor::DType> half = permitted_half(request);
   const bool is_faster = half == tensor::DType::f16 ? device.multiplies_f16 : device.multiplies_bf16;
   TUTTI_ASSIGN(LoweredGraph lowered, LoweredGraph::decode(request, is_faster ? change_for(device) : nullptr));
+  TUTTI_TRY(recompute_norms(lowered, device.backend->recompute_from_bytes));
   TUTTI_TRY(check_layouts(lowered, device));
   std::unique_ptr<GpuExecutable> executable(new GpuExecutable(std::move(lowered)));
   executable->host_ = device.host();
@@ -205,8 +207,10 @@ void GpuExecutable::place_front(const NormFront &front, KernelCall call, int64_t
   const auto turn = static_cast<size_t>(front.turn());
   wishes.scratch[turn] = scratch;
   by_step[turn] = std::move(call);
-  for (const int32_t step : front.steps)
+  for (const int32_t step : front.steps) {
     wishes.turn[static_cast<size_t>(step)] = front.turn();
+    if (front.is_of_relu()) wishes.unread[static_cast<size_t>(step)] = front.reads.front();
+  }
   wishes.turn[static_cast<size_t>(front.norm)] = front.turn();
 }
 
@@ -290,6 +294,7 @@ Status GpuExecutable::make_calls(const KernelSources &sources, StorageWishes &wi
   KernelBatch &batch = sources.batch;
   const ElementwiseTrees trees = ElementwiseTrees::make(lowered_, batch.reduced_bytes());
   wishes.turn = trees.turns();
+  wishes.unread.assign(wishes.turn.size(), graph::kNoValue);
   const std::vector<NormFront> fronts = find_norm_fronts(lowered_, trees);
   TUTTI_TRY(add_fronts(fronts, true, wishes, by_step));
   TUTTI_TRY(add_tails(trees, sources, wishes, by_step));
