@@ -64,9 +64,9 @@ def shown(value):
 
 def documentation(attribute):
     """What an attribute means, and its default."""
-    text = sentence(attribute.spec.get('doc', ''))
+    text = sentence(attribute.documentation())
     default = attribute.spec.get('default')
-    if attribute.type != 'value' and default is not None and default != []:
+    if attribute.type not in ('value', 'bool') and default is not None and default != []:
         text += f' Default: {shown(default)}.'
     return text
 

@@ -49,7 +49,7 @@ class Field:
     def __init__(self, builder, attribute):
         self.builder, self.attribute = builder, attribute
         self.name, self.kind, self.spec = attribute.name, attribute.type, attribute.spec
-        self.property = capitalised(attribute.name)
+        self.property = capitalised(attribute.field)
         if self.property == builder.options_name:
             self.property += 'Value'
 
@@ -83,6 +83,7 @@ class Field:
     def set_option(self):
         name = 'options.' + self.property
         value = name if self.kind in REFERENCES else name + '.Value'
+        value = f'!{value}' if self.attribute.is_negative else value
         return f'if ({name} != null)\n{indented(self.set(value), 1)}'
 
     def enumeration(self):

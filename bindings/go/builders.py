@@ -48,8 +48,6 @@ class Field:
         return self.attribute.needs_flag()
 
     def field_type(self):
-        if self.kind == 'bool' and self.spec.get('default'):
-            return 'Bool'
         if self.attribute.length and self.kind in ('ints', 'dims'):
             return f'[{self.attribute.length}]int64'
         return ('*' if self.is_pointer() else '') + self.type_name()
@@ -70,11 +68,9 @@ class Field:
 
     def set_option(self):
         """The statements that pass a field on when it is not zero."""
-        field = 'o.' + exported(self.name)
-        if self.kind == 'bool' and self.spec.get('default'):
-            return f'if {field} != 0 {{\n{self.call(field + " == True")}\n}}\n'
+        field = 'o.' + exported(self.attribute.field)
         if self.kind == 'bool':
-            return f'if {field} {{\n{self.call("true")}\n}}\n'
+            return f'if {field} {{\n{self.call("false" if self.attribute.is_negative else "true")}\n}}\n'
         if self.is_pointer():
             return f'if {field} != nil {{\n{self.call("*" + field)}\n}}\n'
         if self.attribute.length and self.kind in ('ints', 'dims'):
@@ -115,7 +111,7 @@ class Builder:
         text = comment(f'{self.options_name} are what {exported(self.go_name)} may be told; the zero value means the defaults.')
         text += f'type {self.options_name} struct {{\n'
         for field in self.optional:
-            text += comment(registries.documentation(field.attribute), '\t') + f'\t{exported(field.name)} {field.field_type()}\n'
+            text += comment(registries.documentation(field.attribute), '\t') + f'\t{exported(field.attribute.field)} {field.field_type()}\n'
         return text + '}\n\n'
 
     def arguments(self):

@@ -86,8 +86,8 @@ type VariableOptions struct {
 	Initializer string
 	// The constant, the standard deviation or the bound; the other initializers ignore it.
 	Parameter float64
-	// Whether the optimizer changes it. Default: true.
-	Trainable Bool
+	// The optimizer leaves it as it is.
+	Frozen bool
 }
 
 // Variable is a variable of the model; its name is put behind the scope, and reusing one is an error.
@@ -96,8 +96,7 @@ func (g *Graph) Variable(name string, dtype DType, dims []int64, options ...Vari
 	if o.Initializer == "" {
 		o.Initializer = "zeros"
 	}
-	trainable := o.Trainable != False
-	return Value(raw.Graph_variable(g.handle, name, int32(dtype), dims, o.Initializer, o.Parameter, trainable))
+	return Value(raw.Graph_variable(g.handle, name, int32(dtype), dims, o.Initializer, o.Parameter, !o.Frozen))
 }
 
 // Assign says what a variable's next value is, stored when the step is complete.

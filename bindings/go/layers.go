@@ -23,8 +23,8 @@ const (
 type LayerDenseOptions struct {
 	// What is applied to the result; gelu_tanh is the tanh approximation of gelu, as GPT-2 has it. Default: none.
 	Activation LayerDenseActivation
-	// Adds a bias. Default: true.
-	UseBias Bool
+	// Adds no bias.
+	WithoutBias bool
 	// Initial values of the kernel. Default: glorot_uniform.
 	KernelInitializer string
 	// Initial values of the bias. Default: zeros.
@@ -41,8 +41,8 @@ func (g *Graph) LayerDense(x Value, units int64, options ...LayerDenseOptions) V
 	if o.Activation != "" {
 		raw.Graph_set_string(g.handle, "activation", string(o.Activation))
 	}
-	if o.UseBias != 0 {
-		raw.Graph_set_bool(g.handle, "use_bias", o.UseBias == True)
+	if o.WithoutBias {
+		raw.Graph_set_bool(g.handle, "use_bias", false)
 	}
 	if o.KernelInitializer != "" {
 		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
@@ -87,8 +87,8 @@ type LayerConv2dOptions struct {
 	Groups int64
 	// What is applied to the result; gelu_tanh is the tanh approximation of gelu, as GPT-2 has it. Default: none.
 	Activation LayerConv2dActivation
-	// Adds a bias. Default: true.
-	UseBias Bool
+	// Adds no bias.
+	WithoutBias bool
 	// Initial values of the kernel. Default: glorot_uniform.
 	KernelInitializer string
 	// Initial values of the bias. Default: zeros.
@@ -118,8 +118,8 @@ func (g *Graph) LayerConv2d(x Value, filters int64, size int64, options ...Layer
 	if o.Activation != "" {
 		raw.Graph_set_string(g.handle, "activation", string(o.Activation))
 	}
-	if o.UseBias != 0 {
-		raw.Graph_set_bool(g.handle, "use_bias", o.UseBias == True)
+	if o.WithoutBias {
+		raw.Graph_set_bool(g.handle, "use_bias", false)
 	}
 	if o.KernelInitializer != "" {
 		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
@@ -162,8 +162,8 @@ type LayerDepthwiseConv2dOptions struct {
 	Padding LayerDepthwiseConv2dPadding
 	// What is applied to the result; gelu_tanh is the tanh approximation of gelu, as GPT-2 has it. Default: none.
 	Activation LayerDepthwiseConv2dActivation
-	// Adds a bias. Default: true.
-	UseBias Bool
+	// Adds no bias.
+	WithoutBias bool
 	// Initial values of the kernel. Default: glorot_uniform.
 	KernelInitializer string
 }
@@ -187,8 +187,8 @@ func (g *Graph) LayerDepthwiseConv2d(x Value, size int64, options ...LayerDepthw
 	if o.Activation != "" {
 		raw.Graph_set_string(g.handle, "activation", string(o.Activation))
 	}
-	if o.UseBias != 0 {
-		raw.Graph_set_bool(g.handle, "use_bias", o.UseBias == True)
+	if o.WithoutBias {
+		raw.Graph_set_bool(g.handle, "use_bias", false)
 	}
 	if o.KernelInitializer != "" {
 		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
@@ -228,8 +228,8 @@ type LayerSeparableConv2dOptions struct {
 	Padding LayerSeparableConv2dPadding
 	// What is applied to the result; gelu_tanh is the tanh approximation of gelu, as GPT-2 has it. Default: none.
 	Activation LayerSeparableConv2dActivation
-	// Adds a bias. Default: true.
-	UseBias Bool
+	// Adds no bias.
+	WithoutBias bool
 	// Initial values of both kernels. Default: glorot_uniform.
 	KernelInitializer string
 }
@@ -254,8 +254,8 @@ func (g *Graph) LayerSeparableConv2d(x Value, filters int64, size int64, options
 	if o.Activation != "" {
 		raw.Graph_set_string(g.handle, "activation", string(o.Activation))
 	}
-	if o.UseBias != 0 {
-		raw.Graph_set_bool(g.handle, "use_bias", o.UseBias == True)
+	if o.WithoutBias {
+		raw.Graph_set_bool(g.handle, "use_bias", false)
 	}
 	if o.KernelInitializer != "" {
 		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
@@ -277,10 +277,10 @@ type LayerBatchNormOptions struct {
 	Momentum *float64
 	// Added to the variance. Default: 0.001.
 	Epsilon *float64
-	// Adds a trained offset. Default: true.
-	Center Bool
-	// Multiplies by a trained scale. Default: true.
-	Scale Bool
+	// Adds no offset.
+	WithoutOffset bool
+	// Multiplies by no scale.
+	WithoutScale bool
 	// Over the global batch, or over each replica's rows. Default: global.
 	Statistics LayerBatchNormStatistics
 }
@@ -297,11 +297,11 @@ func (g *Graph) LayerBatchNorm(x Value, options ...LayerBatchNormOptions) Value 
 	if o.Epsilon != nil {
 		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
 	}
-	if o.Center != 0 {
-		raw.Graph_set_bool(g.handle, "center", o.Center == True)
+	if o.WithoutOffset {
+		raw.Graph_set_bool(g.handle, "center", false)
 	}
-	if o.Scale != 0 {
-		raw.Graph_set_bool(g.handle, "scale", o.Scale == True)
+	if o.WithoutScale {
+		raw.Graph_set_bool(g.handle, "scale", false)
 	}
 	if o.Statistics != "" {
 		raw.Graph_set_string(g.handle, "statistics", string(o.Statistics))
@@ -313,10 +313,10 @@ func (g *Graph) LayerBatchNorm(x Value, options ...LayerBatchNormOptions) Value 
 type LayerLayerNormOptions struct {
 	// Added to the variance. Default: 1e-05.
 	Epsilon *float64
-	// Adds a trained offset. Default: true.
-	Center Bool
-	// Multiplies by a trained scale. Default: true.
-	Scale Bool
+	// Adds no offset.
+	WithoutOffset bool
+	// Multiplies by no scale.
+	WithoutScale bool
 }
 
 // LayerLayerNorm: Layer normalization (Ba, Kiros and Hinton, 2016) over the last dimension.
@@ -327,11 +327,11 @@ func (g *Graph) LayerLayerNorm(x Value, options ...LayerLayerNormOptions) Value 
 	if o.Epsilon != nil {
 		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
 	}
-	if o.Center != 0 {
-		raw.Graph_set_bool(g.handle, "center", o.Center == True)
+	if o.WithoutOffset {
+		raw.Graph_set_bool(g.handle, "center", false)
 	}
-	if o.Scale != 0 {
-		raw.Graph_set_bool(g.handle, "scale", o.Scale == True)
+	if o.WithoutScale {
+		raw.Graph_set_bool(g.handle, "scale", false)
 	}
 	return Value(raw.Graph_end(g.handle, nil))
 }
@@ -340,8 +340,8 @@ func (g *Graph) LayerLayerNorm(x Value, options ...LayerLayerNormOptions) Value 
 type LayerRmsNormOptions struct {
 	// Added to the mean square. Default: 1e-06.
 	Epsilon *float64
-	// Multiplies by a trained scale. Default: true.
-	Scale Bool
+	// Multiplies by no scale.
+	WithoutScale bool
 }
 
 // LayerRmsNorm: Division by the root of the mean square (Zhang and Sennrich, 2019) over the last dimension.
@@ -352,8 +352,8 @@ func (g *Graph) LayerRmsNorm(x Value, options ...LayerRmsNormOptions) Value {
 	if o.Epsilon != nil {
 		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
 	}
-	if o.Scale != 0 {
-		raw.Graph_set_bool(g.handle, "scale", o.Scale == True)
+	if o.WithoutScale {
+		raw.Graph_set_bool(g.handle, "scale", false)
 	}
 	return Value(raw.Graph_end(g.handle, nil))
 }
@@ -362,10 +362,10 @@ func (g *Graph) LayerRmsNorm(x Value, options ...LayerRmsNormOptions) Value {
 type LayerGroupNormOptions struct {
 	// Added to the variance. Default: 1e-05.
 	Epsilon *float64
-	// Adds a trained offset. Default: true.
-	Center Bool
-	// Multiplies by a trained scale. Default: true.
-	Scale Bool
+	// Adds no offset.
+	WithoutOffset bool
+	// Multiplies by no scale.
+	WithoutScale bool
 }
 
 // LayerGroupNorm: Group normalization (Wu and He, 2018): of each row and group of channels, over the group and all
@@ -379,11 +379,11 @@ func (g *Graph) LayerGroupNorm(x Value, groups int64, options ...LayerGroupNormO
 	if o.Epsilon != nil {
 		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
 	}
-	if o.Center != 0 {
-		raw.Graph_set_bool(g.handle, "center", o.Center == True)
+	if o.WithoutOffset {
+		raw.Graph_set_bool(g.handle, "center", false)
 	}
-	if o.Scale != 0 {
-		raw.Graph_set_bool(g.handle, "scale", o.Scale == True)
+	if o.WithoutScale {
+		raw.Graph_set_bool(g.handle, "scale", false)
 	}
 	return Value(raw.Graph_end(g.handle, nil))
 }
@@ -394,7 +394,7 @@ type LayerMultiHeadAttentionOptions struct {
 	Memory Value
 	// How many positions of x, or of the memory, each row has [batch]; those behind are not seen.
 	Lengths Value
-	// A position sees itself and those before it only; of a longer memory x is the end. Default: false.
+	// A position sees itself and those before it only; of a longer memory x is the end.
 	Causal bool
 	// Heads of keys and values, which divide those of the queries and are shared by them; 0 = heads. Default: 0.
 	KeyHeads int64
@@ -402,8 +402,8 @@ type LayerMultiHeadAttentionOptions struct {
 	HeadChannels int64
 	// Channels of the result; 0 = those of x. Default: 0.
 	Channels int64
-	// Adds biases to queries, keys, values and the result. Default: true.
-	UseBias Bool
+	// Adds no biases.
+	WithoutBias bool
 	// Initial values of the kernels. Default: glorot_uniform.
 	KernelInitializer string
 	// Initial values of the biases. Default: zeros.
@@ -434,8 +434,8 @@ func (g *Graph) LayerMultiHeadAttention(x Value, heads int64, options ...LayerMu
 	if o.Channels != 0 {
 		raw.Graph_set_i64(g.handle, "channels", o.Channels)
 	}
-	if o.UseBias != 0 {
-		raw.Graph_set_bool(g.handle, "use_bias", o.UseBias == True)
+	if o.WithoutBias {
+		raw.Graph_set_bool(g.handle, "use_bias", false)
 	}
 	if o.KernelInitializer != "" {
 		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
@@ -745,7 +745,7 @@ func (g *Graph) MetricTopKAccuracy(name string, logits Value, labels Value, k in
 type OptimizerSgdOptions struct {
 	// Share of the old velocity; 0 keeps no velocity. Default: 0.
 	Momentum float64
-	// Looks ahead along the velocity. Default: false.
+	// Looks ahead along the velocity.
 	Nesterov bool
 	// Adds this times the weight to the gradient. Default: 0.
 	WeightDecay float64
@@ -760,7 +760,7 @@ type OptimizerSgdOptions struct {
 	// is set; less than 1; 0 = none. Default: 0.
 	AverageDecay float64
 	// A decay of at most (1 + n) / (10 + n) with update n behind average_start, so that averages of young models
-	// are young. Default: false.
+	// are young.
 	AverageRamp bool
 	// Up to this update an average is the weight itself; 0: it starts at the initial weight. Default: 0.
 	AverageStart int64
@@ -818,7 +818,7 @@ type OptimizerAdamOptions struct {
 	// is set; less than 1; 0 = none. Default: 0.
 	AverageDecay float64
 	// A decay of at most (1 + n) / (10 + n) with update n behind average_start, so that averages of young models
-	// are young. Default: false.
+	// are young.
 	AverageRamp bool
 	// Up to this update an average is the weight itself; 0: it starts at the initial weight. Default: 0.
 	AverageStart int64
@@ -877,7 +877,7 @@ type OptimizerAdamwOptions struct {
 	// is set; less than 1; 0 = none. Default: 0.
 	AverageDecay float64
 	// A decay of at most (1 + n) / (10 + n) with update n behind average_start, so that averages of young models
-	// are young. Default: false.
+	// are young.
 	AverageRamp bool
 	// Up to this update an average is the weight itself; 0: it starts at the initial weight. Default: 0.
 	AverageStart int64
@@ -927,7 +927,7 @@ func (g *Graph) ScheduleConstant(value float64) Value {
 
 // ScheduleExponentialOptions are what ScheduleExponential may be told; the zero value means the defaults.
 type ScheduleExponentialOptions struct {
-	// Decays at multiples of decay_steps only. Default: false.
+	// Decays at multiples of decay_steps only.
 	Staircase bool
 }
 

@@ -133,7 +133,7 @@ func (g *Graph) Relu(x Value) Value {
 
 // GeluOptions are what Gelu may be told; the zero value means the defaults.
 type GeluOptions struct {
-	// Use the tanh approximation. Default: false.
+	// Use the tanh approximation.
 	Approximate bool
 }
 
@@ -404,7 +404,7 @@ func (g *Graph) Select(condition Value, a Value, b Value) Value {
 type ReduceSumOptions struct {
 	// Axes; negative ones count from the end. Empty = all.
 	Axes []int64
-	// Keep reduced axes with length 1. Default: false.
+	// Keep reduced axes with length 1.
 	KeepDims bool
 }
 
@@ -426,7 +426,7 @@ func (g *Graph) ReduceSum(x Value, options ...ReduceSumOptions) Value {
 type ReduceMeanOptions struct {
 	// Axes; negative ones count from the end. Empty = all.
 	Axes []int64
-	// Keep reduced axes with length 1. Default: false.
+	// Keep reduced axes with length 1.
 	KeepDims bool
 }
 
@@ -448,7 +448,7 @@ func (g *Graph) ReduceMean(x Value, options ...ReduceMeanOptions) Value {
 type ReduceMaxOptions struct {
 	// Axes; negative ones count from the end. Empty = all.
 	Axes []int64
-	// Keep reduced axes with length 1. Default: false.
+	// Keep reduced axes with length 1.
 	KeepDims bool
 }
 
@@ -471,7 +471,7 @@ func (g *Graph) ReduceMax(x Value, options ...ReduceMaxOptions) Value {
 type ReduceMinOptions struct {
 	// Axes; negative ones count from the end. Empty = all.
 	Axes []int64
-	// Keep reduced axes with length 1. Default: false.
+	// Keep reduced axes with length 1.
 	KeepDims bool
 }
 
@@ -494,7 +494,7 @@ func (g *Graph) ReduceMin(x Value, options ...ReduceMinOptions) Value {
 type ReduceProdOptions struct {
 	// Axes; negative ones count from the end. Empty = all.
 	Axes []int64
-	// Keep reduced axes with length 1. Default: false.
+	// Keep reduced axes with length 1.
 	KeepDims bool
 }
 
@@ -729,9 +729,9 @@ func (g *Graph) Iota(dims []int64, options ...IotaOptions) Value {
 
 // MatmulOptions are what Matmul may be told; the zero value means the defaults.
 type MatmulOptions struct {
-	// A is [..., k, m]. Default: false.
+	// A is [..., k, m].
 	TransposeA bool
-	// B is [..., n, k]. Default: false.
+	// B is [..., n, k].
 	TransposeB bool
 }
 
@@ -854,7 +854,7 @@ type AvgPool2dOptions struct {
 	Padding AvgPool2dPadding
 	// top, bottom, left, right; for explicit. Default: [0, 0, 0, 0].
 	Pads [4]int64
-	// Divide by the whole window at the border too. Default: false.
+	// Divide by the whole window at the border too.
 	CountIncludePadding bool
 }
 
@@ -1009,7 +1009,7 @@ type AttentionOptions struct {
 	// key_length as key_length.
 	Lengths Value
 	// Query i sees the keys 0 to i + key_length − length only: the queries are the last positions of the keys,
-	// lengths or not. Default: false.
+	// lengths or not.
 	Causal bool
 	// What scores are multiplied by; 0 stands for 1 / sqrt(channels). Default: 0.
 	Scale float64
@@ -1039,7 +1039,7 @@ func (g *Graph) Attention(q Value, k Value, v Value, options ...AttentionOptions
 type DropoutAttentionOptions struct {
 	// As of attention.
 	Lengths Value
-	// As of attention. Default: false.
+	// As of attention.
 	Causal bool
 	// As of attention. Default: 0.
 	Scale float64
@@ -1309,8 +1309,8 @@ type DecodeJpegOptions struct {
 	MinimumHeight int64
 	// As minimum_height. Default: 0.
 	MinimumWidth int64
-	// Interpolate colours between their samples; false repeats them, faster. Default: true.
-	FancyUpsampling Bool
+	// Repeat the samples of colours instead of interpolating between them, which is faster.
+	PlainUpsampling bool
 	// Inverse transform: libjpeg-turbo's JDCT_ISLOW or JDCT_IFAST. Default: accurate.
 	Dct DecodeJpegDct
 	// A file that says it has more, before any scaling, is refused. Default: 134217728.
@@ -1337,8 +1337,8 @@ func (g *Graph) DecodeJpeg(contents Value, options ...DecodeJpegOptions) Value {
 	if o.MinimumWidth != 0 {
 		raw.Graph_set_i64(g.handle, "minimum_width", o.MinimumWidth)
 	}
-	if o.FancyUpsampling != 0 {
-		raw.Graph_set_bool(g.handle, "fancy_upsampling", o.FancyUpsampling == True)
+	if o.PlainUpsampling {
+		raw.Graph_set_bool(g.handle, "fancy_upsampling", false)
 	}
 	if o.Dct != "" {
 		raw.Graph_set_string(g.handle, "dct", string(o.Dct))
@@ -1370,7 +1370,7 @@ const (
 type ResizeOptions struct {
 	// How pixels in between are found. Default: bilinear.
 	Method ResizeMethod
-	// With bilinear, average over all pixels that one of the result covers. Default: false.
+	// With bilinear, average over all pixels that one of the result covers.
 	Antialias bool
 	// Dtype of the result: that of x, or f32 in the units of x. Default: same.
 	Output ResizeOutput
@@ -1458,7 +1458,7 @@ type CropOptions struct {
 	Size [2]int64
 	// Top and left, without a window. Default: [0, 0].
 	Offset [2]int64
-	// In the middle, in place of offset; an odd rest goes below and right. Default: false.
+	// In the middle, in place of offset; an odd rest goes below and right.
 	Centered bool
 }
 
@@ -1784,7 +1784,7 @@ type RandomResizedCropOptions struct {
 	Area []float64
 	// Least and largest width / height, chosen evenly by its logarithm. Default: [0.75, 1.3333333333333333].
 	Aspect []float64
-	// As in resize. Default: false.
+	// As in resize.
 	Antialias bool
 	// Of being mirrored left to right. Default: 0.0.
 	FlipProbability float64
@@ -2034,7 +2034,7 @@ func (g *Graph) BytesSubstring(x Value, options ...BytesSubstringOptions) Value 
 type BytesSplitOptions struct {
 	// Text between parts; empty = white space. Default: .
 	Separator string
-	// Leave out parts without bytes. Default: false.
+	// Leave out parts without bytes.
 	SkipEmpty bool
 	// Number of parts: more are left off, missing ones are empty. 0 = as many as there are. Default: 0.
 	Count int64
@@ -2069,8 +2069,8 @@ const (
 
 // BytesTokenizeOptions are what BytesTokenize may be told; the zero value means the defaults.
 type BytesTokenizeOptions struct {
-	// ASCII letters made small. Default: true.
-	LowerCase Bool
+	// Leave letters as they are; else ASCII letters are made small.
+	KeepCase bool
 	// What happens to punctuation. Default: split.
 	Punctuation BytesTokenizePunctuation
 	// Number of parts: more are left off, missing ones are empty. 0 = as many as there are. Default: 0.
@@ -2083,8 +2083,8 @@ func (g *Graph) BytesTokenize(x Value, options ...BytesTokenizeOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_tokenize", 1)
 	raw.Graph_add_input(g.handle, int64(x))
 	o := first(options)
-	if o.LowerCase != 0 {
-		raw.Graph_set_bool(g.handle, "lower_case", o.LowerCase == True)
+	if o.KeepCase {
+		raw.Graph_set_bool(g.handle, "lower_case", false)
 	}
 	if o.Punctuation != "" {
 		raw.Graph_set_string(g.handle, "punctuation", string(o.Punctuation))

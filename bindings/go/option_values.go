@@ -4,15 +4,6 @@ package tutti
 
 import "tutti.org/tutti/internal/raw"
 
-// Bool is a truth value whose zero value means the default.
-type Bool int32
-
-// The values of Bool that say something.
-const (
-	False Bool = raw.FALSE
-	True  Bool = raw.TRUE
-)
-
 // I64 and F64 are for optional numbers that may be zero: tutti.RepeatOptions{Count: tutti.I64(3)}.
 func I64(value int64) *int64 { return &value }
 

@@ -67,7 +67,7 @@ func scenarioAverages(g *Graph, mode Mode) error {
 func scenarioImages(g *Graph, mode Mode) error {
 	momentum, decay := 0.5, 0.1
 	x := g.Reshape(g.GetFeature("x"), []int64{DimBatch, 6, 6, 1})
-	x = g.LayerConv2d(x, 4, 3, LayerConv2dOptions{UseBias: False})
+	x = g.LayerConv2d(x, 4, 3, LayerConv2dOptions{WithoutBias: true})
 	x = g.LayerMaxPool2d(g.Relu(g.LayerBatchNorm(x, LayerBatchNormOptions{Momentum: &momentum})), 2)
 	logits := g.LayerDense(g.LayerFlatten(x), 3)
 	g.SetOutput("class", g.Argmax(logits))

@@ -48,8 +48,8 @@ type CsvOptions struct {
 	Labels []string
 	// Columns that are weights.
 	Weights []string
-	// Each file begins with the names of its columns. Default: true.
-	Header Bool
+	// The files do not begin with the names of their columns.
+	WithoutHeader bool
 	// What stands between fields. Default: ,.
 	Delimiter string
 	// Texts that mean that a value is missing, as an empty one does; as in "NA".
@@ -78,8 +78,8 @@ func (p *Pipeline) Csv(paths []string, options ...CsvOptions) *Pipeline {
 	for _, text := range o.Weights {
 		raw.Pipeline_set_string(p.handle, "weights", text)
 	}
-	if o.Header != 0 {
-		raw.Pipeline_set_bool(p.handle, "header", o.Header == True)
+	if o.WithoutHeader {
+		raw.Pipeline_set_bool(p.handle, "header", false)
 	}
 	if o.Delimiter != "" {
 		raw.Pipeline_set_string(p.handle, "delimiter", o.Delimiter)
@@ -146,7 +146,7 @@ type FixedRecordsOptions struct {
 	HeaderBytes int64
 	// Bytes to leave out at the end of each file. Default: 0.
 	FooterBytes int64
-	// Numbers begin with their highest byte. Default: false.
+	// Numbers begin with their highest byte.
 	BigEndian bool
 	// none, gzip, zlib or auto, which finds gzip by the first bytes. Default: none.
 	Compression string
@@ -198,8 +198,8 @@ func (p *Pipeline) FixedRecords(paths []string, options ...FixedRecordsOptions) 
 
 // ImageFolderOptions are what ImageFolder may be told; the zero value means the defaults.
 type ImageFolderOptions struct {
-	// Give the bytes of the files; else their paths, in a component path. Default: true.
-	Contents Bool
+	// Give the paths of the files, in a component path, instead of their bytes.
+	PathsOnly bool
 	// Name of one more component with the name of the class; none where it is empty. Default: .
 	ClassName string
 	// Kinds of files to take, in small letters; none means jpg, jpeg and png, which decode_image reads.
@@ -214,8 +214,8 @@ func (p *Pipeline) ImageFolder(path string, options ...ImageFolderOptions) *Pipe
 	raw.Pipeline_begin(p.handle, "image_folder", 1)
 	raw.Pipeline_set_string(p.handle, "path", path)
 	o := first(options)
-	if o.Contents != 0 {
-		raw.Pipeline_set_bool(p.handle, "contents", o.Contents == True)
+	if o.PathsOnly {
+		raw.Pipeline_set_bool(p.handle, "contents", false)
 	}
 	if o.ClassName != "" {
 		raw.Pipeline_set_string(p.handle, "class_name", o.ClassName)

@@ -7,7 +7,7 @@ import "tutti.org/tutti/internal/raw"
 
 // BatchOptions are what Batch may be told; the zero value means the defaults.
 type BatchOptions struct {
-	// Leave out a last batch of fewer rows. Default: false.
+	// Leave out a last batch of fewer rows.
 	DropRemainder bool
 }
 
@@ -28,10 +28,10 @@ func (p *Pipeline) Batch(batchSize int64, options ...BatchOptions) *Pipeline {
 
 // BucketByLengthOptions are what BucketByLength may be told; the zero value means the defaults.
 type BucketByLengthOptions struct {
-	// Leave out batches that are not full at the end. Default: false.
+	// Leave out batches that are not full at the end.
 	DropRemainder bool
 	// Make each batch as long as its bucket's boundary, along the first axis of every component that does not know
-	// its length; longer elements than the last boundary fail. Default: false.
+	// its length; longer elements than the last boundary fail.
 	PadToBoundary bool
 	// What fills up, one number per component; empty = zeros. Bytes are filled with empty strings and have 0 here.
 	Padding []float64
@@ -244,10 +244,10 @@ type OptionsOptions struct {
 	// Bytes of elements that automatic buffers may hold ahead of the reader; 0 = an eighth of the memory that is
 	// free. Default: 0.
 	MemoryBytes int64
-	// Off: interleave and parallel maps give the elements that are ready instead of waiting for those whose turn it
-	// is. The order then differs from run to run, and in a walk that is resumed a shuffle, or another transform
-	// that reads again what it held, may give some elements twice and leave out others. Default: true.
-	Deterministic Bool
+	// Interleave and parallel maps give the elements that are ready instead of waiting for those whose turn it is.
+	// The order then differs from run to run, and in a walk that is resumed a shuffle, or another transform that
+	// reads again what it held, may give some elements twice and leave out others.
+	AnyOrder bool
 }
 
 // Options: Settings for the sources and transforms before it. Where there are several, numbers are those of the
@@ -263,8 +263,8 @@ func (p *Pipeline) Options(options ...OptionsOptions) *Pipeline {
 	if o.MemoryBytes != 0 {
 		raw.Pipeline_set_i64(p.handle, "memory_bytes", o.MemoryBytes)
 	}
-	if o.Deterministic != 0 {
-		raw.Pipeline_set_bool(p.handle, "deterministic", o.Deterministic == True)
+	if o.AnyOrder {
+		raw.Pipeline_set_bool(p.handle, "deterministic", false)
 	}
 	p.end()
 	return p
@@ -272,7 +272,7 @@ func (p *Pipeline) Options(options ...OptionsOptions) *Pipeline {
 
 // PaddedBatchOptions are what PaddedBatch may be told; the zero value means the defaults.
 type PaddedBatchOptions struct {
-	// Leave out a last batch of fewer rows. Default: false.
+	// Leave out a last batch of fewer rows.
 	DropRemainder bool
 	// What fills up, one number per component; empty = zeros. Bytes are filled with empty strings and have 0 here.
 	Padding []float64
@@ -399,7 +399,7 @@ func (p *Pipeline) Prefetch(options ...PrefetchOptions) *Pipeline {
 
 // RebatchOptions are what Rebatch may be told; the zero value means the defaults.
 type RebatchOptions struct {
-	// Leave out a last batch of fewer rows. Default: false.
+	// Leave out a last batch of fewer rows.
 	DropRemainder bool
 }
 
@@ -440,7 +440,7 @@ func (p *Pipeline) Repeat(options ...RepeatOptions) *Pipeline {
 type ResampleOptions struct {
 	// How often each shall come; empty = all equally.
 	Target []float64
-	// Give elements of rare classes several times and keep the size of the whole on average. Default: false.
+	// Give elements of rare classes several times and keep the size of the whole on average.
 	Repetition bool
 	// Seed of its own instead of the iterator's.
 	Seed *int64
@@ -474,7 +474,7 @@ func (p *Pipeline) Resample(component string, initial []float64, options ...Resa
 type SampleFromOptions struct {
 	// One weight for each dataset, the pipeline's own first; empty = all equal.
 	Weights []float64
-	// End with the first dataset that ends; otherwise go on with the others. Default: false.
+	// End with the first dataset that ends; otherwise go on with the others.
 	StopOnEmpty bool
 	// Seed of its own instead of the iterator's.
 	Seed *int64
@@ -550,8 +550,8 @@ func (p *Pipeline) Shard(numShards int64, index int64) *Pipeline {
 type ShuffleOptions struct {
 	// Seed of its own instead of the iterator's.
 	Seed *int64
-	// Another order in every pass. Default: true.
-	ReshuffleEachEpoch Bool
+	// The same order in every pass.
+	SameOrderEachEpoch bool
 }
 
 // Shuffle: Draws each element uniformly from a buffer of buffer_size elements, so element i comes no earlier than
@@ -566,8 +566,8 @@ func (p *Pipeline) Shuffle(bufferSize int64, options ...ShuffleOptions) *Pipelin
 	if o.Seed != nil {
 		raw.Pipeline_set_i64(p.handle, "seed", *o.Seed)
 	}
-	if o.ReshuffleEachEpoch != 0 {
-		raw.Pipeline_set_bool(p.handle, "reshuffle_each_epoch", o.ReshuffleEachEpoch == True)
+	if o.SameOrderEachEpoch {
+		raw.Pipeline_set_bool(p.handle, "reshuffle_each_epoch", false)
 	}
 	p.end()
 	return p
@@ -669,7 +669,7 @@ type WindowOptions struct {
 	Shift int64
 	// Distance of the elements of a window. Default: 1.
 	Stride int64
-	// Leave out windows of fewer elements. Default: false.
+	// Leave out windows of fewer elements.
 	DropRemainder bool
 }
 

@@ -77,7 +77,7 @@ class Field:
     def __init__(self, builder, attribute):
         self.builder, self.attribute = builder, attribute
         self.name, self.kind, self.spec = attribute.name, attribute.type, attribute.spec
-        self.local = local(self.name)
+        self.local = local(attribute.field)
 
     def type_name(self):
         return capitalised(f'{self.builder.java_name}_{self.name}') if self.kind == 'enum' else TYPES[self.kind]
@@ -92,8 +92,9 @@ class Field:
         array = self.kind in ('ints', 'dims', 'doubles', 'strings')
         argument = self.argument().replace('[]', '...') if array else self.argument()
         doc = registries.documentation(self.attribute) or sentence(self.name)
+        value = ('!' if self.attribute.is_negative else '') + self.local
         return (comment(doc, '    ', [f'@param {self.local} its value', '@return these options']) +
-                f'    public {owner} {self.local}({argument}) {{\n        set("{self.name}", {self.local});\n        return this;\n    }}\n')
+                f'    public {owner} {self.local}({argument}) {{\n        set("{self.name}", {value});\n        return this;\n    }}\n')
 
 
 class Builder:

@@ -32,10 +32,6 @@ typedef struct {
 #define TUTTI_MODE_EVAL 2
 #define TUTTI_MODE_PREDICT 3
 
-/* Three-way truth values of attribute structs; 0 = the default. */
-#define TUTTI_FALSE 1
-#define TUTTI_TRUE 2
-
 /* In a shape: the number of rows of the batch. */
 #define TUTTI_DIM_BATCH INT64_MIN
 

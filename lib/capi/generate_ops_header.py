@@ -6,7 +6,7 @@ usage: generate_ops_header.py OUTPUT OPS_YAML NN_YAML TRANSFORMS_YAML SOURCES_YA
 
 A helper is inline code over the generic calls of graph.h and dataset.h, so it adds no symbol to the library. Required
 inputs and attributes become arguments; the others become fields of an attribute struct in which all zeros mean all
-defaults: truth values are three-way, enumerations start at 1, numbers whose default is not zero but may be zero have a
+defaults: a truth value that defaults to true has the name of its opposite, enumerations start at 1, numbers whose default is not zero but may be zero have a
 `has_` flag, arrays are given by pointer and count.
 """
 import sys
@@ -19,7 +19,8 @@ HEAD = """/* SPDX-License-Identifier: Apache-2.0
  * from the registries; do not edit.
  *
  * Attribute structs may be NULL or all zeros: every attribute then has its default. Set a field to change one; a field
- * with a has_ flag counts when the flag is 1. Truth values are TUTTI_TRUE or TUTTI_FALSE. Shapes may use TUTTI_DIM_BATCH.
+ * with a has_ flag counts when the flag is 1. Truth values are 0 or 1, and 0 is the default: what is usual and can be
+ * left out has a name that says so (without_bias). Shapes may use TUTTI_DIM_BATCH.
  */
 #ifndef TUTTI_OPS_H_
 #define TUTTI_OPS_H_
@@ -71,8 +72,17 @@ class Attribute:
     def __init__(self, owner, spec):
         self.owner, self.spec = owner, spec
         self.name, self.type = spec['name'], spec['type']
+        # Of a truth value that defaults to true: the field says the opposite, so that zero is the default.
+        self.is_negative = self.type == 'bool' and spec.get('default') is True
+        if self.is_negative and not ('negative' in spec and 'negative_doc' in spec):
+            sys.exit(f'{owner}: {self.name} defaults to true and so needs a "negative" name and a "negative_doc"')
+        self.field = spec['negative'] if self.is_negative else self.name
         self.required = 'default' not in spec and self.type != 'value'
         self.length = spec.get('length')
+
+    def documentation(self):
+        """Of the field."""
+        return self.spec['negative_doc'] if self.is_negative else self.spec.get('doc', '')
 
     def enum_constant(self, value):
         return f'TUTTI_{self.owner}_{self.name}_{value}'.upper()
@@ -91,7 +101,7 @@ class Attribute:
             count = [] if self.length else [f'int64_t {self.name}_count']
             return [f'const {element} *{self.name}'] + count
         if self.type == 'bool':
-            return [f'uint8_t {self.name}']
+            return [f'uint8_t {self.field}']
         if self.type == 'strings':
             return [f'const char *const *{self.name}', f'int64_t {self.name}_count']
         kind = SCALARS[self.type]
@@ -106,7 +116,7 @@ class Attribute:
         return flag + [argument + ';' for argument in self.arguments()]
 
     def is_set(self):
-        field = f'attrs->{self.name}'
+        field = f'attrs->{self.field}'
         if self.needs_flag():
             return f'attrs->has_{self.name}'
         if self.type in ('ints', 'dims', 'doubles'):
@@ -125,7 +135,7 @@ class Attribute:
         if self.type == 'enum':
             return f'{call}string({handle}, "{self.name}", tutti_{self.owner}_{self.name}_name({source}));'
         if self.type == 'bool':
-            value = source if self.required else f'(uint8_t)({source} == TUTTI_TRUE)'
+            value = source if self.required else '0' if self.is_negative else '1'
             return f'{call}bool({handle}, "{self.name}", {value});'
         kind = {'dtype': 'i64'}.get(self.type, self.type)
         return f'{call}{kind}({handle}, "{self.name}", {source});'
@@ -160,8 +170,8 @@ class Entry:
         text = f'typedef struct tutti_{self.name}_attrs {{\n'
         for attribute in self.optional:
             default = attribute.spec.get('default')
-            shown = '' if attribute.type == 'value' or default in (None, []) else f' Default: {str(default).lower() if isinstance(default, bool) else default}.'
-            text += comment(attribute.spec.get('doc', '').rstrip('.') + '.' + shown, '  ')
+            shown = '' if attribute.type in ('value', 'bool') or default in (None, []) else f' Default: {default}.'
+            text += comment(attribute.documentation().rstrip('.') + '.' + shown, '  ')
             text += ''.join(f'  {field}\n' for field in attribute.fields())
         return text + f'}} tutti_{self.name}_attrs;\n'
 
@@ -207,7 +217,7 @@ class Entry:
         settings = [a for a in self.optional if a.type != 'value']
         if settings:
             lines.append('if (attrs != NULL) {')
-            lines += [f'  if ({a.is_set()}) {a.pass_on(handle, handle, "attrs->" + a.name)}' for a in settings]
+            lines += [f'  if ({a.is_set()}) {a.pass_on(handle, handle, "attrs->" + a.field)}' for a in settings]
             lines.append('}')
         return lines
 

@@ -60,7 +60,7 @@ static tutti_value cnn_logits(tutti_graph *g, tutti_value x, int32_t mode) {
 }
 
 static tutti_value conv_norm(tutti_graph *g, tutti_value x, int64_t filters, int64_t size, int64_t stride) {
-  tutti_layer_conv2d_attrs conv = {.stride = stride, .use_bias = TUTTI_FALSE, .kernel_initializer = "he_normal"};
+  tutti_layer_conv2d_attrs conv = {.stride = stride, .without_bias = 1, .kernel_initializer = "he_normal"};
   tutti_layer_batch_norm_attrs norm = {.has_momentum = 1, .momentum = 0.9};
   return tutti_layer_batch_norm(g, tutti_layer_conv2d(g, x, filters, size, &conv), &norm);
 }
@@ -85,7 +85,7 @@ static void adam(tutti_graph *g, int64_t steps) {
 
 static void momentum(tutti_graph *g, int64_t steps) {
   tutti_schedule_cosine_attrs warm = {.warmup_steps = steps / 20};
-  tutti_optimizer_sgd_attrs attrs = {.momentum = 0.9, .nesterov = TUTTI_TRUE, .weight_decay = 5e-4};
+  tutti_optimizer_sgd_attrs attrs = {.momentum = 0.9, .nesterov = 1, .weight_decay = 5e-4};
   tutti_optimizer_sgd(g, tutti_schedule_cosine(g, 0.1, steps, &warm), &attrs);
 }
 

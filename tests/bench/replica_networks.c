@@ -9,7 +9,7 @@ static tutti_value dense(tutti_graph *g, tutti_value x, int64_t units, int relu)
 }
 
 static tutti_value conv_norm(tutti_graph *g, tutti_value x, int64_t filters, int64_t size, int64_t stride) {
-  tutti_layer_conv2d_attrs conv = {.stride = stride, .use_bias = TUTTI_FALSE, .kernel_initializer = "he_normal"};
+  tutti_layer_conv2d_attrs conv = {.stride = stride, .without_bias = 1, .kernel_initializer = "he_normal"};
   tutti_layer_batch_norm_attrs norm = {.has_momentum = 1, .momentum = 0.9};
   return tutti_layer_batch_norm(g, tutti_layer_conv2d(g, x, filters, size, &conv), &norm);
 }
@@ -70,7 +70,7 @@ static tutti_value separable(tutti_graph *g, tutti_value x) {
   const int64_t filters[] = {64, 128, 128, 256, 256, 512}, strides[] = {1, 2, 1, 2, 1, 2};
   x = unit(g, x, 32, 3, 1);
   for (int i = 0; i < 6; i++) {
-    tutti_layer_depthwise_conv2d_attrs each = {.stride = strides[i], .use_bias = TUTTI_FALSE};
+    tutti_layer_depthwise_conv2d_attrs each = {.stride = strides[i], .without_bias = 1};
     x = tutti_relu(g, tutti_layer_batch_norm(g, tutti_layer_depthwise_conv2d(g, x, 3, &each), &norm));
     x = unit(g, x, filters[i], 1, 1);
   }

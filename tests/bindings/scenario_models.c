@@ -26,7 +26,7 @@ static int32_t regression(tutti_graph *g, int32_t mode, void *user, tutti_error 
   int64_t dims[] = {tutti_graph_get_dim(g, x, 1), 1};
   tutti_graph_push_scope(g, "line");
   tutti_value line =
-      tutti_matmul(g, x, tutti_graph_variable(g, "slope", TUTTI_DTYPE_F32, dims, 2, "zeros", 0, TUTTI_TRUE), NULL);
+      tutti_matmul(g, x, tutti_graph_variable(g, "slope", TUTTI_DTYPE_F32, dims, 2, "zeros", 0, 1), NULL);
   tutti_graph_pop_scope(g);
   tutti_graph_set_output(g, "y", line);
   if (mode != TUTTI_MODE_PREDICT) {
@@ -34,8 +34,8 @@ static int32_t regression(tutti_graph *g, int32_t mode, void *user, tutti_error 
     tutti_value target = tutti_reshape(g, y, (int64_t[]){TUTTI_DIM_BATCH, 1}, 2);
     tutti_metric_mean(g, "target", target, NULL);
     tutti_graph_set_loss(g, tutti_loss_mean_squared_error(g, line, target, NULL));
-    tutti_schedule_exponential_attrs steps = {.staircase = TUTTI_TRUE};
-    tutti_optimizer_sgd_attrs nesterov = {.momentum = 0.9, .nesterov = TUTTI_TRUE};
+    tutti_schedule_exponential_attrs steps = {.staircase = 1};
+    tutti_optimizer_sgd_attrs nesterov = {.momentum = 0.9, .nesterov = 1};
     tutti_optimizer_sgd(g, tutti_schedule_exponential(g, 0.05, 0.5, 4, &steps), &nesterov);
   }
   return tutti_graph_check(g, err);
@@ -45,7 +45,7 @@ static int32_t averages(tutti_graph *g, int32_t mode, void *user, tutti_error **
   (void)user;
   tutti_value x = tutti_graph_get_feature(g, "x");
   int64_t dims[] = {tutti_graph_get_dim(g, x, 1), 1};
-  tutti_value slope = tutti_graph_variable(g, "line/slope", TUTTI_DTYPE_F32, dims, 2, "zeros", 0, TUTTI_TRUE);
+  tutti_value slope = tutti_graph_variable(g, "line/slope", TUTTI_DTYPE_F32, dims, 2, "zeros", 0, 1);
   tutti_value line = tutti_matmul(g, x, slope, NULL);
   tutti_graph_set_output(g, "y", line);
   if (mode != TUTTI_MODE_PREDICT) {
@@ -53,7 +53,7 @@ static int32_t averages(tutti_graph *g, int32_t mode, void *user, tutti_error **
     tutti_value target = tutti_reshape(g, y, (int64_t[]){TUTTI_DIM_BATCH, 1}, 2);
     tutti_graph_set_loss(g, tutti_loss_mean_squared_error(g, line, target, NULL));
     tutti_optimizer_sgd_attrs limited = {
-        .clip_value = 0.2, .clip_norm = 0.3, .average_decay = 0.8, .average_ramp = TUTTI_TRUE, .average_start = 1};
+        .clip_value = 0.2, .clip_norm = 0.3, .average_decay = 0.8, .average_ramp = 1, .average_start = 1};
     tutti_optimizer_sgd(g, tutti_schedule_constant(g, 0.5), &limited);
   }
   return tutti_graph_check(g, err);
@@ -62,7 +62,7 @@ static int32_t averages(tutti_graph *g, int32_t mode, void *user, tutti_error **
 static int32_t images(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
   (void)user;
   tutti_value x = tutti_reshape(g, tutti_graph_get_feature(g, "x"), (int64_t[]){TUTTI_DIM_BATCH, 6, 6, 1}, 4);
-  tutti_layer_conv2d_attrs plain = {.use_bias = TUTTI_FALSE};
+  tutti_layer_conv2d_attrs plain = {.without_bias = 1};
   tutti_layer_batch_norm_attrs quick = {.has_momentum = 1, .momentum = 0.5};
   x = tutti_relu(g, tutti_layer_batch_norm(g, tutti_layer_conv2d(g, x, 4, 3, &plain), &quick));
   tutti_value logits = tutti_layer_dense(g, tutti_layer_flatten(g, tutti_layer_max_pool2d(g, x, 2, NULL)), 3, NULL);

@@ -84,7 +84,7 @@ static void set_option(struct scenario *s, const struct words *words) {
   if (strcmp(words->at[1], "determinism") == 0 || strcmp(words->at[1], "all_reduce") == 0) {
     tutti_options_set_string(s->run, words->at[1], words->at[2]);
   } else if (strcmp(words->at[1], "raw_weights") == 0 || strcmp(words->at[1], "keep_outputs") == 0) {
-    tutti_options_set_bool(s->run, words->at[1], TUTTI_TRUE);
+    tutti_options_set_bool(s->run, words->at[1], 1);
   } else {
     tutti_options_set_i64(s->run, words->at[1], integer_at(words, 2));
   }

@@ -12,7 +12,7 @@ static int32_t attention_model(tutti_graph *g, int32_t mode, void *user, tutti_e
   int64_t positions[] = {-1, 4, 1}, flat[] = {-1, 4 * CHANNELS};
   tutti_value rows = tutti_graph_get_feature(g, "x"), lengths = tutti_argmax(g, rows, NULL);
   tutti_value x = tutti_layer_dense(g, tutti_reshape(g, rows, positions, 3), CHANNELS, NULL);
-  tutti_layer_multi_head_attention_attrs causal = {.causal = TUTTI_TRUE, .key_heads = 1};
+  tutti_layer_multi_head_attention_attrs causal = {.causal = 1, .key_heads = 1};
   tutti_layer_multi_head_attention_attrs some = {.lengths = lengths, .dropout = 0.2};
   x = tutti_add(g, x, tutti_layer_multi_head_attention(g, tutti_layer_layer_norm(g, x, NULL), 2, &causal));
   x = tutti_add(g, x, tutti_layer_multi_head_attention(g, tutti_layer_layer_norm(g, x, NULL), 4, &some));

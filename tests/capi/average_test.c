@@ -147,7 +147,7 @@ static void test_start_and_ramp(void **state) {
     step(estimator, context, -1);
   assert_close(read_scalar(estimator, "w/average"), 4.5); /* 4 and 5 */
   tutti_estimator_unref(estimator);
-  struct trained_line ramp = {.attrs = {.average_decay = 0.2, .average_ramp = TUTTI_TRUE}};
+  struct trained_line ramp = {.attrs = {.average_decay = 0.2, .average_ramp = 1}};
   estimator = slope_estimator(context, &ramp, NULL);
   step(estimator, context, -1);
   assert_close(read_scalar(estimator, "w/average"), 2 * 2 / 11.0 + 3 * 9 / 11.0); /* 2 / 11 is less than 0.2 */
@@ -241,7 +241,7 @@ static void test_nonsense_is_refused(void **state) {
   check_refused((tutti_optimizer_sgd_attrs){.average_decay = NAN}, "average_decay");
   check_refused((tutti_optimizer_sgd_attrs){.average_decay = 0.5, .average_start = -1}, "average_start");
   check_refused((tutti_optimizer_sgd_attrs){.average_start = 3}, "average_start is set without average_decay");
-  check_refused((tutti_optimizer_sgd_attrs){.average_ramp = TUTTI_TRUE}, "average_ramp is set without average_decay");
+  check_refused((tutti_optimizer_sgd_attrs){.average_ramp = 1}, "average_ramp is set without average_decay");
 }
 
 /* --- how gradients are added up ----------------------------------------------------------------------------------- */

@@ -322,7 +322,7 @@ void test_batches_and_outputs(void **) {
   tutti::Estimator estimator(
       [](tutti::Graph g, int32_t) {
         const int64_t dims[] = {1};
-        const tutti_value slope = tutti_graph_variable(g, "slope", TUTTI_DTYPE_F32, dims, 1, "ones", 0, TUTTI_TRUE);
+        const tutti_value slope = tutti_graph_variable(g, "slope", TUTTI_DTYPE_F32, dims, 1, "ones", 0, 1);
         const tutti_value line = tutti_mul(g, g.feature("x"), slope);
         g.output("line", line);
         g.loss(tutti_reduce_mean(g, line, nullptr));

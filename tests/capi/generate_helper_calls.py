@@ -55,6 +55,8 @@ class Sample:
 
     def __init__(self, helper, attribute):
         self.key, kind = attribute['name'], attribute['type']
+        # A truth value that defaults to true is set through a field that says the opposite.
+        self.field = attribute['negative'] if kind == 'bool' and attribute.get('default') is True else self.key
         length = attribute.get('length')
         self.setup, self.count = '', None
         if kind in LISTS:
@@ -72,8 +74,7 @@ class Sample:
             self.expression, self.count = f'{self.key}_values', 2
             self.recorded = f'string {self.key} one\\nstring {self.key} two'
         elif kind in ('bool', 'boolean'):
-            self.expression, self.recorded = ('1' if is_required(attribute) else 'TUTTI_FALSE',
-                                              f'bool {self.key} {1 if is_required(attribute) else 0}')
+            self.expression, self.recorded = '1', f'bool {self.key} {0 if attribute.get("default") else 1}'
         elif kind == 'enum':
             value = attribute['values'][-1]
             self.expression = f'TUTTI_{helper}_{self.key}_{value}'.upper()
@@ -159,7 +160,7 @@ def test_code(target, helper, registry_name, spec):
                 continue
             if sample.setup:
                 lines.append('  ' + sample.setup)
-            lines.append(f'  full.{sample.key} = {sample.expression};')
+            lines.append(f'  full.{sample.field} = {sample.expression};')
             if sample.count:
                 lines.append(f'  full.{sample.key}_count = {sample.count};')
         full.append(end)

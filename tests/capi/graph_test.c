@@ -121,12 +121,12 @@ static tutti_value apply(tutti_graph *g, tutti_value x, int form, int which) {
       return tutti_elu(g, x, form == 0 ? NULL : form == 1 ? &zero : &full);
     }
     case 2: {
-      tutti_gelu_attrs zero = {0}, full = {.approximate = TUTTI_FALSE};
+      tutti_gelu_attrs zero = {0}, full = {.approximate = 0};
       return tutti_gelu(g, x, form == 0 ? NULL : form == 1 ? &zero : &full);
     }
     case 3: {
       static const int64_t axes[] = {1};
-      tutti_reduce_sum_attrs keep = {.axes = axes, .axes_count = 1, .keep_dims = TUTTI_TRUE};
+      tutti_reduce_sum_attrs keep = {.axes = axes, .axes_count = 1, .keep_dims = 1};
       tutti_value sum = tutti_reduce_sum(g, x, &keep);
       tutti_value both[] = {x, sum};
       tutti_concat_attrs zero = {.axis = 1}, full = {.axis = -1};

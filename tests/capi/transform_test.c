@@ -28,7 +28,7 @@ static void test_batch(void **state) {
   tutti_dataset_unref(dataset);
 
   pipeline = count_to(5);
-  tutti_pipeline_batch_attrs drop = {.drop_remainder = TUTTI_TRUE};
+  tutti_pipeline_batch_attrs drop = {.drop_remainder = 1};
   tutti_pipeline_batch(pipeline, 2, &drop);
   dataset = build(pipeline);
   assert_int_equal(tutti_dataset_get_cardinality(dataset), 2);

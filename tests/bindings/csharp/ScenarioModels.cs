@@ -81,7 +81,7 @@ namespace Tutti.Tests
         private static void Images(Graph g, Mode mode)
         {
             Value x = g.Reshape(g.GetFeature("x"), new[] { Graph.DimBatch, 6, 6, 1 });
-            x = g.LayerConv2d(x, 4, 3, new LayerConv2dOptions { UseBias = false });
+            x = g.LayerConv2d(x, 4, 3, new LayerConv2dOptions { WithoutBias = true });
             x = g.Relu(g.LayerBatchNorm(x, new LayerBatchNormOptions { Momentum = 0.5 }));
             Value logits = g.LayerDense(g.LayerFlatten(g.LayerMaxPool2d(x, 2)), 3);
             g.SetOutput("class", g.Argmax(logits));

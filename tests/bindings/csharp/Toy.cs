@@ -255,7 +255,7 @@ namespace Tutti.Tests
             Value x = g.Reshape(g.GetFeature("x"), new long[] { -1, Toy.Columns, 1, 1 });
             x = g.LayerConv2d(x, 4, 1, new LayerConv2dOptions
             {
-                Padding = LayerConv2dPadding.Valid, UseBias = false, Activation = LayerConv2dActivation.Tanh,
+                Padding = LayerConv2dPadding.Valid, WithoutBias = true, Activation = LayerConv2dActivation.Tanh,
                 Stride = 1,
             });
             x = g.LayerBatchNorm(x, new LayerBatchNormOptions { Momentum = 0.5, Epsilon = 0.01, Center = false });

@@ -1203,8 +1203,6 @@ func Tensor_get_mutable_data(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_
 const MODE_TRAIN = 1
 const MODE_EVAL = 2
 const MODE_PREDICT = 3
-const FALSE = 1
-const TRUE = 2
 
 func Graph_get_feature(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64

@@ -147,7 +147,7 @@ public class BuildersTest {
 
     @Test
     public void layersLossesAndMetrics() {
-        LayerDenseOptions ones = new LayerDenseOptions().kernelInitializer("ones").useBias(false);
+        LayerDenseOptions ones = new LayerDenseOptions().kernelInitializer("ones").withoutBias(true);
         double[] metrics = new double[3];
         Result result = trained((g, mode) -> {
             Value sum = g.layerDense(g.feature("x"), 1, ones); // 6 for each row
@@ -182,7 +182,7 @@ public class BuildersTest {
             assertTrue(part.cardinality() + " elements", part.cardinality() > 0);
         }
         try (Dataset a = new Pipeline().addSlices("n", Role.FEATURE, Toy.count(50)).shuffle(50,
-                new ShuffleOptions().seed(1L << 40).reshuffleEachEpoch(false)).batch(50).repeat().build();
+                new ShuffleOptions().seed(1L << 40).sameOrderEachEpoch(true)).batch(50).repeat().build();
              DatasetIterator iterator = a.iterator(0)) {
             Tensor[] first = iterator.read();
             Tensor[] second = iterator.read();

@@ -65,7 +65,7 @@ final class ScenarioModels {
 
     private static void images(Graph g, Mode mode) {
         Value x = g.reshape(g.feature("x"), new long[] {Graph.DIM_BATCH, 6, 6, 1});
-        x = g.layerConv2d(x, 4, 3, new LayerConv2dOptions().useBias(false));
+        x = g.layerConv2d(x, 4, 3, new LayerConv2dOptions().withoutBias(true));
         x = g.relu(g.layerBatchNorm(x, new LayerBatchNormOptions().momentum(0.5)));
         Value logits = g.layerDense(g.layerFlatten(g.layerMaxPool2d(x, 2)), 3);
         g.output("class", g.argmax(logits));
