@@ -18,7 +18,7 @@ HEAD = """// SPDX-License-Identifier: Apache-2.0
 
 TYPES = {"boolean": "bool", "i64": "int64_t", "f64": "double", "string": "std::string",
          "strings": "std::vector<std::string>", "ints": "std::vector<int64_t>", "doubles": "std::vector<double>"}
-ATTRIBUTE_KEYS = {"name", "type", "default", "minimum", "maximum", "doc"}
+ATTRIBUTE_KEYS = {"name", "type", "default", "minimum", "maximum", "doc", "negative", "negative_doc"}
 
 
 def camel(name):

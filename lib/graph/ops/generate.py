@@ -18,6 +18,7 @@ ENTRY_KEYS = {
 INPUT_KEYS = {"name", "dtype", "match", "optional", "variadic", "minimum", "doc"}
 ATTRIBUTE_KEYS = {
     "name", "type", "default", "values", "length", "minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "doc",
+    "negative", "negative_doc",
 }
 CLASSES = {"any": "any", "float": "floating", "number": "number", "integer": "integer", "index": "index", "boolean": "boolean"}
 DTYPES = ["f32", "f64", "i32", "i64", "u8", "f16", "bf16", "i8", "i16", "u16", "u32", "u64", "bytes"]
