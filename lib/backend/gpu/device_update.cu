@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kMostBlocks = 512;
 
 // A step is a rule with what the run says, in the type that is computed in: kMakers threads make it, each its part.
+// Where a product is added to something it is said how that is rounded: the bits are the same in every kernel.
 
 template <typename C>
 struct SgdStep {
@@ -25,7 +26,9 @@ struct SgdStep {
     rate = static_cast<C>(learning_rate);
     decay = static_cast<C>(rule.decay);
   }
-  __device__ void apply(C &weight, C gradient, C *) const { weight -= rate * (gradient + decay * weight); }
+  __device__ void apply(C &weight, C gradient, C *) const {
+    weight = gpu_multiply_add(-rate, gpu_multiply_add(decay, weight, gradient), weight);
+  }
 };
 
 template <typename C>
@@ -41,9 +44,10 @@ struct MomentumStep {
     is_nesterov = rule.is_nesterov;
   }
   __device__ void apply(C &weight, C gradient, C *slots) const {
-    const C step = gradient + decay * weight;
-    slots[0] = momentum * slots[0] + step;
-    weight -= rate * (is_nesterov != 0 ? step + momentum * slots[0] : slots[0]);
+    const C step = gpu_multiply_add(decay, weight, gradient);
+    slots[0] = gpu_multiply_add(momentum, slots[0], step);
+    const C direction = is_nesterov != 0 ? gpu_multiply_add(momentum, slots[0], step) : slots[0];
+    weight = gpu_multiply_add(-rate, direction, weight);
   }
 };
 
@@ -55,7 +59,7 @@ struct AdamStep {
 
   __device__ void make(int part, const AdamRule &rule, double learning_rate, const int64_t *iteration) {
     const double t = static_cast<double>(*iteration), beta = part == 0 ? rule.beta1 : rule.beta2;
-    (part == 0 ? correction1 : correction2) = static_cast<C>(1 / (1 - std::pow(beta, t)));
+    (part == 0 ? correction1 : correction2) = static_cast<C>(1 / gpu_multiply_add(-1.0, std::pow(beta, t), 1.0));
     if (part != 0) return;
     rate = static_cast<C>(learning_rate);
     beta1 = static_cast<C>(rule.beta1);
@@ -66,11 +70,10 @@ struct AdamStep {
     decay = static_cast<C>(rule.decay);
   }
   __device__ void apply(C &weight, C gradient, C *slots) const {
-    // Of two products in a sum it is said which one is rounded: the bits are the same in every kernel.
     slots[0] = gpu_multiply_add(rest1, gradient, beta1 * slots[0]);
     slots[1] = gpu_multiply_add(rest2 * gradient, gradient, beta2 * slots[1]);
     const C direction = slots[0] * correction1 / (std::sqrt(slots[1] * correction2) + epsilon);
-    weight -= rate * (direction + decay * weight);
+    weight = gpu_multiply_add(-rate, gpu_multiply_add(decay, weight, direction), weight);
   }
 };
 
