@@ -25,6 +25,9 @@ constexpr LinkedBackend kLinked[] = {
     {"reference", backend::reference::entry},
 };
 
+/// A backend whose libraries were missing when this one was built has no table.
+bool is_built(const LinkedBackend &linked) { return linked.entry(TUTTI_BACKEND_ABI_VERSION) != nullptr; }
+
 constexpr std::string_view kPlugins[] = {"cuda", "hip", "pjrt"};
 /// Of these, in order of preference: those whose devices are taken where a program does not choose.
 constexpr std::string_view kForGpus[] = {"cuda", "hip"};
@@ -36,17 +39,26 @@ bool is_of_options(const Result<BackendRef> &opened) { return opened.code() == b
 
 }  // namespace
 
-std::span<const LinkedBackend> linked_backends() { return kLinked; }
+std::span<const LinkedBackend> linked_backends() {
+  static const std::vector<LinkedBackend> built = [] {
+    std::vector<LinkedBackend> found;
+    std::copy_if(std::begin(kLinked), std::end(kLinked), std::back_inserter(found), is_built);
+    return found;
+  }();
+  return built;
+}
 std::span<const std::string_view> plugin_backends() { return kPlugins; }
 
 Result<BackendRef> open_backend(std::string_view name, std::string_view options_json, backend::HostOptions host) {
   for (const LinkedBackend &linked : kLinked) {
-    if (linked.name == name) return backend::Backend::create(linked.entry, options_json, std::move(host));
+    if (linked.name != name) continue;
+    if (!is_built(linked)) return base::unavailable("this library was built without the backend ", base::quoted(name));
+    return backend::Backend::create(linked.entry, options_json, std::move(host));
   }
   if (name.starts_with('/')) return load_plugin(name, options_json, std::move(host), backend::build_id());
   if (std::find(std::begin(kPlugins), std::end(kPlugins), name) == std::end(kPlugins)) {
     std::vector<std::string> known(std::begin(kPlugins), std::end(kPlugins));
-    for (const LinkedBackend &linked : kLinked)
+    for (const LinkedBackend &linked : linked_backends())
       known.emplace_back(linked.name);
     return base::not_found("there is no backend ", base::quoted(name), base::but_there_are(name, known));
   }
@@ -65,7 +77,7 @@ Result<BackendRef> open_best_backend(std::string_view options_json, const backen
                base::concat("backend ", name, " is not used: ", opened.status().to_string()));
   }
   Result<BackendRef> opened = base::unavailable("no backend is linked in");
-  for (const LinkedBackend &linked : kLinked) {
+  for (const LinkedBackend &linked : linked_backends()) {
     opened = backend::Backend::create(linked.entry, options_json, host);
     if (opened.ok() || is_of_options(opened)) break;
   }

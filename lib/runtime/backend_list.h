@@ -23,7 +23,7 @@ struct LinkedBackend {
   tutti_backend_entry_function entry;
 };
 
-/// In order of preference where a program does not choose.
+/// Those that were built, in order of preference where a program does not choose.
 std::span<const LinkedBackend> linked_backends();
 /// Names of backends that may be installed as plug-ins of this build.
 std::span<const std::string_view> plugin_backends();

@@ -4,6 +4,7 @@
 // plug-in.
 #include "runtime/plugin_loader.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -83,6 +84,10 @@ void backends_open_by_name(void **) {
     assert_true(backend->name() == linked.name);
     assert_int_equal(backend->device_count(), 2);
   }
+  const auto is_built = [](std::string_view name) {
+    return std::ranges::any_of(runtime::linked_backends(), [&](const auto &linked) { return linked.name == name; });
+  };
+  if (!is_built("cpu")) assert_error_contains(runtime::open_backend("cpu", "{}", {}), "was built without the backend");
   assert_error_contains(runtime::open_backend("referense", "{}", {}), "reference");
   setenv("TUTTI_PLUGIN_PATH", directory.c_str(), 1);
   assert_error_contains(runtime::open_backend("cuda", "{}", {}), "there is no plug-in");
