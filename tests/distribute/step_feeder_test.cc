@@ -253,8 +253,8 @@ static void test_an_end_comes_at_its_step(void **) {
 /// A source from which nothing comes: who wants the state, another input or the end does not wait for it, and the
 /// batches of a step of which the rest has not come are kept.
 static void test_a_starved_read_ends_at_once(void **) {
-  for (const int32_t accumulation : {1, 2}) {
-    Feeding feeding(accumulation, 3);
+  for (const auto &[accumulation, quick_ns] : {std::pair<int32_t, int64_t>{1, 0}, {2, 0}, {1, INT64_MAX}}) {
+    Feeding feeding({.accumulation = accumulation, .depth = 3, .quick_ns = quick_ns});
     StepFeeder &feeder = *feeding.feeder;
     const auto batches = make_rows(100, feeding.network.features, feeding.network.classes, DType::f32, kBatch);
     const auto source = assert_ok_value(batches->make_iterator({}));
@@ -285,7 +285,8 @@ static void test_a_starved_read_ends_at_once(void **) {
     feeder.interrupt();
     assert_false(feeder.wait_ready(5));
     feeder.clear_interrupt();
-    assert_true(feeder.late_steps() > 0);
+    // Where replicas read themselves a step is late if none of them is reading.
+    if (quick_ns == 0) assert_true(feeder.late_steps() > 0);
     feeding.attach(batches);
     feeder.allow(100);
     assert_true(feeder.wait_ready(2));

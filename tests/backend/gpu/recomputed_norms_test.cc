@@ -11,6 +11,7 @@
 
 #include "backend_cases.h"
 #include "backend_under_test.h"
+#include "base/temporary_directory.h"
 #include "bound_graph.h"
 #include "graph/autodiff.h"
 #include "runtime/backend_list.h"
@@ -226,8 +227,11 @@ int main(int argc, char **argv) {
   BackendUnderTest backend = std::move(opened).value();
   tested = &backend;
   plugin = argv[1];
-  recomputing = open_device(R"({"recompute_from_bytes": 0})");
-  keeping = open_device(R"({"recompute_from_bytes": 1000000000000})");
+  // Both are to take the same algorithms of a library, which have bits of their own.
+  const tutti::testing::TemporaryDirectory plans;
+  const std::string options = R"({"plan_cache": ")" + plans.path() + R"(", "recompute_from_bytes": )";
+  recomputing = open_device(options + "0}");
+  keeping = open_device(options + "1000000000000}");
   const CMUnitTest tests[] = {
       cmocka_unit_test(convolutional_blocks_are_made_again),
       cmocka_unit_test(half_of_a_deep_network_is_kept),
