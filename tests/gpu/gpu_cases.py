@@ -5,7 +5,7 @@ import dataclasses
 
 # Of a step that is replayed, and of memory against PyTorch as it is written.
 MOST_ISSUE_US = 40
-MOST_MEMORY_SHARE = 0.8
+MOST_MEMORY_SHARE = 0.9
 # How much slower a step may be whose gradients lie in memory between two programs.
 MOST_BUCKETED = 1.015
 # Of tests/backend/cpu/step_networks.h.

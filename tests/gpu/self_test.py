@@ -472,9 +472,9 @@ add: 4 cases of optional dtypes are not implemented
         self.assertIn('ratio below 4', says)
         self.assertEqual((rows[0]['ratio'], rows[0]['examples_per_second']), (3, 64000))
         self.assertIn('host more than 40 us', self.compare(1, 5, 'toy b64 f32 training', issue=50)[1])
-        self.assertIn('memory above 0.8', self.compare(1, 5, 'toy b64 f32 training', mb=190)[1])
+        self.assertIn('memory above 0.9', self.compare(1, 5, 'toy b64 f32 training', mb=190)[1])
         # Of predictions, too; one by one they are waited for on both sides.
-        self.assertIn('memory above 0.8', self.compare(1, 2, 'resnet50 b256 f32 inference', mb=190)[1])
+        self.assertIn('memory above 0.9', self.compare(1, 2, 'resnet50 b256 f32 inference', mb=190)[1])
         self.assertTrue(self.compare(1, 2, 'resnet50 b1 f32 inference latency')[0])
         hasty = SERVER.replace("8 if 'latency'", "1 if 'latency'")
         self.assertIn('waited for', self.compare(1, 2, 'resnet50 b1 f32 inference latency', server=hasty)[1])
