@@ -24,6 +24,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/safe_variant.h"
 #include "base/status.h"
 
 namespace tutti::impl::base {
@@ -103,7 +104,7 @@ class Json {
   friend bool operator==(const Json &a, const Json &b);
 
  private:
-  std::variant<std::monostate, bool, int64_t, double, std::string, JsonArray, JsonObject> value_;
+  SafeVariant<std::monostate, bool, int64_t, double, std::string, JsonArray, JsonObject> value_;
 };
 
 /// Appends a text in quotes, escaped; bad UTF-8 is replaced by U+FFFD.

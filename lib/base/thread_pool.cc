@@ -4,26 +4,12 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/exceptions.h"
 #include "base/scheduled_thread.h"
 #include "base/spin.h"
 #include "base/thread.h"
 
 namespace tutti::impl::base {
-
-namespace {
-
-template <typename Function>
-Status guarded(const Function &function) {
-  try {
-    return function();
-  } catch (const std::bad_alloc &) {
-    return resource_exhausted("out of memory in a parallel loop");
-  } catch (const std::exception &problem) {
-    return internal_error("exception in a parallel loop: ", problem.what());
-  }
-}
-
-}  // namespace
 
 // One parallel_for in progress; lives on its caller's stack. The caller leaves when no helper is inside.
 struct ThreadPool::Loop {
@@ -161,7 +147,7 @@ void ThreadPool::run_ranges(Loop *loop) {
     const int64_t from = loop->next.fetch_add(loop->grain, std::memory_order_relaxed);
     if (from >= loop->end) return;
     const int64_t to = loop->end - from <= loop->grain ? loop->end : from + loop->grain;
-    Status status = guarded([&] { return loop->body(from, to); });
+    Status status = without_exceptions([&] { return loop->body(from, to); });
     if (!status.ok()) loop->fail(from, std::move(status));
   }
 }

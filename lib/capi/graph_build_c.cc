@@ -22,14 +22,18 @@ using graph::ValueId;
 
 constexpr tutti_value kInvalid{-1};
 
-/// Runs `body(object, builder)` when the graph is open; `otherwise` if not.
+/// Runs `body(object, builder)` when the graph is open; `otherwise` if not, and where it throws, which is the graph's
+/// error.
 template <typename T, typename Body>
 T on_graph(const tutti_graph *graph, T otherwise, Body &&body) noexcept {
-  return guard_value<T>(otherwise, [&]() -> T {
-    const Ref<GraphObject> object = peek(graph, graph_handles);
-    if (!object || object->builder() == nullptr) return otherwise;
+  const Ref<GraphObject> object = peek(graph, graph_handles);
+  if (!object || object->builder() == nullptr) return otherwise;
+  try {
     return body(*object, *object->builder());
-  });
+  } catch (...) {
+    object->builder()->fail(base::status_of_exception());
+    return otherwise;
+  }
 }
 
 /// The same for functions that give nothing.
@@ -194,7 +198,8 @@ void tutti_graph_set_f64(tutti_graph *graph, const char *key, double value) { se
 
 void tutti_graph_set_string(tutti_graph *graph, const char *key, const char *value) {
   change_graph(graph, [&](GraphObject &, graph::GraphBuilder &builder) {
-    if (check_text(builder, value, "value")) set_attribute(graph, key, std::string(value));
+    if (value != nullptr) return set_attribute(graph, key, std::string(value));
+    builder.fail(base::invalid_argument("attribute '", key != nullptr ? key : "", "': argument 'value' is NULL"));
   });
 }
 
@@ -218,7 +223,7 @@ void tutti_graph_set_tensor(tutti_graph *graph, const char *key, const tutti_ten
     if (tensor.ok()) {
       set_attribute(graph, key, tensor.take());
     } else {
-      builder.fail(tensor.status());
+      builder.fail(tensor.status().wrap(base::concat("attribute '", key != nullptr ? key : "", "'")));
     }
   });
 }

@@ -14,12 +14,11 @@
 #include <tutti/status.h>
 
 #include <atomic>
-#include <exception>
 #include <mutex>
-#include <new>
 #include <string>
 #include <string_view>
 
+#include "base/exceptions.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "capi/handles.h"
@@ -89,12 +88,8 @@ int32_t guard(tutti_error **err, Body &&body) noexcept {
   try {
     if (const Status alive = base::check_not_forked(); !alive.ok()) return report(alive, err);
     return report(body(), err);
-  } catch (const std::bad_alloc &) {
-    return report(Status(base::Code::resource_exhausted, "out of memory"), err);
-  } catch (const std::exception &exception) {
-    return report(Status(base::Code::internal, exception.what()), err);
   } catch (...) {
-    return report(Status(base::Code::internal, "unknown exception"), err);
+    return report(base::status_of_exception(), err);
   }
 }
 

@@ -28,11 +28,12 @@ Status catch_thrown(std::string_view what, Function &&function) {
   } catch (const abi::__forced_unwind &) {
     throw;
   } catch (const std::bad_alloc &) {
-    return base::resource_exhausted(what, " failed: out of memory");
+    return base::without_exceptions([&] { return base::resource_exhausted(what, " failed: out of memory"); });
   } catch (const std::exception &thrown) {
-    return base::internal_error(what, " threw an exception: ", thrown.what());
+    return base::without_exceptions([&] { return base::internal_error(what, " threw an exception: ", thrown.what()); });
   } catch (...) {
-    return base::internal_error(what, " threw an exception of an unknown type");
+    return base::without_exceptions(
+        [&] { return base::internal_error(what, " threw an exception of an unknown type"); });
   }
 }
 

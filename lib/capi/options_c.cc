@@ -144,16 +144,25 @@ using namespace tutti::impl::capi;
 
 namespace {
 
+/// Runs `body(object)` for a live handle; what it throws is the object's error.
+template <typename Body>
+void change_options(tutti_options *options, Body &&body) noexcept {
+  const Ref<OptionsObject> object = peek(options, options_handles);
+  if (!object) return;
+  try {
+    body(*object);
+  } catch (...) {
+    object->fail(base::status_of_exception());
+  }
+}
+
 void set_option(tutti_options *options, const char *key, OptionValue value) {
-  guard_value(0, [&] {
-    const Ref<OptionsObject> object = peek(options, options_handles);
-    if (!object) return 0;
+  change_options(options, [&](OptionsObject &object) {
     if (key == nullptr) {
-      object->fail(base::invalid_argument("argument 'key' is NULL"));
+      object.fail(base::invalid_argument("argument 'key' is NULL"));
     } else {
-      object->set(key, std::move(value));
+      object.set(key, std::move(value));
     }
-    return 0;
   });
 }
 
@@ -182,35 +191,29 @@ void tutti_options_set_i64(tutti_options *options, const char *key, int64_t valu
 void tutti_options_set_f64(tutti_options *options, const char *key, double value) { set_option(options, key, value); }
 
 void tutti_options_set_string(tutti_options *options, const char *key, const char *value) {
-  guard_value(0, [&] {
+  change_options(options, [&](OptionsObject &object) {
     if (value != nullptr) {
       set_option(options, key, std::string(value));
-    } else if (const Ref<OptionsObject> object = peek(options, options_handles)) {
-      object->fail(base::invalid_argument("the value of option '", key != nullptr ? key : "NULL", "' is NULL"));
+    } else {
+      object.fail(base::invalid_argument("the value of option '", key != nullptr ? key : "NULL", "' is NULL"));
     }
-    return 0;
   });
 }
 
 void tutti_options_set_json(tutti_options *options, const char *text) {
-  guard_value(0, [&] {
-    const Ref<OptionsObject> object = peek(options, options_handles);
-    if (!object) return 0;
+  change_options(options, [&](OptionsObject &object) {
     const Result<base::Json> json = base::Json::parse(text != nullptr ? text : "");
-    if (!json.ok() || !json->is_object()) {
-      object->fail(json.ok() ? base::invalid_argument("options: expected a JSON object")
-                             : json.status().wrap("options"));
-      return 0;
-    }
+    if (!json.ok() || !json->is_object())
+      return object.fail(json.ok() ? base::invalid_argument("options: expected a JSON object")
+                                   : json.status().wrap("options"));
     for (const auto &[key, member] : json->object()) {
       Result<OptionValue> value = from_json(member);
       if (value.ok()) {
-        object->set(key, value.take());
+        object.set(key, value.take());
       } else {
-        object->fail(value.status().wrap(base::concat("option '", key, "'")));
+        object.fail(value.status().wrap(base::concat("option '", key, "'")));
       }
     }
-    return 0;
   });
 }
 

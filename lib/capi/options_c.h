@@ -17,11 +17,12 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/safe_variant.h"
 #include "capi/handles.h"
 
 namespace tutti::impl::capi {
 
-using OptionValue = std::variant<bool, int64_t, double, std::string>;
+using OptionValue = base::SafeVariant<bool, int64_t, double, std::string>;
 
 struct OptionKey {
   std::string name;

@@ -15,11 +15,13 @@ namespace tutti::impl::capi {
 /// Runs `body(object)` for a live pipeline without an error so far; exceptions become its error.
 template <typename Body>
 void change(tutti_pipeline *pipeline, Body &&body) noexcept {
-  guard_value(0, [&] {
-    const Ref<PipelineObject> object = peek(pipeline, pipeline_handles);
-    if (object && object->ok()) body(*object);
-    return 0;
-  });
+  const Ref<PipelineObject> object = peek(pipeline, pipeline_handles);
+  if (!object || !object->ok()) return;
+  try {
+    body(*object);
+  } catch (...) {
+    object->fail(base::status_of_exception());
+  }
 }
 
 /// Records the error of a text that is NULL.

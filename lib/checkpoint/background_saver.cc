@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/exceptions.h"
 #include "base/file.h"
 
 namespace tutti::impl::checkpoint {
@@ -98,7 +99,7 @@ void BackgroundSaver::loop() {
     writing_ = true;
     lock.unlock();
     changed_.notify_all();
-    const Status status = write(std::exchange(snapshot, Snapshot()));
+    const Status status = base::without_exceptions([&] { return write(std::exchange(snapshot, Snapshot())); });
     lock.lock();
     if (!status.ok() && failure_.ok()) failure_ = status;
     if (!failure_.ok()) waiting_.clear();

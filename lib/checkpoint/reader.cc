@@ -101,6 +101,11 @@ Result<Checkpoint> read_checkpoint(const std::string &path, const ReadOptions &o
                                   base::concat("checkpoint '", path, "' cannot be used"));
 }
 
+/// Did the process lack something, files or threads? That tells nothing about a checkpoint.
+static bool is_shortage(const Status &status) {
+  return status.code() == base::Code::resource_exhausted && status.root_cause()->domain() == "errno";
+}
+
 Result<Checkpoint> read_newest_checkpoint(const std::string &directory, const ReadOptions &options,
                                           const base::Logger &logger) {
   TUTTI_ASSIGN(const std::vector<CheckpointName> all, list_checkpoints(directory));
@@ -115,6 +120,7 @@ Result<Checkpoint> read_newest_checkpoint(const std::string &directory, const Re
       if (!newest_reason.ok()) logger.warning("falling back to checkpoint '", name->path, "'");
       return checkpoint;
     }
+    if (is_shortage(checkpoint.status())) return checkpoint.status();
     logger.warning("ignoring a bad checkpoint: ", checkpoint.status().to_string());
     if (newest_reason.ok()) newest_reason = checkpoint.status();
   }

@@ -47,7 +47,8 @@ struct Checkpoint {
 base::Result<Checkpoint> read_checkpoint(const std::string &path, const ReadOptions &options);
 
 /// The newest checkpoint of `directory` that verifies; a warning for each newer one that does not. NOT_FOUND when there
-/// is no checkpoint at all, DATA_LOSS when none verifies, with the newest one's reason as cause.
+/// is no checkpoint at all, DATA_LOSS when none verifies, with the newest one's reason as cause. Where the process has
+/// no file descriptor or thread left, RESOURCE_EXHAUSTED: older ones are not read for that.
 base::Result<Checkpoint> read_newest_checkpoint(const std::string &directory, const ReadOptions &options,
                                                 const base::Logger &logger);
 

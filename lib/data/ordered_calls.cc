@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/exceptions.h"
+
 namespace tutti::impl::data {
 
 using base::CancelToken;
@@ -185,7 +187,7 @@ void OrderedCallsStage::work(size_t number) {
   while (Slot *slot = draw()) {
     if (slot->more.ok() && *slot->more && !slot->is_left_out) {
       const int64_t begin = now_ns();
-      const Status status = call(slot->input, slot->element);
+      const Status status = base::without_exceptions([&] { return call(slot->input, slot->element); });
       if (!status.ok()) slot->more = status;
       if (counters_ != nullptr) counters_->add_work(now_ns() - begin);
     }
@@ -205,9 +207,13 @@ OrderedCallsStage::Slot *OrderedCallsStage::draw() {
   }
   if (stopping_.load() || drawn_all_) return nullptr;
   Slot &slot = slot_of(drawn);
-  slot.more = input_->next(slot.input);
-  slot.state.clear();
-  input_->save(slot.state);
+  try {
+    slot.more = input_->next(slot.input);
+    slot.state.clear();
+    input_->save(slot.state);
+  } catch (...) {
+    slot.more = base::status_of_exception();
+  }
   slot.number = drawn;
   slot.is_left_out = left_out_.erase(drawn) > 0;
   drawn_all_ = is_last(slot.more);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/exceptions.h"
+
 namespace tutti::impl::data {
 
 using base::CancelToken;
@@ -71,7 +73,7 @@ bool ReadAhead::read_one(std::unique_lock<std::mutex> &lock) {
   block.begin = front_bytes_ + kRoomBytes;
   block.buffer = take_spare(block.begin + size);
   lock.unlock();
-  block.status = fill(block, offset, size);
+  block.status = base::without_exceptions([&] { return fill(block, offset, size); });
   lock.lock();
   if (epoch != epoch_) {
     keep_spare(std::move(block.buffer));

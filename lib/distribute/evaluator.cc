@@ -3,6 +3,7 @@
 #include <array>
 #include <mutex>
 
+#include "base/exceptions.h"
 #include "collective/reduction.h"
 #include "distribute/device_kinds.h"
 #include "distribute/device_map.h"
@@ -246,8 +247,8 @@ Status EvaluatorSession::in_batch(const Status &status, int64_t place) const {
 void EvaluatorSession::submit(const std::shared_ptr<Evaluation> &evaluation, const EvaluatedBatch &batch, int64_t rows,
                               int64_t number) {
   const auto run = [this, evaluation, batch, number](int32_t device, RowRange range) {
-    const Status status = run_rows(*evaluation, batch, range, number, device);
-    evaluation->jobs.done(in_batch(status, batch.place), range.rows());
+    const auto run_here = [&] { return in_batch(run_rows(*evaluation, batch, range, number, device), batch.place); };
+    evaluation->jobs.done(base::without_exceptions(run_here), range.rows());
   };
   if (evaluation->batch_rows == 0) evaluation->first_number = number;
   evaluation->batch_rows = rows;

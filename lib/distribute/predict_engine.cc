@@ -8,6 +8,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/exceptions.h"
 #include "distribute/device_kinds.h"
 #include "distribute/device_map.h"
 #include "distribute/device_pool.h"
@@ -205,7 +206,8 @@ Status Engine::compute_derived_on_devices(const LoadedVersion &version) {
   for (int32_t device = 0; device < device_count(); ++device) {
     pool_->submit(device, [&, device](int32_t lane) {
       const KindPrograms &of = programs_of(device);
-      jobs.done(compute_derived(*of.prepare, *of.executables, *version.lanes[static_cast<size_t>(lane)]));
+      jobs.done(base::without_exceptions(
+          [&] { return compute_derived(*of.prepare, *of.executables, *version.lanes[static_cast<size_t>(lane)]); }));
     });
   }
   return jobs.wait(nullptr);
@@ -263,7 +265,8 @@ void Engine::submit(const std::shared_ptr<PredictCall> &call, const std::shared_
                     CallParts parts) {
   const auto run = [this, call, binding](int32_t lane, RowRange rows, int64_t jobs) {
     const bool wanted = !call->abandoned.load();
-    const Status status = wanted ? run_rows(*call, *binding, rows, lane) : base::cancelled("the call was abandoned");
+    const Status status = base::without_exceptions(
+        [&] { return wanted ? run_rows(*call, *binding, rows, lane) : base::cancelled("the call was abandoned"); });
     call->jobs.done(status, jobs);
     if (!status.ok()) call->abandoned.store(true);
     if (call->reading != nullptr && call->jobs.is_done()) call->reading->set_deadline(base::Deadline::after_ms(0));

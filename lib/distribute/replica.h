@@ -203,6 +203,7 @@ class Replica {
   base::Status what_went_wrong(const StepReport &report, const Run &run);
   /// Ends the group because a step of the run, counted from 0, went wrong; those behind it have not happened.
   base::Status fail(int64_t number, base::Status status, Run &run);
+  base::Status run_steps(Run &run, const RunSignals &signals);
   /// Finds out which of the steps that nobody judged were applied. `bad`: what the stream says of the data.
   base::Status look_back(base::Status status, const base::Status &bad, const Run &run);
   bool may_be_of(int64_t number) const;

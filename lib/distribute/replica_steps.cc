@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/exceptions.h"
 #include "base/text.h"
 #include "distribute/replica.h"
 
@@ -25,6 +26,20 @@ Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const R
                           RunOutcome &outcome) {
   outcome.loss_scale = command.loss_scale;
   Run run{command, feeder, losses, outcome};
+  Status thrown;
+  try {
+    return run_steps(run, signals);
+  } catch (...) {
+    thrown = base::status_of_exception();
+  }
+  // The other ranks would wait for this one.
+  return base::without_exceptions([&] { return fail(run.issued, std::move(thrown), run); });
+}
+
+Status Replica::run_steps(Run &run, const RunSignals &signals) {
+  const RunCommand &command = run.command;
+  StepFeeder &feeder = run.feeder;
+  RunOutcome &outcome = run.outcome;
   TUTTI_TRY(begin_run(command));
   for (int64_t n = command.feeder_step;;) {
     const int64_t begin_ns = base::now_ns(), built = programs_built();

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "base/exceptions.h"
+
 namespace tutti::impl::distribute {
 
 using base::Deadline;
@@ -202,6 +204,16 @@ Result<int64_t> StepFeeder::check(StepInput &slot, size_t m) const {
 }
 
 bool StepFeeder::read(StepInput &slot, Reading how) {
+  try {
+    return read_batch(slot, how);
+  } catch (...) {
+    slot.status = base::status_of_exception();
+    slot.has_bad_batch = false;
+    return false;
+  }
+}
+
+bool StepFeeder::read_batch(StepInput &slot, Reading how) {
   const auto position = static_cast<size_t>(looked_);
   const size_t ahead = queued_ + position;
   data::Element &batch = map_ != nullptr ? slot.unmapped[position] : slot.batches[position];

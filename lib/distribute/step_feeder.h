@@ -141,6 +141,8 @@ class StepFeeder {
   void try_again(bool has_been_seen);
   /// Looks at the next batch that has rows, for position looked_ of a slot.
   bool read(StepInput &slot, Reading how);
+  /// What read() does but for exceptions.
+  bool read_batch(StepInput &slot, Reading how);
   /// Begins to copy batch `m` of a slot to the devices; false, with the slot's status set, when that failed.
   bool begin_copies(StepInput &slot, int32_t m);
   /// Rows of batch `m`, which has been read; checks it.

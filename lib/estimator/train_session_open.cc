@@ -253,8 +253,11 @@ Status TrainSession::attach_pass() {
   TUTTI_ASSIGN(auto iterator, open_pass());
   if (!run_.input.is_null()) {
     if (const Status status = iterator->restore(run_.input); !status.ok()) {
-      // A feed that could go on there, had nothing been pushed: a run must not become another one without a word.
-      if (from_checkpoint_ && status.code() == base::Code::failed_precondition)
+      // A feed that could go on there, had nothing been pushed: a run must not become another one without a word. Nor
+      // because of what has nothing to do with the place: memory, threads, a server, a cancel.
+      const bool is_of_the_place = status.code() != base::Code::resource_exhausted &&
+                                   status.code() != base::Code::unavailable && !base::is_interrupt(status);
+      if (!is_of_the_place || (from_checkpoint_ && status.code() == base::Code::failed_precondition))
         return status.wrap("the input cannot go on where the checkpoint left it");
       begin_new_pass(status.message());
       TUTTI_ASSIGN(iterator, open_pass());

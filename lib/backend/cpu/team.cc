@@ -111,12 +111,29 @@ void Team::run(int32_t parts, int32_t threads, Body body) {
   for (;;) {
     if (first_of(word) >= end_of(word)) break;
     if (!word_.compare_exchange_weak(word, word + (uint64_t{1} << kPartBits), std::memory_order_acq_rel)) continue;
-    body(first_of(word), 0);
+    call(first_of(word), 0);
     ++done;
     word = word_.load(std::memory_order_acquire);
   }
   if (unfinished_.fetch_sub(done, std::memory_order_seq_cst) != done) wait_for_helpers();
+  if (has_thrown_.load(std::memory_order_relaxed)) [[unlikely]]
+    return rethrow();
   taken_.store(false, std::memory_order_release);
+}
+
+void Team::call(int32_t part, int32_t thread) noexcept {
+  try {
+    (*body_)(part, thread);
+  } catch (...) {
+    if (!has_thrown_.exchange(true, std::memory_order_relaxed)) thrown_ = std::current_exception();
+  }
+}
+
+void Team::rethrow() {
+  const std::exception_ptr thrown = std::exchange(thrown_, nullptr);
+  has_thrown_.store(false, std::memory_order_relaxed);
+  taken_.store(false, std::memory_order_release);
+  std::rethrow_exception(thrown);
 }
 
 void Team::wait_for_helpers() {
@@ -143,7 +160,7 @@ int32_t Team::help(int32_t thread) {
   while (may_help(word, thread)) {
     if (!word_.compare_exchange_weak(word, word - 1, std::memory_order_acq_rel)) continue;
     // The job cannot end before this part, so the body is still that of this job.
-    (*body_)(end_of(word) - 1, thread);
+    call(end_of(word) - 1, thread);
     ++done;
     word = word_.load(std::memory_order_acquire);
   }

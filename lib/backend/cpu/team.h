@@ -23,6 +23,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -57,7 +58,8 @@ class Team {
   /// The caller's thread included.
   int32_t size() const { return size_.load(std::memory_order_relaxed); }
 
-  /// Calls body(part, thread) once for each of `parts` (at most kMostParts), with at most `threads` threads.
+  /// Calls body(part, thread) once for each of `parts` (at most kMostParts), with at most `threads` threads. The first
+  /// exception of a part is thrown here when all have ended.
   void run(int32_t parts, int32_t threads, Body body);
 
  private:
@@ -65,6 +67,9 @@ class Team {
   /// Does parts from the back; how many.
   int32_t help(int32_t thread);
   bool may_help(uint64_t word, int32_t thread) const;
+  /// Does one part of the job.
+  void call(int32_t part, int32_t thread) noexcept;
+  void rethrow();
   void wait_for_work(int32_t thread);
   void wait_for_helpers();
   std::chrono::nanoseconds spin_time() const {
@@ -75,6 +80,8 @@ class Team {
   /// of the parts not taken (12). Whoever changes it from a value with parts left owns one of them.
   alignas(64) std::atomic<uint64_t> word_{0};
   const Body *body_ = nullptr;  // of the job; read by owners of a part only
+  std::atomic<bool> has_thrown_{false};
+  std::exception_ptr thrown_;  // of the part that set has_thrown_; read when all have ended
   alignas(64) std::atomic<int32_t> unfinished_{0};
   std::atomic<int32_t> caller_sleeps_{0};
   alignas(64) std::atomic<uint32_t> bell_{0};

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <utility>
 
+#include "base/exceptions.h"
 #include "base/thread.h"
 #include "data/buffer_budget.h"
 #include "data/run_ahead.h"
@@ -131,7 +132,13 @@ class PrefetchStage : public PrefetchedWalk {
   void draw(int64_t number, Handover &slot) {
     const int64_t weight = is_input_own_work_ ? weight_of(number) : 0;
     const int64_t begin = weight > 0 ? base::now_ns() : 0;
-    slot.more = input_->next(slot.element);
+    try {
+      slot.more = input_->next(slot.element);
+      slot.state.clear();
+      input_->save(slot.state);
+    } catch (...) {
+      slot.more = base::status_of_exception();
+    }
     if (weight > 0) counters_->add_work((base::now_ns() - begin) * weight);
   }
 
@@ -149,8 +156,6 @@ class PrefetchStage : public PrefetchedWalk {
       if (stopping_.load()) return;
       Handover &slot = slots_[static_cast<size_t>(made) % slots_.size()];
       draw(made, slot);
-      slot.state.clear();
-      input_->save(slot.state);
       const bool last = is_last(slot.more);
       made_.store(made + 1);
       filled_.wake();

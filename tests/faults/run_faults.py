@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Lets each system call of a small program fail, one in each run: the result is right or the error is clean.
+
+usage: run_faults.py INJECTOR PROGRAM [--part PART ...] [--kind KIND ...] [--backend B] [--most N | --all] [--only N]
+
+INJECTOR is preloaded (fault_injector.c), PROGRAM is faulted_program. Of each part and kind as many calls as --most says
+are chosen, evenly, and always the same; --all takes every one. A run is right if it prints what a run without faults
+prints; clean, if it ends with an error (of memory: RESOURCE_EXHAUSTED) and leaves no object behind, or reads an older checkpoint
+and says so. A signal, other
+results, a hang, an error without a text where there is memory are faults, printed with the words that repeat them.
+"""
+import argparse
+import collections
+import concurrent.futures
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PARTS = ['pipeline', 'train', 'checkpoint']
+KINDS = ['malloc', 'open', 'read', 'write', 'fsync', 'rename', 'mmap', 'thread']
+# Of the codes of the program.
+ERROR = 3
+LIMIT_S = 60
+ROWS = 'x,y\n' + ''.join(f'{i / 8},{i % 5}\n' for i in range(12))
+
+
+class Runs:
+    def __init__(self, arguments):
+        self.arguments = arguments
+
+    def once(self, part, kind, number, count_path=''):
+        """(status or None where it hung, what it printed)"""
+        with tempfile.TemporaryDirectory(prefix='tutti-faults-') as folder:
+            for name in ('rows-0.csv', 'rows-1.csv'):
+                with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
+                    file.write(ROWS)
+            environment = {**os.environ, 'LD_PRELOAD': self.arguments.injector, 'TUTTI_FAULT': f'{kind}:{number}',
+                           'TUTTI_FAULT_COUNT': count_path, 'TUTTI_CACHE_DIR': os.path.join(folder, 'cache')}
+            command = [self.arguments.program, part, folder] + ([self.arguments.backend] if self.arguments.backend else [])
+            try:
+                done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False,
+                                      errors='replace')
+            except subprocess.TimeoutExpired:
+                return None, ''
+            return done.returncode, done.stdout.replace(folder, 'FOLDER') or done.stderr
+
+    def count(self, part, kind):
+        """How many calls there are without a fault, and what is printed."""
+        with tempfile.NamedTemporaryFile(mode='r', suffix='.count') as file:
+            status, said = self.once(part, kind, 0, file.name)
+            if status != 0:
+                sys.exit(f'{part} fails without a fault: status {status}: {said}')
+            return int(file.read() or 0), said
+
+    def judge(self, part, kind, number, right):
+        """'right', 'clean', or what is wrong."""
+        status, said = self.once(part, kind, number)
+        if status == 0:
+            # What cannot be read may be replaced by something older, if that is told.
+            told = kind == 'read' and said != right and 'told: falling back' in said
+            return 'right' if said == right else 'clean' if told else f'other results: {said.strip()[-300:]}'
+        if status == ERROR and (kind != 'malloc' or 'error RESOURCE_EXHAUSTED' in said):
+            return 'clean'
+        if status is None:
+            return f'hangs for {LIMIT_S} s'
+        return f'status {status}: {said.strip()[-300:]}'
+
+
+def chosen(count, arguments):
+    if arguments.only:
+        return [arguments.only]
+    if arguments.all or count <= arguments.most:
+        return list(range(1, count + 1))
+    return sorted({1 + i * (count - 1) // (arguments.most - 1) for i in range(arguments.most)})
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('injector')
+    parser.add_argument('program')
+    parser.add_argument('--part', action='append', choices=PARTS)
+    parser.add_argument('--kind', action='append', choices=KINDS)
+    parser.add_argument('--backend', default='')
+    parser.add_argument('--most', type=int, default=20)
+    parser.add_argument('--all', action='store_true')
+    parser.add_argument('--only', type=int)
+    arguments = parser.parse_args()
+    if not shutil.which(arguments.program):
+        sys.exit(f'there is no {arguments.program}')
+    runs, faults, total = Runs(arguments), 0, collections.Counter()
+    for part in arguments.part or PARTS:
+        for kind in arguments.kind or KINDS:
+            count, right = runs.count(part, kind)
+            numbers, seen = chosen(count, arguments), collections.Counter()
+            with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+                answers = pool.map(lambda number: runs.judge(part, kind, number, right), numbers)
+            for number, answer in zip(numbers, answers):
+                seen[answer if answer in ('right', 'clean') else 'wrong'] += 1
+                if answer not in ('right', 'clean'):
+                    print(f'--part {part} --kind {kind} --only {number}: {answer}', flush=True)
+            total.update(seen)
+            faults += seen['wrong']
+            print(f'{part} {kind}: {len(numbers)} of {count} calls failed: {seen["right"]} right, {seen["clean"]} clean, '
+                  f'{seen["wrong"]} wrong', flush=True)
+    print(f'{sum(total.values())} runs: {total["right"]} right, {total["clean"]} clean, {faults} wrong')
+    return 1 if faults else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
