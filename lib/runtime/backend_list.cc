@@ -2,6 +2,7 @@
 #include "runtime/backend_list.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -29,8 +30,23 @@ constexpr LinkedBackend kLinked[] = {
 bool is_built(const LinkedBackend &linked) { return linked.entry(TUTTI_BACKEND_ABI_VERSION) != nullptr; }
 
 constexpr std::string_view kPlugins[] = {"cuda", "hip", "pjrt"};
-/// Of these, in order of preference: those whose devices are taken where a program does not choose.
-constexpr std::string_view kForGpus[] = {"cuda", "hip"};
+/// Of these, in order of preference: those whose devices are taken where a program does not choose, and where there is
+/// one of the nodes that a driver makes for such devices: of GPUs on cards, of those in Tegra, of Windows.
+struct ForGpus {
+  std::string_view name;
+  std::vector<std::string> nodes;
+};
+const std::vector<ForGpus> &for_gpus() {
+  static const std::vector<ForGpus> listed = {{"cuda", {"/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/nvmap", "/dev/dxg"}},
+                                              {"hip", {"/dev/kfd", "/dev/dxg"}}};
+  return listed;
+}
+
+/// To open a plug-in loads the libraries of its platform, which take memory and time where there is no such device.
+bool may_have_devices(const ForGpus &backend) {
+  const char *const node = secure_getenv("TUTTI_GPU_NODE");
+  return node != nullptr ? base::path_exists(node) : std::ranges::any_of(backend.nodes, base::path_exists);
+}
 
 constexpr int32_t kInfo = 1, kWarning = 2;
 
@@ -67,9 +83,10 @@ Result<BackendRef> open_backend(std::string_view name, std::string_view options_
 }
 
 Result<BackendRef> open_best_backend(std::string_view options_json, const backend::HostOptions &host) {
-  for (const std::string_view name : kForGpus) {
+  for (const ForGpus &gpus : for_gpus()) {
+    const std::string_view name = gpus.name;
     TUTTI_ASSIGN(const std::string path, plugin_path(name));
-    if (!base::path_exists(path)) continue;
+    if (!base::path_exists(path) || !may_have_devices(gpus)) continue;
     Result<BackendRef> opened = load_plugin(path, options_json, host, backend::build_id());
     if (opened.ok() || is_of_options(opened)) return opened;
     if (host.log)

@@ -33,8 +33,10 @@ std::span<const std::string_view> plugin_backends();
 base::Result<backend::BackendRef> open_backend(std::string_view name, std::string_view options_json,
                                                backend::HostOptions host);
 
-/// The first that can be used here of: plug-ins for GPUs that are installed, what is linked in. A plug-in that is there
-/// and cannot be used is a line in the log at most; options that it finds bad are an error.
+/// The first that can be used here of: plug-ins for GPUs that are installed, where the driver's device nodes say that
+/// there may be one (or the node that the environment's TUTTI_GPU_NODE names, ignored in set-user-ID programs), what is
+/// linked in. A plug-in that is there and cannot be used is a line in the log at most; options that it finds bad are an
+/// error.
 base::Result<backend::BackendRef> open_best_backend(std::string_view options_json, const backend::HostOptions &host);
 
 }  // namespace tutti::impl::runtime

@@ -62,6 +62,17 @@ static void test_who_names_a_backend_gets_it(void **state) {
   assert_devices("{\"backend\": \"cuda\"}", "emulated:0", 3);
 }
 
+/* Nothing of a plug-in is loaded where no node says that there may be a GPU; who names it gets it all the same. */
+static void test_without_a_device_node(void **state) {
+  (void)state;
+  install("nodeless", plugin);
+  setenv("TUTTI_GPU_NODE", "/dev/no-such-node", 1);
+  assert_devices("{}", first_processor(), 0);
+  assert_devices("{\"backend\": \"cuda\"}", "emulated:0", 3);
+  setenv("TUTTI_GPU_NODE", "/dev/null", 1);
+  assert_devices("{}", "emulated:0", 3);
+}
+
 static void test_what_cannot_be_used_is_left_out(void **state) {
   (void)state;
   install("broken", "/dev/null");
@@ -111,11 +122,13 @@ int main(int argc, char **argv) {
   unusable = argc > 2 ? argv[2] : NULL;
   make_directory(folder);
   setenv("TUTTI_EMULATED_GPUS", "3", 1);
+  setenv("TUTTI_GPU_NODE", "/dev/null", 1);
   install("usable", plugin); /* for the default context, which is made once */
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_without_a_plugin),
       cmocka_unit_test(test_gpus_come_first),
       cmocka_unit_test(test_who_names_a_backend_gets_it),
+      cmocka_unit_test(test_without_a_device_node),
       cmocka_unit_test(test_what_cannot_be_used_is_left_out),
       cmocka_unit_test(test_a_gpu_that_is_not_there_is_an_error),
       cmocka_unit_test(test_the_default_context),
