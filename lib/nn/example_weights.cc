@@ -2,6 +2,10 @@
 #include "nn/example_weights.h"
 
 #include <numeric>
+#include <string>
+#include <utility>
+
+#include "base/text.h"
 
 namespace tutti::impl::nn {
 
@@ -20,22 +24,55 @@ ValueId per_example(Expansion &e, ValueId value) {
   return e.builder().reduce_mean(value, std::move(axes));
 }
 
-ValueId example_weights(Expansion &e, ValueId weights, ValueId like) {
-  if (weights == kNoValue || like == kNoValue) return kNoValue;
-  return e.builder().cast(squeeze_to_rank(e, weights, 1), e.builder().dtype(like));
-}
+namespace {
 
-ValueId reduce_examples(Expansion &e, ValueId values, ValueId weights, Reduction reduction) {
+/// "[batch, 5]"
+std::string shape_of(Expansion &e, ValueId value) { return graph::to_string(e.builder().dims(value)); }
+
+ValueId sum_over_sum(Expansion &e, ValueId weighted, ValueId weights) {
   GraphBuilder &b = e.builder();
-  if (values == kNoValue) return kNoValue;
-  const ValueId weighted = weights == kNoValue ? values : b.mul(values, weights);
-  if (reduction == Reduction::sum) return b.reduce_sum(weighted);
-  if (reduction == Reduction::mean || weights == kNoValue) return b.reduce_mean(weighted);
   const ValueId total = b.reduce_sum(weights);
   if (total == kNoValue) return kNoValue;
-  const ValueId zero = b.constant(0, b.dtype(total));
-  const ValueId one = b.constant(1, b.dtype(total));
+  const ValueId zero = b.constant(0, b.dtype(total)), one = b.constant(1, b.dtype(total));
   return b.div(b.reduce_sum(weighted), b.select(b.op("equal", {total, zero}), one, total));
+}
+
+}  // namespace
+
+ValueId element_weights(Expansion &e, ValueId weights, ValueId value) {
+  if (weights == kNoValue || value == kNoValue) return kNoValue;
+  GraphBuilder &b = e.builder();
+  const graph::Dims of_value = b.dims(value);
+  const ValueId squeezed = squeeze_to_rank(e, weights, 1);
+  if (squeezed == kNoValue) return kNoValue;
+  graph::Dims dims = b.dims(squeezed);
+  if (dims.empty()) return b.cast(squeezed, b.dtype(value));  // the same for all
+  bool fits = dims.size() <= of_value.size() && dims[0] == of_value[0];
+  for (size_t axis = 1; fits && axis < dims.size(); ++axis)
+    fits = dims[axis] == of_value[axis] || dims[axis] == graph::Dim(1);
+  if (!fits) {
+    return e.fail(base::concat("weights ", shape_of(e, weights), " do not fit the values ", shape_of(e, value),
+                               " that they weigh: expected one for each example, or for each element"));
+  }
+  const ValueId own = b.cast(squeezed, b.dtype(value));
+  if (dims.size() == 1) return own;
+  dims.resize(of_value.size(), graph::Dim(1));
+  return b.reshape(own, std::move(dims));
+}
+
+ValueId reduce_elements(Expansion &e, ValueId values, ValueId weights, Reduction reduction) {
+  GraphBuilder &b = e.builder();
+  if (values == kNoValue) return kNoValue;
+  const bool are_of_elements = weights != kNoValue && b.rank(weights) > 1;
+  if (are_of_elements) {
+    values = b.mul(values, weights);
+    weights = per_example(e, weights);
+  }
+  const ValueId examples = per_example(e, values);
+  const ValueId weighted = weights == kNoValue || are_of_elements ? examples : b.mul(examples, weights);
+  if (reduction == Reduction::sum) return b.reduce_sum(weighted);
+  if (reduction == Reduction::mean || weights == kNoValue) return b.reduce_mean(weighted);
+  return sum_over_sum(e, weighted, weights);
 }
 
 Reduction reduction_of(const Expansion &e) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What losses and metrics share: labels and weights brought into one shape, and the reduction of one number per example
-// to a scalar.
+// What losses and metrics share: labels and weights brought into one shape, and the reduction of the numbers of all
+// examples, or of their elements, to a scalar.
 #ifndef TUTTI_NN_EXAMPLE_WEIGHTS_H_
 #define TUTTI_NN_EXAMPLE_WEIGHTS_H_
 
@@ -15,15 +15,17 @@ ValueId squeeze_to_rank(Expansion &e, ValueId value, size_t rank);
 /// The mean over all but the first dimension: one number per example.
 ValueId per_example(Expansion &e, ValueId value);
 
-/// The weights as one number per example, of the dtype of `like`; kNoValue when there are none.
-ValueId example_weights(Expansion &e, ValueId weights, ValueId like);
+/// The weights of a value's elements, of its dtype: one for each example, or as many dimensions as the value has, each
+/// that of the value or 1. kNoValue when there are none, and for others, which are an error.
+ValueId element_weights(Expansion &e, ValueId weights, ValueId value);
 
 /// How one number per example becomes a scalar.
 enum class Reduction { mean, sum, weighted_mean };
 
-/// mean: sum(w v) / examples. sum: sum(w v). weighted_mean: sum(w v) / sum(w), 0 when all weights are 0.
-/// `weights` kNoValue = all 1.
-ValueId reduce_examples(Expansion &e, ValueId values, ValueId weights, Reduction reduction);
+/// Of v, the mean over an example's elements. mean: sum(w v) / examples. sum: sum(w v). weighted_mean: sum(w v) /
+/// sum(w), 0 when all weights are 0. `weights`: as element_weights() gives them; of those of elements w v and w are
+/// means over an example's elements, too.
+ValueId reduce_elements(Expansion &e, ValueId values, ValueId weights, Reduction reduction);
 
 /// The attribute `reduction`.
 Reduction reduction_of(const Expansion &e);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
 #include "base/text.h"
 #include "nn/example_weights.h"
 #include "tensor/tensor.h"
@@ -6,8 +8,9 @@
 namespace tutti::impl::nn {
 namespace {
 
+/// `weights`: as the model gave them.
 ValueId reduce_loss(Expansion &e, ValueId values, ValueId weights) {
-  return reduce_examples(e, per_example(e, values), weights, reduction_of(e));
+  return reduce_elements(e, values, element_weights(e, weights, values), reduction_of(e));
 }
 
 /// The weight of each label's class, or kNoValue when there are no class weights.
@@ -27,6 +30,13 @@ ValueId class_weights(Expansion &e, ValueId labels, ValueId logits) {
   return b.cast(picked, b.dtype(logits));
 }
 
+/// Weights of examples, to be multiplied into those of their elements.
+ValueId per_row(Expansion &e, ValueId weights, ValueId elements) {
+  graph::Dims dims = e.builder().dims(weights);
+  dims.resize(e.builder().rank(elements), graph::Dim(1));
+  return e.builder().reshape(weights, std::move(dims));
+}
+
 }  // namespace
 
 ValueId expand_loss_sparse_softmax_cross_entropy(Expansion &e) {
@@ -38,16 +48,18 @@ ValueId expand_loss_sparse_softmax_cross_entropy(Expansion &e) {
       e.builder().op("sparse_softmax_cross_entropy", {logits, labels}, {{"label_smoothing", e.f64("label_smoothing")}});
   if (values == kNoValue) return kNoValue;
   const ValueId by_class = class_weights(e, labels, logits);
-  const ValueId weights = example_weights(e, e.input(2), values);
-  if (by_class == kNoValue) return reduce_loss(e, values, weights);
-  if (e.builder().rank(values) != 1) return e.fail("attribute 'class_weights' needs one label per example");
-  return reduce_loss(e, values, weights == kNoValue ? by_class : e.builder().mul(weights, by_class));
+  if (by_class == kNoValue) return reduce_loss(e, values, e.input(2));
+  ValueId weights = element_weights(e, e.input(2), values);
+  if (weights != kNoValue && e.builder().rank(weights) < e.builder().rank(by_class))
+    weights = per_row(e, weights, by_class);
+  return reduce_elements(e, values, weights == kNoValue ? by_class : e.builder().mul(weights, by_class),
+                         reduction_of(e));
 }
 
 ValueId expand_loss_softmax_cross_entropy(Expansion &e) {
   const ValueId values = e.builder().op("softmax_cross_entropy", {e.input(0), e.input(1)},
                                         {{"label_smoothing", e.f64("label_smoothing")}});
-  return reduce_loss(e, values, example_weights(e, e.input(2), values));
+  return reduce_loss(e, values, e.input(2));
 }
 
 ValueId expand_loss_sigmoid_cross_entropy(Expansion &e) {
@@ -55,7 +67,7 @@ ValueId expand_loss_sigmoid_cross_entropy(Expansion &e) {
   const ValueId logits = e.input(0);
   if (logits == kNoValue || e.input(1) == kNoValue) return kNoValue;
   const ValueId values = b.op("sigmoid_cross_entropy", {logits, b.cast(e.input(1), b.dtype(logits))});
-  return reduce_loss(e, values, example_weights(e, e.input(2), values));
+  return reduce_loss(e, values, e.input(2));
 }
 
 ValueId expand_loss_mean_squared_error(Expansion &e) {
@@ -68,7 +80,7 @@ ValueId expand_loss_mean_squared_error(Expansion &e) {
                                graph::to_string(b.dims(targets)), " must have the same shape"));
   }
   const ValueId values = b.unary("square", b.sub(predictions, targets));
-  return reduce_loss(e, values, example_weights(e, e.input(2), values));
+  return reduce_loss(e, values, e.input(2));
 }
 
 ValueId expand_loss_l2_penalty(Expansion &e) {

@@ -4,11 +4,11 @@
 namespace tutti::impl::nn {
 namespace {
 
-/// Registers the weighted mean of one number per example under the attribute `name`.
+/// Registers the weighted mean of a value under the attribute `name`.
 ValueId add_mean(Expansion &e, ValueId values, ValueId weights) {
   if (values == kNoValue) return kNoValue;
   const Reduction reduction = weights == kNoValue ? Reduction::mean : Reduction::weighted_mean;
-  const ValueId mean = reduce_examples(e, per_example(e, values), example_weights(e, weights, values), reduction);
+  const ValueId mean = reduce_elements(e, values, element_weights(e, weights, values), reduction);
   e.builder().add_metric(e.text("name"), mean);
   return mean;
 }

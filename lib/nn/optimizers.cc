@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "nn/expansion.h"
 
 namespace tutti::impl::nn {
 namespace {
+
+/// The number that a scalar is, where it is a constant.
+std::optional<double> constant_number(const graph::Graph &graph, ValueId value) {
+  const graph::NodeId producer = graph.value(value).producer;
+  if (producer == graph::kNoNode || graph.node(producer).op != "constant") return std::nullopt;
+  const auto *const tensor = std::get_if<tensor::Tensor>(&graph.node(producer).attributes.at("value"));
+  if (tensor == nullptr || tensor->dtype() != tensor::DType::f32) return std::nullopt;
+  return static_cast<double>(tensor->data_as<float>()[0]);
+}
 
 /// Makes the update op the model's rule of training; a clip norm and gradients that were set before stay.
 ValueId set_optimizer(Expansion &e, graph::OptimizerSpec optimizer) {
@@ -13,6 +23,8 @@ ValueId set_optimizer(Expansion &e, graph::OptimizerSpec optimizer) {
   optimizer.learning_rate = e.input(0);
   if (optimizer.learning_rate == kNoValue) return kNoValue;
   if (b.rank(optimizer.learning_rate) != 0) return e.fail("expected a scalar learning rate");
+  const std::optional<double> rate = constant_number(b.graph(), optimizer.learning_rate);
+  if (rate && !(*rate >= 0)) return e.fail(base::concat("the learning rate is ", *rate, ", expected 0 or more"));
   const std::optional<graph::TrainSpec> &present = b.model().train;
   if (present && !present->optimizer.op.empty()) return e.fail("the model already has an optimizer");
   graph::TrainSpec train;

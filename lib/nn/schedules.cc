@@ -53,6 +53,9 @@ ValueId expand_schedule_piecewise(Expansion &e) {
     return e.fail(
         base::concat(boundaries.size(), " boundaries need ", boundaries.size() + 1, " values, got ", values.size()));
   }
+  for (const double value : values) {
+    if (!(value >= 0)) return e.fail(base::concat("the learning rate is ", value, ", expected 0 or more"));
+  }
   const ValueId step = b.run_scalar("step", tensor::DType::i64);
   ValueId rate = b.constant(values.back(), kRate);
   for (size_t i = boundaries.size(); i-- > 0;) {

@@ -2,6 +2,7 @@
 // Losses against the formulas in double: reductions, weights per example and per class, label smoothing.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "nn_testing.h"
 #include "testing.h"
@@ -178,6 +179,106 @@ void test_mean_squared_error(void **) {
   }
 }
 
+// ---- weights of elements ----
+
+constexpr int64_t kTokens = 2;
+
+/// Of each token w times its loss, and w: means over an example's tokens.
+struct PerExample {
+  Numbers weighted, weights;
+};
+
+PerExample per_example(const Numbers &values, const Numbers &weights) {
+  PerExample result;
+  for (size_t row = 0; row < size_t(kRows); ++row) {
+    double weighted = 0, total = 0;
+    for (size_t i = row * size_t(kTokens); i < (row + 1) * size_t(kTokens); ++i) {
+      weighted += weights[i] * values[i];
+      total += weights[i];
+    }
+    result.weighted.push_back(weighted / double(kTokens));
+    result.weights.push_back(total / double(kTokens));
+  }
+  return result;
+}
+
+double reduced_elements(const Numbers &values, const Numbers &weights, const std::string &reduction) {
+  const PerExample examples = per_example(values, weights);
+  const double weighted = std::accumulate(examples.weighted.begin(), examples.weighted.end(), 0.0);
+  const double total = std::accumulate(examples.weights.begin(), examples.weights.end(), 0.0);
+  return reduction == "sum" ? weighted : reduction == "mean" ? weighted / double(kRows) : weighted / total;
+}
+
+const Numbers kTokenLogits = {2, -1, 0.5, 0, 0.25, -3, 1, 1, 1, -2, 4, 0, -0.5, 3, 1, 2, 2, -2, -1, 0, 1, 0, 0, 0.75};
+const Numbers kTokenLabels = {0, 2, 1, 1, 2, 0, 0, 1}, kTokenWeights = {1, 0, 0.5, 2, 0, 0, 3, 1};
+
+Numbers token_losses() {
+  Numbers losses;
+  for (size_t token = 0; token < kTokenLabels.size(); ++token) {
+    double sum = 0;
+    for (size_t c = 0; c < size_t(kClasses); ++c)
+      sum += std::exp(kTokenLogits[token * size_t(kClasses) + c]);
+    losses.push_back(std::log(sum) - kTokenLogits[token * size_t(kClasses) + size_t(kTokenLabels[token])]);
+  }
+  return losses;
+}
+
+/// Padding is masked this way: logits [batch, time, classes], weights [batch, time].
+void test_weights_of_elements(void **) {
+  for (const char *reduction : {"mean", "sum", "weighted_mean"}) {
+    for (const bool by_class : {false, true}) {
+      Bench bench;
+      Attributes attributes = {{"reduction", std::string(reduction)}};
+      Numbers weights = kTokenWeights;
+      if (by_class) attributes["class_weights"] = kClassWeights;
+      for (size_t i = 0; by_class && i < weights.size(); ++i)
+        weights[i] *= kClassWeights[size_t(kTokenLabels[i])];
+      const ValueId loss = bench.expand("loss_sparse_softmax_cross_entropy",
+                                        {bench.input("logits", kTokenLogits, {kTokens, kClasses}),
+                                         bench.input("labels", kTokenLabels, {kTokens}, DType::i32),
+                                         bench.input("weights", kTokenWeights, {kTokens}, DType::f64)},
+                                        attributes);
+      assert_string_equal(bench.error().c_str(), "");
+      assert_numbers(assert_ok_value(bench.evaluate(loss)), {reduced_elements(token_losses(), weights, reduction)});
+    }
+  }
+}
+
+/// Weights of examples beside those of classes, which are of elements.
+void test_weights_of_examples_beside_class_weights(void **) {
+  Bench bench;
+  Numbers weights;
+  for (size_t i = 0; i < kTokenLabels.size(); ++i)
+    weights.push_back(kWeights[i / size_t(kTokens)] * kClassWeights[size_t(kTokenLabels[i])]);
+  const ValueId loss =
+      bench.expand("loss_sparse_softmax_cross_entropy",
+                   {bench.input("logits", kTokenLogits, {kTokens, kClasses}),
+                    bench.input("labels", kTokenLabels, {kTokens}, DType::i32), bench.input("weights", kWeights, {})},
+                   {{"class_weights", kClassWeights}, {"reduction", std::string("weighted_mean")}});
+  assert_string_equal(bench.error().c_str(), "");
+  assert_numbers(assert_ok_value(bench.evaluate(loss)), {reduced_elements(token_losses(), weights, "weighted_mean")});
+}
+
+/// Weights with fewer dimensions than the loss weigh all elements below.
+void test_weights_of_groups_of_elements(void **) {
+  const Numbers predictions = {1, 2, 3, 4, -1, 0.5, 0, 0, 2, 2, 1, 0, 5, 1, 1, 3};
+  Numbers squares;
+  for (size_t i = 0; i < predictions.size(); i += 2)
+    squares.push_back((predictions[i] * predictions[i] + predictions[i + 1] * predictions[i + 1]) / 2);
+  for (const char *reduction : {"mean", "sum", "weighted_mean"}) {
+    for (const std::vector<int64_t> &shape : {std::vector<int64_t>{kTokens}, {kTokens, 1}}) {
+      Bench bench;
+      const ValueId loss = bench.expand("loss_mean_squared_error",
+                                        {bench.input("predictions", predictions, {kTokens, 2}),
+                                         bench.input("targets", Numbers(predictions.size(), 0), {kTokens, 2}),
+                                         bench.input("weights", kTokenWeights, shape)},
+                                        {{"reduction", std::string(reduction)}});
+      assert_string_equal(bench.error().c_str(), "");
+      assert_numbers(assert_ok_value(bench.evaluate(loss)), {reduced_elements(squares, kTokenWeights, reduction)});
+    }
+  }
+}
+
 void test_l2_penalty(void **) {
   Bench bench;
   const ValueId kernel = bench.builder.variable("kernel", DType::f32, {2, 2});
@@ -212,6 +313,10 @@ void test_errors(void **) {
   assert_contains(error_of(sparse, {{3}}).c_str(), "input 'labels' is missing");
   assert_contains(error_of("loss_mean_squared_error", {{3}, {2}}).c_str(),
                   "predictions [batch, 3] and targets [batch, 2] must have the same shape");
+  assert_contains(
+      error_of(sparse, {{5, 3}, {5}, {4}}).c_str(),
+      "head: loss_sparse_softmax_cross_entropy: weights [batch, 4] do not fit the values [batch, 5] that they "
+      "weigh: expected one for each example, or for each element");
 }
 
 const CMUnitTest tests[] = {
@@ -222,6 +327,9 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_softmax_cross_entropy),
     cmocka_unit_test(test_sigmoid_cross_entropy),
     cmocka_unit_test(test_mean_squared_error),
+    cmocka_unit_test(test_weights_of_elements),
+    cmocka_unit_test(test_weights_of_examples_beside_class_weights),
+    cmocka_unit_test(test_weights_of_groups_of_elements),
     cmocka_unit_test(test_l2_penalty),
     cmocka_unit_test(test_errors),
 };

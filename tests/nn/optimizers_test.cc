@@ -111,6 +111,9 @@ void test_errors(void **) {
   Bench vector;
   vector.expand("optimizer_adam", {vector.input("x", {}, {})});
   assert_contains(vector.error().c_str(), "optimizer_adam: expected a scalar learning rate");
+  Bench backward;
+  backward.expand("optimizer_sgd", {backward.expand("schedule_constant", {}, {{"value", -0.25}})});
+  assert_contains(backward.error().c_str(), "optimizer_sgd: the learning rate is -0.25, expected 0 or more");
 }
 
 const CMUnitTest tests[] = {

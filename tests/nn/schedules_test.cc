@@ -105,6 +105,12 @@ void test_errors(void **) {
   assert_contains(
       error_of("schedule_exponential", {{"value", 1.0}, {"decay_rate", 0.5}, {"decay_steps", int64_t{0}}}).c_str(),
       "attribute 'decay_steps' must be in [1");
+  assert_contains(error_of("schedule_cosine", {{"value", -0.1}, {"steps", int64_t{10}}}).c_str(),
+                  "attribute 'value' must be in [0");
+  assert_contains(error_of("schedule_piecewise",
+                           {{"boundaries", std::vector<int64_t>{5}}, {"values", std::vector<double>{1, -0.5}}})
+                      .c_str(),
+                  "the learning rate is -0.5, expected 0 or more");
 }
 
 const CMUnitTest tests[] = {
