@@ -106,6 +106,26 @@ func (e *Estimator) Train(ctx context.Context, dataset *Dataset, options TrainOp
 	return takeResult(out), t.call.result(code, failure)
 }
 
+// Initialize makes the variables before the first training, without a step: initial values, or those of the newest
+// checkpoint. The dataset says what the model gets. Unless it is "", `weights` is a checkpoint, a directory of
+// checkpoints or a file in the safetensors format, whose tensors become the variables of those names.
+func (e *Estimator) Initialize(ctx context.Context, dataset *Dataset, weights string) error {
+	var use uses
+	defer use.leave()
+	estimator, data := use.of(e.ref()), use.of(dataset.ref())
+	if use.err != nil {
+		return use.err
+	}
+	c, err := begin(ctx, nil, nil)
+	if err != nil {
+		return err
+	}
+	defer c.end()
+	var failure uintptr
+	code := raw.Estimator_initialize(estimator, data, weights, c.token, &failure)
+	return c.result(code, failure)
+}
+
 // Evaluate gives loss and metrics over the dataset, or over its first `steps` batches (0 = all).
 func (e *Estimator) Evaluate(ctx context.Context, dataset *Dataset, steps int64) (*Result, error) {
 	var use uses

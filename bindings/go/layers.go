@@ -556,7 +556,8 @@ const (
 // LossSparseSoftmaxCrossEntropyOptions are what LossSparseSoftmaxCrossEntropy may be told; the zero value means the
 // defaults.
 type LossSparseSoftmaxCrossEntropyOptions struct {
-	// A weight per example.
+	// A weight for each example, or for each element of what is reduced: [batch, time] where logits are [batch,
+	// time, classes]; fewer dimensions weigh all elements below.
 	Weights Value
 	// A weight per class, multiplied into the example's weight; one for each class.
 	ClassWeights []float64
@@ -596,7 +597,8 @@ const (
 
 // LossSoftmaxCrossEntropyOptions are what LossSoftmaxCrossEntropy may be told; the zero value means the defaults.
 type LossSoftmaxCrossEntropyOptions struct {
-	// A weight per example.
+	// A weight for each example, or for each element of what is reduced: [batch, time] where logits are [batch,
+	// time, classes]; fewer dimensions weigh all elements below.
 	Weights Value
 	// Share of probability spread over all classes. Default: 0.
 	LabelSmoothing float64
@@ -631,7 +633,8 @@ const (
 
 // LossSigmoidCrossEntropyOptions are what LossSigmoidCrossEntropy may be told; the zero value means the defaults.
 type LossSigmoidCrossEntropyOptions struct {
-	// A weight per example.
+	// A weight for each example, or for each element of what is reduced: [batch, time] where logits are [batch,
+	// time, classes]; fewer dimensions weigh all elements below.
 	Weights Value
 	// As for sparse_softmax_cross_entropy. Default: mean.
 	Reduction LossSigmoidCrossEntropyReduction
@@ -662,7 +665,8 @@ const (
 
 // LossMeanSquaredErrorOptions are what LossMeanSquaredError may be told; the zero value means the defaults.
 type LossMeanSquaredErrorOptions struct {
-	// A weight per example.
+	// A weight for each example, or for each element of what is reduced: [batch, time] where logits are [batch,
+	// time, classes]; fewer dimensions weigh all elements below.
 	Weights Value
 	// As for sparse_softmax_cross_entropy. Default: mean.
 	Reduction LossMeanSquaredErrorReduction
@@ -692,7 +696,8 @@ func (g *Graph) LossL2Penalty(variable Value, rate float64) Value {
 
 // MetricMeanOptions are what MetricMean may be told; the zero value means the defaults.
 type MetricMeanOptions struct {
-	// A weight per example.
+	// A weight for each example, or for each element of what is reduced: [batch, time] where logits are [batch,
+	// time, classes]; fewer dimensions weigh all elements below.
 	Weights Value
 }
 
@@ -708,7 +713,8 @@ func (g *Graph) MetricMean(name string, value Value, options ...MetricMeanOption
 
 // MetricAccuracyOptions are what MetricAccuracy may be told; the zero value means the defaults.
 type MetricAccuracyOptions struct {
-	// A weight per example.
+	// A weight for each example, or for each element of what is reduced: [batch, time] where logits are [batch,
+	// time, classes]; fewer dimensions weigh all elements below.
 	Weights Value
 }
 
@@ -725,7 +731,8 @@ func (g *Graph) MetricAccuracy(name string, logits Value, labels Value, options 
 
 // MetricTopKAccuracyOptions are what MetricTopKAccuracy may be told; the zero value means the defaults.
 type MetricTopKAccuracyOptions struct {
-	// A weight per example.
+	// A weight for each example, or for each element of what is reduced: [batch, time] where logits are [batch,
+	// time, classes]; fewer dimensions weigh all elements below.
 	Weights Value
 }
 
@@ -954,7 +961,8 @@ type ScheduleCosineOptions struct {
 }
 
 // ScheduleCosine: Half a cosine from value to value * final_fraction (Loshchilov and Hutter, 2017), after a linear
-// warm-up from 0. value: Largest learning rate. steps: Step at which the end is reached, warm-up included.
+// warm-up: step s, counted from 0, has (s + 1) / warmup_steps of it, so that the first step learns and the last one
+// of the warm-up has all. value: Largest learning rate. steps: Step at which the end is reached, warm-up included.
 func (g *Graph) ScheduleCosine(value float64, steps int64, options ...ScheduleCosineOptions) Value {
 	raw.Graph_begin(g.handle, "schedule_cosine", 1)
 	raw.Graph_set_f64(g.handle, "value", value)
@@ -969,8 +977,9 @@ func (g *Graph) ScheduleCosine(value float64, steps int64, options ...ScheduleCo
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// SchedulePiecewise: values[i] while step < boundaries[i]; the last value afterwards. One value more than
-// boundaries. boundaries: Growing steps at which the next value begins. values: Learning rates.
+// SchedulePiecewise: values[i] while step < boundaries[i], steps counted from 0; the last value afterwards. One
+// value more than boundaries. Milestones of PyTorch's MultiStepLR are the same; Keras' PiecewiseConstantDecay
+// changes one step later. boundaries: Growing steps at which the next value begins. values: Learning rates.
 func (g *Graph) SchedulePiecewise(boundaries []int64, values []float64) Value {
 	raw.Graph_begin(g.handle, "schedule_piecewise", 1)
 	raw.Graph_set_i64s(g.handle, "boundaries", boundaries)

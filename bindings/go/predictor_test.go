@@ -21,6 +21,35 @@ func trained(t testing.TB) (*Estimator, *Dataset) {
 	return estimator, test
 }
 
+// A model function and weights, without a training.
+func TestInitializedWithWeights(t *testing.T) {
+	live(t)
+	first, test := trained(t)
+	folder := t.TempDir()
+	if err := first.Save(background, folder); err != nil {
+		t.Fatal(err)
+	}
+	second, train := toyEstimator(t, RunOptions{Seed: 3}), toyDataset(t)
+	closed(t, second, train)
+	if err := second.Initialize(background, train, folder); err != nil {
+		t.Fatal(err)
+	}
+	var classes [2][]int64
+	for i, estimator := range []*Estimator{first, second} {
+		predictor := must[*Predictor](t)(estimator.Predictor(PredictorOptions{}))
+		batch := must[*Batch](t)(predictor.RunAll(background, test))
+		classes[i] = must[[]int64](t)(Output[int64](batch, "class"))
+		batch.Close()
+		predictor.Close()
+	}
+	if len(classes[0]) != toyRows || fmt.Sprint(classes[0]) != fmt.Sprint(classes[1]) {
+		t.Error(classes)
+	}
+	if err := second.Initialize(background, train, filepath.Join(folder, "none")); !errors.Is(err, NotFound) {
+		t.Error(err)
+	}
+}
+
 func TestStreamAndRunAreEqual(t *testing.T) {
 	live(t)
 	estimator, test := trained(t)

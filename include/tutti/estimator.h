@@ -48,6 +48,15 @@ TUTTI_API int32_t tutti_estimator_train(tutti_estimator *estimator, const tutti_
                                         const tutti_options *options, const tutti_hooks *hooks, tutti_cancel *cancel,
                                         tutti_result **result, tutti_error **err);
 
+/* Makes the variables before the first training, without a step: initial values by the seed, or those of the newest
+ * checkpoint in model_dir. They can then be listed, read and written, evaluated and predicted with, and training goes
+ * on from them. `dataset` says what the model gets, batches included, as for training; nothing is learned from it.
+ * `weights` NULL, or a checkpoint, a directory of checkpoints (its newest good one) or a file in the safetensors
+ * format, whose tensors have the names, types and shapes of the model's variables: all of them, and no others. A model
+ * that has trained takes those weights and is otherwise left as it is. */
+TUTTI_API int32_t tutti_estimator_initialize(tutti_estimator *estimator, const tutti_dataset *dataset,
+                                             const char *weights, tutti_cancel *cancel, tutti_error **err);
+
 /* Metrics, loss (the mean over examples), step and examples over the dataset, or over its first
  * `steps` batches (0 = all). Where the optimizer keeps moving averages of the weights (average_decay) it is they that
  * are evaluated, unless the run option raw_weights is set. With a strategy of several workers each of them calls it
@@ -80,7 +89,8 @@ TUTTI_API int64_t tutti_estimator_get_global_step(const tutti_estimator *estimat
 /* Variables: weights, running statistics and, named "<variable>/<slot>" (such as "dense/kernel/velocity"), the slots of
  * the optimizer. Once the estimator has trained, or has a session open, they are those of training at its last complete
  * step, also from another thread or a hook while steps run: then a call waits for the next step boundary. Before, they
- * are the weights of the newest checkpoint. The names are lent until the list changes. */
+ * are the weights of the newest checkpoint; where there is none, tutti_estimator_initialize makes them. The names are
+ * lent until the list changes. */
 TUTTI_API int64_t tutti_estimator_get_variable_count(const tutti_estimator *estimator);
 TUTTI_API const char *tutti_estimator_get_variable_name(const tutti_estimator *estimator, int64_t index);
 /* A copy of the variable's value. */

@@ -201,6 +201,17 @@ int32_t tutti_estimator_train(tutti_estimator *estimator, const tutti_dataset *d
   });
 }
 
+int32_t tutti_estimator_initialize(tutti_estimator *estimator, const tutti_dataset *dataset, const char *weights,
+                                   tutti_cancel *cancel, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_ASSIGN(const Ref<EstimatorObject> object, find(estimator, estimator_handles, "estimator"));
+    TUTTI_ASSIGN(const Ref<DatasetObject> data, find_dataset(*object, dataset, "dataset"));
+    TUTTI_ASSIGN(Ref<base::CancelToken> token, call_token(cancel));
+    object->remember(data->dataset()->spec());
+    return object->estimator().initialize(data->dataset(), weights != nullptr ? weights : "", std::move(token));
+  });
+}
+
 int32_t tutti_estimator_evaluate(tutti_estimator *estimator, const tutti_dataset *dataset, int64_t steps,
                                  tutti_cancel *cancel, tutti_result **result, tutti_error **err) {
   return guard(err, [&]() -> Status {

@@ -39,6 +39,10 @@ class Estimator : public base::Object {
 
   base::Result<TrainResult> train(TrainRequest request);
   base::Result<std::unique_ptr<TrainSession>> open_session(TrainRequest request);
+  /// Makes the variables without a step, for batches of the dataset: initial values or those of the newest checkpoint,
+  /// then, unless the path is empty, those of a checkpoint, of a directory of checkpoints or of a file of safetensors.
+  base::Status initialize(data::DatasetRef dataset, const std::string &weights_path,
+                          base::Ref<base::CancelToken> cancel);
   base::Result<EvaluateResult> evaluate(const EvaluateRequest &request);
   base::Result<TrainAndEvaluateResult> train_and_evaluate(TrainAndEvaluateRequest request);
 

@@ -56,6 +56,27 @@ Status check_name(const Trainer &trainer, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end() ? Status() : no_variable(name, names);
 }
 
+/// That the values are those of all variables of the model, by name and shape.
+Status check_all(const Trainer &trainer, const std::map<std::string, Tensor, std::less<>> &values) {
+  std::vector<std::string> names, given;
+  for (const auto &[name, value] : values)
+    given.push_back(name);
+  for (const graph::VariableSpec &variable : trainer.model().variables) {
+    names.push_back(variable.name);
+    const auto found = values.find(variable.name);
+    if (found == values.end())
+      return base::not_found("variable '", variable.name, "' is missing", base::but_there_are(variable.name, given));
+    const Tensor &value = found->second;
+    if (value.dtype() != variable.dtype || !std::ranges::equal(value.shape().extents(), variable.dims))
+      return base::invalid_argument("variable '", variable.name, "' is ", variable.dtype, " ", variable.dims, ", got ",
+                                    value.describe());
+  }
+  for (const std::string &name : given) {
+    if (std::ranges::find(names, name) == names.end()) return no_variable(name, names);
+  }
+  return Status();
+}
+
 /// What is in the trainer counts, unless another process has gone on from there since.
 Result<bool> look(EstimatorState &state, const std::function<Status(Trainer &)> &function) {
   int64_t newest = -1;
@@ -148,6 +169,17 @@ Status write_variable(EstimatorState &state, std::string_view name, const Tensor
                  return trainer.set_variable(name, value);
                }));
   return looked ? Status() : write_version(state, name, value);
+}
+
+Status write_variables(EstimatorState &state, const std::map<std::string, Tensor, std::less<>> &values) {
+  TUTTI_ASSIGN(const bool looked, state.live.look([&](Trainer &trainer, bool) -> Status {
+    TUTTI_TRY(check_all(trainer, values));
+    state.live.note_change();
+    for (const auto &[name, value] : values)
+      TUTTI_TRY(trainer.set_variable(name, value));
+    return Status();
+  }));
+  return looked ? Status() : base::failed_precondition("there is no training whose variables could be written");
 }
 
 Result<Tensor> read_gradient(EstimatorState &state, std::string_view variable) {

@@ -7,6 +7,8 @@
 #ifndef TUTTI_ESTIMATOR_VARIABLES_H_
 #define TUTTI_ESTIMATOR_VARIABLES_H_
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +27,10 @@ base::Result<tensor::Tensor> read_variable(EstimatorState &state, std::string_vi
 
 /// Same dtype and shape. It holds from the next step on, and for evaluate and predict at once.
 base::Status write_variable(EstimatorState &state, std::string_view name, const tensor::Tensor &value);
+
+/// All of the model's own variables, no slots, each once. NOT_FOUND names one that is missing, or that the model has
+/// not; then none is written. FAILED_PRECONDITION where there is no training to write to.
+base::Status write_variables(EstimatorState &state, const std::map<std::string, tensor::Tensor, std::less<>> &values);
 
 /// The gradient of the last step over all its rows, before clipping by norm. FAILED_PRECONDITION unless the run keeps
 /// gradients and there was a step.

@@ -59,6 +59,21 @@ namespace Tutti
             return Call.OnThread(() => Train(dataset, options, hooks, cancellationToken), cancellationToken);
         }
 
+        /// <summary>Makes the variables before the first training, without a step: initial values, or those of the
+        /// newest checkpoint. The dataset says what the model gets. Unless it is null, weights is a checkpoint, a
+        /// directory of checkpoints or a file in the safetensors format, whose tensors become the variables of those
+        /// names.</summary>
+        public void Initialize(Dataset dataset, string weights = null,
+            CancellationToken cancellationToken = default(CancellationToken))
+        {
+            using (var use = new Uses())
+            {
+                IntPtr number = use.Of(this), data = use.Need(dataset, "dataset"), failure;
+                using (var call = new Call(cancellationToken, Handle))
+                    call.Check(Raw.estimator_initialize(number, data, weights, call.Token, out failure), failure);
+            }
+        }
+
         /// <summary>Loss and metrics over the dataset, or over its first batches (0 = all).</summary>
         public Result Evaluate(Dataset dataset, long steps = 0,
             CancellationToken cancellationToken = default(CancellationToken))

@@ -63,10 +63,12 @@ class Watch {
 Result<Hook> early_stopping_hook(EarlyStoppingOptions options) {
   if (options.value.empty()) return invalid_argument("early stopping needs the name of a value");
   if (options.patience_steps < 1) {
-    return invalid_argument("patience_steps is ", options.patience_steps, ", expected at least 1");
+    return invalid_argument("early_stopping_patience_steps is ", options.patience_steps, ", expected at least 1");
   }
-  if (options.min_steps < 0) return invalid_argument("min_steps is ", options.min_steps, ", expected at least 0");
-  if (options.every_steps < 0) return invalid_argument("every_steps is ", options.every_steps, ", expected at least 0");
+  if (options.min_steps < 0)
+    return invalid_argument("early_stopping_min_steps is ", options.min_steps, ", expected at least 0");
+  if (options.every_steps < 0)
+    return invalid_argument("early_stopping_every_steps is ", options.every_steps, ", expected at least 0");
   Hook hook;
   hook.name = "early_stopping";
   hook.every_steps = options.every_steps;

@@ -20,6 +20,27 @@ namespace Tutti.Tests
             }
         }
 
+        // A model function and weights, without a training.
+        [Test]
+        private static void WeightsAreTakenUp()
+        {
+            string folder = Path.Combine(Path.GetTempPath(), "tutti-weights-" + Guid.NewGuid());
+            WithTrained((estimator, test) =>
+            {
+                estimator.Save(folder);
+                using (Dataset train = Toy.TrainingSet())
+                using (var second = new Estimator(Toy.Model, new RunOptions { Seed = 3 }))
+                {
+                    second.Initialize(train, folder);
+                    using (Predictor expected = estimator.MakePredictor(), predictor = second.MakePredictor())
+                    using (Batch whole = expected.RunAllAsync(test).Result, batch = predictor.RunAllAsync(test).Result)
+                        Check.Same(whole.ToArray<long>("class"), batch.ToArray<long>("class"));
+                    Check.Fails(ErrorCode.NotFound, () => second.Initialize(train, folder + "/none"));
+                }
+            });
+            Directory.Delete(folder, true);
+        }
+
         [Test]
         private static void StreamAndRunAreEqual()
         {

@@ -3529,6 +3529,28 @@ int _wrap_estimator_train_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutt
 }
 
 
+int _wrap_estimator_initialize_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, _gostring_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
+  tutti_estimator *arg1 = (tutti_estimator *) 0 ;
+  tutti_dataset *arg2 = (tutti_dataset *) 0 ;
+  char *arg3 = (char *) 0 ;
+  tutti_cancel *arg4 = (tutti_cancel *) 0 ;
+  tutti_error **arg5 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_dataset *)(uintptr_t)_swig_go_1; 
+  arg3 = go_text(_swig_go_2.p, _swig_go_2.n); 
+  arg4 = (tutti_cancel *)(uintptr_t)_swig_go_3; 
+  arg5 = (tutti_error **)_swig_go_4; 
+  
+  result = tutti_estimator_initialize(arg1,(struct tutti_dataset const *)arg2,(char const *)arg3,arg4,arg5);
+  _swig_go_result = result; 
+  free((void *)arg3); 
+  return _swig_go_result;
+}
+
+
 int _wrap_estimator_evaluate_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_result **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;

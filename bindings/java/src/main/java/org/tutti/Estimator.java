@@ -103,6 +103,29 @@ public final class Estimator extends NativeObject {
         return AsyncCall.start(() -> train(dataset, options, hooks));
     }
 
+    /** Makes the variables before the first training, without a step: initial values, or those of the newest
+     * checkpoint.
+     *
+     * @param dataset says what the model gets
+     */
+    public void initialize(Dataset dataset) {
+        initialize(dataset, "");
+    }
+
+    /** Makes the variables before the first training, without a step, with weights that were trained before.
+     *
+     * @param dataset says what the model gets
+     * @param weights a checkpoint, a directory of checkpoints or a file in the safetensors format, whose tensors become
+     *     the variables of those names
+     */
+    public void initialize(Dataset dataset, String weights) {
+        try (Use use = new Use(); Call call = Call.begin()) {
+            long[] failure = new long[1];
+            call.check(Raw.estimator_initialize(use.of(this), use.of(dataset), weights, call.token(), failure),
+                failure);
+        }
+    }
+
     /** Loss and metrics over a dataset.
      *
      * @param dataset what on

@@ -45,6 +45,26 @@ public class PredictorTest {
         }
     }
 
+    /** A model function and weights, without a training. */
+    @Test
+    public void weightsAreTakenUp() {
+        estimator.save(folder.getRoot().getPath());
+        try (Estimator second = new Estimator(Toy::model, null, new RunOptions().seed(3))) {
+            second.initialize(train, folder.getRoot().getPath());
+            assertEquals(0, second.globalStep());
+            try (Predictor other = second.predictor(); Batch expected = predictor.runAll(test);
+                Batch batch = other.runAll(test)) {
+                assertArrayEquals(expected.longs("class"), batch.longs("class"));
+            }
+            String none = folder.getRoot() + "/none";
+            assertEquals(Code.NOT_FOUND, Toy.failure(() -> second.initialize(train, none)).code());
+        }
+        try (Estimator third = new Estimator(Toy::model, null, new RunOptions().seed(3))) {
+            third.initialize(train);
+            assertTrue(third.variableNames().size() > 0);
+        }
+    }
+
     @Test
     public void streamsAndBatchesAreEqual() {
         long[] whole;
