@@ -43,7 +43,7 @@ Status emit_dataset(std::shared_ptr<ContextCore> core, data::DatasetRef dataset,
   return emit(base::make_ref<DatasetObject>(std::move(core), std::move(dataset)), dataset_handles, out);
 }
 
-Result<data::Role> to_role(int32_t role) {
+Result<data::Role> to_role(int32_t role, std::string_view component) {
   switch (role) {
     case TUTTI_ROLE_FEATURE:
       return data::Role::feature;
@@ -52,7 +52,8 @@ Result<data::Role> to_role(int32_t role) {
     case TUTTI_ROLE_WEIGHT:
       return data::Role::weight;
     default:
-      return base::invalid_argument("argument 'role' must be one of TUTTI_ROLE_..., got ", role);
+      return base::invalid_argument("component '", component, "': argument 'role' must be one of TUTTI_ROLE_..., got ",
+                                    role);
   }
 }
 

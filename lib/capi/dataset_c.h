@@ -147,7 +147,7 @@ extern constinit HandleType<FeedObject> feed_handles;
 Status emit_dataset(std::shared_ptr<ContextCore> core, data::DatasetRef dataset, tutti_dataset **out);
 
 /// TUTTI_ROLE_* as a role.
-Result<data::Role> to_role(int32_t role);
+Result<data::Role> to_role(int32_t role, std::string_view component);
 
 /// What a walk needs from the context.
 data::IteratorContext iterator_context(const ContextCore &core, int64_t seed, Ref<base::CancelToken> cancel);

@@ -82,7 +82,7 @@ int32_t tutti_feed_declare(tutti_feed *feed, const char *name, int32_t role, int
   return guard(err, [&]() -> Status {
     TUTTI_ASSIGN(const Ref<FeedObject> object, find(feed, feed_handles, "feed"));
     TUTTI_TRY(require(name, "name"));
-    TUTTI_ASSIGN(const data::Role kind, to_role(role));
+    TUTTI_ASSIGN(const data::Role kind, to_role(role, name));
     TUTTI_ASSIGN(const tensor::DType type, to_dtype(dtype));
     TUTTI_ASSIGN(graph::Dims extents, to_extents(dims, rank));
     return object->declare({name, kind, type, std::move(extents)});

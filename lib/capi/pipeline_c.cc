@@ -152,7 +152,7 @@ TUTTI_DEFINE_COUNTING(pipeline, pipeline_handles)
 void tutti_pipeline_add_slices(tutti_pipeline *pipeline, const char *name, int32_t role, const tutti_tensor *tensor) {
   change(pipeline, [&](PipelineObject &object) {
     if (!check_text(object, name, "name")) return;
-    const auto kind = take(object, to_role(role));
+    const auto kind = take(object, to_role(role, name));
     auto value = take(object, find_tensor(tensor, "tensor"));
     if (kind && value) object.add_slices(name, *kind, std::move(*value));
   });
@@ -161,7 +161,7 @@ void tutti_pipeline_add_slices(tutti_pipeline *pipeline, const char *name, int32
 void tutti_pipeline_add_tensor(tutti_pipeline *pipeline, const char *name, int32_t role, const tutti_tensor *tensor) {
   change(pipeline, [&](PipelineObject &object) {
     if (!check_text(object, name, "name")) return;
-    const auto kind = take(object, to_role(role));
+    const auto kind = take(object, to_role(role, name));
     auto value = take(object, find_tensor(tensor, "tensor"));
     if (kind && value) object.add_tensor(name, *kind, std::move(*value));
   });
@@ -170,7 +170,7 @@ void tutti_pipeline_add_tensor(tutti_pipeline *pipeline, const char *name, int32
 void tutti_pipeline_add_idx(tutti_pipeline *pipeline, const char *name, int32_t role, const char *path) {
   change(pipeline, [&](PipelineObject &object) {
     if (!check_text(object, name, "name") || !check_text(object, path, "path")) return;
-    if (const auto kind = take(object, to_role(role))) object.add_idx(name, *kind, path);
+    if (const auto kind = take(object, to_role(role, name))) object.add_idx(name, *kind, path);
   });
 }
 
@@ -178,7 +178,7 @@ void tutti_pipeline_declare(tutti_pipeline *pipeline, const char *name, int32_t 
                             const int64_t *dims, int64_t rank) {
   change(pipeline, [&](PipelineObject &object) {
     if (!check_text(object, name, "name")) return;
-    const auto kind = take(object, to_role(role));
+    const auto kind = take(object, to_role(role, name));
     const auto type = take(object, to_dtype(dtype));
     if (!kind || !type) return;
     if (rank < 0 || rank > tensor::Shape::kMaxRank || (dims == nullptr && rank > 0))
@@ -254,7 +254,9 @@ void tutti_pipeline_set_f64(tutti_pipeline *pipeline, const char *key, double va
 
 void tutti_pipeline_set_string(tutti_pipeline *pipeline, const char *key, const char *value) {
   change(pipeline, [&](PipelineObject &object) {
-    if (!check_text(object, value, "value")) return;
+    if (value == nullptr)
+      return object.fail(
+          base::invalid_argument("parameter '", key != nullptr ? key : "", "': argument 'value' is NULL"));
     std::vector<std::string> *const list = list_of(object, key);
     if (list == nullptr) return set_parameter(pipeline, key, std::string(value));
     list->emplace_back(value);

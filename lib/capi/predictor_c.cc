@@ -61,8 +61,9 @@ Result<std::vector<data::NamedTensor>> named_tensors(const char *const *names, t
   std::vector<data::NamedTensor> result;
   for (int64_t i = 0; i < count; ++i) {
     TUTTI_TRY(require(names[i], base::concat("names[", i, "]")));
-    TUTTI_ASSIGN(tensor::Tensor tensor, find_tensor(inputs[i], base::concat("inputs[", i, "]")));
-    result.push_back({names[i], std::move(tensor)});
+    Result<tensor::Tensor> tensor = find_tensor(inputs[i], base::concat("inputs[", i, "]"));
+    if (!tensor.ok()) return tensor.status().wrap(base::concat("feature '", names[i], "'"));
+    result.push_back({names[i], tensor.take()});
   }
   return result;
 }

@@ -57,7 +57,11 @@ Status check_size(tensor::DType dtype, const tensor::Shape &shape, int64_t size_
   }
   const int64_t needed = shape.elements() * static_cast<int64_t>(tensor::size_bytes(dtype));
   if (size_bytes == needed) return Status();
-  return base::invalid_argument("a tensor ", dtype, " ", shape, " needs ", needed, " bytes, got ", size_bytes);
+  const auto one = static_cast<int64_t>(tensor::size_bytes(dtype));
+  const std::string elements =
+      size_bytes % one == 0 ? base::concat(" (", shape.elements(), " elements, got ", size_bytes / one, ")") : "";
+  return base::invalid_argument("a tensor ", dtype, " ", shape, " needs ", needed, " bytes, got ", size_bytes,
+                                elements);
 }
 
 template <typename T, typename Get>

@@ -62,10 +62,17 @@ Result<Tensor> unpack_entry(const backend::Backend &backend, const StateEntry &e
   return value;
 }
 
+/// A variable or a slot by the name that programs know it by.
+static std::string described(std::string_view entry) {
+  if (entry.starts_with(weight_prefix)) return base::concat("variable '", entry.substr(weight_prefix.size()), "'");
+  if (entry.starts_with(slot_prefix)) return base::concat("slot '", entry.substr(slot_prefix.size()), "'");
+  return base::concat("state '", entry, "'");
+}
+
 Result<std::vector<std::byte>> pack_entry(const backend::Backend &backend, const StateEntry &entry,
                                           const Tensor &value) {
   if (value.dtype() != entry.dtype || !std::ranges::equal(value.shape().extents(), entry.dims)) {
-    return base::invalid_argument("state '", entry.name, "' is ", tensor::name(entry.dtype), " ", entry.dims, ", got ",
+    return base::invalid_argument(described(entry.name), " is ", tensor::name(entry.dtype), " ", entry.dims, ", got ",
                                   value.describe());
   }
   std::vector<std::byte> storage(static_cast<size_t>(entry.storage_bytes));

@@ -59,8 +59,8 @@ class NodeView {
 
   Status refuse(std::string_view why) const {
     return base::invalid_argument("node '", node_.scope_name, "' (", node_.op, "): ", why,
-                                  "; it has no meaning for a batch in pieces, so more than one replica or micro-batch "
-                                  "cannot run it")
+                                  "; so it cannot be computed of a batch in pieces: on several replicas, over "
+                                  "micro-batches, or over the batches of an evaluation")
         .with_detail("node", node_.scope_name);
   }
 

@@ -166,7 +166,7 @@ static void test_pipeline_mistakes(void **state) {
   tutti_tensor *scalar = NULL;
   assert_ok(tutti_tensor_create(TUTTI_DTYPE_F32, NULL, 0, &scalar, &err));
   tutti_pipeline_add_slices(pipeline, "x", 4, scalar);
-  assert_build_error(TUTTI_INVALID_ARGUMENT, "'role'", pipeline);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "component 'x': argument 'role'", pipeline);
   assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
   tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, scalar); /* no first dimension */
   assert_build_error(TUTTI_INVALID_ARGUMENT, "'x'", pipeline);

@@ -146,7 +146,7 @@ static void test_mistakes(void **state) {
   const char *none[] = {NULL}, *missing[] = {path_of("missing-*")};
   pipeline = new_pipeline();
   tutti_source_text_lines(pipeline, none, 1, NULL);
-  assert_build_error(TUTTI_INVALID_ARGUMENT, "argument 'value' is NULL", pipeline);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "parameter 'paths': argument 'value' is NULL", pipeline);
   pipeline = new_pipeline();
   tutti_source_text_lines(pipeline, missing, 1, NULL);
   assert_build_error(TUTTI_NOT_FOUND, "missing-*", pipeline);

@@ -116,7 +116,7 @@ static void test_bad_arguments(void **state) {
   (void)state;
   tutti_tensor *tensor = NULL;
   int64_t negative[] = {2, -3}, huge[] = {INT64_MAX / 2, 4}, nine[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
-  assert_error(TUTTI_INVALID_ARGUMENT, "needs 24 bytes, got 20",
+  assert_error(TUTTI_INVALID_ARGUMENT, "needs 24 bytes, got 20 (6 elements, got 5)",
                tutti_tensor_from_data(TUTTI_DTYPE_F32, two_by_three, 2, six, 20, &tensor, &err));
   assert_error(TUTTI_INVALID_ARGUMENT, "'data' is NULL",
                tutti_tensor_from_data(TUTTI_DTYPE_F32, two_by_three, 2, NULL, 24, &tensor, &err));
