@@ -96,7 +96,7 @@ void files_are_read_by_position(void **) {
   assert_int_equal(assert_ok_value(memory->read_at(9, piece)), 0);
   assert_memory_equal(assert_ok_value(memory->contents())->data(), "0123", 4);
   assert_error_contains(data::open_file(folder / "none"), "none");
-  assert_error_contains(data::open_file(folder.path()), "not a plain file");
+  assert_error_contains(data::open_file(folder.path()), "is a directory, expected a regular file");
 }
 
 std::string numbers(int count) {
