@@ -103,7 +103,8 @@ bool is_pattern(std::string_view path);
 /// backslash takes the special meaning from what follows. A leading dot is matched by a dot only.
 bool matches_pattern(std::string_view pattern, std::string_view name);
 /// Every path that is a pattern replaced by the files it matches, ordered by name; "**" as a part stands for any number
-/// of directories. The others stay as they are, in their place. NOT_FOUND naming a pattern that matches nothing.
+/// of directories. The others stay as they are, in their place. A name with brackets that is there as it stands
+/// ("run[1]") is meant itself, unless nothing comes of it. NOT_FOUND naming a pattern that matches nothing.
 /// `systems` and `cancel` may be null.
 base::Result<std::vector<std::string>> expand_paths(const std::vector<std::string> &paths,
                                                     const FileSystems *systems = nullptr,
