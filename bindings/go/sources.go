@@ -42,7 +42,7 @@ func (p *Pipeline) Arrow(options ...ArrowOptions) *Pipeline {
 // CsvOptions are what Csv may be told; the zero value means the defaults.
 type CsvOptions struct {
 	// Columns to read, each as NAME: TYPE = DEFAULT, as in "age: f32 = 0"; without a header all of them, in the
-	// order of the file. None: all columns of the header of the first file, as texts.
+	// order of the file. None: all columns of the first header, as texts.
 	Columns []string
 	// Columns that are labels.
 	Labels []string
@@ -59,8 +59,9 @@ type CsvOptions struct {
 }
 
 // Csv: The records of CSV files (RFC 4180), each an element with one scalar for each column. A record that cannot
-// be read is one error, which names file, line and column. paths: Files, in this order; a pattern ("part-*.csv")
-// stands for the files it matches, ordered by name.
+// be read is one error, which names file, line and column. One of several files that is empty, without even a
+// header, has no elements. paths: Files, in this order; a pattern ("part-*.csv") stands for the files it matches,
+// ordered by name.
 func (p *Pipeline) Csv(paths []string, options ...CsvOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -25,7 +25,12 @@ struct CsvColumns {
   std::vector<std::string> missing;  // texts that mean nothing
   char delimiter = ',';
   bool has_header = true;
+  bool has_empty_files = false;  // which are no error
 };
+
+Status no_header(const std::string &path) {
+  return base::data_loss("corrupt CSV file ", base::quoted(path, 400), ": it has no header");
+}
 
 class CsvFileReader : public FileReader {
  public:
@@ -42,8 +47,8 @@ class CsvFileReader : public FileReader {
       return Status();
     }
     TUTTI_ASSIGN(const bool more, reader_.read(stream));
-    if (!more) return base::data_loss("corrupt CSV file ", base::quoted(stream.path(), 400), ": it has no header");
-    return find_columns(stream);
+    if (more) return find_columns(stream);
+    return columns_->has_empty_files ? Status() : no_header(stream.path());
   }
 
   Result<bool> read(ByteStream &stream, Element &element) override {
@@ -140,19 +145,22 @@ class CsvFileReader : public FileReader {
   size_t width_ = 0;           // of the records of this file
 };
 
-// Every column of the first file's header, as texts.
+// Every column of the first header, as texts.
 Result<std::vector<std::string>> columns_of(const FileList &files, const base::Ref<base::CancelToken> &cancel,
                                             char delimiter) {
-  TUTTI_ASSIGN(base::Ref<const ReadableFile> file, open_file(files.paths[0], files.file_systems.get(), cancel));
-  TUTTI_ASSIGN(ByteStream stream, ByteStream::open(std::move(file), files.compression));
-  CsvReader reader(delimiter);
-  TUTTI_TRY(reader.begin(stream));
-  TUTTI_ASSIGN(const bool more, reader.read(stream));
-  if (!more) return base::data_loss("corrupt CSV file ", base::quoted(files.paths[0], 400), ": it has no header");
   std::vector<std::string> columns;
-  for (const CsvReader::Value &value : reader.values())
-    columns.push_back(std::string(value.text));
-  return columns;
+  for (const std::string &path : files.paths) {
+    TUTTI_ASSIGN(base::Ref<const ReadableFile> file, open_file(path, files.file_systems.get(), cancel));
+    TUTTI_ASSIGN(ByteStream stream, ByteStream::open(std::move(file), files.compression));
+    CsvReader reader(delimiter);
+    TUTTI_TRY(reader.begin(stream));
+    TUTTI_ASSIGN(const bool more, reader.read(stream));
+    if (!more) continue;
+    for (const CsvReader::Value &value : reader.values())
+      columns.push_back(std::string(value.text));
+    return columns;
+  }
+  return no_header(files.paths[0]);
 }
 
 }  // namespace
@@ -165,6 +173,8 @@ Result<DatasetRef> make_csv(const CsvParameters &parameters) {
   columns->delimiter = parameters.delimiter[0];
   columns->has_header = parameters.header;
   columns->missing = parameters.missing;
+  // Programs that write in parallel leave parts without a byte.
+  columns->has_empty_files = files.paths.size() > 1;
   for (const std::string &text : parameters.columns) {
     TUTTI_ASSIGN(Field field, parse_field(text));
     if (!field.component.dims.empty())
