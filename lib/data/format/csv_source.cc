@@ -8,6 +8,7 @@
 #include "data/file_stage.h"
 #include "data/format/csv.h"
 #include "data/format/field.h"
+#include "data/name_index.h"
 #include "data/source_parameters.h"
 #include "tensor/bytes_tensor.h"
 
@@ -94,20 +95,21 @@ class CsvFileReader : public FileReader {
  private:
   // Where in the file's records our columns stand.
   Status find_columns(const ByteStream &stream) {
-    std::vector<std::string> names;
-    for (const CsvReader::Value &value : reader_.values())
-      names.emplace_back(value.text);
-    width_ = names.size();
+    width_ = reader_.values().size();
+    const NameIndex index(reader_.values(), [](const CsvReader::Value &value) { return value.text; });
     for (const Field &field : columns_->fields) {
-      const auto found = std::find(names.begin(), names.end(), field.component.name);
-      if (found == names.end()) {
+      const NameIndex::Place *const found = index.find(field.component.name);
+      if (found == nullptr) {
+        std::vector<std::string> names;
+        for (const CsvReader::Value &value : reader_.values())
+          names.emplace_back(value.text);
         return base::invalid_argument("CSV file ", base::quoted(stream.path(), 400), " has no column '",
                                       field.component.name, "'", base::but_there_are(field.component.name, names));
       }
-      if (std::count(found, names.end(), field.component.name) > 1)
+      if (found->count > 1)
         return base::invalid_argument("CSV file ", base::quoted(stream.path(), 400), " has several columns '",
                                       field.component.name, "'");
-      where_.push_back(static_cast<size_t>(found - names.begin()));
+      where_.push_back(found->first);
     }
     return Status();
   }
