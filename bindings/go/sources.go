@@ -329,10 +329,11 @@ type TarOptions struct {
 }
 
 // Tar: The samples of tar archives, as WebDataset writes them. Consecutive files whose paths are the same up to the
-// first dot of the name are one element, and what follows the dot is the name of the part. paths: Archives, in this
-// order; a pattern ("train-*.tar") stands for the files it matches, ordered by name. parts: Parts to give, each as
-// NAME: TYPE = DEFAULT, as in "jpg: bytes" and, for a number in decimal, "cls: i64"; __key__ is what precedes the
-// dot.
+// first dot of the name are one element, and what follows the dot, in small letters, is the name of the part. Files
+// whose name has no dot or begins with one are left out. A sample with a part twice, or whose files do not follow
+// one another, is an error. paths: Archives, in this order; a pattern ("train-*.tar") stands for the files it
+// matches, ordered by name. parts: Parts to give, each as NAME: TYPE = DEFAULT, as in "jpg: bytes" and, for a
+// number in decimal, "cls: i64"; __key__ is what precedes the dot, with the folder.
 func (p *Pipeline) Tar(paths []string, parts []string, options ...TarOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

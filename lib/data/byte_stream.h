@@ -96,6 +96,8 @@ class ByteStream {
   /// Goes to an offset from the one reached so far: at once in a plain file, by inflating in a compressed one.
   /// DATA_LOSS when the contents end before it.
   base::Status move_to(int64_t offset);
+  /// Does move_to() leave out what lies between at no cost?
+  bool leaves_out_freely() const { return source_ != nullptr && !is_compressed_ && source_->file()->is_local(); }
   /// Bytes that can follow at most, as far as the size of the file tells.
   int64_t most_left() const { return static_cast<int64_t>(end_ - begin_) + most_behind_; }
 

@@ -117,7 +117,7 @@ Status FileStage::open() {
   name_ = std::make_shared<const std::string>(files_.paths[file_]);
   TUTTI_TRY(reader_->begin(*stream_));
   if (offset_ > 0) {
-    TUTTI_TRY(stream_->move_to(offset_));
+    TUTTI_TRY(reader_->move_to(*stream_, offset_));
     reader_->set_place(place_);
   }
   read_ahead(std::move(token));

@@ -97,6 +97,8 @@ base::Ref<const ReadableFile> memory_file(std::string_view bytes, std::string pa
 
 /// The path of a name in a directory ("" = where relative paths begin).
 std::string join_path(std::string_view directory, std::string_view name);
+/// With the letters of ASCII as small ones: for what ends names.
+std::string small_letters(std::string_view text);
 /// Does the text hold a pattern: "*", "?", "[" that no backslash precedes?
 bool is_pattern(std::string_view path);
 /// Does a name match one part of a pattern? "*" is any text, "?" one byte, "[a-z]" and "[!a-z]" one of a set, a

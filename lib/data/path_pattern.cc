@@ -153,6 +153,14 @@ std::string join_path(std::string_view directory, std::string_view name) {
   return base::concat(directory, directory.back() == '/' ? "" : "/", name);
 }
 
+std::string small_letters(std::string_view text) {
+  std::string small(text);
+  for (char &c : small) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return small;
+}
+
 bool is_pattern(std::string_view path) {
   for (size_t i = 0; i < path.size(); ++i) {
     if (path[i] == '\\') {
