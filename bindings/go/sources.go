@@ -207,8 +207,10 @@ type ImageFolderOptions struct {
 	Extensions []string
 }
 
-// ImageFolder: The files of a directory with one directory for each class; an element is the component image, the
-// file's bytes, and label, the number of the class as i32. Classes are numbered by name. path: The directory.
+// ImageFolder: The files of a directory with one directory for each class, also those that lie deeper; an element
+// is the component image, the file's bytes, and label, the number of the class as i32. Classes are numbered by
+// name. What begins with a dot is no class and no file; other files that are left out are told to the log of the
+// context, once. path: The directory.
 func (p *Pipeline) ImageFolder(path string, options ...ImageFolderOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -70,6 +70,8 @@ class FileSystem {
   /// What is in a directory, ordered by name (by its bytes), each name once. `cancel` (null allowed) ends the call.
   virtual base::Result<std::vector<Entry>> list(const std::string &directory,
                                                 const base::Ref<base::CancelToken> &cancel) const = 0;
+  /// What tells a directory from others, by whatever links it is reached.
+  virtual std::string identity(const std::string &directory) const { return directory; }
 };
 
 /// The file systems of a context, by scheme. Only grows.
