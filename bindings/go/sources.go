@@ -56,6 +56,9 @@ type CsvOptions struct {
 	Missing []string
 	// auto, none, gzip or zlib; auto finds gzip by the first bytes. Default: auto.
 	Compression string
+	// Bytes that a record of a compressed file has at most, inflated, so that a small file cannot fill the memory;
+	// beyond them the file is damaged. Default: 268435456.
+	MaximumRecordBytes int64
 }
 
 // Csv: The records of CSV files (RFC 4180), each an element with one scalar for each column. A record that cannot
@@ -90,6 +93,9 @@ func (p *Pipeline) Csv(paths []string, options ...CsvOptions) *Pipeline {
 	}
 	if o.Compression != "" {
 		raw.Pipeline_set_string(p.handle, "compression", o.Compression)
+	}
+	if o.MaximumRecordBytes != 0 {
+		raw.Pipeline_set_i64(p.handle, "maximum_record_bytes", o.MaximumRecordBytes)
 	}
 	p.end()
 	return p
@@ -328,6 +334,9 @@ type TarOptions struct {
 	Weights []string
 	// auto, none, gzip or zlib; auto finds gzip by the first bytes. Default: auto.
 	Compression string
+	// Bytes that a sample, with its headers, of a compressed file has at most, inflated, so that a small file
+	// cannot fill the memory; beyond them the file is damaged. Default: 268435456.
+	MaximumRecordBytes int64
 }
 
 // Tar: The samples of tar archives, as WebDataset writes them. Consecutive files whose paths are the same up to the
@@ -356,6 +365,9 @@ func (p *Pipeline) Tar(paths []string, parts []string, options ...TarOptions) *P
 	if o.Compression != "" {
 		raw.Pipeline_set_string(p.handle, "compression", o.Compression)
 	}
+	if o.MaximumRecordBytes != 0 {
+		raw.Pipeline_set_i64(p.handle, "maximum_record_bytes", o.MaximumRecordBytes)
+	}
 	p.end()
 	return p
 }
@@ -364,6 +376,9 @@ func (p *Pipeline) Tar(paths []string, parts []string, options ...TarOptions) *P
 type TextLinesOptions struct {
 	// auto, none, gzip or zlib; auto finds gzip by the first bytes. Default: auto.
 	Compression string
+	// Bytes that a line of a compressed file has at most, inflated, so that a small file cannot fill the memory;
+	// beyond them the file is damaged. Default: 268435456.
+	MaximumRecordBytes int64
 	// Lines to leave out at the beginning of each file. Default: 0.
 	SkipLines int64
 	// Name of the component. Default: text.
@@ -384,6 +399,9 @@ func (p *Pipeline) TextLines(paths []string, options ...TextLinesOptions) *Pipel
 	if o.Compression != "" {
 		raw.Pipeline_set_string(p.handle, "compression", o.Compression)
 	}
+	if o.MaximumRecordBytes != 0 {
+		raw.Pipeline_set_i64(p.handle, "maximum_record_bytes", o.MaximumRecordBytes)
+	}
 	if o.SkipLines != 0 {
 		raw.Pipeline_set_i64(p.handle, "skip_lines", o.SkipLines)
 	}
@@ -398,6 +416,9 @@ func (p *Pipeline) TextLines(paths []string, options ...TextLinesOptions) *Pipel
 type TfrecordOptions struct {
 	// auto, none, gzip or zlib; auto finds gzip and zlib by the first bytes. Default: auto.
 	Compression string
+	// Bytes that a record of a compressed file has at most, inflated, so that a small file cannot fill the memory;
+	// beyond them the file is damaged. Default: 268435456.
+	MaximumRecordBytes int64
 	// Name of the component. Default: record.
 	Name string
 }
@@ -415,6 +436,9 @@ func (p *Pipeline) Tfrecord(paths []string, options ...TfrecordOptions) *Pipelin
 	o := first(options)
 	if o.Compression != "" {
 		raw.Pipeline_set_string(p.handle, "compression", o.Compression)
+	}
+	if o.MaximumRecordBytes != 0 {
+		raw.Pipeline_set_i64(p.handle, "maximum_record_bytes", o.MaximumRecordBytes)
 	}
 	if o.Name != "" {
 		raw.Pipeline_set_string(p.handle, "name", o.Name)

@@ -60,6 +60,8 @@ struct FileList {
   std::vector<std::string> paths;
   base::Ref<const FileSystems> file_systems;
   Compression compression = Compression::automatic;
+  /// Of compressed files (ByteStream::limit_records()).
+  int64_t maximum_record_bytes = INT64_MAX / 2;
   /// Where the compression is to be told from the contents by other means than Compression::automatic.
   base::Result<ByteStream> (*open)(base::Ref<const ReadableFile> file, Compression compression) = ByteStream::open;
 

@@ -154,6 +154,7 @@ Result<std::vector<std::string>> columns_of(const FileList &files, const base::R
   for (const std::string &path : files.paths) {
     TUTTI_ASSIGN(base::Ref<const ReadableFile> file, open_file(path, files.file_systems.get(), cancel));
     TUTTI_ASSIGN(ByteStream stream, ByteStream::open(std::move(file), files.compression));
+    stream.limit_records(files.maximum_record_bytes);
     CsvReader reader(delimiter);
     TUTTI_TRY(reader.begin(stream));
     TUTTI_ASSIGN(const bool more, reader.read(stream));
@@ -169,6 +170,7 @@ Result<std::vector<std::string>> columns_of(const FileList &files, const base::R
 
 Result<DatasetRef> make_csv(const CsvParameters &parameters) {
   TUTTI_ASSIGN(FileList files, FileList::make(parameters.paths, parameters.compression, parameters));
+  files.maximum_record_bytes = parameters.maximum_record_bytes;
   if (parameters.delimiter.size() != 1 || parameters.delimiter.find_first_of("\"\r\n") != std::string::npos)
     return base::invalid_argument("delimiter: expected one character, got ", base::quoted(parameters.delimiter));
   auto columns = std::make_shared<CsvColumns>();

@@ -185,6 +185,7 @@ Result<bool> TarReader::read(ByteStream &stream, TarSample &sample) {
       continue;
     }
     if (is_part && !sample.parts.empty() && key != sample.key) break;
+    TUTTI_TRY(stream.check_record(member.begin + static_cast<size_t>(member.size)));
     TUTTI_ASSIGN(const std::string_view all, stream.peek(member.end));
     if (all.size() < member.begin + static_cast<size_t>(member.size))
       return ends_within(stream, member.begin, member.path, member.size);

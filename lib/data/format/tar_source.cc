@@ -114,6 +114,7 @@ Result<DatasetRef> make_tar(const TarParameters &parameters) {
   TUTTI_TRY(check(spec));
   TUTTI_TRY(set_roles(spec, parameters.labels, parameters.weights));
   TUTTI_ASSIGN(FileList files, FileList::make(parameters.paths, parameters.compression, parameters));
+  files.maximum_record_bytes = parameters.maximum_record_bytes;
   return make_file_dataset("tar", std::move(spec), std::move(files),
                            [fields] { return std::make_unique<TarFileReader>(fields); });
 }
