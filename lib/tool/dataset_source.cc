@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <string_view>
 
 #include "tool/example_features.h"
@@ -146,6 +147,11 @@ bool SourceRequest::take(const std::string &word, Arguments &arguments) {
     return false;
   }
   return true;
+}
+
+void tell_warnings(Context &context) {
+  const auto print = [](int32_t, const char *text) { std::fprintf(stderr, "tutti: %s\n", text); };
+  context.set_log(print, TUTTI_LOG_WARNING);
 }
 
 std::string format_of(const SourceRequest &request) {

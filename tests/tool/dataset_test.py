@@ -420,6 +420,16 @@ class Dataset(unittest.TestCase):
                 self.assertEqual([[part['values'] for part in element.values()] for element in elements],
                                  [['"3"', '"hello"'], ['"4"', '"there"']])
 
+    def test_pictures_left_out_are_told(self):
+        os.makedirs(self.path('pictures/cat'))
+        for name in ('a.jpg', 'b.webp'):
+            with open(self.path('pictures/cat/' + name), 'wb') as file:
+                file.write(b'x')
+        done = tutti('inspect', self.path('pictures'), '--json')
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(len(json.loads(done.stdout)['elements']), 1)
+        self.assertEqual(done.stderr.count('1 webp ('), 1)
+
     def test_damage_is_told(self):
         self.write_numbers()
         self.done('convert', self.path('numbers.csv'), self.path('numbers.tfrecord'), *self.columns)
