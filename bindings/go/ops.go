@@ -1318,8 +1318,10 @@ type DecodeJpegOptions struct {
 }
 
 // DecodeJpeg: A JPEG file as pixels, u8[..., height, width, channels], as libjpeg-turbo gives them under the same
-// settings. A corrupt or truncated file is DATA_LOSS. The window, when given, is top, left, height and width in
-// pixels of the (scaled) image: only that part is decoded, and its pixels are those of the whole image.
+// settings. Files in four inks (CMYK, YCCK, Adobe's inverted ones too) give the colours that the inks leave of
+// white. A corrupt or truncated file is DATA_LOSS; one that lacks nothing but its end marker is whole. The window,
+// when given, is top, left, height and width in pixels of the (scaled) image: only that part is decoded, and its
+// pixels are those of the whole image.
 func (g *Graph) DecodeJpeg(contents Value, options ...DecodeJpegOptions) Value {
 	raw.Graph_begin(g.handle, "decode_jpeg", 1)
 	raw.Graph_add_input(g.handle, int64(contents))

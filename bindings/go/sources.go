@@ -42,7 +42,7 @@ func (p *Pipeline) Arrow(options ...ArrowOptions) *Pipeline {
 // CsvOptions are what Csv may be told; the zero value means the defaults.
 type CsvOptions struct {
 	// Columns to read, each as NAME: TYPE = DEFAULT, as in "age: f32 = 0"; without a header all of them, in the
-	// order of the file. None: all columns of the header of the first file, as texts.
+	// order of the file. None: all columns of the first header, as texts.
 	Columns []string
 	// Columns that are labels.
 	Labels []string
@@ -56,11 +56,15 @@ type CsvOptions struct {
 	Missing []string
 	// auto, none, gzip or zlib; auto finds gzip by the first bytes. Default: auto.
 	Compression string
+	// Bytes that a record of a compressed file has at most, inflated, so that a small file cannot fill the memory;
+	// beyond them the file is damaged. Default: 268435456.
+	MaximumRecordBytes int64
 }
 
 // Csv: The records of CSV files (RFC 4180), each an element with one scalar for each column. A record that cannot
-// be read is one error, which names file, line and column. paths: Files, in this order; a pattern ("part-*.csv")
-// stands for the files it matches, ordered by name.
+// be read is one error, which names file, line and column. One of several files that is empty, without even a
+// header, has no elements. paths: Files, in this order; a pattern ("part-*.csv") stands for the files it matches,
+// ordered by name.
 func (p *Pipeline) Csv(paths []string, options ...CsvOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -89,6 +93,9 @@ func (p *Pipeline) Csv(paths []string, options ...CsvOptions) *Pipeline {
 	}
 	if o.Compression != "" {
 		raw.Pipeline_set_string(p.handle, "compression", o.Compression)
+	}
+	if o.MaximumRecordBytes != 0 {
+		raw.Pipeline_set_i64(p.handle, "maximum_record_bytes", o.MaximumRecordBytes)
 	}
 	p.end()
 	return p
@@ -206,8 +213,10 @@ type ImageFolderOptions struct {
 	Extensions []string
 }
 
-// ImageFolder: The files of a directory with one directory for each class; an element is the component image, the
-// file's bytes, and label, the number of the class as i32. Classes are numbered by name. path: The directory.
+// ImageFolder: The files of a directory with one directory for each class, also those that lie deeper; an element
+// is the component image, the file's bytes, and label, the number of the class as i32. Classes are numbered by
+// name. What begins with a dot is no class and no file; other files that are left out are told to the log of the
+// context, once. path: The directory.
 func (p *Pipeline) ImageFolder(path string, options ...ImageFolderOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -325,13 +334,17 @@ type TarOptions struct {
 	Weights []string
 	// auto, none, gzip or zlib; auto finds gzip by the first bytes. Default: auto.
 	Compression string
+	// Bytes that a sample, with its headers, of a compressed file has at most, inflated, so that a small file
+	// cannot fill the memory; beyond them the file is damaged. Default: 268435456.
+	MaximumRecordBytes int64
 }
 
 // Tar: The samples of tar archives, as WebDataset writes them. Consecutive files whose paths are the same up to the
-// first dot of the name are one element, and what follows the dot is the name of the part. paths: Archives, in this
-// order; a pattern ("train-*.tar") stands for the files it matches, ordered by name. parts: Parts to give, each as
-// NAME: TYPE = DEFAULT, as in "jpg: bytes" and, for a number in decimal, "cls: i64"; __key__ is what precedes the
-// dot.
+// first dot of the name are one element, and what follows the dot, in small letters, is the name of the part. Files
+// whose name has no dot or begins with one are left out. A sample with a part twice, or whose files do not follow
+// one another, is an error. paths: Archives, in this order; a pattern ("train-*.tar") stands for the files it
+// matches, ordered by name. parts: Parts to give, each as NAME: TYPE = DEFAULT, as in "jpg: bytes" and, for a
+// number in decimal, "cls: i64"; __key__ is what precedes the dot, with the folder.
 func (p *Pipeline) Tar(paths []string, parts []string, options ...TarOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -352,6 +365,9 @@ func (p *Pipeline) Tar(paths []string, parts []string, options ...TarOptions) *P
 	if o.Compression != "" {
 		raw.Pipeline_set_string(p.handle, "compression", o.Compression)
 	}
+	if o.MaximumRecordBytes != 0 {
+		raw.Pipeline_set_i64(p.handle, "maximum_record_bytes", o.MaximumRecordBytes)
+	}
 	p.end()
 	return p
 }
@@ -360,6 +376,9 @@ func (p *Pipeline) Tar(paths []string, parts []string, options ...TarOptions) *P
 type TextLinesOptions struct {
 	// auto, none, gzip or zlib; auto finds gzip by the first bytes. Default: auto.
 	Compression string
+	// Bytes that a line of a compressed file has at most, inflated, so that a small file cannot fill the memory;
+	// beyond them the file is damaged. Default: 268435456.
+	MaximumRecordBytes int64
 	// Lines to leave out at the beginning of each file. Default: 0.
 	SkipLines int64
 	// Name of the component. Default: text.
@@ -380,6 +399,9 @@ func (p *Pipeline) TextLines(paths []string, options ...TextLinesOptions) *Pipel
 	if o.Compression != "" {
 		raw.Pipeline_set_string(p.handle, "compression", o.Compression)
 	}
+	if o.MaximumRecordBytes != 0 {
+		raw.Pipeline_set_i64(p.handle, "maximum_record_bytes", o.MaximumRecordBytes)
+	}
 	if o.SkipLines != 0 {
 		raw.Pipeline_set_i64(p.handle, "skip_lines", o.SkipLines)
 	}
@@ -394,6 +416,9 @@ func (p *Pipeline) TextLines(paths []string, options ...TextLinesOptions) *Pipel
 type TfrecordOptions struct {
 	// auto, none, gzip or zlib; auto finds gzip and zlib by the first bytes. Default: auto.
 	Compression string
+	// Bytes that a record of a compressed file has at most, inflated, so that a small file cannot fill the memory;
+	// beyond them the file is damaged. Default: 268435456.
+	MaximumRecordBytes int64
 	// Name of the component. Default: record.
 	Name string
 }
@@ -411,6 +436,9 @@ func (p *Pipeline) Tfrecord(paths []string, options ...TfrecordOptions) *Pipelin
 	o := first(options)
 	if o.Compression != "" {
 		raw.Pipeline_set_string(p.handle, "compression", o.Compression)
+	}
+	if o.MaximumRecordBytes != 0 {
+		raw.Pipeline_set_i64(p.handle, "maximum_record_bytes", o.MaximumRecordBytes)
 	}
 	if o.Name != "" {
 		raw.Pipeline_set_string(p.handle, "name", o.Name)

@@ -17,23 +17,21 @@ namespace {
 
 constexpr int kMostNames = 1000;
 
-Result<FileDescriptor> open_file(const std::string &path, int flags, std::string_view action) {
-  const int file = open_call(path, flags);
-  if (file < 0) return file_error(action, path);
-  return FileDescriptor(file);
+const char *kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
 }
 
-Result<struct stat> status_of_file(const FileDescriptor &file, const std::string &path) {
+Status not_regular(const std::string &path, mode_t mode) {
+  return invalid_argument(base::quoted(path, 400), " is ", kind_of(mode), ", expected a regular file")
+      .with_detail("path", path);
+}
+
+Result<int64_t> size_of(const FileDescriptor &file, const std::string &path) {
   struct stat information;
   if (fstat(file.get(), &information) != 0) return file_error("cannot inspect", path);
-  return information;
-}
-
-// Size of a regular file; everything else has no size one could rely on.
-Result<int64_t> regular_size(const FileDescriptor &file, const std::string &path) {
-  TUTTI_ASSIGN(const struct stat information, status_of_file(file, path));
-  if (!S_ISREG(information.st_mode))
-    return failed_precondition("cannot open ", base::quoted(path, 400), ": not a plain file");
   return static_cast<int64_t>(information.st_size);
 }
 
@@ -47,12 +45,30 @@ FileDescriptor::~FileDescriptor() {
   if (number_ >= 0) ::close(number_);
 }
 
+// Without O_NONBLOCK the call waits until somebody opens the other end of a FIFO, or a device is ready.
+Result<FileDescriptor> open_regular_file(const std::string &path, int flags, std::string_view action) {
+  FileDescriptor file(open_call(path, flags | O_NONBLOCK | O_NOCTTY));
+  struct stat information;
+  if (file.get() < 0) {
+    const int error_number = errno;
+    const bool is_there = ::stat(path.c_str(), &information) == 0;
+    if (is_there && !S_ISREG(information.st_mode)) return not_regular(path, information.st_mode);
+    errno = error_number;
+    // A regular file that another program holds a lease on is there after a moment.
+    if (is_there && error_number == EWOULDBLOCK) file = FileDescriptor(open_call(path, flags));
+    if (file.get() < 0) return file_error(action, path);
+  }
+  if (fstat(file.get(), &information) != 0) return file_error("cannot inspect", path);
+  if (!S_ISREG(information.st_mode)) return not_regular(path, information.st_mode);
+  return file;
+}
+
 Result<std::string> read_file(const std::string &path, int64_t max_bytes) {
-  TUTTI_ASSIGN(const FileDescriptor file, open_file(path, O_RDONLY, "cannot open"));
-  TUTTI_ASSIGN(const struct stat information, status_of_file(file, path));
-  if (S_ISREG(information.st_mode) && information.st_size > max_bytes) return too_large(path, max_bytes);
-  // One byte more than the size shows the end; special files say 0 and are read piece by piece.
-  std::string text(static_cast<size_t>(std::max<int64_t>(0, information.st_size)) + 1, '\0');
+  TUTTI_ASSIGN(const FileDescriptor file, open_regular_file(path, O_RDONLY, "cannot open"));
+  TUTTI_ASSIGN(const int64_t size, size_of(file, path));
+  if (size > max_bytes) return too_large(path, max_bytes);
+  // One byte more than the size shows the end; files of /proc say 0 and are read piece by piece.
+  std::string text(static_cast<size_t>(std::max<int64_t>(0, size)) + 1, '\0');
   size_t used = 0;
   for (;;) {
     const ssize_t got = ::read(file.get(), text.data() + used, text.size() - used);
@@ -68,8 +84,8 @@ Result<std::string> read_file(const std::string &path, int64_t max_bytes) {
 }
 
 Result<RandomAccessFile> RandomAccessFile::open(const std::string &path) {
-  TUTTI_ASSIGN(FileDescriptor file, open_file(path, O_RDONLY, "cannot open"));
-  TUTTI_ASSIGN(const int64_t size, regular_size(file, path));
+  TUTTI_ASSIGN(FileDescriptor file, open_regular_file(path, O_RDONLY, "cannot open"));
+  TUTTI_ASSIGN(const int64_t size, size_of(file, path));
   return RandomAccessFile(std::move(file), path, size);
 }
 
@@ -88,8 +104,8 @@ Result<size_t> RandomAccessFile::read_at(int64_t offset, void *data, size_t size
 }
 
 Result<MappedFile> MappedFile::open(const std::string &path) {
-  TUTTI_ASSIGN(const FileDescriptor file, open_file(path, O_RDONLY, "cannot open"));
-  TUTTI_ASSIGN(const int64_t size, regular_size(file, path));
+  TUTTI_ASSIGN(const FileDescriptor file, open_regular_file(path, O_RDONLY, "cannot open"));
+  TUTTI_ASSIGN(const int64_t size, size_of(file, path));
   if (size == 0) return MappedFile(nullptr, 0);
   void *data = mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_SHARED, file.get(), 0);
   if (data == MAP_FAILED) return file_error("cannot map", path);
@@ -144,7 +160,7 @@ Status AtomicFile::commit() {
 }
 
 Result<AppendFile> AppendFile::open(const std::string &path) {
-  TUTTI_ASSIGN(FileDescriptor file, open_file(path, O_WRONLY | O_CREAT | O_APPEND, "cannot open"));
+  TUTTI_ASSIGN(FileDescriptor file, open_regular_file(path, O_WRONLY | O_CREAT | O_APPEND, "cannot open"));
   return AppendFile(std::move(file), path);
 }
 
@@ -159,7 +175,7 @@ Status write_file_atomically(const std::string &path, std::string_view bytes) {
 }
 
 Status write_file_synced(const std::string &path, std::string_view bytes) {
-  TUTTI_ASSIGN(const FileDescriptor file, open_file(path, O_WRONLY | O_CREAT | O_TRUNC, "cannot create"));
+  TUTTI_ASSIGN(const FileDescriptor file, open_regular_file(path, O_WRONLY | O_CREAT | O_TRUNC, "cannot create"));
   TUTTI_TRY(write_all(file.get(), bytes.data(), bytes.size(), path));
   return sync_file(file.get(), path);
 }

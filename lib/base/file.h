@@ -6,6 +6,8 @@
 //   TUTTI_TRY(write_file_atomically("run/manifest.json", text));
 //   TUTTI_ASSIGN(MappedFile weights, MappedFile::open("run/weights.safetensors"));
 //
+// Files are regular ones: what is opened here never waits for the other end of a FIFO.
+//
 // Names that come out of files are only ever plain children of a known directory: child_path() refuses the rest.
 //
 // Threads: the functions may be called from any thread; an object belongs to one thread at a time, a MappedFile to
@@ -39,6 +41,10 @@ class FileDescriptor {
  private:
   int number_ = -1;
 };
+
+/// Opens a regular file; `flags` as those of open(2), to which close-on-exec is added. `action` begins the error, as in
+/// "cannot open". INVALID_ARGUMENT, at once, where the path is a directory, FIFO, socket or device.
+Result<FileDescriptor> open_regular_file(const std::string &path, int flags, std::string_view action);
 
 /// The whole file. RESOURCE_EXHAUSTED when it is larger than `max_bytes`.
 Result<std::string> read_file(const std::string &path, int64_t max_bytes = INT64_MAX);

@@ -84,7 +84,8 @@ data::Pipeline *PipelineObject::pipeline() {
 
 data::Pipeline *PipelineObject::pipeline_to_begin() {
   if (ok() && !pipeline_ && !has_components())
-    pipeline_.emplace(data::SourceServices{core_->file_systems, std::exchange(arrow_stream_, nullptr), cancel_});
+    pipeline_.emplace(
+        data::SourceServices{core_->file_systems, std::exchange(arrow_stream_, nullptr), cancel_, core_->logger});
   return pipeline();
 }
 

@@ -82,6 +82,14 @@ Status ByteStream::fail(const Status &status) {
   return told_failure();
 }
 
+Status ByteStream::too_large() {
+  ended_ = true;
+  failure_ = base::data_loss("file ", base::quoted(path(), 400), ", inflated, at offset ", offset_,
+                             ": expected at most maximum_record_bytes = ", most_record_bytes_,
+                             " bytes, what begins there has more");
+  return told_failure();
+}
+
 // Moves what the old buffer holds to a new one.
 Status ByteStream::allocate(size_t capacity) {
   TUTTI_ASSIGN(Ref<tensor::Buffer> larger, tensor::Buffer::allocate(static_cast<int64_t>(kFrontBytes + capacity)));
@@ -107,6 +115,7 @@ Status ByteStream::make_room() {
 
 Status ByteStream::fill(size_t most) {
   TUTTI_TRY(told_failure());
+  if (is_compressed_ && end_ - begin_ > most_record_bytes_ + kBesideRecord) return too_large();
   if (ahead_ != nullptr) return take_block();
   TUTTI_TRY(make_room());
   const Result<size_t> got = source_->read({data() + end_, std::min(capacity_ - end_, most)});
@@ -226,6 +235,7 @@ Result<bool> ByteStream::read_line(std::string_view &line) {
     const void *const found = here.size() > seen ? std::memchr(here.data() + seen, '\n', here.size() - seen) : nullptr;
     if (found != nullptr) {
       const auto length = static_cast<size_t>(static_cast<const char *>(found) - here.data());
+      TUTTI_TRY(check_record(length));
       line = here.substr(0, length > 0 && here[length - 1] == '\r' ? length - 1 : length);
       consume(length + 1);
       return true;
@@ -235,6 +245,7 @@ Result<bool> ByteStream::read_line(std::string_view &line) {
     TUTTI_TRY(fill(SIZE_MAX));
   }
   TUTTI_TRY(told_failure());
+  TUTTI_TRY(check_record(buffered().size()));
   line = buffered();
   const bool more = !line.empty();
   consume(line.size());

@@ -62,6 +62,14 @@ class ByteStream {
   /// stream cancels it at its end. An error of starting the thread changes nothing.
   base::Status read_ahead(base::Ref<base::CancelToken> token);
 
+  /// From now on a record of a compressed file has so many bytes at most: a small file may say a lot. A plain one holds
+  /// no more than it is large.
+  void limit_records(int64_t most_bytes) { most_record_bytes_ = static_cast<size_t>(most_bytes); }
+  /// For the record that comes next: DATA_LOSS naming file and offset, by which the stream ends, where it has more.
+  base::Status check_record(size_t bytes) {
+    return !is_compressed_ || bytes <= most_record_bytes_ ? base::Status() : too_large();
+  }
+
   const std::string &path() const { return path_; }
   bool is_compressed() const { return is_compressed_; }
   /// Of the byte that comes next.
@@ -96,6 +104,8 @@ class ByteStream {
   /// Goes to an offset from the one reached so far: at once in a plain file, by inflating in a compressed one.
   /// DATA_LOSS when the contents end before it.
   base::Status move_to(int64_t offset);
+  /// Does move_to() leave out what lies between at no cost?
+  bool leaves_out_freely() const { return source_ != nullptr && !is_compressed_ && source_->file()->is_local(); }
   /// Bytes that can follow at most, as far as the size of the file tells.
   int64_t most_left() const { return static_cast<int64_t>(end_ - begin_) + most_behind_; }
 
@@ -115,6 +125,7 @@ class ByteStream {
   void read_alone();
   char *data() const { return static_cast<char *>(buffer_->data()) + kFrontBytes; }
   base::Status fail(const base::Status &status);
+  base::Status too_large();
   /// The error by which the stream ends, as something that was met.
   base::Status told_failure();
 
@@ -123,6 +134,8 @@ class ByteStream {
   static constexpr size_t kFrontBytes = kMostViews * 2 * sizeof(int64_t);
   // Buffers without small views after one whose views were held: what is held in vain is a small part of what is held.
   static constexpr int kWithoutViews = 64;
+  // What may lie in the buffer beside a record.
+  static constexpr size_t kBesideRecord = size_t{1} << 20;
   // Blocks are framed once in so many bytes: what is read in vain then is a small part of what is read.
   static constexpr int64_t kFrameOncePer = int64_t{16} << 20;
 
@@ -132,6 +145,7 @@ class ByteStream {
   int without_views_ = 0;                      // buffers
   size_t capacity_ = 0, begin_ = 0, end_ = 0;  // of the contents
   int64_t offset_ = 0;
+  size_t most_record_bytes_ = SIZE_MAX / 2;
   bool ended_ = false, is_compressed_ = false;
   base::Status failure_;
   bool has_told_failure_ = false;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "data/name_index.h"
 #include "tensor/shape.h"
 
 namespace tutti::impl::data {
@@ -48,10 +49,12 @@ std::string ElementSpec::to_string() const { return base::concat("(", base::join
 
 Status check(const ElementSpec &spec) {
   if (spec.components.empty()) return base::invalid_argument("an element needs at least one component");
+  const NameIndex index(spec.components,
+                        [](const ComponentSpec &component) -> std::string_view { return component.name; });
   for (size_t i = 0; i < spec.components.size(); ++i) {
     const ComponentSpec &component = spec.components[i];
     if (component.name.empty()) return base::invalid_argument("component ", i, " has no name");
-    if (spec.find(component.name) != static_cast<int32_t>(i)) {
+    if (index.find(component.name)->count > 1) {
       return base::invalid_argument("two components are called '", component.name, "'");
     }
     if (!tensor::is_valid(component.dtype)) {

@@ -114,10 +114,11 @@ Status FileStage::open() {
   TUTTI_ASSIGN(Ref<const ReadableFile> file, open_file(files_.paths[file_], files_.file_systems.get(), token));
   TUTTI_ASSIGN(ByteStream stream, files_.open(std::move(file), files_.compression));
   stream_.emplace(std::move(stream));
+  stream_->limit_records(files_.maximum_record_bytes);
   name_ = std::make_shared<const std::string>(files_.paths[file_]);
   TUTTI_TRY(reader_->begin(*stream_));
   if (offset_ > 0) {
-    TUTTI_TRY(stream_->move_to(offset_));
+    TUTTI_TRY(reader_->move_to(*stream_, offset_));
     reader_->set_place(place_);
   }
   read_ahead(std::move(token));

@@ -37,6 +37,8 @@ class FileReader {
 
   /// At the beginning of a file: reads what precedes the elements.
   virtual base::Status begin(ByteStream &) { return base::Status(); }
+  /// After begin(): goes to an offset where a walk before this one stood.
+  virtual base::Status move_to(ByteStream &stream, int64_t offset) { return stream.move_to(offset); }
   /// The next element; false at the end of the file. Errors name file and offset or line.
   virtual base::Result<bool> read(ByteStream &stream, Element &element) = 0;
   /// The same as row `row` of buffers, for a spec that is static; only where has_rows() says so.
@@ -49,7 +51,7 @@ class FileReader {
   virtual bool can_go_on() const { return true; }
   /// The number of the line, or the like, that belongs to the stream's offset; saved with it.
   virtual int64_t place() const { return 0; }
-  /// Called after begin(), when the stream stands at an offset where place() was this.
+  /// Called after move_to(), when the stream stands at an offset where place() was this.
   virtual void set_place(int64_t) {}
 };
 
@@ -58,6 +60,8 @@ struct FileList {
   std::vector<std::string> paths;
   base::Ref<const FileSystems> file_systems;
   Compression compression = Compression::automatic;
+  /// Of compressed files (ByteStream::limit_records()).
+  int64_t maximum_record_bytes = INT64_MAX / 2;
   /// Where the compression is to be told from the contents by other means than Compression::automatic.
   base::Result<ByteStream> (*open)(base::Ref<const ReadableFile> file, Compression compression) = ByteStream::open;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/file_system.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -52,6 +54,11 @@ class LocalFileSystem : public FileSystem {
       entries.push_back({std::move(name), is_directory});
     }
     return entries;
+  }
+  std::string identity(const std::string &directory) const override {
+    struct stat information;
+    if (::stat(directory.c_str(), &information) != 0) return directory;
+    return base::concat(information.st_dev, ":", information.st_ino);
   }
 };
 

@@ -70,6 +70,8 @@ class FileSystem {
   /// What is in a directory, ordered by name (by its bytes), each name once. `cancel` (null allowed) ends the call.
   virtual base::Result<std::vector<Entry>> list(const std::string &directory,
                                                 const base::Ref<base::CancelToken> &cancel) const = 0;
+  /// What tells a directory from others, by whatever links it is reached.
+  virtual std::string identity(const std::string &directory) const { return directory; }
 };
 
 /// The file systems of a context, by scheme. Only grows.
@@ -97,13 +99,16 @@ base::Ref<const ReadableFile> memory_file(std::string_view bytes, std::string pa
 
 /// The path of a name in a directory ("" = where relative paths begin).
 std::string join_path(std::string_view directory, std::string_view name);
+/// With the letters of ASCII as small ones: for what ends names.
+std::string small_letters(std::string_view text);
 /// Does the text hold a pattern: "*", "?", "[" that no backslash precedes?
 bool is_pattern(std::string_view path);
 /// Does a name match one part of a pattern? "*" is any text, "?" one byte, "[a-z]" and "[!a-z]" one of a set, a
 /// backslash takes the special meaning from what follows. A leading dot is matched by a dot only.
 bool matches_pattern(std::string_view pattern, std::string_view name);
 /// Every path that is a pattern replaced by the files it matches, ordered by name; "**" as a part stands for any number
-/// of directories. The others stay as they are, in their place. NOT_FOUND naming a pattern that matches nothing.
+/// of directories. The others stay as they are, in their place. A name with brackets that is there as it stands
+/// ("run[1]") is meant itself, unless nothing comes of it. NOT_FOUND naming a pattern that matches nothing.
 /// `systems` and `cancel` may be null.
 base::Result<std::vector<std::string>> expand_paths(const std::vector<std::string> &paths,
                                                     const FileSystems *systems = nullptr,

@@ -82,26 +82,44 @@ class Expansion {
     // What is not there matches nothing.
     if (entries.code() == base::Code::not_found || entries.code() == base::Code::failed_precondition) return Status();
     TUTTI_TRY(entries);
+    if (any_depth) return walk_deeper(here, *entries, parts, depth);
+    // A name with brackets that is there as it stands is meant itself.
+    const size_t found = found_.size();
     for (const FileSystem::Entry &entry : *entries) {
-      const std::string path = join_path(here, entry.name);
-      if (any_depth) {
-        const bool goes_down = entry.is_directory && entry.name[0] != '.' && depth < kDeepestTree;
-        if (goes_down) TUTTI_TRY(walk(path, parts, depth + 1));
-      } else if (matches_pattern(parts[0], entry.name)) {
-        if (parts.size() > 1 && entry.is_directory) TUTTI_TRY(walk(path, parts.subspan(1), depth + 1));
-        if (parts.size() == 1 && !entry.is_directory) found_.push_back(path);
-      }
+      if (entry.name == parts[0] && !matches_pattern(parts[0], entry.name)) TUTTI_TRY(take(here, entry, parts, depth));
+    }
+    if (found_.size() > found) return Status();
+    for (const FileSystem::Entry &entry : *entries) {
+      if (matches_pattern(parts[0], entry.name)) TUTTI_TRY(take(here, entry, parts, depth));
     }
     return Status();
   }
 
-  std::vector<std::string> take() {
+  std::vector<std::string> found() {
     std::sort(found_.begin(), found_.end());
     found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
     return std::move(found_);
   }
 
  private:
+  // The entry stands for parts[0].
+  Status take(const std::string &directory, const FileSystem::Entry &entry, std::span<const std::string_view> parts,
+              int depth) {
+    const std::string path = join_path(directory, entry.name);
+    if (parts.size() > 1 && entry.is_directory) return walk(path, parts.subspan(1), depth + 1);
+    if (parts.size() == 1 && !entry.is_directory) found_.push_back(path);
+    return Status();
+  }
+  // parts[0] is "**".
+  Status walk_deeper(const std::string &directory, const std::vector<FileSystem::Entry> &entries,
+                     std::span<const std::string_view> parts, int depth) {
+    for (const FileSystem::Entry &entry : entries) {
+      const bool goes_down = entry.is_directory && entry.name[0] != '.' && depth < kDeepestTree;
+      if (goes_down) TUTTI_TRY(walk(join_path(directory, entry.name), parts, depth + 1));
+    }
+    return Status();
+  }
+
   const FileSystem &system_;
   const Ref<CancelToken> &cancel_;
   std::vector<std::string> found_;
@@ -123,7 +141,7 @@ Result<std::vector<std::string>> expand(const FileSystem &system, const std::str
   }
   Expansion expansion(system, cancel);
   TUTTI_TRY(expansion.walk(root, parts, 0));
-  std::vector<std::string> found = expansion.take();
+  std::vector<std::string> found = expansion.found();
   if (found.empty()) return base::not_found("no file matches the pattern ", base::quoted(pattern, 400));
   return found;
 }
@@ -133,6 +151,14 @@ Result<std::vector<std::string>> expand(const FileSystem &system, const std::str
 std::string join_path(std::string_view directory, std::string_view name) {
   if (directory.empty()) return std::string(name);
   return base::concat(directory, directory.back() == '/' ? "" : "/", name);
+}
+
+std::string small_letters(std::string_view text) {
+  std::string small(text);
+  for (char &c : small) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return small;
 }
 
 bool is_pattern(std::string_view path) {

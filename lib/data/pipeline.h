@@ -24,6 +24,7 @@
 
 #include "base/cancel.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/file_system.h"
@@ -72,7 +73,8 @@ class ArrowStream;
 struct SourceServices {
   base::Ref<const FileSystems> file_systems = nullptr;  ///< of paths with a scheme; null = none
   std::shared_ptr<ArrowStream> arrow_stream = nullptr;  ///< arrow: what it reads
-  base::Ref<base::CancelToken> cancel = nullptr;  ///< ends the looking at files that makes the source; null = never
+  base::Ref<base::CancelToken> cancel = nullptr;   ///< ends the looking at files that makes the source; null = never
+  base::Ref<const base::Logger> logger = nullptr;  ///< is told what a source leaves out; null = nobody is
 };
 
 class Pipeline {

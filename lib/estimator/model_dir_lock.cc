@@ -15,8 +15,7 @@ namespace {
 Result<base::FileDescriptor> open_locked(const std::string &model_dir) {
   TUTTI_TRY(base::make_directories(model_dir));
   const std::string path = model_dir + "/training.lock";
-  base::FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (file.get() < 0) return base::status_from_errno(errno, base::concat("cannot open '", path, "'"));
+  TUTTI_ASSIGN(base::FileDescriptor file, base::open_regular_file(path, O_RDWR | O_CREAT, "cannot open"));
   if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
   if (errno != EWOULDBLOCK) return base::status_from_errno(errno, base::concat("cannot lock '", path, "'"));
   return base::failed_precondition("another training run holds '", path, "'");

@@ -159,7 +159,8 @@ Dataset elements_of(const DatasetRequest &request, const Context &context) {
 }  // namespace
 
 int convert_dataset(const DatasetRequest &request) {
-  const Context context;
+  Context context;
+  tell_warnings(context);
   const Dataset dataset = elements_of(request, context);
   const std::unique_ptr<Target> target = open_target(request, dataset, context);
   Iterator iterator(dataset, request.preparation.seed);

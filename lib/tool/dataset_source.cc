@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <string_view>
 
 #include "tool/example_features.h"
@@ -84,6 +85,20 @@ void set_paths(const SourceRequest &request, const std::string &format, tutti_pi
   }
 }
 
+/// All parts that the first sample of an archive has, whatever the file's compression.
+std::vector<std::string> tar_parts(const SourceRequest &request, const Context &context) {
+  Pipeline pipeline(context);
+  pipeline.transform("fixed_records", 1, [&](tutti_pipeline *source) {
+    tutti_pipeline_set_string(source, "paths", request.paths.front().c_str());
+    tutti_pipeline_set_i64(source, "record_bytes", 512);
+    std::string compression = "auto";
+    for (const auto &[key, value] : request.settings)
+      if (key == "compression") compression = value;
+    tutti_pipeline_set_string(source, "compression", compression.c_str());
+  });
+  return find_tar_parts(pipeline.build());
+}
+
 Dataset open_files(const SourceRequest &request, const std::string &format, const Context &context) {
   Pipeline pipeline(context);
   if (format == "idx") {
@@ -100,7 +115,7 @@ Dataset open_files(const SourceRequest &request, const std::string &format, cons
       has_parts = has_parts || key == "parts";
     }
     if (format != "tar" || has_parts) return;
-    for (const std::string &part : find_tar_parts(request.paths.front()))
+    for (const std::string &part : tar_parts(request, context))
       tutti_pipeline_set_string(source, "parts", part.c_str());
   });
   return pipeline.build();
@@ -132,6 +147,11 @@ bool SourceRequest::take(const std::string &word, Arguments &arguments) {
     return false;
   }
   return true;
+}
+
+void tell_warnings(Context &context) {
+  const auto print = [](int32_t, const char *text) { std::fprintf(stderr, "tutti: %s\n", text); };
+  context.set_log(print, TUTTI_LOG_WARNING);
 }
 
 std::string format_of(const SourceRequest &request) {

@@ -31,6 +31,9 @@ extern const char *const kSourceUsage;
 /// tutti::Error.
 Dataset open_source(const SourceRequest &request, const Context &context);
 
+/// Warnings of the library go to standard error, as of files that a source leaves out.
+void tell_warnings(Context &context);
+
 /// "tfrecord", "csv", ...: what files of this name are.
 std::string format_of(const SourceRequest &request);
 

@@ -68,7 +68,8 @@ void write_sheet(const DatasetRequest &request, const Dataset &dataset, const Co
 }  // namespace
 
 int inspect_dataset(const DatasetRequest &request) {
-  const Context context;
+  Context context;
+  tell_warnings(context);
   const Dataset dataset = open_dataset(request, context);
   const int64_t seed = request.preparation.seed;
   const int64_t shown = request.first >= 0 ? request.first : kElementsShown;

@@ -158,7 +158,8 @@ int predict_dataset(const std::vector<std::string> &words) {
   Options devices("context");
   devices.set("backend", request.backend);
   devices.set("logical_devices", request.devices);
-  const Context context(devices);
+  Context context(devices);
+  tell_warnings(context);
   const Strategy strategy = strategy_of(context);
   const Dataset dataset = batches_of(request, context);
   const Predictor predictor(request.model, strategy, context);

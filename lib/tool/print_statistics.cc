@@ -107,7 +107,8 @@ void print_all(const Found &found) {
 }  // namespace
 
 int print_statistics(const DatasetRequest &request) {
-  const Context context;
+  Context context;
+  tell_warnings(context);
   const Found found = walk(open_dataset(request, context), request.first, request.preparation.seed);
   if (request.as_json) {
     std::printf("%s\n", to_json(found).dump(1, ' ', false, json::error_handler_t::replace).c_str());

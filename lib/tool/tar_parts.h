@@ -3,13 +3,15 @@
 #define TUTTI_TOOL_TAR_PARTS_H_
 
 #include <string>
+#include <tutti/tutti.hpp>
 #include <vector>
 
 namespace tutti::tool {
 
 /// The parts of the first sample of a tar archive (WebDataset: what follows the first dot of the names of its files),
-/// as the source `tar` takes them: "jpg: bytes". Empty where the archive is compressed or none. Source: POSIX.1, pax.
-std::vector<std::string> find_tar_parts(const std::string &path);
+/// as the source `tar` takes them: "jpg: bytes". `blocks`: the archive as records of 512 bytes. Empty where it is none.
+/// Source: POSIX.1, pax.
+std::vector<std::string> find_tar_parts(const Dataset &blocks);
 
 }  // namespace tutti::tool
 

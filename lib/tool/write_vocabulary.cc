@@ -71,7 +71,8 @@ Written write_lines(const DatasetRequest &request, const TextCounts &found) {
 }  // namespace
 
 int write_vocabulary(const DatasetRequest &request) {
-  const Context context;
+  Context context;
+  tell_warnings(context);
   const Dataset dataset = elements_of(request, context);
   const std::string component = component_of(request, dataset);
   const Written written = write_lines(request, dataset.count_texts(component.c_str(), 0, 0, request.memory_bytes));

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/file.h"
 
+#include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -37,11 +40,45 @@ void errors_name_path_and_reason(void **) {
   assert_contains(missing.message().c_str(), (directory / "none").c_str());
   assert_contains(missing.message().c_str(), "No such file");
   assert_string_equal(missing.error()->find_detail("path")->c_str(), (directory / "none").c_str());
-  assert_error_contains(read_file(directory.path()), "Is a directory");
-  assert_error_contains(MappedFile::open(directory.path()), "not a plain file");
   assert_error_contains(write_file_atomically(directory / "no/such/place", "x"), "No such file");
   assert_true(path_exists(directory.path()));
   assert_false(path_exists(directory / "none"));
+}
+
+// Every way to open a file, on what is none: an error at once. Nobody has the other end of the FIFO open at first.
+void only_regular_files_are_opened(void **) {
+  const TemporaryDirectory directory;
+  const std::string fifo = directory / "pipe", link = directory / "link", path = directory / "socket";
+  assert_int_equal(mkfifo(fifo.c_str(), 0600), 0);
+  assert_int_equal(symlink("pipe", link.c_str()), 0);
+  const FileDescriptor listener(socket(AF_UNIX, SOCK_STREAM, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  assert_true(path.size() < sizeof(address.sun_path));
+  path.copy(address.sun_path, path.size());
+  assert_int_equal(bind(listener.get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address)), 0);
+  const struct {
+    std::string path, told;
+  } odd[] = {{fifo, "is a FIFO, expected a regular file"},
+             {link, "is a FIFO, expected a regular file"},
+             {path, "is a socket, expected a regular file"},
+             {"/dev/null", "is a device, expected a regular file"},
+             {directory.path(), "is a directory, expected a regular file"}};
+  const auto check_all = [&] {
+    for (const auto &[at, told] : odd) {
+      for (const Status &status :
+           {read_file(at).status(), RandomAccessFile::open(at).status(), MappedFile::open(at).status(),
+            AppendFile::open(at).status(), write_file_synced(at, "x")}) {
+        assert_true(status.code() == Code::invalid_argument);
+        assert_error_contains(status, (quoted(at, 400) + " " + told).c_str());
+        assert_string_equal(status.error()->find_detail("path")->c_str(), at.c_str());
+      }
+    }
+  };
+  check_all();
+  const FileDescriptor both_ends(open(fifo.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  assert_true(both_ends.get() >= 0);
+  check_all();
 }
 
 void permission_is_named(void **) {
@@ -141,6 +178,7 @@ void appending(void **) {
 const CMUnitTest tests[] = {
     cmocka_unit_test(whole_files),
     cmocka_unit_test(errors_name_path_and_reason),
+    cmocka_unit_test(only_regular_files_are_opened),
     cmocka_unit_test(permission_is_named),
     cmocka_unit_test(mapped_files),
     cmocka_unit_test(reading_by_position),

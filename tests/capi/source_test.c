@@ -2,6 +2,8 @@
  * Sources of the registry through the C interface. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "dataset_fixtures.h"
 
@@ -171,6 +173,57 @@ static void test_mistakes(void **state) {
   assert_build_error(TUTTI_INVALID_ARGUMENT, "expected strings", pipeline);
 }
 
+/* Nobody ever opens the other end: an error at once instead of waiting for it. */
+static void test_pipes(void **state) {
+  (void)state;
+  const char *pipe = path_of("pipe.1");
+  assert_int_equal(mkfifo(pipe, 0600), 0);
+  const char *paths[] = {pipe}, *pattern[] = {path_of("pipe.*")};
+  const char *told = "pipe.1' is a FIFO, expected a regular file";
+  tutti_pipeline *pipeline = new_pipeline();
+  tutti_source_text_lines(pipeline, paths, 1, NULL);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, told, pipeline);
+  pipeline = new_pipeline();
+  tutti_source_csv(pipeline, pattern, 1, NULL);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, told, pipeline);
+  pipeline = new_pipeline();
+  tutti_source_npz(pipeline, pipe, NULL);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, told, pipeline);
+  pipeline = new_pipeline();
+  tutti_source_element_files(pipeline, paths, 1);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, told, pipeline);
+  pipeline = new_pipeline();
+  tutti_pipeline_add_idx(pipeline, "x", TUTTI_ROLE_FEATURE, pipe);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, told, pipeline);
+  assert_int_equal(unlink(pipe), 0);
+}
+
+static void count_left_out(void *user, int32_t severity, const char *message) {
+  if (severity == TUTTI_LOG_WARNING && strstr(message, "leaves out: 2 webp (") != NULL) ++*(int *)user;
+}
+
+static void test_left_out_pictures(void **state) {
+  (void)state;
+  static const char *const names[] = {"pictures/kind/a.jpg", "pictures/kind/b.webp", "pictures/kind/c.webp",
+                                      "pictures/kind/.d.webp"};
+  assert_int_equal(mkdir(path_of("pictures"), 0700), 0);
+  assert_int_equal(mkdir(path_of("pictures/kind"), 0700), 0);
+  for (int i = 0; i < 4; i++)
+    write_text(names[i], names[i]);
+  tutti_context *context = NULL;
+  tutti_pipeline *pipeline = NULL;
+  int lines = 0;
+  assert_ok(tutti_context_create(NULL, &context, &err));
+  assert_ok(tutti_context_set_log(context, count_left_out, &lines, NULL, TUTTI_LOG_INFO, &err));
+  assert_ok(tutti_pipeline_create(context, &pipeline, &err));
+  tutti_source_image_folder(pipeline, path_of("pictures"), NULL);
+  tutti_dataset *dataset = build(pipeline);
+  assert_int_equal(lines, 1);
+  assert_string_equal(texts_of(dataset), "pictures/kind/a.jpg,");
+  assert_int_equal(lines, 1);
+  tutti_context_unref(context);
+}
+
 static int make_folder(void **state) {
   make_directory(folder);
   return remember_live_objects(state);
@@ -183,10 +236,8 @@ static int remove_folder(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_range),
-      cmocka_unit_test(test_text_lines),
-      cmocka_unit_test(test_error_details),
-      cmocka_unit_test(test_mistakes),
+      cmocka_unit_test(test_range),    cmocka_unit_test(test_text_lines), cmocka_unit_test(test_error_details),
+      cmocka_unit_test(test_mistakes), cmocka_unit_test(test_pipes),      cmocka_unit_test(test_left_out_pictures),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -133,6 +133,34 @@ void mistakes_in_files_are_told(void **) {
   assert_true((values_of("a,b\r\n1,\"x\ry\"\r\n", typed) == Strings{"i8 [] {1}", "x\ry"}));
 }
 
+// What programs leave that write in parallel.
+void empty_parts_have_no_elements(void **) {
+  const TemporaryDirectory folder;
+  for (const auto &[name, text] : {std::pair{"part-0.csv", ""},
+                                   {"part-1.csv", "id\n7\n8\n"},
+                                   {"part-2.csv", "id\n"},
+                                   {"part-3.csv", ""},
+                                   {"part-4.csv", "\xef\xbb\xbf"},
+                                   {"part-5.csv", "id\n9\n"}})
+    write_bytes(folder / name, text);
+  for (const Strings &columns : {Strings{}, Strings{"id: bytes"}}) {
+    const auto dataset =
+        assert_ok_value(begin_with("csv", {{"paths", Strings{folder / "part-*.csv"}}, {"columns", columns}}).build());
+    assert_true((texts_of(dataset) == Strings{"7", "8", "9"}));
+    auto iterator = assert_ok_value(dataset->make_iterator({}));
+    data::Element element;
+    int elements = 0;
+    for (base::Json state = iterator->save(); assert_ok_value(iterator->next(element)); ++elements) {
+      state = iterator->save();
+      iterator = assert_ok_value(dataset->make_iterator({}));
+      assert_ok(iterator->restore(state));
+    }
+    assert_int_equal(elements, 3);
+  }
+  const Strings empty = {folder / "part-0.csv", folder / "part-3.csv"};
+  assert_error_contains(begin_with("csv", {{"paths", empty}}).build(), "part-0.csv': it has no header");
+}
+
 void mistakes_in_parameters_are_told(void **) {
   assert_error_contains(error_of("a\n", {{"columns", Strings{"a: i8[2]"}}}), "a column holds one value");
   assert_error_contains(error_of("a\n", {{"columns", Strings{"a"}}}), "field 'a': no ':'");
@@ -150,6 +178,6 @@ void mistakes_in_parameters_are_told(void **) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(python_reads_the_same),           cmocka_unit_test(quotes_and_line_ends_are_those_of_the_rfc),
     cmocka_unit_test(columns_have_types_and_defaults), cmocka_unit_test(mistakes_in_files_are_told),
-    cmocka_unit_test(mistakes_in_parameters_are_told),
+    cmocka_unit_test(empty_parts_have_no_elements),    cmocka_unit_test(mistakes_in_parameters_are_told),
 };
 TEST_MAIN(tests)

@@ -96,7 +96,31 @@ void files_are_read_by_position(void **) {
   assert_int_equal(assert_ok_value(memory->read_at(9, piece)), 0);
   assert_memory_equal(assert_ok_value(memory->contents())->data(), "0123", 4);
   assert_error_contains(data::open_file(folder / "none"), "none");
-  assert_error_contains(data::open_file(folder.path()), "not a plain file");
+  assert_error_contains(data::open_file(folder.path()), "is a directory, expected a regular file");
+}
+
+// "run[1]" is a pattern that does not match itself.
+void names_with_brackets_are_found(void **) {
+  const TemporaryDirectory folder;
+  for (const char *name : {"run[1]", "run1", "data[2]", "data2"})
+    assert_ok(base::make_directories(folder / name));
+  for (const char *name :
+       {"run[1]/p.csv", "run[1]/q[0].csv", "run[1]/q0.csv", "run1/p.csv", "run1/r.csv", "data2/p.csv"})
+    write_bytes(folder / name, "");
+  const auto expand = [&](const char *pattern) {
+    const auto paths = data::expand_paths({folder / pattern});
+    if (!paths.ok()) return std::string("none");
+    return base::join(*paths, " ");
+  };
+  assert_true(expand("run[1]/p.csv") == folder / "run[1]/p.csv");
+  assert_true(expand("run[1]/q[0].csv") == folder / "run[1]/q[0].csv");
+  assert_true(expand("run[1]/p*") == folder / "run[1]/p.csv");
+  assert_true(expand("**/q[0].csv") == folder / "run[1]/q[0].csv");
+  // Where nothing comes of the name, it is a pattern.
+  assert_true(expand("run[1]/r.csv") == folder / "run1/r.csv");
+  assert_true(expand("data[2]/p.csv") == folder / "data2/p.csv");
+  assert_true(expand("run[1]/x.csv") == "none");
+  assert_true(expand("run\\[1]/p.csv") == folder / "run[1]/p.csv");
 }
 
 std::string numbers(int count) {
@@ -162,6 +186,7 @@ void damage_comes_after_the_good_prefix(void **) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(names_match_patterns),
+    cmocka_unit_test(names_with_brackets_are_found),
     cmocka_unit_test(patterns_become_files_in_order),
     cmocka_unit_test(files_are_read_by_position),
     cmocka_unit_test(contents_come_through_the_buffer),

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The sources fixed_records, files and image_folder.
+#include <unistd.h>
+
 #include "base/gzip.h"
+#include "base/log.h"
 #include "sample_files.h"
 
 using namespace tutti::impl;
@@ -157,11 +160,57 @@ void folders_are_classes(void **) {
   assert_error_contains(begin_with("image_folder", {{"path", folder / "none"}}).build(), "none");
 }
 
+// Hidden folders number no class, and what is left out is told once.
+void deeper_files_belong_to_their_class(void **) {
+  const TemporaryDirectory folder;
+  for (const char *name :
+       {".ipynb_checkpoints", "__MACOSX", "__MACOSX/cat", "cat", "cat/more", "cat/more/again", "cat/.git", "dog"})
+    assert_ok(base::make_directories(folder / name));
+  for (const char *name :
+       {".ipynb_checkpoints/a.jpg", "__MACOSX/cat/a.jpg", "cat/more/b.jpg", "cat/more/again/c.png", "cat/z.jpg",
+        "cat/.git/d.jpg", "dog/c.JPG", "dog/._c.JPG", "dog/Thumbs.db", "dog/desktop.ini"})
+    write_bytes(folder / name, name);
+  assert_int_equal(::symlink("..", (folder / "cat/more/loop").c_str()), 0);
+  Strings lines;
+  const auto logger = base::make_ref<base::Logger>();
+  logger->set_sink([&](base::Severity severity, std::string_view line) {
+    assert_true(severity == base::Severity::warning);
+    lines.emplace_back(line);
+  });
+  const auto build = [&] {
+    return assert_ok_value(
+        begin_with("image_folder", {{"path", folder.path()}}, {.file_systems = nullptr, .logger = logger}).build());
+  };
+  const auto dataset = build();
+  assert_true((texts_of(dataset) == Strings{"cat/z.jpg", "cat/more/b.jpg", "cat/more/again/c.png", "dog/c.JPG"}));
+  auto iterator = assert_ok_value(dataset->make_iterator({}));
+  data::Element element;
+  for (const int32_t label : {0, 0, 0, 1}) {
+    assert_true(assert_ok_value(iterator->next(element)));
+    assert_int_equal(assert_ok_value(element.components[1].scalar_value<int32_t>()), label);
+  }
+  assert_int_equal(lines.size(), 1);
+  assert_contains(lines[0].c_str(), "leaves out: 1 links to a directory above");
+  assert_ok(base::remove_file(folder / "cat/more/loop"));
+  (void)build();
+  assert_int_equal(lines.size(), 1);  // nothing is left out that could be meant
+  for (const char *name : {"dog/d.webp", "cat/more/e.webp", "cat/README", "top.jpg"})
+    write_bytes(folder / name, name);
+  (void)build();
+  assert_int_equal(lines.size(), 2);
+  assert_contains(lines[1].c_str(),
+                  base::concat("image_folder '", folder.path(), "' takes files of the kinds").c_str());
+  for (const std::string &told : {base::concat("1 without a kind ('", folder / "cat/README", "')"),
+                                  base::concat("2 webp ('", folder / "cat/more/e.webp", "')"),
+                                  base::concat("1 outside of the directories of classes ('", folder / "top.jpg", "')")})
+    assert_contains(lines[1].c_str(), told.c_str());
+}
+
 }  // namespace
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(records_become_numbers),    cmocka_unit_test(records_become_texts),
     cmocka_unit_test(what_does_not_fit_is_told), cmocka_unit_test(files_are_listed),
-    cmocka_unit_test(folders_are_classes),
+    cmocka_unit_test(folders_are_classes),       cmocka_unit_test(deeper_files_belong_to_their_class),
 };
 TEST_MAIN(tests)

@@ -134,6 +134,81 @@ void damage_is_data_loss(void **) {
   assert_error_contains(decode(huge), "maximum_pixels = 134217728");
 }
 
+// What the inks leave of white. Adobe's files, which have a mark, hold the light that passes an ink.
+void check_inks(const std::string &file, int64_t ratio, bool has_mark) {
+  const Pixels decoded = plain_jpeg_decode(file, {4, static_cast<unsigned>(ratio)});
+  Pixels colours{decoded.height, decoded.width, 3}, grays{decoded.height, decoded.width, 1};
+  for (size_t pixel = 0; pixel < decoded.values.size(); pixel += 4) {
+    int rgb[3];
+    for (size_t c = 0; c < 3; ++c) {
+      const double ink = decoded.values[pixel + c] / 255.0, black = decoded.values[pixel + 3] / 255.0;
+      rgb[c] = static_cast<int>(255 * (has_mark ? ink * black : (1 - ink) * (1 - black)) + 0.5);
+      colours.values.push_back(static_cast<uint8_t>(rgb[c]));
+    }
+    grays.values.push_back(static_cast<uint8_t>((19595 * rgb[0] + 38470 * rgb[1] + 7471 * rgb[2] + 32768) >> 16));
+  }
+  const auto decode = [&](int64_t channels, std::vector<Tensor> inputs) {
+    return assert_ok_value(
+        run_routine_op("decode_jpeg", {{"ratio", ratio}, {"channels", channels}}, std::move(inputs)));
+  };
+  check_pixels(colours, decode(3, {texts_of({file})}));
+  check_pixels(grays, decode(1, {texts_of({file})}));
+  check_pixels(colours, decode(3, {texts_of({file}), window_of(5, 7, 9, 11)}), 5, 7);
+}
+
+void four_inks_become_colours(void **) {
+  const Pixels inks = sample_photo(37, 53, 4, 4);
+  for (const bool is_progressive : {false, true}) {
+    for (const J_COLOR_SPACE space : {JCS_CMYK, JCS_YCCK}) {
+      for (const bool has_mark : {true, false}) {
+        if (space == JCS_YCCK && !has_mark) continue;  // the mark says that it is YCCK
+        const std::string file = jpeg_file(inks, 90, false, [&](jpeg_compress_struct &encoder) {
+          jpeg_set_colorspace(&encoder, space);
+          encoder.write_Adobe_marker = has_mark ? TRUE : FALSE;
+          if (is_progressive) jpeg_simple_progression(&encoder);
+        });
+        check_inks(file, 1, has_mark);
+        check_inks(file, 2, has_mark);
+      }
+    }
+  }
+}
+
+void set_arithmetic(jpeg_compress_struct &encoder) { encoder.arith_code = TRUE; }
+
+// A scan for each component.
+void set_scans(jpeg_compress_struct &encoder) {
+  static const jpeg_scan_info scans[] = {
+      {1, {0, 0, 0, 0}, 0, 63, 0, 0}, {1, {1, 0, 0, 0}, 0, 63, 0, 0}, {1, {2, 0, 0, 0}, 0, 63, 0, 0}};
+  encoder.scan_info = scans;
+  encoder.num_scans = 3;
+}
+
+// Without its last two bytes, FF D9, a file has all its pixels; without one more it has not.
+void only_the_end_marker_may_be_missing(void **) {
+  const Pixels photo = sample_photo(48, 64, 2), gray = sample_photo(48, 64, 2, 1);
+  const auto decode = [](const std::string &contents) {
+    return run_routine_op("decode_jpeg", {}, {texts_of({contents})});
+  };
+  for (const std::string &file :
+       {jpeg_file(photo), jpeg_file(photo, 80, true), jpeg_file(gray), jpeg_file(gray, 80, true),
+        jpeg_file(photo, 90, false, set_scans),
+        jpeg_file(photo, 90, false, [](jpeg_compress_struct &encoder) { encoder.restart_interval = 2; })}) {
+    const Pixels whole = plain_jpeg_decode(file);
+    for (const size_t missing : {size_t{0}, size_t{1}, size_t{2}})
+      check_pixels(whole, assert_ok_value(decode(file.substr(0, file.size() - missing))));
+    for (size_t length = 2; length + 2 < file.size(); ++length) {
+      const auto cut = decode(file.substr(0, length));
+      if (cut.code() != base::Code::data_loss)
+        fail_msg("%zu bytes cut to %zu: %s", file.size(), length, cut.status().to_string().c_str());
+    }
+  }
+  // Arithmetic coding leaves zeros out at the end, so that nothing tells what is missing.
+  const std::string file = jpeg_file(photo, 90, false, set_arithmetic);
+  for (size_t length = 2; length + 2 < file.size(); length += 7)
+    assert_true(decode(file.substr(0, length)).code() == base::Code::data_loss);
+}
+
 // ---- in pipelines ----
 
 std::vector<std::string> files(int64_t count) {
@@ -302,6 +377,7 @@ void a_damaged_picture_is_named(void **) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(pixels_are_those_of_the_library), cmocka_unit_test(minimum_sizes_choose_the_ratio),
     cmocka_unit_test(windows_are_parts_of_the_whole),  cmocka_unit_test(damage_is_data_loss),
+    cmocka_unit_test(four_inks_become_colours),        cmocka_unit_test(only_the_end_marker_may_be_missing),
     cmocka_unit_test(shapes_become_static_again),      cmocka_unit_test(maps_of_files_conform),
     cmocka_unit_test(batches_hold_the_pixels),         cmocka_unit_test(a_damaged_file_fails_for_its_element),
     cmocka_unit_test(a_damaged_picture_is_named),

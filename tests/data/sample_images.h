@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,9 @@ inline Pixels sample_photo(int64_t height, int64_t width, uint64_t seed, int64_t
   return image;
 }
 
-inline std::string jpeg_file(const Pixels &image, int quality = 90, bool is_progressive = false) {
+/// Of an image with 1 (gray), 3 (RGB) or 4 (CMYK) channels. `adjust` changes the encoder's settings.
+inline std::string jpeg_file(const Pixels &image, int quality = 90, bool is_progressive = false,
+                             const std::function<void(jpeg_compress_struct &)> &adjust = {}) {
   jpeg_compress_struct encoder{};
   jpeg_error_mgr errors{};
   encoder.err = jpeg_std_error(&errors);
@@ -63,10 +66,11 @@ inline std::string jpeg_file(const Pixels &image, int quality = 90, bool is_prog
   encoder.image_height = static_cast<JDIMENSION>(image.height);
   encoder.image_width = static_cast<JDIMENSION>(image.width);
   encoder.input_components = static_cast<int>(image.channels);
-  encoder.in_color_space = image.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  encoder.in_color_space = image.channels == 1 ? JCS_GRAYSCALE : image.channels == 3 ? JCS_RGB : JCS_CMYK;
   jpeg_set_defaults(&encoder);
   jpeg_set_quality(&encoder, quality, TRUE);
   if (is_progressive) jpeg_simple_progression(&encoder);
+  if (adjust) adjust(encoder);
   jpeg_start_compress(&encoder, TRUE);
   while (encoder.next_scanline < encoder.image_height) {
     auto *row = const_cast<uint8_t *>(image.values.data()) +
@@ -94,7 +98,7 @@ inline Pixels plain_jpeg_decode(const std::string &file, PlainJpegSettings setti
   jpeg_create_decompress(&decoder);
   jpeg_mem_src(&decoder, reinterpret_cast<const unsigned char *>(file.data()), file.size());
   jpeg_read_header(&decoder, TRUE);
-  decoder.out_color_space = settings.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  decoder.out_color_space = settings.channels == 1 ? JCS_GRAYSCALE : settings.channels == 3 ? JCS_RGB : JCS_CMYK;
   decoder.scale_num = 1;
   decoder.scale_denom = settings.ratio;
   decoder.do_fancy_upsampling = settings.fancy ? TRUE : FALSE;

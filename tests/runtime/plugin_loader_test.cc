@@ -4,6 +4,9 @@
 // plug-in.
 #include "runtime/plugin_loader.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -67,6 +70,11 @@ void bad_plugins_are_refused(void **) {
   const std::string text = directory + "/tutti-text.so";
   std::ofstream(text) << "not a shared module";
   check_refusal(text, base::Code::unavailable, "cannot be loaded");
+  const std::string pipe = directory + "/tutti-pipe.so";
+  ::unlink(pipe.c_str());
+  assert_int_equal(mkfifo(pipe.c_str(), 0600), 0);
+  check_refusal(pipe, base::Code::invalid_argument, "is a FIFO, expected a regular file");
+  assert_int_equal(::unlink(pipe.c_str()), 0);
 }
 
 void names_become_paths(void **) {

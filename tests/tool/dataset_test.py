@@ -406,14 +406,29 @@ class Dataset(unittest.TestCase):
         self.assertEqual(label['counts'], {'1': 1, '7': 1})
 
     def test_parts_of_an_archive_are_found(self):
-        with tarfile.open(self.path('train.tar'), 'w') as archive:
-            for name, data in (('a.cls', b'3'), ('a.txt', b'hello'), ('b.cls', b'4'), ('b.txt', b'there')):
-                member = tarfile.TarInfo('folder/' + name)
-                member.size = len(data)
-                archive.addfile(member, io.BytesIO(data))
-        elements = self.answer('inspect', self.path('train.tar'))['elements']
-        self.assertEqual([[part['values'] for part in element.values()] for element in elements],
-                         [['"3"', '"hello"'], ['"4"', '"there"']])
+        members = (('._a.cls', b'?'), ('a.CLS', b'3'), ('README', b'?'), ('a.txt', b'hello'), ('b.cls', b'4'),
+                   ('b.txt', b'there'))
+        for archive_name, mode in (('train.tar', 'w'), ('train.tar.gz', 'w:gz'), ('train.tgz', 'w:gz')):
+            for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+                folder = 'folder.d/' + ('n' * 120 + '/') * (form != tarfile.USTAR_FORMAT)
+                with tarfile.open(self.path(archive_name), mode, format=form) as archive:
+                    for name, data in members:
+                        member = tarfile.TarInfo(folder + name)
+                        member.size = len(data)
+                        archive.addfile(member, io.BytesIO(data))
+                elements = self.answer('inspect', self.path(archive_name))['elements']
+                self.assertEqual([[part['values'] for part in element.values()] for element in elements],
+                                 [['"3"', '"hello"'], ['"4"', '"there"']])
+
+    def test_pictures_left_out_are_told(self):
+        os.makedirs(self.path('pictures/cat'))
+        for name in ('a.jpg', 'b.webp'):
+            with open(self.path('pictures/cat/' + name), 'wb') as file:
+                file.write(b'x')
+        done = tutti('inspect', self.path('pictures'), '--json')
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(len(json.loads(done.stdout)['elements']), 1)
+        self.assertEqual(done.stderr.count('1 webp ('), 1)
 
     def test_damage_is_told(self):
         self.write_numbers()

@@ -12,6 +12,7 @@
 
 #include "base/known_names.h"
 #include "data/format/arrow_column.h"
+#include "data/name_index.h"
 
 namespace tutti::impl::data {
 
@@ -87,13 +88,14 @@ class TableReader {
       for (const std::string &name : names)
         columns_.push_back({name, std::nullopt});
     }
+    const NameIndex index(names);
     for (const ArrowColumn &column : columns_) {
-      const auto found = std::find(names.begin(), names.end(), column.name);
-      if (found == names.end()) {
+      const NameIndex::Place *const found = index.find(column.name);
+      if (found == nullptr) {
         return base::invalid_argument("the Arrow stream has no column '", column.name, "'",
                                       base::but_there_are(column.name, names));
       }
-      where_.push_back(found - names.begin());
+      where_.push_back(static_cast<int64_t>(found->first));
       TUTTI_ASSIGN(ArrowType type, arrow_type_of(*schema.children[where_.back()], column.name));
       table_.columns.push_back({column.name, Role::feature, type.dtype, type.dims()});
       types_.push_back(std::move(type));

@@ -118,6 +118,9 @@ Result<bool> CsvReader::read(ByteStream &stream) {
     if (found.ok() && std::exchange(is_first_, false)) {
       if (Status status = check_line_ends(stream); !status.ok()) found = std::move(status);
     }
+    if (found.ok()) {
+      if (Status status = stream.check_record(at_); !status.ok()) found = std::move(status);
+    }
     if (!found.ok()) {
       if (!stream.has_failed()) stream.consume(std::min(at_, here_.size()));
       return found;

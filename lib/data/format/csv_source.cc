@@ -8,6 +8,7 @@
 #include "data/file_stage.h"
 #include "data/format/csv.h"
 #include "data/format/field.h"
+#include "data/name_index.h"
 #include "data/source_parameters.h"
 #include "tensor/bytes_tensor.h"
 
@@ -25,7 +26,12 @@ struct CsvColumns {
   std::vector<std::string> missing;  // texts that mean nothing
   char delimiter = ',';
   bool has_header = true;
+  bool has_empty_files = false;  // which are no error
 };
+
+Status no_header(const std::string &path) {
+  return base::data_loss("corrupt CSV file ", base::quoted(path, 400), ": it has no header");
+}
 
 class CsvFileReader : public FileReader {
  public:
@@ -42,8 +48,8 @@ class CsvFileReader : public FileReader {
       return Status();
     }
     TUTTI_ASSIGN(const bool more, reader_.read(stream));
-    if (!more) return base::data_loss("corrupt CSV file ", base::quoted(stream.path(), 400), ": it has no header");
-    return find_columns(stream);
+    if (more) return find_columns(stream);
+    return columns_->has_empty_files ? Status() : no_header(stream.path());
   }
 
   Result<bool> read(ByteStream &stream, Element &element) override {
@@ -89,20 +95,21 @@ class CsvFileReader : public FileReader {
  private:
   // Where in the file's records our columns stand.
   Status find_columns(const ByteStream &stream) {
-    std::vector<std::string> names;
-    for (const CsvReader::Value &value : reader_.values())
-      names.emplace_back(value.text);
-    width_ = names.size();
+    width_ = reader_.values().size();
+    const NameIndex index(reader_.values(), [](const CsvReader::Value &value) { return value.text; });
     for (const Field &field : columns_->fields) {
-      const auto found = std::find(names.begin(), names.end(), field.component.name);
-      if (found == names.end()) {
+      const NameIndex::Place *const found = index.find(field.component.name);
+      if (found == nullptr) {
+        std::vector<std::string> names;
+        for (const CsvReader::Value &value : reader_.values())
+          names.emplace_back(value.text);
         return base::invalid_argument("CSV file ", base::quoted(stream.path(), 400), " has no column '",
                                       field.component.name, "'", base::but_there_are(field.component.name, names));
       }
-      if (std::count(found, names.end(), field.component.name) > 1)
+      if (found->count > 1)
         return base::invalid_argument("CSV file ", base::quoted(stream.path(), 400), " has several columns '",
                                       field.component.name, "'");
-      where_.push_back(static_cast<size_t>(found - names.begin()));
+      where_.push_back(found->first);
     }
     return Status();
   }
@@ -140,31 +147,38 @@ class CsvFileReader : public FileReader {
   size_t width_ = 0;           // of the records of this file
 };
 
-// Every column of the first file's header, as texts.
+// Every column of the first header, as texts.
 Result<std::vector<std::string>> columns_of(const FileList &files, const base::Ref<base::CancelToken> &cancel,
                                             char delimiter) {
-  TUTTI_ASSIGN(base::Ref<const ReadableFile> file, open_file(files.paths[0], files.file_systems.get(), cancel));
-  TUTTI_ASSIGN(ByteStream stream, ByteStream::open(std::move(file), files.compression));
-  CsvReader reader(delimiter);
-  TUTTI_TRY(reader.begin(stream));
-  TUTTI_ASSIGN(const bool more, reader.read(stream));
-  if (!more) return base::data_loss("corrupt CSV file ", base::quoted(files.paths[0], 400), ": it has no header");
   std::vector<std::string> columns;
-  for (const CsvReader::Value &value : reader.values())
-    columns.push_back(std::string(value.text));
-  return columns;
+  for (const std::string &path : files.paths) {
+    TUTTI_ASSIGN(base::Ref<const ReadableFile> file, open_file(path, files.file_systems.get(), cancel));
+    TUTTI_ASSIGN(ByteStream stream, ByteStream::open(std::move(file), files.compression));
+    stream.limit_records(files.maximum_record_bytes);
+    CsvReader reader(delimiter);
+    TUTTI_TRY(reader.begin(stream));
+    TUTTI_ASSIGN(const bool more, reader.read(stream));
+    if (!more) continue;
+    for (const CsvReader::Value &value : reader.values())
+      columns.push_back(std::string(value.text));
+    return columns;
+  }
+  return no_header(files.paths[0]);
 }
 
 }  // namespace
 
 Result<DatasetRef> make_csv(const CsvParameters &parameters) {
   TUTTI_ASSIGN(FileList files, FileList::make(parameters.paths, parameters.compression, parameters));
+  files.maximum_record_bytes = parameters.maximum_record_bytes;
   if (parameters.delimiter.size() != 1 || parameters.delimiter.find_first_of("\"\r\n") != std::string::npos)
     return base::invalid_argument("delimiter: expected one character, got ", base::quoted(parameters.delimiter));
   auto columns = std::make_shared<CsvColumns>();
   columns->delimiter = parameters.delimiter[0];
   columns->has_header = parameters.header;
   columns->missing = parameters.missing;
+  // Programs that write in parallel leave parts without a byte.
+  columns->has_empty_files = files.paths.size() > 1;
   for (const std::string &text : parameters.columns) {
     TUTTI_ASSIGN(Field field, parse_field(text));
     if (!field.component.dims.empty())

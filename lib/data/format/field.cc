@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "base/known_names.h"
+#include "data/name_index.h"
 #include "tensor/bytes_tensor.h"
 
 namespace tutti::impl::data {
@@ -159,17 +160,20 @@ Result<Field> parse_field(std::string_view text) {
 }
 
 Status set_roles(ElementSpec &spec, const std::vector<std::string> &labels, const std::vector<std::string> &weights) {
+  if (labels.empty() && weights.empty()) return Status();
+  const NameIndex index(spec.components,
+                        [](const ComponentSpec &component) -> std::string_view { return component.name; });
   const auto set = [&](const std::vector<std::string> &names, Role role) -> Status {
     for (const std::string &wanted : names) {
-      const int32_t index = spec.find(wanted);
-      if (index < 0) {
+      const NameIndex::Place *const found = index.find(wanted);
+      if (found == nullptr) {
         std::vector<std::string> known;
         for (const ComponentSpec &component : spec.components)
           known.push_back(component.name);
         return base::invalid_argument("there is no component '", wanted, "' to be a ", name(role),
                                       base::but_there_are(wanted, known));
       }
-      spec.components[static_cast<size_t>(index)].role = role;
+      spec.components[found->first].role = role;
     }
     return Status();
   };

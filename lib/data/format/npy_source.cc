@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The sources npy and npz: slices of arrays, which stay in the file as long as nobody looks.
-#include <algorithm>
 #include <utility>
 
 #include "data/file_system.h"
 #include "data/format/npy.h"
+#include "data/name_index.h"
 #include "data/source_parameters.h"
 #include "data/sources.h"
 
@@ -21,11 +21,12 @@ namespace {
 // from_slices() after the roles have been set.
 Result<DatasetRef> slices_of(std::vector<NamedTensor> arrays, const std::vector<std::string> &labels,
                              const std::vector<std::string> &weights, FileName file) {
+  const NameIndex index(arrays, [](const NamedTensor &array) -> std::string_view { return array.name; });
   const auto set = [&](const std::vector<std::string> &names, Role role) -> Status {
     for (const std::string &wanted : names) {
-      const auto found = std::find_if(arrays.begin(), arrays.end(), [&](const auto &a) { return a.name == wanted; });
-      if (found == arrays.end()) return base::invalid_argument("there is no array '", wanted, "' to be a ", name(role));
-      found->role = role;
+      const NameIndex::Place *const found = index.find(wanted);
+      if (found == nullptr) return base::invalid_argument("there is no array '", wanted, "' to be a ", name(role));
+      arrays[found->first].role = role;
     }
     return Status();
   };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "base/known_names.h"
 #include "data/format/npy.h"
 #include "data/format/zip.h"
+#include "data/name_index.h"
 
 namespace tutti::impl::data {
 
@@ -17,19 +16,21 @@ Result<std::vector<std::pair<std::string, Tensor>>> decode_npz(const Ref<tensor:
                                                                std::string_view path) {
   const std::string_view bytes(static_cast<const char *>(buffer->data()), static_cast<size_t>(buffer->size_bytes()));
   TUTTI_ASSIGN(const std::vector<ZipMember> members, read_zip_directory(bytes, path));
+  const NameIndex wanted(names);
   std::vector<std::string> known;
   std::vector<std::pair<std::string, Tensor>> arrays;
   for (const ZipMember &member : members) {
     if (!member.name.ends_with(".npy")) continue;
     known.push_back(member.name.substr(0, member.name.size() - 4));
-    if (!names.empty() && std::find(names.begin(), names.end(), known.back()) == names.end()) continue;
+    if (!names.empty() && wanted.find(known.back()) == nullptr) continue;
     TUTTI_ASSIGN(const Piece piece, read_zip_member(buffer, member, path));
     TUTTI_ASSIGN(Tensor tensor,
                  decode_npy(piece.buffer, piece.offset, piece.size, base::concat(path, "/", member.name)));
     arrays.emplace_back(known.back(), std::move(tensor));
   }
+  const NameIndex found(known);
   for (const std::string &name : names) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (found.find(name) != nullptr) continue;
     return base::invalid_argument("archive ", base::quoted(path, 400), " has no array '", name, "'",
                                   base::but_there_are(name, known));
   }

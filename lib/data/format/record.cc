@@ -97,6 +97,7 @@ Result<bool> RecordReader::find(ByteStream &stream, Record &record) {
     return corrupt(stream, record.start, "expected a record of ", length, " bytes, the file ends before it does");
   }
   record.size = static_cast<size_t>(length);
+  TUTTI_TRY(stream.check_record(record.size));
   // In a compressed stream nothing but reading on tells whether the data are there.
   record.is_large = !stream.is_through_buffer(whole(record.size), {kHeaderBytes, record_bytes});
   most_ahead_ = record.is_large ? kAheadOfLarge : SIZE_MAX;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "data/file_system.h"
+
 namespace tutti::impl::data {
 
 using base::Result;
@@ -18,6 +20,10 @@ template <typename... Pieces>
 Status corrupt(const ByteStream &stream, size_t at, const Pieces &...pieces) {
   return base::data_loss("corrupt tar file ", base::quoted(stream.path(), 400), " at offset ",
                          stream.offset() + static_cast<int64_t>(at), ": ", base::concat(pieces...));
+}
+
+Status ends_within(const ByteStream &stream, size_t at, const std::string &member, int64_t size) {
+  return corrupt(stream, at, "the file ends within ", base::quoted(member, 400), ", ", size, " bytes");
 }
 
 size_t whole_blocks(int64_t size) { return (static_cast<size_t>(size) + kBlock - 1) / kBlock * kBlock; }
@@ -58,12 +64,14 @@ bool has_checksum(std::string_view header, int64_t expected) {
   return expected == unsigned_sum || expected == signed_sum;
 }
 
-// The path split at the first dot of the name.
-void split_path(const std::string &path, std::string &key, std::string &part) {
-  const size_t slash = path.rfind('/');
-  const size_t dot = path.find('.', slash == std::string::npos ? 0 : slash + 1);
+// The path split at the first dot of the name; false where nothing precedes or follows it.
+bool split_path(const std::string &path, std::string &key, std::string &part) {
+  const size_t name = path.rfind('/') + 1;  // 0 without a slash
+  const size_t dot = path.find('.', name);
+  if (dot == std::string::npos || dot == name || dot + 1 == path.size()) return false;
   key = path.substr(0, dot);
-  part = dot == std::string::npos ? std::string() : path.substr(dot + 1);
+  part = small_letters(std::string_view(path).substr(dot + 1));
+  return true;
 }
 
 }  // namespace
@@ -78,14 +86,9 @@ struct TarReader::Member {
   std::optional<int64_t> long_size;
 };
 
-const TarSample::Part *TarSample::find(std::string_view name) const {
-  const auto found = std::find_if(parts.begin(), parts.end(), [&](const Part &part) { return part.name == name; });
-  return found == parts.end() ? nullptr : &*found;
-}
-
 // False at the end: a block of zeros, or nothing more.
 Result<bool> TarReader::read_header(ByteStream &stream, size_t at, Member &member) {
-  TUTTI_ASSIGN(const std::string_view all, stream.peek(at + kBlock));
+  TUTTI_ASSIGN(const std::string_view all, stream.peek(at + kBlock, most_ahead_));
   if (all.size() <= at) return false;
   if (all.size() < at + kBlock) return corrupt(stream, at, "expected a header of 512 bytes, the file ends before");
   const std::string_view header = all.substr(at, kBlock);
@@ -150,24 +153,44 @@ Result<bool> TarReader::find_member(ByteStream &stream, size_t at, Member &membe
   return true;
 }
 
+// Moves behind a member without having all of it in the buffer.
+Status TarReader::leave_out(ByteStream &stream, const Member &member) {
+  const size_t contents_end = member.begin + static_cast<size_t>(member.size);
+  for (size_t done = 0; done < member.end;) {
+    TUTTI_ASSIGN(const std::string_view here, stream.peek(1));
+    // The padding behind the last file may be missing.
+    if (here.empty() && done >= contents_end) break;
+    if (here.empty()) return ends_within(stream, 0, member.path, member.size);
+    const size_t size = std::min(here.size(), member.end - done);
+    stream.consume(size);
+    done += size;
+  }
+  return Status();
+}
+
 Result<bool> TarReader::read(ByteStream &stream, TarSample &sample) {
   sample.parts.clear();
   size_t end = 0;
+  most_ahead_ = SIZE_MAX;
   for (Member member;;) {
-    const size_t start = end;
-    const Result<bool> more = find_member(stream, start, member);
+    const Result<bool> more = find_member(stream, end, member);
     // Damage behind a sample is for the next call, which begins there.
     if (!sample.parts.empty() && !more.ok() && !base::is_interrupt(more.status())) break;
     TUTTI_TRY(more);
     if (!*more) break;
     std::string key, part;
-    split_path(member.path, key, part);
-    if (!sample.parts.empty() && key != sample.key) break;
+    const bool is_part = split_path(member.path, key, part);
+    if (!is_part && sample.parts.empty()) {
+      TUTTI_TRY(leave_out(stream, member));
+      continue;
+    }
+    if (is_part && !sample.parts.empty() && key != sample.key) break;
+    TUTTI_TRY(stream.check_record(member.begin + static_cast<size_t>(member.size)));
     TUTTI_ASSIGN(const std::string_view all, stream.peek(member.end));
-    // The padding behind the last file may be missing.
     if (all.size() < member.begin + static_cast<size_t>(member.size))
-      return corrupt(stream, member.begin, "the file ends within '", member.path, "', ", member.size, " bytes");
+      return ends_within(stream, member.begin, member.path, member.size);
     end = std::min(member.end, all.size());
+    if (!is_part) continue;
     sample.key = std::move(key);
     sample.parts.push_back({std::move(part), member.begin, static_cast<size_t>(member.size)});
   }
@@ -175,6 +198,18 @@ Result<bool> TarReader::read(ByteStream &stream, TarSample &sample) {
   sample.bytes = stream.buffered();
   stream.consume(end);  // the buffer stays as it is until more is read
   return true;
+}
+
+Status TarReader::move_to(ByteStream &stream, int64_t offset, std::vector<std::string> &keys) {
+  std::string key, part;
+  most_ahead_ = stream.leaves_out_freely() ? 0 : SIZE_MAX;
+  for (Member member; stream.offset() < offset;) {
+    TUTTI_ASSIGN(const bool more, find_member(stream, 0, member));
+    if (!more) break;
+    if (split_path(member.path, key, part)) keys.push_back(key);
+    TUTTI_TRY(stream.move_to(std::min(offset, stream.offset() + static_cast<int64_t>(member.end))));
+  }
+  return stream.move_to(offset);
 }
 
 }  // namespace tutti::impl::data

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
+#include <optional>
+#include <unordered_set>
 #include <utility>
 
+#include "base/keyed_hash.h"
 #include "data/file_stage.h"
+#include "data/file_system.h"
 #include "data/format/field.h"
 #include "data/format/tar.h"
+#include "data/name_index.h"
 #include "data/source_parameters.h"
 #include "tensor/bytes_tensor.h"
 
@@ -23,11 +28,24 @@ class TarFileReader : public FileReader {
  public:
   explicit TarFileReader(std::shared_ptr<const std::vector<Field>> fields) : fields_(std::move(fields)) {}
 
+  Status begin(ByteStream &) override {
+    keys_.clear();
+    return Status();
+  }
+  // What is told of a sample must not depend on where the walk began.
+  Status move_to(ByteStream &stream, int64_t offset) override {
+    std::vector<std::string> keys;
+    TUTTI_TRY(reader_.move_to(stream, offset, keys));
+    for (const std::string &key : keys)
+      keys_.insert(hash_(key));
+    return Status();
+  }
   Result<bool> read(ByteStream &stream, Element &element) override {
     can_go_on_ = false;
     TUTTI_ASSIGN(const bool more, reader_.read(stream, sample_));
     if (!more) return false;
     can_go_on_ = true;
+    TUTTI_TRY(check_sample(stream));
     element.components.resize(fields_->size());
     for (size_t i = 0; i < fields_->size(); ++i) {
       TUTTI_ASSIGN(element.components[i], make_component(stream, (*fields_)[i]));
@@ -37,27 +55,45 @@ class TarFileReader : public FileReader {
   bool can_go_on() const override { return can_go_on_; }
 
  private:
+  template <typename... Pieces>
+  Status bad_sample(const ByteStream &stream, const Pieces &...pieces) const {
+    return base::invalid_argument("tar file ", base::quoted(stream.path(), 400), ": sample ",
+                                  base::quoted(sample_.key, 400), base::concat(pieces...));
+  }
+
+  Status check_sample(const ByteStream &stream) {
+    if (!keys_.insert(hash_(sample_.key)).second)
+      return bad_sample(stream, " stands in more than one place; expected its files one after the other");
+    parts_.emplace(sample_.parts, [](const TarSample::Part &part) -> std::string_view { return part.name; });
+    for (const TarSample::Part &part : sample_.parts) {
+      if (parts_->find(part.name)->count > 1)
+        return bad_sample(stream, " has the part ", base::quoted(part.name, 400), " more than once");
+    }
+    return Status();
+  }
+
   Result<Tensor> make_component(const ByteStream &stream, const Field &field) const {
     const ComponentSpec &component = field.component;
     if (component.name == kKey) return tensor::make_bytes_tensor({}, {sample_.key});
-    const TarSample::Part *const part = sample_.find(component.name);
-    if (part == nullptr) {
+    const NameIndex::Place *const found = parts_->find(small_letters(component.name));
+    if (found == nullptr) {
       if (field.default_value) return field.default_value;
-      return base::invalid_argument("tar file ", base::quoted(stream.path(), 400), ": sample ",
-                                    base::quoted(sample_.key), " has no part '", component.name, "', and no default");
+      return bad_sample(stream, " has no part '", component.name, "', and no default");
     }
-    const std::string_view contents = sample_.contents(*part);
+    const std::string_view contents = sample_.contents(sample_.parts[found->first]);
     if (component.dtype == DType::bytes) return tensor::make_bytes_tensor({}, {contents});
     TUTTI_ASSIGN(Tensor number, Tensor::allocate(component.dtype, {}));
     if (write_number(contents, component.dtype, number.mutable_data())) return number;
-    return base::invalid_argument("tar file ", base::quoted(stream.path(), 400), ": sample ", base::quoted(sample_.key),
-                                  ", part '", component.name, "': expected ", component.dtype, ", got ",
-                                  base::quoted(contents));
+    return bad_sample(stream, ", part '", component.name, "': expected ", component.dtype, ", got ",
+                      base::quoted(contents));
   }
 
   const std::shared_ptr<const std::vector<Field>> fields_;
   TarReader reader_;
   TarSample sample_;
+  const base::KeyedHash hash_{0, 0};
+  std::unordered_set<uint64_t> keys_;  // hashed, of the samples of this file so far
+  std::optional<NameIndex> parts_;     // of the sample
   bool can_go_on_ = true;
 };
 
@@ -78,6 +114,7 @@ Result<DatasetRef> make_tar(const TarParameters &parameters) {
   TUTTI_TRY(check(spec));
   TUTTI_TRY(set_roles(spec, parameters.labels, parameters.weights));
   TUTTI_ASSIGN(FileList files, FileList::make(parameters.paths, parameters.compression, parameters));
+  files.maximum_record_bytes = parameters.maximum_record_bytes;
   return make_file_dataset("tar", std::move(spec), std::move(files),
                            [fields] { return std::make_unique<TarFileReader>(fields); });
 }

@@ -29,6 +29,7 @@ class RecordFileReader : public FileReader {
 
 Result<DatasetRef> make_tfrecord(const TfrecordParameters &parameters) {
   TUTTI_ASSIGN(FileList files, FileList::make(parameters.paths, parameters.compression, parameters));
+  files.maximum_record_bytes = parameters.maximum_record_bytes;
   files.open = open_record_stream;
   ElementSpec spec{{{parameters.name, Role::feature, tensor::DType::bytes, {}}}};
   return make_file_dataset("tfrecord", std::move(spec), std::move(files),

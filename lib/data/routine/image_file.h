@@ -39,6 +39,13 @@ bool is_jpeg(std::string_view contents);
 /// Does the file begin as a PNG file does?
 bool is_png(std::string_view contents);
 
+/// 0.299 R + 0.587 G + 0.114 B in units of 2^-16, rounded; as Pillow does.
+inline uint8_t gray_of(const uint8_t *rgb) {
+  return static_cast<uint8_t>((19595U * rgb[0] + 38470U * rgb[1] + 7471U * rgb[2] + 0x8000U) >> 16);
+}
+
+/// Files in four inks (CMYK, YCCK) give the colours that their inks leave of white, without regard to a profile. One
+/// that lacks its end marker alone is whole.
 class JpegReader {
  public:
   /// What becomes of the file behind a window: it is left alone, or its data are read, though not made pixels, so that

@@ -37,6 +37,7 @@ struct ErrorManager {
   std::jmp_buf jump;
   std::array<char, JMSG_LENGTH_MAX> text;
   bool is_damaged;  // data was missing or made no sense; the library went on with something
+  bool ends_early;  // the library made up the end of the file
 };
 
 ErrorManager &manager_of(j_common_ptr decoder) { return *reinterpret_cast<ErrorManager *>(decoder->err); }
@@ -51,9 +52,12 @@ void on_message(j_common_ptr decoder, int level) {
   ErrorManager &manager = manager_of(decoder);
   if (level >= 0 || manager.is_damaged) return;
   switch (manager.base.msg_code) {
+    case JWRN_JPEG_EOF:
+      manager.ends_early = true;
+      manager.base.format_message(decoder, manager.text.data());
+      break;
     case JWRN_HIT_MARKER:
     case JWRN_HUFF_BAD_CODE:
-    case JWRN_JPEG_EOF:
     case JWRN_MUST_RESYNC:
     case JWRN_NOT_SEQUENTIAL:
     case JWRN_TOO_MUCH_DATA:
@@ -93,6 +97,8 @@ struct JpegReader::State {
   jpeg_progress_mgr progress{};
   bool is_ready = false;  // the decoder is made
   bool is_open = false;
+  bool has_inks = false;      // cyan, magenta, yellow and black
+  int32_t channels = 3;       // wanted
   std::vector<uint8_t> line;  // wider than the window
 
   // The functions below call the library: false = manager.text says what is wrong.
@@ -101,7 +107,9 @@ struct JpegReader::State {
   bool scale(const JpegSettings &settings);
   bool read(const PixelWindow &window, const Span &decoded, const Target &target, Rest rest);
   void read_rest();
+  bool has_all_data() const;
   void choose_ratio(const JpegSettings &settings);
+  void mix_inks(const uint8_t *inks, int64_t width, uint8_t *to) const;
   Status failure(std::string_view what) const {
     return base::data_loss("the JPEG file ", what, ": ", errors.text.data());
   }
@@ -123,7 +131,7 @@ bool JpegReader::State::create() {
 
 bool JpegReader::State::read_header(std::string_view contents) {
   if (setjmp(errors.jump) != 0) return false;
-  errors.is_damaged = false;
+  errors.is_damaged = errors.ends_early = false;
   jpeg_abort_decompress(&decoder);
   jpeg_mem_src(&decoder, reinterpret_cast<const unsigned char *>(contents.data()), contents.size());
   jpeg_read_header(&decoder, TRUE);
@@ -148,10 +156,28 @@ bool JpegReader::State::scale(const JpegSettings &settings) {
   if (setjmp(errors.jump) != 0) return false;
   choose_ratio(settings);
   decoder.out_color_space = settings.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  channels = settings.channels;
+  has_inks = decoder.num_components == 4;
+  if (has_inks) decoder.out_color_space = JCS_CMYK;
   decoder.dct_method = settings.has_fast_dct ? JDCT_IFAST : JDCT_ISLOW;
   decoder.do_fancy_upsampling = settings.has_fancy_upsampling ? TRUE : FALSE;
   jpeg_calc_output_dimensions(&decoder);
   return true;
+}
+
+// Colours of light for those of print. Adobe's programs, which mark their files, store how much light passes an ink.
+void JpegReader::State::mix_inks(const uint8_t *inks, int64_t width, uint8_t *to) const {
+  const unsigned flip = decoder.saw_Adobe_marker ? 0 : 255;
+  for (int64_t x = 0; x < width; ++x, inks += 4, to += channels) {
+    uint8_t rgb[3];
+    for (int c = 0; c < 3; ++c)
+      rgb[c] = static_cast<uint8_t>(((inks[c] ^ flip) * (inks[3] ^ flip) + 127) / 255);
+    if (channels == 1) {
+      to[0] = gray_of(rgb);
+    } else {
+      std::copy_n(rgb, 3, to);
+    }
+  }
 }
 
 // Rows that are skipped to the end of an image are not even looked at, those before a row that is read are.
@@ -163,25 +189,44 @@ void JpegReader::State::read_rest() {
   jpeg_read_scanlines(&decoder, rows, 1);
 }
 
+// Where the file's end marker was missing: had all scans come, each to its end? A scan without its last data is damage
+// that the library tells, but not so in arithmetic coding, where zeros may be left out.
+bool JpegReader::State::has_all_data() const {
+  if (decoder.arith_code) return false;
+  for (int component = 0; component < decoder.num_components; ++component) {
+    if (decoder.comp_info[component].quant_table == nullptr) return false;  // set by its first scan
+    if (!decoder.progressive_mode) continue;
+    // Bits of each coefficient that are still to come, -1 = all.
+    const int *const bits = decoder.coef_bits[component];
+    if (std::any_of(bits, bits + DCTSIZE2, [](int left) { return left != 0; })) return false;
+  }
+  return true;
+}
+
 bool JpegReader::State::read(const PixelWindow &window, const Span &span, const Target &target, Rest rest) {
   if (setjmp(errors.jump) != 0) return false;
   jpeg_start_decompress(&decoder);
-  const auto channels = static_cast<size_t>(decoder.output_components);
+  const auto samples = static_cast<size_t>(decoder.output_components);
   auto offset = static_cast<JDIMENSION>(span.left);
   auto decoded = static_cast<JDIMENSION>(span.width);
   if (span.width < static_cast<int64_t>(decoder.output_width)) jpeg_crop_scanline(&decoder, &offset, &decoded);
-  const size_t skipped = static_cast<size_t>(window.left - static_cast<int64_t>(offset)) * channels;
-  const size_t row_bytes = static_cast<size_t>(window.width) * channels;
-  const bool is_direct = skipped == 0 && decoded == static_cast<JDIMENSION>(window.width);
-  if (line.size() < decoded * channels) line.resize(decoded * channels);
+  const size_t skipped = static_cast<size_t>(window.left - static_cast<int64_t>(offset)) * samples;
+  const size_t row_bytes = static_cast<size_t>(window.width) * samples;
+  const bool is_direct = !has_inks && skipped == 0 && decoded == static_cast<JDIMENSION>(window.width);
+  if (line.size() < decoded * samples) line.resize(decoded * samples);
   if (window.top > 0) jpeg_skip_scanlines(&decoder, static_cast<JDIMENSION>(window.top));
   for (int64_t row = 0; row < window.height; ++row) {
     uint8_t *const to = target.pixels + row * target.row_bytes;
     JSAMPROW rows[] = {is_direct ? to : line.data()};
     jpeg_read_scanlines(&decoder, rows, 1);
-    if (!is_direct) std::copy_n(line.data() + skipped, row_bytes, to);
+    if (has_inks) {
+      mix_inks(line.data() + skipped, window.width, to);
+    } else if (!is_direct) {
+      std::copy_n(line.data() + skipped, row_bytes, to);
+    }
   }
   if (rest == Rest::checked) read_rest();
+  if (errors.ends_early && !has_all_data()) errors.is_damaged = true;
   jpeg_abort_decompress(&decoder);
   return true;
 }
@@ -210,10 +255,6 @@ Result<PixelSize> JpegReader::open(std::string_view contents, const JpegSettings
   if (pixels > believable) {
     return base::data_loss("the JPEG file says that it has ", pixels, " pixels, which ", contents.size(),
                            " bytes cannot hold");
-  }
-  const J_COLOR_SPACE space = state.decoder.jpeg_color_space;
-  if (space == JCS_CMYK || space == JCS_YCCK) {
-    return base::unimplemented("the JPEG file has CMYK colours; expected gray or colour images");
   }
   if (!state.scale(settings)) return state.failure("cannot be scaled");
   state.is_open = true;

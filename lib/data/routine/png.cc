@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <spng.h>
 
+#include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "data/routine/image_file.h"
@@ -21,9 +23,65 @@ Status failure(int error, std::string_view what) {
   return base::data_loss("the PNG file ", what, ": ", spng_strerror(error));
 }
 
-// 0.299 R + 0.587 G + 0.114 B in units of 2^-16, rounded; as Pillow does.
-uint8_t gray_of(const uint8_t *rgb) {
-  return static_cast<uint8_t>((19595U * rgb[0] + 38470U * rgb[1] + 7471U * rgb[2] + 0x8000U) >> 16);
+constexpr size_t kSignature = 8, kChunkHead = 8, kChunkTail = 4;  // length and kind; checksum
+
+constexpr std::string_view kEnd("\0\0\0\0IEND\xae\x42\x60\x82", 12);
+
+uint32_t big_endian(const char *bytes) {
+  uint32_t value = 0;
+  for (int i = 0; i < 4; ++i)
+    value = value << 8 | static_cast<unsigned char>(bytes[i]);
+  return value;
+}
+
+// Critical chunks, whose kind begins with a capital letter, and transparency. The others (texts, profiles, times) leave
+// the pixels as they are; the library would take memory for them.
+bool is_read(std::string_view kind) { return (kind[0] & 0x20) == 0 || kind == "tRNS"; }
+
+// The file without the chunks that nobody reads, and with an end where only that is missing. PNG specification, 5.3.
+class ReadChunks {
+ public:
+  ReadChunks() = default;
+  explicit ReadChunks(std::string_view contents) : left_(contents), piece_(std::min(kSignature, contents.size())) {}
+
+  // False where less is left.
+  bool read(char *target, size_t size) {
+    while (size > 0) {
+      if (piece_ == 0 && !find_piece()) return false;
+      const size_t here = std::min(size, piece_);
+      std::memcpy(target, left_.data(), here);
+      left_.remove_prefix(here);
+      piece_ -= here;
+      target += here;
+      size -= here;
+    }
+    return true;
+  }
+
+ private:
+  bool find_piece() {
+    while (left_.size() >= kChunkHead) {
+      const size_t whole = kChunkHead + big_endian(left_.data()) + kChunkTail;
+      const size_t here = std::min(whole, left_.size());
+      if (is_read(left_.substr(4, 4))) {
+        piece_ = here;
+        return true;
+      }
+      left_.remove_prefix(here);
+    }
+    if (left_.empty() && !has_end_) left_ = kEnd;
+    has_end_ = true;
+    piece_ = left_.size();  // of a chunk's head, or of the end
+    return piece_ > 0;
+  }
+
+  std::string_view left_;
+  bool has_end_ = false;
+  size_t piece_ = 0;  // bytes of `left_` to give before the next chunk is looked at
+};
+
+int read_chunks(spng_ctx *, void *chunks, void *target, size_t size) {
+  return static_cast<ReadChunks *>(chunks)->read(static_cast<char *>(target), size) ? 0 : SPNG_IO_EOF;
 }
 
 }  // namespace
@@ -31,6 +89,7 @@ uint8_t gray_of(const uint8_t *rgb) {
 struct PngReader::State {
   spng_ctx *decoder = nullptr;
   spng_ihdr header{};
+  ReadChunks chunks;
   std::vector<uint8_t> colors;  // where gray is made of them
 
   ~State() { close(); }
@@ -44,6 +103,8 @@ struct PngReader::State {
     if (error != 0) return failure(error, "cannot be decoded");
     if (needed != size) return base::internal_error("a PNG image of ", needed, " bytes, expected ", size);
     error = spng_decode_image(decoder, pixels, size, format, format == SPNG_FMT_RGBA8 ? SPNG_DECODE_TRNS : 0);
+    // The pixels may be there before the last of their bytes, and the checksum behind them, have been read.
+    if (error == 0) error = spng_decode_chunks(decoder);
     return error == 0 ? Status() : failure(error, "is damaged");
   }
 };
@@ -57,9 +118,9 @@ Result<PixelSize> PngReader::open(std::string_view contents, int64_t maximum_pix
   state.close();
   state.decoder = spng_ctx_new(0);
   if (state.decoder == nullptr) return base::resource_exhausted("a PNG decoder cannot be made");
-  // Chunks beside the image are not wanted.
   spng_set_chunk_limits(state.decoder, size_t{1} << 20, size_t{1} << 20);
-  int error = spng_set_png_buffer(state.decoder, contents.data(), contents.size());
+  state.chunks = ReadChunks(contents);
+  int error = spng_set_png_stream(state.decoder, read_chunks, &state.chunks);
   if (error == 0) error = spng_get_ihdr(state.decoder, &state.header);
   if (error != 0) return failure(error, "has no valid header");
   const int64_t pixels = static_cast<int64_t>(state.header.width) * state.header.height;

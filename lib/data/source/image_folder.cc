@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A directory with one directory of files for each class. Classes are numbered, and files ordered, by name.
+// A directory with one directory of files for each class; what lies in directories below that belongs to the class.
+// Classes are numbered, and files ordered, by name.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -127,62 +128,130 @@ class ImageFolderDataset : public Dataset {
 // In small letters, without the dot; empty when there is none.
 std::string extension_of(std::string_view name) {
   const size_t dot = name.rfind('.');
-  std::string extension(dot == std::string_view::npos ? "" : name.substr(dot + 1));
-  for (char &c : extension) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return extension;
+  return small_letters(dot == std::string_view::npos ? "" : name.substr(dot + 1));
 }
 
-// "3 bmp, 1 without a kind and 17 more".
-std::string describe(const std::map<std::string, int64_t> &kinds) {
-  constexpr size_t kMost = 8;
-  std::vector<std::string> texts;
-  int64_t more = 0;
-  for (const auto &[kind, count] : kinds) {
-    if (texts.size() < kMost) {
-      texts.push_back(base::concat(count, " ", kind.empty() ? "without a kind" : kind));
+// Files that are none of the source, by what they are.
+class LeftOut {
+ public:
+  void add(std::string what, const std::string &path) {
+    auto &[count, example] = kinds_[std::move(what)];
+    if (count++ == 0) example = path;
+    ++files_;
+  }
+  int64_t files() const { return files_; }
+  // "3 bmp, 1 without a kind and 17 more", with the path of the first of each.
+  std::string describe(bool with_examples) const {
+    constexpr size_t kMost = 8;
+    std::vector<std::string> texts;
+    int64_t more = files_;
+    for (const auto &[kind, found] : kinds_) {
+      if (texts.size() == kMost) break;
+      texts.push_back(base::concat(found.count, " ", kind.empty() ? "without a kind" : kind));
+      if (with_examples) texts.back() += base::concat(" (", base::quoted(found.example, 400), ")");
+      more -= found.count;
+    }
+    return base::concat(base::join(texts, ", "), more > 0 ? base::concat(" and ", more, " more") : "");
+  }
+
+ private:
+  struct Found {
+    int64_t count = 0;
+    std::string example;
+  };
+  std::map<std::string, Found> kinds_;
+  int64_t files_ = 0;
+};
+
+// What programs that show folders leave in them.
+bool is_hidden(const std::string &name) {
+  return name.starts_with('.') || name == "Thumbs.db" || name == "desktop.ini" || name == "__MACOSX";
+}
+
+// Finds the files of all classes.
+class FolderWalk {
+ public:
+  FolderWalk(const ImageFolderParameters &parameters, const FileSystem &system)
+      : system_(system), cancel_(parameters.cancel), extensions_(parameters.extensions) {
+    if (extensions_.empty()) extensions_ = {"jpg", "jpeg", "png"};  // what decode_image reads
+  }
+
+  Status walk(const std::string &path) {
+    TUTTI_ASSIGN(const std::vector<FileSystem::Entry> entries, system_.list(path, cancel_));
+    above_ = {system_.identity(path)};
+    for (const FileSystem::Entry &entry : entries) {
+      if (is_hidden(entry.name)) continue;
+      const std::string inner = join_path(path, entry.name);
+      if (!entry.is_directory) {
+        left_out.add("outside of the directories of classes", inner);
+        continue;
+      }
+      TUTTI_TRY(walk_class(inner));
+      classes.push_back(entry.name);
+    }
+    return Status();
+  }
+  const std::vector<std::string> &extensions() const { return extensions_; }
+
+  std::vector<ClassFile> files;
+  std::vector<std::string> classes;
+  LeftOut left_out;
+
+ private:
+  // Files first, then what lies deeper.
+  Status walk_class(const std::string &path) {
+    above_.push_back(system_.identity(path));
+    TUTTI_ASSIGN(const std::vector<FileSystem::Entry> entries, system_.list(path, cancel_));
+    for (const FileSystem::Entry &entry : entries) {
+      if (!entry.is_directory && !is_hidden(entry.name)) add(entry.name, join_path(path, entry.name));
+    }
+    for (const FileSystem::Entry &entry : entries) {
+      if (!entry.is_directory || is_hidden(entry.name)) continue;
+      const std::string inner = join_path(path, entry.name);
+      if (std::find(above_.begin(), above_.end(), system_.identity(inner)) != above_.end()) {
+        left_out.add("links to a directory above", inner);
+      } else {
+        TUTTI_TRY(walk_class(inner));
+      }
+    }
+    above_.pop_back();
+    return Status();
+  }
+  void add(const std::string &name, std::string path) {
+    std::string extension = extension_of(name);
+    if (std::find(extensions_.begin(), extensions_.end(), extension) == extensions_.end()) {
+      left_out.add(std::move(extension), path);
     } else {
-      more += count;
+      files.push_back({std::move(path), static_cast<int32_t>(classes.size())});
     }
   }
-  if (texts.empty()) return "no files";
-  return base::concat("the files ", base::join(texts, ", "), more > 0 ? base::concat(" and ", more, " more") : "");
-}
+
+  const FileSystem &system_;
+  const Ref<base::CancelToken> cancel_;
+  std::vector<std::string> extensions_;
+  std::vector<std::string> above_;  // identities of the directories on the way
+};
 
 }  // namespace
 
 Result<DatasetRef> make_image_folder(const ImageFolderParameters &parameters) {
   TUTTI_ASSIGN(const std::shared_ptr<const FileSystem> system,
                file_system_of(parameters.path, parameters.file_systems.get()));
-  std::vector<std::string> extensions = parameters.extensions;
-  if (extensions.empty()) extensions = {"jpg", "jpeg", "png"};  // what decode_image reads
-  std::map<std::string, int64_t> left_out;
-  ImageFolder folder;
-  folder.file_systems = parameters.file_systems;
-  folder.gives_contents = parameters.contents;
-  folder.gives_class = !parameters.class_name.empty();
-  TUTTI_ASSIGN(const std::vector<FileSystem::Entry> entries, system->list(parameters.path, parameters.cancel));
-  for (const FileSystem::Entry &entry : entries) {
-    if (!entry.is_directory || entry.name.starts_with('.')) continue;
-    const std::string directory = join_path(parameters.path, entry.name);
-    TUTTI_ASSIGN(const std::vector<FileSystem::Entry> files, system->list(directory, parameters.cancel));
-    for (const FileSystem::Entry &file : files) {
-      if (file.is_directory || file.name.starts_with('.')) continue;
-      const std::string extension = extension_of(file.name);
-      if (std::find(extensions.begin(), extensions.end(), extension) == extensions.end()) {
-        ++left_out[extension];
-        continue;
-      }
-      folder.files.push_back({join_path(directory, file.name), static_cast<int32_t>(folder.classes.size())});
-    }
-    folder.classes.push_back(entry.name);
+  FolderWalk found(parameters, *system);
+  TUTTI_TRY(found.walk(parameters.path));
+  if (found.files.empty()) {
+    return base::not_found(
+        "expected files of the kinds ", base::join(found.extensions(), ", "), " in the directories of ",
+        base::quoted(parameters.path, 400), "; there are ", found.classes.size(), " directories with ",
+        found.left_out.files() > 0 ? base::concat("the files ", found.left_out.describe(false)) : "no files");
   }
-  if (folder.files.empty()) {
-    return base::not_found("expected files of the kinds ", base::join(extensions, ", "), " in the directories of ",
-                           base::quoted(parameters.path, 400), "; there are ", folder.classes.size(),
-                           " directories with ", describe(left_out));
+  if (found.left_out.files() > 0 && parameters.logger) {
+    parameters.logger->warning("image_folder ", base::quoted(parameters.path, 400), " takes files of the kinds ",
+                               base::join(found.extensions(), ", "),
+                               " and leaves out: ", found.left_out.describe(true));
   }
+  ImageFolder folder{std::move(found.files), std::move(found.classes), parameters.file_systems, parameters.contents,
+                     !parameters.class_name.empty()};
   ElementSpec spec{{{parameters.contents ? "image" : "path", Role::feature, tensor::DType::bytes, {}},
                     {"label", Role::label, tensor::DType::i32, {}}}};
   if (folder.gives_class) spec.components.push_back({parameters.class_name, Role::feature, tensor::DType::bytes, {}});

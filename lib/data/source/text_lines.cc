@@ -52,6 +52,7 @@ class TextReader : public FileReader {
 
 Result<DatasetRef> make_text_lines(const TextLinesParameters &parameters) {
   TUTTI_ASSIGN(FileList files, FileList::make(parameters.paths, parameters.compression, parameters));
+  files.maximum_record_bytes = parameters.maximum_record_bytes;
   ElementSpec spec{{{parameters.name, Role::feature, tensor::DType::bytes, {}}}};
   return make_file_dataset("text_lines", std::move(spec), std::move(files),
                            [skip = parameters.skip_lines] { return std::make_unique<TextReader>(skip); });

@@ -5,10 +5,12 @@
 // place, and what is not wanted of them into memory that nobody reads.
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 #include <utility>
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "data/name_index.h"
 #include "data/stage.h"
 #include "data/transform_parameters.h"
 
@@ -219,25 +221,28 @@ struct Selection {
   const ElementSpec &input;
   ElementSpec spec;
   Chosen chosen;
+  NameIndex index{input.components, [](const ComponentSpec &component) -> std::string_view { return component.name; }};
+  std::unordered_set<std::string> names{};  // of the result
 
   // "NAME" or "NEW = OLD"; a name of the input that contains '=' is that name.
   Status add(const std::string &text, Role role) {
     std::string_view name = text, old = text;
     const size_t equals = text.find('=');
-    if (input.find(text) < 0 && equals != std::string::npos) {
+    if (index.find(text) == nullptr && equals != std::string::npos) {
       name = base::trim(name.substr(0, equals));
       old = base::trim(old.substr(equals + 1));
     }
-    TUTTI_ASSIGN(const size_t component, find_component(input, old));
-    if (spec.find(name) >= 0) {
+    const NameIndex::Place *const found = index.find(old);
+    if (found == nullptr) return base::status_of(find_component(input, old));
+    if (!names.emplace(name).second) {
       return base::invalid_argument("component ", base::quoted(name), " is named twice; expected different names, got ",
                                     spec.to_string(), " and ", base::quoted(text));
     }
-    ComponentSpec selected = input.components[component];
+    ComponentSpec selected = input.components[found->first];
     selected.name = name;
     selected.role = role;
     spec.components.push_back(std::move(selected));
-    chosen.push_back(component);
+    chosen.push_back(found->first);
     return Status();
   }
 };
