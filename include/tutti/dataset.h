@@ -233,11 +233,13 @@ TUTTI_API int32_t tutti_iterator_create(const tutti_dataset *dataset, int64_t se
 TUTTI_API void tutti_iterator_ref(tutti_iterator *iterator);
 TUTTI_API void tutti_iterator_unref(tutti_iterator *iterator);
 
-/* Moves to the next element. *has_element is 0 at the end. After TUTTI_DEADLINE_EXCEEDED and TUTTI_CANCELLED the next
- * call goes on and no element is lost; after any other error it goes on behind the element that failed. A second thread
- * gets TUTTI_FAILED_PRECONDITION meanwhile. Details of an error: "stage", what failed, as the report calls it; of an
- * element "element" and "epoch", its number and pass, and "file", what it was read from, where that is known. Where
- * several elements were computed together, "element" may be the last of them and "elements" their number. */
+/* Moves to the next element. *has_element is 0 at the end. After TUTTI_DEADLINE_EXCEEDED and TUTTI_CANCELLED, which
+ * come at the latest when the call of a function of the host, or what a graph computes at once, is done, the next call
+ * goes on: what was read of a batch is part of what it gives, and no element is lost. After any other error it goes on
+ * behind the element that failed. A second thread gets TUTTI_FAILED_PRECONDITION meanwhile. Details of an error:
+ * "stage", what failed, as the report calls it; of an element "element" and "epoch", its number and pass, and "file",
+ * what it was read from, where that is known. Where several elements were computed together, "element" may be the last
+ * of them and "elements" their number. */
 TUTTI_API int32_t tutti_iterator_next(tutti_iterator *iterator, tutti_cancel *cancel, uint8_t *has_element,
                                       tutti_error **err);
 /* A component of the element last moved to; lent until the next call of next. NULL before the first and after the last.

@@ -50,6 +50,7 @@
 namespace tutti::impl::data {
 
 class BufferBudget;
+class CurrentDraw;
 class Dataset;
 class Fingerprint;
 class Iterator;
@@ -75,8 +76,8 @@ class ConsumerThread {
 
 /// What a walk depends on from outside. Copied; the objects behind it are shared.
 struct IteratorContext {
-  /// Null = never cancelled; make_iterator() replaces it by a child. Honoured in every wait; its deadline, which may
-  /// move, in those of the caller's thread.
+  /// Null = never cancelled; make_iterator() replaces it by a child. Honoured in every wait and before every element of
+  /// every stage (interrupt_check.h); its deadline, which may move, on the caller's thread.
   base::Ref<base::CancelToken> cancel;
   /// Seed of everything random in the pipeline.
   int64_t seed = 0;
@@ -94,6 +95,7 @@ struct IteratorContext {
   const Dataset *left_map = nullptr;
   // Set by make_iterator():
   std::shared_ptr<ConsumerThread> consumer;
+  std::shared_ptr<CurrentDraw> draw;
   std::shared_ptr<WorkerThreads> workers;
   std::shared_ptr<WorkerProcesses> processes;
   std::shared_ptr<BufferBudget> buffers;
@@ -165,9 +167,11 @@ class Iterator {
   const Dataset *left_map() const { return context_.left_map; }
   /// Seed of everything random in the walk.
   int64_t seed() const { return context_.seed; }
-  /// Fills `element` and returns true, or returns false at the end, again and again.
+  /// Fills `element` and returns true, or returns false at the end, again and again. An interrupt comes at the latest
+  /// with the end of the element that some stage is at: one call of a user's function, or what is computed at once.
   base::Result<bool> next(Element &element);
-  /// As next() where nothing need be waited for; else an interrupt, if the deadline of the token has passed.
+  /// As next() where nothing need be waited for, nor computed for long; else an interrupt, if the deadline of the token
+  /// has passed.
   base::Result<bool> next_if_ready(Element &element);
   /// The walk's own token, below that of its context. Its deadline belongs to whoever uses the iterator: moved to the
   /// past, it interrupts a next() on another thread.
