@@ -275,7 +275,8 @@ TUTTI_API int32_t tutti_feed_declare(tutti_feed *feed, const char *name, int32_t
  * dimension, the rows, tensors have the shapes that were declared. The dataset needs no "batch" then: what is pushed is
  * what a step of training takes, its rows split over the replicas. Before the feed is used. */
 TUTTI_API int32_t tutti_feed_set_batch_size(tutti_feed *feed, int64_t most_rows, tutti_error **err);
-/* Adds one element; waits while the feed is full. TUTTI_FAILED_PRECONDITION on the thread that reads the feed. */
+/* Adds one element; waits while the feed is full, as long as `cancel` allows: what takes elements out must be able to
+ * run meanwhile, and a call on the thread that would do so next ends by its token alone. */
 TUTTI_API int32_t tutti_feed_push(tutti_feed *feed, tutti_tensor *const *components, int64_t count,
                                   tutti_cancel *cancel, tutti_error **err);
 /* No more elements will come; or: the reader shall fail with this error. */

@@ -45,7 +45,6 @@ Result<std::unique_ptr<Stage>> Dataset::walk(const IteratorContext &context) con
 Result<std::unique_ptr<Iterator>> Dataset::make_iterator(IteratorContext context) const {
   TUTTI_TRY(base::check_not_forked());
   context.cancel = base::CancelToken::create_child(std::move(context.cancel));
-  context.consumer = std::make_shared<ConsumerThread>();
   context.draw = std::make_shared<CurrentDraw>();
   context.workers = std::make_shared<WorkerThreads>(context.threads);
   context.processes = std::make_shared<WorkerProcesses>();
@@ -118,7 +117,6 @@ Result<bool> Iterator::next_if_ready(Element &element) {
 
 Result<bool> Iterator::draw(Element &element) {
   started_ = true;
-  context_.consumer->mark();
   context_.draw->begin(*context_.cancel);
   return stage_->next(element);
 }
@@ -171,7 +169,6 @@ Json Iterator::save() const {
 Status Iterator::restore(const Json &state) {
   if (started_) return base::failed_precondition("an iterator can be restored only before its first element is taken");
   started_ = true;
-  context_.consumer->mark();
   const Status status = stage_->restore(base::JsonReader(state, "iterator"));
   return status.ok() ? status : status.wrap("the iterator state does not fit this dataset");
 }

@@ -64,16 +64,6 @@ struct GraphPlan;
 struct Recipe;
 using DatasetRef = base::Ref<Dataset>;
 
-/// Which thread asked the outermost iterator last. A feed uses it to refuse a push that could never end.
-class ConsumerThread {
- public:
-  void mark() { id_.store(std::this_thread::get_id(), std::memory_order_relaxed); }
-  bool is_this_thread() const { return id_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
-
- private:
-  std::atomic<std::thread::id> id_{};
-};
-
 /// What a walk depends on from outside. Copied; the objects behind it are shared.
 struct IteratorContext {
   /// Null = never cancelled; make_iterator() replaces it by a child. Honoured in every wait and before every element of
@@ -94,7 +84,6 @@ struct IteratorContext {
   /// the states that they have behind it. Null: none.
   const Dataset *left_map = nullptr;
   // Set by make_iterator():
-  std::shared_ptr<ConsumerThread> consumer;
   std::shared_ptr<CurrentDraw> draw;
   std::shared_ptr<WorkerThreads> workers;
   std::shared_ptr<WorkerProcesses> processes;
