@@ -31,17 +31,16 @@
 #ifndef TUTTI_DATA_DATASET_H_
 #define TUTTI_DATA_DATASET_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "base/cancel.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "data/element.h"
@@ -80,6 +79,8 @@ struct IteratorContext {
   bool keeps_order = true;
   /// Who runs graphs; null makes maps and filters by graph an error.
   std::shared_ptr<GraphRunner> graphs;
+  /// Who is told of elements that are left out; null: nobody.
+  base::Ref<base::Logger> logger;
   /// A map that the consumer runs itself, trailing_device_map() (device_graph.h): elements are what goes into it, with
   /// the states that they have behind it. Null: none.
   const Dataset *left_map = nullptr;
