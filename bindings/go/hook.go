@@ -52,7 +52,7 @@ func OnStep(every int64, call func(e *Event) error) Hook {
 type Event struct {
 	Kind              EventKind
 	Step              int64
-	Epoch             int64
+	Epoch             int64 // the pass over the dataset, from 0; between two passes the one that has ended
 	Loss              float64
 	ExamplesPerSecond float64
 	RemainingSeconds  float64 // until the end at the present speed

@@ -157,7 +157,8 @@ type IgnoreErrorsOptions struct {
 }
 
 // IgnoreErrors: Leaves out elements that fail; more than budget of them end the walk with an error. The iterator's
-// report counts them and shows the first errors.
+// report counts them and shows the first errors, and so does the log, which then tells their number at 10, 100,
+// 1000 and so on.
 func (p *Pipeline) IgnoreErrors(options ...IgnoreErrorsOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

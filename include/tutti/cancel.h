@@ -7,6 +7,10 @@
  * TUTTI_CANCELLED. A passed deadline acts like CANCEL and returns TUTTI_DEADLINE_EXCEEDED. Calls other than training
  * treat STOP like CANCEL.
  *
+ * A wait for elements of a dataset ends between two elements of whatever stage is at work: a function of the host that
+ * is running then is waited for, but not called again, however many elements a batch still needs. Functions are told of
+ * neither; one that takes long looks at a token of its own.
+ *
  * What ends is the call, not the object: an estimator, iterator or prediction stream whose call was cancelled can be
  * used again, and an iterator or stream loses nothing: the next call, with another token or a later deadline, goes on
  * where the cancelled one stood. A training session is over, like the one call that it is.

@@ -233,11 +233,13 @@ TUTTI_API int32_t tutti_iterator_create(const tutti_dataset *dataset, int64_t se
 TUTTI_API void tutti_iterator_ref(tutti_iterator *iterator);
 TUTTI_API void tutti_iterator_unref(tutti_iterator *iterator);
 
-/* Moves to the next element. *has_element is 0 at the end. After TUTTI_DEADLINE_EXCEEDED and TUTTI_CANCELLED the next
- * call goes on and no element is lost; after any other error it goes on behind the element that failed. A second thread
- * gets TUTTI_FAILED_PRECONDITION meanwhile. Details of an error: "stage", what failed, as the report calls it; of an
- * element "element" and "epoch", its number and pass, and "file", what it was read from, where that is known. Where
- * several elements were computed together, "element" may be the last of them and "elements" their number. */
+/* Moves to the next element. *has_element is 0 at the end. After TUTTI_DEADLINE_EXCEEDED and TUTTI_CANCELLED, which
+ * come at the latest when the call of a function of the host, or what a graph computes at once, is done, the next call
+ * goes on: what was read of a batch is part of what it gives, and no element is lost. After any other error it goes on
+ * behind the element that failed. A second thread gets TUTTI_FAILED_PRECONDITION meanwhile. Details of an error:
+ * "stage", what failed, as the report calls it; of an element "element" and "epoch", its number and pass, and "file",
+ * what it was read from, where that is known. Where several elements were computed together, "element" may be the last
+ * of them and "elements" their number. */
 TUTTI_API int32_t tutti_iterator_next(tutti_iterator *iterator, tutti_cancel *cancel, uint8_t *has_element,
                                       tutti_error **err);
 /* A component of the element last moved to; lent until the next call of next. NULL before the first and after the last.
@@ -273,7 +275,8 @@ TUTTI_API int32_t tutti_feed_declare(tutti_feed *feed, const char *name, int32_t
  * dimension, the rows, tensors have the shapes that were declared. The dataset needs no "batch" then: what is pushed is
  * what a step of training takes, its rows split over the replicas. Before the feed is used. */
 TUTTI_API int32_t tutti_feed_set_batch_size(tutti_feed *feed, int64_t most_rows, tutti_error **err);
-/* Adds one element; waits while the feed is full. TUTTI_FAILED_PRECONDITION on the thread that reads the feed. */
+/* Adds one element; waits while the feed is full, as long as `cancel` allows: what takes elements out must be able to
+ * run meanwhile, and a call on the thread that would do so next ends by its token alone. */
 TUTTI_API int32_t tutti_feed_push(tutti_feed *feed, tutti_tensor *const *components, int64_t count,
                                   tutti_cancel *cancel, tutti_error **err);
 /* No more elements will come; or: the reader shall fail with this error. */

@@ -9,7 +9,8 @@
  * Errors are deferred. A call that cannot work gives an invalid value (id < 0), which later calls pass through; the
  * first error, with the node's scoped name, the argument and the shapes, is what the model function's caller reports.
  *
- * Threads: a graph is built by the thread that was given it and is valid during the callback only.
+ * Threads: a graph is built by the thread that was given it and is valid during the callback only. Calls on another
+ * thread change nothing and give invalid values, and what called the function fails with TUTTI_FAILED_PRECONDITION.
  */
 #ifndef TUTTI_GRAPH_H_
 #define TUTTI_GRAPH_H_

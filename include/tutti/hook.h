@@ -48,10 +48,15 @@ TUTTI_API int32_t tutti_hooks_add(tutti_hooks *hooks, tutti_hook_fn hook, void *
 /* What an event tells; getters give 0, NULL or NaN for what it does not carry. */
 TUTTI_API int32_t tutti_hook_event_get_kind(const tutti_hook_event *event);
 TUTTI_API int64_t tutti_hook_event_get_step(const tutti_hook_event *event);
+/* The pass over the dataset, counted from 0, in which the event happened; between two passes, at TUTTI_EVENT_EPOCH_END
+ * say, the one that has ended. */
 TUTTI_API int64_t tutti_hook_event_get_epoch(const tutti_hook_event *event);
+/* Of a step event its step's, of TUTTI_EVENT_EVALUATED the evaluation's, of TUTTI_EVENT_EPOCH_END and TUTTI_EVENT_END
+ * the last step's; metrics, too. */
 TUTTI_API double tutti_hook_event_get_loss(const tutti_hook_event *event);
 TUTTI_API double tutti_hook_event_get_examples_per_second(const tutti_hook_event *event);
-/* Seconds until the end at the present speed; NaN when the end is not known. */
+/* Seconds until the end at the present speed; NaN when the end is not known. Where the dataset does not tell how long
+ * it is, each pass is taken to be as long as the last one, from the second on. */
 TUTTI_API double tutti_hook_event_get_remaining_seconds(const tutti_hook_event *event);
 /* A named metric of the model. */
 TUTTI_API double tutti_hook_event_get_metric(const tutti_hook_event *event, const char *name);

@@ -15,6 +15,10 @@
  * Text       UTF-8, ended by a zero byte. Counts and sizes are int64_t, truth values uint8_t, enumerations int32_t.
  * Threads    Dataset, strategy, sealed graph and error are immutable and may be shared. Other objects may be used from
  *            any thread, one call at a time, unless a function says more. No state is kept per thread.
+ * Processes  A child that is forked from a process which uses the library has none of its threads. There _unref and the
+ *            release functions of what was exported (Arrow, DLPack) do nothing and return at once; every function with
+ *            `err` is TUTTI_FAILED_PRECONDITION; getters may answer as for a wrong handle. The parent goes on. What is
+ *            executed (exec, posix_spawn) begins anew.
  */
 #ifndef TUTTI_STATUS_H_
 #define TUTTI_STATUS_H_

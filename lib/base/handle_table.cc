@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/handle_table.h"
 
+#include <pthread.h>
+
 #include <new>
 
 namespace tutti::impl::base {
@@ -68,7 +70,13 @@ HandleTable::~HandleTable() {
 }
 
 HandleTable &HandleTable::process() {
-  static HandleTable *const table = new HandleTable;
+  static HandleTable *const table = [] {
+    auto *const made = new HandleTable;
+    // A forked child makes handles of errors, whichever thread was at the table when it was forked.
+    static_cast<void>(pthread_atfork([] { process().mutex_.lock(); }, [] { process().mutex_.unlock(); },
+                                     [] { process().mutex_.unlock(); }));
+    return made;
+  }();
   return *table;
 }
 

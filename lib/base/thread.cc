@@ -90,7 +90,8 @@ Status check_not_forked() {
   if (!is_forked()) [[likely]]
     return Status();
   return failed_precondition(
-      "this process was forked from one that used the library; its threads are gone: start the library in one of them");
+      "this process was forked from one that used the library: its threads are gone, and what was made before the fork "
+      "can be released here, no more; start the library in one of the two");
 }
 
 ThreadBudget::Lease &ThreadBudget::Lease::operator=(Lease &&other) noexcept {

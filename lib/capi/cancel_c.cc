@@ -92,7 +92,7 @@ int32_t tutti_cancel_set_deadline(tutti_cancel *token, int64_t timeout_ms, tutti
 }
 
 int32_t tutti_cancel_get_state(const tutti_cancel *token) {
-  const Ref<CancelObject> object = peek(token, cancel_handles);
+  const Ref<CancelObject> object = peek_shared(token, cancel_handles);
   if (!object) return TUTTI_CANCEL_NONE;
   if (!object->token()->check().ok()) return TUTTI_CANCEL_CANCEL;
   return static_cast<int32_t>(object->token()->level());

@@ -63,6 +63,7 @@ data::IteratorContext iterator_context(const ContextCore &core, int64_t seed, Re
   context.seed = seed;
   context.threads = core.threads;
   context.graphs = core.graph_runner;
+  context.logger = core.logger;
   return context;
 }
 

@@ -262,7 +262,7 @@ int32_t tutti_estimator_save(tutti_estimator *estimator, const char *directory, 
 
 int64_t tutti_estimator_get_global_step(const tutti_estimator *estimator) {
   return guard_value<int64_t>(-1, [&]() -> int64_t {
-    const Ref<EstimatorObject> object = peek(estimator, estimator_handles);
+    const Ref<EstimatorObject> object = peek_shared(estimator, estimator_handles);
     return object ? object->estimator().global_step() : -1;
   });
 }

@@ -132,7 +132,7 @@ int32_t tutti_feed_fail(tutti_feed *feed, int32_t code, const char *message, tut
 }
 
 int64_t tutti_feed_get_position(const tutti_feed *feed) {
-  const Ref<FeedObject> object = peek(feed, feed_handles);
+  const Ref<FeedObject> object = peek_shared(feed, feed_handles);
   const Ref<data::Feed> started = object ? object->started() : Ref<data::Feed>();
   return started ? started->resume_position() : 0;
 }

@@ -22,8 +22,8 @@ using graph::ValueId;
 
 constexpr tutti_value kInvalid{-1};
 
-/// Runs `body(object, builder)` when the graph is open; `otherwise` if not, and where it throws, which is the graph's
-/// error.
+/// Runs `body(object, builder)` when the graph is open and this is its thread; `otherwise` if not, and where it throws,
+/// which is the graph's error.
 template <typename T, typename Body>
 T on_graph(const tutti_graph *graph, T otherwise, Body &&body) noexcept {
   const Ref<GraphObject> object = peek(graph, graph_handles);
@@ -365,6 +365,7 @@ int64_t tutti_graph_get_dim(const tutti_graph *graph, tutti_value value, int64_t
 int32_t tutti_graph_check(const tutti_graph *graph, tutti_error **err) {
   return guard(err, [&]() -> Status {
     TUTTI_ASSIGN(const Ref<GraphObject> object, find(graph, graph_handles, "graph"));
+    if (!object->is_here()) return object->check_threads();
     if (object->builder() == nullptr)
       return base::invalid_argument("argument 'graph': the callback that the graph was lent to has returned");
     return object->builder()->status();

@@ -25,6 +25,18 @@ constexpr int64_t kIndexBits = 32;
 GraphObject::GraphObject(GraphBuilder &builder, int32_t mode)
     : builder_(&builder), mode_(mode), serial_(next_serial.fetch_add(1, std::memory_order_relaxed)) {}
 
+bool GraphObject::is_here() const {
+  if (std::this_thread::get_id() == thread_) return true;
+  was_elsewhere_.store(true, std::memory_order_relaxed);
+  return false;
+}
+
+Status GraphObject::check_threads() const {
+  if (!was_elsewhere_.load(std::memory_order_relaxed)) return Status();
+  return base::failed_precondition(
+      "the graph was used on another thread; it belongs to the one that its function was called on");
+}
+
 tutti_value GraphObject::to_value(ValueId id) const {
   // Serial in the upper half, index + 1 in the lower: never 0, never negative.
   return {id == kNoValue ? -1 : ((serial_ & 0x7fffffff) << kIndexBits) | (int64_t{id} + 1)};

@@ -2,13 +2,18 @@
 //
 // Graphs behind handles: a builder that a callback writes into. The builder belongs to the caller of the callback, who
 // closes the object afterwards; a handle kept beyond that answers as invalid.
+//
+// Threads: the builder belongs to the thread that the callback runs on, which is known for certain: with_graph() calls
+// it. On another one there is no builder, and the callback's caller hears of it.
 #ifndef TUTTI_CAPI_GRAPH_C_H_
 #define TUTTI_CAPI_GRAPH_C_H_
 
 #include <tutti/graph.h>
 
+#include <atomic>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "capi/handles.h"
@@ -22,8 +27,12 @@ class GraphObject : public base::Object {
   /// `mode` TUTTI_MODE_*, or 0 for a dataset's map. The components are the builder's features and labels.
   GraphObject(graph::GraphBuilder &builder, int32_t mode);
 
-  /// Null after close().
-  graph::GraphBuilder *builder() const { return builder_; }
+  /// Is this the thread that the builder belongs to? If not, that is noted.
+  bool is_here() const;
+  /// Null after close(), and on other threads.
+  graph::GraphBuilder *builder() const { return is_here() ? builder_ : nullptr; }
+  /// Ok until it was used on another thread.
+  Status check_threads() const;
   int32_t mode() const { return mode_; }
   void close() { builder_ = nullptr; }
 
@@ -51,6 +60,8 @@ class GraphObject : public base::Object {
   graph::GraphBuilder *builder_;
   const int32_t mode_;
   const int64_t serial_;
+  const std::thread::id thread_ = std::this_thread::get_id();
+  mutable std::atomic<bool> was_elsewhere_{false};
 };
 
 extern constinit HandleType<GraphObject> graph_handles;
@@ -65,6 +76,7 @@ Status with_graph(graph::GraphBuilder &builder, int32_t mode, Function &&functio
   const Status status = function(static_cast<tutti_graph *>(handle.get()));
   if (object->pending && builder.ok() && status.ok())
     builder.fail(base::failed_precondition("op '", object->pending->op, "' was begun but not ended"));
+  if (const Status threads = object->check_threads(); !threads.ok() && builder.ok()) builder.fail(threads);
   object->close();
   return builder.ok() ? status : builder.status();
 }

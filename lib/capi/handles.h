@@ -6,6 +6,9 @@
 //   TUTTI_ASSIGN(Ref<TensorObject> tensor, find(handle, tensor_handles, "tensor"));
 //   return emit(std::move(object), tensor_handles, out);
 //
+// After fork() the child has the handles, but what their objects hold (threads, locks, files, devices) is the parent's:
+// unref leaves them alone there, and all that takes an error says so. Errors are released everywhere.
+//
 // Threads: all functions may be called from any thread.
 #ifndef TUTTI_CAPI_HANDLES_H_
 #define TUTTI_CAPI_HANDLES_H_
@@ -16,6 +19,7 @@
 #include "base/handle_table.h"
 #include "base/object.h"
 #include "base/status.h"
+#include "base/thread.h"
 
 namespace tutti::impl::capi {
 
@@ -37,6 +41,12 @@ Ref<T> peek(const void *handle, const HandleType<T> &type) {
   return HandleTable::process().try_find(handle, type);
 }
 
+/// As peek(), null in a forked child too: for getters of what threads change.
+template <typename T>
+Ref<T> peek_shared(const void *handle, const HandleType<T> &type) {
+  return base::check_not_forked().ok() ? peek(handle, type) : Ref<T>();
+}
+
 /// Stores a new handle of `object` in *out.
 template <typename T, typename C>
 Status emit(Ref<T> object, HandleType<T> &type, C **out) {
@@ -49,7 +59,9 @@ inline void ref_handle(const void *handle, const base::HandleTypeBase &type) noe
   static_cast<void>(HandleTable::process().ref(handle, type));
 }
 
+/// Nothing in a forked child.
 inline void unref_handle(const void *handle, const base::HandleTypeBase &type) noexcept {
+  if (!base::check_not_forked().ok()) return;
   static_cast<void>(HandleTable::process().unref(handle, type));
 }
 

@@ -140,7 +140,7 @@ int32_t tutti_predictor_reload(tutti_predictor *predictor, const char *path, tut
 }
 
 int64_t tutti_predictor_get_step(const tutti_predictor *predictor) {
-  const Ref<PredictorObject> object = peek(predictor, predictor_handles);
+  const Ref<PredictorObject> object = peek_shared(predictor, predictor_handles);
   return object ? object->predictor().step() : -1;
 }
 

@@ -52,7 +52,12 @@ const char *tutti_code_get_name(int32_t code) {
   return guard_value<const char *>("UNKNOWN", [&] { return base::name(base::code_from_number(code)).data(); });
 }
 
-TUTTI_DEFINE_COUNTING(error, error_handles)
+void tutti_error_ref(tutti_error *error) { ref_handle(error, error_handles); }
+
+// A forked child is told errors and releases them; there is nothing of another process in them.
+void tutti_error_unref(tutti_error *error) {
+  static_cast<void>(base::HandleTable::process().unref(error, error_handles));
+}
 
 int32_t tutti_error_get_code(const tutti_error *error) {
   const Ref<ErrorObject> object = peek(error, error_handles);

@@ -185,7 +185,7 @@ const char *tutti_strategy_get_device(const tutti_strategy *strategy, int64_t re
 
 tutti_context *tutti_strategy_get_context(tutti_strategy *strategy) {
   return guard_value<tutti_context *>(nullptr, [&]() -> tutti_context * {
-    const Ref<StrategyObject> object = peek(strategy, strategy_handles);
+    const Ref<StrategyObject> object = peek_shared(strategy, strategy_handles);
     if (!object) return nullptr;
     const Result<void *> handle = object->context();
     return handle.ok() ? static_cast<tutti_context *>(*handle) : nullptr;

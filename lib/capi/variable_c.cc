@@ -38,14 +38,14 @@ using namespace tutti::impl::capi;
 
 int64_t tutti_estimator_get_variable_count(const tutti_estimator *estimator) {
   return guard_value<int64_t>(-1, [&]() -> int64_t {
-    const Ref<EstimatorObject> object = peek(estimator, estimator_handles);
+    const Ref<EstimatorObject> object = peek_shared(estimator, estimator_handles);
     return object ? static_cast<int64_t>(object->variable_names().size()) : -1;
   });
 }
 
 const char *tutti_estimator_get_variable_name(const tutti_estimator *estimator, int64_t index) {
   return guard_value<const char *>(nullptr, [&]() -> const char * {
-    const Ref<EstimatorObject> object = peek(estimator, estimator_handles);
+    const Ref<EstimatorObject> object = peek_shared(estimator, estimator_handles);
     if (!object) return nullptr;
     const std::vector<std::string> &names = object->variable_names();
     return index >= 0 && index < static_cast<int64_t>(names.size()) ? names[static_cast<size_t>(index)].c_str()

@@ -9,6 +9,7 @@
 
 #include "base/thread.h"
 #include "data/buffer_budget.h"
+#include "data/interrupt_check.h"
 #include "data/stage.h"
 #include "data/state.h"
 #include "data/walk_report.h"
@@ -38,13 +39,13 @@ Result<std::unique_ptr<RandomAccess>> Dataset::random_access(const IteratorConte
 Result<std::unique_ptr<Stage>> Dataset::walk(const IteratorContext &context) const {
   Result<std::unique_ptr<Stage>> stage = open(context);
   if (!stage.ok()) return in_stage(stage.status(), context.report.get(), *this);
-  return context.report == nullptr ? stage.take() : counted(context.report, *this, stage.take());
+  return context.report == nullptr ? stage.take() : counted(context, *this, stage.take());
 }
 
 Result<std::unique_ptr<Iterator>> Dataset::make_iterator(IteratorContext context) const {
   TUTTI_TRY(base::check_not_forked());
   context.cancel = base::CancelToken::create_child(std::move(context.cancel));
-  context.consumer = std::make_shared<ConsumerThread>();
+  context.draw = std::make_shared<CurrentDraw>();
   context.workers = std::make_shared<WorkerThreads>(context.threads);
   context.processes = std::make_shared<WorkerProcesses>();
   context.buffers = std::make_shared<BufferBudget>(0);
@@ -116,7 +117,7 @@ Result<bool> Iterator::next_if_ready(Element &element) {
 
 Result<bool> Iterator::draw(Element &element) {
   started_ = true;
-  context_.consumer->mark();
+  context_.draw->begin(*context_.cancel);
   return stage_->next(element);
 }
 
@@ -168,7 +169,6 @@ Json Iterator::save() const {
 Status Iterator::restore(const Json &state) {
   if (started_) return base::failed_precondition("an iterator can be restored only before its first element is taken");
   started_ = true;
-  context_.consumer->mark();
   const Status status = stage_->restore(base::JsonReader(state, "iterator"));
   return status.ok() ? status : status.wrap("the iterator state does not fit this dataset");
 }

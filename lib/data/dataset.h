@@ -31,17 +31,16 @@
 #ifndef TUTTI_DATA_DATASET_H_
 #define TUTTI_DATA_DATASET_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "base/cancel.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "data/element.h"
@@ -50,6 +49,7 @@
 namespace tutti::impl::data {
 
 class BufferBudget;
+class CurrentDraw;
 class Dataset;
 class Fingerprint;
 class Iterator;
@@ -63,20 +63,10 @@ struct GraphPlan;
 struct Recipe;
 using DatasetRef = base::Ref<Dataset>;
 
-/// Which thread asked the outermost iterator last. A feed uses it to refuse a push that could never end.
-class ConsumerThread {
- public:
-  void mark() { id_.store(std::this_thread::get_id(), std::memory_order_relaxed); }
-  bool is_this_thread() const { return id_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
-
- private:
-  std::atomic<std::thread::id> id_{};
-};
-
 /// What a walk depends on from outside. Copied; the objects behind it are shared.
 struct IteratorContext {
-  /// Null = never cancelled; make_iterator() replaces it by a child. Honoured in every wait; its deadline, which may
-  /// move, in those of the caller's thread.
+  /// Null = never cancelled; make_iterator() replaces it by a child. Honoured in every wait and before every element of
+  /// every stage (interrupt_check.h); its deadline, which may move, on the caller's thread.
   base::Ref<base::CancelToken> cancel;
   /// Seed of everything random in the pipeline.
   int64_t seed = 0;
@@ -89,11 +79,13 @@ struct IteratorContext {
   bool keeps_order = true;
   /// Who runs graphs; null makes maps and filters by graph an error.
   std::shared_ptr<GraphRunner> graphs;
+  /// Who is told of elements that are left out; null: nobody.
+  base::Ref<base::Logger> logger;
   /// A map that the consumer runs itself, trailing_device_map() (device_graph.h): elements are what goes into it, with
   /// the states that they have behind it. Null: none.
   const Dataset *left_map = nullptr;
   // Set by make_iterator():
-  std::shared_ptr<ConsumerThread> consumer;
+  std::shared_ptr<CurrentDraw> draw;
   std::shared_ptr<WorkerThreads> workers;
   std::shared_ptr<WorkerProcesses> processes;
   std::shared_ptr<BufferBudget> buffers;
@@ -165,9 +157,11 @@ class Iterator {
   const Dataset *left_map() const { return context_.left_map; }
   /// Seed of everything random in the walk.
   int64_t seed() const { return context_.seed; }
-  /// Fills `element` and returns true, or returns false at the end, again and again.
+  /// Fills `element` and returns true, or returns false at the end, again and again. An interrupt comes at the latest
+  /// with the end of the element that some stage is at: one call of a user's function, or what is computed at once.
   base::Result<bool> next(Element &element);
-  /// As next() where nothing need be waited for; else an interrupt, if the deadline of the token has passed.
+  /// As next() where nothing need be waited for, nor computed for long; else an interrupt, if the deadline of the token
+  /// has passed.
   base::Result<bool> next_if_ready(Element &element);
   /// The walk's own token, below that of its context. Its deadline belongs to whoever uses the iterator: moved to the
   /// past, it interrupts a next() on another thread.

@@ -92,6 +92,25 @@ Status MappedAccess::gather(std::span<int64_t> positions, std::span<const RowTar
   return base_->gather(positions, targets);
 }
 
+Status GatherSteps::run(RandomAccess &access, int64_t count, std::span<const RowTarget> targets,
+                        base::FunctionRef<void(int64_t, std::span<int64_t>)> fill, int64_t &done) {
+  const int64_t step = access.rows_at_once();
+  for (done = 0; done < count;) {
+    if (done > 0) TUTTI_TRY(check_());
+    const int64_t rows = std::min(count - done, step);
+    positions_.resize(static_cast<size_t>(rows));
+    fill(done, positions_);
+    Status status = access.gather(positions_, done == 0 ? targets : from_row(targets, done, moved_));
+    if (!status.ok()) {
+      fill(done, positions_);
+      status = name_failing(access, epoch_, positions_, status);
+    }
+    if (!base::is_interrupt(status)) done += rows;
+    TUTTI_TRY(status);
+  }
+  return Status();
+}
+
 void MappedAccess::locate(std::span<int64_t> positions, std::span<const std::byte *> rows) {
   map(positions);
   base_->locate(positions, rows);
@@ -132,16 +151,11 @@ Result<bool> IndexedStage::next(Element &element) {
 }
 
 Status IndexedStage::next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) {
-  done = std::clamp<int64_t>(access_->size() - position_, 0, count);
-  if (done == 0) return Status();
-  positions_.resize(static_cast<size_t>(done));
-  std::iota(positions_.begin(), positions_.end(), position_);
-  Status status = access_->gather(positions_, targets);
-  if (!status.ok()) {
-    std::iota(positions_.begin(), positions_.end(), position_);
-    status = name_failing(*access_, epoch_, positions_, status);
-  }
-  if (base::is_interrupt(status)) done = 0;
+  count = std::clamp<int64_t>(access_->size() - position_, 0, count);
+  const auto fill = [this](int64_t first, std::span<int64_t> positions) {
+    std::iota(positions.begin(), positions.end(), position_ + first);
+  };
+  Status status = steps_.run(*access_, count, targets, fill, done);
   position_ += done;
   return status;
 }
@@ -168,7 +182,7 @@ Status IndexedStage::restore(const JsonReader &state) {
 Result<std::unique_ptr<Stage>> open_indexed(const Dataset &dataset, const IteratorContext &context) {
   TUTTI_ASSIGN(std::unique_ptr<RandomAccess> access, dataset.random_access(context, Dataset::Access::in_order));
   if (access == nullptr) return std::unique_ptr<Stage>();
-  return std::unique_ptr<Stage>(std::make_unique<IndexedStage>(std::move(access), context.epoch));
+  return std::unique_ptr<Stage>(std::make_unique<IndexedStage>(std::move(access), context));
 }
 
 }  // namespace tutti::impl::data

@@ -13,10 +13,11 @@
 // Errors: an element that fails is consumed, and the next call goes on behind it, so what comes later does not depend
 // on how elements are grouped.
 //
-// Interrupts (base::is_interrupt): when the token ends a wait, nothing is consumed. What a stage has gathered by then
-// stays in it, and the next call goes on there: a walk with interrupts gives the same elements as one without. save()
-// shows the state after the last element given out all the same, so a stage that gathers keeps the state of its input
-// from before.
+// Interrupts (base::is_interrupt): when the token ends a wait, or is found to have ended as another element is asked
+// for (interrupt_check.h; Dataset::walk() sees to that for all inputs of a stage), nothing is consumed. What a stage
+// has gathered by then stays in it, and the next call goes on there: a walk with interrupts gives the same elements as
+// one without. save() shows the state after the last element given out all the same, so a stage that gathers keeps the
+// state of its input from before.
 //
 // Threads: a Stage or RandomAccess belongs to one thread at a time, with all its inputs.
 #ifndef TUTTI_DATA_STAGE_H_
@@ -31,8 +32,10 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "base/thread.h"
 #include "data/dataset.h"
 #include "data/element.h"
+#include "data/interrupt_check.h"
 #include "data/state.h"
 
 namespace tutti::impl::data {
@@ -110,6 +113,9 @@ class RandomAccess {
   /// Gives only these components from now on, in this order, perhaps one several times; false when it always gives all,
   /// and nothing has changed. Called before anything else.
   virtual bool choose(std::span<const size_t> components);
+  /// More rows than these gather() computes in steps of so many, one after the other, so it might as well be asked for
+  /// them step by step, with a look at the token between. What only copies rows has no steps.
+  virtual int64_t rows_at_once() const { return INT64_MAX; }
 
   /// Does each row of each component lie in memory, as long as this access does? Then locate() tells where, and who
   /// reads a row once needs no copy of it. Static specs only.
@@ -126,6 +132,23 @@ class RandomAccess {
 base::Status name_failing(RandomAccess &access, int64_t epoch, std::span<const int64_t> positions,
                           const base::Status &status);
 
+/// How a stage gathers rows of its access: in the steps of that, until an interrupt.
+class GatherSteps {
+ public:
+  explicit GatherSteps(const IteratorContext &context) : check_(context), epoch_(context.epoch) {}
+
+  /// As Stage::next_rows(), of `count` rows that there are. `fill` writes the positions of rows first, first + 1, ...;
+  /// the same each time.
+  base::Status run(RandomAccess &access, int64_t count, std::span<const RowTarget> targets,
+                   base::FunctionRef<void(int64_t first, std::span<int64_t> positions)> fill, int64_t &done);
+
+ private:
+  const InterruptCheck check_;
+  const int64_t epoch_;
+  std::vector<int64_t> positions_;
+  std::vector<RowTarget> moved_;
+};
+
 /// Another order or choice of the positions of an access.
 class MappedAccess : public RandomAccess {
  public:
@@ -141,6 +164,7 @@ class MappedAccess : public RandomAccess {
   bool lies_in_memory() const override { return base_->lies_in_memory(); }
   void locate(std::span<int64_t> positions, std::span<const std::byte *> rows) override;
   bool choose(std::span<const size_t> components) override { return base_->choose(components); }
+  int64_t rows_at_once() const override { return base_->rows_at_once(); }
 
  protected:
   /// Replaces each position by the position in the base.
@@ -171,7 +195,8 @@ class StridedAccess : public MappedAccess {
 /// Walks over an access in order; its state is the position.
 class IndexedStage : public Stage {
  public:
-  IndexedStage(std::unique_ptr<RandomAccess> access, int64_t epoch) : access_(std::move(access)), epoch_(epoch) {}
+  IndexedStage(std::unique_ptr<RandomAccess> access, const IteratorContext &context)
+      : access_(std::move(access)), epoch_(context.epoch), steps_(context) {}
 
   base::Result<bool> next(Element &element) override;
   base::Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override;
@@ -184,7 +209,7 @@ class IndexedStage : public Stage {
   std::unique_ptr<RandomAccess> access_;
   int64_t epoch_;
   int64_t position_ = 0;
-  std::vector<int64_t> positions_;
+  GatherSteps steps_;
 };
 
 /// An IndexedStage if the dataset has access in order, else null.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "data/bytes_rows.h"
+#include "data/interrupt_check.h"
 
 namespace tutti::impl::data {
 
@@ -33,13 +34,15 @@ class Timed {
 
 class CountedStage : public Stage {
  public:
-  CountedStage(std::shared_ptr<WalkReport> report, const Dataset &dataset, std::unique_ptr<Stage> stage)
-      : report_(std::move(report)),
+  CountedStage(const IteratorContext &context, const Dataset &dataset, std::unique_ptr<Stage> stage)
+      : report_(context.report),
+        check_(context),
         dataset_(dataset),
         stage_(std::move(stage)),
         counters_(report_->counters_of(dataset)) {}
 
   Result<bool> next(Element &element) override {
+    TUTTI_TRY(check_());
     const Timed timed(counters_);
     Result<bool> more = stage_->next(element);
     const bool is_given = more.ok() && *more;
@@ -50,8 +53,9 @@ class CountedStage : public Stage {
     return named(more.status());
   }
   Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override {
-    const Timed timed(counters_);
     done = 0;
+    TUTTI_TRY(check_());
+    const Timed timed(counters_);
     Status status = stage_->next_rows(targets, count, done);
     int64_t bytes = 0;
     for (const RowTarget &target : targets)
@@ -70,6 +74,8 @@ class CountedStage : public Stage {
   }
   bool gives_texts() const override { return stage_->gives_texts(); }
   Status next_texts(BytesRows &rows, int64_t count, int64_t &done) override {
+    done = 0;
+    TUTTI_TRY(check_());
     const Timed timed(counters_);
     const int64_t before = rows.bytes();
     Status status = stage_->next_texts(rows, count, done);
@@ -85,6 +91,7 @@ class CountedStage : public Stage {
   Status named(const Status &status) const { return in_stage(status, report_.get(), dataset_); }
 
   const std::shared_ptr<WalkReport> report_;  // which has the counters that the stages use
+  const InterruptCheck check_;
   const Dataset &dataset_;
   const std::unique_ptr<Stage> stage_;
   StageCounters &counters_;
@@ -110,6 +117,7 @@ class NamedAccess : public RandomAccess {
   }
   void locate_soon(int64_t end) override { base_->locate_soon(end); }
   bool choose(std::span<const size_t> components) override { return base_->choose(components); }
+  int64_t rows_at_once() const override { return base_->rows_at_once(); }
 
  private:
   Status name(Status status) const { return status.ok() ? status : in_stage(status, report_.get(), dataset_); }
@@ -241,9 +249,8 @@ StageTree WalkReport::tree(const Dataset &dataset, const Names &names) const {
   return tree;
 }
 
-std::unique_ptr<Stage> counted(std::shared_ptr<WalkReport> report, const Dataset &dataset,
-                               std::unique_ptr<Stage> stage) {
-  return std::make_unique<CountedStage>(std::move(report), dataset, std::move(stage));
+std::unique_ptr<Stage> counted(const IteratorContext &context, const Dataset &dataset, std::unique_ptr<Stage> stage) {
+  return std::make_unique<CountedStage>(context, dataset, std::move(stage));
 }
 
 std::unique_ptr<RandomAccess> named(const IteratorContext &context, const Dataset &dataset,

@@ -93,9 +93,9 @@ class WalkReport {
   std::map<const Dataset *, Entry> entries_;  // guarded by mutex_
 };
 
-/// A stage that counts what `stage` does, and names it in its errors.
-std::unique_ptr<Stage> counted(std::shared_ptr<WalkReport> report, const Dataset &dataset,
-                               std::unique_ptr<Stage> stage);
+/// A stage that counts what `stage` does, in the report of the context, which has one; names it in its errors; and asks
+/// it for nothing more once the walk is interrupted (interrupt_check.h).
+std::unique_ptr<Stage> counted(const IteratorContext &context, const Dataset &dataset, std::unique_ptr<Stage> stage);
 /// An access whose errors name the dataset that it belongs to.
 std::unique_ptr<RandomAccess> named(const IteratorContext &context, const Dataset &dataset,
                                     std::unique_ptr<RandomAccess> access);

@@ -49,6 +49,7 @@ data::IteratorContext EstimatorState::iterator_context(Ref<base::CancelToken> ca
   context.epoch = epoch;
   context.threads = thread_shares().pipeline;
   context.graphs = environment.graphs;
+  context.logger = environment.logger;
   return context;
 }
 

@@ -69,11 +69,14 @@ class RunControl {
 /// What happened. All references are valid during the call only.
 struct Event {
   EventKind kind = EventKind::begin;
-  int64_t step = 0;        // completed steps of the model
-  int64_t epoch = 0;       // completed passes over the dataset
-  int64_t examples = 0;    // rows of this run so far
-  int64_t goal_step = -1;  // where the run will end, or -1 when it does not know
-  /// step: the values the hook asked for, in that order. evaluated: loss and all metrics. end: all of the last step.
+  int64_t step = 0;      // completed steps of the model
+  int64_t epoch = 0;     // the pass over the dataset, from 0; between two passes the one that has ended
+  int64_t examples = 0;  // rows of this run so far
+  /// Where the run will end, or -1 when it does not know. Of a dataset whose length is not known every pass is taken to
+  /// be as long as the last whole one of this run.
+  int64_t goal_step = -1;
+  /// step: the values the hook asked for, in that order. evaluated: loss and all metrics. epoch_end and end: all of the
+  /// last step.
   std::span<const NamedNumber> values;
   std::string_view checkpoint_path;  // checkpoint_saved; `step` is the checkpoint's
   base::Status error;                // error

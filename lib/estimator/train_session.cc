@@ -141,6 +141,7 @@ Status TrainSession::end_pass() {
   if (whole && pass_examples_ == 0)
     return base::invalid_argument("the dataset gave no elements in pass ", run_.epoch + 1,
                                   ": there is not one row to train on");
+  if (whole) whole_pass_steps_ = step() - pass_step_;
   ++run_.epoch;
   run_.input = Json();
   input_ended_ = true;
@@ -151,7 +152,9 @@ Status TrainSession::end_pass() {
   } else if (run_.epoch >= run_.goal_epoch) {
     reason_ = EndReason::epochs;
   }
-  return send(event_of(EventKind::epoch_end));
+  Event event = event_of(EventKind::epoch_end);
+  event.values = values_;
+  return send(event);
 }
 
 // What arrived while the caller slept.
@@ -184,7 +187,7 @@ Event TrainSession::event_of(EventKind kind) const {
   Event event;
   event.kind = kind;
   event.step = trainer_->step();
-  event.epoch = run_.epoch;
+  event.epoch = run_.epoch - (input_ended_ ? 1 : 0);
   event.examples = examples_;
   event.goal_step = expected_end();
   event.control = const_cast<TrainSession *>(this);
@@ -194,7 +197,7 @@ Event TrainSession::event_of(EventKind kind) const {
 int64_t TrainSession::steps_of_pass() const {
   const data::Cardinality batches = request_.dataset->cardinality();
   const int64_t accumulation = state_->config.accumulation;
-  return batches.is_exact() ? (batches.value() + accumulation - 1) / accumulation : -1;
+  return batches.is_exact() ? (batches.value() + accumulation - 1) / accumulation : whole_pass_steps_;
 }
 
 int64_t TrainSession::expected_end() const {
@@ -202,7 +205,8 @@ int64_t TrainSession::expected_end() const {
   if (steps_of_pass() < 0) return -1;
   const int64_t passes = run_.goal_epoch > 0 ? run_.goal_epoch - run_.epoch : (input_ended_ ? 0 : 1);
   const int64_t pass_begin = input_ended_ ? step() : pass_step_;
-  return pass_begin + passes * steps_of_pass();
+  // A pass may be longer than the one before it was.
+  return std::max(step(), pass_begin + passes * steps_of_pass());
 }
 
 // Other workers hear of a stop between runs, too.

@@ -114,9 +114,9 @@ class TrainSession : private RunControl {
   base::Status stop_others();
   base::Status send(Event event);
   Event event_of(EventKind kind) const;
-  /// Steps that a whole pass takes; -1 when the dataset does not tell.
+  /// Steps that a whole pass takes, or that the last one took where the dataset does not tell; -1 before one has ended.
   int64_t steps_of_pass() const;
-  /// The step at which the run ends as far as steps asked for or the dataset's size tell; else -1.
+  /// The step at which the run ends as far as steps asked for or the length of a pass tell; else -1.
   int64_t expected_end() const;
   bool stop_wanted() const;
 
@@ -157,6 +157,7 @@ class TrainSession : private RunControl {
   bool skips_ended_pass_ = false;  // the former call ended well: a pass it left at its very end is not ours
   int64_t pass_examples_ = 0;      // rows of this pass in this session
   int64_t pass_step_ = 0;          // the step at which this pass began
+  int64_t whole_pass_steps_ = -1;  // of the last pass that was whole; -1 = there was none
   std::optional<int64_t> goal_step_;
   std::optional<EndReason> reason_;
   bool hook_stop_ = false;

@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 
+#include "base/thread.h"
+
 namespace tutti::impl::tensor {
 
 namespace {
@@ -103,7 +105,10 @@ struct Exported {
   int64_t strides[Shape::kMaxRank] = {};
 };
 
-void delete_exported(DLManagedTensorVersioned *managed) { delete static_cast<Exported *>(managed->manager_ctx); }
+// A forked child leaves it alone: its memory may belong to a pool, whose lock a thread of the parent had.
+void delete_exported(DLManagedTensorVersioned *managed) {
+  if (base::check_not_forked().ok()) delete static_cast<Exported *>(managed->manager_ctx);
+}
 
 std::optional<DLDataType> type_to_dlpack(DType dtype) {
   for (const TypePair &pair : kTypes) {

@@ -2,6 +2,7 @@
  * Graphs through the C interface: numbers, attributes, deferred errors, values and handles out of place. The graphs are
  * those of dataset maps: the smallest callback that is given one. */
 #include <math.h>
+#include <pthread.h>
 
 #include "capi_testing.h"
 
@@ -385,6 +386,60 @@ static void test_value_of_another_graph(void **state) {
                build_map(use_kept, NULL, &dataset, &err));
 }
 
+/* What another thread was told. */
+struct helper {
+  tutti_graph *graph;
+  tutti_value value;
+  int32_t mode, code;
+};
+
+static void *help(void *user) {
+  struct helper *helper = user;
+  helper->value = tutti_graph_constant(helper->graph, TUTTI_DTYPE_F32, 1);
+  tutti_graph_set_output(helper->graph, "one", helper->value);
+  helper->mode = tutti_graph_get_mode(helper->graph);
+  helper->code = tutti_graph_check(helper->graph, NULL);
+  return NULL;
+}
+
+static int32_t let_help(tutti_graph *g, void *user, tutti_error **err) {
+  (void)err;
+  struct helper *helper = user;
+  pthread_t thread;
+  helper->graph = g;
+  if (pthread_create(&thread, NULL, help, helper) != 0) return TUTTI_INTERNAL;
+  pthread_join(thread, NULL);
+  tutti_graph_set_output(g, "x", tutti_graph_get_feature(g, "x"));
+  return TUTTI_OK;
+}
+
+static int32_t model_with_help(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  return toy_model(g, mode, NULL, err) != TUTTI_OK ? TUTTI_INTERNAL : let_help(g, user, err);
+}
+
+static void check_help(const struct helper *helper) {
+  assert_true(helper->value.id < 0);
+  assert_int_equal(helper->mode, 0);
+  assert_int_equal(helper->code, TUTTI_FAILED_PRECONDITION);
+}
+
+static void test_graph_on_another_thread(void **state) {
+  (void)state;
+  struct helper helper = {.code = TUTTI_OK}, model_helper = {.code = TUTTI_OK, .mode = 1};
+  tutti_dataset *dataset = NULL;
+  assert_error(TUTTI_FAILED_PRECONDITION, "used on another thread", build_map(let_help, &helper, &dataset, &err));
+  assert_null(dataset);
+  check_help(&helper);
+  tutti_estimator *estimator = NULL;
+  dataset = toy_dataset(8, 4, 1);
+  assert_ok(tutti_estimator_create(NULL, model_with_help, &model_helper, NULL, NULL, NULL, &estimator, &err));
+  assert_error(TUTTI_FAILED_PRECONDITION, "used on another thread",
+               tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, NULL, &err));
+  check_help(&model_helper);
+  tutti_estimator_unref(estimator);
+  tutti_dataset_unref(dataset);
+}
+
 static void test_graph_after_its_callback(void **state) {
   (void)state;
   tutti_dataset *dataset = NULL;
@@ -407,6 +462,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_deferred_errors),
     cmocka_unit_test(test_errors_of_the_callback),
     cmocka_unit_test(test_value_of_another_graph),
+    cmocka_unit_test(test_graph_on_another_thread),
     cmocka_unit_test(test_graph_after_its_callback),
 };
 CAPI_TEST_MAIN(tests)

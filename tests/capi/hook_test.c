@@ -28,6 +28,81 @@ static void test_order_of_events(void **state) {
   tutti_dataset_unref(dataset);
 }
 
+/* What every event says of its pass, its loss, and the time left. */
+struct pass_record {
+  int count;
+  int32_t kinds[32];
+  int64_t epochs[32];
+  double losses[32], accuracies[32], seconds_left[32];
+};
+
+static int32_t record_pass(void *user, const tutti_hook_event *event, tutti_error **err) {
+  struct pass_record *r = user;
+  (void)err;
+  if (r->count == 32) return TUTTI_OK;
+  r->kinds[r->count] = tutti_hook_event_get_kind(event);
+  r->epochs[r->count] = tutti_hook_event_get_epoch(event);
+  r->losses[r->count] = tutti_hook_event_get_loss(event);
+  r->accuracies[r->count] = tutti_hook_event_get_metric(event, "accuracy");
+  r->seconds_left[r->count++] = tutti_hook_event_get_remaining_seconds(event);
+  return TUTTI_OK;
+}
+
+static int32_t keep_all(void *user, tutti_tensor *const *inputs, int64_t count, uint8_t *answer, tutti_error **err) {
+  (void)user, (void)inputs, (void)count, (void)err;
+  *answer = 1;
+  return TUTTI_OK;
+}
+
+/* Two steps a pass; nobody knows how many rows a filter keeps. */
+static tutti_dataset *filtered_toy(void) {
+  tutti_pipeline *pipeline = toy_rows(NULL, 16);
+  tutti_dataset *dataset = NULL;
+  tutti_pipeline_begin(pipeline, "filter_callback", 1);
+  tutti_pipeline_set_predicate(pipeline, keep_all, NULL, NULL);
+  tutti_pipeline_end(pipeline);
+  tutti_pipeline_batch(pipeline, 8, NULL);
+  assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
+  tutti_pipeline_unref(pipeline);
+  return dataset;
+}
+
+static void test_passes_are_counted_alike(void **state) {
+  (void)state;
+  struct pass_record record = {.count = 0};
+  tutti_hooks *hooks = NULL;
+  assert_ok(tutti_hooks_create(&hooks, &err));
+  assert_ok(tutti_hooks_add(hooks, record_pass, &record, NULL, 1, &err));
+  tutti_dataset *dataset = filtered_toy();
+  assert_int_equal(tutti_dataset_get_cardinality(dataset), TUTTI_CARDINALITY_UNKNOWN);
+  tutti_estimator *estimator = toy_estimator(NULL);
+  tutti_options *options = make_options("train", "{\"epochs\": 3}");
+  assert_ok(tutti_estimator_train(estimator, dataset, options, hooks, NULL, NULL, &err));
+  static const int32_t kinds[] = {TUTTI_EVENT_BEGIN,     TUTTI_EVENT_STEP, TUTTI_EVENT_STEP,
+                                  TUTTI_EVENT_EPOCH_END, TUTTI_EVENT_STEP, TUTTI_EVENT_STEP,
+                                  TUTTI_EVENT_EPOCH_END, TUTTI_EVENT_STEP, TUTTI_EVENT_STEP,
+                                  TUTTI_EVENT_EPOCH_END, TUTTI_EVENT_END};
+  static const int64_t epochs[] = {0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2};
+  assert_int_equal(record.count, 11);
+  for (int i = 0; i < 11; i++) {
+    assert_int_equal(record.kinds[i], kinds[i]);
+    assert_int_equal(record.epochs[i], epochs[i]);
+    const int is_last_of_pass = kinds[i] == TUTTI_EVENT_EPOCH_END || kinds[i] == TUTTI_EVENT_END;
+    if (is_last_of_pass) {
+      assert_true(record.losses[i] == record.losses[i - 1]);
+      assert_true(record.accuracies[i] == record.accuracies[i - 1]);
+    }
+    /* The first pass tells how long the others are. */
+    const int is_known = kinds[i] == TUTTI_EVENT_STEP && epochs[i] > 0;
+    assert_int_equal(record.seconds_left[i] == record.seconds_left[i], is_known);
+  }
+  assert_true(record.seconds_left[8] == 0);
+  tutti_hooks_unref(hooks);
+  tutti_estimator_unref(estimator);
+  tutti_options_unref(options);
+  tutti_dataset_unref(dataset);
+}
+
 static void test_a_hook_stops(void **state) {
   (void)state;
   struct hook_record record = new_record();
@@ -192,6 +267,7 @@ static void test_early_stopping_at_steps(void **state) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_order_of_events),
+    cmocka_unit_test(test_passes_are_counted_alike),
     cmocka_unit_test(test_a_hook_stops),
     cmocka_unit_test(test_a_hook_fails),
     cmocka_unit_test(test_training_inside_a_hook),

@@ -386,6 +386,36 @@ static void test_map_callback_errors(void **state) {
   }
 }
 
+struct kept_line {
+  int count;
+  char text[512];
+};
+
+static void keep_line(void *user, int32_t severity, const char *text) {
+  struct kept_line *kept = user;
+  if (severity != TUTTI_LOG_WARNING) return;
+  kept->count++;
+  snprintf(kept->text, sizeof kept->text, "%s", text);
+}
+
+static void test_what_is_left_out_is_in_the_log(void **state) {
+  (void)state;
+  static const float expected[] = {0, -1, -3};
+  struct map_record record = {.fail_at = 2};
+  struct kept_line kept = {.count = 0};
+  tutti_pipeline *pipeline = count_to(4);
+  tutti_pipeline_map(pipeline, negate, &record, NULL, 1);
+  tutti_pipeline_ignore_errors(pipeline, NULL);
+  tutti_dataset *dataset = build(pipeline);
+  assert_ok(tutti_context_set_log(NULL, keep_line, &kept, NULL, TUTTI_LOG_INFO, &err));
+  assert_walk(dataset, expected, 3);
+  assert_ok(tutti_context_set_log(NULL, NULL, NULL, NULL, TUTTI_LOG_INFO, &err));
+  tutti_dataset_unref(dataset);
+  assert_int_equal(kept.count, 1);
+  assert_contains(kept.text, "ignore_errors: left out: ");
+  assert_contains(kept.text, "row is torn");
+}
+
 /* x as an f32 vector of its value many, and whether it is odd; no vector for 3; another type of the answer for 4. */
 static int32_t count_out(void *user, tutti_tensor *const *inputs, int64_t count, tutti_tensor **outputs,
                          int64_t output_count, tutti_error **error) {
@@ -530,6 +560,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_scan_graph),
     cmocka_unit_test(test_map_callback),
     cmocka_unit_test(test_map_callback_errors),
+    cmocka_unit_test(test_what_is_left_out_is_in_the_log),
     cmocka_unit_test(test_map_to_other_components),
     cmocka_unit_test(test_map_to_the_same_components),
     cmocka_unit_test(test_map_callback_is_destroyed_without_a_dataset),

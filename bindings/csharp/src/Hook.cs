@@ -45,10 +45,12 @@ namespace Tutti
         /// <summary>Completed steps.</summary>
         public long Step { get; private set; }
 
-        /// <summary>Completed passes over the dataset.</summary>
+        /// <summary>The pass over the dataset, counted from 0; between two passes, as at the end of an epoch, the one
+        /// that has ended.</summary>
         public long Epoch { get; private set; }
 
-        /// <summary>The loss of the step.</summary>
+        /// <summary>The loss of the step, of the evaluation, or, at the end of an epoch or of training, of the last
+        /// step.</summary>
         public double Loss { get; private set; }
 
         /// <summary>The present speed.</summary>

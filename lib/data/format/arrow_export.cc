@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "base/thread.h"
 #include "data/format/arrow.h"
 #include "data/joined_elements.h"
 #include "data/pipeline.h"
@@ -110,13 +111,15 @@ struct ArrayNode {
   std::vector<ArrowArray> children;
   std::vector<ArrowArray *> pointers;
 
+  // A forked child leaves it alone: its memory may belong to a pool, whose lock a thread of the parent had.
   static void release(ArrowArray *array) {
+    array->release = nullptr;
+    if (!base::check_not_forked().ok()) return;
     auto *const node = static_cast<ArrayNode *>(array->private_data);
     for (ArrowArray &child : node->children) {
       if (child.release != nullptr) child.release(&child);
     }
     delete node;
-    array->release = nullptr;
   }
 };
 
@@ -229,7 +232,8 @@ class Exporter {
   template <typename Body>
   int guard(Body body) noexcept {
     try {
-      const Status status = body();
+      const Status alive = base::check_not_forked();
+      const Status status = alive.ok() ? body() : alive;
       if (!status.ok()) last_error_ = status.to_string();
       return errno_of(status);
     } catch (const std::exception &) {
@@ -248,9 +252,10 @@ class Exporter {
     const std::string &text = of(stream).last_error_;
     return text.empty() ? nullptr : text.c_str();
   }
+  // A forked child has none of the threads of the walk.
   static void release(ArrowArrayStream *stream) {
-    delete static_cast<Exporter *>(stream->private_data);
     stream->release = nullptr;
+    if (base::check_not_forked().ok()) delete static_cast<Exporter *>(stream->private_data);
   }
 
   Status write_schema(ArrowSchema *out) {

@@ -31,13 +31,7 @@ class Channel : public base::Object {
     if (spec_.is_batched()) TUTTI_TRY(check_rows(element));
     std::unique_lock lock(mutex_);
     const auto ready = [&] { return waiting_.size() < capacity_ || ended_ || walk_ == Walk::gone; };
-    if (!ready()) {
-      if (consumer_ != nullptr && consumer_->is_this_thread()) {
-        return base::failed_precondition("feed: full with ", capacity_,
-                                         " elements; a push from the thread that takes them out would never end");
-      }
-      TUTTI_TRY(base::wait_until(room_, lock, cancel, deadline, ready));
-    }
+    TUTTI_TRY(base::wait_until(room_, lock, cancel, deadline, ready));
     if (ended_) return base::failed_precondition("feed: push after the end of the feed");
     if (walk_ == Walk::gone) return base::failed_precondition("feed: nobody takes elements out any more");
     element.lineage = {0, resume_position_ + pushed_};
@@ -61,14 +55,13 @@ class Channel : public base::Object {
   }
 
   // The walk begins: only one ever does, but for one that was refused what it should go on with.
-  Status attach(std::shared_ptr<ConsumerThread> consumer) {
+  Status attach() {
     std::lock_guard lock(mutex_);
     if (walk_ != Walk::none && walk_ != Walk::refused) {
       return base::failed_precondition(
           "feed: its elements can be walked over once only; put cache before repeat to see them again");
     }
     walk_ = Walk::attached;
-    consumer_ = std::move(consumer);
     return Status();
   }
   Status resume_at(int64_t position) {
@@ -166,7 +159,6 @@ class Channel : public base::Object {
   bool ended_ = false;
   Status failure_;
   Walk walk_ = Walk::none;
-  std::shared_ptr<ConsumerThread> consumer_;
 };
 
 class FeedStage : public Stage {
@@ -218,7 +210,7 @@ class FeedDataset : public Dataset {
       : Dataset("feed", channel->spec(), Cardinality::unknown(), {}), channel_(std::move(channel)) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
-    TUTTI_TRY(channel_->attach(context.consumer));
+    TUTTI_TRY(channel_->attach());
     return std::unique_ptr<Stage>(
         std::make_unique<FeedStage>(channel_, context.cancel, counters_in(context, *this), context.epoch));
   }

@@ -79,6 +79,7 @@ class ClassWeightsAccess : public RandomAccess {
       : input_(std::move(input)), weights_(weights) {}
 
   int64_t size() const override { return input_->size(); }
+  int64_t rows_at_once() const override { return input_->rows_at_once(); }
   int64_t lineage(int64_t position) const override { return input_->lineage(position); }
   FileName file(int64_t position) const override { return input_->file(position); }
   Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override {

@@ -22,6 +22,12 @@ class ConcatenateAccess : public RandomAccess {
   }
 
   int64_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
+  int64_t rows_at_once() const override {
+    int64_t rows = INT64_MAX;
+    for (const auto &input : inputs_)
+      rows = std::min(rows, input->rows_at_once());
+    return rows;
+  }
   int64_t lineage(int64_t position) const override { return position; }
   FileName file(int64_t position) const override {
     const size_t input = input_of(position);

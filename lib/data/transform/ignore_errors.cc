@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Leaves out elements that fail, as long as there are not too many of them. The errors are counted, and the first of
-// them are in the walk's report (walk_report.h).
+// Leaves out elements that fail, as long as there are not too many of them. The errors are counted; the first of them
+// are in the walk's report (walk_report.h) and in the log, which then tells their number now and then.
+#include <atomic>
 #include <utility>
 
 #include "data/stage.h"
@@ -16,11 +17,41 @@ using base::Status;
 
 namespace {
 
+// What the log says of all walks over one dataset.
+class LeftOutLog {
+ public:
+  void add(const base::Logger *logger, const Status &status) {
+    const int64_t count = count_.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (logger == nullptr) return;
+    if (count <= kWholeErrors) {
+      logger->warning("ignore_errors: left out: ", status.to_string());
+    } else if (is_told(count)) {
+      logger->warning("ignore_errors: ", count, " elements were left out so far; the last: ", status.to_string());
+    }
+  }
+
+ private:
+  static constexpr int64_t kWholeErrors = 5;
+  // 10, 100, 1000, ...
+  static bool is_told(int64_t count) {
+    while (count % 10 == 0)
+      count /= 10;
+    return count == 1;
+  }
+
+  std::atomic<int64_t> count_{0};
+};
+
 class IgnoreErrorsStage : public Stage {
  public:
-  IgnoreErrorsStage(std::unique_ptr<Stage> input, int64_t budget, StageCounters *counters,
-                    base::Ref<base::CancelToken> cancel)
-      : input_(std::move(input)), budget_(budget), counters_(counters), cancel_(std::move(cancel)) {}
+  IgnoreErrorsStage(std::unique_ptr<Stage> input, int64_t budget, LeftOutLog &log, StageCounters *counters,
+                    const IteratorContext &context)
+      : input_(std::move(input)),
+        budget_(budget),
+        log_(log),
+        counters_(counters),
+        cancel_(context.cancel),
+        logger_(context.logger) {}
 
   Result<bool> next(Element &element) override {
     for (;;) {
@@ -29,6 +60,7 @@ class IgnoreErrorsStage : public Stage {
       if (more.ok() || is_final(more.status())) return more;
       ++ignored_;
       if (counters_ != nullptr) counters_->add_ignored(more.status());
+      log_.add(logger_.get(), more.status());
       if (ignored_ > budget_) overdrawn_ = overdrawn(more.status());
       TUTTI_TRY(base::check(cancel_.get()));
     }
@@ -57,8 +89,10 @@ class IgnoreErrorsStage : public Stage {
 
   std::unique_ptr<Stage> input_;
   const int64_t budget_;
+  LeftOutLog &log_;                // the dataset's
   StageCounters *const counters_;  // null when nobody counts
   const base::Ref<base::CancelToken> cancel_;
+  const base::Ref<base::Logger> logger_;  // null = none
   int64_t ignored_ = 0;
   Status overdrawn_;
 };
@@ -72,7 +106,7 @@ class IgnoreErrorsDataset : public Dataset {
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     StageCounters *const counters = counters_in(context, *this);
     return std::unique_ptr<Stage>(
-        std::make_unique<IgnoreErrorsStage>(std::move(input), budget_, counters, context.cancel));
+        std::make_unique<IgnoreErrorsStage>(std::move(input), budget_, log_, counters, context));
   }
 
  private:
@@ -83,6 +117,7 @@ class IgnoreErrorsDataset : public Dataset {
   }
 
   const int64_t budget_;
+  mutable LeftOutLog log_;
 };
 
 }  // namespace

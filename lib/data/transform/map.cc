@@ -81,7 +81,7 @@ class MapAccess : public RandomAccess {
       input_->locate(positions, located_);
       return rows_->run_located(count, located_, targets);
     }
-    const int64_t step = !plan_.is_rowwise ? 1 : rows_->is_parallel() ? count : rows_->chunk_rows();
+    const int64_t step = std::min(count, rows_at_once());
     TUTTI_TRY(flow_->reserve(step));
     for (int64_t first = 0; first < count; first += step) {
       const int64_t rows = std::min(step, count - first);
@@ -90,8 +90,16 @@ class MapAccess : public RandomAccess {
     }
     return worst;
   }
+  int64_t rows_at_once() const override {
+    if (flow_ == nullptr || !plan_.is_rowwise) return 1;
+    if (rows_->looks_up() && input_->lies_in_memory()) return INT64_MAX;
+    return rows_->is_parallel() ? kParallelChunks * rows_->chunk_rows() : rows_->chunk_rows();
+  }
 
  private:
+  // With threads: so that each has several of them to do.
+  static constexpr int64_t kParallelChunks = 256;
+
   // Static results of elements that are not.
   Status gather_elements(std::span<const int64_t> positions, std::span<const RowTarget> targets) {
     Status worst;

@@ -23,7 +23,7 @@ constexpr int64_t kScratchBytes = int64_t{4} << 20;
 constexpr int64_t kFewestRows = 16;
 constexpr int64_t kMostRows = 4096;
 
-int64_t rows_at_once(const ElementSpec &spec) {
+int64_t rows_for_scratch(const ElementSpec &spec) {
   int64_t bytes = 1;
   for (const int64_t one : row_bytes(spec))
     bytes += one;
@@ -37,7 +37,7 @@ class RoutineAccess : public RandomAccess {
       : input_(std::move(input)), epoch_(epoch), one_(target), calls_(target, threads) {
     if (!spec.is_static()) return;
     flow_ = std::make_unique<RowFlow>(*target.plan, spec);
-    rows_at_once_ = rows_at_once(spec);
+    rows_at_once_ = rows_for_scratch(spec);
     components_ = spec.components.size();
   }
 
@@ -53,7 +53,7 @@ class RoutineAccess : public RandomAccess {
   }
   Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override {
     Status worst;
-    const int64_t step = flow_ != nullptr ? rows_at_once_ : kMostElements;
+    const int64_t step = rows_at_once();
     const auto count = static_cast<int64_t>(positions.size());
     for (int64_t first = 0; first < count; first += step) {
       const auto part =
@@ -65,6 +65,7 @@ class RoutineAccess : public RandomAccess {
     }
     return worst;
   }
+  int64_t rows_at_once() const override { return flow_ != nullptr ? rows_at_once_ : kMostElements; }
 
  private:
   Status gather_rows(std::span<int64_t> positions, std::span<const RowTarget> targets, int64_t first) {

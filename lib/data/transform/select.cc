@@ -99,6 +99,7 @@ class SelectAccess : public RandomAccess {
   }
 
   int64_t size() const override { return input_->size(); }
+  int64_t rows_at_once() const override { return input_->rows_at_once(); }
   int64_t lineage(int64_t position) const override { return input_->lineage(position); }
   FileName file(int64_t position) const override { return input_->file(position); }
   Status element(int64_t position, Element &element) override {

@@ -106,8 +106,9 @@ class DrawnAccess : public MappedAccess {
 
 class PositionReservoirStage : public Stage {
  public:
-  PositionReservoirStage(std::unique_ptr<RandomAccess> access, RandomKey key, int64_t capacity, int64_t epoch)
-      : access_(std::move(access)), draws_(key, capacity, access_->size()), epoch_(epoch) {}
+  PositionReservoirStage(std::unique_ptr<RandomAccess> access, RandomKey key, int64_t capacity,
+                         const IteratorContext &context)
+      : access_(std::move(access)), draws_(key, capacity, access_->size()), epoch_(context.epoch), steps_(context) {}
 
   Result<bool> next(Element &element) override {
     if (draw(1) == 0) return false;
@@ -122,15 +123,10 @@ class PositionReservoirStage : public Stage {
     return status;
   }
   Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override {
-    done = draw(count);
-    if (done == 0) return Status();
-    positions_.assign(drawn_.begin(), drawn_.begin() + done);
-    Status status = access_->gather(positions_, targets);
-    if (!status.ok()) {
-      positions_.assign(drawn_.begin(), drawn_.begin() + done);
-      status = name_failing(*access_, epoch_, positions_, status);
-    }
-    if (base::is_interrupt(status)) done = 0;
+    const auto fill = [this](int64_t first, std::span<int64_t> positions) {
+      std::copy_n(drawn_.begin() + first, positions.size(), positions.begin());
+    };
+    Status status = steps_.run(*access_, draw(count), targets, fill, done);
     give(done);
     return status;
   }
@@ -165,7 +161,7 @@ class PositionReservoirStage : public Stage {
   const int64_t epoch_;
   std::vector<int64_t> drawn_;  // and not yet given out: an interrupt came between
   int64_t last_ = -1;           // given out
-  std::vector<int64_t> positions_;
+  GatherSteps steps_;
 };
 
 class ShuffleDataset : public Dataset {
@@ -182,11 +178,10 @@ class ShuffleDataset : public Dataset {
       return open_element_shuffle(std::move(input), key(context), parameters_.buffer_size, context.cancel);
     }
     if (is_stored(*access)) {
-      return std::unique_ptr<Stage>(
-          std::make_unique<IndexedStage>(reordered(std::move(access), context), context.epoch));
+      return std::unique_ptr<Stage>(std::make_unique<IndexedStage>(reordered(std::move(access), context), context));
     }
-    return std::unique_ptr<Stage>(std::make_unique<PositionReservoirStage>(std::move(access), key(context),
-                                                                           parameters_.buffer_size, context.epoch));
+    return std::unique_ptr<Stage>(
+        std::make_unique<PositionReservoirStage>(std::move(access), key(context), parameters_.buffer_size, context));
   }
 
   Result<std::unique_ptr<RandomAccess>> random_access(const IteratorContext &context, Access wanted) const override {

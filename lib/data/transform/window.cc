@@ -55,6 +55,7 @@ class WindowAccess : public RandomAccess {
       : input_(std::move(input)), plan_(plan), spec_(spec), size_(plan.windows_of(input_->size())) {}
 
   int64_t size() const override { return size_; }
+  int64_t rows_at_once() const override { return std::max<int64_t>(input_->rows_at_once() / plan_.size, 1); }
   int64_t lineage(int64_t position) const override { return position; }
   Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override {
     places_.clear();

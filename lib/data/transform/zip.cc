@@ -22,6 +22,12 @@ class ZipAccess : public RandomAccess {
   }
 
   int64_t size() const override { return size_; }
+  int64_t rows_at_once() const override {
+    int64_t rows = INT64_MAX;
+    for (const auto &input : inputs_)
+      rows = std::min(rows, input->rows_at_once());
+    return rows;
+  }
   int64_t lineage(int64_t position) const override { return inputs_[0]->lineage(position); }
   FileName file(int64_t position) const override { return inputs_[0]->file(position); }
   Status gather(std::span<int64_t> positions, std::span<const RowTarget> targets) override {

@@ -34,7 +34,7 @@ class Progress {
       case EventKind::step:
         return line(event);
       case EventKind::epoch_end:
-        return logger_->info("pass ", event.epoch, " over the dataset is complete at step ", event.step);
+        return logger_->info("pass ", event.epoch + 1, " over the dataset is complete at step ", event.step);
       case EventKind::checkpoint_saved:
         return logger_->info("checkpoint of step ", event.step, " is in '", event.checkpoint_path, "'");
       case EventKind::evaluated:

@@ -46,7 +46,7 @@ public final class Event {
         return step;
     }
 
-    /** The number of completed epochs.
+    /** The pass over the dataset, counted from 0; between two passes, as at an epoch's end, the one that has ended.
      *
      * @return the epoch
      */
@@ -54,7 +54,7 @@ public final class Event {
         return epoch;
     }
 
-    /** The loss of the step.
+    /** The loss of the step, of the evaluation, or, at the end of an epoch or of training, of the last step.
      *
      * @return the loss
      */
