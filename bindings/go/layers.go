@@ -31,8 +31,9 @@ type LayerDenseOptions struct {
 	BiasInitializer string
 }
 
-// LayerDense: y = activation(x * kernel + bias) over the last dimension of x. units: Size of the last dimension of
-// the result.
+// LayerDense: y = activation(x * kernel + bias) over the last dimension of x. Variables, in the scope dense,
+// dense_1, ...: kernel [inputs, units], the transpose of PyTorch's weight; bias [units]. units: Size of the last
+// dimension of the result.
 func (g *Graph) LayerDense(x Value, units int64, options ...LayerDenseOptions) Value {
 	raw.Graph_begin(g.handle, "layer_dense", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -95,8 +96,10 @@ type LayerConv2dOptions struct {
 	BiasInitializer string
 }
 
-// LayerConv2d: Two-dimensional convolution of images [batch, height, width, channels] with a kernel [size, size,
-// channels / groups, filters]. filters: Channels of the result. size: Height and width of the kernel.
+// LayerConv2d: Two-dimensional convolution of images [batch, height, width, channels]. Variables, in the scope
+// conv2d, conv2d_1, ...: kernel [height, width, channels / groups, filters], as Keras has it, where PyTorch's
+// weight is [filters, channels / groups, height, width]; bias [filters]. filters: Channels of the result. size:
+// Height and width of the kernel.
 func (g *Graph) LayerConv2d(x Value, filters int64, size int64, options ...LayerConv2dOptions) Value {
 	raw.Graph_begin(g.handle, "layer_conv2d", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -168,8 +171,9 @@ type LayerDepthwiseConv2dOptions struct {
 	KernelInitializer string
 }
 
-// LayerDepthwiseConv2d: Convolution of each channel by itself with a kernel [size, size, 1, channels * multiplier].
-// size: Height and width of the kernel.
+// LayerDepthwiseConv2d: Convolution of each channel by itself. Variables, in the scope depthwise_conv2d, ...:
+// kernel [height, width, 1, channels * multiplier], of which the first multiplier are those of the first channel;
+// bias [channels * multiplier]. size: Height and width of the kernel.
 func (g *Graph) LayerDepthwiseConv2d(x Value, size int64, options ...LayerDepthwiseConv2dOptions) Value {
 	raw.Graph_begin(g.handle, "layer_depthwise_conv2d", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -235,7 +239,9 @@ type LayerSeparableConv2dOptions struct {
 }
 
 // LayerSeparableConv2d: A depthwise convolution followed by a 1x1 convolution; one bias and one activation at the
-// end. filters: Channels of the result. size: Height and width of the depthwise kernel.
+// end. Variables, in the scope separable_conv2d, ...: depthwise_kernel [height, width, 1, channels * multiplier],
+// pointwise_kernel [1, 1, channels * multiplier, filters], bias [filters]. filters: Channels of the result. size:
+// Height and width of the depthwise kernel.
 func (g *Graph) LayerSeparableConv2d(x Value, filters int64, size int64, options ...LayerSeparableConv2dOptions) Value {
 	raw.Graph_begin(g.handle, "layer_separable_conv2d", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -286,7 +292,9 @@ type LayerBatchNormOptions struct {
 }
 
 // LayerBatchNorm: Batch normalization (Ioffe and Szegedy, 2015) over all but the last dimension: batch statistics
-// while training, running ones otherwise.
+// while training, running ones otherwise. Variables, in the scope batch_norm, ..., each [channels]: scale, offset,
+// and not trained running_mean and running_variance. The running variance is that of n elements over n, as in
+// Keras; PyTorch keeps n / (n - 1) times as much.
 func (g *Graph) LayerBatchNorm(x Value, options ...LayerBatchNormOptions) Value {
 	raw.Graph_begin(g.handle, "layer_batch_norm", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -319,7 +327,8 @@ type LayerLayerNormOptions struct {
 	WithoutScale bool
 }
 
-// LayerLayerNorm: Layer normalization (Ba, Kiros and Hinton, 2016) over the last dimension.
+// LayerLayerNorm: Layer normalization (Ba, Kiros and Hinton, 2016) over the last dimension. Variables, in the scope
+// layer_norm, ..., each [channels]: scale, offset.
 func (g *Graph) LayerLayerNorm(x Value, options ...LayerLayerNormOptions) Value {
 	raw.Graph_begin(g.handle, "layer_layer_norm", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -345,6 +354,7 @@ type LayerRmsNormOptions struct {
 }
 
 // LayerRmsNorm: Division by the root of the mean square (Zhang and Sennrich, 2019) over the last dimension.
+// Variable, in the scope rms_norm, ...: scale [channels].
 func (g *Graph) LayerRmsNorm(x Value, options ...LayerRmsNormOptions) Value {
 	raw.Graph_begin(g.handle, "layer_rms_norm", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -369,8 +379,8 @@ type LayerGroupNormOptions struct {
 }
 
 // LayerGroupNorm: Group normalization (Wu and He, 2018): of each row and group of channels, over the group and all
-// dimensions between the first and the last. groups: Groups of channels, which divide them; as many as channels:
-// instance normalization.
+// dimensions between the first and the last. Variables, in the scope group_norm, ..., each [channels]: scale,
+// offset. groups: Groups of channels, which divide them; as many as channels: instance normalization.
 func (g *Graph) LayerGroupNorm(x Value, groups int64, options ...LayerGroupNormOptions) Value {
 	raw.Graph_begin(g.handle, "layer_group_norm", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -414,7 +424,11 @@ type LayerMultiHeadAttentionOptions struct {
 }
 
 // LayerMultiHeadAttention: Attention (Vaswani et al., 2017) of x [batch, length, channels] to itself or to a
-// memory, in several heads, followed by a dense layer. heads: Heads of the queries.
+// memory, in several heads, followed by a dense layer. Variables, in the scope multi_head_attention, ..., with h =
+// heads * head_channels and k = key_heads * head_channels: input_kernel [channels, h + 2 k] and input_bias for
+// queries, keys and values in this order, or with a memory query_kernel [channels, h], query_bias, memory_kernel
+// [memory channels, 2 k] and memory_bias; output_kernel [h, channels of the result], output_bias. heads: Heads of
+// the queries.
 func (g *Graph) LayerMultiHeadAttention(x Value, heads int64, options ...LayerMultiHeadAttentionOptions) Value {
 	raw.Graph_begin(g.handle, "layer_multi_head_attention", 1)
 	raw.Graph_add_input(g.handle, int64(x))
