@@ -31,8 +31,9 @@ TUTTI_API int32_t tutti_abi_version(void);
 /* A JSON object: version, compiler, build type, backends linked in and the versions of the libraries they use. */
 TUTTI_API const char *tutti_build_info(void);
 
-/* 1 when the library was built with the feature: "backend:cpu", "backend:reference", "format:idx", "op:conv2d", ...;
- * 0 otherwise and for NULL. */
+/* 1 when the library was built with the feature, 0 otherwise and for NULL: "backend:cpu", "op:conv2d", "source:csv",
+ * "transform:shuffle", or a format of files that it reads: "format:" and arrow, csv, gzip, idx, jpeg, npy, npz, png,
+ * safetensors, tar, tfrecord or zlib. */
 TUTTI_API uint8_t tutti_has_feature(const char *feature);
 
 /* One sentence that says why a backend cannot be used here, or NULL when it can. */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <tutti/version.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -21,6 +23,7 @@
 #include "capi/strategy_c.h"
 #include "capi/tensor_c.h"
 #include "data/pipeline.h"
+#include "data/routine/image_file.h"
 #include "graph/op_registry.h"
 #include "nn/registry.h"
 #include "runtime/backend_list.h"
@@ -62,6 +65,15 @@ bool has_registered(std::string_view name) {
   return op != nullptr && op->is_public;
 }
 
+/// Of files that are read, whichever way.
+bool reads_format(std::string_view name) {
+  if (name == "jpeg") return data::JpegReader::is_built();
+  if (name == "png") return data::PngReader::is_built();
+  static constexpr std::string_view kAlways[] = {"arrow", "csv", "gzip",        "idx",      "npy",
+                                                 "npz",   "tar", "safetensors", "tfrecord", "zlib"};
+  return std::ranges::find(kAlways, name) != std::end(kAlways);
+}
+
 const std::array<const base::HandleTypeBase *, 20> &handle_types() {
   static const std::array<const base::HandleTypeBase *, 20> types{
       &error_handles,    &cancel_handles,    &options_handles,           &context_handles,   &tensor_handles,
@@ -94,7 +106,7 @@ uint8_t tutti_has_feature(const char *feature) {
     if (kind == "op") return has_registered(name);
     if (kind == "source") return data::find_source(name) != nullptr;
     if (kind == "transform") return data::find_transform(name) != nullptr;
-    return kind == "format" && name == "idx";
+    return kind == "format" && reads_format(name);
   });
 }
 

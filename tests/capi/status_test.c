@@ -115,15 +115,16 @@ static void test_version(void **state) {
 
 static void test_features(void **state) {
   (void)state;
-  static const char *const present[] = {"backend:reference", "format:idx",     "op:conv2d",
-                                        "op:matmul",         "op:layer_dense", "transform:shuffle"};
+  static const char *const present[] = {"backend:reference",  "format:idx",        "op:conv2d",  "op:matmul",
+                                        "op:layer_dense",     "transform:shuffle", "source:csv", "format:csv",
+                                        "format:safetensors", "format:gzip",       "format:npz", "format:tfrecord"};
   for (size_t i = 0; i < sizeof present / sizeof *present; i++) {
     if (!tutti_has_feature(present[i])) {
       print_error("%s is missing\n", present[i]);
       assert_true(0);
     }
   }
-  static const char *const absent[] = {"", ":", "backend:", "backend:tpu", "op:no_such", "conv2d", "format:png"};
+  static const char *const absent[] = {"", ":", "backend:", "backend:tpu", "op:no_such", "conv2d", "format:tiff"};
   for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
     assert_false(tutti_has_feature(absent[i]));
   assert_false(tutti_has_feature(NULL));

@@ -54,6 +54,8 @@ class JpegReader {
 
   JpegReader();
   ~JpegReader();
+  /// Was the library built with what reads such files?
+  static bool is_built();
 
   /// Reads the header. The size of the image after scaling. `contents` must live until read() is done.
   base::Result<PixelSize> open(std::string_view contents, const JpegSettings &settings);
@@ -69,6 +71,7 @@ class PngReader {
  public:
   PngReader();
   ~PngReader();
+  static bool is_built();
 
   /// Reads the header. `contents` must live until read() is done.
   base::Result<PixelSize> open(std::string_view contents, int64_t maximum_pixels);

@@ -231,6 +231,8 @@ bool JpegReader::State::read(const PixelWindow &window, const Span &span, const 
   return true;
 }
 
+bool JpegReader::is_built() { return true; }
+
 JpegReader::JpegReader() : state_(std::make_unique<State>()) {}
 
 JpegReader::~JpegReader() {

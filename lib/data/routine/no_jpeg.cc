@@ -9,6 +9,7 @@ struct JpegReader::State {};
 
 JpegReader::JpegReader() = default;
 JpegReader::~JpegReader() = default;
+bool JpegReader::is_built() { return false; }
 
 base::Result<PixelSize> JpegReader::open(std::string_view, const JpegSettings &) {
   return base::unimplemented("this build of tutti reads no JPEG files: it was made without libjpeg-turbo");

@@ -9,6 +9,7 @@ struct PngReader::State {};
 
 PngReader::PngReader() = default;
 PngReader::~PngReader() = default;
+bool PngReader::is_built() { return false; }
 
 base::Result<PixelSize> PngReader::open(std::string_view, int64_t) {
   return base::unimplemented("this build of tutti reads no PNG files: it was made without libspng");

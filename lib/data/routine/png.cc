@@ -111,6 +111,7 @@ struct PngReader::State {
 
 PngReader::PngReader() : state_(std::make_unique<State>()) {}
 PngReader::~PngReader() = default;
+bool PngReader::is_built() { return true; }
 
 Result<PixelSize> PngReader::open(std::string_view contents, int64_t maximum_pixels) {
   State &state = *state_;
