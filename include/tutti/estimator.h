@@ -50,10 +50,11 @@ TUTTI_API int32_t tutti_estimator_train(tutti_estimator *estimator, const tutti_
 
 /* Makes the variables before the first training, without a step: initial values by the seed, or those of the newest
  * checkpoint in model_dir. They can then be listed, read and written, evaluated and predicted with, and training goes
- * on from them. `dataset` says what the model gets, batches included, as for training; nothing is learned from it.
- * `weights` NULL, or a checkpoint, a directory of checkpoints (its newest good one) or a file in the safetensors
- * format, whose tensors have the names, types and shapes of the model's variables: all of them, and no others. A model
- * that has trained takes those weights and is otherwise left as it is. */
+ * on from them. `dataset` says what the model gets, batches included, as for training; nothing is read of it, and none
+ * of a feed taken out. `weights` NULL, or a checkpoint, a directory of checkpoints (its newest good one) or a file in
+ * the safetensors format, whose tensors have the names, types and shapes of the model's variables: all of them, and no
+ * others; moving averages begin anew with them. With a model_dir they are in a checkpoint afterwards. A model that has
+ * trained, and a run that was interrupted, are otherwise left as they are. With several workers all make the call. */
 TUTTI_API int32_t tutti_estimator_initialize(tutti_estimator *estimator, const tutti_dataset *dataset,
                                              const char *weights, tutti_cancel *cancel, tutti_error **err);
 

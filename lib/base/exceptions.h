@@ -9,6 +9,8 @@
 #ifndef TUTTI_BASE_EXCEPTIONS_H_
 #define TUTTI_BASE_EXCEPTIONS_H_
 
+#include <cxxabi.h>
+
 #include "base/status.h"
 
 namespace tutti::impl::base {
@@ -20,11 +22,14 @@ Status out_of_memory() noexcept;
 /// RESOURCE_EXHAUSTED for what the system refuses for want of something; else INTERNAL with its text. In handlers only.
 Status status_of_exception() noexcept;
 
-/// Runs `body`, which returns a Status, and makes one of what it throws.
+/// Runs `body`, which returns a Status, and makes one of what it throws. The end of a thread by pthread_exit() or
+/// pthread_cancel() goes on.
 template <typename Body>
-Status without_exceptions(Body &&body) noexcept {
+Status without_exceptions(Body &&body) {
   try {
     return body();
+  } catch (const abi::__forced_unwind &) {
+    throw;
   } catch (...) {
     return status_of_exception();
   }

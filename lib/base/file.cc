@@ -47,8 +47,11 @@ FileDescriptor::~FileDescriptor() {
 
 // Without O_NONBLOCK the call waits until somebody opens the other end of a FIFO, or a device is ready.
 Result<FileDescriptor> open_regular_file(const std::string &path, int flags, std::string_view action) {
-  FileDescriptor file(open_call(path, flags | O_NONBLOCK | O_NOCTTY));
+  // Opening alone lets a writer of a FIFO go on, and makes some devices act.
   struct stat information;
+  if (::stat(path.c_str(), &information) == 0 && !S_ISREG(information.st_mode))
+    return not_regular(path, information.st_mode);
+  FileDescriptor file(open_call(path, flags | O_NONBLOCK | O_NOCTTY));
   if (file.get() < 0) {
     const int error_number = errno;
     const bool is_there = ::stat(path.c_str(), &information) == 0;

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/forked.h"
+
 namespace tutti::impl::base {
 
 namespace {
@@ -43,13 +45,13 @@ char *make_process_mark() {
   return static_cast<char *>(page);
 }
 
-bool is_forked() {
+}  // namespace
+
+bool is_forked() noexcept {
   static volatile char *const mark = make_process_mark();
   static const pid_t process = getpid();
   return mark != nullptr ? *mark == 0 : process != getpid();
 }
-
-}  // namespace
 
 Result<Thread> Thread::start(const std::string &name, std::function<void()> body) {
   auto argument = std::make_unique<Start>(Start{name.substr(0, 15), std::move(body)});

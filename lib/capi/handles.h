@@ -16,6 +16,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/forked.h"
 #include "base/handle_table.h"
 #include "base/object.h"
 #include "base/status.h"
@@ -44,7 +45,7 @@ Ref<T> peek(const void *handle, const HandleType<T> &type) {
 /// As peek(), null in a forked child too: for getters of what threads change.
 template <typename T>
 Ref<T> peek_shared(const void *handle, const HandleType<T> &type) {
-  return base::check_not_forked().ok() ? peek(handle, type) : Ref<T>();
+  return base::is_forked() ? Ref<T>() : peek(handle, type);
 }
 
 /// Stores a new handle of `object` in *out.
@@ -61,7 +62,7 @@ inline void ref_handle(const void *handle, const base::HandleTypeBase &type) noe
 
 /// Nothing in a forked child.
 inline void unref_handle(const void *handle, const base::HandleTypeBase &type) noexcept {
-  if (!base::check_not_forked().ok()) return;
+  if (base::is_forked()) return;
   static_cast<void>(HandleTable::process().unref(handle, type));
 }
 

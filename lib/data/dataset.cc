@@ -170,7 +170,8 @@ Status Iterator::restore(const Json &state) {
   if (started_) return base::failed_precondition("an iterator can be restored only before its first element is taken");
   started_ = true;
   const Status status = stage_->restore(base::JsonReader(state, "iterator"));
-  return status.ok() ? status : status.wrap("the iterator state does not fit this dataset");
+  return status.ok() || base::is_interrupt(status) ? status
+                                                   : status.wrap("the iterator state does not fit this dataset");
 }
 
 Result<std::vector<Element>> peek(const Dataset &dataset, int64_t count, const IteratorContext &context) {

@@ -207,12 +207,15 @@ OrderedCallsStage::Slot *OrderedCallsStage::draw() {
   }
   if (stopping_.load() || drawn_all_) return nullptr;
   Slot &slot = slot_of(drawn);
-  try {
+  const Status thrown = base::without_exceptions([&] {
     slot.more = input_->next(slot.input);
     slot.state.clear();
     input_->save(slot.state);
-  } catch (...) {
-    slot.more = base::status_of_exception();
+    return Status();
+  });
+  if (!thrown.ok()) {
+    slot.more = thrown;
+    slot.state.clear();
   }
   slot.number = drawn;
   slot.is_left_out = left_out_.erase(drawn) > 0;

@@ -58,10 +58,25 @@ ReadAhead::~ReadAhead() {
 void ReadAhead::work() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    if (read_one(lock)) continue;
+    bool has_read = false;
+    const Status thrown = base::without_exceptions([&] {
+      has_read = read_one(lock);
+      return Status();
+    });
+    if (!thrown.ok()) give_up(thrown);
+    if (has_read) continue;
     // Half of the ring empty, so that the thread does not wake for every single block.
     room_.wait(lock, [&] { return stopping_ || (has_room() && claimed_ - taken_ <= kBlocks / 2); });
   }
+}
+
+// Before a block was claimed: the consumer finds the reason in its place.
+void ReadAhead::give_up(const Status &reason) {
+  Block block;
+  block.status = reason;
+  ended_ = true;
+  slot_of(claimed_++) = {std::move(block), true};
+  if (consumer_waits_) done_.notify_one();
 }
 
 bool ReadAhead::read_one(std::unique_lock<std::mutex> &lock) {

@@ -101,6 +101,7 @@ class ReadAhead {
   Slot &slot_of(int64_t number) { return slots_[static_cast<size_t>(number % kBlocks)]; }
   // Reads the next block that nobody reads yet; false when there is none. Called and left with the lock held.
   bool read_one(std::unique_lock<std::mutex> &lock);
+  void give_up(const base::Status &reason);
   // How many bytes the block at next_offset_ has.
   size_t next_size();
   base::Ref<tensor::Buffer> take_spare(size_t bytes);

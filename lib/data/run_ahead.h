@@ -80,7 +80,9 @@ class RunAheadStage : public Stage {
     return give_out_early(from, element);
   }
   /// From now on what was handed over, and all before it, has been given out.
-  void commit(Handover &from) { committed_.swap(from.state); }
+  void commit(Handover &from) {
+    if (!from.state.empty()) committed_.swap(from.state);  // an exception has left none
+  }
   /// Gives out what was handed over, before something that lies before it; commit() follows when its turn has come.
   base::Result<bool> give_out_early(Handover &from, Element &element) {
     base::Result<bool> more = std::move(from.more);

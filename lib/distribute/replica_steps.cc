@@ -26,14 +26,19 @@ Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const R
                           RunOutcome &outcome) {
   outcome.loss_scale = command.loss_scale;
   Run run{command, feeder, losses, outcome};
-  Status thrown;
-  try {
-    return run_steps(run, signals);
-  } catch (...) {
-    thrown = base::status_of_exception();
-  }
-  // The other ranks would wait for this one.
-  return base::without_exceptions([&] { return fail(run.issued, std::move(thrown), run); });
+  bool has_thrown = true;
+  const Status thrown = base::without_exceptions([&] {
+    const Status status = run_steps(run, signals);
+    has_thrown = false;
+    return status;
+  });
+  if (!has_thrown) return thrown;
+  // The other ranks would wait for this one, and its device for them.
+  return base::without_exceptions([&] {
+    group_->withdraw();
+    group_->abort(thrown);
+    return fail(run.issued, thrown, run);
+  });
 }
 
 Status Replica::run_steps(Run &run, const RunSignals &signals) {

@@ -204,13 +204,15 @@ Result<int64_t> StepFeeder::check(StepInput &slot, size_t m) const {
 }
 
 bool StepFeeder::read(StepInput &slot, Reading how) {
-  try {
-    return read_batch(slot, how);
-  } catch (...) {
-    slot.status = base::status_of_exception();
-    slot.has_bad_batch = false;
-    return false;
-  }
+  bool has_read = false;
+  const Status thrown = base::without_exceptions([&] {
+    has_read = read_batch(slot, how);
+    return Status();
+  });
+  if (thrown.ok()) return has_read;
+  slot.status = thrown;
+  slot.has_bad_batch = false;
+  return false;
 }
 
 bool StepFeeder::read_batch(StepInput &slot, Reading how) {

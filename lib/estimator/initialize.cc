@@ -54,13 +54,13 @@ Status Estimator::initialize(data::DatasetRef dataset, const std::string &weight
   TrainRequest request;
   request.dataset = std::move(dataset);
   request.cancel = std::move(cancel);
+  request.variables_only = true;
   TUTTI_ASSIGN(const std::unique_ptr<TrainSession> session, open_session(std::move(request)));
   if (!weights_path.empty()) {
     const Status written = write_variables(*state_, weights);
     if (!written.ok()) return session->fail(written.wrap(base::concat("weights of '", weights_path, "'")));
   }
-  TUTTI_TRY(session->close());
-  return Status();
+  return session->close_variables(!weights_path.empty());
 }
 
 }  // namespace tutti::impl::estimator

@@ -39,6 +39,8 @@ struct TrainRequest {
   base::Ref<base::CancelToken> cancel;  // nullable
   /// Go on in the input where the checkpoint was, provided the dataset looks the same; else begin a new pass.
   bool resume_input = true;
+  /// No run: the variables are made, and nothing is read of the dataset but what its elements are.
+  bool variables_only = false;
 };
 
 /// INVALID_ARGUMENT naming what contradicts.

@@ -272,13 +272,17 @@ Status TrainSession::save(bool finished) {
   TUTTI_ASSIGN(saved.input, current_input());
   Json run = saved.run_json();
   if (step() == saved_step_ && run == saved_run_ && saved.input == saved_input_) return Status();
+  return save_as(std::move(saved));
+}
+
+Status TrainSession::save_as(RunState saved) {
   TUTTI_ASSIGN(Ref<checkpoint::WeightVersion> version, snapshot(true));
   checkpoint::Snapshot snapshot =
       snapshot_of(std::move(version), saved, state_->config, plan_json(*trainer_, *state_->strategy));
   snapshot.graph_text = graph_text_;
   TUTTI_TRY(saver_->save(std::move(snapshot), request_.cancel.get()));
   saved_step_ = step();
-  saved_run_ = std::move(run);
+  saved_run_ = saved.run_json();
   saved_input_ = std::move(saved.input);
   return Status();
 }
@@ -313,6 +317,16 @@ Result<TrainResult> TrainSession::close() {
   log_step_shares();
   release(true);
   return all;
+}
+
+Status TrainSession::close_variables(bool changed) {
+  const bool is_on_disk = !changed && saved_step_ == step();
+  Status status = saver_ && !is_on_disk ? save_as(run_) : snapshot(false).status();
+  if (status.ok()) status = finish_saving(request_.cancel.get());
+  if (!status.ok()) return fail(status);
+  closed_ = true;
+  release(true);
+  return Status();
 }
 
 Status TrainSession::finish() {

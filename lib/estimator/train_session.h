@@ -76,6 +76,9 @@ class TrainSession : private RunControl {
   base::Status fail(base::Status status);
   /// The final checkpoint, everything on disk, `end`. Returns the error of a run that failed.
   base::Result<TrainResult> close();
+  /// Ends a session of `variables_only`: what there is is on disk, where it was not yet or has been `changed`. The run
+  /// that a checkpoint was in the middle of stays what it was.
+  base::Status close_variables(bool changed);
 
   int64_t step() const { return trainer_->step(); }
   /// FAILED_PRECONDITION when a run has failed.
@@ -126,6 +129,7 @@ class TrainSession : private RunControl {
   base::Result<base::Json> current_input();
   void refresh_state();
   base::Status save(bool finished);
+  base::Status save_as(RunState saved);
   base::Status finish_saving(const base::CancelToken *cancel);
 
   // Ending

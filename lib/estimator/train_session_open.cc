@@ -62,9 +62,10 @@ Status TrainSession::start() {
     TUTTI_TRY(checkpoint::remove_unfinished(state_->config.model_dir));
   }
   TUTTI_TRY(prepare_trainer());
-  TUTTI_TRY(set_goal());
+  if (!request_.variables_only) TUTTI_TRY(set_goal());
   TUTTI_TRY(trainer_->check_workers(settings(), request_.cancel.get()));
   TUTTI_TRY(prepare_hooks());
+  if (request_.variables_only) return start_saver();
   TUTTI_TRY(publish());
   if (reason_) {
     state_->logger().info("nothing to train: the model is at step ", step(), " already, max_steps is ",

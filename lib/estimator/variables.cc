@@ -77,6 +77,12 @@ Status check_all(const Trainer &trainer, const std::map<std::string, Tensor, std
   return Status();
 }
 
+/// What is averaged begins anew with the value.
+Status restart_average(Trainer &trainer, const std::string &name, const Tensor &value) {
+  const std::string average = base::concat(name, "/", checkpoint::kAverageSlot);
+  return trainer.plan().find(base::concat(kSlot, average)) == nullptr ? Status() : trainer.set_variable(average, value);
+}
+
 /// What is in the trainer counts, unless another process has gone on from there since.
 Result<bool> look(EstimatorState &state, const std::function<Status(Trainer &)> &function) {
   int64_t newest = -1;
@@ -175,8 +181,10 @@ Status write_variables(EstimatorState &state, const std::map<std::string, Tensor
   TUTTI_ASSIGN(const bool looked, state.live.look([&](Trainer &trainer, bool) -> Status {
     TUTTI_TRY(check_all(trainer, values));
     state.live.note_change();
-    for (const auto &[name, value] : values)
+    for (const auto &[name, value] : values) {
       TUTTI_TRY(trainer.set_variable(name, value));
+      TUTTI_TRY(restart_average(trainer, name, value));
+    }
     return Status();
   }));
   return looked ? Status() : base::failed_precondition("there is no training whose variables could be written");

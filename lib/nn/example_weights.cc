@@ -69,6 +69,9 @@ ValueId reduce_elements(Expansion &e, ValueId values, ValueId weights, Reduction
     weights = per_example(e, weights);
   }
   const ValueId examples = per_example(e, values);
+  // One weight for all counts for each example.
+  if (weights != kNoValue && examples != kNoValue && b.rank(weights) == 0)
+    weights = b.op("broadcast_to", {weights}, {{"dims", b.dims(examples)}});
   const ValueId weighted = weights == kNoValue || are_of_elements ? examples : b.mul(examples, weights);
   if (reduction == Reduction::sum) return b.reduce_sum(weighted);
   if (reduction == Reduction::mean || weights == kNoValue) return b.reduce_mean(weighted);

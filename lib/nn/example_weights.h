@@ -15,8 +15,8 @@ ValueId squeeze_to_rank(Expansion &e, ValueId value, size_t rank);
 /// The mean over all but the first dimension: one number per example.
 ValueId per_example(Expansion &e, ValueId value);
 
-/// The weights of a value's elements, of its dtype: one for each example, or as many dimensions as the value has, each
-/// that of the value or 1. kNoValue when there are none, and for others, which are an error.
+/// The weights of a value's elements, of its dtype: one for all, one for each example, or as many dimensions as the
+/// value has, each that of the value or 1. kNoValue when there are none, and for others, which are an error.
 ValueId element_weights(Expansion &e, ValueId weights, ValueId value);
 
 /// How one number per example becomes a scalar.

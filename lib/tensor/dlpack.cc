@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/thread.h"
+#include "base/forked.h"
 
 namespace tutti::impl::tensor {
 
@@ -107,7 +107,7 @@ struct Exported {
 
 // A forked child leaves it alone: its memory may belong to a pool, whose lock a thread of the parent had.
 void delete_exported(DLManagedTensorVersioned *managed) {
-  if (base::check_not_forked().ok()) delete static_cast<Exported *>(managed->manager_ctx);
+  if (!base::is_forked()) delete static_cast<Exported *>(managed->manager_ctx);
 }
 
 std::optional<DLDataType> type_to_dlpack(DType dtype) {

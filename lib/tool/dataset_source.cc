@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <string_view>
 
 #include "tool/example_features.h"
@@ -85,12 +86,25 @@ void set_paths(const SourceRequest &request, const std::string &format, tutti_pi
   }
 }
 
+constexpr int64_t kTarBlock = 512;
+
+/// What lies behind the last whole block of an archive whose last file is not padded; 0 where it is compressed.
+int64_t unpadded_bytes(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  char begin[2] = {};
+  if (!file.read(begin, 2) || (begin[0] == '\x1f' && begin[1] == '\x8b')) return 0;
+  file.seekg(0, std::ios::end);
+  const std::streamoff size = file.tellg();
+  return size > 0 ? size % kTarBlock : 0;
+}
+
 /// All parts that the first sample of an archive has, whatever the file's compression.
 std::vector<std::string> tar_parts(const SourceRequest &request, const Context &context) {
   Pipeline pipeline(context);
   pipeline.transform("fixed_records", 1, [&](tutti_pipeline *source) {
     tutti_pipeline_set_string(source, "paths", request.paths.front().c_str());
-    tutti_pipeline_set_i64(source, "record_bytes", 512);
+    tutti_pipeline_set_i64(source, "record_bytes", kTarBlock);
+    tutti_pipeline_set_i64(source, "footer_bytes", unpadded_bytes(request.paths.front()));
     std::string compression = "auto";
     for (const auto &[key, value] : request.settings)
       if (key == "compression") compression = value;

@@ -163,6 +163,94 @@ static void test_beside_checkpoints(void **state) {
   remove_directory(folder);
 }
 
+/* Weights that were given are what the next process finds. */
+static void test_given_weights_are_kept(void **state) {
+  (void)state;
+  char others[64], folder[64], run[128];
+  make_directory(others), make_directory(folder);
+  snprintf(run, sizeof run, "{\"model_dir\": \"%s\", \"seed\": 9}", folder);
+  float expected[DENSE_PARAMETERS], got[DENSE_PARAMETERS];
+  struct made trained = make(1, "{}", NULL);
+  train_steps(trained, 4);
+  assert_ok(tutti_estimator_save(trained.estimator, others, NULL, &err));
+  read_dense(trained.estimator, expected);
+  drop(trained);
+  for (int trains_before = 0; trains_before <= 1; trains_before++) {
+    struct made first = make(1, run, NULL);
+    if (trains_before) train_steps(first, 1);
+    initialize(first, others);
+    drop(first);
+    struct made second = make(1, run, NULL);
+    read_dense(second.estimator, got);
+    assert_memory_equal(got, expected, sizeof got);
+    assert_int_equal(tutti_estimator_get_global_step(second.estimator), trains_before);
+    initialize(second, NULL);
+    read_dense(second.estimator, got);
+    assert_memory_equal(got, expected, sizeof got);
+    drop(second);
+  }
+  remove_directory(others), remove_directory(folder);
+}
+
+static int32_t stop_at_six(void *user, const tutti_hook_event *event, tutti_error **err) {
+  return tutti_hook_event_get_step(event) == 6 ? tutti_cancel_request(user, TUTTI_CANCEL_STOP, err) : TUTTI_OK;
+}
+
+/* A run over passes that was stopped in the middle goes on to the end that it had: 4 steps a pass. */
+static void test_an_interrupted_run_stays_one(void **state) {
+  (void)state;
+  char folder[64], run[128];
+  make_directory(folder);
+  snprintf(run, sizeof run, "{\"model_dir\": \"%s\"}", folder);
+  tutti_options *options = make_options("train", "{\"epochs\": 3}");
+  tutti_hooks *hooks = NULL;
+  tutti_cancel *cancel = NULL;
+  assert_ok(tutti_cancel_create(&cancel, &err));
+  assert_ok(tutti_hooks_create(&hooks, &err));
+  assert_ok(tutti_hooks_add(hooks, stop_at_six, cancel, NULL, 1, &err));
+  struct made first = make(1, run, NULL);
+  assert_ok(tutti_estimator_train(first.estimator, first.dataset, options, hooks, cancel, NULL, &err));
+  assert_int_equal(tutti_estimator_get_global_step(first.estimator), 6);
+  initialize(first, NULL);
+  drop(first);
+  struct made second = make(1, run, NULL);
+  initialize(second, NULL);
+  assert_ok(tutti_estimator_train(second.estimator, second.dataset, options, NULL, NULL, NULL, &err));
+  assert_int_equal(tutti_estimator_get_global_step(second.estimator), 12);
+  drop(second);
+  tutti_hooks_unref(hooks), tutti_cancel_unref(cancel), tutti_options_unref(options);
+  remove_directory(folder);
+}
+
+static void test_a_feed_is_left_as_it_is(void **state) {
+  (void)state;
+  struct made made = make(1, "{}", NULL);
+  tutti_feed *feed = NULL;
+  tutti_pipeline *pipeline = NULL;
+  tutti_dataset *fed = NULL;
+  const int64_t features[] = {DENSE_FEATURES};
+  assert_ok(tutti_feed_create(made.context, 8, &feed, &err));
+  assert_ok(tutti_feed_declare(feed, "x", TUTTI_ROLE_FEATURE, TUTTI_DTYPE_F32, features, 1, &err));
+  assert_ok(tutti_feed_declare(feed, "y", TUTTI_ROLE_LABEL, TUTTI_DTYPE_I32, NULL, 0, &err));
+  assert_ok(tutti_pipeline_create(made.context, &pipeline, &err));
+  tutti_pipeline_add_feed(pipeline, feed);
+  tutti_pipeline_batch(pipeline, 2, NULL);
+  assert_ok(tutti_pipeline_build(pipeline, &fed, &err));
+  for (int i = 0; i < 4; i++) {
+    float x[DENSE_FEATURES] = {1, 0, (float)i, 2};
+    const int32_t y = i % DENSE_CLASSES;
+    tutti_tensor *parts[] = {make_tensor(TUTTI_DTYPE_F32, 1, features, x), make_tensor(TUTTI_DTYPE_I32, 0, NULL, &y)};
+    assert_ok(tutti_feed_push(feed, parts, 2, NULL, &err));
+    tutti_tensor_unref(parts[0]), tutti_tensor_unref(parts[1]);
+  }
+  assert_ok(tutti_feed_finish(feed, &err));
+  assert_ok(tutti_estimator_initialize(made.estimator, fed, NULL, NULL, &err));
+  assert_ok(tutti_estimator_train(made.estimator, fed, NULL, NULL, NULL, NULL, &err));
+  assert_int_equal(tutti_estimator_get_global_step(made.estimator), 2);
+  tutti_dataset_unref(fed), tutti_pipeline_unref(pipeline), tutti_feed_unref(feed);
+  drop(made);
+}
+
 static void test_mistakes(void **state) {
   (void)state;
   char folder[64], file[128];
@@ -193,6 +281,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_what_is_written_counts),
     cmocka_unit_test(test_weights_that_were_trained),
     cmocka_unit_test(test_beside_checkpoints),
+    cmocka_unit_test(test_given_weights_are_kept),
+    cmocka_unit_test(test_an_interrupted_run_stays_one),
+    cmocka_unit_test(test_a_feed_is_left_as_it_is),
     cmocka_unit_test(test_mistakes),
 };
 CAPI_TEST_MAIN(tests)

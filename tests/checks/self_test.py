@@ -20,6 +20,7 @@ import headers_alone
 import include_floors
 import library_shape
 import package_architectures
+import reached_entries
 import plugin_shape
 import readme_example
 import size_budget
@@ -234,6 +235,22 @@ TUTTI_API const char *tutti_a_get_name(const tutti_a *a) TUTTI_DEPRECATED;
 #endif
 """)
         self.assertEqual(symbol_list.declared_symbols([self.root]), ["tutti_a_create", "tutti_a_get_name", "tutti_a_unref"])
+
+
+class ReachedEntries(HouseCase):
+    def test_all(self):
+        self.write("lib/graph/ops/ops.yaml", "- ops: [{name: add}, {name: mul}, {name: mul_gradient, public: false}, {name: sub}]\n")
+        self.write("lib/nn/nn.yaml", "- {kind: layer, name: dense}\n")
+        self.write("lib/data/transforms.yaml", "- {name: batch}\n- {name: window}\n")
+        self.write("lib/capi/options.yaml", "run: [{key: seed}, {key: precision}]\n")
+        self.write("tests/conformance/golden/a.json", '[{"op": "sub"}]')
+        self.write("tests/capi/a_test.c", 'tutti_add(g, x, y); tutti_layer_dense(g, x, 1, NULL); begin(p, "batch"); seed;\n')
+        self.write("tests/checks/unreached_entries.txt", "# a remark\nop:mul elsewhere\n")
+        self.expect(reached_entries.check(self.root), "transform:window: no test", "option:run/precision: no test")
+        self.write("tests/checks/unreached_entries.txt",
+                   "op:mul elsewhere\ntransform:window elsewhere\noption:run/precision\nop:add why\nop:div why\n")
+        self.expect(reached_entries.check(self.root), "option:run/precision: no test", "op:add is reached, or there is none",
+                    "op:div is reached, or there is none")
 
 
 class BindingReach(HouseCase):

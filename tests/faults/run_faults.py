@@ -53,7 +53,10 @@ class Runs:
             status, said = self.once(part, kind, 0, file.name)
             if status != 0:
                 sys.exit(f'{part} fails without a fault: status {status}: {said}')
-            return int(file.read() or 0), said
+            counted = file.read()
+            if not counted:
+                sys.exit(f'{self.arguments.injector} was not there in {self.arguments.program}')
+            return int(counted), said
 
     def judge(self, part, kind, number, right):
         """'right', 'clean', or what is wrong."""
@@ -105,6 +108,8 @@ def main():
             faults += seen['wrong']
             print(f'{part} {kind}: {len(numbers)} of {count} calls failed: {seen["right"]} right, {seen["clean"]} clean, '
                   f'{seen["wrong"]} wrong', flush=True)
+    if not total:
+        sys.exit('nothing failed: there was no call of these kinds')
     print(f'{sum(total.values())} runs: {total["right"]} right, {total["clean"]} clean, {faults} wrong')
     return 1 if faults else 0
 

@@ -244,6 +244,21 @@ void test_weights_of_elements(void **) {
   }
 }
 
+/// One for all counts for each example.
+void test_one_weight_for_all(void **) {
+  for (const char *reduction : {"mean", "sum", "weighted_mean"}) {
+    Bench bench;
+    const ValueId loss =
+        bench.expand("loss_sparse_softmax_cross_entropy",
+                     {bench.input("logits", kLogits, {kClasses}), bench.input("labels", kLabels, {}, DType::i32),
+                      bench.builder.constant(0.5, DType::f32)},
+                     {{"reduction", std::string(reduction)}});
+    assert_string_equal(bench.error().c_str(), "");
+    assert_numbers(assert_ok_value(bench.evaluate(loss)),
+                   {reduced(cross_entropies(one_hot(kLabels), 0), Numbers(size_t(kRows), 0.5), reduction)});
+  }
+}
+
 /// Weights of examples beside those of classes, which are of elements.
 void test_weights_of_examples_beside_class_weights(void **) {
   Bench bench;
@@ -328,6 +343,7 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_sigmoid_cross_entropy),
     cmocka_unit_test(test_mean_squared_error),
     cmocka_unit_test(test_weights_of_elements),
+    cmocka_unit_test(test_one_weight_for_all),
     cmocka_unit_test(test_weights_of_examples_beside_class_weights),
     cmocka_unit_test(test_weights_of_groups_of_elements),
     cmocka_unit_test(test_l2_penalty),

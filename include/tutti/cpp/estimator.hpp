@@ -136,6 +136,12 @@ class Estimator : public detail::Handle<tutti_estimator, tutti_estimator_ref, tu
       return tutti_estimator_train(get(), dataset, options, hooks, cancel, out, err);
     });
   }
+  /// Makes the variables without a step; unless the path is empty, with the weights of a checkpoint or a file of
+  /// safetensors.
+  void initialize(const Dataset &dataset, const std::string &weights = "", tutti_cancel *cancel = nullptr) {
+    detail::check(
+        [&](tutti_error **err) { return tutti_estimator_initialize(get(), dataset, weights.c_str(), cancel, err); });
+  }
   Result evaluate(const Dataset &dataset, int64_t steps = 0, tutti_cancel *cancel = nullptr) {
     return detail::make<Result>(
         [&](auto **out, auto **err) { return tutti_estimator_evaluate(get(), dataset, steps, cancel, out, err); });

@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-#include "base/thread.h"
+#include "base/forked.h"
 #include "data/format/arrow.h"
 #include "data/joined_elements.h"
 #include "data/pipeline.h"
@@ -114,7 +114,7 @@ struct ArrayNode {
   // A forked child leaves it alone: its memory may belong to a pool, whose lock a thread of the parent had.
   static void release(ArrowArray *array) {
     array->release = nullptr;
-    if (!base::check_not_forked().ok()) return;
+    if (base::is_forked()) return;
     auto *const node = static_cast<ArrayNode *>(array->private_data);
     for (ArrowArray &child : node->children) {
       if (child.release != nullptr) child.release(&child);
@@ -255,7 +255,7 @@ class Exporter {
   // A forked child has none of the threads of the walk.
   static void release(ArrowArrayStream *stream) {
     stream->release = nullptr;
-    if (base::check_not_forked().ok()) delete static_cast<Exporter *>(stream->private_data);
+    if (!base::is_forked()) delete static_cast<Exporter *>(stream->private_data);
   }
 
   Status write_schema(ArrowSchema *out) {

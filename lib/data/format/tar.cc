@@ -168,6 +168,9 @@ Status TarReader::leave_out(ByteStream &stream, const Member &member) {
   return Status();
 }
 
+/// Of a file between the parts of a sample that is no part.
+constexpr int64_t kMostBeside = int64_t{1} << 20;
+
 Result<bool> TarReader::read(ByteStream &stream, TarSample &sample) {
   sample.parts.clear();
   size_t end = 0;
@@ -185,6 +188,8 @@ Result<bool> TarReader::read(ByteStream &stream, TarSample &sample) {
       continue;
     }
     if (is_part && !sample.parts.empty() && key != sample.key) break;
+    // Behind a sample, what is none's need not be in the buffer: the next call leaves it out.
+    if (!is_part && member.size > kMostBeside) break;
     TUTTI_TRY(stream.check_record(member.begin + static_cast<size_t>(member.size)));
     TUTTI_ASSIGN(const std::string_view all, stream.peek(member.end));
     if (all.size() < member.begin + static_cast<size_t>(member.size))
@@ -201,9 +206,11 @@ Result<bool> TarReader::read(ByteStream &stream, TarSample &sample) {
 }
 
 Status TarReader::move_to(ByteStream &stream, int64_t offset, std::vector<std::string> &keys) {
+  // From afar all before the place would have to be fetched.
+  const bool reads_on_the_way = stream.leaves_out_freely() || stream.is_compressed();
   std::string key, part;
   most_ahead_ = stream.leaves_out_freely() ? 0 : SIZE_MAX;
-  for (Member member; stream.offset() < offset;) {
+  for (Member member; reads_on_the_way && stream.offset() < offset;) {
     TUTTI_ASSIGN(const bool more, find_member(stream, 0, member));
     if (!more) break;
     if (split_path(member.path, key, part)) keys.push_back(key);

@@ -42,7 +42,7 @@ class TarReader {
   /// offset; nothing can be read behind that.
   base::Result<bool> read(ByteStream &stream, TarSample &sample);
   /// Goes on to an offset at which read() has left the stream before, and adds the key of each file on the way to
-  /// `keys`. Reads no contents where the stream can leave them out.
+  /// `keys`. Reads no contents where the stream can leave them out; from a server nothing on the way, so no keys.
   base::Status move_to(ByteStream &stream, int64_t offset, std::vector<std::string> &keys);
 
  private:

@@ -132,12 +132,15 @@ class PrefetchStage : public PrefetchedWalk {
   void draw(int64_t number, Handover &slot) {
     const int64_t weight = is_input_own_work_ ? weight_of(number) : 0;
     const int64_t begin = weight > 0 ? base::now_ns() : 0;
-    try {
+    const Status thrown = base::without_exceptions([&] {
       slot.more = input_->next(slot.element);
       slot.state.clear();
       input_->save(slot.state);
-    } catch (...) {
-      slot.more = base::status_of_exception();
+      return Status();
+    });
+    if (!thrown.ok()) {
+      slot.more = thrown;
+      slot.state.clear();
     }
     if (weight > 0) counters_->add_work((base::now_ns() - begin) * weight);
   }

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""reached_entries.py ROOT: every op, layer, source, transform and option is used by a test through the C interface.
+
+Used means: a test or an example in C or C++ that links the shared library alone calls its helper or names it, or the numbers
+of tests/conformance/golden, which tests/capi/golden_ops_test.cc gives to ops by name, have the op. What is not is in
+unreached_entries.txt with the reason; the check finds what is missing there, and lines that no longer hold.
+"""
+
+import glob
+import json
+import os
+import re
+import sys
+
+import house
+import yaml
+
+SOURCES = ("tests/capi/*.c", "tests/capi/*.cc", "tests/capi/*.h", "tests/bindings/*.c", "tests/bindings/*.txt", "tests/faults/*.c",
+           "tests/bench/*.c", "examples/c/*.c")
+GOLDEN = "tests/conformance/golden/*.json"
+REASONS = "tests/checks/unreached_entries.txt"
+# Registries of data: what a name begins with here, and in C.
+OF_DATA = {"lib/data/sources.yaml": ("source", "source"), "lib/data/transforms.yaml": ("transform", "pipeline")}
+
+
+def load(root, path):
+    return yaml.safe_load(house.read(root, path)) if os.path.exists(os.path.join(root, path)) else []
+
+
+def use(helper, name):
+    """How a program uses an entry: by its helper, or by its name."""
+    return rf'\btutti_{helper}\(|"{name}"'
+
+
+def entries(root):
+    """(what an entry or option is called here, the pattern of a use)"""
+    for group in load(root, "lib/graph/ops/ops.yaml"):
+        for op in group["ops"]:
+            spec = {**group.get("defaults", {}), **op}
+            if spec.get("public", True) and not spec.get("regions"):
+                yield f'op:{op["name"]}', use(op["name"], op["name"])
+    for spec in load(root, "lib/nn/nn.yaml"):
+        name = f'{spec["kind"]}_{spec["name"]}'
+        yield f"op:{name}", use(name, name)
+    for path, (kind, prefix) in OF_DATA.items():
+        for spec in load(root, path):
+            if spec.get("public", True):
+                yield f'{kind}:{spec["name"]}', use(f'{prefix}_{spec["name"]}', spec["name"])
+    for schema, keys in dict(load(root, "lib/capi/options.yaml")).items():
+        for key in keys:
+            yield f'option:{schema}/{key["key"]}', rf'\b{key["key"]}\b'
+
+
+def golden_ops(root):
+    paths = glob.glob(os.path.join(root, GOLDEN))
+    return {f'op:{case["op"]}' for path in paths for case in json.loads(house.read(root, path))}
+
+
+def reasons(root):
+    lines = [line.strip() for line in house.read(root, REASONS).split("\n")]
+    return dict((line.split(None, 1) + [""])[:2] for line in lines if line and not line.startswith("#"))
+
+
+def check(root):
+    paths = [path for pattern in SOURCES for path in sorted(glob.glob(os.path.join(root, pattern)))]
+    text, golden, known = "\n".join(house.read(root, path) for path in paths), golden_ops(root), reasons(root)
+    is_reached = {name: name in golden or re.search(pattern, text) is not None for name, pattern in entries(root)}
+    problems = [f"{name}: no test through the C interface uses it, and {REASONS} gives no reason"
+                for name, reached in is_reached.items() if not reached and not known.get(name)]
+    return problems + [f"{REASONS}: {name} is reached, or there is none" for name in known if is_reached.get(name, True)]
+
+
+if __name__ == "__main__":
+    house.report(check(sys.argv[1]), "all entries and options are reached through the C interface, or it is said why not")
