@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,10 +43,16 @@ const std::vector<ForGpus> &for_gpus() {
   return listed;
 }
 
+/// The one node to look for instead, if the environment names one.
+std::optional<std::string> node_from_environment() {
+  const char *const node = secure_getenv("TUTTI_GPU_NODE");
+  return node != nullptr ? std::optional<std::string>(node) : std::nullopt;
+}
+
 /// To open a plug-in loads the libraries of its platform, which take memory and time where there is no such device.
 bool may_have_devices(const ForGpus &backend) {
-  const char *const node = secure_getenv("TUTTI_GPU_NODE");
-  return node != nullptr ? base::path_exists(node) : std::ranges::any_of(backend.nodes, base::path_exists);
+  const std::optional<std::string> node = node_from_environment();
+  return node ? base::path_exists(*node) : std::ranges::any_of(backend.nodes, base::path_exists);
 }
 
 constexpr int32_t kInfo = 1, kWarning = 2;

@@ -17,7 +17,9 @@ Result<Module> Module::load(const std::string &path) {
   if (path.empty() || path[0] != '/') return base::invalid_argument("plug-in path '", path, "' is not absolute");
   if (access(path.c_str(), F_OK) != 0) return base::not_found("there is no plug-in '", path, "'");
   // dlopen() would wait for the other end of a FIFO.
-  TUTTI_TRY(base::open_regular_file(path, O_RDONLY, "cannot open plug-in"));
+  if (const Result<base::FileDescriptor> file = base::open_regular_file(path, O_RDONLY, "cannot open plug-in");
+      !file.ok())
+    return file.status().wrap(base::Code::unavailable, base::concat("plug-in '", path, "' cannot be loaded"));
   void *const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return base::unavailable("plug-in '", path, "' cannot be loaded: ", std::string(dlerror()));
   return Module(path, handle);

@@ -134,7 +134,7 @@ void a_loop_stops_at_the_first_failure(void **) {
   assert_true(ran.load() < 1000000);
   assert_error_contains(
       pool->parallel_for(0, 10, 1, [](int64_t, int64_t) -> Status { throw std::runtime_error("odd"); }),
-      "exception in a parallel loop: odd");
+      "INTERNAL: odd");
 }
 
 void a_forked_child_is_told(void **) {

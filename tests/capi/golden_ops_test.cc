@@ -19,7 +19,9 @@
 #include <utility>
 #include <vector>
 // Behind the four that it needs.
+extern "C" {
 #include <cmocka.h>
+}
 
 using nlohmann::json;
 

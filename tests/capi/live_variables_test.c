@@ -117,7 +117,7 @@ static void test_written_while_a_session_is_open(void **state) {
                  *wrong = make_tensor(TUTTI_DTYPE_F32, 2, turned, values), *none = NULL;
     assert_ok(tutti_estimator_write_variable(estimator, "kernel", kernel, &err));
     assert_ok(tutti_estimator_write_variable(estimator, "kernel/velocity", slot, &err));
-    assert_error(TUTTI_INVALID_ARGUMENT, "variable 'kernel' is f32 [2, 4]",
+    assert_error(TUTTI_INVALID_ARGUMENT, "variable 'kernel' is f32 [4, 2], got f32 [2, 4]",
                  tutti_estimator_write_variable(estimator, "kernel", wrong, &err));
     assert_error(TUTTI_INVALID_ARGUMENT, "[2, 4]",
                  tutti_estimator_write_variable(estimator, "kernel/velocity", wrong, &err));

@@ -168,9 +168,6 @@ Status TarReader::leave_out(ByteStream &stream, const Member &member) {
   return Status();
 }
 
-/// Of a file between the parts of a sample that is no part.
-constexpr int64_t kMostBeside = int64_t{1} << 20;
-
 Result<bool> TarReader::read(ByteStream &stream, TarSample &sample) {
   sample.parts.clear();
   size_t end = 0;
@@ -188,9 +185,10 @@ Result<bool> TarReader::read(ByteStream &stream, TarSample &sample) {
       continue;
     }
     if (is_part && !sample.parts.empty() && key != sample.key) break;
-    // Behind a sample, what is none's need not be in the buffer: the next call leaves it out.
-    if (!is_part && member.size > kMostBeside) break;
-    TUTTI_TRY(stream.check_record(member.begin + static_cast<size_t>(member.size)));
+    const Status has_room = stream.check_record(member.begin + static_cast<size_t>(member.size));
+    // What is no part need not be in the buffer: the next call leaves it out.
+    if (!is_part && !has_room.ok()) break;
+    TUTTI_TRY(has_room);
     TUTTI_ASSIGN(const std::string_view all, stream.peek(member.end));
     if (all.size() < member.begin + static_cast<size_t>(member.size))
       return ends_within(stream, member.begin, member.path, member.size);

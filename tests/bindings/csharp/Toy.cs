@@ -258,7 +258,7 @@ namespace Tutti.Tests
                 Padding = LayerConv2dPadding.Valid, WithoutBias = true, Activation = LayerConv2dActivation.Tanh,
                 Stride = 1,
             });
-            x = g.LayerBatchNorm(x, new LayerBatchNormOptions { Momentum = 0.5, Epsilon = 0.01, Center = false });
+            x = g.LayerBatchNorm(x, new LayerBatchNormOptions { Momentum = 0.5, Epsilon = 0.01, WithoutOffset = true });
             x = g.LayerDropout(g.LayerFlatten(x), 0.1);
             Value logits = g.LayerDense(g.Concat(new[] { x, g.GetFeature("x") }, new ConcatOptions { Axis = 1 }), 3);
             Value constant;

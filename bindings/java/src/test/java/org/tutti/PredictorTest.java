@@ -57,7 +57,10 @@ public class PredictorTest {
                 assertArrayEquals(expected.longs("class"), batch.longs("class"));
             }
             String none = folder.getRoot() + "/none";
-            assertEquals(Code.NOT_FOUND, Toy.failure(() -> second.initialize(train, none)).code());
+            assertEquals(Code.NOT_FOUND, Toy.failure(() -> {
+                second.initialize(train, none);
+                return null;
+            }).code());
         }
         try (Estimator third = new Estimator(Toy::model, null, new RunOptions().seed(3))) {
             third.initialize(train);
