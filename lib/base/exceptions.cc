@@ -41,6 +41,12 @@ Status described() {
 
 Status out_of_memory() noexcept { return Status::from_error(shared_error()); }
 
+bool is_out_of_memory(const Status &status) {
+  if (status.code() != Code::resource_exhausted) return false;
+  const Error &root = *status.root_cause();
+  return root.code() == Code::resource_exhausted && root.message() == shared_error()->message();
+}
+
 Status status_of_exception() noexcept {
   try {
     return described();

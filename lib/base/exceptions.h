@@ -18,6 +18,9 @@ namespace tutti::impl::base {
 /// RESOURCE_EXHAUSTED; allocates nothing.
 Status out_of_memory() noexcept;
 
+/// Does it say what out_of_memory() says, wrapped or not?
+bool is_out_of_memory(const Status &status);
+
 /// The exception being handled: out_of_memory() for std::bad_alloc, and where there is no memory to describe another;
 /// RESOURCE_EXHAUSTED for what the system refuses for want of something; else INTERNAL with its text. In handlers only.
 Status status_of_exception() noexcept;

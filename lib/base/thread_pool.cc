@@ -45,6 +45,8 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::create(const std::string &name, 
   std::unique_ptr<ThreadPool> pool(new ThreadPool);
   // With fewer cores than threads a spinning thread is in the way of one with work.
   if (count < available_cores()) pool->spin_time_ = kSpinTime;
+  // A thread that has no place to be kept in could not be told to end.
+  pool->threads_.reserve(static_cast<size_t>(std::max(count, 0)));
   for (int32_t i = 0; i < count; ++i) {
     TUTTI_ASSIGN(Thread thread, Thread::start(concat(name, "-", i), [self = pool.get()] { self->work(); }));
     pool->threads_.push_back(std::move(thread));

@@ -80,11 +80,13 @@ bool set_graph(PipelineObject &object, bool is_map, tutti_map_graph_fn build, vo
 }
 
 void apply_graph(tutti_pipeline *pipeline, const char *transform, bool is_map, tutti_map_graph_fn build, void *user,
-                 graph::Attributes attributes) {
+                 std::optional<int64_t> parallelism) {
   change(pipeline, [&](PipelineObject &object) {
     data::TransformArguments arguments;
-    if (set_graph(object, is_map, build, user, arguments))
-      object.pipeline()->apply(transform, std::move(attributes), std::move(arguments));
+    if (!set_graph(object, is_map, build, user, arguments)) return;
+    graph::Attributes attributes;
+    if (parallelism) attributes.emplace("parallelism", *parallelism);
+    object.pipeline()->apply(transform, std::move(attributes), std::move(arguments));
   });
 }
 
@@ -109,10 +111,15 @@ class LentElement {
   std::vector<tutti_tensor *> tensors_;
 };
 
-/// What owns the user pointer of a function from now on, also when registering it fails.
-std::shared_ptr<UserPointer> own(void *user, tutti_destroy_fn destroy) {
-  return guard_value<std::shared_ptr<UserPointer>>(nullptr,
-                                                   [&] { return std::make_shared<UserPointer>(user, destroy); });
+/// What owns the user pointer of a function from now on, also when registering it fails; null without memory, and then
+/// it is destroyed already.
+std::shared_ptr<UserPointer> own(void *user, tutti_destroy_fn destroy) noexcept {
+  try {
+    return std::make_shared<UserPointer>(user, destroy);
+  } catch (...) {
+    if (destroy != nullptr) (void)catch_thrown("the destroy function", [&] { destroy(user); });
+    return nullptr;
+  }
 }
 
 /// The transform being written; null after an error.
@@ -237,17 +244,18 @@ using namespace tutti::impl;
 using namespace tutti::impl::capi;
 
 void tutti_pipeline_map_graph(tutti_pipeline *pipeline, tutti_map_graph_fn build, void *user, int64_t parallelism) {
-  apply_graph(pipeline, "map", true, build, user, {{"parallelism", parallelism}});
+  apply_graph(pipeline, "map", true, build, user, parallelism);
 }
 
 void tutti_pipeline_filter_graph(tutti_pipeline *pipeline, tutti_map_graph_fn build, void *user) {
-  apply_graph(pipeline, "filter", false, build, user, {});
+  apply_graph(pipeline, "filter", false, build, user, std::nullopt);
 }
 
 void tutti_pipeline_map(tutti_pipeline *pipeline, tutti_map_fn map, void *user, tutti_destroy_fn destroy,
                         int64_t parallelism) {
   const auto owner = own(user, destroy);
   change(pipeline, [&](PipelineObject &object) {
+    if (owner == nullptr) return object.fail(base::out_of_memory());
     if (map == nullptr) return object.fail(base::invalid_argument("argument 'map' is NULL"));
     data::Pipeline *const target = object.pipeline();
     if (target == nullptr) return;
@@ -262,6 +270,7 @@ void tutti_pipeline_map(tutti_pipeline *pipeline, tutti_map_fn map, void *user, 
 void tutti_pipeline_set_map(tutti_pipeline *pipeline, tutti_map_to_fn map, void *user, tutti_destroy_fn destroy) {
   const auto owner = own(user, destroy);
   change(pipeline, [&](PipelineObject &object) {
+    if (owner == nullptr) return object.fail(base::out_of_memory());
     if (map == nullptr) return object.fail(base::invalid_argument("argument 'map' is NULL"));
     if (PipelineObject::Pending *const pending = pending_of(object, "a function")) {
       pending->map = [map, owner](data::ElementSpec spec) {
@@ -287,6 +296,7 @@ void tutti_pipeline_set_predicate(tutti_pipeline *pipeline, tutti_predicate_fn p
                                   tutti_destroy_fn destroy) {
   const auto owner = own(user, destroy);
   change(pipeline, [&](PipelineObject &object) {
+    if (owner == nullptr) return object.fail(base::out_of_memory());
     if (predicate == nullptr) return object.fail(base::invalid_argument("argument 'predicate' is NULL"));
     if (PipelineObject::Pending *const pending = pending_of(object, "a predicate")) {
       pending->arguments.filter = [predicate, owner](const data::Element &input, bool &answer) {
@@ -308,6 +318,7 @@ void tutti_pipeline_set_state(tutti_pipeline *pipeline, const char *name, const 
 void tutti_pipeline_set_scan(tutti_pipeline *pipeline, tutti_scan_fn scan, void *user, tutti_destroy_fn destroy) {
   const auto owner = own(user, destroy);
   change(pipeline, [&](PipelineObject &object) {
+    if (owner == nullptr) return object.fail(base::out_of_memory());
     if (scan == nullptr) return object.fail(base::invalid_argument("argument 'scan' is NULL"));
     if (PipelineObject::Pending *const pending = pending_of(object, "a function")) {
       pending->arguments.scan = [scan, owner](const data::Element &state, const data::Element &input,
@@ -321,6 +332,7 @@ void tutti_pipeline_set_scan(tutti_pipeline *pipeline, tutti_scan_fn scan, void 
 void tutti_pipeline_set_expand(tutti_pipeline *pipeline, tutti_expand_fn expand, void *user, tutti_destroy_fn destroy) {
   const auto owner = own(user, destroy);
   change(pipeline, [&](PipelineObject &object) {
+    if (owner == nullptr) return object.fail(base::out_of_memory());
     if (expand == nullptr) return object.fail(base::invalid_argument("argument 'expand' is NULL"));
     if (PipelineObject::Pending *const pending = pending_of(object, "a function")) {
       pending->arguments.expand = [expand, owner, core = object.core()](const data::Element &input) {
@@ -334,6 +346,7 @@ void tutti_pipeline_add_generator(tutti_pipeline *pipeline, tutti_generator_fn n
                                   tutti_destroy_fn destroy) {
   const auto owner = own(user, destroy);
   change(pipeline, [&](PipelineObject &object) {
+    if (owner == nullptr) return object.fail(base::out_of_memory());
     if (next == nullptr) return object.fail(base::invalid_argument("argument 'next' is NULL"));
     const size_t count = object.declared().components.size();
     object.start_from([next, owner, count](int64_t epoch, int64_t index, data::Element &element) {

@@ -148,6 +148,8 @@ int64_t OrderedCallsStage::ready(int64_t taken) {
 }
 
 Status OrderedCallsStage::start(size_t threads) {
+  // A thread that has no place to be kept in could not be told to end.
+  threads_.reserve(threads);
   for (size_t number = threads_.size(); number < threads; ++number) {
     TUTTI_ASSIGN(base::Thread thread, base::Thread::start("tutti-map", [this, number] { work(number); }));
     threads_.push_back(std::move(thread));

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/exceptions.h"
 #include "tensor/dtype.h"
 
 namespace tutti::impl::data {
@@ -37,7 +38,7 @@ Status copy_to_row(const Element &element, std::span<const RowTarget> targets, i
 }
 
 bool is_final(const Status &status) {
-  if (base::is_interrupt(status)) return true;
+  if (base::is_interrupt(status) || base::is_out_of_memory(status)) return true;
   // What a function of the user says of one element, under whatever code, is over with that element.
   return status.code() == Code::aborted && status.error()->find_detail("element") == nullptr;
 }

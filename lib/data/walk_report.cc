@@ -2,8 +2,10 @@
 #include "data/walk_report.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
+#include "base/exceptions.h"
 #include "data/bytes_rows.h"
 #include "data/interrupt_check.h"
 
@@ -44,7 +46,12 @@ class CountedStage : public Stage {
   Result<bool> next(Element &element) override {
     TUTTI_TRY(check_());
     const Timed timed(counters_);
-    Result<bool> more = stage_->next(element);
+    Result<bool> more = false;
+    const Status thrown = whole([&] {
+      more = stage_->next(element);
+      return Status();
+    });
+    if (!thrown.ok()) more = thrown;
     const bool is_given = more.ok() && *more;
     const bool has_failed = !more.ok() && !base::is_interrupt(more.status());
     counters_.add_call(is_given || has_failed ? 1 : 0, is_given ? element.size_bytes() : 0, timed.elapsed_ns());
@@ -56,7 +63,7 @@ class CountedStage : public Stage {
     done = 0;
     TUTTI_TRY(check_());
     const Timed timed(counters_);
-    Status status = stage_->next_rows(targets, count, done);
+    const Status status = whole([&] { return stage_->next_rows(targets, count, done); });
     int64_t bytes = 0;
     for (const RowTarget &target : targets)
       bytes += target.row_bytes * done;
@@ -78,7 +85,7 @@ class CountedStage : public Stage {
     TUTTI_TRY(check_());
     const Timed timed(counters_);
     const int64_t before = rows.bytes();
-    Status status = stage_->next_texts(rows, count, done);
+    const Status status = whole([&] { return stage_->next_texts(rows, count, done); });
     counters_.add_call(done, rows.bytes() - before, timed.elapsed_ns());
     if (status.ok() || base::is_interrupt(status)) return status;
     counters_.add_failure();
@@ -88,10 +95,23 @@ class CountedStage : public Stage {
   Status restore(const base::JsonReader &state) override { return stage_->restore(state); }
 
  private:
+  /// A stage that memory ran out in may be in the middle of anything: it gives that error from then on.
+  template <typename Body>
+  Status whole(Body &&body) {
+    if (!broken_.ok()) [[unlikely]]
+      return broken_;
+    try {
+      return body();
+    } catch (const std::bad_alloc &) {
+      broken_ = base::out_of_memory();
+      return broken_;
+    }
+  }
   Status named(const Status &status) const { return in_stage(status, report_.get(), dataset_); }
 
   const std::shared_ptr<WalkReport> report_;  // which has the counters that the stages use
   const InterruptCheck check_;
+  Status broken_;
   const Dataset &dataset_;
   const std::unique_ptr<Stage> stage_;
   StageCounters &counters_;

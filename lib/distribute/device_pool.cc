@@ -25,6 +25,8 @@ DevicePool::DevicePool(const std::vector<int32_t> &lanes_of_devices) : speeds_(l
 Result<std::unique_ptr<DevicePool>> DevicePool::create(const std::vector<int32_t> &lanes_of_devices) {
   std::unique_ptr<DevicePool> pool(new DevicePool(lanes_of_devices));
   DevicePool *self = pool.get();
+  // A thread that has no place to be kept in could not be told to end.
+  pool->threads_.reserve(static_cast<size_t>(pool->lane_count()));
   for (int32_t lane = 0; lane < pool->lane_count(); ++lane) {
     TUTTI_ASSIGN(base::Thread thread, base::Thread::start("tutti-device" + std::to_string(pool->device_of(lane)),
                                                           [self, lane] { self->loop(lane); }));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/exceptions.h"
 #include "distribute/step_rows.h"
 
 namespace tutti::impl::distribute {
@@ -40,8 +41,13 @@ Result<backend::ExecutableRef> ExecutableCache::get(const GraphSource &source, c
     }
     entries_[full];
   }
-  Result<backend::ExecutableRef> executable =
-      backend::Executable::compile(device, compile_request(source, bindings, traced));
+  // Whoever waits for it must hear of an exception, too.
+  Result<backend::ExecutableRef> executable = base::out_of_memory();
+  const Status thrown = base::without_exceptions([&] {
+    executable = backend::Executable::compile(device, compile_request(source, bindings, traced));
+    return Status();
+  });
+  if (!thrown.ok()) executable = thrown;
   std::lock_guard lock(mutex_);
   if (executable.ok()) {
     entries_[full] = {*executable, ++clock_};

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/exceptions.h"
+
 namespace tutti::impl::estimator {
 
 using base::invalid_argument;
@@ -112,11 +114,17 @@ Result<ModelRef> ModelSource::get(Mode mode, const data::ElementSpec &spec) {
   if (wanted.model) return wanted.model;
   wanted.builder = self;
   lock.unlock();
-  Result<ModelRef> built = build(mode, spec);
+  Result<ModelRef> built = base::out_of_memory();
+  const Status thrown = base::without_exceptions([&] {
+    built = build(mode, spec);
+    return Status();
+  });
+  if (!thrown.ok()) built = thrown;
   lock.lock();
   wanted.builder.reset();
   if (built.ok()) {
-    if (const Status status = check_against_others(mode, **built); !status.ok()) built = status;
+    const Status status = base::without_exceptions([&] { return check_against_others(mode, **built); });
+    if (!status.ok()) built = status;
   }
   if (built.ok()) wanted.model = *built;
   changed_.notify_all();

@@ -19,7 +19,7 @@ Result<Module> Module::load(const std::string &path) {
   // dlopen() would wait for the other end of a FIFO.
   if (const Result<base::FileDescriptor> file = base::open_regular_file(path, O_RDONLY, "cannot open plug-in");
       !file.ok())
-    return file.status().wrap(base::Code::unavailable, base::concat("plug-in '", path, "' cannot be loaded"));
+    return base::unavailable("plug-in '", path, "' cannot be loaded: ", file.status().message());
   void *const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return base::unavailable("plug-in '", path, "' cannot be loaded: ", std::string(dlerror()));
   return Module(path, handle);

@@ -73,6 +73,8 @@ Status Team::grow(int32_t threads) {
   const std::lock_guard lock(mutex_);
   // With fewer cores than threads a spinning thread is in the way of one with work.
   spins_.store(std::max(threads, size()) <= base::available_cores(), std::memory_order_relaxed);
+  // A thread that has no place to be kept in could not be told to end.
+  if (threads > 1) threads_.reserve(static_cast<size_t>(threads) - 1);
   while (static_cast<int32_t>(threads_.size()) + 1 < threads) {
     const auto number = static_cast<int32_t>(threads_.size()) + 1;
     TUTTI_ASSIGN(base::Thread thread,
