@@ -2,10 +2,11 @@
  *
  * A context owns devices, threads, memory budgets and the log sink. Objects made from it belong to it and must not be
  * mixed with objects of another. Where a function takes a context, NULL means the default one, made on first use: its
- * devices are the machine's GPUs, "cuda:0", "cuda:1", ..., where a backend for them is installed and can be used, else
- * every CPU core, "cpu:0", "cpu:1", ... With the option backend "cuda,cpu" a context has the devices of both. That is
- * not the default: beside GPUs processors add little to what they predict, take the cores from the input pipeline for
- * it, and make the last digits of a row depend on who computed it.
+ * devices are the machine's GPUs, "cuda:0", "cuda:1", ..., where a backend for them is installed and can be used and a
+ * device node of the driver is there (TUTTI_GPU_NODE in the environment names another to look for), else every CPU
+ * core, "cpu:0", "cpu:1", ... With the option backend "cuda,cpu" a context has the devices of both. That is not the
+ * default: beside GPUs processors add little to what they predict, take the cores from the input pipeline for it, and
+ * make the last digits of a row depend on who computed it.
  *
  * Threads: every function is safe from any thread.
  */

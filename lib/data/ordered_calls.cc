@@ -209,16 +209,7 @@ OrderedCallsStage::Slot *OrderedCallsStage::draw() {
   }
   if (stopping_.load() || drawn_all_) return nullptr;
   Slot &slot = slot_of(drawn);
-  const Status thrown = base::without_exceptions([&] {
-    slot.more = input_->next(slot.input);
-    slot.state.clear();
-    input_->save(slot.state);
-    return Status();
-  });
-  if (!thrown.ok()) {
-    slot.more = thrown;
-    slot.state.clear();
-  }
+  draw_input(slot.input, slot);
   slot.number = drawn;
   slot.is_left_out = left_out_.erase(drawn) > 0;
   drawn_all_ = is_last(slot.more);

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/cancel.h"
+#include "base/exceptions.h"
 #include "data/stage.h"
 
 namespace tutti::impl::data {
@@ -74,6 +75,18 @@ class RunAheadStage : public Stage {
   bool has_ended() const { return ended_; }
   /// What every call behind the last element answers.
   base::Result<bool> last_answer() const { return final_status_.ok() ? base::Result<bool>(false) : final_status_; }
+  /// The input's next element, into `element`, and the state behind it. Of an exception an error and no state.
+  void draw_input(Element &element, Handover &to) {
+    const base::Status thrown = base::without_exceptions([&] {
+      to.more = input_->next(element);
+      to.state.clear();
+      input_->save(to.state);
+      return base::Status();
+    });
+    if (thrown.ok()) return;
+    to.more = thrown;
+    to.state.clear();
+  }
   /// Gives out what was handed over, in the input's order.
   base::Result<bool> give_out(Handover &from, Element &element) {
     commit(from);

@@ -68,6 +68,8 @@ def check(root):
     is_reached = {name: name in golden or re.search(pattern, text) is not None for name, pattern in entries(root)}
     problems = [f"{name}: no test through the C interface uses it, and {REASONS} gives no reason"
                 for name, reached in is_reached.items() if not reached and not known.get(name)]
+    problems += [f"{REASONS}: {name}: there is no {path}" for name, why in known.items()
+                 for path in re.findall(r"tests/[\w/]+\.(?:cc|c|py)\b", why) if not os.path.exists(os.path.join(root, path))]
     return problems + [f"{REASONS}: {name} is reached, or there is none" for name in known if is_reached.get(name, True)]
 
 

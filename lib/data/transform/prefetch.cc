@@ -3,7 +3,6 @@
 #include <atomic>
 #include <utility>
 
-#include "base/exceptions.h"
 #include "base/thread.h"
 #include "data/buffer_budget.h"
 #include "data/run_ahead.h"
@@ -132,16 +131,7 @@ class PrefetchStage : public PrefetchedWalk {
   void draw(int64_t number, Handover &slot) {
     const int64_t weight = is_input_own_work_ ? weight_of(number) : 0;
     const int64_t begin = weight > 0 ? base::now_ns() : 0;
-    const Status thrown = base::without_exceptions([&] {
-      slot.more = input_->next(slot.element);
-      slot.state.clear();
-      input_->save(slot.state);
-      return Status();
-    });
-    if (!thrown.ok()) {
-      slot.more = thrown;
-      slot.state.clear();
-    }
+    draw_input(slot.element, slot);
     if (weight > 0) counters_->add_work((base::now_ns() - begin) * weight);
   }
 

@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "backend_cases.h"
-#include "backend_under_test.h"
+#include "backend/gpu/norm_cases.h"
 #include "base/temporary_directory.h"
 #include "bound_graph.h"
 #include "graph/autodiff.h"
@@ -26,16 +25,16 @@ using graph::GraphBuilder;
 using graph::ValueId;
 using tensor::DType;
 using tensor::Tensor;
+using tutti::testing::norm;
+using tutti::testing::tested;
 using Values = GraphBuilder::Values;
 using Dims = std::vector<int64_t>;
 
 namespace {
 
-BackendUnderTest *tested = nullptr;
 std::string plugin;
 backend::DeviceRef recomputing, keeping;
 
-const Attributes kEpsilon = {{"epsilon", 0.01}};
 const Attributes kPool = {{"window", Dims{2, 2}}};
 
 backend::DeviceRef open_device(const std::string &options) {
@@ -73,10 +72,6 @@ Seen check(const std::vector<Tensor> &inputs, const conformance::BuildFunction &
           kept->description().workspace_bytes};
 }
 
-Values norm(GraphBuilder &b, ValueId x, ValueId scale, ValueId offset) {
-  return b.op_n("batch_norm_training", {x, scale, offset}, kEpsilon, 3);
-}
-
 std::vector<Tensor> operands(const std::vector<Dims> &shapes) {
   return assert_ok_value(conformance::make_operands(shapes, DType::f32, 300));
 }
@@ -101,7 +96,7 @@ std::vector<Tensor> images_and_blocks(const Dims &image, int64_t channels, int b
 ValueId blocks(GraphBuilder &b, const Values &v, const std::string &activation = "relu") {
   ValueId x = v[0];
   for (size_t i = 1; i + 2 < v.size(); i += 3)
-    x = b.unary(activation, norm(b, b.op("conv2d", {x, v[i]}), v[i + 1], v[i + 2])[0]);
+    x = b.unary(activation, norm(b, {b.op("conv2d", {x, v[i]}), v[i + 1], v[i + 2]})[0]);
   return x;
 }
 
@@ -140,8 +135,8 @@ void pools_read_what_is_made_again(void **) {
 
 void a_normalisation_alone_is_made_again(void **) {
   const Seen seen = check(images_and_blocks({2, 8, 6, 3}, 4, 2), [](GraphBuilder &b, const Values &v) {
-    const ValueId y = norm(b, b.op("conv2d", {v[0], v[1]}), v[2], v[3])[0];
-    const ValueId z = norm(b, b.op("conv2d", {y, v[4]}), v[5], v[6])[0];
+    const ValueId y = norm(b, {b.op("conv2d", {v[0], v[1]}), v[2], v[3]})[0];
+    const ValueId z = norm(b, {b.op("conv2d", {y, v[4]}), v[5], v[6]})[0];
     return with_gradients(b, b.op("reduce_sum", {b.mul(z, z)}), weights(v));
   });
   assert_true(seen.made_again >= 1);
@@ -189,7 +184,7 @@ void what_has_changed_is_kept(void **) {
     const ValueId next = b.input("next", DType::f32, {3, 3, 4, 4});
     const ValueId scale = b.state_read("scale", DType::f32, {4});
     const ValueId offset = b.state_read("offset", DType::f32, {4});
-    const ValueId z = b.unary("relu", norm(b, b.op("conv2d", {image, kernel}), scale, offset)[0]);
+    const ValueId z = b.unary("relu", norm(b, {b.op("conv2d", {image, kernel}), scale, offset})[0]);
     const ValueId y = b.op("conv2d", {z, next});
     if (changes) b.state_write(b.add(scale, scale), "scale");
     const Values targets = {b.op("reduce_sum", {b.mul(y, y)})}, wrt = {next, kernel};
