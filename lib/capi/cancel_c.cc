@@ -1,11 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capi/cancel_c.h"
 
+#include <utility>
+
+#include "base/function_token.h"
 #include "capi/guard.h"
 
 namespace tutti::impl::capi {
 
 constinit HandleType<CancelObject> cancel_handles{"cancel"};
+
+namespace {
+
+constinit thread_local RunningFunction *innermost = nullptr;
+
+}  // namespace
+
+RunningFunction::RunningFunction() noexcept : outer_(std::exchange(innermost, this)) {}
+
+RunningFunction::~RunningFunction() { innermost = outer_; }
+
+RunningFunction *RunningFunction::current() { return innermost; }
+
+void *RunningFunction::token_handle() {
+  if (handle_.get() != nullptr) return handle_.get();
+  const base::Ref<base::CancelToken> followed = base::FunctionToken::current();
+  if (followed == nullptr) return nullptr;
+  token_ = base::CancelToken::create_child(followed);
+  return handle_.set(base::make_ref<CancelObject>(token_), cancel_handles).ok() ? handle_.get() : nullptr;
+}
 
 void CancelObject::stop() {
   token_->stop();
@@ -88,6 +111,13 @@ int32_t tutti_cancel_set_deadline(tutti_cancel *token, int64_t timeout_ms, tutti
     TUTTI_ASSIGN(const Ref<CancelObject> object, find(token, cancel_handles, "token"));
     object->set_deadline(timeout_ms < 0 ? base::Deadline::never() : base::Deadline::after_ms(timeout_ms));
     return Status();
+  });
+}
+
+tutti_cancel *tutti_cancel_get_current(void) {
+  return guard_value<tutti_cancel *>(nullptr, []() -> tutti_cancel * {
+    RunningFunction *const running = RunningFunction::current();
+    return running == nullptr ? nullptr : static_cast<tutti_cancel *>(running->token_handle());
   });
 }
 

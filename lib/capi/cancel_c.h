@@ -38,6 +38,28 @@ Result<Ref<base::CancelToken>> call_token(tutti_cancel *cancel);
 /// The same for a call that only waits.
 Result<Ref<base::CancelToken>> wait_token(tutti_cancel *cancel);
 
+/// A function of the host that runs on this thread, innermost of those that call each other.
+class RunningFunction {
+ public:
+  RunningFunction() noexcept;
+  ~RunningFunction();
+  RunningFunction(const RunningFunction &) = delete;
+  RunningFunction &operator=(const RunningFunction &) = delete;
+
+  /// That of this thread; null when none runs.
+  static RunningFunction *current();
+  /// The handle of a token that follows base::FunctionToken::current(), made when first asked for: what the host does
+  /// to it ends nothing else. Null where nothing ends the function, and where there is no memory.
+  void *token_handle();
+  /// What has ended the function, if it asked; else ok.
+  Status interrupt() const { return base::check(token_.get()); }
+
+ private:
+  RunningFunction *const outer_;
+  base::Ref<base::CancelToken> token_;  // null until asked for
+  LentHandle handle_;
+};
+
 /// Makes a walk that outlives its calls obey the token of one of them: while the scope lives, the deadline of the
 /// walk's own token is that of the call, and in the past once the call is cancelled. So the walk is interrupted, not
 /// ended, and the next call goes on. Background threads of the walk see nothing of it.

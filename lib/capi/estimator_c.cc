@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capi/estimator_c.h"
 
+#include "base/function_token.h"
 #include "base/text.h"
 #include "capi/cancel_c.h"
 #include "capi/dataset_c.h"
@@ -196,6 +197,8 @@ int32_t tutti_estimator_train(tutti_estimator *estimator, const tutti_dataset *d
     TUTTI_ASSIGN(const Ref<EstimatorObject> object, find(estimator, estimator_handles, "estimator"));
     TUTTI_ASSIGN(estimator::TrainRequest request,
                  train_request(*object, dataset, options, hooks, cancel, Evaluations::none));
+    const Ref<base::CancelToken> token = request.cancel;
+    const base::FunctionToken functions(token);
     TUTTI_ASSIGN(const estimator::TrainResult trained, object->estimator().train(std::move(request)));
     return emit_result(base::make_ref<ResultObject>(trained, stopwatch.seconds()), result);
   });
@@ -206,9 +209,10 @@ int32_t tutti_estimator_initialize(tutti_estimator *estimator, const tutti_datas
   return guard(err, [&]() -> Status {
     TUTTI_ASSIGN(const Ref<EstimatorObject> object, find(estimator, estimator_handles, "estimator"));
     TUTTI_ASSIGN(const Ref<DatasetObject> data, find_dataset(*object, dataset, "dataset"));
-    TUTTI_ASSIGN(Ref<base::CancelToken> token, call_token(cancel));
+    TUTTI_ASSIGN(const Ref<base::CancelToken> token, call_token(cancel));
     object->remember(data->dataset()->spec());
-    return object->estimator().initialize(data->dataset(), weights != nullptr ? weights : "", std::move(token));
+    const base::FunctionToken functions(token);
+    return object->estimator().initialize(data->dataset(), weights != nullptr ? weights : "", token);
   });
 }
 
@@ -221,6 +225,7 @@ int32_t tutti_estimator_evaluate(tutti_estimator *estimator, const tutti_dataset
     TUTTI_ASSIGN(estimator::EvaluateRequest request, evaluate_request(*object, dataset, "dataset", steps));
     TUTTI_ASSIGN(request.cancel, wait_token(cancel));
     object->remember(request.dataset->spec());
+    const base::FunctionToken functions(request.cancel);
     TUTTI_ASSIGN(const estimator::EvaluateResult evaluated, object->estimator().evaluate(request));
     return emit_result(base::make_ref<ResultObject>(evaluated, stopwatch.seconds()), result);
   });
@@ -240,6 +245,8 @@ int32_t tutti_estimator_train_and_evaluate(tutti_estimator *estimator, const tut
     TUTTI_ASSIGN(request.train, train_request(*object, dataset, options, hooks, cancel, Evaluations::between_steps));
     TUTTI_ASSIGN(request.evaluate, evaluate_request(*object, evaluation, "evaluation", 0));
     request.evaluate.cancel = request.train.cancel;
+    const Ref<base::CancelToken> token = request.train.cancel;
+    const base::FunctionToken functions(token);
     TUTTI_ASSIGN(const estimator::TrainAndEvaluateResult both,
                  object->estimator().train_and_evaluate(std::move(request)));
     Ref<ResultObject> evaluated = base::make_ref<ResultObject>(both.evaluate, stopwatch.seconds());

@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/function_token.h"
 #include "capi/cancel_c.h"
 #include "capi/context_c.h"
 #include "capi/guard.h"
@@ -46,6 +47,7 @@ class HostToken {
     return handle_.set(base::make_ref<CancelObject>(token_), cancel_handles);
   }
   const base::CancelToken *get() const { return token_.get(); }
+  const Ref<base::CancelToken> &ref() const { return token_; }
   tutti_cancel *handle() const { return static_cast<tutti_cancel *>(handle_.get()); }
 
  private:
@@ -64,6 +66,7 @@ class HostFile : public data::ReadableFile {
 
   Status open(const Ref<base::CancelToken> &walk) {
     TUTTI_TRY(token_.follow(walk));
+    const base::FunctionToken scope(token_.ref());
     const Status status = call_host("the function open of the file system", [&](tutti_error **error) {
       return functions_->table.open(functions_->user->get(), path().c_str(), token_.handle(), &file_, &size_, error);
     });
@@ -93,6 +96,7 @@ class HostFile : public data::ReadableFile {
     const auto where = [&] {
       return base::concat("cannot read ", wanted, " bytes at offset ", offset, " of ", base::quoted(path(), 400));
     };
+    const base::FunctionToken scope(token_.ref());
     const Status status = call_host("the function read of the file system", [&](tutti_error **error) {
       return functions_->table.read(functions_->user->get(), file_, offset, target.data(), wanted, token_.handle(),
                                     &got, error);
@@ -147,6 +151,7 @@ class HostFileSystem : public data::FileSystem {
     HostToken token;
     TUTTI_TRY(token.follow(cancel));
     Listing listing;
+    const base::FunctionToken scope(token.ref());
     const Status status = call_host("the function list of the file system", [&](tutti_error **error) {
       return functions_->table.list(functions_->user->get(), directory.c_str(), token.handle(), Listing::add, &listing,
                                     error);

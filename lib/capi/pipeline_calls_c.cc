@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/function_token.h"
 #include "capi/cancel_c.h"
 #include "capi/graph_c.h"
 #include "capi/guard.h"
@@ -364,6 +365,7 @@ int32_t tutti_serve_map(tutti_map_to_fn map, void *user, tutti_cancel *cancel, t
         return call_map_to(map, user, spec, input, output);
       };
     };
+    const base::FunctionToken scope(token);
     return data::serve_map(make, token.get());
   });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Training sessions: train, one piece at a time.
+#include "base/function_token.h"
 #include "capi/estimator_c.h"
 #include "capi/guard.h"
 #include "capi/result_c.h"
@@ -33,6 +34,8 @@ int32_t tutti_session_open(tutti_estimator *estimator, const tutti_dataset *data
     TUTTI_ASSIGN(const Ref<EstimatorObject> object, find(estimator, estimator_handles, "estimator"));
     TUTTI_ASSIGN(estimator::TrainRequest request,
                  train_request(*object, dataset, options, hooks, cancel, Evaluations::none));
+    const Ref<base::CancelToken> token = request.cancel;
+    const base::FunctionToken functions(token);
     TUTTI_ASSIGN(std::unique_ptr<estimator::TrainSession> session,
                  object->estimator().open_session(std::move(request)));
     return emit(base::make_ref<SessionObject>(object, std::move(session)), session_handles, out);

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cancel.h"
 #include "data/graph_calls.h"
 
 namespace tutti::impl::data {
@@ -44,6 +45,7 @@ Result<bool> Predicate::holds(const Element &element) const {
   bool holds = false;
   const Status status = function_(element, holds);
   if (status.ok()) return holds;
+  if (base::is_interrupt(status)) return status;
   return in_element(status.wrap(base::concat(transform_, ": ", what_, " failed for element ", element.lineage.index,
                                              " of epoch ", element.lineage.epoch)),
                     element.lineage);

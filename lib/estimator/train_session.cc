@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/function_token.h"
 #include "base/trace.h"
 #include "estimator/resume_check.h"
 #include "estimator/saving.h"
@@ -46,6 +47,7 @@ TrainSession::~TrainSession() {
 Result<SessionReport> TrainSession::run(const RunLimit &limit) {
   if (closed_) return base::failed_precondition("the training session is closed");
   if (!failure_.ok()) return base::failed_precondition("the training session has failed").with_cause(failure_);
+  const base::FunctionToken functions(request_.cancel);
   Result<SessionReport> report = run_steps(limit);
   if (report.ok()) return report;
   return fail(report.status());
@@ -304,6 +306,7 @@ Result<TrainResult> TrainSession::close() {
     closed_ = true;
     return failure_;
   }
+  const base::FunctionToken functions(request_.cancel);
   if (!reason_) reason_ = EndReason::stopped;
   if (const Status status = finish(); !status.ok()) {
     const Status failure = fail(status);

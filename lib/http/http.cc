@@ -36,7 +36,7 @@ int32_t guard(tutti_error **err, Body body) noexcept {
 }
 
 RemoteFile::IsCancelled asks(const tutti_cancel *cancel) {
-  return [cancel] { return cancel != nullptr && tutti_cancel_get_state(cancel) != TUTTI_CANCEL_NONE; };
+  return [cancel] { return cancel != nullptr && tutti_cancel_get_state(cancel) == TUTTI_CANCEL_CANCEL; };
 }
 
 /// What both schemes share.

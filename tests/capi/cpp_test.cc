@@ -166,7 +166,17 @@ void test_stop(void **) {
   cancel.stop();
   assert_int_equal(cancel.state(), TUTTI_CANCEL_STOP);
   tutti::Estimator estimator(model);
-  const tutti::Result result = estimator.train(make_dataset(8, 4), tutti::Options("train"), nullptr, cancel);
+  tutti::Hooks hooks;
+  int32_t state_in_hook = -1;
+  hooks.add(
+      [&](const tutti_hook_event *) {
+        state_in_hook = tutti::Cancel::current_state();
+        return TUTTI_OK;
+      },
+      0);
+  const tutti::Result result = estimator.train(make_dataset(8, 4), tutti::Options("train"), hooks, cancel);
+  assert_int_equal(state_in_hook, TUTTI_CANCEL_STOP);
+  assert_int_equal(tutti::Cancel::current_state(), TUTTI_CANCEL_NONE);
   assert_int_equal(result.reason(), TUTTI_REASON_STOPPED);
   assert_int_equal(result.step(), 0);
 }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/function_token.h"
 #include "data/interrupt_check.h"
 #include "data/stage.h"
 #include "interrupt_cases.h"
@@ -164,10 +165,33 @@ void a_slow_function_is_not_ready(void **) {
   assert_int_equal(element.rows(), 3);
 }
 
+// Whoever looks for what is ready lets functions finish: they do not see the deadline that has passed before.
+void a_function_is_not_told_of_a_look(void **) {
+  std::vector<bool> had_token, had_ended;
+  const auto asking = with_map([&](const Element &input, Element &output) -> Status {
+    const Ref<CancelToken> token = base::FunctionToken::current();
+    had_token.push_back(token != nullptr);
+    had_ended.push_back(!base::check(token.get()).ok());
+    output = input;
+    return Status();
+  });
+  Pipeline pipeline = sample(kElements);
+  const DatasetRef dataset =
+      assert_ok_value(pipeline.apply("map_callback", {}, data::TransformArguments(asking)).batch(3).build());
+  const Ref<CancelToken> token = CancelToken::create(Deadline::after_ms(0));
+  auto iterator = assert_ok_value(dataset->make_iterator(context_of(token)));
+  Element element;
+  assert_true(assert_ok_value(iterator->next_if_ready(element)));
+  assert_true(had_token == std::vector<bool>(3, true));
+  assert_true(had_ended == std::vector<bool>(3, false));
+  assert_true(base::FunctionToken::current() == nullptr);
+}
+
 const CMUnitTest tests[] = {
     cmocka_unit_test(a_wait_ends_with_the_element_under_way),
     cmocka_unit_test(rows_that_are_computed_end_a_wait),
     cmocka_unit_test(a_slow_function_is_not_ready),
+    cmocka_unit_test(a_function_is_not_told_of_a_look),
 };
 
 }  // namespace

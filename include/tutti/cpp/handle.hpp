@@ -157,6 +157,8 @@ class Cancel : public detail::Handle<tutti_cancel, tutti_cancel_ref, tutti_cance
   void cancel() { request(TUTTI_CANCEL_CANCEL); }
   /// TUTTI_CANCEL_NONE, _STOP or _CANCEL.
   int32_t state() const { return tutti_cancel_get_state(get()); }
+  /// That of the call which the running function (a model, a hook) is for; NONE outside of such functions.
+  static int32_t current_state() { return tutti_cancel_get_state(tutti_cancel_get_current()); }
   /// A negative number takes the deadline away.
   void deadline_ms(int64_t timeout_ms) {
     detail::check([&](tutti_error **err) { return tutti_cancel_set_deadline(get(), timeout_ms, err); });

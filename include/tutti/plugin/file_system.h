@@ -17,9 +17,10 @@
  *  * All functions are compute callbacks: they run on threads of the library, SEVERAL AT ONCE, also for one file.
  *  * Paths are whole, with their scheme, as the program wrote them.
  *  * `cancel` is lent for the call, NULL where nothing can end it. A function that waits asks it now and then:
- *    tutti_cancel_get_state is not TUTTI_CANCEL_NONE once the walk was cancelled or its deadline has passed. Then it
+ *    tutti_cancel_get_state is TUTTI_CANCEL_CANCEL once the walk was cancelled or its deadline has passed. Then it
  *    returns any error, at best TUTTI_CANCELLED (or what it has read), and the same call is made again if the walk goes
- *    on; what it keeps until then, it need not read twice. Waits that nothing can end need a limit of their own.
+ *    on; what it keeps until then, it need not read twice. At TUTTI_CANCEL_STOP, which a training finishes its step
+ *    for, it goes on. Waits that nothing can end need a limit of their own.
  *  * A function that fails returns a code other than TUTTI_OK and stores an error in *err (tutti_error_set), which
  *    becomes the cause of what the caller of the walk gets, under an error that names path and offset. An element whose
  *    file fails is lost for the walk: what may get better by itself should be tried again inside.

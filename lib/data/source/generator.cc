@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/cancel.h"
+#include "data/function_input.h"
 #include "data/sources.h"
 #include "data/stage.h"
 
@@ -17,13 +18,13 @@ namespace {
 class GeneratorStage : public Stage {
  public:
   GeneratorStage(const GeneratorFunction &function, const ElementSpec &spec, const IteratorContext &context)
-      : function_(function), spec_(spec), cancel_(context.cancel), epoch_(context.epoch) {}
+      : function_(function), spec_(spec), cancel_(context.cancel), functions_(context), epoch_(context.epoch) {}
 
   Result<bool> next(Element &element) override {
     if (ended_) return false;
     TUTTI_TRY(base::check(cancel_.get()));
     element.components.clear();
-    const Result<bool> more = function_(epoch_, index_, element);
+    const Result<bool> more = functions_.call([&] { return function_(epoch_, index_, element); });
     if (more.ok() && !*more) {
       ended_ = true;
       return false;
@@ -57,6 +58,7 @@ class GeneratorStage : public Stage {
   const GeneratorFunction &function_;  // the dataset's, like spec_
   const ElementSpec &spec_;
   const base::Ref<base::CancelToken> cancel_;
+  const WalkFunctions functions_;
   const int64_t epoch_;
   int64_t index_ = 0;
   bool ended_ = false;

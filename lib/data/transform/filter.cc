@@ -3,6 +3,7 @@
 // Filters by graph and by function.
 #include <utility>
 
+#include "data/function_input.h"
 #include "data/predicate.h"
 #include "data/stage.h"
 #include "data/transform_parameters.h"
@@ -18,32 +19,35 @@ namespace {
 // Gives the elements for which the predicate holds.
 class FilterStage : public Stage {
  public:
-  FilterStage(std::unique_ptr<Stage> input, Predicate keep, base::Ref<base::CancelToken> cancel)
-      : input_(std::move(input)), keep_(std::move(keep)), cancel_(std::move(cancel)) {}
+  FilterStage(std::unique_ptr<Stage> input, Predicate keep, const IteratorContext &context)
+      : input_(std::move(input), context), keep_(std::move(keep)), cancel_(context.cancel) {}
 
   Result<bool> next(Element &element) override {
     for (;;) {
-      TUTTI_ASSIGN(const bool more, input_->next(element));
+      TUTTI_ASSIGN(const bool more, input_.next());
       if (!more) return false;
-      TUTTI_ASSIGN(const bool keep, keep_.holds(element));
-      if (keep) return true;
+      TUTTI_ASSIGN(const bool keep, input_.call([&](const Element &source) { return keep_.holds(source); }));
+      if (keep) {
+        input_.give_out(element);
+        return true;
+      }
       TUTTI_TRY(base::check(cancel_.get()));
     }
   }
   void save(State &state) const override {
     state.open("filter");
     state.key("input");
-    input_->save(state);
+    input_.save(state);
     state.close();
   }
   Status restore(const JsonReader &state) override {
     TUTTI_TRY(expect_kind(state, "filter"));
     TUTTI_ASSIGN(const JsonReader input, state.get("input"));
-    return input_->restore(input);
+    return input_.restore(input);
   }
 
  private:
-  std::unique_ptr<Stage> input_;
+  FunctionInput input_;
   const Predicate keep_;
   const base::Ref<base::CancelToken> cancel_;
 };
@@ -62,7 +66,7 @@ class FilterDataset : public Dataset {
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     TUTTI_ASSIGN(Predicate keep, Predicate::by_graph(plan_, context, "filter"));
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
-    return std::unique_ptr<Stage>(std::make_unique<FilterStage>(std::move(input), std::move(keep), context.cancel));
+    return std::unique_ptr<Stage>(std::make_unique<FilterStage>(std::move(input), std::move(keep), context));
   }
 
  private:
@@ -76,8 +80,8 @@ class FilterCallbackDataset : public Dataset {
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
-    return std::unique_ptr<Stage>(std::make_unique<FilterStage>(
-        std::move(input), Predicate(function_, "filter", "the function"), context.cancel));
+    return std::unique_ptr<Stage>(
+        std::make_unique<FilterStage>(std::move(input), Predicate(function_, "filter", "the function"), context));
   }
 
  private:

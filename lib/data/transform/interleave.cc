@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "data/dataset_list.h"
+#include "data/function_input.h"
 #include "data/transform_parameters.h"
 #include "data/turns.h"
 #include "data/walk_report.h"
@@ -45,18 +46,16 @@ class ExpandedDatasets : public DatasetSequence {
  public:
   ExpandedDatasets(const char *kind, std::unique_ptr<Stage> input, const ExpandFunction &expand, const Dataset &owner,
                    const IteratorContext &context)
-      : kind_(kind), input_(std::move(input)), expand_(expand), owner_(owner), context_(context) {}
+      : kind_(kind), input_(std::move(input)), expand_(expand), owner_(owner), context_(context), functions_(context) {}
 
   Result<DatasetRef> get(int64_t number) override {
-    State before;
-    input_->save(before);
-    const Result<bool> more = input_->next(element_);
-    if (is_final(more.status())) return more.status();
-    if (more.ok() && !*more) return DatasetRef();
-    before_.emplace_back(number, std::move(before));
-    TUTTI_TRY(more);
-    lineage_ = element_.lineage.index;
-    Result<DatasetRef> dataset = expand_(element_);
+    if (!is_held_) {
+      TUTTI_ASSIGN(const bool more, draw(number));
+      if (!more) return DatasetRef();
+    }
+    Result<DatasetRef> dataset = functions_.call([&] { return expand_(element_); });
+    is_held_ = base::is_interrupt(dataset.status());
+    if (is_held_) return dataset;
     element_.components.clear();
     Status status = dataset.status();
     if (status.ok() && *dataset == nullptr) status = base::invalid_argument("it gave no dataset");
@@ -85,13 +84,27 @@ class ExpandedDatasets : public DatasetSequence {
   Status restore(const JsonReader &state, int64_t) override { return input_->restore(state); }
 
  private:
+  // The element of dataset `number`; false at the end.
+  Result<bool> draw(int64_t number) {
+    State before;
+    input_->save(before);
+    const Result<bool> more = input_->next(element_);
+    if (is_final(more.status()) || (more.ok() && !*more)) return more;
+    before_.emplace_back(number, std::move(before));
+    TUTTI_TRY(more);
+    lineage_ = element_.lineage.index;
+    return true;
+  }
+
   const char *const kind_;
   std::unique_ptr<Stage> input_;
   const ExpandFunction &expand_;
   const Dataset &owner_;
   const IteratorContext context_;
+  const WalkFunctions functions_;
   DatasetRef made_;  // last
   Element element_;
+  bool is_held_ = false;                           // an interrupt has left it
   int64_t lineage_ = 0;                            // of the element taken last
   std::vector<std::pair<int64_t, State>> before_;  // the input's state before element number `first`
 };

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/function_input.h"
 #include "data/ordered_calls.h"
 #include "data/transform_parameters.h"
 #include "data/walk_report.h"
@@ -24,6 +25,7 @@ Status call(const MapFunction &function, const ElementSpec &spec, const Element 
   output.lineage = input.lineage;
   const Status status = function(input, output);
   output.lineage = input.lineage;
+  if (base::is_interrupt(status)) return status;
   if (!status.ok()) {
     return in_element(status.wrap(base::concat("map: the function failed for element ", input.lineage.index,
                                                " of epoch ", input.lineage.epoch)),
@@ -34,33 +36,33 @@ Status call(const MapFunction &function, const ElementSpec &spec, const Element 
 
 class MapCallbackStage : public Stage {
  public:
-  MapCallbackStage(std::unique_ptr<Stage> input, const MapFunction &function, const ElementSpec &spec)
-      : input_(std::move(input)), function_(function), spec_(spec) {}
+  MapCallbackStage(std::unique_ptr<Stage> input, const MapFunction &function, const ElementSpec &spec,
+                   const IteratorContext &context)
+      : input_(std::move(input), context), function_(function), spec_(spec) {}
 
   Result<bool> next(Element &element) override {
-    TUTTI_ASSIGN(const bool more, input_->next(source_));
+    TUTTI_ASSIGN(const bool more, input_.next());
     if (!more) return false;
-    TUTTI_TRY(call(function_, spec_, source_, element));
+    TUTTI_TRY(input_.call([&](const Element &source) { return call(function_, spec_, source, element); }));
     return true;
   }
   void save(State &state) const override {
     state.open("map_callback");
     state.key("input");
-    input_->save(state);
+    input_.save(state);
     state.close();
   }
   Status restore(const JsonReader &state) override {
     TUTTI_TRY(expect_kind(state, "map_callback"));
     TUTTI_TRY(expect_in_order(state));
     TUTTI_ASSIGN(const JsonReader input, state.get("input"));
-    return input_->restore(input);
+    return input_.restore(input);
   }
 
  private:
-  std::unique_ptr<Stage> input_;
+  FunctionInput input_;
   const MapFunction &function_;
   const ElementSpec &spec_;
-  Element source_;
 };
 
 // Elements that lie in the ring for each call under way.
@@ -84,10 +86,13 @@ class MapCallbackDataset : public Dataset {
     if (!is_plain) own.cancel = CancelToken::create_worker(context.cancel);
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(own));
     if (is_plain) {
-      return std::unique_ptr<Stage>(std::make_unique<MapCallbackStage>(std::move(input), function_, spec()));
+      return std::unique_ptr<Stage>(std::make_unique<MapCallbackStage>(std::move(input), function_, spec(), context));
     }
     StageCounters *const counters = counters_in(context, *this);
-    const auto one = [this](Element &source, Element &result) { return call(function_, spec(), source, result); };
+    const auto one = [this, cancel = own.cancel](Element &source, Element &result) {
+      const base::FunctionToken scope(cancel);
+      return call(function_, spec(), source, result);
+    };
     std::vector<OrderedCallsStage::Call> calls(static_cast<size_t>(parallelism), one);
     const OrderedCallsStage::Limits limits{kSlotsPerCall, static_cast<size_t>(first), context.keeps_order,
                                            is_automatic ? context.buffers : nullptr};

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "data/function_input.h"
 #include "data/graph_calls.h"
 #include "data/graph_plan.h"
 #include "data/stage.h"
@@ -110,22 +111,25 @@ Result<Element> restore_values(const JsonReader &json, const Element &initial) {
 
 class ScanStage : public Stage {
  public:
-  ScanStage(const char *kind, std::unique_ptr<Stage> input, std::unique_ptr<ScanStep> step, Element initial)
-      : kind_(kind), input_(std::move(input)), step_(std::move(step)), state_(std::move(initial)) {}
+  ScanStage(const char *kind, std::unique_ptr<Stage> input, std::unique_ptr<ScanStep> step, Element initial,
+            const IteratorContext &context)
+      : kind_(kind), input_(std::move(input), context), step_(std::move(step)), state_(std::move(initial)) {}
 
   Result<bool> next(Element &element) override {
-    TUTTI_ASSIGN(const bool more, input_->next(source_));
+    TUTTI_ASSIGN(const bool more, input_.next());
     if (!more) return false;
     new_state_.components.clear();
     element.components.clear();
-    element.lineage = source_.lineage;
-    const Status status = step_->run(state_, source_, new_state_, element);
-    element.lineage = source_.lineage;
-    source_.components.clear();
+    const Lineage lineage = element.lineage = input_.element().lineage;
+    const Status status =
+        input_.call([&](const Element &source) { return step_->run(state_, source, new_state_, element); });
+    element.lineage = lineage;
+    if (base::is_interrupt(status)) return status;
+    input_.clear();
     if (!status.ok()) {
-      return in_element(status.wrap(base::concat("scan: it failed for element ", source_.lineage.index, " of epoch ",
-                                                 source_.lineage.epoch)),
-                        source_.lineage);
+      return in_element(
+          status.wrap(base::concat("scan: it failed for element ", lineage.index, " of epoch ", lineage.epoch)),
+          lineage);
     }
     std::swap(state_, new_state_);
     return true;
@@ -137,7 +141,7 @@ class ScanStage : public Stage {
     save_values(state_, state);
     state.close();
     state.key("input");
-    input_->save(state);
+    input_.save(state);
     state.close();
   }
   Status restore(const JsonReader &state) override {
@@ -145,14 +149,14 @@ class ScanStage : public Stage {
     TUTTI_ASSIGN(const JsonReader values, state.get("state"));
     TUTTI_ASSIGN(state_, restore_values(values, state_));
     TUTTI_ASSIGN(const JsonReader input, state.get("input"));
-    return input_->restore(input);
+    return input_.restore(input);
   }
 
  private:
   const char *const kind_;
-  const std::unique_ptr<Stage> input_;
+  FunctionInput input_;
   const std::unique_ptr<ScanStep> step_;
-  Element state_, new_state_, source_;
+  Element state_, new_state_;
 };
 
 class ScanCallbackDataset : public Dataset {
@@ -166,8 +170,9 @@ class ScanCallbackDataset : public Dataset {
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
-    return std::unique_ptr<Stage>(std::make_unique<ScanStage>(
-        "scan_callback", std::move(input), std::make_unique<CallbackStep>(function_, state_, spec()), initial_));
+    return std::unique_ptr<Stage>(std::make_unique<ScanStage>("scan_callback", std::move(input),
+                                                              std::make_unique<CallbackStep>(function_, state_, spec()),
+                                                              initial_, context));
   }
 
  private:
@@ -190,7 +195,7 @@ class ScanDataset : public Dataset {
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     GraphTarget target{&plan_.graph, context.graphs, nullptr, context.seed};
     return std::unique_ptr<Stage>(std::make_unique<ScanStage>(
-        "scan", std::move(input), std::make_unique<GraphStep>(plan_, std::move(target)), initial_));
+        "scan", std::move(input), std::make_unique<GraphStep>(plan_, std::move(target)), initial_, context));
   }
 
  private:

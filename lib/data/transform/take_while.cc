@@ -4,6 +4,7 @@
 // read.
 #include <utility>
 
+#include "data/function_input.h"
 #include "data/predicate.h"
 #include "data/stage.h"
 #include "data/transform_parameters.h"
@@ -18,22 +19,23 @@ namespace {
 
 class TakeWhileStage : public Stage {
  public:
-  TakeWhileStage(std::unique_ptr<Stage> input, Predicate goes_on)
-      : input_(std::move(input)), goes_on_(std::move(goes_on)) {}
+  TakeWhileStage(std::unique_ptr<Stage> input, Predicate goes_on, const IteratorContext &context)
+      : input_(std::move(input), context), goes_on_(std::move(goes_on)) {}
 
   Result<bool> next(Element &element) override {
     if (ended_) return false;
-    TUTTI_ASSIGN(const bool more, input_->next(element));
+    TUTTI_ASSIGN(const bool more, input_.next());
     if (!more) return false;
-    TUTTI_ASSIGN(const bool goes_on, goes_on_.holds(element));
+    TUTTI_ASSIGN(const bool goes_on, input_.call([&](const Element &source) { return goes_on_.holds(source); }));
     ended_ = !goes_on;
+    input_.give_out(element);
     return goes_on;
   }
   void save(State &state) const override {
     state.open("take_while");
     state.number("ended", ended_ ? 1 : 0);
     state.key("input");
-    input_->save(state);
+    input_.save(state);
     state.close();
   }
   Status restore(const JsonReader &state) override {
@@ -41,11 +43,11 @@ class TakeWhileStage : public Stage {
     TUTTI_ASSIGN(const int64_t ended, saved_count(state, "ended", 0, 1));
     ended_ = ended == 1;
     TUTTI_ASSIGN(const JsonReader input, state.get("input"));
-    return input_->restore(input);
+    return input_.restore(input);
   }
 
  private:
-  std::unique_ptr<Stage> input_;
+  FunctionInput input_;
   const Predicate goes_on_;
   bool ended_ = false;
 };
@@ -64,7 +66,7 @@ class TakeWhileDataset : public Dataset {
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     TUTTI_ASSIGN(Predicate goes_on, Predicate::by_graph(plan_, context, "take_while"));
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
-    return std::unique_ptr<Stage>(std::make_unique<TakeWhileStage>(std::move(input), std::move(goes_on)));
+    return std::unique_ptr<Stage>(std::make_unique<TakeWhileStage>(std::move(input), std::move(goes_on), context));
   }
 
  private:
@@ -78,8 +80,8 @@ class TakeWhileCallbackDataset : public Dataset {
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
-    return std::unique_ptr<Stage>(
-        std::make_unique<TakeWhileStage>(std::move(input), Predicate(function_, "take_while", "the function")));
+    return std::unique_ptr<Stage>(std::make_unique<TakeWhileStage>(
+        std::move(input), Predicate(function_, "take_while", "the function"), context));
   }
 
  private:
