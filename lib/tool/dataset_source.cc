@@ -168,6 +168,19 @@ void tell_warnings(Context &context) {
   context.set_log(print, TUTTI_LOG_WARNING);
 }
 
+/// "x.idx", and names that tell the element type as those of MNIST and its kin do: "train-images-idx3-ubyte", where the
+/// number of dimensions may be missing or stand behind a dot.
+bool is_idx_name(std::string_view name) {
+  if (ends_with(name, ".idx") || ends_with(name, "-ubyte")) return true;
+  for (const std::string_view type : {"ubyte", "byte", "short", "int", "float", "double"}) {
+    for (const char dimensions : {'1', '2', '3', '4'}) {
+      const std::string end = std::string("idx") + dimensions + "-" + std::string(type);
+      if (ends_with(name, "-" + end) || ends_with(name, "." + end)) return true;
+    }
+  }
+  return false;
+}
+
 std::string format_of(const SourceRequest &request) {
   if (!request.format.empty()) return request.format;
   const std::string &path = request.paths.front();
@@ -180,7 +193,7 @@ std::string format_of(const SourceRequest &request) {
   if (ends_with(name, ".npz")) return "npz";
   if (ends_with(name, ".tar") || ends_with(name, ".tgz")) return "tar";
   if (ends_with(name, ".elements")) return "element_files";
-  if (ends_with(name, "-ubyte") || ends_with(name, ".idx")) return "idx";
+  if (is_idx_name(name)) return "idx";
   return "text_lines";
 }
 

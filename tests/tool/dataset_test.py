@@ -4,6 +4,7 @@
 PREPROCESSED_TEST"""
 import collections
 import csv
+import gzip
 import io
 import json
 import os
@@ -404,6 +405,19 @@ class Dataset(unittest.TestCase):
                          list(range(256)))
         label = self.answer('stats', *sources)['components'][1]
         self.assertEqual(label['counts'], {'1': 1, '7': 1})
+
+    def test_idx_files_are_known_by_their_names(self):
+        numbers = struct.pack('>HBBII', 0, 12, 2, 2, 3) + struct.pack('>6i', 7, 0, -1, 70000, 1, 2)
+        for name in ('labels-idx2-int', 'labels.idx2-int', 'labels.idx'):
+            with open(self.path(name), 'wb') as file:
+                file.write(numbers)
+            self.assertEqual(self.answer('inspect', self.path(name))['elements'][1]['label']['values'], '70000 1 2')
+        with open(self.path('labels-idx2-int.gz'), 'wb') as file:
+            file.write(gzip.compress(numbers))
+        self.assertEqual(self.answer('inspect', self.path('labels-idx2-int.gz'))['format'], 'idx')
+        with open(self.path('print'), 'w') as file:
+            file.write('a line\n')
+        self.assertEqual(self.answer('inspect', self.path('print'))['format'], 'text_lines')
 
     def test_parts_of_an_archive_are_found(self):
         members = (('._a.cls', b'?'), ('a.CLS', b'3'), ('README', b'?'), ('a.txt', b'hello'), ('b.cls', b'4'),
