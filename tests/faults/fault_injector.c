@@ -5,7 +5,8 @@
  *   TUTTI_FAULT_COUNT=PATH where the count of that kind is written at the end
  *
  * Kinds: malloc (calloc, realloc and aligned ones, too), open, read, write, fsync, rename, mmap, thread. Calls count
- * from fault_injector_begin() on, which the program finds by dlsym(), to fault_injector_end(). */
+ * from fault_injector_begin() on, which the program finds by dlsym(), to fault_injector_end(); those of a thread do not
+ * between fault_injector_pause(1) and fault_injector_pause(0). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,11 +30,14 @@ static enum kind failing;
 static long fails_at;
 static atomic_long count;
 static atomic_bool counting;
+static __thread int pauses __attribute__((tls_model("initial-exec")));
 
 static int fails(enum kind kind) {
-  if (kind != failing || !atomic_load_explicit(&counting, memory_order_relaxed)) return 0;
+  if (kind != failing || pauses > 0 || !atomic_load_explicit(&counting, memory_order_relaxed)) return 0;
   return atomic_fetch_add(&count, 1) + 1 == fails_at;
 }
+
+EXPORTED void fault_injector_pause(int is_wanted) { pauses += is_wanted ? 1 : -1; }
 
 EXPORTED void fault_injector_begin(void) { atomic_store(&counting, 1); }
 

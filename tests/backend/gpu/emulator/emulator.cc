@@ -22,6 +22,9 @@
 
 using namespace tutti_gpu_emulator;
 
+// Of tests/faults/fault_injector.c, where that is preloaded.
+extern "C" void fault_injector_pause(int is_wanted) __attribute__((weak));
+
 namespace {
 
 thread_local int device_of_thread = 0;
@@ -47,12 +50,34 @@ std::condition_variable_any &work_changed() {
   return changed;
 }
 
+namespace {
+
+/// What a device does takes no memory of the host, so none that is refused can fail it.
+class DeviceWork {
+ public:
+  explicit DeviceWork(bool &is_running) : is_running_(is_running) {
+    is_running_ = true;
+    if (fault_injector_pause != nullptr) fault_injector_pause(1);
+  }
+  ~DeviceWork() {
+    if (fault_injector_pause != nullptr) fault_injector_pause(0);
+    is_running_ = false;
+  }
+  DeviceWork(const DeviceWork &) = delete;
+
+ private:
+  bool &is_running_;
+};
+
+}  // namespace
+
 bool Lane::advance_to(uint64_t position) {
   while (done < position) {
     if (is_running) return false;  // it waits for something that waits for it
-    is_running = true;
-    const bool is_done = pending.front()();
-    is_running = false;
+    const bool is_done = [this] {
+      const DeviceWork work(is_running);
+      return pending.front()();
+    }();
     if (!is_done) return false;
     pending.pop_front();
     ++done;
