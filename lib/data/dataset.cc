@@ -74,7 +74,7 @@ class Iterator::Peeked {
   bool ends() { return count_ > 0 && !(*this)[count_ - 1].more.value_or(false); }
   void make_room(size_t count) {
     if (count <= answers_.size()) return;
-    std::ranges::rotate(answers_, answers_.begin() + static_cast<ptrdiff_t>(first_));
+    std::rotate(answers_.begin(), answers_.begin() + static_cast<ptrdiff_t>(first_), answers_.end());
     first_ = 0;
     answers_.resize(std::bit_ceil(count));
   }

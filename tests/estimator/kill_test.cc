@@ -105,7 +105,10 @@ int train_in(const std::string &model_dir, int worker, int workers, const std::s
   if (trained.ok()) return trained->step == kSteps ? kDone : kWrong;
   const bool is_of_another =
       trained.code() == base::Code::unavailable || trained.code() == base::Code::deadline_exceeded;
-  if (workers > 1 && is_of_another) return kLostAnother;
+  if (workers > 1 && is_of_another) {
+    if (getenv("SHOW")) fprintf(stderr, "worker %d: %s\n", worker, trained.status().to_string().c_str());
+    return kLostAnother;
+  }
   fprintf(stderr, "%s\n", trained.status().to_string().c_str());
   return kWrong;
 }
@@ -158,7 +161,11 @@ End run_children(const std::string &model_dir, int workers, size_t victim, int64
     if (worker == victim) continue;
     const int code = children.wait_for(worker);
     // Beside one that was killed it may have been done, or says that the other has gone.
-    if (code != kDone && (code != kLostAnother || of_victim != -1)) return End::failed;
+    if (code != kDone && (code != kLostAnother || of_victim != -1)) {
+      print_error("worker %zu ended with %d, worker %zu with %d, to be killed after %lld us\n", worker, code, victim,
+                  of_victim, static_cast<long long>(after_us));
+      return End::failed;
+    }
     all_done &= code == kDone;
   }
   if (all_done) return End::done;
