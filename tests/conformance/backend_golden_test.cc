@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ops against numbers computed elsewhere: golden/*.json, written by golden/make_golden.py with NumPy from the ops'
-// definitions, and by golden/make_adam_golden.py
+// definitions, by golden/make_extremes.py for arguments that overflow naive formulas, and by golden/make_adam_golden.py
 // with PyTorch and Keras. What backend_ops_test trusts the reference backend for is checked here.
 //
 // usage: backend_golden_test BACKEND DIRECTORY
@@ -174,7 +174,7 @@ int main(int argc, char **argv) {
   directory = argv[2];
   static const char *const kFiles[] = {"elementwise",         "binary",  "reductions",    "shapes", "matmul",
                                        "convolution",         "pooling", "normalization", "losses", "attention",
-                                       "group_normalization", "top_k"};
+                                       "group_normalization", "top_k",   "extremes"};
   std::vector<CMUnitTest> tests;
   for (const char *file : kFiles)
     tests.push_back({file, check_file, nullptr, nullptr, const_cast<char *>(file)});
