@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Estimators through the C interface: that they learn, how long training runs and why it ends, and evaluation. */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "estimator_fixtures.h"
 
@@ -215,6 +217,40 @@ static void test_mirrored_gives_the_same(void **state) {
   tutti_options_unref(options);
 }
 
+/* Steps of which the log tells loss and speed, each a bit. */
+static void note_step(void *user, int32_t severity, const char *text) {
+  unsigned *steps = user, step = 0;
+  (void)severity;
+  if (sscanf(text, "step %u of 10: loss ", &step) == 1 && strstr(text, " examples/s, ") != NULL) *steps |= 1u << step;
+}
+
+static unsigned logged_steps(const char *run) {
+  unsigned steps = 0;
+  tutti_context *context = NULL;
+  tutti_estimator *estimator = NULL;
+  tutti_options *options = make_options("run", run);
+  tutti_dataset *dataset = NULL;
+  assert_ok(tutti_context_create(NULL, &context, &err));
+  tutti_pipeline *pipeline = toy_rows(context, 40);
+  tutti_pipeline_batch(pipeline, 4, NULL);
+  assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
+  assert_ok(tutti_context_set_log(context, note_step, &steps, NULL, TUTTI_LOG_INFO, &err));
+  assert_ok(tutti_estimator_create(context, toy_model, NULL, NULL, NULL, options, &estimator, &err));
+  assert_int_equal(train(estimator, dataset, NULL).step, 10);
+  assert_ok(tutti_context_set_log(context, NULL, NULL, NULL, TUTTI_LOG_INFO, &err));
+  tutti_estimator_unref(estimator), tutti_dataset_unref(dataset), tutti_options_unref(options);
+  tutti_pipeline_unref(pipeline), tutti_context_unref(context);
+  return steps;
+}
+
+static void test_steps_in_the_log(void **state) {
+  (void)state;
+  assert_int_equal(logged_steps("{\"log_step_count_steps\": 3}"), 1u << 3 | 1u << 6 | 1u << 9);
+  assert_int_equal(logged_steps("{\"log_step_count_steps\": 5}"), 1u << 5 | 1u << 10);
+  assert_int_equal(logged_steps("{\"log_step_count_steps\": 0}"), 0);
+  assert_int_equal(logged_steps("{}"), 0); /* every 100 */
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_toy_learns),
     cmocka_unit_test(test_one_step_by_hand),
@@ -225,5 +261,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_evaluate_endless),
     cmocka_unit_test(test_no_batch),
     cmocka_unit_test(test_mirrored_gives_the_same),
+    cmocka_unit_test(test_steps_in_the_log),
 };
 CAPI_TEST_MAIN(tests)

@@ -2,6 +2,8 @@
  * Gradients that the model function takes and changes: the same training as with the loss's own, clipped, masked, and
  * mistakes. */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "dense_fixtures.h"
 
@@ -256,6 +258,54 @@ static void test_frozen_by_the_host(void **state) {
   tutti_dataset_unref(dataset);
 }
 
+enum { ROUNDED_ROWS = 24, KERNEL = FEATURES * CLASSES };
+
+/* The kernel's gradient of the first step, on all rows; `parameters` before it. */
+static void gradient_of(int replicas, const char *options, float gradient[KERNEL], float parameters[PARAMETERS]) {
+  char run[128];
+  snprintf(run, sizeof run, "{\"seed\": 4, \"keep_gradients\": true%s}", options);
+  struct recipe recipe = {.change = NOTHING};
+  tutti_context *context = NULL;
+  tutti_tensor *tensor = NULL;
+  tutti_estimator *estimator = dense_estimator(model, &recipe, replicas, run, &context);
+  tutti_dataset *dataset = dense_dataset(context, ROUNDED_ROWS, ROUNDED_ROWS, 0);
+  assert_ok(tutti_estimator_initialize(estimator, dataset, NULL, NULL, &err));
+  read_dense(estimator, parameters);
+  assert_ok(tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, NULL, &err));
+  assert_ok(tutti_estimator_read_gradient(estimator, "kernel", &tensor, &err));
+  assert_int_equal(tutti_tensor_get_size_bytes(tensor), KERNEL * sizeof(float));
+  memcpy(gradient, tutti_tensor_get_data(tensor), KERNEL * sizeof(float));
+  tutti_tensor_unref(tensor), tutti_dataset_unref(dataset), tutti_estimator_unref(estimator);
+  tutti_context_unref(context);
+}
+
+/* Each of two devices rounds its gradient to bfloat16, and their sum is rounded: with u = 2^-8 the error is at most 2 u
+ * times the sum of both sizes. Where devices share memory, and on one, the option changes nothing. */
+static void test_gradients_of_bfloat16(void **state) {
+  (void)state;
+  float exact[KERNEL], rounded[KERNEL], same[KERNEL], parameters[PARAMETERS];
+  double whole[PARAMETERS], halves[2][PARAMETERS];
+  gradient_of(2, ", \"all_reduce\": \"ring\"", exact, parameters);
+  gradient_of(2, ", \"all_reduce\": \"ring\", \"gradient_dtype\": \"bf16\"", rounded, parameters);
+  dense_gradient(parameters, 0, ROUNDED_ROWS, whole);
+  for (int i = 0; i < 2; i++)
+    dense_gradient(parameters, i * ROUNDED_ROWS / 2, ROUNDED_ROWS / 2, halves[i]);
+  int different = 0;
+  for (int i = 0; i < KERNEL; i++) {
+    assert_float_equal(exact[i], whole[i], 1e-6);
+    const double sizes = (fabs(halves[0][i]) + fabs(halves[1][i])) / 2;
+    assert_float_equal(rounded[i], whole[i], 2 * sizes / 256 + 1e-6);
+    different += rounded[i] != exact[i];
+  }
+  assert_true(different > KERNEL / 2);
+  gradient_of(2, "", exact, parameters);
+  gradient_of(2, ", \"gradient_dtype\": \"bf16\"", same, parameters);
+  assert_memory_equal(same, exact, sizeof exact);
+  gradient_of(1, "", exact, parameters);
+  gradient_of(1, ", \"all_reduce\": \"ring\", \"gradient_dtype\": \"bf16\"", same, parameters);
+  assert_memory_equal(same, exact, sizeof exact);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_given_gradients_train_as_those_of_the_loss),
     cmocka_unit_test(test_changed_gradients_by_hand),
@@ -263,5 +313,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_accumulation),
     cmocka_unit_test(test_mistakes),
     cmocka_unit_test(test_frozen_by_the_host),
+    cmocka_unit_test(test_gradients_of_bfloat16),
 };
 CAPI_TEST_MAIN(tests)

@@ -120,35 +120,52 @@ static void test_a_model_that_cannot_predict(void **state) {
   }
 }
 
-static void test_checkpoints_are_announced_and_limited(void **state) {
-  (void)state;
-  char directory[64], run[200];
+/* Steps, each a bit: those at which checkpoints must be announced, in order and once, and those that must be kept. */
+static void train_with_checkpoints(const char *options, int64_t steps, unsigned announced, unsigned kept) {
+  char directory[64], run[200], name[32], path[128];
   make_directory(directory);
-  snprintf(run, sizeof run, "{\"model_dir\": \"%s\", \"save_checkpoints_steps\": 2, \"keep_checkpoint_max\": 2}",
-           directory);
+  snprintf(run, sizeof run, "{\"model_dir\": \"%s\"%s}", directory, options);
   struct hook_record record = new_record();
   tutti_hooks *hooks = hooks_of(&record, 0);
-  tutti_dataset *dataset = toy_dataset(64, 8, 1);
+  tutti_dataset *dataset = toy_dataset(8 * steps, 8, 1);
   tutti_estimator *estimator = toy_estimator(run);
   assert_ok(tutti_estimator_train(estimator, dataset, NULL, hooks, NULL, NULL, &err));
-  int saved = 0, newest = 0;
+  unsigned seen = 0;
   for (int i = 0; i < record.count; i++) {
-    saved += record.kinds[i] == TUTTI_EVENT_CHECKPOINT_SAVED;
-    newest += record.kinds[i] == TUTTI_EVENT_CHECKPOINT_SAVED && record.steps[i] == 8;
     assert_int_not_equal(record.kinds[i], TUTTI_EVENT_STEP);
+    if (record.kinds[i] != TUTTI_EVENT_CHECKPOINT_SAVED) continue;
+    assert_in_range(record.steps[i], 0, steps);
+    assert_int_equal(seen >> record.steps[i], 0);
+    seen |= 1u << record.steps[i];
   }
-  assert_true(saved >= 2);
-  assert_int_equal(newest, 1); /* written by cadence and again at the end */
-  char path[128];
-  struct stat status;
-  join_path(path, sizeof path, directory, "checkpoint-8");
-  assert_int_equal(stat(path, &status), 0);
-  join_path(path, sizeof path, directory, "checkpoint-2");
-  assert_int_not_equal(stat(path, &status), 0);
+  assert_int_equal(seen, announced);
+  for (int64_t step = 0; step <= steps; step++) {
+    struct stat status;
+    snprintf(name, sizeof name, "checkpoint-%d", (int)step);
+    join_path(path, sizeof path, directory, name);
+    assert_int_equal(stat(path, &status) == 0, kept >> step & 1);
+  }
   tutti_hooks_unref(hooks);
   tutti_estimator_unref(estimator);
   tutti_dataset_unref(dataset);
   remove_directory(directory);
+}
+
+static void test_checkpoints_are_announced_and_limited(void **state) {
+  (void)state;
+  /* The one of the start, those that the cadence asks for, and the one of the end, which may be one of these. */
+  const unsigned every_2 = 1u << 0 | 1u << 2 | 1u << 4 | 1u << 6 | 1u << 8;
+  train_with_checkpoints(", \"save_checkpoints_steps\": 2, \"keep_checkpoint_max\": 2", 8, every_2, 1u << 6 | 1u << 8);
+  train_with_checkpoints(", \"save_checkpoints_steps\": 2, \"keep_checkpoint_max\": 1", 8, every_2, 1u << 8);
+  train_with_checkpoints(", \"save_checkpoints_steps\": 2, \"keep_checkpoint_max\": 0", 8, every_2, every_2);
+  const unsigned every_3 = 1u << 0 | 1u << 3 | 1u << 6 | 1u << 8;
+  train_with_checkpoints(", \"save_checkpoints_steps\": 3", 8, every_3, every_3);
+  const unsigned every_1 =
+      (1u << 10) - 1; /* of the start and of 9 steps, of which 5 are kept unless something else is said */
+  train_with_checkpoints(", \"save_checkpoints_steps\": 1", 9, every_1, 31u << 5);
+  /* Seconds that do not pass meanwhile: those of the start and of the end. */
+  train_with_checkpoints(", \"save_checkpoints_secs\": 3600", 8, 1u << 0 | 1u << 8, 1u << 0 | 1u << 8);
+  train_with_checkpoints("", 8, 1u << 0 | 1u << 8, 1u << 0 | 1u << 8);
 }
 
 static const struct CMUnitTest tests[] = {

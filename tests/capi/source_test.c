@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sources of the registry through the C interface. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -224,6 +225,47 @@ static void test_left_out_pictures(void **state) {
   tutti_context_unref(context);
 }
 
+/* An archive that tar has written. */
+static void test_tar(void **state) {
+  (void)state;
+  static const char *const names[][2] = {
+      {"0001.txt", "one"}, {"0001.cls", "7"}, {"0002.txt", "two"}, {"0002.cls", "-3"}};
+  char command[512];
+  assert_int_equal(mkdir(path_of("samples"), 0700), 0);
+  for (int i = 0; i < 4; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "samples/%s", names[i][0]);
+    write_text(name, names[i][1]);
+  }
+  snprintf(command, sizeof command,
+           "tar -C '%s' -cf '%s' samples/0001.txt samples/0001.cls samples/0002.cls samples/0002.txt", folder,
+           path_of("samples.tar"));
+  assert_int_equal(system(command), 0);
+  const char *path = path_of("samples.tar"), *text[] = {"txt: bytes"}, *key[] = {"__key__: bytes"},
+             *label[] = {"cls: i64"};
+  tutti_pipeline *pipeline = new_pipeline();
+  tutti_source_tar(pipeline, &path, 1, text, 1, NULL);
+  assert_string_equal(texts_of(build(pipeline)), "one,two,");
+  pipeline = new_pipeline();
+  tutti_source_tar(pipeline, &path, 1, key, 1, NULL);
+  assert_string_equal(texts_of(build(pipeline)), "samples/0001,samples/0002,");
+  pipeline = new_pipeline();
+  const tutti_source_tar_attrs labels = {.labels = (const char *const[]){"cls"}, .labels_count = 1};
+  tutti_source_tar(pipeline, &path, 1, label, 1, &labels);
+  tutti_dataset *dataset = build(pipeline);
+  tutti_iterator *iterator = NULL;
+  assert_int_equal(tutti_dataset_get_component_role(dataset, 0), TUTTI_ROLE_LABEL);
+  assert_ok(tutti_iterator_create(dataset, 0, &iterator, &err));
+  for (int i = 0; i < 2; i++) {
+    uint8_t more = 0;
+    assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
+    assert_true(more);
+    const int64_t *number = tutti_tensor_get_data(tutti_iterator_get_component(iterator, 0));
+    assert_int_equal(*number, i == 0 ? 7 : -3);
+  }
+  tutti_iterator_unref(iterator), tutti_dataset_unref(dataset);
+}
+
 static int make_folder(void **state) {
   make_directory(folder);
   return remember_live_objects(state);
@@ -238,6 +280,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_range),    cmocka_unit_test(test_text_lines), cmocka_unit_test(test_error_details),
       cmocka_unit_test(test_mistakes), cmocka_unit_test(test_pipes),      cmocka_unit_test(test_left_out_pictures),
+      cmocka_unit_test(test_tar),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

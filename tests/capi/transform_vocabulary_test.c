@@ -128,9 +128,29 @@ static void test_resample(void **state) {
   assert_true(of_class[0] >= 5 && of_class[0] <= 27); /* 15 on average; beyond four deviations otherwise */
 }
 
+/* Multiples of 3. */
+static int32_t build_filter(tutti_graph *g, void *user, tutti_error **err) {
+  (void)user;
+  tutti_value rest = tutti_mod(g, tutti_graph_get_feature(g, "value"), tutti_graph_constant(g, TUTTI_DTYPE_I64, 3));
+  tutti_graph_set_output(g, "keep", tutti_equal(g, rest, tutti_graph_constant(g, TUTTI_DTYPE_I64, 0)));
+  return tutti_graph_check(g, err);
+}
+
+static void test_filter(void **state) {
+  (void)state;
+  tutti_pipeline *pipeline = numbers(11);
+  tutti_pipeline_filter_graph(pipeline, build_filter, NULL);
+  expect(pipeline, 0, 4, (int64_t[]){0, 3, 6, 9}, 4);
+  pipeline = numbers(11);
+  tutti_pipeline_begin(pipeline, "filter", 1);
+  tutti_pipeline_set_graph(pipeline, build_filter, NULL);
+  tutti_pipeline_end(pipeline);
+  expect(pipeline, 0, 4, (int64_t[]){0, 3, 6, 9}, 4);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_enumerate), cmocka_unit_test(test_rebatch), cmocka_unit_test(test_unbatch),
     cmocka_unit_test(test_window),    cmocka_unit_test(test_split),   cmocka_unit_test(test_unique),
-    cmocka_unit_test(test_resample),
+    cmocka_unit_test(test_resample),  cmocka_unit_test(test_filter),
 };
 CAPI_TEST_MAIN(tests)

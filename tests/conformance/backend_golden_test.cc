@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ops against numbers computed elsewhere: golden/*.json, written by golden/make_golden.py with NumPy from the ops'
-// definitions. What backend_ops_test trusts the reference backend for is checked here.
+// definitions, by golden/make_extremes.py for arguments that overflow naive formulas, and by golden/make_adam_golden.py
+// with PyTorch and Keras. What backend_ops_test trusts the reference backend for is checked here.
 //
 // usage: backend_golden_test BACKEND DIRECTORY
 #include <cstring>
@@ -14,6 +15,8 @@
 #include "base/json.h"
 #include "bound_graph.h"
 #include "golden_case.h"
+#include "graph/autodiff.h"
+#include "instruction_sets.h"
 #include "testing.h"
 
 using namespace tutti::impl;
@@ -26,44 +29,85 @@ namespace {
 BackendUnderTest *tested = nullptr;
 std::string directory;
 
-base::Status check_case(const GoldenCase &golden) {
+base::Status compare(const Tensor &result, const Tensor &expected, double relative, double absolute) {
+  if (!(result.shape() == expected.shape()) || result.dtype() != expected.dtype())
+    return base::internal_error("is ", result.describe(), ", expected ", expected.describe());
+  return tensor::compare_close(result, expected, relative, absolute);
+}
+
+/// The op, and behind its outputs the gradient of the first input.
+graph::GraphBuilder::Values build(graph::GraphBuilder &builder, const GoldenCase &golden,
+                                  graph::GraphBuilder::Values inputs) {
+  if (!golden.gradient) return builder.op_n(golden.op, inputs, golden.attributes, golden.outputs.size());
+  const graph::ValueId upstream = inputs.back();
+  inputs.pop_back();
+  graph::GraphBuilder::Values results = builder.op_n(golden.op, inputs, golden.attributes, 1);
+  const auto gradients =
+      graph::gradients(builder, std::span(results), std::span(&upstream, 1), std::span(&inputs[0], 1));
+  if (!gradients.ok()) builder.fail(gradients.status());
+  results.push_back(gradients.ok() ? gradients->front() : graph::kNoValue);
+  return results;
+}
+
+base::Status check_case(const GoldenCase &golden, const backend::GraphExecutorOptions &options) {
   const size_t outputs = golden.outputs.size();
+  std::vector<Tensor> inputs = golden.inputs;
+  if (golden.gradient) inputs.push_back(golden.gradient->upstream);
   TUTTI_ASSIGN(const std::vector<Tensor> results,
-               conformance::run_graph(tested->device, golden.inputs,
-                                      [&](graph::GraphBuilder &builder, const graph::GraphBuilder::Values &inputs) {
-                                        return builder.op_n(golden.op, inputs, golden.attributes, outputs);
-                                      }));
-  if (results.size() != outputs) return base::internal_error(results.size(), " results");
+               conformance::run_graph(
+                   tested->device, inputs,
+                   [&](graph::GraphBuilder &builder, const graph::GraphBuilder::Values &values) {
+                     return build(builder, golden, values);
+                   },
+                   {}, options));
+  if (results.size() != outputs + (golden.gradient ? 1 : 0)) return base::internal_error(results.size(), " results");
   for (size_t i = 0; i < outputs; ++i) {
-    if (!(results[i].shape() == golden.outputs[i].shape()) || results[i].dtype() != golden.outputs[i].dtype())
-      return base::internal_error("result ", i, " is ", results[i].describe(), ", expected ",
-                                  golden.outputs[i].describe());
-    const base::Status status = tensor::compare_close(results[i], golden.outputs[i], golden.relative, golden.absolute);
+    const base::Status status = compare(results[i], golden.outputs[i], golden.relative, golden.absolute);
     if (!status.ok()) return status.wrap(base::concat("result ", i));
   }
-  return base::Status();
+  if (!golden.gradient) return base::Status();
+  const auto &[upstream, gradient, relative, absolute] = *golden.gradient;
+  const base::Status status = compare(results.back(), gradient, relative, absolute);
+  return status.ok() ? status : status.wrap("gradient");
 }
 
+struct Count {
+  int failures = 0, missing = 0;
+};
+
+void count_case(const GoldenCase &golden, const backend::GraphExecutorOptions &options, const std::string &title,
+                Count &count) {
+  const base::Status status = check_case(golden, options);
+  if (status.ok()) return;
+  if (status.code() == base::Code::unimplemented && conformance::is_optional(golden.inputs, golden.attributes)) {
+    ++count.missing;
+    return;
+  }
+  ++count.failures;
+  print_error("%s (%s): %s\n", title.c_str(), golden.op.c_str(), status.to_string().c_str());
+}
+
+/// At level fast, whose kernels are those of training, and at the level of graphs that run beside it.
 void check_file(void **state) {
   const std::string name = static_cast<const char *>(*state);
-  std::vector<GoldenCase> cases = assert_ok_value(conformance::read_golden(directory + "/" + name + ".json"));
-  int failures = 0, missing = 0;
-  for (size_t i = 0; i < cases.size(); ++i) {
-    const base::Status status = check_case(cases[i]);
-    if (status.ok()) continue;
-    if (status.code() == base::Code::unimplemented && conformance::is_optional(cases[i].inputs, cases[i].attributes)) {
-      ++missing;
-      continue;
+  const std::vector<GoldenCase> cases = assert_ok_value(conformance::read_golden(directory + "/" + name + ".json"));
+  Count count;
+  conformance::on_instruction_sets([&](const char *instructions) {
+    for (const backend::Level level : {backend::Level::fast, backend::Level::repeatable}) {
+      for (size_t i = 0; i < cases.size(); ++i) {
+        count_case(cases[i], {.level = level},
+                   base::concat(name, ".json case ", i, ", level ", static_cast<int>(level), ", ", instructions),
+                   count);
+      }
     }
-    ++failures;
-    print_error("%s.json case %zu (%s): %s\n", name.c_str(), i, cases[i].op.c_str(), status.to_string().c_str());
-  }
-  if (missing != 0) print_message("%s: %d cases of optional dtypes are not implemented\n", name.c_str(), missing);
+  });
+  if (count.missing != 0)
+    print_message("%s: %d runs of optional dtypes are not implemented\n", name.c_str(), count.missing);
   assert_true(!cases.empty());
-  assert_int_equal(failures, 0);
+  assert_int_equal(count.failures, 0);
 }
 
-/// Ten steps of an optimizer with its state in an arena, the update in place.
+/// The steps of an optimizer with its state in an arena, the update in place.
 base::Status follow(const conformance::Trajectory &trajectory) {
   const tensor::DType f32 = tensor::DType::f32;
   backend::StateTable table;
@@ -101,20 +145,23 @@ base::Status follow(const conformance::Trajectory &trajectory) {
     TUTTI_TRY(bound->run({expected.gradient, rate, ok}, scalars));
     for (size_t i = 0; i < slots; ++i) {
       TUTTI_ASSIGN(const Tensor value, arenas.read(std::to_string(i)));
-      const base::Status status = tensor::compare_close(value, expected.state[i], 2e-6, 2e-6);
+      const base::Status status = tensor::compare_close(value, expected.state[i], 2e-6, trajectory.absolute[i]);
       if (!status.ok()) return status.wrap(base::concat("step ", step, ", state ", i));
     }
   }
   return base::Status();
 }
 
-void check_trajectories(void **) {
-  const auto trajectories = assert_ok_value(conformance::read_trajectories(directory + "/trajectories.json"));
+void check_trajectories(void **state) {
+  const std::string name = static_cast<const char *>(*state);
+  const auto trajectories = assert_ok_value(conformance::read_trajectories(directory + "/" + name + ".json"));
   assert_true(trajectories.size() >= 8);
-  for (const conformance::Trajectory &trajectory : trajectories) {
-    print_message("%s\n", trajectory.op.c_str());
-    assert_ok(follow(trajectory));
-  }
+  conformance::on_instruction_sets([&](const char *instructions) {
+    for (size_t i = 0; i < trajectories.size(); ++i) {
+      print_message("%s %zu: %s, %s\n", name.c_str(), i, trajectories[i].op.c_str(), instructions);
+      assert_ok(follow(trajectories[i]));
+    }
+  });
 }
 
 }  // namespace
@@ -127,10 +174,11 @@ int main(int argc, char **argv) {
   directory = argv[2];
   static const char *const kFiles[] = {"elementwise",         "binary",  "reductions",    "shapes", "matmul",
                                        "convolution",         "pooling", "normalization", "losses", "attention",
-                                       "group_normalization", "top_k"};
+                                       "group_normalization", "top_k",   "extremes"};
   std::vector<CMUnitTest> tests;
   for (const char *file : kFiles)
     tests.push_back({file, check_file, nullptr, nullptr, const_cast<char *>(file)});
-  tests.push_back({"trajectories", check_trajectories, nullptr, nullptr, nullptr});
+  for (const char *file : {"trajectories", "adam"})
+    tests.push_back({file, check_trajectories, nullptr, nullptr, const_cast<char *>(file)});
   return _cmocka_run_group_tests("golden", tests.data(), tests.size(), nullptr, nullptr);
 }

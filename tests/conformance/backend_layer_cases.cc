@@ -335,6 +335,30 @@ void add_long_cross_entropies(std::vector<OpCase> &cases) {
   }
 }
 
+/// Logits whose exponentials overflow or vanish, and large ones near each other, of which only differences count.
+void add_far_logits(std::vector<OpCase> &cases) {
+  constexpr std::pair<double, double> kRanges[] = {{-1e4, 1e4}, {9990, 10000}, {-10000, -9990}};
+  for (const DType dtype : kFloats) {
+    for (const auto &[low, high] : kRanges) {
+      for (const ShapeDims &shape : {ShapeDims{5, 10}, ShapeDims{3, 65}, ShapeDims{2, 5003}}) {
+        const ShapeDims rows{shape[0]};
+        const Operand x{dtype, shape, low, high}, targets{dtype, shape, 0, 1};
+        const Operand label = whole(DType::i64, rows, 0, static_cast<double>(shape[1]));
+        for (const char *op : {"softmax", "log_softmax"})
+          cases.push_back({op, {x}, {{"axis", int64_t{-1}}}});
+        for (const double smoothing : {0.0, 0.1}) {
+          const Attributes attributes{{"label_smoothing", smoothing}};
+          cases.push_back({"sparse_softmax_cross_entropy", {x, label}, attributes});
+          cases.push_back({"sparse_softmax_cross_entropy_gradient", {{dtype, rows}, x, label}, attributes});
+          cases.push_back({"softmax_cross_entropy", {x, targets}, attributes});
+          cases.push_back({"softmax_cross_entropy_gradient", {{dtype, rows}, x, targets}, attributes});
+        }
+        cases.push_back({"sigmoid_cross_entropy", {x, targets}});
+      }
+    }
+  }
+}
+
 std::vector<OpCase> loss_cases() {
   std::vector<OpCase> cases;
   for (const DType dtype : kFloats) {
@@ -365,6 +389,7 @@ std::vector<OpCase> loss_cases() {
     }
   }
   add_long_cross_entropies(cases);
+  add_far_logits(cases);
   return cases;
 }
 

@@ -64,6 +64,17 @@ Result<graph::Attributes> read_attributes(const JsonReader &parent) {
   return graph::attributes_from_json(attributes.json());
 }
 
+Result<GoldenGradient> read_gradient(const JsonReader &parent) {
+  GoldenGradient golden;
+  TUTTI_ASSIGN(const JsonReader upstream, parent.get("upstream"));
+  TUTTI_ASSIGN(golden.upstream, read_tensor(upstream));
+  TUTTI_ASSIGN(const JsonReader gradient, parent.get("gradient"));
+  TUTTI_ASSIGN(golden.gradient, read_tensor(gradient));
+  TUTTI_ASSIGN(golden.relative, parent.get_double("gradient_relative"));
+  TUTTI_ASSIGN(golden.absolute, parent.get_double("gradient_absolute"));
+  return golden;
+}
+
 Result<GoldenCase> read_case(const JsonReader &reader) {
   GoldenCase golden;
   TUTTI_ASSIGN(golden.op, reader.get_string("op"));
@@ -72,6 +83,9 @@ Result<GoldenCase> read_case(const JsonReader &reader) {
   TUTTI_ASSIGN(golden.outputs, read_tensors(reader, "outputs"));
   TUTTI_ASSIGN(golden.relative, reader.get_double("relative"));
   TUTTI_ASSIGN(golden.absolute, reader.get_double("absolute"));
+  if (reader.has("gradient")) {
+    TUTTI_ASSIGN(golden.gradient, read_gradient(reader));
+  }
   return golden;
 }
 
@@ -91,6 +105,10 @@ Result<Trajectory> read_trajectory(const JsonReader &reader) {
   TUTTI_ASSIGN(trajectory.op, reader.get_string("op"));
   TUTTI_ASSIGN(trajectory.attributes, read_attributes(reader));
   TUTTI_ASSIGN(trajectory.state, read_tensors(reader, "state"));
+  trajectory.absolute.assign(trajectory.state.size(), 2e-6);
+  if (reader.has("absolute")) {
+    TUTTI_ASSIGN(trajectory.absolute, reader.get_doubles("absolute"));
+  }
   TUTTI_ASSIGN(const JsonReader list, reader.get("steps"));
   TUTTI_ASSIGN(const std::vector<JsonReader> steps, list.elements());
   for (const JsonReader &element : steps) {

@@ -4,6 +4,7 @@
 #ifndef TUTTI_TESTS_CONFORMANCE_GOLDEN_CASE_H_
 #define TUTTI_TESTS_CONFORMANCE_GOLDEN_CASE_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,18 @@
 
 namespace tutti::impl::conformance {
 
+/// What the gradient of the only output, multiplied by that, makes of the first input.
+struct GoldenGradient {
+  tensor::Tensor upstream, gradient;
+  double relative = 0, absolute = 0;
+};
+
 struct GoldenCase {
   std::string op;
   graph::Attributes attributes;
   std::vector<tensor::Tensor> inputs, outputs;
   double relative = 0, absolute = 0;
+  std::optional<GoldenGradient> gradient = {};
 };
 
 /// One step of an optimizer and the state after it.
@@ -34,6 +42,7 @@ struct Trajectory {
   std::string op;
   graph::Attributes attributes;
   std::vector<tensor::Tensor> state;  ///< w and its slots before the first step
+  std::vector<double> absolute;       ///< tolerance for each of them
   std::vector<TrajectoryStep> steps;
 };
 

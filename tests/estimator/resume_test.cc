@@ -92,6 +92,23 @@ void test_cadence_and_retention(void **) {
   assert_true(steps_in(directory.path()) == std::vector<int64_t>({16, 20}));
 }
 
+void test_cadence_by_seconds(void **) {
+  const std::pair<double, std::vector<int64_t>> cases[] = {
+      {1e-9, {0, 2, 3, 4, 5, 6, 7, 8, 9, 10}},  // has passed at each step, but the first, just behind the start
+      {1e6, {0, 10}},
+  };
+  for (const auto &[seconds, expected] : cases) {
+    reset_fake_orders();
+    TemporaryDirectory directory;
+    RunConfig config = config_in(directory.path());
+    config.save_checkpoints_steps.reset();
+    config.save_checkpoints_secs = seconds;
+    config.keep_checkpoint_max = 0;
+    assert_ok(make_estimator(config)->train(epochs_of(1)));
+    assert_true(steps_in(directory.path()) == expected);
+  }
+}
+
 void test_an_interrupted_run_ends_with_the_same_bytes(void **) {
   reset_fake_orders();
   TemporaryDirectory whole, split;
@@ -292,6 +309,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_an_evaluation_that_fails_is_a_training_that_fails),
       cmocka_unit_test(test_cadence_and_retention),
+      cmocka_unit_test(test_cadence_by_seconds),
       cmocka_unit_test(test_an_interrupted_run_ends_with_the_same_bytes),
       cmocka_unit_test(test_going_on_from_an_older_checkpoint_gives_the_same_bytes),
       cmocka_unit_test(test_a_damaged_newest_falls_back),

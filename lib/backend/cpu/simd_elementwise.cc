@@ -139,10 +139,12 @@ HWY_INLINE V gelu_tanh(V x) {
 
 HWY_INLINE V gelu_tanh_gradient(V dy, V x) {
   const V t = hyperbolic_tangent(inner_of_gelu(x));
+  // Where 1 - t * t is 0, x is large enough; squares of more overflow.
+  const V near = hn::Max(hn::Min(x, hn::Set(d, 64.0f)), hn::Set(d, -64.0f));
   const V inner =
-      hn::Mul(hn::Set(d, 0.7978845608028654f), hn::MulAdd(hn::Mul(x, x), hn::Set(d, 3.0f * 0.044715f), one()));
+      hn::Mul(hn::Set(d, 0.7978845608028654f), hn::MulAdd(hn::Mul(near, near), hn::Set(d, 3.0f * 0.044715f), one()));
   const V half = hn::Set(d, 0.5f);
-  const V slope = hn::Mul(hn::Mul(half, x), hn::Mul(hn::NegMulAdd(t, t, one()), inner));
+  const V slope = hn::Mul(hn::Mul(half, near), hn::Mul(hn::NegMulAdd(t, t, one()), inner));
   return hn::Mul(dy, hn::MulAdd(half, hn::Add(one(), t), slope));
 }
 

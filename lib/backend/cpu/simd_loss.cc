@@ -117,14 +117,23 @@ void run_log_softmax_gradient(const RowShape &s, const float *dy, const float *y
   }
 }
 
-// Loss of a row: log(sum) + maximum - sum over classes of target * x, with the target spread by `smoothing`.
+// The sum of x - origin.
+HWY_INLINE float row_sum_from(float origin, const float *x, int64_t n) {
+  const V from = hn::Set(d, origin);
+  return sum_vectors(n, [=](V total, int64_t i, auto count) HWY_ATTR {
+    return hn::Add(total, keep_first(d, hn::Sub(load_first(d, x + i, count), from), count));
+  });
+}
+
+// Loss of a row: log(sum) - sum over classes of target * (x - maximum), with the target spread by `smoothing`. Exact
+// where logits are large and near each other, too: their differences are.
 HWY_INLINE float sparse_loss(const float *x, int64_t n, int64_t label, float smoothing,
                              const RowStatistics &statistics) {
   const float log_sum = std::log(statistics.sum);
   const float hard = log_sum - (x[label] - statistics.maximum);
   if (smoothing == 0.0f) return hard;
-  const float mean = row_sum(x, n) / static_cast<float>(n);
-  return (1.0f - smoothing) * hard + smoothing * (log_sum - (mean - statistics.maximum));
+  const float mean = row_sum_from(statistics.maximum, x, n) / static_cast<float>(n);
+  return (1.0f - smoothing) * hard + smoothing * (log_sum - mean);
 }
 
 int64_t run_sparse(const RowShape &s, const float *logits, const Labels &labels, float smoothing, float *loss) {
@@ -204,10 +213,10 @@ void run_cross_entropy(const RowShape &s, const float *logits, const float *targ
   const V keep = hn::Set(d, 1.0f - smoothing), base = hn::Set(d, smoothing / static_cast<float>(s.classes));
   for (int64_t row = 0; row < s.rows; ++row, logits += s.classes, targets += s.classes) {
     const RowStatistics statistics = row_statistics(logits, s.classes);
-    const V log_sum = hn::Set(d, std::log(statistics.sum) + statistics.maximum);
+    const V log_sum = hn::Set(d, std::log(statistics.sum)), maximum = hn::Set(d, statistics.maximum);
     loss[row] = sum_vectors(s.classes, [=](V total, int64_t i, auto count) HWY_ATTR {
       const V target = hn::MulAdd(load_first(d, targets + i, count), keep, base);
-      const V term = hn::Mul(target, hn::Sub(log_sum, load_first(d, logits + i, count)));
+      const V term = hn::Mul(target, hn::Sub(log_sum, hn::Sub(load_first(d, logits + i, count), maximum)));
       // Nothing of what is no target, also where its logit is infinite.
       return hn::Add(total, keep_first(d, hn::IfThenElseZero(hn::Ne(target, hn::Zero(d)), term), count));
     });

@@ -47,8 +47,10 @@ template <typename C>
 __device__ inline C gelu_tanh_gradient_of(C dy, C x) {
   const C factor = C(0.79788456080286535588);
   const C t = std::tanh(factor * (x + C(0.044715) * x * x * x));
-  const C slope = factor * (1 + C(3 * 0.044715) * x * x);
-  return dy * (C(0.5) * (1 + t) + C(0.5) * x * (1 - t * t) * slope);
+  // Where 1 - t * t is 0, x is large enough; squares of more overflow.
+  const C near = x > 64 ? C(64) : x < -64 ? C(-64) : x;
+  const C slope = factor * (1 + C(3 * 0.044715) * near * near);
+  return dy * (C(0.5) * (1 + t) + C(0.5) * near * (1 - t * t) * slope);
 }
 
 /// Unary ops of floats.

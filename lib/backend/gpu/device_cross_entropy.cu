@@ -51,34 +51,31 @@ __device__ inline void report_label(const CrossEntropyWork &work, const AnyArray
 template <typename T, int V>
 __global__ void cross_entropy_rows(const RowLayout layout, const CrossEntropyWork work, const AnyArray targets) {
   using C = Computed<T>;
-  // Of a label without smoothing, one logit alone counts.
+  // Of a label without smoothing, one logit alone counts; else the row is read once more.
   const bool takes_all = !work.is_sparse || work.smoothing != 0;
   const bool is_first = static_cast<int>(threadIdx.x) % layout.lanes == 0;
   for_group_rows(layout, [&](int64_t index, bool is_inside) {
     const T *const x = static_cast<const T *>(work.logits) + index * layout.length;
     Row<T, V, 0> row(x, layout.length, layout.lanes, is_inside);
     const Target<C> target(work, targets, index, is_inside);
-    ExpSum<C> total = no_exp_sum<C>();
-    C weight = 0, product = 0;  // sums of t and of t * x
-    row.each([&](int64_t position, C(&pack)[V]) {
-      add_exp_sum<V>(total, pack);
-      if (!takes_all) return;
-      C t[V];
-      target.load(position, t);
-      for (int v = 0; v < V; ++v) {
-        weight += t[v];
-        product += t[v] == 0 ? C(0) : t[v] * pack[v];
-      }
-    });
-    total = group_combine(total, layout.lanes, [](ExpSum<C> a, ExpSum<C> b) { return combine_exp_sums(a, b); });
-    if (takes_all) product = group_sum(product, layout.lanes);
-    weight = work.is_sparse ? C(1) : group_sum(weight, layout.lanes);
+    const LogShare<C> log_share(row_exp_sum(row, layout.lanes));
+    C loss = 0;
+    if (takes_all) {
+      row.each([&](int64_t position, C(&pack)[V]) {
+        C t[V];
+        target.load(position, t);
+        for (int v = 0; v < V; ++v)
+          loss -= t[v] == 0 ? C(0) : t[v] * log_share(pack[v]);
+      });
+      loss = group_sum(loss, layout.lanes);
+    }
     if (!is_inside || !is_first) return;
-    C loss = NAN;
-    if (target.is_usable())
-      loss = weight * total.log() - (takes_all ? product : widen(x[target.label]));
-    else
+    if (!target.is_usable()) {
+      loss = NAN;
       report_label(work, targets, index);
+    } else if (!takes_all) {
+      loss = -log_share(widen(x[target.label]));
+    }
     store_element<C>(work.loss, work.result, index, loss);
   });
 }
@@ -92,7 +89,7 @@ __global__ void cross_entropy_gradient_rows(const RowLayout layout, const CrossE
     const int64_t first = index * layout.length;
     Row<T, V, N> row(static_cast<const T *>(work.logits) + first, layout.length, layout.lanes, is_inside);
     const Target<C> target(work, targets, index, is_inside);
-    const C total = row_exp_sum(row, layout.lanes).log();
+    const LogShare<C> log_share(row_exp_sum(row, layout.lanes));
     C weight = 1;
     if (!work.is_sparse) {
       weight = 0;
@@ -114,7 +111,7 @@ __global__ void cross_entropy_gradient_rows(const RowLayout layout, const CrossE
       C t[V];
       target.load(position, t);
       for (int v = 0; v < V; ++v)
-        pack[v] = (std::exp(pack[v] - total) * weight - t[v]) * dloss;
+        pack[v] = (std::exp(log_share(pack[v])) * weight - t[v]) * dloss;
       store_pack<V>(static_cast<T *>(work.result) + first, position, pack);
     });
   });
@@ -168,7 +165,7 @@ __global__ void long_cross_entropy_rows(const CrossEntropyWork work, const Label
     const int32_t label = labels.of(index, classes);
     C loss = NAN;
     if (label >= 0)
-      loss = total.log() - widen(logits[index * classes + label]);
+      loss = -LogShare<C>(total)(widen(logits[index * classes + label]));
     else
       report_label(work, labels.given, index);
     store_element<C>(work.loss, work.result, index, loss);
@@ -198,11 +195,11 @@ __global__ void __launch_bounds__(kLongRowThreads, 1)
     const C from = subtrahend(total.largest);
     row.each([&](const auto &x) { total.sum = added_exps<T>(total.sum, x, from); });
     total.sum = block_total(total.sum);
-    const C log_sum = total.log();
+    const LogShare<C> log_share(total);
     row.replace(row_at(index + gridDim.x), static_cast<T *>(work.result) + index * classes,
                 [&](int32_t position, auto &x) {
                   for (auto &element : x)
-                    element = exp_for<T>(element - log_sum);
+                    element = exp_for<T>(log_share(element));
                   labels.subtract(label, position, x);
                   for (auto &element : x)
                     element *= dloss;

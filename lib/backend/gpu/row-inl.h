@@ -175,6 +175,15 @@ struct ExpSum {
   __device__ C log() const { return largest + std::log(sum); }
 };
 
+/// log(softmax(x)) of elements of a row: exact, too, where they are large and near each other.
+template <typename C>
+struct LogShare {
+  C largest, log_sum;  // log_sum of exp(x - largest)
+
+  __device__ explicit LogShare(ExpSum<C> total) : largest(total.largest), log_sum(std::log(total.sum)) {}
+  __device__ C operator()(C x) const { return x - largest - log_sum; }
+};
+
 template <typename C>
 __device__ inline ExpSum<C> exchanged(ExpSum<C> value, int mask) {
   return {gpu_shuffle_xor(value.largest, mask), gpu_shuffle_xor(value.sum, mask)};

@@ -135,8 +135,9 @@ struct ApproximateGeluGradient {
   static C apply(C dy, C x) {
     const double v = static_cast<double>(x), factor = M_2_SQRTPI * M_SQRT1_2;
     const double t = std::tanh(factor * (v + 0.044715 * v * v * v));
-    const double slope = factor * (1 + 3 * 0.044715 * v * v);
-    return static_cast<C>(static_cast<double>(dy) * (0.5 * (1 + t) + 0.5 * v * (1 - t * t) * slope));
+    // Where 1 - t * t is 0, v is large enough; squares of more overflow.
+    const double near = std::clamp(v, -64.0, 64.0), slope = factor * (1 + 3 * 0.044715 * near * near);
+    return static_cast<C>(static_cast<double>(dy) * (0.5 * (1 + t) + 0.5 * near * (1 - t * t) * slope));
   }
 };
 struct Equal {

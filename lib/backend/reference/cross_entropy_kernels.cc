@@ -2,8 +2,9 @@
 //
 // Losses over logits, row by row in scratch memory, and in_top_k.
 //   sparse: target t is 1 - s + s/C at the label and s/C elsewhere (s = label smoothing, C = classes)
-//   loss    = sum(t) * logsumexp(x) - sum(t * x)
+//   loss    = -sum(t * log(softmax(x)))
 //   dlogits = (softmax(x) * sum(t) - t) * dloss
+// log(softmax(x)) is made of differences of logits, so that it is exact where they are large and near each other.
 #include <algorithm>
 #include <cmath>
 
@@ -39,13 +40,18 @@ RowPlan row_plan(KernelRequest &request, size_t logits, size_t labels, double sm
   return plan;
 }
 
-double log_sum_exp(const double *x, int64_t count) {
-  const double largest = *std::max_element(x, x + count);
-  double sum = 0;
-  for (int64_t i = 0; i < count; ++i)
-    sum += std::exp(x[i] - largest);
-  return largest + std::log(sum);
-}
+/// log(softmax(x)) of one logit of a row.
+struct LogShare {
+  double largest = 0, log_sum = 0;  // log_sum of exp(x - largest)
+
+  LogShare(const double *x, int64_t count) : largest(*std::max_element(x, x + count)) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; ++i)
+      sum += std::exp(x[i] - largest);
+    log_sum = std::log(sum);
+  }
+  double of(double x) const { return x - largest - log_sum; }
+};
 
 /// The row's target probabilities from its label; an error when the label is out of range.
 Status target_from_label(const RowPlan &plan, const void *labels, int64_t row, double *target) {
@@ -76,10 +82,10 @@ Kernel loss_kernel(RowPlan plan, TargetFunction read_target) {
     for (int64_t row = 0; row < plan.rows; ++row) {
       load(plan.dtype, frame.input(0), row * plan.classes, 1, plan.classes, x);
       TUTTI_TRY(read_target(plan, frame.input(1), row, target));
-      const double total = log_sum_exp(x, plan.classes);
+      const LogShare log_share(x, plan.classes);
       double loss = 0;
       for (int64_t i = 0; i < plan.classes; ++i)
-        loss += target[i] == 0 ? 0 : target[i] * (total - x[i]);
+        loss -= target[i] == 0 ? 0 : target[i] * log_share.of(x[i]);
       store(plan.dtype, frame.output(0), row, 1, &loss);
     }
     return Status();
@@ -93,12 +99,13 @@ Kernel gradient_kernel(RowPlan plan, TargetFunction read_target) {
     for (int64_t row = 0; row < plan.rows; ++row) {
       load(plan.dtype, frame.input(1), row * plan.classes, 1, plan.classes, x);
       TUTTI_TRY(read_target(plan, frame.input(2), row, target));
-      const double dloss = load_one(plan.dtype, frame.input(0), row), total = log_sum_exp(x, plan.classes);
+      const double dloss = load_one(plan.dtype, frame.input(0), row);
+      const LogShare log_share(x, plan.classes);
       double weight = 0;
       for (int64_t i = 0; i < plan.classes; ++i)
         weight += target[i];
       for (int64_t i = 0; i < plan.classes; ++i)
-        x[i] = (std::exp(x[i] - total) * weight - target[i]) * dloss;
+        x[i] = (std::exp(log_share.of(x[i])) * weight - target[i]) * dloss;
       store(plan.dtype, frame.output(0), row * plan.classes, plan.classes, x);
     }
     return Status();

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "checkpoint/checkpoint_testing.h"
+#include "estimator/hook_list.h"
 #include "estimator/hooks/checkpoint_hook.h"
 #include "estimator/hooks/early_stopping_hook.h"
 #include "estimator/hooks/logging_hook.h"
@@ -78,6 +79,33 @@ void test_checkpoint(void **) {
   assert_int_equal(control.saves, 1);
   assert_ok(send(by_time, EventKind::step, 50, {}, &control));
   assert_int_equal(control.saves, 2);
+}
+
+/// The steps at which a run whose steps end at these seconds saves, by a list of hooks as a session has it.
+std::vector<int64_t> saved_at(const Hook &hook, const std::vector<double> &seconds) {
+  CountingControl control;
+  HookList list = assert_ok_value(HookList::make({hook}));
+  Event event;
+  event.control = &control;
+  assert_false(assert_ok_value(list.send(event)));
+  event.kind = EventKind::step;
+  std::vector<int64_t> steps;
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    const auto before = control.saves;
+    event.step = static_cast<int64_t>(i + 1);
+    assert_false(assert_ok_value(list.send_step(event, seconds[i])));
+    if (control.saves != before) steps.push_back(event.step);
+  }
+  return steps;
+}
+
+void test_checkpoints_by_the_clock(void **) {
+  // Every 10 s behind the first step, which follows the checkpoint of the start; then behind the last that was due.
+  const std::vector<double> seconds = {100, 104, 109.9, 110, 119.9, 121, 130.9, 131, 170, 179.9, 180};
+  assert_true(saved_at(checkpoint_hook(0, 10), seconds) == std::vector<int64_t>({4, 6, 8, 9, 11}));
+  assert_true(saved_at(checkpoint_hook(0, 1000), seconds).empty());
+  // Steps do not care for the clock.
+  assert_true(saved_at(checkpoint_hook(4, 0), seconds) == std::vector<int64_t>({4, 8}));
 }
 
 void test_nan_guard(void **) {
@@ -170,6 +198,7 @@ int main() {
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_logging),
       cmocka_unit_test(test_checkpoint),
+      cmocka_unit_test(test_checkpoints_by_the_clock),
       cmocka_unit_test(test_nan_guard),
       cmocka_unit_test(test_stop_at_step),
       cmocka_unit_test(test_early_stopping_counts_steps_since_the_best),
