@@ -34,6 +34,8 @@ struct StoreOptions {
   /// How many replicas this worker runs.
   int32_t replicas = 1;
   std::string build_id;
+  /// Of the job; empty for none. It is neither sent nor named in an error.
+  std::string secret;
 };
 
 /// All workers have come.
@@ -51,7 +53,8 @@ std::string worker_name(const std::vector<std::string> &addresses, int32_t rank)
 
 class Store : public SharedTable {
  public:
-  /// Tries until the limits: worker 0 may begin later than others.
+  /// Tries until the limits: worker 0 may begin later than others. FAILED_PRECONDITION at once where worker 0 has
+  /// another secret, or turns this worker away.
   static base::Result<std::unique_ptr<Store>> connect(const StoreOptions &options, const Limits &limits);
 
   base::Result<Gathering> join(const Limits &limits);
