@@ -54,12 +54,14 @@ TUTTI_API int32_t tutti_strategy_create_mirrored(tutti_context *context, const c
  * does not come, cannot be reached or does not belong is named in the error.
  *
  * Before it is told anything else, each worker and worker 0 prove to each other that they have the same job_secret
- * (HMAC-SHA-256 over random numbers of both; the secret is not sent). A worker that has another one gets an error.
- * Strangers, a program that tries all ports for instance, are dropped, also where there is no secret, and the log has
- * their addresses. No more than that is protected: what workers send each other afterwards is neither encrypted nor
- * signed, so who can read the network reads gradients and weights, and who can change what passes over it changes them
- * without being noticed. Connections that NCCL or RCCL make between GPUs prove nothing. The network must be one that is
- * trusted in this.
+ * (HMAC-SHA-256 over random numbers of both; the secret is not sent). A worker that has another one gets an error. Each
+ * two workers prove the same on the connection between them. Strangers, such as a program that tries all ports, are
+ * dropped by worker 0, and the log has their addresses; where one has called at a port before the worker did for which
+ * another one had opened it, all connect again, a few times. All that is so without a secret, too.
+ *
+ * No more than that is protected. What workers send each other afterwards is neither encrypted nor signed: who can read
+ * the network reads gradients and weights, and who can change what passes over it changes them without being noticed.
+ * Connections that NCCL or RCCL make between GPUs prove nothing. The network must be one that is trusted so far.
  *
  * GPUs of all workers add up gradients from one to the other, by NCCL or RCCL, where all workers have that in the same
  * version; else by way of the hosts and messages between these. The log says which, and

@@ -114,6 +114,8 @@ Result<std::vector<std::unique_ptr<collective::Group>>> MultiWorkerStrategy::con
   group.parts = options.parts;
   group.timeout_ms = options.timeout_ms;
   group.in_order = options.level == backend::Level::invariant;
+  group.secret = options_.job_secret;
+  group.warn = options_.warn;
   workers.table = group.table;
   workers.key_prefix = group.key_prefix;
   workers.names = group.names;

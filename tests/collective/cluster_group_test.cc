@@ -123,8 +123,8 @@ static void test_who_does_not_come_is_named(void **) {
   }
 }
 
-/// An engine whose worker 1 hangs in its second exchange, having sent what worker 2 waits for and not what worker 0
-/// does; worker 0 is slow to hear that its time is over.
+/// An engine whose worker 1 hangs in its second exchange behind the two of the proof, having sent what worker 2 waits
+/// for and not what worker 0 does; worker 0 is slow to hear that its time is over.
 namespace half_sent {
 
 static const tutti_engine_api *real = nullptr;
@@ -138,7 +138,7 @@ static int32_t connect(const tutti_engine_host *host, const tutti_connect_reques
 }
 
 static int32_t exchange(tutti_mesh *mesh, const tutti_exchange *request, tutti_error_sink *sink) {
-  const bool is_second = ++exchanges == 2;
+  const bool is_second = ++exchanges == 4;
   tutti_exchange changed = *request;
   std::vector<tutti_message> sends(request->sends, request->sends + request->send_count);
   if (is_second && worker == 1) {

@@ -4,6 +4,9 @@
 // workers; and what happens when one stops, fails, dies or does not fit.
 #include "distribute/multi_worker_strategy.h"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -358,6 +361,42 @@ static void test_a_worker_that_hangs_is_named(void **) {
   assert_contains(workers.output(0).c_str(), "waited 4000 ms");
 }
 
+/// Somebody calls at the first ports that workers listen at as soon as they do, and is silent, talks or hangs up.
+static std::vector<int> call_at_ports(Workers &workers, size_t count) {
+  std::vector<int> callers;
+  std::set<int> called;
+  while (workers.any_runs() && called.size() < count) {
+    for (const int port : workers.listening_ports()) {
+      if (called.size() == count || !called.insert(port).second) continue;
+      const int caller = socket(AF_INET, SOCK_STREAM, 0);
+      sockaddr_in address{};
+      address.sin_family = AF_INET;
+      address.sin_port = htons(static_cast<uint16_t>(port));
+      address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      (void)!connect(caller, reinterpret_cast<const sockaddr *>(&address), sizeof(address));
+      const std::string_view talk = "GET / HTTP/1.1\r\nHost: somewhere.example\r\nAccept: */*\r\n\r\n";
+      if (called.size() % 3 == 1) (void)!send(caller, talk.data(), talk.size(), MSG_NOSIGNAL);
+      if (called.size() % 3 == 2) close(caller);
+      if (called.size() % 3 != 2) callers.push_back(caller);
+    }
+  }
+  return callers;
+}
+
+static void test_who_calls_at_all_ports_disturbs_nobody(void **) {
+  for (int i = 0; i < 4; ++i) {
+    Workers workers("sgd", 3);
+    const std::vector<int> callers = call_at_ports(workers, 8);
+    workers.wait();
+    for (const int caller : callers)
+      close(caller);
+    for (int w = 0; w < 3; ++w) {
+      assert_int_equal(workers.code(w), 0);
+      assert_string_equal(workers.output(w).c_str(), workers.output(0).c_str());
+    }
+  }
+}
+
 static void test_a_stop_takes_effect_everywhere(void **) {
   for (const char *scenario : {"stop", "stop_between"}) {
     Workers workers(scenario, 3);
@@ -455,6 +494,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_a_killed_worker_is_named),
     cmocka_unit_test(tutti::testing::test_a_worker_killed_anywhere_is_named),
     cmocka_unit_test(tutti::testing::test_a_worker_that_hangs_is_named),
+    cmocka_unit_test(tutti::testing::test_who_calls_at_all_ports_disturbs_nobody),
     cmocka_unit_test(tutti::testing::test_a_stop_takes_effect_everywhere),
     cmocka_unit_test(tutti::testing::test_a_cancel_takes_effect_everywhere),
     cmocka_unit_test(tutti::testing::test_a_worker_that_gives_up_tells_why),

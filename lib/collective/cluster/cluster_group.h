@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "collective/challenge.h"
 #include "collective/engine.h"
 #include "collective/group.h"
 #include "collective/shared_table.h"
@@ -44,6 +45,10 @@ struct ClusterGroupOptions {
   /// How long a worker waits for others in one operation before it gives the group up.
   int64_t timeout_ms = 600000;
   bool in_order = false;
+  /// Of the job; empty for none. Each two workers prove to each other that they have the same (challenge.h).
+  std::string secret;
+  /// Is told where somebody else was found in place of a worker. Any thread calls it; it may be empty.
+  Warn warn;
 };
 
 class ClusterGroup {
