@@ -103,6 +103,11 @@ class Workers {
     }
     return ports;
   }
+  /// Sends a signal to a worker that runs.
+  void send(int worker, int number) {
+    const pid_t pid = children_[static_cast<size_t>(worker)].pid;
+    if (pid > 0) kill(pid, number);
+  }
   bool any_runs() {
     bool runs = false;
     for (Child &child : children_) {

@@ -483,11 +483,18 @@ static void test_a_flood_of_connections(void **) {
     assert_ok(status);
 }
 
-static void test_a_leader_that_dies(void **) {
+/// A process of its own that serves a rendezvous.
+struct Leader {
+  pid_t process = -1;
+  int32_t port = 0;
+};
+
+static Leader fork_leader() {
   int port_pipe[2];
   assert_int_equal(pipe(port_pipe), 0);
-  const pid_t leader = fork();
-  if (leader == 0) {
+  Leader leader;
+  leader.process = fork();
+  if (leader.process == 0) {
     StoreServerOptions options;
     options.address = "127.0.0.1:0";
     options.world_size = 2;
@@ -499,26 +506,53 @@ static void test_a_leader_that_dies(void **) {
       usleep(100000);
     _exit(0);
   }
-  int32_t port = 0;
-  assert_int_equal(read(port_pipe[0], &port, sizeof(port)), sizeof(port));
-  const auto store = assert_ok_value(Store::connect(options_of(port, 1, 2), within(kLongMs)));
+  assert_int_equal(read(port_pipe[0], &leader.port, sizeof(leader.port)), sizeof(leader.port));
+  close(port_pipe[0]);
+  close(port_pipe[1]);
+  return leader;
+}
+
+static void end(const Leader &leader) {
+  kill(leader.process, SIGKILL);
+  waitpid(leader.process, nullptr, 0);
+}
+
+static void test_a_leader_that_dies(void **) {
+  const Leader leader = fork_leader();
+  const auto store = assert_ok_value(Store::connect(options_of(leader.port, 1, 2), within(kLongMs)));
   std::thread killer([&] {
     usleep(100000);
-    kill(leader, SIGKILL);
+    end(leader);
   });
   const Status status = store->join(within(kLongMs)).status();
   killer.join();
-  waitpid(leader, nullptr, 0);
-  close(port_pipe[0]);
-  close(port_pipe[1]);
-  assert_error_contains(status, impl::base::concat("worker 0 (127.0.0.1:", port, ")"));
+  assert_error_contains(status, impl::base::concat("worker 0 (127.0.0.1:", leader.port, ")"));
   assert_error_contains(status, "closed by the other side");
+}
+
+/// Its machine answers, and it does not.
+static void test_a_leader_that_is_stopped(void **) {
+  const Leader leader = fork_leader();
+  const auto getter = assert_ok_value(Store::connect(options_of(leader.port, 1, 2), within(kLongMs)));
+  const auto joiner = assert_ok_value(Store::connect(options_of(leader.port, 1, 2), within(kLongMs)));
+  kill(leader.process, SIGSTOP);
+  const auto began = Deadline::Clock::now();
+  const Status late = getter->get("key", within(100), 200).status();
+  const auto got = Deadline::Clock::now();
+  const Status alone = joiner->join(within(200)).status();
+  const auto joined = Deadline::Clock::now();
+  end(leader);
+  for (const Status &status : {late, alone})
+    assert_error_contains(status, impl::base::concat("has lost the rendezvous with worker 0 (127.0.0.1:", leader.port));
+  assert_true(got - began >= std::chrono::milliseconds(300) && got - began < std::chrono::milliseconds(3000));
+  assert_true(joined - got >= std::chrono::milliseconds(200) && joined - got < std::chrono::milliseconds(4000));
 }
 
 }  // namespace tutti::testing
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_a_leader_that_dies),  // forks: before there are threads
+    cmocka_unit_test(tutti::testing::test_a_leader_that_is_stopped),
     cmocka_unit_test(tutti::testing::test_values_reach_everybody),
     cmocka_unit_test(tutti::testing::test_who_has_gone_is_known),
     cmocka_unit_test(tutti::testing::test_the_first_value_stays),

@@ -54,7 +54,8 @@ class Table : public collective::SharedTable {
     changed_.notify_all();
     return Status();
   }
-  Result<std::string> find(std::string_view key, Deadline deadline) override {
+  using SharedTable::find;
+  Result<std::string> find(std::string_view key, Deadline deadline, int64_t) override {
     std::unique_lock lock(mutex_);
     const auto is_there = [&] { return values_.find(key) != values_.end(); };
     const Status status = base::wait_until(changed_, lock, nullptr, deadline, is_there);
@@ -124,7 +125,7 @@ struct Meeting {
 
 struct Told {
   int32_t workers = 3;
-  int64_t timeout_ms = 20000;
+  int64_t timeout_ms = 12000;
   std::vector<std::string> secrets = {"secret", "secret", "secret"};
   std::string host = "127.0.0.1";
   int32_t missing = -1;

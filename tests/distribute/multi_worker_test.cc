@@ -153,6 +153,14 @@ static Result<std::string> train_case(const WorkerCall &call, const Case &c) {
   return base::concat("step ", trainer->step(), " examples ", examples, " identical ", identical, "\n", numbers);
 }
 
+constexpr int64_t kFreezeTimeoutMs = 3000;
+
+/// Of a clock that all processes share.
+static int64_t now_ms() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
 /// Trains without end on one batch; what happens at step 5 is the scenario's.
 static Result<std::string> train_on(const WorkerCall &call) {
   const bool dies_anywhere = call.scenario.starts_with("kill_after_");
@@ -168,7 +176,9 @@ static Result<std::string> train_on(const WorkerCall &call) {
   TUTTI_ASSIGN(const StrategyRef strategy, worker_strategy(told, 2, false, call.scenario == "misfit" ? 6000 : 60000));
   TrainerOptions options;
   options.seed = call.scenario == "other_seed" ? call.worker : 0;
-  options.collective_timeout_ms = call.scenario == "hang" ? 4000 : 60000;
+  options.collective_timeout_ms = call.scenario == "hang"      ? 4000
+                                  : call.scenario == "freezes" ? kFreezeTimeoutMs
+                                                               : 60000;
   TUTTI_ASSIGN(auto trainer, Trainer::open(model, strategy, options));
   TUTTI_TRY(trainer->initialize());
   TUTTI_TRY(trainer->check_workers(
@@ -179,6 +189,7 @@ static Result<std::string> train_on(const WorkerCall &call) {
   TUTTI_TRY(trainer->attach_input(std::move(iterator)));
   TUTTI_ASSIGN(distribute::RunReport report, trainer->run(5, nullptr));
   const auto token = base::CancelToken::create();
+  if (call.scenario == "freezes") std::ofstream(call.file) << "trains";
   if (call.worker == 1) {
     if (call.scenario == "kill") raise(SIGKILL);
     if (call.scenario == "hang") sleep(9);
@@ -206,6 +217,7 @@ static Result<std::string> train_on(const WorkerCall &call) {
         ran.ok() ? (ran->reason == distribute::StopReason::stopped ? "stopped" : "other") : ran.status().to_string();
   }
   if (canceller.joinable()) canceller.join();
+  if (call.scenario == "freezes") outcome = base::concat("at ", now_ms(), " ", outcome);
   return base::concat("step ", trainer->step(), " ", outcome);
 }
 
@@ -361,6 +373,39 @@ static void test_a_worker_that_hangs_is_named(void **) {
   assert_contains(workers.output(0).c_str(), "waited 4000 ms");
 }
 
+/// A worker is stopped, as a debugger does it, wherever it is just then. The others are to know at most a second after
+/// the limit that was given; on a busy machine it takes longer.
+static void check_that_a_frozen_worker_is_named(int frozen, int count, int64_t wait_ms) {
+  Workers workers("freezes", count);
+  for (int w = 0; w < count; ++w) {
+    for (int i = 0; i < 4000 && workers.output(w) != "trains"; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    assert_string_equal(workers.output(w).c_str(), "trains");
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+  const int64_t begin_ms = now_ms();
+  workers.send(frozen, SIGSTOP);
+  workers.wait_without(frozen);
+  const int64_t ended_ms = now_ms() - begin_ms;
+  if (ended_ms > kFreezeTimeoutMs + 8000) fail_msg("ended after %d ms", static_cast<int>(ended_ms));
+  for (int w = 0; w < count; ++w) {
+    if (w == frozen) continue;
+    const std::string text = workers.output(w);
+    assert_contains(text.c_str(), base::concat("worker ", frozen, " (127.0.0.1").c_str());
+    const size_t at = text.find(" at ");
+    assert_true(at != std::string::npos);
+    const int64_t took_ms = strtoll(text.c_str() + at + 4, nullptr, 10) - begin_ms;
+    if (took_ms > kFreezeTimeoutMs + 2500) fail_msg("after %d ms: %s", static_cast<int>(took_ms), text.c_str());
+  }
+}
+
+static void test_a_frozen_worker_is_named_in_time(void **) {
+  for (int i = 0; i < 3; ++i) {
+    check_that_a_frozen_worker_is_named(0, 2 + i % 2, 50 + 7 * i);
+    check_that_a_frozen_worker_is_named(1, 3, 50 + 11 * i);
+  }
+}
+
 /// Somebody calls at the first ports that workers listen at as soon as they do, and is silent, talks or hangs up.
 static std::vector<int> call_at_ports(Workers &workers, size_t count) {
   std::vector<int> callers;
@@ -494,6 +539,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_a_killed_worker_is_named),
     cmocka_unit_test(tutti::testing::test_a_worker_killed_anywhere_is_named),
     cmocka_unit_test(tutti::testing::test_a_worker_that_hangs_is_named),
+    cmocka_unit_test(tutti::testing::test_a_frozen_worker_is_named_in_time),
     cmocka_unit_test(tutti::testing::test_who_calls_at_all_ports_disturbs_nobody),
     cmocka_unit_test(tutti::testing::test_a_stop_takes_effect_everywhere),
     cmocka_unit_test(tutti::testing::test_a_cancel_takes_effect_everywhere),

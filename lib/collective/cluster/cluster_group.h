@@ -14,8 +14,8 @@
 // waited in vain for whom, since whom one worker waits for may itself wait for another. A worker that is not in an
 // operation learns of the end at its next one, or by itself after watch() (worker_watch.h).
 //
-// settle() lets all workers pass or none; only if worker 0 dies in it may some have passed. wait() alone may have
-// failed on one worker and not on another.
+// settle() lets all workers pass or none; only if worker 0 dies in it, or hangs until the time is over and goes on
+// then, may some have passed. wait() alone may have failed on one worker and not on another.
 #ifndef TUTTI_COLLECTIVE_CLUSTER_CLUSTER_GROUP_H_
 #define TUTTI_COLLECTIVE_CLUSTER_CLUSTER_GROUP_H_
 

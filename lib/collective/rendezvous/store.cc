@@ -19,17 +19,17 @@ namespace {
 constexpr int64_t kRetryMs = 50;
 // For the words that a connection begins with.
 constexpr int64_t kGreetingMs = 5000;
-// The server's answer that a wait is over comes a little later than the wait is over.
-constexpr int64_t kAnswerMs = 5000;
+// The server's answer that nobody else has joined comes a little later than the wait for them is over.
+constexpr int64_t kJoinPatienceMs = 1000;
 
 /// As the messages have it.
 uint32_t limit_of(const Limits &limits) {
   return static_cast<uint32_t>(std::min<int64_t>(limits.deadline.remaining_ms(), INT32_MAX));
 }
 
-Limits with_time_to_answer(const Limits &limits) {
+Limits with_patience(const Limits &limits, int64_t patience_ms) {
   if (limits.deadline.is_never()) return limits;
-  return {Deadline::after_ms(limits.deadline.remaining_ms() + kAnswerMs), limits.cancel};
+  return {Deadline::after_ms(limits.deadline.remaining_ms() + patience_ms), limits.cancel};
 }
 
 /// Of a worker whose secret is not worker 0's. Says whether it has one at all, and nothing else of it.
@@ -170,7 +170,7 @@ Status Store::missing(std::string_view listed) const {
 Result<Gathering> Store::join(const Limits &limits) {
   std::string body;
   put_u32(body, limit_of(limits));
-  TUTTI_ASSIGN(const Answer answer, ask(frame(MessageType::join, body), with_time_to_answer(limits)));
+  TUTTI_ASSIGN(const Answer answer, ask(frame(MessageType::join, body), with_patience(limits, kJoinPatienceMs)));
   if (answer.type == MessageType::late) return missing(answer.body);
   if (answer.type != MessageType::ok) return turned_away(answer);
   TUTTI_ASSIGN(Gathering all, parse_gathering(answer.body));
@@ -211,11 +211,11 @@ Status Store::set(std::string_view key, std::string_view value, const Limits &li
   return answer.type == MessageType::ok ? Status() : turned_away(answer);
 }
 
-Result<std::string> Store::get(std::string_view key, const Limits &limits) {
+Result<std::string> Store::get(std::string_view key, const Limits &limits, int64_t patience_ms) {
   std::string body;
   put_u32(body, limit_of(limits));
   put_text(body, key);
-  TUTTI_ASSIGN(Answer answer, ask(frame(MessageType::get, body), with_time_to_answer(limits)));
+  TUTTI_ASSIGN(Answer answer, ask(frame(MessageType::get, body), with_patience(limits, patience_ms)));
   if (answer.type == MessageType::ok) return std::move(answer.body);
   if (answer.type != MessageType::late) return turned_away(answer);
   return base::not_found("worker ", options_.rank, " waited in vain for the key ", base::quoted(key));

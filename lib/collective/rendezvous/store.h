@@ -60,16 +60,19 @@ class Store : public SharedTable {
   base::Result<Gathering> join(const Limits &limits);
   /// `only_if_absent`: a key that is there stays as it is.
   base::Status set(std::string_view key, std::string_view value, const Limits &limits, bool only_if_absent = false);
-  /// NOT_FOUND when there is no such key until the limits' deadline.
-  base::Result<std::string> get(std::string_view key, const Limits &limits);
+  /// NOT_FOUND when there is no such key until the limits' deadline; worker 0 may say so later, by `patience_ms` at
+  /// most. Else the connection is taken for lost.
+  base::Result<std::string> get(std::string_view key, const Limits &limits,
+                                int64_t patience_ms = SharedTable::kUsualPatienceMs);
 
   // SharedTable
   base::Status put(std::string_view key, std::string_view value, base::Deadline deadline,
                    bool only_if_absent) override {
     return set(key, value, {deadline}, only_if_absent);
   }
-  base::Result<std::string> find(std::string_view key, base::Deadline deadline) override {
-    return get(key, {deadline});
+  using SharedTable::find;
+  base::Result<std::string> find(std::string_view key, base::Deadline deadline, int64_t patience_ms) override {
+    return get(key, {deadline}, patience_ms);
   }
 
  private:
