@@ -6,7 +6,9 @@
 // Gloo checks that a message fits with an exception on its own thread, which would end the process: the library sends a
 // message only when both sides have told each other its length. Before 2023 each connection is waited for at a port of
 // its own, and Gloo takes who calls there first, while the mesh is being made, for the other side: that one is refused
-// then. Who uses the mesh finds out and makes another one (cluster/worker_mesh.h).
+// then. Who uses the mesh finds out and makes another one (cluster/worker_mesh.h). What a stranger says meanwhile is
+// read as heads of messages. Those of an unknown kind, as most bytes are, are passed over; one that announces data for
+// which nobody waits would end the process. The classes in which that could be kept out are not in Debian's headers.
 //
 // Gloo does not tell who waits for a message that was under way when its connection ended (Pair::signalException leaves
 // out what is being written and read). So every connection has a watch, a message that never comes, which is told; a
