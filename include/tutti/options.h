@@ -46,7 +46,7 @@ TUTTI_API int32_t tutti_options_check(const tutti_options *options, tutti_error 
 TUTTI_API const char *tutti_options_get_json(tutti_options *options);
 
 /* What a schema offers: the number of keys, and a JSON object {key, type, default, minimum, maximum, documentation} for
- * each. The text lives as long as the library. */
+ * each, with secret = true for one whose value is hidden. The text lives as long as the library. */
 TUTTI_API int64_t tutti_options_count_keys(const char *schema);
 TUTTI_API const char *tutti_options_describe_key(const char *schema, int64_t index);
 

@@ -28,6 +28,8 @@ class SharedTable {
   }
 
   static constexpr int64_t kUsualPatienceMs = 5000;
+  /// Where the deadline is a limit that somebody has set.
+  static constexpr int64_t kPatienceAtLimitMs = 1000;
 };
 
 }  // namespace tutti::impl::collective

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collective/cluster/joint_attempt.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace tutti::impl::collective::cluster {
@@ -18,6 +20,13 @@ constexpr int64_t kLaterMs = 500;
 
 Deadline later(Deadline deadline) {
   return deadline.is_never() ? deadline : Deadline::at(deadline.time() + std::chrono::milliseconds(kLaterMs));
+}
+
+/// In short waits: others of this worker may need the table meanwhile.
+Result<std::string> look(SharedTable &table, const std::string &key, Deadline deadline) {
+  const int64_t patience_ms =
+      std::clamp(deadline.remaining_ms(), SharedTable::kPatienceAtLimitMs, SharedTable::kUsualPatienceMs);
+  return table.find(key, earlier(deadline, Deadline::after_ms(kLookMs)), patience_ms);
 }
 
 }  // namespace
@@ -42,10 +51,9 @@ Result<Outcome> JointAttempt::agree(std::string_view stage, const Outcome &own, 
   return all;
 }
 
-/// In short waits: others of this worker may need the table meanwhile.
 Result<std::string> JointAttempt::find_verdict(const std::string &key, Deadline deadline) const {
   for (;;) {
-    Result<std::string> text = options_.table->find(key, earlier(deadline, Deadline::after_ms(kLookMs)));
+    Result<std::string> text = look(*options_.table, key, deadline);
     if (text.ok() || text.code() != base::Code::not_found) return text;
     if (deadline.passed()) {
       return base::deadline_exceeded(name_of(0), " did not say in time whether all are connected")
@@ -68,7 +76,7 @@ Result<Outcome> JointAttempt::hear_all(const std::string &stage, Deadline deadli
 Result<Outcome> JointAttempt::hear(int32_t worker, const std::string &stage, Deadline deadline) const {
   const std::string key = base::concat(stage, worker), gone = base::concat(options_.key_prefix, "gone/", worker);
   for (;;) {
-    const Result<std::string> text = options_.table->find(key, earlier(deadline, Deadline::after_ms(kLookMs)));
+    const Result<std::string> text = look(*options_.table, key, deadline);
     if (text.ok()) return Outcome::parse(*text);
     if (text.code() != base::Code::not_found) return text.status();
     if (options_.table->find(gone, Deadline::after_ms(0)).ok())

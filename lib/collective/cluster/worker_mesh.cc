@@ -48,7 +48,9 @@ class MeshAddresses : public AddressTable {
     ports_[key] = port_of(bytes);
     return table_.put(prefix_ + key, bytes, deadline_, false);
   }
-  Result<std::string> get(const char *key) override { return table_.find(prefix_ + key, deadline_); }
+  Result<std::string> get(const char *key) override {
+    return table_.find(prefix_ + key, deadline_, SharedTable::kPatienceAtLimitMs);
+  }
   /// At which this worker has waited for that one; 0 where it cannot be told.
   int32_t port_for(int32_t worker, int32_t peer) const {
     const auto found = ports_.find(base::concat(worker, "/", peer));

@@ -19,8 +19,6 @@ namespace {
 constexpr int64_t kRetryMs = 50;
 // For the words that a connection begins with.
 constexpr int64_t kGreetingMs = 5000;
-// The server's answer that nobody else has joined comes a little later than the wait for them is over.
-constexpr int64_t kJoinPatienceMs = 1000;
 
 /// As the messages have it.
 uint32_t limit_of(const Limits &limits) {
@@ -170,7 +168,8 @@ Status Store::missing(std::string_view listed) const {
 Result<Gathering> Store::join(const Limits &limits) {
   std::string body;
   put_u32(body, limit_of(limits));
-  TUTTI_ASSIGN(const Answer answer, ask(frame(MessageType::join, body), with_patience(limits, kJoinPatienceMs)));
+  TUTTI_ASSIGN(const Answer answer,
+               ask(frame(MessageType::join, body), with_patience(limits, SharedTable::kPatienceAtLimitMs)));
   if (answer.type == MessageType::late) return missing(answer.body);
   if (answer.type != MessageType::ok) return turned_away(answer);
   TUTTI_ASSIGN(Gathering all, parse_gathering(answer.body));
