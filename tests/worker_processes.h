@@ -20,7 +20,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -80,6 +82,40 @@ class Workers {
       if (w != worker) wait_for(children_[static_cast<size_t>(w)], end);
     wait_for(children_[static_cast<size_t>(worker)], {});
   }
+  /// Ports at which workers listen now, by what the kernel says of their open files.
+  std::set<int> listening_ports() const {
+    std::set<std::string> sockets;
+    for (const Child &child : children_) {
+      std::error_code ignored;
+      const std::string folder = "/proc/" + std::to_string(child.pid) + "/fd";
+      for (const auto &file : std::filesystem::directory_iterator(folder, ignored))
+        sockets.insert(std::filesystem::read_symlink(file.path(), ignored).string());
+    }
+    // "  sl  local_address rem_address   st tx_queue:rx_queue tr:tm->when retrnsmt   uid  timeout inode ..."
+    std::ifstream table("/proc/net/tcp");
+    std::set<int> ports;
+    for (std::string line; std::getline(table, line);) {
+      std::istringstream words(line);
+      std::string number, local, remote, state, queues, timer, retransmits, user, timeout, inode;
+      words >> number >> local >> remote >> state >> queues >> timer >> retransmits >> user >> timeout >> inode;
+      if (state == "0A" && sockets.count("socket:[" + inode + "]") > 0)
+        ports.insert(static_cast<int>(strtol(local.substr(local.find(':') + 1).c_str(), nullptr, 16)));
+    }
+    return ports;
+  }
+  /// Sends a signal to a worker that runs.
+  void send(int worker, int number) {
+    const pid_t pid = children_[static_cast<size_t>(worker)].pid;
+    if (pid > 0) kill(pid, number);
+  }
+  bool any_runs() {
+    bool runs = false;
+    for (Child &child : children_) {
+      wait_for(child, std::chrono::steady_clock::time_point::max(), false);
+      runs = runs || child.pid > 0;
+    }
+    return runs;
+  }
   /// 128 + the signal for one that was killed.
   int code(int worker) const { return children_[static_cast<size_t>(worker)].code; }
   std::string output(int worker) const {
@@ -95,9 +131,9 @@ class Workers {
     int code = -1;
   };
 
-  /// Until then; who still runs is killed.
-  static void wait_for(Child &child, std::chrono::steady_clock::time_point end) {
-    while (child.pid > 0) {
+  /// Until then; who still runs is killed. Without `waits`: looks once.
+  static void wait_for(Child &child, std::chrono::steady_clock::time_point end, bool waits = true) {
+    for (bool again = true; again && child.pid > 0; again = waits) {
       int status = 0;
       if (waitpid(child.pid, &status, WNOHANG) == child.pid) {
         child.pid = 0;
@@ -107,7 +143,7 @@ class Workers {
         waitpid(child.pid, nullptr, 0);
         child.pid = 0;
         child.code = 124;
-      } else {
+      } else if (waits) {
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
       }
     }

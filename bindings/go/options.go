@@ -272,6 +272,9 @@ type ClusterOptions struct {
 	// How long a worker waits for the others when a training, an evaluation or a stream of predictions starts.
 	// Default: 300000.
 	ConnectTimeoutMs int64
+	// A text that all workers of a job have and nobody else knows: they prove it to one another before they say
+	// anything else. Empty = the environment's TUTTI_JOB_SECRET, or none where that is not set.
+	JobSecret string
 }
 
 func (o ClusterOptions) schema() string { return "cluster" }
@@ -291,6 +294,9 @@ func (o ClusterOptions) fill(handle uintptr) {
 	}
 	if o.ConnectTimeoutMs != 0 {
 		raw.Options_set_i64(handle, "connect_timeout_ms", o.ConnectTimeoutMs)
+	}
+	if o.JobSecret != "" {
+		raw.Options_set_string(handle, "job_secret", o.JobSecret)
 	}
 }
 

@@ -16,4 +16,4 @@ export MASTER_ADDR MASTER_PORT="${MASTER_PORT:-8888}"
 
 # -x passes a variable on to the other machines; binding to nothing leaves each worker all cores of its own.
 exec mpirun --hostfile "$hosts" -np "$count" --map-by ppr:1:node --bind-to none \
-  -x MASTER_ADDR -x MASTER_PORT "${PROGRAM:-workers}" "$MODEL_DIR"
+  -x MASTER_ADDR -x MASTER_PORT ${TUTTI_JOB_SECRET:+-x TUTTI_JOB_SECRET} "${PROGRAM:-workers}" "$MODEL_DIR"

@@ -41,12 +41,12 @@ TUTTI_API void tutti_options_set_json(tutti_options *options, const char *text);
 /* The first error a setter met, or TUTTI_OK. */
 TUTTI_API int32_t tutti_options_check(const tutti_options *options, tutti_error **err);
 
-/* A JSON object of all keys with the value in force and where it came from ("set" or "default"). Valid until the
- * options change. NULL when `options` is no options handle. */
+/* A JSON object of all keys with the value in force and where it came from ("set" or "default"); "(hidden)" for a
+ * secret that was set. Valid until the options change. NULL when `options` is no options handle. */
 TUTTI_API const char *tutti_options_get_json(tutti_options *options);
 
 /* What a schema offers: the number of keys, and a JSON object {key, type, default, minimum, maximum, documentation} for
- * each. The text lives as long as the library. */
+ * each, with secret = true for one whose value is hidden. The text lives as long as the library. */
 TUTTI_API int64_t tutti_options_count_keys(const char *schema);
 TUTTI_API const char *tutti_options_describe_key(const char *schema, int64_t index);
 

@@ -48,10 +48,23 @@ TUTTI_API int32_t tutti_strategy_create_mirrored(tutti_context *context, const c
  *                       batches: give each batches of its part of the global size. Rows may be uneven, and a worker
  *                       without data goes on until all are through
  *   connect_timeout_ms  how long to wait for the other workers
+ *   job_secret          a text that all workers of the job have and nobody else knows; empty = the environment's
+ *                       TUTTI_JOB_SECRET, or none where that is not set
  * The function opens nothing. When a training starts, worker 0 listens at its address, and the others meet there; who
- * does not come, cannot be reached or does not belong is named in the error. The network must be trusted: messages are
- * neither encrypted nor signed. GPUs of all workers add up gradients from one to the other, by NCCL or RCCL, where all
- * workers have that in the same version; else by way of the hosts and messages between these. The log says which, and
+ * does not come, cannot be reached or does not belong is named in the error.
+ *
+ * Before it is told anything else, each worker and worker 0 prove to each other that they have the same job_secret
+ * (HMAC-SHA-256 over random numbers of both; the secret is not sent). A worker that has another one gets an error. Each
+ * two workers prove the same on the connection between them. Strangers, such as a program that tries all ports, are
+ * dropped by worker 0, and the log has their addresses; where one has called at a port before the worker did for which
+ * another one had opened it, all connect again, a few times. All that is so without a secret, too.
+ *
+ * No more than that is protected. What workers send each other afterwards is neither encrypted nor signed: who can read
+ * the network reads gradients and weights, and who can change what passes over it changes them without being noticed.
+ * Connections that NCCL or RCCL make between GPUs prove nothing. The network must be one that is trusted so far.
+ *
+ * GPUs of all workers add up gradients from one to the other, by NCCL or RCCL, where all workers have that in the same
+ * version; else by way of the hosts and messages between these. The log says which, and
  * why, and the run's option all_reduce may ask for one; where that is "automatic", so may the environment's
  * TUTTI_GROUP: "device", which is an error where it cannot be had, or "staged", by way of the hosts, also with one
  * worker. Workers with one GPU each launch a step at once, with what NCCL adds up and the update, where NCCL allows

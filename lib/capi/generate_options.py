@@ -20,7 +20,7 @@ def key_code(option):
     del described['doc']
     values = ', '.join(json.dumps(v) for v in option.get('values', []))
     return (f'      {{{json.dumps(option["key"])}, {TYPES[option["type"]]}, {value(option)}, '
-            f'{float(option.get("minimum", "-inf"))}, {float(option.get("maximum", "inf"))}, {{{values}}}, '
+            f'{float(option.get("minimum", "-inf"))}, {float(option.get("maximum", "inf"))}, {{{values}}}, {str(option.get("secret", False)).lower()}, '
             f'{json.dumps(json.dumps(described))}}},\n').replace('-inf', '-kUnbounded').replace(' inf', ' kUnbounded')
 
 

@@ -18,6 +18,9 @@ constexpr std::string_view kTypeNames[] = {"?", "bool", "i64", "f64", "string"};
 
 int32_t type_of(const OptionValue &value) { return static_cast<int32_t>(value.index()) + 1; }
 
+/// In place of a secret that was set.
+constexpr std::string_view kHidden = "(hidden)";
+
 base::Json to_json(const OptionValue &value) {
   return std::visit([](const auto &v) { return base::Json(v); }, value);
 }
@@ -27,6 +30,10 @@ std::vector<std::string> names_of(std::span<const OptionSchema> schemas) {
   for (const OptionSchema &schema : schemas)
     names.push_back(schema.name);
   return names;
+}
+
+bool has_secrets(const OptionSchema &schema) {
+  return std::any_of(schema.keys.begin(), schema.keys.end(), [](const OptionKey &key) { return key.is_secret; });
 }
 
 /// A JSON scalar as an option value; integers stay integers.
@@ -102,14 +109,15 @@ const std::string &OptionsObject::json() {
   for (const OptionKey &key : schema_.keys) {
     const auto found = values_.find(key.name);
     const bool was_set = found != values_.end();
-    all.set(key.name, base::JsonObject{{"value", to_json(was_set ? found->second : key.otherwise)},
-                                       {"origin", was_set ? "set" : "default"}});
+    const base::Json value =
+        was_set && key.is_secret ? base::Json(std::string(kHidden)) : to_json(was_set ? found->second : key.otherwise);
+    all.set(key.name, base::JsonObject{{"value", value}, {"origin", was_set ? "set" : "default"}});
   }
   json_ = all.dump();
   return json_;
 }
 
-ResolvedOptions::ResolvedOptions(const OptionSchema &schema, const OptionsObject *options) {
+ResolvedOptions::ResolvedOptions(const OptionSchema &schema, const OptionsObject *options) : schema_(&schema) {
   for (const OptionKey &key : schema.keys)
     values_.emplace(key.name, key.otherwise);
   if (options == nullptr) return;
@@ -122,7 +130,7 @@ ResolvedOptions::ResolvedOptions(const OptionSchema &schema, const OptionsObject
 base::Json ResolvedOptions::to_json() const {
   base::Json all = base::JsonObject{};
   for (const auto &[name, value] : values_)
-    all.set(name, capi::to_json(value));
+    if (!schema_->find(name)->is_secret) all.set(name, capi::to_json(value));
   return all;
 }
 
@@ -203,6 +211,11 @@ void tutti_options_set_string(tutti_options *options, const char *key, const cha
 void tutti_options_set_json(tutti_options *options, const char *text) {
   change_options(options, [&](OptionsObject &object) {
     const Result<base::Json> json = base::Json::parse(text != nullptr ? text : "");
+    if (!json.ok() && has_secrets(object.schema())) {
+      // What is wrong is told with a piece of the text.
+      return object.fail(
+          base::invalid_argument("options: the text is no JSON; as it may hold a secret, it is not shown"));
+    }
     if (!json.ok() || !json->is_object())
       return object.fail(json.ok() ? base::invalid_argument("options: expected a JSON object")
                                    : json.status().wrap("options"));

@@ -30,6 +30,7 @@ struct OptionKey {
   OptionValue otherwise;
   double minimum, maximum;
   std::vector<std::string> choices;  ///< of a string; empty = any
+  bool is_secret;                    ///< nothing that the library writes has its value
   std::string description;           ///< JSON, for tutti_options_describe_key
 };
 
@@ -79,12 +80,13 @@ class ResolvedOptions {
   double f64(std::string_view key) const { return std::get<double>(at(key)); }
   const std::string &text(std::string_view key) const { return std::get<std::string>(at(key)); }
   bool was_set(std::string_view key) const { return set_.find(key) != set_.end(); }
-  /// {"seed": 7, ...}: what a checkpoint keeps.
+  /// {"seed": 7, ...}: what a checkpoint keeps; without secrets.
   base::Json to_json() const;
 
  private:
   const OptionValue &at(std::string_view key) const { return values_.find(key)->second; }
 
+  const OptionSchema *schema_;
   std::map<std::string, OptionValue, std::less<>> values_;
   std::map<std::string, bool, std::less<>> set_;
 };

@@ -91,6 +91,9 @@ Status create_multi_worker(tutti_context *context, const tutti_options *options,
   with.open_engine = [] { return runtime::open_engine("gloo"); };
   with.build_id = backend::build_id();
   with.connect_timeout_ms = resolved.i64("connect_timeout_ms");
+  with.job_secret = resolved.text("job_secret");
+  if (with.job_secret.empty()) with.job_secret = distribute::job_secret_from_environment();
+  with.warn = [logger = owner->core()->logger](const std::string &line) { logger->warning(line); };
   with.divides_input = resolved.text("worker_input") == "own";
   TUTTI_ASSIGN(auto strategy, distribute::multi_worker(std::move(cluster), std::move(devices), std::move(with)));
   return emit_strategy(*owner, std::move(strategy), out);

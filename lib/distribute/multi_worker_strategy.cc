@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/multi_worker_strategy.h"
 
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -66,6 +67,7 @@ Status MultiWorkerStrategy::meet(const GroupOptions &options, collective::cluste
   store.rank = cluster_.worker_index();
   store.replicas = replica_count();
   store.build_id = options_.build_id;
+  store.secret = options_.job_secret;
   const rendezvous::Limits limits{base::Deadline::after_ms(options_.connect_timeout_ms), options.cancel};
   const std::lock_guard lock(mutex_);
   if (cluster_.worker_index() == 0 && server_ == nullptr) {
@@ -73,6 +75,8 @@ Status MultiWorkerStrategy::meet(const GroupOptions &options, collective::cluste
     server.address = cluster_.leader_address();
     server.world_size = cluster_.worker_count();
     server.build_id = options_.build_id;
+    server.secret = options_.job_secret;
+    server.warn = options_.warn;
     TUTTI_ASSIGN(server_, rendezvous::StoreServer::start(std::move(server)));
   }
   if (server_ != nullptr) store.addresses[0] = with_port_of(cluster_.leader_address(), server_->port());
@@ -110,6 +114,8 @@ Result<std::vector<std::unique_ptr<collective::Group>>> MultiWorkerStrategy::con
   group.parts = options.parts;
   group.timeout_ms = options.timeout_ms;
   group.in_order = options.level == backend::Level::invariant;
+  group.secret = options_.job_secret;
+  group.warn = options_.warn;
   workers.table = group.table;
   workers.key_prefix = group.key_prefix;
   workers.names = group.names;
@@ -174,6 +180,11 @@ Result<ReplicaGroups> MultiWorkerStrategy::make_groups(std::span<const backend::
 }
 
 }  // namespace
+
+std::string job_secret_from_environment() {
+  const char *const secret = secure_getenv("TUTTI_JOB_SECRET");
+  return secret == nullptr ? std::string() : std::string(secret);
+}
 
 Result<StrategyRef> multi_worker(Cluster cluster, std::vector<DeviceChoice> devices, MultiWorkerOptions options) {
   TUTTI_TRY(check_devices(devices));

@@ -29,6 +29,7 @@
 #include <string>
 #include <vector>
 
+#include "collective/challenge.h"
 #include "collective/engine.h"
 #include "distribute/cluster.h"
 #include "distribute/strategy.h"
@@ -42,9 +43,16 @@ struct MultiWorkerOptions {
   std::string build_id;
   /// How long to wait for the other workers at the beginning.
   int64_t connect_timeout_ms = 300000;
+  /// All workers of the job have the same (collective/challenge.h); empty for none.
+  std::string job_secret;
+  /// Is told who was dropped for not knowing it. Any thread calls it; it may be empty.
+  collective::Warn warn;
   /// Every worker reads data of its own (Strategy::input_pipeline); else all read the same.
   bool divides_input = false;
 };
+
+/// That of TUTTI_JOB_SECRET, or none.
+std::string job_secret_from_environment();
 
 /// Errors of check_devices; INVALID_ARGUMENT for an evaluator, which does not train with the others.
 base::Result<StrategyRef> multi_worker(Cluster cluster, std::vector<DeviceChoice> devices, MultiWorkerOptions options);

@@ -101,7 +101,14 @@ static int worker_main(const char *scenario, const char *directory) {
   char path[200];
   snprintf(path, sizeof path, "%s/model", directory);
   const char *model_dir = strcmp(scenario, "plain") == 0 ? "" : path;
-  int32_t code = join_workers("{\"connect_timeout_ms\": 60000}", &context, &strategy, &err);
+  /* The option goes before the environment. */
+  const int is_same = strcmp(scenario, "same_secret") == 0, is_other = strcmp(scenario, "other_secret") == 0;
+  const int has_option = is_same && trained.worker == 1;
+  if (is_same || is_other) setenv("TUTTI_JOB_SECRET", (trained.worker == 1) ? "swordfish" : "hunter2", 1);
+  int32_t code = join_workers(has_option ? "{\"connect_timeout_ms\": 60000, \"job_secret\": \"hunter2\"}"
+                              : is_other ? "{\"connect_timeout_ms\": 4000}"
+                                         : "{\"connect_timeout_ms\": 60000}",
+                              &context, &strategy, &err);
   trained.code = code;
   keep_error(&trained, err);
   if (code == TUTTI_OK) code = train_on(strategy, scenario, model_dir, &trained);
@@ -242,6 +249,39 @@ static void test_devices_of_several_backends_do_not_train(void **state) {
   remove_directory(directory);
 }
 
+/* Worker 1 has it as an option, which goes before its environment; the others have it in theirs. */
+static void test_a_secret_that_all_have(void **state) {
+  (void)state;
+  char directory[64];
+  make_directory(directory);
+  struct trained all[MOST_WORKERS];
+  int codes[MOST_WORKERS];
+  run("same_secret", directory, 3, codes, all);
+  for (int w = 0; w < 3; w++) {
+    assert_string_equal(all[w].error, "");
+    assert_int_equal(all[w].code, TUTTI_OK);
+  }
+  remove_directory(directory);
+}
+
+/* Worker 1 is told at once, and worker 0 when its time is over; nobody learns a secret. */
+static void test_a_secret_that_one_has_not(void **state) {
+  (void)state;
+  char directory[64];
+  make_directory(directory);
+  struct trained all[MOST_WORKERS];
+  int codes[MOST_WORKERS];
+  run("other_secret", directory, 2, codes, all);
+  assert_int_equal(all[1].code, TUTTI_FAILED_PRECONDITION);
+  assert_contains(all[1].error, "worker 0 at 127.0.0.1:");
+  assert_contains(all[1].error, "has another job secret than worker 1");
+  assert_int_equal(all[0].code, TUTTI_DEADLINE_EXCEEDED);
+  assert_contains(all[0].error, "a process at 127.0.0.1 was turned away, for it has another job secret");
+  for (int w = 0; w < 2; w++)
+    assert_true(strstr(all[w].error, "hunter2") == NULL && strstr(all[w].error, "swordfish") == NULL);
+  remove_directory(directory);
+}
+
 static void expect_refusal(const char *json, int32_t code, const char *needle) {
   tutti_options *options = make_options("cluster", json);
   tutti_strategy *strategy = NULL;
@@ -295,6 +335,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_worker_that_hangs_is_named),
     cmocka_unit_test(test_a_stop_of_one_stops_all),
     cmocka_unit_test(test_an_error_of_one_reaches_all),
+    cmocka_unit_test(test_a_secret_that_all_have),
+    cmocka_unit_test(test_a_secret_that_one_has_not),
     cmocka_unit_test(test_mistakes),
     cmocka_unit_test(test_devices_of_several_backends_do_not_train),
     cmocka_unit_test(test_unreachable_workers_are_named),

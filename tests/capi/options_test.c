@@ -88,6 +88,29 @@ static void test_json(void **state) {
   tutti_options_unref(options);
 }
 
+/* A secret is never told again: not as what is set, not in an error. */
+static void test_secrets_are_hidden(void **state) {
+  (void)state;
+  tutti_options *options = create("cluster");
+  assert_contains(tutti_options_get_json(options), "\"job_secret\":{\"value\":\"\",\"origin\":\"default\"}");
+  tutti_options_set_string(options, "job_secret", "hunter2");
+  const char *json = tutti_options_get_json(options);
+  assert_contains(json, "\"job_secret\":{\"value\":\"(hidden)\",\"origin\":\"set\"}");
+  assert_null(strstr(json, "hunter2"));
+  tutti_options_unref(options);
+  static const char *const bad[] = {"{\"job_secret\": \"hunter2", "{\"job_secret\": \"hunter2\\x\"}",
+                                    "{\"job_secret\": hunter2}", "{\"job_secret\": [\"hunter2\"]}"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    options = create("cluster");
+    tutti_options_set_json(options, bad[i]);
+    tutti_error *error = NULL;
+    assert_int_equal(tutti_options_check(options, &error), TUTTI_INVALID_ARGUMENT);
+    assert_null(strstr(tutti_error_get_text(error), "hunter2"));
+    tutti_error_unref(error);
+    tutti_options_unref(options);
+  }
+}
+
 static void test_mistakes_are_kept_until_used(void **state) {
   (void)state;
   tutti_options *options = create("train");
@@ -196,6 +219,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_describe),
     cmocka_unit_test(test_values_and_origin),
     cmocka_unit_test(test_json),
+    cmocka_unit_test(test_secrets_are_hidden),
     cmocka_unit_test(test_mistakes_are_kept_until_used),
     cmocka_unit_test(test_consumers_report),
     cmocka_unit_test(test_plan_cache),

@@ -123,8 +123,8 @@ static void test_who_does_not_come_is_named(void **) {
   }
 }
 
-/// An engine whose worker 1 hangs in its second exchange, having sent what worker 2 waits for and not what worker 0
-/// does; worker 0 is slow to hear that its time is over.
+/// An engine whose worker 1 hangs in its second exchange behind the two of the proof, having sent what worker 2 waits
+/// for and not what worker 0 does; worker 0 is slow to hear that its time is over.
 namespace half_sent {
 
 static const tutti_engine_api *real = nullptr;
@@ -138,7 +138,7 @@ static int32_t connect(const tutti_engine_host *host, const tutti_connect_reques
 }
 
 static int32_t exchange(tutti_mesh *mesh, const tutti_exchange *request, tutti_error_sink *sink) {
-  const bool is_second = ++exchanges == 2;
+  const bool is_second = ++exchanges == 4;
   tutti_exchange changed = *request;
   std::vector<tutti_message> sends(request->sends, request->sends + request->send_count);
   if (is_second && worker == 1) {
@@ -212,9 +212,10 @@ class WordsOfOthers : public SharedTable {
     const bool is_last_word = key.find("cause") != key.npos || key.find("heard") != key.npos;
     return worker_ == 2 && is_last_word ? Status() : table_->put(key, value, deadline, only_if_absent);
   }
-  Result<std::string> find(std::string_view key, Deadline deadline) override {
+  using SharedTable::find;
+  Result<std::string> find(std::string_view key, Deadline deadline, int64_t patience_ms) override {
     const bool waits = worker_ == 0 && key.find("cause") != key.npos;
-    return table_->find(key, waits ? Deadline::after_ms(kLongMs) : deadline);
+    return table_->find(key, waits ? Deadline::after_ms(kLongMs) : deadline, patience_ms);
   }
 
  private:
@@ -249,6 +250,44 @@ static void test_nobody_waits_for_who_has_gone(void **) {
 /// What worker 0 has for worker 1 arrives, whoever else has gone before worker 0 sends it.
 static void test_who_has_gone_keeps_nobody_else_waiting(void **) {
   check_that_nobody_waits_for_who_has_gone(std::chrono::milliseconds(300));
+}
+
+/// Worker 1 finds nobody who would say why worker 2 has gone, for worker 0 hangs: it does not wait for that.
+class MuteTable : public SharedTable {
+ public:
+  MuteTable(int32_t worker, std::shared_ptr<SharedTable> table) : worker_(worker), table_(std::move(table)) {}
+
+  Status put(std::string_view key, std::string_view value, Deadline deadline, bool only_if_absent) override {
+    return table_->put(key, value, deadline, only_if_absent);
+  }
+  using SharedTable::find;
+  Result<std::string> find(std::string_view key, Deadline deadline, int64_t patience_ms) override {
+    if (worker_ != 1 || key.find("cause") == key.npos) return table_->find(key, deadline, patience_ms);
+    std::this_thread::sleep_for(std::chrono::milliseconds(patience_ms));
+    return impl::base::unavailable("worker 0 does not answer");
+  }
+
+ private:
+  const int32_t worker_;
+  const std::shared_ptr<SharedTable> table_;
+};
+
+static void test_a_cause_that_cannot_be_had_keeps_nobody_waiting(void **) {
+  Groups groups =
+      assert_ok_value(connect_all(3, 1, 1, kLongMs, [](int32_t worker, const std::shared_ptr<SharedTable> &table) {
+        return std::make_shared<MuteTable>(worker, table);
+      }));
+  std::chrono::steady_clock::time_point begin, told;
+  const std::vector<Status> statuses = run_ranks(groups, [&](Group &group) {
+    TUTTI_TRY(group.barrier("begin"));
+    if (group.rank() == 2) begin = std::chrono::steady_clock::now();
+    if (group.rank() == 2) return groups[2].reset(), Status();
+    const Status status = group.barrier("end");
+    if (group.rank() == 1) told = std::chrono::steady_clock::now();
+    return status;
+  });
+  assert_error_contains(statuses[1], "worker 2 (127.0.0.1) has gone");
+  assert_true(told - begin < std::chrono::milliseconds(3500));
 }
 
 /// The table may end with worker 0: it stays until worker 2 has asked why.
@@ -317,6 +356,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_who_leaves_is_named),
     cmocka_unit_test(tutti::testing::test_nobody_waits_for_who_has_gone),
     cmocka_unit_test(tutti::testing::test_who_has_gone_keeps_nobody_else_waiting),
+    cmocka_unit_test(tutti::testing::test_a_cause_that_cannot_be_had_keeps_nobody_waiting),
     cmocka_unit_test(tutti::testing::test_the_cause_is_there_for_who_asks_late),
     cmocka_unit_test(tutti::testing::test_the_same_bits_on_all_workers),
     cmocka_unit_test(tutti::testing::test_an_engine_that_is_not_there),

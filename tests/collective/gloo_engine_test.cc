@@ -179,6 +179,29 @@ static void test_who_has_voted_waits_longer_than_who_counts(void **) {
   assert_error_contains(statuses[2], "worker 0 has gone while worker 2 was in settle");
 }
 
+/// Worker 0 hangs when it is to say what it makes of the votes. Whoever has voted waits a little longer than it was
+/// told to, however much that was.
+static void test_who_waits_for_a_decision_keeps_to_its_time(void **) {
+  using collective::cluster::Head;
+  constexpr int64_t kTimeoutMs = 2000;
+  Table table;
+  const std::vector<std::string> names = {"worker 0", "worker 1"};
+  std::atomic<int64_t> took_ms{-1};
+  const auto statuses = run_mesh(2, kLongMs, table, [&](std::unique_ptr<Mesh> &mesh, int32_t rank) -> Status {
+    const std::atomic<bool> is_dead{false};
+    collective::cluster::WorkerExchange exchange(mesh.get(), rank, names, kTimeoutMs, is_dead);
+    TUTTI_TRY(exchange.agree(Head{.kind = Head::kSettle}, {}));
+    const auto begin = std::chrono::steady_clock::now();
+    const Status status = rank == 0 ? Status() : exchange.settle();
+    if (rank == 1) took_ms = milliseconds_since(begin);
+    while (took_ms < 0)
+      std::this_thread::sleep_for(milliseconds(1));
+    return status;
+  });
+  assert_error_contains(statuses[1], "for worker 0 in settle");
+  if (took_ms < kTimeoutMs || took_ms > kTimeoutMs + 1300) fail_msg("after %d ms", static_cast<int>(took_ms));
+}
+
 /// The other side has given an address and is not there.
 static void test_a_connection_that_nobody_makes(void **) {
   Table table([](Table &all, std::string_view, std::string_view bytes) {
@@ -272,6 +295,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_a_wait_that_runs_out_closes_nothing),
     cmocka_unit_test(tutti::testing::test_a_message_of_one_who_has_left),
     cmocka_unit_test(tutti::testing::test_who_has_voted_waits_longer_than_who_counts),
+    cmocka_unit_test(tutti::testing::test_who_waits_for_a_decision_keeps_to_its_time),
     cmocka_unit_test(tutti::testing::test_a_connection_that_nobody_makes),
     cmocka_unit_test(tutti::testing::test_all_connections_have_one_limit),
     cmocka_unit_test(tutti::testing::test_a_rendezvous_that_is_sought_at_a_port_of_gloo),

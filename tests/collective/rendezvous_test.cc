@@ -3,7 +3,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +21,8 @@ using impl::base::CancelToken;
 using impl::base::Deadline;
 using impl::base::Result;
 using impl::base::Status;
+using impl::collective::kNonceBytes;
+using impl::collective::kProofBytes;
 using namespace impl::collective::rendezvous;
 
 constexpr int64_t kLongMs = 30000;
@@ -224,14 +228,44 @@ static void test_cancel_ends_the_waits(void **) {
 }
 
 /// What the server sends back until it closes the connection.
-static std::string send_raw(int32_t port, const std::string &bytes) {
-  const auto socket = assert_ok_value(Socket::connect(impl::base::concat("127.0.0.1:", port), within(kLongMs)));
-  (void)socket.send_all(bytes, within(kLongMs));
+static std::string answers_of(const Socket &socket) {
   std::string answer;
   char byte = 0;
   while (socket.receive_all(&byte, 1, within(3000)).ok())
     answer.push_back(byte);
   return answer;
+}
+
+static Socket call(int32_t port) {
+  return assert_ok_value(Socket::connect(impl::base::concat("127.0.0.1:", port), within(kLongMs)));
+}
+
+static std::string send_raw(int32_t port, const std::string &bytes) {
+  const Socket socket = call(port);
+  (void)socket.send_all(bytes, within(kLongMs));
+  return answers_of(socket);
+}
+
+/// The server's nonce.
+static std::string greet(const Socket &socket) {
+  std::array<char, kGreetingBytes> greeting{};
+  assert_ok(socket.send_all(kMagic, within(kLongMs)));
+  assert_ok(socket.receive_all(greeting.data(), greeting.size(), within(kLongMs)));
+  const std::string said(greeting.data(), greeting.size());
+  assert_true(said.starts_with(kServerMagic));
+  return said.substr(kServerMagic.size());
+}
+
+/// Bytes of somebody who has proved to belong to the job.
+static std::string send_proved(int32_t port, const std::string &bytes) {
+  const Socket socket = call(port);
+  const std::string nonce = greet(socket), own(kNonceBytes, 'n');
+  assert_ok(socket.send_all(own + impl::collective::prove("", kClientRole, nonce, own), within(kLongMs)));
+  std::array<char, kVerdictBytes> verdict{};
+  assert_ok(socket.receive_all(verdict.data(), verdict.size(), within(kLongMs)));
+  assert_int_equal(verdict[0], 1);
+  (void)socket.send_all(bytes, within(kLongMs));
+  return answers_of(socket);
 }
 
 static std::string hello_body(uint32_t version) {
@@ -242,17 +276,20 @@ static std::string hello_body(uint32_t version) {
   return body;
 }
 
+static void assert_serves(int32_t port) {
+  const auto statuses = run_workers(port, 2, [](Store &, const Gathering &, int32_t) { return Status(); });
+  for (const Status &status : statuses)
+    assert_ok(status);
+}
+
 static void test_hostile_bytes_waste_time_only(void **) {
   const auto server = start_server(2);
-  const std::string magic(kMagic), hello = magic + frame(MessageType::hello, hello_body(kProtocolVersion));
+  const std::string hello = frame(MessageType::hello, hello_body(kProtocolVersion));
   std::vector<std::string> cases = {
       "",
-      "GET / HTTP/1.1\r\n\r\n",
-      magic,
-      magic.substr(0, 3),
-      magic + std::string(100000, '\xff'),
-      magic + frame(MessageType::hello, "short"),
-      magic + frame(MessageType::set, "without a greeting"),
+      std::string(100000, '\xff'),
+      frame(MessageType::hello, "short"),
+      frame(MessageType::set, "without a greeting"),
       hello + frame(MessageType::hello, hello_body(kProtocolVersion)),
       hello + frame(MessageType::get, ""),
       hello + frame(MessageType::join, ""),
@@ -270,13 +307,167 @@ static void test_hostile_bytes_waste_time_only(void **) {
     cases.push_back(bent + std::string(64, '\0'));
   }
   for (const std::string &bytes : cases)
-    (void)send_raw(server->port(), bytes);
-  assert_true(send_raw(server->port(), magic + frame(MessageType::hello, hello_body(9))).find("version 9") !=
+    (void)send_proved(server->port(), bytes);
+  assert_true(send_proved(server->port(), frame(MessageType::hello, hello_body(9))).find("version 9") !=
               std::string::npos);
-  // The server serves on.
-  const auto statuses = run_workers(server->port(), 2, [](Store &, const Gathering &, int32_t) { return Status(); });
-  for (const Status &status : statuses)
-    assert_ok(status);
+  assert_serves(server->port());
+}
+
+// ---- who belongs to the job ----
+
+struct Warnings {
+  std::mutex mutex;
+  std::vector<std::string> lines;
+
+  std::vector<std::string> take() {
+    const std::lock_guard lock(mutex);
+    return lines;
+  }
+};
+
+static std::unique_ptr<StoreServer> start_warning_server(const std::string &secret, int64_t hello_timeout_ms,
+                                                         Warnings &warnings) {
+  StoreServerOptions options;
+  options.address = "127.0.0.1:0";
+  options.world_size = 2;
+  options.build_id = "build 1";
+  options.secret = secret;
+  options.hello_timeout_ms = hello_timeout_ms;
+  options.warn = [&warnings](const std::string &line) {
+    const std::lock_guard lock(warnings.mutex);
+    warnings.lines.push_back(line);
+  };
+  return assert_ok_value(StoreServer::start(options));
+}
+
+static Status connect_with(int32_t port, const std::string &secret) {
+  StoreOptions options = options_of(port, 1, 2);
+  options.secret = secret;
+  return Store::connect(options, within(kLongMs)).status();
+}
+
+static void assert_without(const std::string &text, const char *secret) {
+  if (text.find(secret) != std::string::npos) fail_msg("the secret is in: %s", text.c_str());
+}
+
+static void test_another_secret_is_turned_away(void **) {
+  Warnings warnings;
+  const auto server = start_warning_server("correct horse", kLongMs, warnings);
+  const std::string address = impl::base::concat("127.0.0.1:", server->port());
+  assert_ok(connect_with(server->port(), "correct horse"));
+  for (const std::string secret : {"correct hors", "", "battery staple"}) {
+    const auto began = Deadline::Clock::now();
+    const Status status = connect_with(server->port(), secret);
+    assert_int_equal(static_cast<int>(status.code()), static_cast<int>(impl::base::Code::failed_precondition));
+    assert_error_contains(status, "worker 0 at " + address + " has another job secret than worker 1");
+    assert_error_contains(status, secret.empty() ? "worker 1, which has none" : "TUTTI_JOB_SECRET");
+    assert_true(Deadline::Clock::now() - began < std::chrono::seconds(10));  // it does not try again
+    assert_without(status.to_string(), "horse");
+    assert_without(status.to_string(), "battery");
+  }
+  // Worker 0 is told why it waits in vain.
+  StoreOptions leader = options_of(server->port(), 0, 2);
+  leader.secret = "correct horse";
+  const Status late = assert_ok_value(Store::connect(leader, within(kLongMs)))->join(within(50)).status();
+  assert_error_contains(late, "in vain for worker 1; a process at 127.0.0.1 was turned away, for it has another job");
+  assert_without(late.to_string(), "horse");
+  assert_int_equal(warnings.take().size(), 1);
+  assert_contains(warnings.take()[0].c_str(), "from 127.0.0.1 was dropped: it has another job secret");
+}
+
+/// Somebody else listens where worker 0 is sought, and says yes to everybody.
+static void test_a_server_proves_itself(void **) {
+  const Socket listener = assert_ok_value(Socket::listen("127.0.0.1:0"));
+  std::thread impostor([&] {
+    Socket socket;
+    while (!socket.is_valid()) {
+      socket = listener.accept();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    std::array<char, kMagic.size() + kAnswerBytes> said{};
+    (void)socket.receive_all(said.data(), kMagic.size(), within(kLongMs));
+    (void)socket.send_all(std::string(kServerMagic) + std::string(kNonceBytes, 'x'), within(kLongMs));
+    (void)socket.receive_all(said.data(), kAnswerBytes, within(kLongMs));
+    // What the client has said, sent back, is no proof.
+    (void)socket.send_all("\1" + std::string(said.data() + kNonceBytes, kProofBytes), within(kLongMs));
+  });
+  const Status status = connect_with(listener.local_port(), "secret");
+  impostor.join();
+  assert_error_contains(status, impl::base::concat("who listens at 127.0.0.1:", listener.local_port(), " has another"));
+}
+
+/// What a worker has said once does not let anybody in who has heard it.
+static void test_a_proof_is_good_once(void **) {
+  const auto server = start_server(2);
+  const Socket first = call(server->port()), second = call(server->port());
+  const std::string own(kNonceBytes, 'n');
+  const std::string proof = own + impl::collective::prove("", kClientRole, greet(first), own);
+  (void)greet(second);
+  for (const Socket *socket : {&first, &second}) {
+    assert_ok(socket->send_all(proof, within(kLongMs)));
+    std::array<char, kVerdictBytes> verdict{};
+    assert_ok(socket->receive_all(verdict.data(), verdict.size(), within(kLongMs)));
+    assert_int_equal(verdict[0], socket == &first ? 1 : 0);
+  }
+  assert_string_equal(answers_of(second).c_str(), "");  // closed
+}
+
+static void test_who_proves_nothing_is_dropped(void **) {
+  Warnings warnings;
+  const auto server = start_warning_server("", 300, warnings);
+  const std::string magic(kMagic), hello = frame(MessageType::hello, hello_body(kProtocolVersion));
+  std::string set_body;
+  put_text(set_body, "key");
+  const std::string set = frame(MessageType::set, set_body + "value");
+  const std::string cases[] = {"",
+                               "GET / HTTP/1.1\r\n\r\n",
+                               magic,
+                               magic.substr(0, 3),
+                               magic + hello + set,
+                               magic + std::string(100000, '\xff'),
+                               std::string(100000, '\0')};
+  for (const std::string &bytes : cases) {
+    const std::string answer = send_raw(server->port(), bytes);
+    assert_true(answer.size() <= kGreetingBytes);
+  }
+  // Words of the job that come before they are asked for, or without a proof, or cut.
+  for (const std::string &bytes : {set, std::string(kAnswerBytes, 'x'), std::string(kAnswerBytes - 1, 'x')}) {
+    const Socket socket = call(server->port());
+    (void)greet(socket);
+    (void)socket.send_all(bytes, within(kLongMs));
+    const std::string answer = answers_of(socket);
+    assert_true(answer.empty() || answer == std::string(kVerdictBytes, '\0'));
+  }
+  const auto store = assert_ok_value(Store::connect(options_of(server->port(), 0, 2), within(kLongMs)));
+  assert_error_contains(store->get("key", within(0)), "in vain");
+  assert_int_equal(warnings.take().size(), 1);  // all are of one address
+  assert_serves(server->port());
+}
+
+/// However many connections others keep open, and for however long.
+static void test_idle_strangers_keep_nobody_out(void **) {
+  Warnings warnings;
+  const auto server = start_warning_server("", 60000, warnings);
+  std::vector<Socket> idle;
+  for (int i = 0; i < 100; ++i)
+    idle.push_back(call(server->port()));
+  const auto began = Deadline::Clock::now();
+  assert_serves(server->port());
+  assert_true(Deadline::Clock::now() - began < std::chrono::seconds(20));
+}
+
+static void test_strangers_are_told_once(void **) {
+  std::vector<std::string> lines;
+  Strangers strangers([&](const std::string &line) { lines.push_back(line); });
+  for (int i = 0; i < 1000; ++i)
+    strangers.dropped("192.0.2.1", "does this");
+  strangers.dropped("192.0.2.2", "does that");
+  assert_int_equal(lines.size(), 2);
+  assert_string_equal(lines[1].c_str(), "a connection to the rendezvous from 192.0.2.2 was dropped: it does that");
+  for (int i = 0; i < 3000; ++i)
+    strangers.dropped(impl::base::concat("203.0.", i / 250, ".", i % 250), "does this");
+  assert_int_equal(lines.size(), Strangers::kMostLines);
+  Strangers({}).dropped("192.0.2.1", "nobody listens");
 }
 
 static void test_a_flood_of_connections(void **) {
@@ -292,11 +483,18 @@ static void test_a_flood_of_connections(void **) {
     assert_ok(status);
 }
 
-static void test_a_leader_that_dies(void **) {
+/// A process of its own that serves a rendezvous.
+struct Leader {
+  pid_t process = -1;
+  int32_t port = 0;
+};
+
+static Leader fork_leader() {
   int port_pipe[2];
   assert_int_equal(pipe(port_pipe), 0);
-  const pid_t leader = fork();
-  if (leader == 0) {
+  Leader leader;
+  leader.process = fork();
+  if (leader.process == 0) {
     StoreServerOptions options;
     options.address = "127.0.0.1:0";
     options.world_size = 2;
@@ -308,26 +506,53 @@ static void test_a_leader_that_dies(void **) {
       usleep(100000);
     _exit(0);
   }
-  int32_t port = 0;
-  assert_int_equal(read(port_pipe[0], &port, sizeof(port)), sizeof(port));
-  const auto store = assert_ok_value(Store::connect(options_of(port, 1, 2), within(kLongMs)));
+  assert_int_equal(read(port_pipe[0], &leader.port, sizeof(leader.port)), sizeof(leader.port));
+  close(port_pipe[0]);
+  close(port_pipe[1]);
+  return leader;
+}
+
+static void end(const Leader &leader) {
+  kill(leader.process, SIGKILL);
+  waitpid(leader.process, nullptr, 0);
+}
+
+static void test_a_leader_that_dies(void **) {
+  const Leader leader = fork_leader();
+  const auto store = assert_ok_value(Store::connect(options_of(leader.port, 1, 2), within(kLongMs)));
   std::thread killer([&] {
     usleep(100000);
-    kill(leader, SIGKILL);
+    end(leader);
   });
   const Status status = store->join(within(kLongMs)).status();
   killer.join();
-  waitpid(leader, nullptr, 0);
-  close(port_pipe[0]);
-  close(port_pipe[1]);
-  assert_error_contains(status, impl::base::concat("worker 0 (127.0.0.1:", port, ")"));
+  assert_error_contains(status, impl::base::concat("worker 0 (127.0.0.1:", leader.port, ")"));
   assert_error_contains(status, "closed by the other side");
+}
+
+/// Its machine answers, and it does not.
+static void test_a_leader_that_is_stopped(void **) {
+  const Leader leader = fork_leader();
+  const auto getter = assert_ok_value(Store::connect(options_of(leader.port, 1, 2), within(kLongMs)));
+  const auto joiner = assert_ok_value(Store::connect(options_of(leader.port, 1, 2), within(kLongMs)));
+  kill(leader.process, SIGSTOP);
+  const auto began = Deadline::Clock::now();
+  const Status late = getter->get("key", within(100), 200).status();
+  const auto got = Deadline::Clock::now();
+  const Status alone = joiner->join(within(200)).status();
+  const auto joined = Deadline::Clock::now();
+  end(leader);
+  for (const Status &status : {late, alone})
+    assert_error_contains(status, impl::base::concat("has lost the rendezvous with worker 0 (127.0.0.1:", leader.port));
+  assert_true(got - began >= std::chrono::milliseconds(300) && got - began < std::chrono::milliseconds(3000));
+  assert_true(joined - got >= std::chrono::milliseconds(200) && joined - got < std::chrono::milliseconds(4000));
 }
 
 }  // namespace tutti::testing
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_a_leader_that_dies),  // forks: before there are threads
+    cmocka_unit_test(tutti::testing::test_a_leader_that_is_stopped),
     cmocka_unit_test(tutti::testing::test_values_reach_everybody),
     cmocka_unit_test(tutti::testing::test_who_has_gone_is_known),
     cmocka_unit_test(tutti::testing::test_the_first_value_stays),
@@ -339,5 +564,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_cancel_ends_the_waits),
     cmocka_unit_test(tutti::testing::test_hostile_bytes_waste_time_only),
     cmocka_unit_test(tutti::testing::test_a_flood_of_connections),
+    cmocka_unit_test(tutti::testing::test_another_secret_is_turned_away),
+    cmocka_unit_test(tutti::testing::test_a_server_proves_itself),
+    cmocka_unit_test(tutti::testing::test_a_proof_is_good_once),
+    cmocka_unit_test(tutti::testing::test_who_proves_nothing_is_dropped),
+    cmocka_unit_test(tutti::testing::test_idle_strangers_keep_nobody_out),
+    cmocka_unit_test(tutti::testing::test_strangers_are_told_once),
 };
 TEST_MAIN(tests)

@@ -4,6 +4,9 @@
 // workers; and what happens when one stops, fails, dies or does not fit.
 #include "distribute/multi_worker_strategy.h"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -150,6 +153,14 @@ static Result<std::string> train_case(const WorkerCall &call, const Case &c) {
   return base::concat("step ", trainer->step(), " examples ", examples, " identical ", identical, "\n", numbers);
 }
 
+constexpr int64_t kFreezeTimeoutMs = 3000;
+
+/// Of a clock that all processes share.
+static int64_t now_ms() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
 /// Trains without end on one batch; what happens at step 5 is the scenario's.
 static Result<std::string> train_on(const WorkerCall &call) {
   const bool dies_anywhere = call.scenario.starts_with("kill_after_");
@@ -165,7 +176,9 @@ static Result<std::string> train_on(const WorkerCall &call) {
   TUTTI_ASSIGN(const StrategyRef strategy, worker_strategy(told, 2, false, call.scenario == "misfit" ? 6000 : 60000));
   TrainerOptions options;
   options.seed = call.scenario == "other_seed" ? call.worker : 0;
-  options.collective_timeout_ms = call.scenario == "hang" ? 4000 : 60000;
+  options.collective_timeout_ms = call.scenario == "hang"      ? 4000
+                                  : call.scenario == "freezes" ? kFreezeTimeoutMs
+                                                               : 60000;
   TUTTI_ASSIGN(auto trainer, Trainer::open(model, strategy, options));
   TUTTI_TRY(trainer->initialize());
   TUTTI_TRY(trainer->check_workers(
@@ -176,6 +189,7 @@ static Result<std::string> train_on(const WorkerCall &call) {
   TUTTI_TRY(trainer->attach_input(std::move(iterator)));
   TUTTI_ASSIGN(distribute::RunReport report, trainer->run(5, nullptr));
   const auto token = base::CancelToken::create();
+  if (call.scenario == "freezes") std::ofstream(call.file) << "trains";
   if (call.worker == 1) {
     if (call.scenario == "kill") raise(SIGKILL);
     if (call.scenario == "hang") sleep(9);
@@ -203,6 +217,7 @@ static Result<std::string> train_on(const WorkerCall &call) {
         ran.ok() ? (ran->reason == distribute::StopReason::stopped ? "stopped" : "other") : ran.status().to_string();
   }
   if (canceller.joinable()) canceller.join();
+  if (call.scenario == "freezes") outcome = base::concat("at ", now_ms(), " ", outcome);
   return base::concat("step ", trainer->step(), " ", outcome);
 }
 
@@ -358,6 +373,75 @@ static void test_a_worker_that_hangs_is_named(void **) {
   assert_contains(workers.output(0).c_str(), "waited 4000 ms");
 }
 
+/// A worker is stopped, as a debugger does it, wherever it is just then. The others are to know at most a second after
+/// the limit that was given; on a busy machine it takes longer.
+static void check_that_a_frozen_worker_is_named(int frozen, int count, int64_t wait_ms) {
+  Workers workers("freezes", count);
+  for (int w = 0; w < count; ++w) {
+    for (int i = 0; i < 4000 && workers.output(w) != "trains"; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    assert_string_equal(workers.output(w).c_str(), "trains");
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+  const int64_t begin_ms = now_ms();
+  workers.send(frozen, SIGSTOP);
+  workers.wait_without(frozen);
+  const int64_t ended_ms = now_ms() - begin_ms;
+  if (ended_ms > kFreezeTimeoutMs + 8000) fail_msg("ended after %d ms", static_cast<int>(ended_ms));
+  for (int w = 0; w < count; ++w) {
+    if (w == frozen) continue;
+    const std::string text = workers.output(w);
+    assert_contains(text.c_str(), base::concat("worker ", frozen, " (127.0.0.1").c_str());
+    const size_t at = text.find(" at ");
+    assert_true(at != std::string::npos);
+    const int64_t took_ms = strtoll(text.c_str() + at + 4, nullptr, 10) - begin_ms;
+    if (took_ms > kFreezeTimeoutMs + 2500) fail_msg("after %d ms: %s", static_cast<int>(took_ms), text.c_str());
+  }
+}
+
+static void test_a_frozen_worker_is_named_in_time(void **) {
+  for (int i = 0; i < 3; ++i) {
+    check_that_a_frozen_worker_is_named(0, 2 + i % 2, 50 + 7 * i);
+    check_that_a_frozen_worker_is_named(1, 3, 50 + 11 * i);
+  }
+}
+
+/// Somebody calls at the first ports that workers listen at as soon as they do, and is silent, talks or hangs up.
+static std::vector<int> call_at_ports(Workers &workers, size_t count) {
+  std::vector<int> callers;
+  std::set<int> called;
+  while (workers.any_runs() && called.size() < count) {
+    for (const int port : workers.listening_ports()) {
+      if (called.size() == count || !called.insert(port).second) continue;
+      const int caller = socket(AF_INET, SOCK_STREAM, 0);
+      sockaddr_in address{};
+      address.sin_family = AF_INET;
+      address.sin_port = htons(static_cast<uint16_t>(port));
+      address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      (void)!connect(caller, reinterpret_cast<const sockaddr *>(&address), sizeof(address));
+      const std::string_view talk = "GET / HTTP/1.1\r\nHost: somewhere.example\r\nAccept: */*\r\n\r\n";
+      if (called.size() % 3 == 1) (void)!send(caller, talk.data(), talk.size(), MSG_NOSIGNAL);
+      if (called.size() % 3 == 2) close(caller);
+      if (called.size() % 3 != 2) callers.push_back(caller);
+    }
+  }
+  return callers;
+}
+
+static void test_who_calls_at_all_ports_disturbs_nobody(void **) {
+  for (int i = 0; i < 4; ++i) {
+    Workers workers("sgd", 3);
+    const std::vector<int> callers = call_at_ports(workers, 8);
+    workers.wait();
+    for (const int caller : callers)
+      close(caller);
+    for (int w = 0; w < 3; ++w) {
+      assert_int_equal(workers.code(w), 0);
+      assert_string_equal(workers.output(w).c_str(), workers.output(0).c_str());
+    }
+  }
+}
+
 static void test_a_stop_takes_effect_everywhere(void **) {
   for (const char *scenario : {"stop", "stop_between"}) {
     Workers workers(scenario, 3);
@@ -455,6 +539,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_a_killed_worker_is_named),
     cmocka_unit_test(tutti::testing::test_a_worker_killed_anywhere_is_named),
     cmocka_unit_test(tutti::testing::test_a_worker_that_hangs_is_named),
+    cmocka_unit_test(tutti::testing::test_a_frozen_worker_is_named_in_time),
+    cmocka_unit_test(tutti::testing::test_who_calls_at_all_ports_disturbs_nobody),
     cmocka_unit_test(tutti::testing::test_a_stop_takes_effect_everywhere),
     cmocka_unit_test(tutti::testing::test_a_cancel_takes_effect_everywhere),
     cmocka_unit_test(tutti::testing::test_a_worker_that_gives_up_tells_why),

@@ -27,7 +27,8 @@ using base::Status;
 
 // For a word about the end; and how long worker 0, who keeps it, stays at most for the others to read it.
 constexpr int64_t kCauseMs = 2000, kHeardMs = 5000;
-// For a worker that is waited for to say that it has waited, too.
+// For a worker that is waited for to say that it has waited, too; and for worker 0 to answer who asks why a worker has
+// gone. Worker 0 itself may hang: no error is later than the group's timeout by more than one of these.
 constexpr int64_t kLateMs = 500;
 // Between two looks whether another one has gone.
 constexpr int64_t kGoneMs = 20;
@@ -398,7 +399,7 @@ Status Process::heard(const LastWords &words) const {
 
 /// Why the first worker gave up, or `own` where nobody has said so.
 Status Process::find_cause(const Status &own) const {
-  const Result<std::string> text = options_.table->find(options_.key_prefix + "cause", Deadline::after_ms(0));
+  const Result<std::string> text = options_.table->find(options_.key_prefix + "cause", Deadline::after_ms(0), kLateMs);
   if (!text.ok()) return own.with_detail("cause", text.status().message());
   const LastWords words = LastWords::parse(*text);
   if (words.worker < 0 || words.worker >= workers() || words.worker == options_.worker) return own;
@@ -413,7 +414,7 @@ Status Process::find_who_is_late(const Status &own) const {
   const LastWords own_words{options_.worker, named_by(own), own};
   if (!options_.table->put(prefix + self, own_words.dump(), deadline, false).ok() || own_words.named.empty())
     return own;
-  const Result<std::string> text = options_.table->find(prefix + own_words.named, deadline);
+  const Result<std::string> text = options_.table->find(prefix + own_words.named, deadline, kLateMs);
   if (!text.ok()) return own;
   const LastWords words = LastWords::parse(*text);
   if (std::to_string(words.worker) != own_words.named || words.named == self) return own;
@@ -451,7 +452,8 @@ void Process::hear_out(const Status &error) {
   const std::string *const gone = error.error()->find_detail("worker");
   const Deadline deadline = Deadline::after_ms(kHeardMs);
   if (options_.worker != 0) {
-    (void)options_.table->put(base::concat(options_.key_prefix, "heard/", options_.worker), "", deadline, false);
+    (void)options_.table->put(base::concat(options_.key_prefix, "heard/", options_.worker), "",
+                              Deadline::after_ms(kCauseMs), false);
     return;
   }
   for (int32_t w = 1; w < workers(); ++w) {

@@ -14,8 +14,8 @@
 // waited in vain for whom, since whom one worker waits for may itself wait for another. A worker that is not in an
 // operation learns of the end at its next one, or by itself after watch() (worker_watch.h).
 //
-// settle() lets all workers pass or none; only if worker 0 dies in it may some have passed. wait() alone may have
-// failed on one worker and not on another.
+// settle() lets all workers pass or none; only if worker 0 dies in it, or hangs until the time is over and goes on
+// then, may some have passed. wait() alone may have failed on one worker and not on another.
 #ifndef TUTTI_COLLECTIVE_CLUSTER_CLUSTER_GROUP_H_
 #define TUTTI_COLLECTIVE_CLUSTER_CLUSTER_GROUP_H_
 
@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "collective/challenge.h"
 #include "collective/engine.h"
 #include "collective/group.h"
 #include "collective/shared_table.h"
@@ -44,6 +45,10 @@ struct ClusterGroupOptions {
   /// How long a worker waits for others in one operation before it gives the group up.
   int64_t timeout_ms = 600000;
   bool in_order = false;
+  /// Of the job; empty for none. Each two workers prove to each other that they have the same (challenge.h).
+  std::string secret;
+  /// Is told where somebody else was found in place of a worker. Any thread calls it; it may be empty.
+  Warn warn;
 };
 
 class ClusterGroup {

@@ -17,8 +17,10 @@ static_assert(sizeof(Head) == 96);
 
 constexpr int64_t kChunkAlignment = 16;  // elements
 /// At most so much longer than worker 0 waits for the votes do the others wait for what it makes of them: it names who
-/// has not voted, and they would name it.
-constexpr int64_t kDecisionMs = 5000;
+/// has not voted, and they would name it. All begin to wait at about the same time, when they have agreed. That is part
+/// of how late a worker 0 that hangs is noticed; whoever takes it for one that hangs too early hears from it, in the
+/// table, for whom it waits itself.
+constexpr int64_t kDecisionMs = 250;
 
 int64_t bytes_of(const Operation &operation) {
   return operation.count * static_cast<int64_t>(tensor::size_bytes(operation.dtype));

@@ -61,7 +61,7 @@ class WorkerExchange {
   base::Status all_gather(const Operation &operation, std::span<void *const> buffers);
   base::Status broadcast(const Operation &operation, std::span<void *const> buffers);
   base::Status gather(const Operation &operation, std::span<void *const> buffers, void *gathered);
-  /// All workers pass it or none does, unless worker 0 ends in the middle of it. After agree().
+  /// All workers pass it or none does, unless worker 0 ends in the middle of it, or hangs for as long. After agree().
   base::Status settle();
 
  private:

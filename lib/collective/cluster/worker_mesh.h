@@ -14,7 +14,9 @@
 
 namespace tutti::impl::collective::cluster {
 
-/// All workers call it, in the thread that will use the mesh. `name`: of this mesh among those of the group. Errors
+/// All workers call it, in the thread that will use the mesh. `name`: of this mesh among those of the group. Each two
+/// of them prove to each other that they belong to the job. Where somebody else has called first at a port, or a
+/// connection could not be made for another reason, all make a new mesh, a few times, until the group's timeout. Errors
 /// name the worker that could not be reached.
 base::Result<std::unique_ptr<Mesh>> connect_mesh(const ClusterGroupOptions &options, const std::string &name);
 

@@ -55,7 +55,8 @@ class Meeting {
   Status compare_devices() const;
   /// What a worker has left in the table.
   Result<std::string> find(std::string_view what, size_t worker) {
-    return workers_.table->find(key(what, worker), Deadline::after_ms(options_.timeout_ms));
+    return workers_.table->find(key(what, worker), Deadline::after_ms(options_.timeout_ms),
+                                SharedTable::kPatienceAtLimitMs);
   }
   Status leave(std::string_view what, const std::string &text) {
     return workers_.table->put(key(what, own()), text, Deadline::after_ms(options_.timeout_ms), false);

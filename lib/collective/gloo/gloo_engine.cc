@@ -6,7 +6,9 @@
 // Gloo checks that a message fits with an exception on its own thread, which would end the process: the library sends a
 // message only when both sides have told each other its length. Before 2023 each connection is waited for at a port of
 // its own, and Gloo takes who calls there first, while the mesh is being made, for the other side: that one is refused
-// then, and what a stranger says there should be less than the 48 bytes of a message's head (rendezvous/message.h).
+// then. Who uses the mesh finds out and makes another one (cluster/worker_mesh.h). What a stranger says meanwhile is
+// read as heads of messages. Those of an unknown kind, as most bytes are, are passed over; one that announces data for
+// which nobody waits would end the process. The classes in which that could be kept out are not in Debian's headers.
 //
 // Gloo does not tell who waits for a message that was under way when its connection ended (Pair::signalException leaves
 // out what is being written and read). So every connection has a watch, a message that never comes, which is told; a
@@ -204,12 +206,32 @@ void connect_pair(tutti_mesh &mesh, const tutti_connect_request &request, int32_
   limit.connect(*mesh.context->getPair(peer), bytes, peer);
 }
 
+/// All that can be, so that who waits for this process does so only until then; throws what failed first.
+void connect_pairs(tutti_mesh &mesh, const tutti_connect_request &request, ConnectingLimit &limit,
+                   tutti_error_sink *sink) {
+  std::optional<Failure> failure;
+  for (int32_t peer = 0; peer < request.size; ++peer) {
+    if (peer == request.rank) continue;
+    try {
+      connect_pair(mesh, request, peer, limit, sink);
+    } catch (const Failure &one) {
+      if (one.code != kUnavailable) throw;
+      if (!failure) failure = one;
+    }
+  }
+  if (failure) throw *failure;
+}
+
 void watch_all(tutti_mesh &mesh, const tutti_connect_request &request) {
   for (int32_t peer = 0; peer < request.size; ++peer) {
     mesh.watches.emplace_back();
     if (peer == request.rank) continue;
     mesh.watches.back() = mesh.context->createUnboundBuffer(&mesh.watched, 1);
-    mesh.watches.back()->recv(peer, kWatchSlot);
+    try {
+      mesh.watches.back()->recv(peer, kWatchSlot);
+    } catch (const std::exception &error) {  // it has ended already
+      throw Failure{kUnavailable, peer, error.what()};
+    }
   }
 }
 
@@ -232,9 +254,7 @@ int32_t connect(const tutti_engine_host *host, const tutti_connect_request *requ
     mesh->context->setTimeout(timeout);
     ConnectingLimit limit(timeout);
     publish_addresses(*mesh, *request, sink);
-    for (int32_t peer = 0; peer < request->size; ++peer) {
-      if (peer != request->rank) connect_pair(*mesh, *request, peer, limit, sink);
-    }
+    connect_pairs(*mesh, *request, limit, sink);
     watch_all(*mesh, *request);
     tutti_mesh *const self = mesh.get();
     mesh->pulse = std::thread([self] { self->beat(); });

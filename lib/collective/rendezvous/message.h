@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes over the connections of a rendezvous. Each side begins with a magic word, the client first; from then on
-// each request has one answer. Numbers are little-endian.
+// What goes over the connections of a rendezvous. Each side begins with a magic word, the client first; then both prove
+// that they know the secret of the job (collective/challenge.h), and from then on each request has one answer. Numbers
+// are little-endian.
 //
-//   "tutti-rv"                              ->  "tutti-kv"
+//   "tutti-r3"                              ->  "tutti-k3", nonce of the server
+//   nonce of the client, its proof          ->  1, proof of the server | 0, zeros: the client's is wrong
 //   hello                                   ->  ok | refused(reason)
 //   set(key, value) | set_if_absent(..)     ->  ok
 //   get(limit in ms, key)                   ->  ok(value) | late()         waits for the key
 //   join(limit in ms)                       ->  ok(gathering) | late(ranks that are missing) | refused(reason)
 //
 // frame = u32 type, u32 length of the body, body. A length above kMostBytes, an unknown type and a body that ends too
-// early end the connection: hostile bytes cost no more than that. A client says no more than its word until the server
-// has said the other: the port may be another's, of a connection of Gloo say, for which a hello would be a message.
+// early end the connection: hostile bytes cost no more than that. Whoever has not proved anything says so many bytes as
+// are above and no more: nothing of it is parsed or kept. A client says no more than its word until the server has said
+// the other: the port may be another's, of a connection of Gloo say, for which a hello would be a message.
 #ifndef TUTTI_COLLECTIVE_RENDEZVOUS_MESSAGE_H_
 #define TUTTI_COLLECTIVE_RENDEZVOUS_MESSAGE_H_
 
@@ -20,13 +23,22 @@
 #include <string>
 #include <string_view>
 
+#include "collective/challenge.h"
+
 namespace tutti::impl::collective::rendezvous {
 
-inline constexpr std::string_view kMagic = "tutti-rv", kServerMagic = "tutti-kv";
-inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr std::string_view kMagic = "tutti-r3", kServerMagic = "tutti-k3";
+inline constexpr uint32_t kProtocolVersion = 3;
+/// Of whom a proof is, as challenge.h has it.
+inline constexpr std::string_view kClientRole = "rendezvous client", kServerRole = "rendezvous server";
 /// Of a body, and of all values that a server keeps.
 inline constexpr uint32_t kMostBytes = 1 << 20;
 inline constexpr uint64_t kMostBytesKept = uint64_t{64} << 20;
+
+/// What the server says first, what the client answers with, and what the server makes of it.
+inline constexpr size_t kGreetingBytes = 8 + kNonceBytes, kAnswerBytes = kNonceBytes + kProofBytes,
+                        kVerdictBytes = 1 + kProofBytes;
+static_assert(kMagic.size() == 8 && kServerMagic.size() == 8);
 
 enum class MessageType : uint32_t { hello = 1, set, set_if_absent, get, join, ok, late, refused };
 

@@ -17,31 +17,59 @@ using base::Status;
 namespace {
 
 constexpr int64_t kRetryMs = 50;
-// The server's answer that a wait is over comes a little later than the wait is over.
-constexpr int64_t kAnswerMs = 5000;
+// For the words that a connection begins with.
+constexpr int64_t kGreetingMs = 5000;
 
 /// As the messages have it.
 uint32_t limit_of(const Limits &limits) {
   return static_cast<uint32_t>(std::min<int64_t>(limits.deadline.remaining_ms(), INT32_MAX));
 }
 
-Limits with_time_to_answer(const Limits &limits) {
+Limits with_patience(const Limits &limits, int64_t patience_ms) {
   if (limits.deadline.is_never()) return limits;
-  return {Deadline::after_ms(limits.deadline.remaining_ms() + kAnswerMs), limits.cancel};
+  return {Deadline::after_ms(limits.deadline.remaining_ms() + patience_ms), limits.cancel};
+}
+
+/// Of a worker whose secret is not worker 0's. Says whether it has one at all, and nothing else of it.
+Status secrets_differ(const StoreOptions &options, std::string_view who) {
+  return base::failed_precondition(who, " at ", options.addresses.front(), " has another job secret than worker ",
+                                   options.rank, options.secret.empty() ? ", which has none" : "",
+                                   ": all workers of a job need the same (option job_secret, or the environment's ",
+                                   "TUTTI_JOB_SECRET)")
+      .with_detail("rank", "0")
+      .with_detail("address", options.addresses.front());
+}
+
+/// Both sides prove that they know the secret; `nonce`: the server's.
+Status prove_to_each_other(const Socket &socket, const StoreOptions &options, std::string_view nonce,
+                           const Limits &limits) {
+  TUTTI_ASSIGN(const std::string own, make_nonce());
+  TUTTI_TRY(socket.send_all(own + prove(options.secret, kClientRole, nonce, own), limits));
+  std::array<char, kVerdictBytes> verdict{};
+  TUTTI_TRY(socket.receive_all(verdict.data(), verdict.size(), limits));
+  const std::string_view proof(verdict.data() + 1, kProofBytes);
+  if (verdict.front() == 0) return secrets_differ(options, "worker 0");
+  return proves(proof, options.secret, kServerRole, nonce, own) ? Status() : secrets_differ(options, "who listens");
 }
 
 /// A connection to a rendezvous. One attempt has no more than a second to connect: the machine may be up before its
 /// name or network is.
-Result<Socket> reach(const std::string &address, const Limits &limits) {
+Result<Socket> reach(const StoreOptions &options, const Limits &limits) {
+  const std::string &address = options.addresses.front();
   const auto within = [&](int64_t ms) {
     return Limits{earlier(limits.deadline, Deadline::after_ms(ms)), limits.cancel};
   };
   TUTTI_ASSIGN(Socket socket, Socket::connect(address, within(1000)));
-  const Limits answer = within(kAnswerMs);
-  std::array<char, kServerMagic.size()> word{};
+  const Limits answer = within(kGreetingMs);
+  std::array<char, kGreetingBytes> greeting{};
   Status status = socket.send_all(kMagic, answer);
-  if (status.ok()) status = socket.receive_all(word.data(), word.size(), answer);
-  if (status.ok() && std::string_view(word.data(), word.size()) == kServerMagic) return socket;
+  if (status.ok()) status = socket.receive_all(greeting.data(), greeting.size(), answer);
+  const std::string_view said(greeting.data(), greeting.size());
+  if (status.ok() && said.starts_with(kServerMagic)) {
+    status = prove_to_each_other(socket, options, said.substr(kServerMagic.size()), answer);
+    if (status.ok()) return socket;
+    if (status.code() == base::Code::failed_precondition) return status;
+  }
   const std::string what = base::concat("who listens at ", address, " does not answer as a rendezvous does");
   return status.ok() ? base::unavailable(what) : status.wrap(base::Code::unavailable, what);
 }
@@ -57,13 +85,14 @@ std::string worker_name(const std::vector<std::string> &addresses, int32_t rank)
 Result<std::unique_ptr<Store>> Store::connect(const StoreOptions &options, const Limits &limits) {
   Status failure = base::unavailable("there was no time to try");
   for (;;) {
-    Result<Socket> socket = reach(options.addresses.front(), limits);
+    Result<Socket> socket = reach(options, limits);
     if (socket.ok()) {
       std::unique_ptr<Store> store(new Store(options, socket.take()));
       TUTTI_TRY(store->greet(limits));
       return store;
     }
     TUTTI_TRY(base::check(limits.cancel));
+    if (socket.code() == base::Code::failed_precondition) return socket.status();
     // That the time is up says less than what went before.
     if (socket.code() != base::Code::deadline_exceeded) failure = socket.status();
     if (limits.deadline.passed()) {
@@ -119,24 +148,28 @@ Result<Store::Answer> Store::ask(std::string_view bytes, const Limits &limits) {
 }
 
 Status Store::missing(std::string_view listed) const {
-  std::string names, ranks;
+  std::string names, ranks, strangers;
   for (const std::string &line : base::split(listed, '\n')) {
     const size_t tab = line.find('\t');
     if (tab == std::string::npos) continue;
     const auto rank = static_cast<int32_t>(base::parse_integer(line.substr(0, tab)).value_or(-1));
     const std::string why = line.substr(tab + 1);
+    if (tab == 0) strangers = base::concat("; ", why);
+    if (tab == 0) continue;
     names += (names.empty() ? "" : ", ") + worker_name(options_.addresses, rank);
     if (!why.empty()) names += base::concat(" (turned away: ", why, ")");
     ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
   }
-  return base::deadline_exceeded("worker ", options_.rank, " waited in vain for ", names.empty() ? "others" : names)
+  return base::deadline_exceeded("worker ", options_.rank, " waited in vain for ", names.empty() ? "others" : names,
+                                 strangers)
       .with_detail("rank", ranks);
 }
 
 Result<Gathering> Store::join(const Limits &limits) {
   std::string body;
   put_u32(body, limit_of(limits));
-  TUTTI_ASSIGN(const Answer answer, ask(frame(MessageType::join, body), with_time_to_answer(limits)));
+  TUTTI_ASSIGN(const Answer answer,
+               ask(frame(MessageType::join, body), with_patience(limits, SharedTable::kPatienceAtLimitMs)));
   if (answer.type == MessageType::late) return missing(answer.body);
   if (answer.type != MessageType::ok) return turned_away(answer);
   TUTTI_ASSIGN(Gathering all, parse_gathering(answer.body));
@@ -177,11 +210,11 @@ Status Store::set(std::string_view key, std::string_view value, const Limits &li
   return answer.type == MessageType::ok ? Status() : turned_away(answer);
 }
 
-Result<std::string> Store::get(std::string_view key, const Limits &limits) {
+Result<std::string> Store::get(std::string_view key, const Limits &limits, int64_t patience_ms) {
   std::string body;
   put_u32(body, limit_of(limits));
   put_text(body, key);
-  TUTTI_ASSIGN(Answer answer, ask(frame(MessageType::get, body), with_time_to_answer(limits)));
+  TUTTI_ASSIGN(Answer answer, ask(frame(MessageType::get, body), with_patience(limits, patience_ms)));
   if (answer.type == MessageType::ok) return std::move(answer.body);
   if (answer.type != MessageType::late) return turned_away(answer);
   return base::not_found("worker ", options_.rank, " waited in vain for the key ", base::quoted(key));

@@ -34,6 +34,8 @@ struct StoreOptions {
   /// How many replicas this worker runs.
   int32_t replicas = 1;
   std::string build_id;
+  /// Of the job; empty for none. It is neither sent nor named in an error.
+  std::string secret;
 };
 
 /// All workers have come.
@@ -51,22 +53,26 @@ std::string worker_name(const std::vector<std::string> &addresses, int32_t rank)
 
 class Store : public SharedTable {
  public:
-  /// Tries until the limits: worker 0 may begin later than others.
+  /// Tries until the limits: worker 0 may begin later than others. FAILED_PRECONDITION at once where worker 0 has
+  /// another secret, or turns this worker away.
   static base::Result<std::unique_ptr<Store>> connect(const StoreOptions &options, const Limits &limits);
 
   base::Result<Gathering> join(const Limits &limits);
   /// `only_if_absent`: a key that is there stays as it is.
   base::Status set(std::string_view key, std::string_view value, const Limits &limits, bool only_if_absent = false);
-  /// NOT_FOUND when there is no such key until the limits' deadline.
-  base::Result<std::string> get(std::string_view key, const Limits &limits);
+  /// NOT_FOUND when there is no such key until the limits' deadline; worker 0 may say so later, by `patience_ms` at
+  /// most. Else the connection is taken for lost.
+  base::Result<std::string> get(std::string_view key, const Limits &limits,
+                                int64_t patience_ms = SharedTable::kUsualPatienceMs);
 
   // SharedTable
   base::Status put(std::string_view key, std::string_view value, base::Deadline deadline,
                    bool only_if_absent) override {
     return set(key, value, {deadline}, only_if_absent);
   }
-  base::Result<std::string> find(std::string_view key, base::Deadline deadline) override {
-    return get(key, {deadline});
+  using SharedTable::find;
+  base::Result<std::string> find(std::string_view key, base::Deadline deadline, int64_t patience_ms) override {
+    return get(key, {deadline}, patience_ms);
   }
 
  private:

@@ -25,10 +25,16 @@ bool is_loopback(std::string_view host) { return host.starts_with("127.") || hos
 
 struct StoreServer::Connection {
   enum class Waiting { nothing, value, gathering };
+  /// What it has to say next.
+  enum class Stage { magic, proof, frames };
 
   Socket socket;
+  std::string host;
   std::string input, output;
-  bool has_magic = false, has_greeted = false, ends = false;  // ends: once the output is sent
+  Stage stage = Stage::magic;
+  std::string nonce;                       // that the server has sent it
+  std::string_view strange;                // why it is dropped before it has proved anything
+  bool has_greeted = false, ends = false;  // ends: once the output is sent
   int32_t rank = -1;
   uint32_t replicas = 0;
   uint32_t gathering = 0;  // that it was a member of last
@@ -36,6 +42,12 @@ struct StoreServer::Connection {
   std::string key;    // that is waited for
   Deadline deadline;  // of the wait, or of the hello
 
+  bool has_proved() const { return stage == Stage::frames; }
+  /// That it may have sent and that was not looked at; one more is too many.
+  size_t most_input() const {
+    if (stage == Stage::magic) return kMagic.size() + 1;
+    return stage == Stage::proof ? kAnswerBytes + 1 : kMostBytes + FrameHead::kBytes;
+  }
   void answer(MessageType type, std::string_view body) {
     waiting = Waiting::nothing;
     output += frame(type, body);
@@ -51,7 +63,10 @@ Result<std::unique_ptr<StoreServer>> StoreServer::start(StoreServerOptions optio
 }
 
 StoreServer::StoreServer(StoreServerOptions options, Socket listener)
-    : options_(std::move(options)), listener_(std::move(listener)), port_(listener_.local_port()) {}
+    : options_(std::move(options)),
+      listener_(std::move(listener)),
+      port_(listener_.local_port()),
+      strangers_(options_.warn) {}
 
 StoreServer::~StoreServer() {
   closing_.store(true, std::memory_order_seq_cst);
@@ -77,6 +92,12 @@ void StoreServer::keep_those_that(bool (StoreServer::*go_on)(Connection &)) {
 }
 
 void StoreServer::has_gone(const Connection &connection) {
+  if (!connection.strange.empty() || !connection.has_proved()) {
+    const bool is_late = connection.deadline.passed();
+    strangers_.dropped(connection.host, !connection.strange.empty() ? connection.strange
+                                        : is_late                   ? "did not prove in time that it belongs to the job"
+                                                  : "ended before it had proved that it belongs to the job");
+  }
   if (connection.gathering == 0) return;
   (void)store(base::concat(connection.gathering, "/gone/", connection.rank), "");
 }
@@ -91,15 +112,26 @@ void StoreServer::wait_for_events() {
 }
 
 void StoreServer::accept_all() {
-  const auto most = static_cast<size_t>(options_.world_size) * 4 + 16;
   for (;;) {
     Socket socket = listener_.accept();
     if (!socket.is_valid()) return;
-    if (connections_.size() >= most) continue;  // closed at once
+    drop_the_oldest_unproved();
     Connection &connection = connections_.emplace_back();
     connection.socket = std::move(socket);
+    connection.host = connection.socket.peer_host();
     connection.deadline = Deadline::after_ms(options_.hello_timeout_ms);
   }
+}
+
+/// Where there are too many: one who belongs to the job proves it at once, and who does not may stay as long as it can.
+void StoreServer::drop_the_oldest_unproved() {
+  const auto is_unproved = [](const Connection &connection) { return !connection.has_proved(); };
+  const auto count = std::count_if(connections_.begin(), connections_.end(), is_unproved);
+  if (static_cast<size_t>(count) < most_connections()) return;
+  const auto oldest = std::find_if(connections_.begin(), connections_.end(), is_unproved);
+  oldest->strange = "was one of too many that had not proved to belong to the job";
+  has_gone(*oldest);
+  connections_.erase(oldest);
 }
 
 bool StoreServer::advance(Connection &connection) {
@@ -115,8 +147,9 @@ bool StoreServer::advance(Connection &connection) {
 bool StoreServer::read_input(Connection &connection) {
   std::array<char, 16384> bytes{};
   // No more than one message is buffered: who sends faster waits.
-  while (connection.input.size() <= kMostBytes + FrameHead::kBytes + kMagic.size()) {
-    const int64_t received = connection.socket.receive_some(bytes.data(), bytes.size());
+  while (connection.input.size() < connection.most_input()) {
+    const size_t room = std::min(bytes.size(), connection.most_input() - connection.input.size());
+    const int64_t received = connection.socket.receive_some(bytes.data(), room);
     if (received < 0) return false;
     if (received == 0) break;
     connection.input.append(bytes.data(), static_cast<size_t>(received));
@@ -125,14 +158,61 @@ bool StoreServer::read_input(Connection &connection) {
 }
 
 bool StoreServer::handle_input(Connection &connection) {
-  if (!connection.has_magic) {
-    const size_t known = std::min(connection.input.size(), kMagic.size());
-    if (connection.input.compare(0, known, kMagic.substr(0, known)) != 0) return false;
-    if (known < kMagic.size()) return true;
-    connection.input.erase(0, kMagic.size());
-    connection.has_magic = true;
-    connection.output += kServerMagic;
+  switch (connection.stage) {
+    case Connection::Stage::magic:
+      return handle_magic(connection);
+    case Connection::Stage::proof:
+      return handle_proof(connection);
+    case Connection::Stage::frames:
+      return handle_frames(connection);
   }
+  return false;
+}
+
+bool StoreServer::drop_as_stranger(Connection &connection, std::string_view why) {
+  connection.strange = why;
+  return false;
+}
+
+bool StoreServer::handle_magic(Connection &connection) {
+  const size_t known = std::min(connection.input.size(), kMagic.size());
+  if (connection.input.compare(0, known, kMagic.substr(0, known)) != 0 || connection.input.size() > kMagic.size())
+    return drop_as_stranger(connection, "does not speak as a worker does");
+  if (known < kMagic.size()) return true;
+  Result<std::string> nonce = make_nonce();
+  if (!nonce.ok()) return drop_as_stranger(connection, "could not be given a random number");
+  connection.nonce = nonce.take();
+  connection.input.clear();
+  connection.output.append(kServerMagic).append(connection.nonce);
+  connection.stage = Connection::Stage::proof;
+  return true;
+}
+
+bool StoreServer::handle_proof(Connection &connection) {
+  if (connection.ends || connection.input.size() < kAnswerBytes) return true;
+  if (connection.input.size() > kAnswerBytes) return drop_as_stranger(connection, "does not speak as a worker does");
+  const std::string nonce = connection.input.substr(0, kNonceBytes);
+  const bool is_proved = proves(std::string_view(connection.input).substr(kNonceBytes), options_.secret, kClientRole,
+                                connection.nonce, nonce);
+  connection.input.clear();
+  if (!is_proved) {
+    (void)drop_as_stranger(connection, "has another job secret");
+    other_secret_from_ = connection.host;
+    connection.output.append(kVerdictBytes, '\0');
+    connection.ends = true;
+    return true;
+  }
+  const auto proved = std::count_if(connections_.begin(), connections_.end(),
+                                    [](const Connection &other) { return other.has_proved(); });
+  if (static_cast<size_t>(proved) >= most_connections())
+    return drop_as_stranger(connection, "was one of too many of the job");
+  connection.output.push_back(1);
+  connection.output += prove(options_.secret, kServerRole, connection.nonce, nonce);
+  connection.stage = Connection::Stage::frames;
+  return true;
+}
+
+bool StoreServer::handle_frames(Connection &connection) {
   while (connection.input.size() >= FrameHead::kBytes && connection.waiting == Connection::Waiting::nothing &&
          !connection.ends) {
     const auto head = parse_head(connection.input);
@@ -259,7 +339,7 @@ bool StoreServer::answer_get(Connection &connection) {
   return true;
 }
 
-/// "rank<tab>why it was turned away<newline>" for each one that has not joined.
+/// "rank<tab>why it was turned away<newline>" for each one that has not joined, and without a rank who else called.
 std::string StoreServer::missing_ranks() const {
   std::string missing;
   for (int32_t rank = 0; rank < options_.world_size; ++rank) {
@@ -268,6 +348,10 @@ std::string StoreServer::missing_ranks() const {
     });
     const auto why = turned_away_.find(rank);
     if (!joins) missing += base::concat(rank, "\t", why == turned_away_.end() ? "" : why->second, "\n");
+  }
+  if (!other_secret_from_.empty()) {
+    missing += base::concat("\ta process at ", other_secret_from_, " was turned away, for it has another job secret ",
+                            "(option job_secret, or the environment's TUTTI_JOB_SECRET)\n");
   }
   return missing;
 }
@@ -282,6 +366,7 @@ void StoreServer::complete_gathering() {
   ++gathering_;
   forget_old_values();
   turned_away_.clear();
+  other_secret_from_.clear();
   // Worker 0, and who shares its machine, is where those of other machines have reached it.
   std::string own;
   for (const Connection *member : members) {
