@@ -28,6 +28,8 @@ int32_t get(void *user, const char *key, tutti_bytes_writer write, void *writer_
   return give_status(sink, value.status());
 }
 
+int32_t is_awaited(void *user, int32_t peer) { return static_cast<AddressTable *>(user)->is_awaited(peer) ? 1 : 0; }
+
 Status with_peer(Status status, int32_t peer) {
   return status.ok() || peer < 0 ? status : status.with_detail("rank", std::to_string(peer));
 }
@@ -63,6 +65,7 @@ Mesh::Mesh(EngineRef engine, AddressTable &addresses) : engine_(std::move(engine
   host_.put = put;
   host_.get = get;
   host_.set_error = ErrorSink::set;
+  host_.is_awaited = is_awaited;
 }
 
 Mesh::~Mesh() { engine_->api_->close(handle_); }

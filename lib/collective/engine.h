@@ -32,6 +32,8 @@ class AddressTable {
   virtual base::Status put(const char *key, std::string_view bytes) = 0;
   /// Waits for the key.
   virtual base::Result<std::string> get(const char *key) = 0;
+  /// False once it is known that the rank has ended, so that nobody need wait for it. Called from any thread.
+  virtual bool is_awaited(int32_t) { return true; }
 };
 
 struct MeshOptions {

@@ -50,7 +50,7 @@ typedef void (*tutti_bytes_writer)(void *user, const void *bytes, uint64_t lengt
 /// What the host does for an engine. Lent to `connect`, valid until `close` has returned.
 typedef struct tutti_engine_host {
   uint64_t struct_size;
-  void *user;  ///< first argument of put and get
+  void *user;  ///< first argument of put, get and is_awaited
 
   /// A table that all ranks of the mesh share, for addresses and the like; only within `connect`. `key` is
   /// NUL terminated text. get waits for the key, as long as connect may take.
@@ -59,6 +59,10 @@ typedef struct tutti_engine_host {
 
   /// Fills an error sink. `message` is copied. A second call on the same sink is ignored.
   void (*set_error)(tutti_error_sink *sink, int32_t code, const char *message);
+
+  /// Is it worth waiting for the rank any longer? 0 once it is known to have ended. Any thread, only within `connect`:
+  /// asked some times a second while one waits for its connection; it may take half a second. May be absent.
+  int32_t (*is_awaited)(void *user, int32_t peer);
 } tutti_engine_host;
 
 typedef struct tutti_connect_request {

@@ -22,14 +22,21 @@ Deadline later(Deadline deadline) {
   return deadline.is_never() ? deadline : Deadline::at(deadline.time() + std::chrono::milliseconds(kLaterMs));
 }
 
-/// In short waits: others of this worker may need the table meanwhile.
-Result<std::string> look(SharedTable &table, const std::string &key, Deadline deadline) {
-  const int64_t patience_ms =
-      std::clamp(deadline.remaining_ms(), SharedTable::kPatienceAtLimitMs, SharedTable::kUsualPatienceMs);
-  return table.find(key, earlier(deadline, Deadline::after_ms(kLookMs)), patience_ms);
+/// For who keeps the table to answer.
+int64_t patience_until(Deadline deadline) {
+  return std::clamp(deadline.remaining_ms(), SharedTable::kPatienceAtLimitMs, SharedTable::kUsualPatienceMs);
 }
 
 }  // namespace
+
+Result<std::string> look(SharedTable &table, const std::string &key, Deadline deadline) {
+  return table.find(key, earlier(deadline, Deadline::after_ms(kLookMs)), patience_until(deadline));
+}
+
+bool has_gone(const ClusterGroupOptions &options, int32_t worker, Deadline deadline) {
+  const std::string key = base::concat(options.key_prefix, "gone/", worker);
+  return options.table->find(key, Deadline::after_ms(0), patience_until(deadline)).code() != base::Code::not_found;
+}
 
 Outcome Outcome::parse(std::string_view text) {
   if (text.empty()) return {Verdict::give_up, "the word of a worker cannot be read"};
@@ -74,12 +81,12 @@ Result<Outcome> JointAttempt::hear_all(const std::string &stage, Deadline deadli
 }
 
 Result<Outcome> JointAttempt::hear(int32_t worker, const std::string &stage, Deadline deadline) const {
-  const std::string key = base::concat(stage, worker), gone = base::concat(options_.key_prefix, "gone/", worker);
+  const std::string key = base::concat(stage, worker);
   for (;;) {
     const Result<std::string> text = look(*options_.table, key, deadline);
     if (text.ok()) return Outcome::parse(*text);
     if (text.code() != base::Code::not_found) return text.status();
-    if (options_.table->find(gone, Deadline::after_ms(0)).ok())
+    if (has_gone(options_, worker, deadline))
       return Outcome{Verdict::give_up, base::concat(name_of(worker), " has gone")};
     if (deadline.passed()) return Outcome{Verdict::again, base::concat(name_of(worker), " did not come in time")};
   }

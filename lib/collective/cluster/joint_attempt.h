@@ -19,6 +19,12 @@
 
 namespace tutti::impl::collective::cluster {
 
+/// One of many short waits for a key, as others of this worker may need the table meanwhile: NOT_FOUND when it is not
+/// there in a tenth of a second, or until the deadline.
+base::Result<std::string> look(SharedTable &table, const std::string &key, base::Deadline deadline);
+/// Has the worker ended, or worker 0, who keeps the table? `deadline`: of whoever waits for the worker.
+bool has_gone(const ClusterGroupOptions &options, int32_t worker, base::Deadline deadline);
+
 /// What to do next.
 enum class Verdict : char { go_on = 'g', again = 'a', give_up = 'x' };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -38,19 +39,26 @@ int32_t port_of(std::string_view bytes) {
   return address.sin_family == AF_INET || address.sin_family == AF_INET6 ? ntohs(address.sin_port) : 0;
 }
 
-/// Addresses of a mesh.
+/// Addresses of a mesh. Nobody waits for those of a worker that has ended.
 class MeshAddresses : public AddressTable {
  public:
-  MeshAddresses(SharedTable &table, std::string prefix, Deadline deadline)
-      : table_(table), prefix_(std::move(prefix)), deadline_(deadline) {}
+  MeshAddresses(const ClusterGroupOptions &options, std::string prefix, Deadline deadline)
+      : options_(options), prefix_(std::move(prefix)), deadline_(deadline) {}
 
   Status put(const char *key, std::string_view bytes) override {
     ports_[key] = port_of(bytes);
-    return table_.put(prefix_ + key, bytes, deadline_, false);
+    return options_.table->put(prefix_ + key, bytes, deadline_, false);
   }
+  /// `key`: "<worker>/<peer>".
   Result<std::string> get(const char *key) override {
-    return table_.find(prefix_ + key, deadline_, SharedTable::kPatienceAtLimitMs);
+    for (;;) {
+      Result<std::string> bytes = look(*options_.table, prefix_ + key, deadline_);
+      if (bytes.ok() || bytes.code() != base::Code::not_found) return bytes;
+      if (!is_awaited(std::atoi(key))) return base::unavailable("it has gone");
+      if (deadline_.passed()) return bytes;
+    }
   }
+  bool is_awaited(int32_t worker) override { return !has_gone(options_, worker, deadline_); }
   /// At which this worker has waited for that one; 0 where it cannot be told.
   int32_t port_for(int32_t worker, int32_t peer) const {
     const auto found = ports_.find(base::concat(worker, "/", peer));
@@ -58,7 +66,7 @@ class MeshAddresses : public AddressTable {
   }
 
  private:
-  SharedTable &table_;
+  const ClusterGroupOptions &options_;
   const std::string prefix_;
   const Deadline deadline_;
   std::map<std::string, int32_t, std::less<>> ports_;
@@ -122,7 +130,7 @@ Result<std::unique_ptr<Mesh>> Connecting::attempt(int32_t number) {
   const JointAttempt all(options_, base::concat(name_, "/", number, "/"));
   const Deadline end = number == kMostAttempts ? Deadline::after_ms(0) : last_end();
   const Deadline limit = earlier(deadline_, Deadline::after_ms(attempt_ms_));
-  MeshAddresses addresses(*options_.table, all.prefix(), limit);
+  MeshAddresses addresses(options_, all.prefix(), limit);
   Result<std::unique_ptr<Mesh>> mesh = connect(addresses, limit);
   TUTTI_ASSIGN(bool go_on, all_go_on(all, "connected", mesh.status(), limit, end));
   if (!go_on) return std::unique_ptr<Mesh>();

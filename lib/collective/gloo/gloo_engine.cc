@@ -32,6 +32,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "backend/build_id.h"
@@ -143,11 +144,11 @@ void publish_addresses(tutti_mesh &mesh, const tutti_connect_request &request, t
   }
 }
 
-/// Of all connections of a mesh: closes the one that is waited for when the time is over.
+/// Of all connections of a mesh: closes the one that is waited for when the time is over, or its peer has ended.
 class ConnectingLimit {
  public:
-  explicit ConnectingLimit(milliseconds timeout)
-      : timeout_(timeout), end_(Clock::now() + timeout), thread_([this] { watch(); }) {}
+  ConnectingLimit(const tutti_engine_host &host, milliseconds timeout)
+      : host_(host), timeout_(timeout), end_(Clock::now() + timeout), thread_([this] { watch(); }) {}
   ~ConnectingLimit() {
     {
       const std::lock_guard lock(mutex_);
@@ -168,6 +169,7 @@ class ConnectingLimit {
     const std::lock_guard lock(mutex_);
     awaited_ = nullptr;
     if (is_over_) throw late(peer);
+    if (std::exchange(has_gone_, false)) throw Failure{kUnavailable, peer, "it has gone"};
     if (!failure.empty()) throw Failure{kUnavailable, peer, failure};
   }
 
@@ -176,24 +178,41 @@ class ConnectingLimit {
     const std::lock_guard lock(mutex_);
     if (Clock::now() >= end_) throw late(peer);
     awaited_ = &pair;
+    awaited_peer_ = peer;
   }
   Failure late(int32_t peer) const {
     return {kDeadlineExceeded, peer, "not connected in " + std::to_string(timeout_.count()) + " ms"};
   }
   void watch() {
     std::unique_lock lock(mutex_);
-    if (done_.wait_until(lock, end_, [this] { return is_done_; })) return;
-    is_over_ = true;
-    if (awaited_ != nullptr) awaited_->close();
+    while (!done_.wait_until(lock, std::min(end_, Clock::now() + kLook), [this] { return is_done_; })) {
+      is_over_ = Clock::now() >= end_;
+      if (!is_over_) look_for_peer(lock);
+      if (awaited_ != nullptr && (is_over_ || has_gone_)) awaited_->close();
+      if (is_over_) return;
+    }
+  }
+  /// Asks the host, who may take a while, without the lock.
+  void look_for_peer(std::unique_lock<std::mutex> &lock) {
+    if (awaited_ == nullptr || host_.is_awaited == nullptr) return;
+    const gloo::transport::Pair *const pair = awaited_;
+    const int32_t peer = awaited_peer_;
+    lock.unlock();
+    const bool is_awaited = host_.is_awaited(host_.user, peer) != 0;
+    lock.lock();
+    has_gone_ = !is_awaited && awaited_ == pair;
   }
 
+  static constexpr milliseconds kLook{200};
+  const tutti_engine_host &host_;
   const milliseconds timeout_;
   const Clock::time_point end_;
   std::mutex mutex_;
   std::condition_variable done_;
   // Guarded by mutex_:
-  bool is_done_ = false, is_over_ = false;
+  bool is_done_ = false, is_over_ = false, has_gone_ = false;
   gloo::transport::Pair *awaited_ = nullptr;
+  int32_t awaited_peer_ = -1;
   std::thread thread_;  // last: it uses the rest
 };
 
@@ -252,7 +271,7 @@ int32_t connect(const tutti_engine_host *host, const tutti_connect_request *requ
     mesh->context = mesh->device->createContext(request->rank, request->size);
     const milliseconds timeout = bounded(request->timeout_ms);
     mesh->context->setTimeout(timeout);
-    ConnectingLimit limit(timeout);
+    ConnectingLimit limit(*host, timeout);
     publish_addresses(*mesh, *request, sink);
     connect_pairs(*mesh, *request, limit, sink);
     watch_all(*mesh, *request);
