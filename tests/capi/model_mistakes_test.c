@@ -142,9 +142,49 @@ static void test_no_weights(void **state) {
   tutti_dataset_unref(dataset);
 }
 
+/* Eight rows of `width` numbers in two batches. */
+static tutti_dataset *wide_dataset(int64_t width) {
+  const int64_t dims[] = {8, width};
+  const float values[8 * 8] = {0};
+  const int32_t labels[8] = {0};
+  tutti_tensor *x = make_tensor(TUTTI_DTYPE_F32, 2, dims, values), *y = make_vector(TUTTI_DTYPE_I32, 8, labels);
+  tutti_pipeline *pipeline = NULL;
+  tutti_dataset *dataset = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, x);
+  tutti_pipeline_add_slices(pipeline, "y", TUTTI_ROLE_LABEL, y);
+  tutti_pipeline_batch(pipeline, 4, NULL);
+  assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
+  tutti_pipeline_unref(pipeline), tutti_tensor_unref(x), tutti_tensor_unref(y);
+  return dataset;
+}
+
+/* Trained with rows of four numbers and given five: the feature is named, or what takes it. */
+static void test_features_of_another_width(void **state) {
+  (void)state;
+  char directory[64], run[128];
+  make_directory(directory);
+  snprintf(run, sizeof run, "{\"model_dir\": \"%s\"}", directory);
+  tutti_dataset *narrow = wide_dataset(4), *wide = wide_dataset(5);
+  tutti_estimator *estimator = toy_estimator(run);
+  train(estimator, narrow, "{\"steps\": 1}");
+  assert_error(TUTTI_INVALID_ARGUMENT, "feature 'x' is f32 [batch, 5] in mode EVAL but f32 [batch, 4] in mode TRAIN",
+               tutti_estimator_evaluate(estimator, wide, 0, NULL, NULL, &err));
+  tutti_estimator_unref(estimator);
+  const char *takes_it = "node 'dense/matmul' takes it with feature 'x', f32 [batch, 5]";
+  estimator = toy_estimator(run);
+  assert_error(TUTTI_INVALID_ARGUMENT, takes_it, tutti_estimator_evaluate(estimator, wide, 0, NULL, NULL, &err));
+  assert_error(TUTTI_FAILED_PRECONDITION, takes_it,
+               tutti_estimator_train(estimator, wide, NULL, NULL, NULL, NULL, &err));
+  tutti_estimator_unref(estimator);
+  tutti_dataset_unref(narrow), tutti_dataset_unref(wide);
+  remove_directory(directory);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_wrong_models),
     cmocka_unit_test(test_wrong_models_for_prediction_and_evaluation),
     cmocka_unit_test(test_no_weights),
+    cmocka_unit_test(test_features_of_another_width),
 };
 CAPI_TEST_MAIN(tests)
