@@ -181,10 +181,59 @@ static void test_features_of_another_width(void **state) {
   remove_directory(directory);
 }
 
+enum name_of { OUTPUT, METRIC, SCOPE, HOST_SCALAR, FEATURE };
+
+struct named {
+  enum name_of what;
+  const char *name;
+};
+
+static int32_t named_model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  const struct named *named = user;
+  (void)mode;
+  tutti_value x = tutti_graph_get_feature(g, named->what == FEATURE ? named->name : "x");
+  if (named->what == SCOPE) tutti_graph_push_scope(g, named->name);
+  if (named->what == OUTPUT) tutti_graph_set_output(g, named->name, x);
+  if (named->what == METRIC) tutti_graph_add_metric(g, named->name, tutti_reduce_mean(g, x, NULL));
+  if (named->what == HOST_SCALAR) tutti_graph_host_scalar(g, named->name, 1);
+  return tutti_graph_check(g, err);
+}
+
+/* The error of a model that gives something this name; to be dropped. */
+static tutti_error *error_of_name(enum name_of what, const char *name, const tutti_dataset *dataset) {
+  struct named named = {what, name};
+  tutti_estimator *estimator = NULL;
+  tutti_error *error = NULL;
+  assert_ok(tutti_estimator_create(NULL, named_model, &named, NULL, NULL, NULL, &estimator, &err));
+  assert_int_not_equal(tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, NULL, &error), TUTTI_OK);
+  tutti_estimator_unref(estimator);
+  return error;
+}
+
+/* Nobody could read a file or a report again that has such a name in it. */
+static void test_names_that_are_not_utf8(void **state) {
+  (void)state;
+  const char *bad = "na\xffme", *shown = "'na\\xffme' is not UTF-8";
+  tutti_dataset *dataset = wide_dataset(4);
+  for (enum name_of what = OUTPUT; what < FEATURE; what++) {
+    tutti_error *error = error_of_name(what, bad, dataset);
+    check_error(TUTTI_INVALID_ARGUMENT, shown, tutti_error_get_code(error), error, "a name", __FILE__, __LINE__);
+  }
+  tutti_dataset_unref(dataset);
+  const float values[2] = {0};
+  tutti_tensor *x = make_vector(TUTTI_DTYPE_F32, 2, values);
+  tutti_pipeline *pipeline = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_slices(pipeline, bad, TUTTI_ROLE_FEATURE, x);
+  assert_error(TUTTI_INVALID_ARGUMENT, shown, tutti_pipeline_build(pipeline, &dataset, &err));
+  tutti_pipeline_unref(pipeline), tutti_tensor_unref(x);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_wrong_models),
     cmocka_unit_test(test_wrong_models_for_prediction_and_evaluation),
     cmocka_unit_test(test_no_weights),
     cmocka_unit_test(test_features_of_another_width),
+    cmocka_unit_test(test_names_that_are_not_utf8),
 };
 CAPI_TEST_MAIN(tests)
