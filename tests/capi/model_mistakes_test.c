@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Models that are wrong, and what the errors say about them. */
+#include <stdlib.h>
+
 #include "estimator_fixtures.h"
 
 enum wrong_model {
@@ -229,11 +231,77 @@ static void test_names_that_are_not_utf8(void **state) {
   tutti_pipeline_unref(pipeline), tutti_tensor_unref(x);
 }
 
+/* What is quoted of a text that may have any length stays short. */
+static void check_short(const char *call, tutti_error *error) {
+  const char *text = tutti_error_get_text(error);
+  if (error == NULL || strlen(text) > 6000 || strstr(text, "...") == NULL) {
+    print_error("%s: %zu bytes: %.300s\n", call, text == NULL ? 0 : strlen(text), text == NULL ? "" : text);
+    fail();
+  }
+  tutti_error_unref(error);
+}
+
+#define assert_short(call)   \
+  do {                       \
+    tutti_error *err = NULL; \
+    (void)(call);            \
+    check_short(#call, err); \
+  } while (0)
+
+static void test_long_texts(void **state) {
+  (void)state;
+  const size_t size = (size_t)20 << 20;
+  char *text = malloc(size + 1);
+  memset(text, 'a', size);
+  text[0] = '/', text[size] = '\0';
+  const char *path = text;
+  tutti_dataset *dataset = wide_dataset(4);
+  tutti_predictor *predictor = NULL;
+  tutti_options *options = NULL;
+  tutti_estimator *estimator = NULL;
+  assert_short(tutti_predictor_open(NULL, text, NULL, NULL, &predictor, &err));
+  assert_short(tutti_options_create(text, &options, &err));
+  for (int i = 0; i < 3; i++) {
+    assert_ok(tutti_options_create("run", &options, &err));
+    if (i == 0) tutti_options_set_string(options, "determinism", text);
+    if (i == 1) tutti_options_set_string(options, text, "x");
+    if (i == 2) tutti_options_set_string(options, "model_dir", text);
+    if (i < 2) assert_short(tutti_options_check(options, &err));
+    if (i == 2) {
+      assert_ok(tutti_estimator_create(NULL, toy_model, NULL, NULL, NULL, options, &estimator, &err));
+      assert_short(tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, NULL, &err));
+      tutti_estimator_unref(estimator);
+    }
+    tutti_options_unref(options);
+  }
+  for (int i = 0; i < 3; i++) {
+    tutti_pipeline *pipeline = NULL;
+    tutti_dataset *lines = NULL;
+    tutti_iterator *iterator = NULL;
+    tutti_error *error = NULL;
+    assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+    if (i == 0) tutti_source_text_lines(pipeline, &path, 1, NULL);
+    if (i == 1) tutti_source_csv(pipeline, &path, 1, NULL);
+    if (i == 2) tutti_source_tfrecord(pipeline, &path, 1, NULL);
+    if (tutti_pipeline_build(pipeline, &lines, &error) == TUTTI_OK &&
+        tutti_iterator_create(lines, 0, &iterator, &error) == TUTTI_OK) {
+      uint8_t has_element = 0;
+      (void)tutti_iterator_next(iterator, NULL, &has_element, &error);
+    }
+    check_short("a source", error);
+    tutti_iterator_unref(iterator), tutti_dataset_unref(lines), tutti_pipeline_unref(pipeline);
+  }
+  check_short("a feature", error_of_name(FEATURE, text, dataset));
+  tutti_dataset_unref(dataset);
+  free(text);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_wrong_models),
     cmocka_unit_test(test_wrong_models_for_prediction_and_evaluation),
     cmocka_unit_test(test_no_weights),
     cmocka_unit_test(test_features_of_another_width),
     cmocka_unit_test(test_names_that_are_not_utf8),
+    cmocka_unit_test(test_long_texts),
 };
 CAPI_TEST_MAIN(tests)
