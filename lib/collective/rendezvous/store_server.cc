@@ -7,6 +7,8 @@
 #include <array>
 #include <utility>
 
+#include "base/trace.h"
+
 namespace tutti::impl::collective::rendezvous {
 
 using base::Deadline;
@@ -33,8 +35,9 @@ struct StoreServer::Connection {
   uint32_t replicas = 0;
   uint32_t gathering = 0;  // that it was a member of last
   Waiting waiting = Waiting::nothing;
-  std::string key;    // that is waited for
-  Deadline deadline;  // of the wait, or of the hello
+  std::string key;       // that is waited for
+  Deadline deadline;     // of the wait, or of the hello
+  int64_t since_ns = 0;  // the wait for others
 
   void answer(MessageType type, std::string_view body) {
     waiting = Waiting::nothing;
@@ -235,6 +238,7 @@ bool StoreServer::handle_join(Connection &connection, std::string_view body) {
   }
   turned_away_.erase(connection.rank);
   connection.deadline = Deadline::after_ms(*limit);
+  connection.since_ns = base::now_ns();
   connection.waiting = Connection::Waiting::gathering;
   return true;
 }
@@ -248,7 +252,8 @@ void StoreServer::answer_waiting() {
     if (connection.waiting == Connection::Waiting::value && answer_get(connection)) continue;
     if (!connection.deadline.passed()) continue;
     const bool joins = connection.waiting == Connection::Waiting::gathering;
-    connection.answer(MessageType::late, joins ? missing_ranks() : std::string());
+    if (joins) left_ns_[connection.rank] = base::now_ns();
+    connection.answer(MessageType::late, joins ? missing_ranks(connection) : std::string());
   }
 }
 
@@ -260,14 +265,16 @@ bool StoreServer::answer_get(Connection &connection) {
 }
 
 /// "rank<tab>why it was turned away<newline>" for each one that has not joined.
-std::string StoreServer::missing_ranks() const {
+std::string StoreServer::missing_ranks(const Connection &waiting) const {
   std::string missing;
   for (int32_t rank = 0; rank < options_.world_size; ++rank) {
     const bool joins = std::any_of(connections_.begin(), connections_.end(), [&](const Connection &connection) {
       return connection.waiting == Connection::Waiting::gathering && connection.rank == rank;
     });
+    const auto left = left_ns_.find(rank);
+    const bool was_there = left != left_ns_.end() && left->second >= waiting.since_ns;
     const auto why = turned_away_.find(rank);
-    if (!joins) missing += base::concat(rank, "\t", why == turned_away_.end() ? "" : why->second, "\n");
+    if (!joins && !was_there) missing += base::concat(rank, "\t", why == turned_away_.end() ? "" : why->second, "\n");
   }
   return missing;
 }
@@ -282,6 +289,7 @@ void StoreServer::complete_gathering() {
   ++gathering_;
   forget_old_values();
   turned_away_.clear();
+  left_ns_.clear();
   // Worker 0, and who shares its machine, is where those of other machines have reached it.
   std::string own;
   for (const Connection *member : members) {
