@@ -57,7 +57,11 @@ TUTTI_API int32_t tutti_graph_get_mode(const tutti_graph *graph);
 
 /* A named prediction: what predict gives for each row. */
 TUTTI_API void tutti_graph_set_output(tutti_graph *graph, const char *name, tutti_value value);
-/* The scalar to make small. */
+/* The scalar to make small. Where a batch is computed in pieces, on several replicas, over micro-batches, or with
+ * determinism "invariant", and in every evaluation, it has to be made of sums and means over rows of what each row
+ * gives by itself, as the loss of each tutti_loss_ function is, with all of its reductions; anything may be computed
+ * from these sums and means. A loss that mixes rows, such as one that compares the rows of a batch with each other,
+ * trains on one device with accumulation_steps 1, and cannot be evaluated: set none in mode TUTTI_MODE_EVAL. */
 TUTTI_API void tutti_graph_set_loss(tutti_graph *graph, tutti_value loss);
 /* A named scalar that train and evaluate report, exact over all examples: of sums and means over the rows, and of
  * anything that is computed from these. */
