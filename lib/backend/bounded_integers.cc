@@ -17,7 +17,7 @@ BoundedIntegers BoundedIntegers::of(const LoweredGraph &lowered, const graph::No
 }
 
 std::string BoundedIntegers::place(int64_t position, int64_t row_offset) const {
-  if (!rows_.has_batch) return base::concat("at position ", position);
+  if (!rows_.has_batch) return base::concat(noun_ == "label" ? "in row " : "at position ", position);
   const int64_t i = position % rows_.inner, j = position / rows_.inner % rows_.factor;
   const int64_t row = position / rows_.inner / rows_.factor % rows_.rows;
   const int64_t outer = position / rows_.inner / rows_.factor / rows_.rows;

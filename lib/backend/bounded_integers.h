@@ -6,7 +6,7 @@
 //
 //   labels [batch]               label 10 in row 5 is outside [0, 10)
 //   indices [batch, positions]   index 7 in row 5, element 2 is outside [0, 4)
-//   indices without the batch    index 7 at position 11 is outside [0, 4)
+//   without the batch            label 10 in row 5, index 7 at position 11: of all elements
 //
 // Immutable; made when a node is compiled.
 #ifndef TUTTI_BACKEND_BOUNDED_INTEGERS_H_
