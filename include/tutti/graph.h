@@ -6,6 +6,15 @@
  *
  * A graph means the global batch: write one model for one batch, whatever the number of replicas.
  *
+ * A schedule (tutti_schedule_...) is an ordinary scalar of the graph, and a learning rate may be any floating point
+ * scalar: what ops compute from schedules, constants and host scalars, such as the product of two schedules. It may not
+ * depend on data or variables.
+ *
+ * Denormal numbers, which are not 0 and smaller than the smallest normal one of their type (1.2e-38 for f32, 2.2e-308
+ * for f64): on x86 the backend "cpu" takes them for 0 in all arithmetic, and gives 0 for them; ops that only move
+ * elements (reshape, transpose, slice, concat, gather, ...) keep them. The backend "reference" keeps them everywhere,
+ * and so does "cpu" on other processors. What GPUs do is up to the libraries that compute a product or a convolution.
+ *
  * Errors are deferred. A call that cannot work gives an invalid value (id < 0), which later calls pass through; the
  * first error, with the node's scoped name, the argument and the shapes, is what the model function's caller reports.
  *
