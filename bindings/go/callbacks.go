@@ -4,8 +4,11 @@ package tutti
 
 import (
 	"errors"
+	"fmt"
+	"runtime"
 	"runtime/cgo"
 	"runtime/debug"
+	"strings"
 
 	"tutti.org/tutti/internal/raw"
 )
@@ -41,10 +44,41 @@ func reap() {
 func guarded(function func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &PanicError{Value: value, Stack: debug.Stack()}
+			err = &PanicError{Value: value, Place: panicPlace(), Stack: debug.Stack()}
 		}
 	}()
 	return function()
+}
+
+// panicPlace is "file:line" of the innermost function of the caller's that is panicking: neither of Go's runtime nor of
+// this package. Empty where there is none. For the deferred function that recovers.
+func panicPlace() string {
+	calls := make([]uintptr, 64)
+	frames := runtime.CallersFrames(calls[:runtime.Callers(2, calls)])
+	isPanicking := false
+	for {
+		frame, more := frames.Next()
+		if isPanicking && !isOurs(frame) {
+			return fmt.Sprintf("%s:%d", frame.File, frame.Line)
+		}
+		isPanicking = isPanicking || frame.Function == "runtime.gopanic"
+		if !more {
+			return ""
+		}
+	}
+}
+
+// isOurs tells whether a frame is of Go's runtime or of this module; its tests are callers of it.
+func isOurs(frame runtime.Frame) bool {
+	if strings.HasSuffix(frame.File, "_test.go") {
+		return false
+	}
+	for _, prefix := range []string{"runtime.", "tutti.org/tutti.", "tutti.org/tutti/internal/"} {
+		if strings.HasPrefix(frame.Function, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // answer is the code and the error that a callback gives to the library.

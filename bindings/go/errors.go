@@ -81,11 +81,17 @@ func (e *Error) Is(target error) bool {
 // PanicError is a panic inside a callback, in the error of the call that the callback belonged to.
 type PanicError struct {
 	Value any    // what was given to panic
-	Stack []byte // where
+	Place string // file:line of the function that panicked, outside of Go's runtime and this package
+	Stack []byte // how it came there
 }
 
-// Error tells the panic's value.
-func (e *PanicError) Error() string { return fmt.Sprint("panic in a callback: ", e.Value) }
+// Error tells the panic's place and value.
+func (e *PanicError) Error() string {
+	if e.Place == "" {
+		return fmt.Sprint("panic in a callback: ", e.Value)
+	}
+	return fmt.Sprint("panic in a callback at ", e.Place, ": ", e.Value)
+}
 
 // Unwrap is the panic's value when that is an error.
 func (e *PanicError) Unwrap() error {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -73,6 +74,12 @@ var errMine = errors.New("mine")
 // brokenBy gives a function's ways to fail, and what must be found in the error of the call.
 func brokenBy(t *testing.T, run func(t *testing.T, fail func() error) error) {
 	t.Helper()
+	_, file, line, _ := runtime.Caller(0)
+	place := map[string]string{ // lines of the map below
+		"panic":         fmt.Sprintf("%s:%d: ouch", file, line+8),
+		"panic error":   fmt.Sprintf("%s:%d: mine", file, line+9),
+		"runtime panic": fmt.Sprintf("%s:%d: runtime error: index out of range", file, line+13),
+	}
 	ways := map[string]func() error{
 		"error":         func() error { return fmt.Errorf("around: %w", errMine) },
 		"panic":         func() error { panic("ouch") },
@@ -94,6 +101,9 @@ func brokenBy(t *testing.T, run func(t *testing.T, fail func() error) error) {
 		}
 		if strings.Contains(name, "panic") && (!errors.As(err, &panicked) || len(panicked.Stack) == 0) {
 			t.Errorf("%s: the panic is not in %v", name, err)
+		}
+		if strings.Contains(name, "panic") && !strings.Contains(err.Error(), place[name]) {
+			t.Errorf("%s: %s is not in %v", name, place[name], err)
 		}
 	}
 }

@@ -581,7 +581,8 @@ type LossSparseSoftmaxCrossEntropyOptions struct {
 	Reduction LossSparseSoftmaxCrossEntropyReduction
 }
 
-// LossSparseSoftmaxCrossEntropy: Cross-entropy of softmax(logits) against class numbers, reduced to a scalar.
+// LossSparseSoftmaxCrossEntropy: Cross-entropy of softmax(logits) against class numbers, reduced to a scalar. Like
+// all losses here a sum or mean of what each row gives by itself, so that a batch may be computed in pieces.
 func (g *Graph) LossSparseSoftmaxCrossEntropy(logits Value, labels Value, options ...LossSparseSoftmaxCrossEntropyOptions) Value {
 	raw.Graph_begin(g.handle, "loss_sparse_softmax_cross_entropy", 1)
 	raw.Graph_add_input(g.handle, int64(logits))
@@ -939,7 +940,8 @@ func (g *Graph) OptimizerAdamw(learningRate Value, options ...OptimizerAdamwOpti
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// ScheduleConstant: The same learning rate in every step. value: Learning rate.
+// ScheduleConstant: The same learning rate in every step. Like all schedules an ordinary scalar of the graph, of
+// which ops may make another learning rate. value: Learning rate.
 func (g *Graph) ScheduleConstant(value float64) Value {
 	raw.Graph_begin(g.handle, "schedule_constant", 1)
 	raw.Graph_set_f64(g.handle, "value", value)

@@ -1050,7 +1050,7 @@ type DropoutAttentionOptions struct {
 // DropoutAttention: attention that forgets: each probability is set to 0 with probability rate, else scaled by 1 /
 // (1 − rate), before values are added up. In a row of the batch that of head h, query i and key j has number (h ·
 // length + i) · m + j of the random sequence, where m is key_length rounded up to a multiple of 4. Statistics are
-// those without. rate: Probability of 0.
+// those without. In models only, not in maps and filters of datasets. rate: Probability of 0.
 func (g *Graph) DropoutAttention(q Value, k Value, v Value, rate float64, options ...DropoutAttentionOptions) (y Value, statistics Value) {
 	raw.Graph_begin(g.handle, "dropout_attention", 1)
 	raw.Graph_add_input(g.handle, int64(q))
@@ -1321,7 +1321,7 @@ type DecodeJpegOptions struct {
 // settings. Files in four inks (CMYK, YCCK, Adobe's inverted ones too) give the colours that the inks leave of
 // white. A corrupt or truncated file is DATA_LOSS; one that lacks nothing but its end marker is whole. The window,
 // when given, is top, left, height and width in pixels of the (scaled) image: only that part is decoded, and its
-// pixels are those of the whole image.
+// pixels are those of the whole image. In maps and filters of datasets only, not in models.
 func (g *Graph) DecodeJpeg(contents Value, options ...DecodeJpegOptions) Value {
 	raw.Graph_begin(g.handle, "decode_jpeg", 1)
 	raw.Graph_add_input(g.handle, int64(contents))
@@ -1381,7 +1381,8 @@ type ResizeOptions struct {
 // Resize: Images under another height and width. Pixel centres lie at half indices: output i covers the input at (i
 // + 0.5) · input / output − 0.5. bilinear, nearest and area are those of TensorFlow 2 (tf.image.resize); bilinear
 // with antialias is TensorFlow's and Pillow's triangle filter, as wide as the scale where the image shrinks. u8
-// results are rounded, halves up. size: Height and width of the result.
+// results are rounded, halves up. In maps and filters of datasets only, not in models. size: Height and width of
+// the result.
 func (g *Graph) Resize(x Value, size []int64, options ...ResizeOptions) Value {
 	raw.Graph_begin(g.handle, "resize", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1409,7 +1410,7 @@ type DecodePngOptions struct {
 
 // DecodePng: A PNG file as pixels, u8[..., height, width, channels], of any kind that PNG has: palettes are
 // resolved, fewer bits made 8, of 16 bits the higher 8 taken. Gray from colours is 0.299 R + 0.587 G + 0.114 B.
-// Without channel 4, transparency is dropped.
+// Without channel 4, transparency is dropped. In maps and filters of datasets only, not in models.
 func (g *Graph) DecodePng(contents Value, options ...DecodePngOptions) Value {
 	raw.Graph_begin(g.handle, "decode_png", 1)
 	raw.Graph_add_input(g.handle, int64(contents))
@@ -1431,7 +1432,8 @@ type DecodeImageOptions struct {
 	MaximumPixels int64
 }
 
-// DecodeImage: decode_jpeg or decode_png with their defaults, by how the file begins.
+// DecodeImage: decode_jpeg or decode_png with their defaults, by how the file begins. In maps and filters of
+// datasets only, not in models.
 func (g *Graph) DecodeImage(contents Value, options ...DecodeImageOptions) Value {
 	raw.Graph_begin(g.handle, "decode_image", 1)
 	raw.Graph_add_input(g.handle, int64(contents))
@@ -1445,7 +1447,8 @@ func (g *Graph) DecodeImage(contents Value, options ...DecodeImageOptions) Value
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// ImageSize: Height and width that a JPEG or PNG file says it has, i64[..., 2]; nothing is decoded.
+// ImageSize: Height and width that a JPEG or PNG file says it has, i64[..., 2]; nothing is decoded. In maps and
+// filters of datasets only, not in models.
 func (g *Graph) ImageSize(contents Value) Value {
 	raw.Graph_begin(g.handle, "image_size", 1)
 	raw.Graph_add_input(g.handle, int64(contents))
@@ -1465,7 +1468,8 @@ type CropOptions struct {
 }
 
 // Crop: A part of images: of a given size at a given place or in the middle, or the window that each image is
-// given. With a window and a size, the window must have that size.
+// given. With a window and a size, the window must have that size. In maps and filters of datasets only, not in
+// models.
 func (g *Graph) Crop(x Value, options ...CropOptions) Value {
 	raw.Graph_begin(g.handle, "crop", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1501,7 +1505,8 @@ type PadImageOptions struct {
 	Value float64
 }
 
-// PadImage: Pixels put around images. pads: top, bottom, left, right.
+// PadImage: Pixels put around images. In maps and filters of datasets only, not in models. pads: top, bottom, left,
+// right.
 func (g *Graph) PadImage(x Value, pads []int64, options ...PadImageOptions) Value {
 	raw.Graph_begin(g.handle, "pad_image", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1530,7 +1535,7 @@ type FlipOptions struct {
 	Direction FlipDirection
 }
 
-// Flip: Images mirrored.
+// Flip: Images mirrored. In maps and filters of datasets only, not in models.
 func (g *Graph) Flip(x Value, options ...FlipOptions) Value {
 	raw.Graph_begin(g.handle, "flip", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1547,7 +1552,7 @@ type Rotate90Options struct {
 	Turns *int64
 }
 
-// Rotate90: Images turned counter-clockwise by quarters.
+// Rotate90: Images turned counter-clockwise by quarters. In maps and filters of datasets only, not in models.
 func (g *Graph) Rotate90(x Value, options ...Rotate90Options) Value {
 	raw.Graph_begin(g.handle, "rotate90", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1576,7 +1581,8 @@ type RotateOptions struct {
 
 // Rotate: Images turned counter-clockwise about their middle; height and width stay. A pixel of the result is what
 // lies under its centre: between the four nearest pixels (bilinear), or the nearest, as in Pillow's Image.rotate.
-// u8 results are rounded, halves up. degrees: The angle; 360 is the whole circle.
+// u8 results are rounded, halves up. In maps and filters of datasets only, not in models. degrees: The angle; 360
+// is the whole circle.
 func (g *Graph) Rotate(x Value, degrees float64, options ...RotateOptions) Value {
 	raw.Graph_begin(g.handle, "rotate", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1598,7 +1604,8 @@ type ConvertImageDtypeOptions struct {
 }
 
 // ConvertImageDtype: u8 to f32: x / 255. f32 to u8: x · 255.5 without its fraction, limited to 0 and 255, as
-// tf.image.convert_image_dtype does. The same dtype: unchanged.
+// tf.image.convert_image_dtype does. The same dtype: unchanged. In maps and filters of datasets only, not in
+// models.
 func (g *Graph) ConvertImageDtype(x Value, options ...ConvertImageDtypeOptions) Value {
 	raw.Graph_begin(g.handle, "convert_image_dtype", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1619,7 +1626,8 @@ type NormalizeImageOptions struct {
 	Scale *float64
 }
 
-// NormalizeImage: (x · scale − mean) / stddev per channel, in f32.
+// NormalizeImage: (x · scale − mean) / stddev per channel, in f32. In maps and filters of datasets only, not in
+// models.
 func (g *Graph) NormalizeImage(x Value, options ...NormalizeImageOptions) Value {
 	raw.Graph_begin(g.handle, "normalize_image", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1637,7 +1645,7 @@ func (g *Graph) NormalizeImage(x Value, options ...NormalizeImageOptions) Value 
 }
 
 // AdjustBrightness: x + delta, in f32 with 1 as the brightest; u8 is converted as convert_image_dtype does, before
-// and after. delta: Summand.
+// and after. In maps and filters of datasets only, not in models. delta: Summand.
 func (g *Graph) AdjustBrightness(x Value, delta float64) Value {
 	raw.Graph_begin(g.handle, "adjust_brightness", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1646,7 +1654,7 @@ func (g *Graph) AdjustBrightness(x Value, delta float64) Value {
 }
 
 // AdjustContrast: (x − mean) · factor + mean with the mean of each channel of each image; dtypes as in
-// adjust_brightness. factor: Factor.
+// adjust_brightness. In maps and filters of datasets only, not in models. factor: Factor.
 func (g *Graph) AdjustContrast(x Value, factor float64) Value {
 	raw.Graph_begin(g.handle, "adjust_contrast", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1654,8 +1662,8 @@ func (g *Graph) AdjustContrast(x Value, factor float64) Value {
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// AdjustSaturation: Saturation of the HSV form times factor, limited to [0, 1]; dtypes as in adjust_brightness.
-// factor: Factor.
+// AdjustSaturation: Saturation of the HSV form times factor, limited to [0, 1]; dtypes as in adjust_brightness. In
+// maps and filters of datasets only, not in models. factor: Factor.
 func (g *Graph) AdjustSaturation(x Value, factor float64) Value {
 	raw.Graph_begin(g.handle, "adjust_saturation", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1663,8 +1671,8 @@ func (g *Graph) AdjustSaturation(x Value, factor float64) Value {
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// AdjustHue: Hue of the HSV form plus delta, round the circle; dtypes as in adjust_brightness. delta: Part of the
-// circle.
+// AdjustHue: Hue of the HSV form plus delta, round the circle; dtypes as in adjust_brightness. In maps and filters
+// of datasets only, not in models. delta: Part of the circle.
 func (g *Graph) AdjustHue(x Value, delta float64) Value {
 	raw.Graph_begin(g.handle, "adjust_hue", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1682,8 +1690,8 @@ type RandomCropOptions struct {
 	Key int64
 }
 
-// RandomCrop: A part of each image, anywhere in it (or in what padding makes of it) with the same probability.
-// size: Height and width of the part.
+// RandomCrop: A part of each image, anywhere in it (or in what padding makes of it) with the same probability. In
+// maps and filters of datasets only, not in models. size: Height and width of the part.
 func (g *Graph) RandomCrop(x Value, size []int64, options ...RandomCropOptions) Value {
 	raw.Graph_begin(g.handle, "random_crop", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1719,7 +1727,7 @@ type RandomFlipOptions struct {
 	Key int64
 }
 
-// RandomFlip: Each image mirrored with a probability.
+// RandomFlip: Each image mirrored with a probability. In maps and filters of datasets only, not in models.
 func (g *Graph) RandomFlip(x Value, options ...RandomFlipOptions) Value {
 	raw.Graph_begin(g.handle, "random_flip", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1754,7 +1762,8 @@ type RandomRotateOptions struct {
 	Key int64
 }
 
-// RandomRotate: rotate, each image by an angle drawn evenly from [−degrees, degrees]. degrees: The largest angle.
+// RandomRotate: rotate, each image by an angle drawn evenly from [−degrees, degrees]. In maps and filters of
+// datasets only, not in models. degrees: The largest angle.
 func (g *Graph) RandomRotate(x Value, degrees float64, options ...RandomRotateOptions) Value {
 	raw.Graph_begin(g.handle, "random_rotate", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1798,8 +1807,8 @@ type RandomResizedCropOptions struct {
 
 // RandomResizedCrop: A random part of each image (random_crop_window) under another size (resize), mirrored with a
 // probability: all in one pass over the pixels. Directly behind decode_jpeg or decode_image, as crop and
-// random_crop are, no more than that part is decoded, though damage is found wherever it is in the file. size:
-// Height and width of the result.
+// random_crop are, no more than that part is decoded, though damage is found wherever it is in the file. In maps
+// and filters of datasets only, not in models. size: Height and width of the result.
 func (g *Graph) RandomResizedCrop(x Value, size []int64, options ...RandomResizedCropOptions) Value {
 	raw.Graph_begin(g.handle, "random_resized_crop", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1838,7 +1847,8 @@ type RandomCropWindowOptions struct {
 
 // RandomCropWindow: A random window (top, left, height, width) in an image of a size: area and aspect ratio are
 // drawn until they fit, ten times at most, after that it is the largest part in the middle whose aspect ratio is
-// within the bounds. Before decode_jpeg it saves decoding the rest.
+// within the bounds. Before decode_jpeg it saves decoding the rest. In maps and filters of datasets only, not in
+// models.
 func (g *Graph) RandomCropWindow(size Value, options ...RandomCropWindowOptions) Value {
 	raw.Graph_begin(g.handle, "random_crop_window", 1)
 	raw.Graph_add_input(g.handle, int64(size))
@@ -1864,7 +1874,7 @@ type RandomCutoutOptions struct {
 }
 
 // RandomCutout: A rectangle of each image set to a value. Its middle is anywhere in the image, so parts of it may
-// lie outside. size: Height and width of the rectangle.
+// lie outside. In maps and filters of datasets only, not in models. size: Height and width of the rectangle.
 func (g *Graph) RandomCutout(x Value, size []int64, options ...RandomCutoutOptions) Value {
 	raw.Graph_begin(g.handle, "random_cutout", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1895,7 +1905,8 @@ type RandomColorJitterOptions struct {
 
 // RandomColorJitter: adjust_brightness, adjust_contrast, adjust_saturation and adjust_hue, in this order, each with
 // a parameter drawn evenly: from [−brightness, brightness], [1 − contrast, 1 + contrast], [1 − saturation, 1 +
-// saturation], [−hue, hue]. What is 0 is left out. f32 throughout; u8 is converted once before and once after.
+// saturation], [−hue, hue]. What is 0 is left out. f32 throughout; u8 is converted once before and once after. In
+// maps and filters of datasets only, not in models.
 func (g *Graph) RandomColorJitter(x Value, options ...RandomColorJitterOptions) Value {
 	raw.Graph_begin(g.handle, "random_color_jitter", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1927,7 +1938,8 @@ type MixupOptions struct {
 }
 
 // Mixup: Each image of a batch mixed with that of another row, and their targets alike: λ · x + (1 − λ) · partner.
-// λ is drawn for each row from Beta(alpha, alpha), partners by a random rotation of the rows.
+// λ is drawn for each row from Beta(alpha, alpha), partners by a random rotation of the rows. In maps and filters
+// of datasets only, not in models.
 func (g *Graph) Mixup(x Value, targets Value, options ...MixupOptions) (mixed Value, mixedTargets Value) {
 	raw.Graph_begin(g.handle, "mixup", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1954,6 +1966,7 @@ type CutmixOptions struct {
 
 // Cutmix: A rectangle of each image of a batch replaced by that of another row; targets are mixed by area. The
 // rectangle has 1 − λ of the area and the image's aspect ratio, its middle is anywhere; λ and partners as in mixup.
+// In maps and filters of datasets only, not in models.
 func (g *Graph) Cutmix(x Value, targets Value, options ...CutmixOptions) (mixed Value, mixedTargets Value) {
 	raw.Graph_begin(g.handle, "cutmix", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1985,7 +1998,7 @@ type BytesLengthOptions struct {
 	Unit BytesLengthUnit
 }
 
-// BytesLength: Length of each text, i64.
+// BytesLength: Length of each text, i64. In maps and filters of datasets only, not in models.
 func (g *Graph) BytesLength(x Value, options ...BytesLengthOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_length", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -2015,7 +2028,8 @@ type BytesSubstringOptions struct {
 	Unit BytesSubstringUnit
 }
 
-// BytesSubstring: Part of each text; what lies outside of it is left out.
+// BytesSubstring: Part of each text; what lies outside of it is left out. In maps and filters of datasets only, not
+// in models.
 func (g *Graph) BytesSubstring(x Value, options ...BytesSubstringOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_substring", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -2043,7 +2057,7 @@ type BytesSplitOptions struct {
 }
 
 // BytesSplit: Parts of each text between separators, bytes[..., parts]. Without a separator: words between white
-// space, none of them empty.
+// space, none of them empty. In maps and filters of datasets only, not in models.
 func (g *Graph) BytesSplit(x Value, options ...BytesSplitOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_split", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -2080,7 +2094,7 @@ type BytesTokenizeOptions struct {
 }
 
 // BytesTokenize: Words of each text, bytes[..., words]: split at white space; ASCII punctuation is kept in its
-// word, a word of its own, or a gap.
+// word, a word of its own, or a gap. In maps and filters of datasets only, not in models.
 func (g *Graph) BytesTokenize(x Value, options ...BytesTokenizeOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_tokenize", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -2097,7 +2111,7 @@ func (g *Graph) BytesTokenize(x Value, options ...BytesTokenizeOptions) Value {
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// BytesLower: ASCII letters made small; other bytes stay.
+// BytesLower: ASCII letters made small; other bytes stay. In maps and filters of datasets only, not in models.
 func (g *Graph) BytesLower(x Value) Value {
 	raw.Graph_begin(g.handle, "bytes_lower", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -2110,7 +2124,7 @@ type BytesJoinOptions struct {
 	Separator string
 }
 
-// BytesJoin: Texts along the last axis joined to one.
+// BytesJoin: Texts along the last axis joined to one. In maps and filters of datasets only, not in models.
 func (g *Graph) BytesJoin(x Value, options ...BytesJoinOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_join", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -2128,7 +2142,8 @@ type BytesToNumberOptions struct {
 }
 
 // BytesToNumber: Numbers from decimal text, white space around them allowed; hexadecimal, inf and nan for floats
-// too. Anything else, or a number that does not fit the dtype, is an error that names the text.
+// too. Anything else, or a number that does not fit the dtype, is an error that names the text. In maps and filters
+// of datasets only, not in models.
 func (g *Graph) BytesToNumber(x Value, options ...BytesToNumberOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_to_number", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -2159,7 +2174,7 @@ type BytesToValuesOptions struct {
 }
 
 // BytesToValues: The bytes themselves as numbers, [..., values]; a length that is no multiple of the dtype's size
-// is an error.
+// is an error. In maps and filters of datasets only, not in models.
 func (g *Graph) BytesToValues(x Value, options ...BytesToValuesOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_to_values", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -2184,7 +2199,7 @@ type BytesHashBucketOptions struct {
 
 // BytesHashBucket: A number in [0, buckets) for each text, i64: FNV-1a of 64 bits over the salt as 8 little-endian
 // bytes and the text, mixed by the last step of MurmurHash3 (fmix64), times buckets, divided by 2^64. The same on
-// every machine and in every release. buckets: Their number.
+// every machine and in every release. In maps and filters of datasets only, not in models. buckets: Their number.
 func (g *Graph) BytesHashBucket(x Value, buckets int64, options ...BytesHashBucketOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_hash_bucket", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -2210,7 +2225,7 @@ type LookupOptions struct {
 
 // Lookup: Index of each text in a vocabulary, i64: the first of equal ones. Given as a constant bytes[n], or as a
 // file with one text per line. A text that is not in it has the index `missing`, or n + its hash bucket where there
-// are hash buckets.
+// are hash buckets. In maps and filters of datasets only, not in models.
 func (g *Graph) Lookup(x Value, options ...LookupOptions) Value {
 	raw.Graph_begin(g.handle, "lookup", 1)
 	raw.Graph_add_input(g.handle, int64(x))

@@ -6,6 +6,15 @@
  *
  * A graph means the global batch: write one model for one batch, whatever the number of replicas.
  *
+ * A schedule (tutti_schedule_...) is an ordinary scalar of the graph, and a learning rate may be any floating point
+ * scalar: what ops compute from schedules, constants and host scalars, such as the product of two schedules. It may not
+ * depend on data or variables.
+ *
+ * Denormal numbers, which are not 0 and smaller than the smallest normal one of their type (1.2e-38 for f32, 2.2e-308
+ * for f64): on x86 the backend "cpu" takes them for 0 in all arithmetic, and gives 0 for them; ops that only move
+ * elements (reshape, transpose, slice, concat, gather, ...) keep them. The backend "reference" keeps them everywhere,
+ * and so does "cpu" on other processors. What GPUs do is up to the libraries that compute a product or a convolution.
+ *
  * Errors are deferred. A call that cannot work gives an invalid value (id < 0), which later calls pass through; the
  * first error, with the node's scoped name, the argument and the shapes, is what the model function's caller reports.
  *
@@ -57,7 +66,11 @@ TUTTI_API int32_t tutti_graph_get_mode(const tutti_graph *graph);
 
 /* A named prediction: what predict gives for each row. */
 TUTTI_API void tutti_graph_set_output(tutti_graph *graph, const char *name, tutti_value value);
-/* The scalar to make small. */
+/* The scalar to make small. Where a batch is computed in pieces, on several replicas, over micro-batches, or with
+ * determinism "invariant", and in every evaluation, it has to be made of sums and means over rows of what each row
+ * gives by itself, as the loss of each tutti_loss_ function is, with all of its reductions; anything may be computed
+ * from these sums and means. A loss that mixes rows, such as one that compares the rows of a batch with each other,
+ * trains on one device with accumulation_steps 1, and cannot be evaluated: set none in mode TUTTI_MODE_EVAL. */
 TUTTI_API void tutti_graph_set_loss(tutti_graph *graph, tutti_value loss);
 /* A named scalar that train and evaluate report, exact over all examples: of sums and means over the rows, and of
  * anything that is computed from these. */

@@ -1,29 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/random_elements.h"
 
-#include "graph/batch.h"
-
 namespace tutti::impl::backend {
 
 RandomRows RandomRows::of(const LoweredGraph &lowered, const graph::Node &node, int64_t key_attribute) {
-  const graph::ValueId id = node.outputs[0];
-  const LoweredValue &value = lowered.value(id);
-  RandomRows result;
+  RandomRows result{BatchRows::of(lowered, node.outputs[0])};
   result.stream = static_cast<uint64_t>(key_attribute != 0 ? key_attribute : node.stable_id);
-  const graph::BatchAxis batch = graph::batch_axis(lowered.graph().value(id));
-  const base::Result<int64_t> factor = batch.factor.evaluate(lowered.bindings());
-  if (batch.kind != graph::BatchAxis::Kind::carried || !factor.ok()) {
-    result.inner = value.elements;
-    return result;
-  }
-  const size_t axis = static_cast<size_t>(batch.axis);
-  result.has_batch = true;
-  result.factor = factor.value();
-  result.rows = result.factor == 0 ? 0 : value.dims[axis] / result.factor;
-  for (size_t i = 0; i < axis; ++i)
-    result.outer *= value.dims[i];
-  for (size_t i = axis + 1; i < value.dims.size(); ++i)
-    result.inner *= value.dims[i];
   return result;
 }
 

@@ -20,14 +20,13 @@
 #include <cmath>
 #include <cstdint>
 
+#include "backend/batch_rows.h"
 #include "backend/lowered_graph.h"
 #include "base/philox.h"
 
 namespace tutti::impl::backend {
 
-struct RandomRows {
-  int64_t outer = 1, rows = 1, factor = 1, inner = 1;
-  bool has_batch = false;
+struct RandomRows : BatchRows {
   uint64_t stream = 0;  ///< what keys the op: its key attribute, or the stable id of its node
 
   /// `key_attribute` 0 = the stable id.

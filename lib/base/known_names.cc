@@ -19,4 +19,9 @@ std::string but_there_are(std::string_view name, std::span<const std::string> kn
   return text;
 }
 
+Status check_utf8(std::string_view what, std::string_view name) {
+  if (is_utf8(name)) return Status();
+  return invalid_argument(what, " ", quoted(name, 400), " is not UTF-8: files and reports that it stands in are");
+}
+
 }  // namespace tutti::impl::base

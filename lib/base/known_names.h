@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The end of an error message about an unknown name: what there is instead.
+// Errors about names: the end of a message about an unknown one, which is what there is instead, and those that nobody
+// could read again.
 //
 //   not_found("there is no output '", name, "'", but_there_are(name, {"logits", "class"}))
 //   // "there is no output 'logit', did you mean 'logits'?; there are: logits, class"
@@ -11,10 +12,15 @@
 #include <string>
 #include <string_view>
 
+#include "base/status.h"
+
 namespace tutti::impl::base {
 
 /// did_you_mean(), and the known names, cut after about 400 bytes; "; there are none" where nothing is known.
 std::string but_there_are(std::string_view name, std::span<const std::string> known);
+
+/// INVALID_ARGUMENT unless a name is UTF-8, as the files and reports are that it will stand in: "feature 'a\xff' ...".
+Status check_utf8(std::string_view what, std::string_view name);
 
 }  // namespace tutti::impl::base
 

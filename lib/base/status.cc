@@ -69,6 +69,27 @@ Code code_of_errno(int error_number) {
   }
 }
 
+// How much errors repeat of names, paths and values, which may be of any length, and of what others have to say.
+constexpr size_t kMostOfPiece = 800, kMostOfContext = 1200, kMostOfMessage = size_t{64} << 10;
+
+/// Leaves out the middle of what stands behind `begin`, whole characters, where it is longer than `limit`.
+void shorten(std::string &text, size_t begin, size_t limit) {
+  const size_t size = text.size() - begin;
+  if (size <= limit) return;
+  const auto is_inside = [&](size_t at) { return (static_cast<unsigned char>(text[at]) & 0xc0u) == 0x80u; };
+  size_t from = begin + limit / 2, to = text.size() - limit / 3;
+  for (int i = 0; i < 3 && is_inside(from); ++i)
+    --from;
+  for (int i = 0; i < 3 && is_inside(to); ++i)
+    ++to;
+  text.replace(from, to - from, concat(" ... (", size, " bytes in all) ... "));
+}
+
+std::string shortened(std::string text, size_t limit) {
+  shorten(text, 0, limit);
+  return text;
+}
+
 }  // namespace
 
 std::string_view name(Code code) {
@@ -130,7 +151,8 @@ std::string Error::to_string() const {
 }
 
 Status::Status(Code code, std::string message)
-    : error_(ErrorPointer::adopt(code == Code::ok ? nullptr : new Error(code, std::move(message)))) {}
+    : error_(ErrorPointer::adopt(code == Code::ok ? nullptr
+                                                  : new Error(code, shortened(std::move(message), kMostOfMessage)))) {}
 
 Status Status::from_error(ErrorPointer error) { return Status(std::move(error)); }
 
@@ -148,12 +170,13 @@ const Error *Status::root_cause() const {
 Status Status::with_detail(std::string_view key, std::string_view value) const {
   if (ok()) return *this;
   auto changed = std::unique_ptr<Error>(new Error(*error_));
+  std::string text = shortened(std::string(value), kMostOfPiece);
   for (Error::Detail &detail : changed->details_) {
     if (detail.first != key) continue;
-    detail.second = value;
+    detail.second = std::move(text);
     return own(std::move(changed));
   }
-  changed->details_.emplace_back(key, value);
+  changed->details_.emplace_back(key, std::move(text));
   return own(std::move(changed));
 }
 
@@ -176,20 +199,29 @@ Status Status::wrap(std::string message) const { return wrap(code(), std::move(m
 
 Status Status::wrap(Code code, std::string message) const {
   if (ok()) return *this;
-  auto outer = std::make_unique<Error>(code, std::move(message));
+  auto outer = std::make_unique<Error>(code, shortened(std::move(message), kMostOfContext));
   outer->cause_ = error_;
   return own(std::move(outer));
 }
 
 std::string Status::to_string() const { return error_ ? error_->to_string() : "OK"; }
 
-Status status_of_pieces(Code code, std::initializer_list<Piece> pieces) { return Status(code, concat_pieces(pieces)); }
+Status status_of_pieces(Code code, std::initializer_list<Piece> pieces) {
+  std::string message;
+  for (const Piece &piece : pieces) {
+    const size_t begin = message.size();
+    piece.append_to(message);
+    shorten(message, begin, kMostOfPiece);
+  }
+  return Status(code, std::move(message));
+}
 
 Status status_from_errno(int error_number, std::string_view what) {
   // The GNU strerror_r may return a text of its own instead of filling the array.
   std::array<char, 256> text{};
   const char *described = strerror_r(error_number, text.data(), text.size());
-  return Status(code_of_errno(error_number), concat(what, ": ", described)).with_domain("errno", error_number);
+  return Status(code_of_errno(error_number), concat(shortened(std::string(what), kMostOfContext), ": ", described))
+      .with_domain("errno", error_number);
 }
 
 }  // namespace tutti::impl::base

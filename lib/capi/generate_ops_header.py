@@ -234,11 +234,18 @@ class Entry:
         return text + ''.join(f'  {line}\n' for line in self.body() + [last]) + '}\n'
 
 
+# What the documentation of an op says that has one form only.
+WHERE = {('program',): ' In models only, not in maps and filters of datasets.',
+         ('routine',): ' In maps and filters of datasets only, not in models.'}
+
+
 def op_entries(path):
     for group in yaml.safe_load(open(path, encoding='utf-8')):
         for op in group['ops']:
             spec = {**group.get('defaults', {}), **op}
             if spec.get('public', True) and not spec.get('regions'):
+                where = WHERE.get(tuple(spec.get('forms', ())), '')
+                spec['doc'] = spec['doc'].strip().rstrip('.') + '.' + where
                 yield Entry('graph', op['name'], op['name'], spec)
 
 

@@ -32,10 +32,12 @@ Status add_tensors(const std::string &directory, const FileRecord &file, StateRo
 
 Result<std::string> read_text(const std::string &directory, const FileRecord &file) {
   TUTTI_ASSIGN(const std::string path, base::child_path(directory, file.name));
-  TUTTI_ASSIGN(std::string text, base::read_file(path, file.summary.size_bytes));
-  if (static_cast<int64_t>(text.size()) != file.summary.size_bytes) {
-    return data_loss("'", path, "': expected ", file.summary.size_bytes, " bytes, the file has ", text.size());
+  TUTTI_ASSIGN(const int64_t size, base::file_size_bytes(path));
+  if (size != file.summary.size_bytes) {
+    return data_loss("'", path, "': expected ", file.summary.size_bytes, " bytes, the file has ", size,
+                     size > file.summary.size_bytes ? ": there is something behind its end" : "");
   }
+  TUTTI_ASSIGN(std::string text, base::read_file(path));
   if (base::crc32c(text) != file.summary.crc32c)
     return data_loss("'", path, "': the checksum differs from the manifest's");
   return text;
@@ -43,7 +45,10 @@ Result<std::string> read_text(const std::string &directory, const FileRecord &fi
 
 Result<Manifest> read_manifest(const std::string &directory) {
   const std::string path = base::concat(directory, "/", kManifestFile);
-  TUTTI_ASSIGN(const std::string text, base::read_file(path, kMaxManifestBytes));
+  TUTTI_ASSIGN(const int64_t size, base::file_size_bytes(path));
+  if (size > kMaxManifestBytes)
+    return data_loss("'", path, "' has ", size, " bytes, no manifest has more than ", kMaxManifestBytes);
+  TUTTI_ASSIGN(const std::string text, base::read_file(path));
   Result<Manifest> manifest = parse_manifest(text);
   if (manifest.ok()) return manifest;
   return manifest.status().wrap(base::concat("cannot use '", path, "'"));

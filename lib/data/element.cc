@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/known_names.h"
 #include "data/name_index.h"
 #include "tensor/shape.h"
 
@@ -54,6 +55,7 @@ Status check(const ElementSpec &spec) {
   for (size_t i = 0; i < spec.components.size(); ++i) {
     const ComponentSpec &component = spec.components[i];
     if (component.name.empty()) return base::invalid_argument("component ", i, " has no name");
+    TUTTI_TRY(base::check_utf8("component", component.name));
     if (index.find(component.name)->count > 1) {
       return base::invalid_argument("two components are called '", component.name, "'");
     }

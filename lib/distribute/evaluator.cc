@@ -138,7 +138,7 @@ Status EvaluatorSession::open() {
 
 Result<std::shared_ptr<Evaluation>> EvaluatorSession::prepare(const checkpoint::WeightVersion &weights,
                                                               const data::Iterator &iterator) {
-  TUTTI_TRY(check_weights(programs_.front().plan, weights));
+  TUTTI_TRY(check_weights(programs_.front().plan, model_, weights));
   auto evaluation = std::make_shared<Evaluation>();
   TUTTI_ASSIGN(evaluation->binding, InputBinding::make(inputs(), iterator.spec()));
   TUTTI_ASSIGN(evaluation->map, maps_.find(iterator));

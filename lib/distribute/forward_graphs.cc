@@ -104,7 +104,7 @@ Status build_metrics(const Model &model, Frontier &frontier, EvaluateGraphs &res
 
 }  // namespace
 
-Result<EvaluateGraphs> make_evaluate_graphs(const Model &model, const StepGraphOptions &options) {
+static Result<EvaluateGraphs> evaluate_graphs(const Model &model, const StepGraphOptions &options) {
   if (model.loss == graph::kNoValue && model.metrics.empty()) {
     return base::invalid_argument("the model has neither a loss nor a metric to evaluate");
   }
@@ -139,6 +139,17 @@ Result<EvaluateGraphs> make_evaluate_graphs(const Model &model, const StepGraphO
   TUTTI_TRY(build_metrics(model, frontier, result));
   add_host_scalars(model, result.state);
   return result;
+}
+
+Result<EvaluateGraphs> make_evaluate_graphs(const Model &model, const StepGraphOptions &options) {
+  Result<EvaluateGraphs> graphs = evaluate_graphs(model, options);
+  if (graphs.ok() || !is_of_pieces(graphs.status())) return graphs;
+  return graphs.status().wrap(
+      "an evaluation adds up what its batches give, so loss and metrics have to be sums or means over rows of what "
+      "each "
+      "row gives by itself, or be computed from such: give them so, or leave them out in mode EVAL and compute them "
+      "from "
+      "predictions");
 }
 
 Result<PredictGraph> make_predict_graph(const Model &model, const StepGraphOptions &options) {

@@ -9,8 +9,9 @@
 //   global norm  all gradients by global_norm / max(|all of them|, global_norm) (Pascanu et al., On the difficulty of
 //                training recurrent neural networks, 2013)
 //
-// Norms add up squares of the slices that contributors have: all of them meet once, for all norms together. A norm that
-// is not finite stops the update. Internal to this folder; pure functions.
+// Norms add up squares of the slices that contributors have: all of them meet once, for all norms together. They are
+// f64, and right for gradients whose squares no number of their dtype holds; one that is not finite, as of a gradient
+// with NaN or infinity, stops the update. Internal to this folder; pure functions.
 #ifndef TUTTI_DISTRIBUTE_GRADIENT_CLIP_H_
 #define TUTTI_DISTRIBUTE_GRADIENT_CLIP_H_
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "distribute/initial_values.h"
+#include "graph/variable_use.h"
 
 namespace tutti::impl::distribute {
 
@@ -56,7 +57,7 @@ Status make_programs(LoadedWeights &loaded, ExecutableCache &executables, size_t
 
 }  // namespace
 
-Status check_weights(const StatePlan &plan, const checkpoint::WeightVersion &version) {
+Status check_weights(const StatePlan &plan, const graph::Model &model, const checkpoint::WeightVersion &version) {
   for (const StateEntry &entry : plan.entries()) {
     if (entry.name.rfind(weight_prefix, 0) != 0) continue;
     const std::string variable = entry.name.substr(weight_prefix.size());
@@ -64,8 +65,10 @@ Status check_weights(const StatePlan &plan, const checkpoint::WeightVersion &ver
     if (found < 0) return base::not_found("the weights lack variable '", variable, "', which the model reads");
     const checkpoint::StateEntry &given = version.entries()[static_cast<size_t>(found)];
     if (given.dtype == entry.dtype && std::ranges::equal(given.shape.extents(), entry.dims)) continue;
+    const graph::VariableSpec *const spec = model.find_variable(variable);
     return base::invalid_argument("variable '", variable, "' is ", tensor::name(entry.dtype), " ", entry.dims,
-                                  " in the model and ", tensor::name(given.dtype), " ", given.shape, " in the weights");
+                                  " in the model and ", tensor::name(given.dtype), " ", given.shape, " in the weights",
+                                  spec == nullptr ? std::string() : graph::describe_use(model, *spec));
   }
   return Status();
 }

@@ -38,8 +38,9 @@ struct LoadedWeights {
 /// of the trace, such as "predictions 0 on gpu:0". Before they are prepared, on the device's thread.
 void follow_trace(LoadedWeights &loaded, base::Tracer *tracer, std::string_view work, int32_t lane);
 
-/// The version has every weight of the plan with its dtype and dims, else an error naming the variable.
-base::Status check_weights(const StatePlan &plan, const checkpoint::WeightVersion &version);
+/// The version has every weight of the plan with its dtype and dims, else an error naming the variable, and what in the
+/// model takes it.
+base::Status check_weights(const StatePlan &plan, const graph::Model &model, const checkpoint::WeightVersion &version);
 
 /// Packs the version's weights for `device`.
 base::Result<std::shared_ptr<LoadedWeights>> load_weights(const StatePlan &plan, const graph::Model &model,

@@ -172,7 +172,7 @@ Status Engine::open() {
 
 Status Engine::set_weights(const base::Ref<checkpoint::WeightVersion> &version) {
   if (version == nullptr) return base::invalid_argument("set_weights needs a version");
-  TUTTI_TRY(check_weights(programs_.front().plan, *version));
+  TUTTI_TRY(check_weights(programs_.front().plan, model_, *version));
   auto loaded = std::make_shared<LoadedVersion>();
   loaded->step = version->step();
   if (strategy_->workers().count > 1) {

@@ -241,7 +241,8 @@ Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFee
   if (programs_.rounds_at_last && rows_.count() == 1) TUTTI_TRY(clear_accumulated());
   if (is_launched_at_once()) return Status();
   recorded_.note_pieces();
-  return run_programs(false, m + 1 == rows_.count());
+  const Status status = run_programs(false, m + 1 == rows_.count());
+  return rows_.count() == 1 ? status : status.with_detail("micro_batch", std::to_string(m + 1));
 }
 
 /// The last micro-batch adds to what others left, and there are no others.

@@ -3,6 +3,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "distribute/finish_graph.h"
 #include "distribute/frontier.h"
 #include "distribute/joined_step.h"
@@ -365,15 +366,35 @@ bool may_be_joined(const Model &model, const StepGraphOptions &options) {
          model.train->gradients.empty();
 }
 
-}  // namespace
-
-Result<TrainGraphs> make_train_graphs(const Model &model, const StepGraphOptions &options) {
+Result<TrainGraphs> train_graphs(const Model &model, const StepGraphOptions &options) {
   if (may_be_joined(model, options)) {
     TUTTI_ASSIGN(TrainGraphs graphs, TrainGraphBuilder(model, options, true).run());
     const Graph &joined = *graphs.accumulate_write;
     if (refuses_before_updates(joined, options.is_guarded)) return graphs;
   }
   return TrainGraphBuilder(model, options, false).run();
+}
+
+/// "3 parts of its batch for replicas, 2 micro-batches".
+std::string describe_pieces(const StepGraphOptions &options) {
+  std::vector<std::string> pieces;
+  if (options.contributors > 1)
+    pieces.push_back(base::concat(options.contributors, " parts of its batch for replicas"));
+  if (options.accumulation > 1) pieces.push_back(base::concat(options.accumulation, " micro-batches"));
+  return base::join(pieces, ", ");
+}
+
+}  // namespace
+
+Result<TrainGraphs> make_train_graphs(const Model &model, const StepGraphOptions &options) {
+  Result<TrainGraphs> graphs = train_graphs(model, options);
+  const std::string pieces = describe_pieces(options);
+  if (graphs.ok() || pieces.empty() || !is_of_pieces(graphs.status())) return graphs;
+  return graphs.status().wrap(base::concat(
+      "a step is computed in ", pieces,
+      ", so what it sums up has to be sums or means over rows of what each row gives by ",
+      "itself: give loss, metrics and gradients so, or train where the batch is in one piece: on one device",
+      options.accumulation > 1 ? ", without accumulation_steps" : ""));
 }
 
 }  // namespace tutti::impl::distribute

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/exceptions.h"
+#include "graph/variable_use.h"
 
 namespace tutti::impl::estimator {
 
@@ -69,6 +70,18 @@ Result<graph::Model> build_unchecked(const ModelFunction &function, Mode mode, c
   return graph::predict_model(model);
 }
 
+/// A feature that both modes have, but not alike: "feature 'x' is ..., ...; "; "" if there is none.
+std::string describe_changed_feature(const graph::Model &train, const graph::Model &other, Mode mode) {
+  for (const graph::InputSpec &feature : other.features) {
+    const graph::InputSpec *const trained = train.find_feature(feature.name);
+    if (trained == nullptr || (trained->dtype == feature.dtype && trained->dims == feature.dims)) continue;
+    return base::concat("feature '", feature.name, "' is ", feature.dtype, " ", graph::to_string(feature.dims),
+                        " in mode ", name(mode), " but ", trained->dtype, " ", graph::to_string(trained->dims),
+                        " in mode TRAIN: give data as the model was trained with; ");
+  }
+  return "";
+}
+
 std::string describe(const graph::VariableSpec &variable) {
   return base::concat(variable.dtype, " ", variable.dims, " made by '", variable.creator, "'");
 }
@@ -94,8 +107,10 @@ Status check_variables(const graph::Model &train, const graph::Model &other, Mod
           variable.automatic_name ? "; its name is automatic: name it if layers differ between modes" : "");
     }
     if (trained->dims != variable.dims || trained->dtype != variable.dtype || trained->creator != variable.creator) {
-      return invalid_argument("variable '", variable.name, "' is ", describe(variable), " in mode ", name(mode),
-                              " but ", describe(*trained), " in mode TRAIN");
+      const std::string feature = describe_changed_feature(train, other, mode);
+      return invalid_argument(feature, "variable '", variable.name, "' is ", describe(variable), " in mode ",
+                              name(mode), " but ", describe(*trained), " in mode TRAIN",
+                              feature.empty() ? graph::describe_use(other, variable) : std::string());
     }
   }
   return Status();

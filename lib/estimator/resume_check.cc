@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "graph/variable_use.h"
 
 namespace tutti::impl::estimator {
 
@@ -47,7 +48,7 @@ Status check_same_model(const graph::Model &model, const WeightVersion &version)
     const StateEntry &entry = version.entries()[static_cast<size_t>(found)];
     if (entry.dtype == variable.dtype && std::ranges::equal(entry.shape.extents(), variable.dims)) continue;
     differences.push_back(base::concat("variable '", variable.name, "' is ", describe(variable), " in the model and ",
-                                       describe(entry), " in the checkpoint"));
+                                       describe(entry), " in the checkpoint", graph::describe_use(model, variable)));
   }
   for (const StateEntry &entry : version.entries()) {
     if (entry.role != StateRole::weight || model.find_variable(entry.name) != nullptr) continue;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/known_names.h"
 #include "base/text.h"
 
 namespace tutti::impl::graph {
@@ -90,6 +91,7 @@ ValueId GraphBuilder::fail(base::Status status) {
 // ---- names ----
 
 std::string GraphBuilder::push_scope(std::string_view scope_name, bool unique) {
+  if (base::Status status = base::check_utf8("scope", scope_name); !status.ok()) fail(std::move(status));
   std::string full = scope().empty() ? std::string(scope_name) : base::concat(scope(), "/", scope_name);
   if (unique) {
     const int64_t ordinal = name_counts_[full + "/"]++;

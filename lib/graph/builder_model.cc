@@ -14,6 +14,7 @@ namespace tutti::impl::graph {
 // A name that is not taken, or an error.
 bool GraphBuilder::check_free(std::string_view what, std::string_view name, bool taken) {
   if (name.empty()) fail(base::invalid_argument("a ", what, " in scope '", scope(), "' has an empty name"));
+  if (base::Status status = base::check_utf8(what, name); !status.ok()) fail(std::move(status));
   if (taken) fail(base::already_exists("there is already a ", what, " '", name, "'"));
   return ok();
 }

@@ -13,12 +13,11 @@ namespace tutti::impl::graph {
 // ---- leaves ----
 
 ValueId GraphBuilder::input(std::string_view name, tensor::DType dtype, Dims dims) {
-  if (!ok()) return kNoValue;
-  for (const NodeId id : frames_[0].region.nodes) {
+  const bool taken = std::ranges::any_of(frames_[0].region.nodes, [&](NodeId id) {
     const Node &node = graph_.node(id);
-    if (node.op != "input") continue;
-    if (!check_free("input", name, std::get<std::string>(node.attributes.at("name")) == name)) return kNoValue;
-  }
+    return node.op == "input" && std::get<std::string>(node.attributes.at("name")) == name;
+  });
+  if (!ok() || !check_free("input", name, taken)) return kNoValue;
   Node node;
   node.op = "input";
   node.attributes = {{"name", std::string(name)}, {"dtype", dtype}, {"dims", std::move(dims)}};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Models as JSON: the graph and what its values mean.
+#include <set>
+
 #include "base/text.h"
 #include "graph/attribute_json.h"
 #include "graph/op_registry.h"
@@ -72,6 +74,7 @@ class ModelReader {
     TUTTI_TRY(read_inputs("features", model_.features));
     TUTTI_TRY(read_inputs("labels", model_.labels));
     TUTTI_TRY(read_variables());
+    TUTTI_TRY(check_leaves());
     TUTTI_ASSIGN(model_.outputs, values(root_, "outputs"));
     TUTTI_ASSIGN(model_.metrics, values(root_, "metrics"));
     TUTTI_ASSIGN(model_.assignments, values(root_, "assignments"));
@@ -97,13 +100,41 @@ class ModelReader {
   }
 
   // A value of the top region.
-  base::Result<ValueId> value(const JsonReader &reader, std::string_view key) const {
+  base::Result<ValueId> value(const JsonReader &reader, std::string_view key) {
     TUTTI_ASSIGN(const int64_t id, get_bounded(reader, key, 0, static_cast<int64_t>(model_.graph.values().size()) - 1));
-    if (model_.graph.value(static_cast<ValueId>(id)).producer != kNoNode) return static_cast<ValueId>(id);
-    return base::invalid_argument(reader.path(), ".", key, ": value ", id, " is a parameter of a region");
+    if (top_.empty()) find_top();
+    if (top_[static_cast<size_t>(id)]) return static_cast<ValueId>(id);
+    return base::invalid_argument(reader.path(), ".", key, ": value ", id, " is inside a region");
   }
 
-  base::Result<NamedValues> values(const JsonReader &reader, std::string_view key) const {
+  void find_top() {
+    top_.assign(model_.graph.values().size(), false);
+    for (const NodeId id : model_.graph.body().nodes) {
+      for (const ValueId output : model_.graph.node(id).outputs)
+        top_[static_cast<size_t>(output)] = true;
+    }
+  }
+
+  // Inputs and variables are what the lists say, each once.
+  base::Status check_leaves() const {
+    std::set<ValueId> listed;
+    for (const auto *const list : {&model_.features, &model_.labels}) {
+      for (const InputSpec &input : *list) {
+        if (!listed.insert(input.value).second)
+          return base::invalid_argument("model: input ", base::quoted(input.name), " stands twice");
+      }
+    }
+    for (const VariableSpec &variable : model_.variables)
+      listed.insert(variable.value);
+    for (const Node &node : model_.graph.nodes()) {
+      if ((node.op != "input" && node.op != "variable") || listed.contains(node.outputs.front())) continue;
+      return base::invalid_argument("model: the ", node.op, " of node ", base::quoted(node.scope_name),
+                                    " is in no list of the model's");
+    }
+    return {};
+  }
+
+  base::Result<NamedValues> values(const JsonReader &reader, std::string_view key) {
     TUTTI_ASSIGN(const JsonReader object, reader.get(key));
     TUTTI_ASSIGN(const auto members, object.members());
     NamedValues result;
@@ -114,7 +145,7 @@ class ModelReader {
   }
 
   // The value under "value" is the output of a node of `op` whose attribute "name" is `name`.
-  base::Result<ValueId> leaf(const JsonReader &reader, std::string_view op, const std::string &name) const {
+  base::Result<ValueId> leaf(const JsonReader &reader, std::string_view op, const std::string &name) {
     TUTTI_ASSIGN(const ValueId id, value(reader, "value"));
     const Node &node = model_.graph.node(model_.graph.value(id).producer);
     const auto known = node.attributes.find("name");
@@ -259,6 +290,7 @@ class ModelReader {
   JsonReader root_;
   const SerializeLimits &limits_;
   Model model_;
+  std::vector<bool> top_;  // which values are of the top region
 };
 
 }  // namespace

@@ -59,8 +59,7 @@ class NodeView {
 
   Status refuse(std::string_view why) const {
     return base::invalid_argument("node '", node_.scope_name, "' (", node_.op, "): ", why,
-                                  "; so it cannot be computed of a batch in pieces: on several replicas, over "
-                                  "micro-batches, or over the batches of an evaluation")
+                                  "; so it cannot be computed of a batch in pieces")
         .with_detail("node", node_.scope_name);
   }
 

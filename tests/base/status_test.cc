@@ -114,6 +114,31 @@ void long_chains_are_released(void **) {
   assert_string_equal(status.root_cause()->message().c_str(), "first");
 }
 
+/// What others wrote may have any length: the middle is left out, whole characters, and the length is told.
+void long_texts_are_shortened(void **) {
+  for (const char *const character : {"a", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80"}) {
+    std::string text = "begin";
+    while (text.size() < 1000003)
+      text += character;
+    text += "end";
+    const Status status = invalid_argument("no file '", text, "' in ", text);
+    const std::string &message = status.message();
+    assert_true(message.size() < 2000);
+    assert_true(is_utf8(message));
+    assert_true(message.starts_with("no file 'begin") && message.ends_with("end"));
+    assert_contains(message.c_str(), concat(" ... (", text.size(), " bytes in all) ... ").c_str());
+    assert_contains(message.c_str(), "end' in begin");
+    const Status outer = status.wrap(concat("cannot open '", text, "'")).with_detail("path", text);
+    assert_true(outer.message().size() < 1500 && outer.error()->find_detail("path")->size() < 1000);
+    assert_true(status_from_errno(ENOENT, text).message().size() < 1500);
+    assert_true(Status(Code::internal, text).message().size() < 70000);
+  }
+  const std::string fits(800, 'x');
+  assert_string_equal(invalid_argument(fits).message().c_str(), fits.c_str());
+  // Bytes that are no characters end it, too.
+  assert_true(invalid_argument(std::string(5000, '\x80')).message().size() < 1000);
+}
+
 const CMUnitTest tests[] = {
     cmocka_unit_test(ok_is_empty),
     cmocka_unit_test(makers_carry_code_and_message),
@@ -123,6 +148,7 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(macros_leave_with_the_status),
     cmocka_unit_test(results_convert_and_move),
     cmocka_unit_test(long_chains_are_released),
+    cmocka_unit_test(long_texts_are_shortened),
 };
 
 }  // namespace

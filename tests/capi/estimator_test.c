@@ -53,6 +53,35 @@ static void test_one_step_by_hand(void **state) {
   check_line((struct line){.clip = 1}, 41 / 3.0, 1);
 }
 
+/* The gradient of w is -1, the rate 2 max(piecewise, 0.5): an ordinary value, computed from a schedule. */
+static int32_t computed_rate_model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  const int64_t one = 1;
+  (void)user;
+  tutti_value w = tutti_graph_variable(g, "w", TUTTI_DTYPE_F32, &one, 1, "zeros", 0, 1);
+  tutti_graph_set_loss(
+      g, tutti_sub(g, tutti_reduce_mean(g, tutti_graph_get_feature(g, "x"), NULL), tutti_reduce_sum(g, w, NULL)));
+  if (mode == TUTTI_MODE_TRAIN) {
+    tutti_value rate = tutti_schedule_piecewise(g, (int64_t[]){2}, 1, (double[]){1, 0.25}, 2);
+    rate = tutti_maximum(g, rate, tutti_graph_constant(g, TUTTI_DTYPE_F32, 0.5));
+    tutti_optimizer_sgd(g, tutti_mul(g, rate, tutti_graph_host_scalar(g, "factor", 2)), NULL);
+  }
+  return tutti_graph_check(g, err);
+}
+
+static void test_a_learning_rate_is_computed(void **state) {
+  (void)state;
+  static const double expected[] = {2, 4, 5, 6};
+  tutti_dataset *dataset = toy_dataset(8, 4, 0);
+  tutti_estimator *estimator = NULL;
+  assert_ok(tutti_estimator_create(NULL, computed_rate_model, NULL, NULL, NULL, NULL, &estimator, &err));
+  for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+    train(estimator, dataset, "{\"steps\": 1}");
+    assert_close(read_scalar(estimator, "w"), expected[i]);
+  }
+  tutti_estimator_unref(estimator);
+  tutti_dataset_unref(dataset);
+}
+
 static void test_steps_max_steps_and_epochs(void **state) {
   (void)state;
   tutti_dataset *endless = toy_dataset(32, 8, 0), *once = toy_dataset(32, 8, 1);
@@ -254,6 +283,7 @@ static void test_steps_in_the_log(void **state) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_toy_learns),
     cmocka_unit_test(test_one_step_by_hand),
+    cmocka_unit_test(test_a_learning_rate_is_computed),
     cmocka_unit_test(test_steps_max_steps_and_epochs),
     cmocka_unit_test(test_limits_that_exclude_each_other),
     cmocka_unit_test(test_create_arguments),

@@ -119,9 +119,59 @@ static void test_the_name_is_taken(void **state) {
   tutti_context_unref(context);
 }
 
+/* Compares the rows of a batch with each other. */
+static int32_t mixing_model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  const tutti_matmul_attrs turned = {.transpose_b = 1};
+  tutti_value rows = tutti_layer_dense(g, tutti_graph_get_feature(g, "x"), 3, NULL);
+  tutti_value pairs = tutti_matmul(g, rows, rows, &turned);
+  (void)user;
+  tutti_graph_set_output(g, "rows", rows);
+  tutti_graph_set_loss(g, tutti_reduce_mean(g, tutti_square(g, pairs), NULL));
+  if (mode == TUTTI_MODE_TRAIN) tutti_optimizer_sgd(g, tutti_graph_constant(g, TUTTI_DTYPE_F32, 1e-3), NULL);
+  return tutti_graph_check(g, err);
+}
+
+static void check_mixing(tutti_error *error, const char *advice, const char *unasked) {
+  const char *text = tutti_error_get_text(error);
+  if (error == NULL || strstr(text, advice) == NULL || strstr(text, unasked) != NULL) {
+    print_error("expected \"%s\" without \"%s\": %s\n", advice, unasked, text != NULL ? text : "no error");
+    fail();
+  }
+  assert_int_equal(tutti_error_get_code(error), TUTTI_INVALID_ARGUMENT);
+  tutti_error_unref(error);
+}
+
+/* What is said is what was asked for, and what to do. */
+static void test_a_loss_that_mixes_rows(void **state) {
+  (void)state;
+  for (int replicas = 1; replicas <= 2; replicas++) {
+    for (int steps = 1; steps <= 2; steps++) {
+      char run[64];
+      snprintf(run, sizeof run, "{\"accumulation_steps\": %d}", steps);
+      tutti_context *context = NULL;
+      tutti_estimator *estimator = dense_estimator(mixing_model, NULL, replicas, run, &context);
+      tutti_dataset *dataset = dense_dataset(context, 8, 4, 0);
+      tutti_error *error = NULL;
+      if (replicas * steps == 1)
+        assert_ok(tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, NULL, &err));
+      else
+        assert_int_not_equal(tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, NULL, &error), TUTTI_OK);
+      if (replicas == 2) check_mixing(error, "in 2 parts of its batch", steps == 1 ? "micro-batch" : "evaluation");
+      if (replicas == 1 && steps == 2) check_mixing(error, "in 2 micro-batches", "parts of");
+      error = NULL;
+      if (replicas * steps == 1) {
+        assert_int_not_equal(tutti_estimator_evaluate(estimator, dataset, 0, NULL, NULL, &error), TUTTI_OK);
+        check_mixing(error, "or leave them out in mode EVAL", "micro-batch");
+      }
+      tutti_dataset_unref(dataset), tutti_estimator_unref(estimator), tutti_context_unref(context);
+    }
+  }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_mean_over_examples),
     cmocka_unit_test(test_errors_name_the_batch),
     cmocka_unit_test(test_the_name_is_taken),
+    cmocka_unit_test(test_a_loss_that_mixes_rows),
 };
 CAPI_TEST_MAIN(tests)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Models that are wrong, and what the errors say about them. */
+#include <stdlib.h>
+
 #include "estimator_fixtures.h"
 
 enum wrong_model {
@@ -142,9 +144,164 @@ static void test_no_weights(void **state) {
   tutti_dataset_unref(dataset);
 }
 
+/* Eight rows of `width` numbers in two batches. */
+static tutti_dataset *wide_dataset(int64_t width) {
+  const int64_t dims[] = {8, width};
+  const float values[8 * 8] = {0};
+  const int32_t labels[8] = {0};
+  tutti_tensor *x = make_tensor(TUTTI_DTYPE_F32, 2, dims, values), *y = make_vector(TUTTI_DTYPE_I32, 8, labels);
+  tutti_pipeline *pipeline = NULL;
+  tutti_dataset *dataset = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, x);
+  tutti_pipeline_add_slices(pipeline, "y", TUTTI_ROLE_LABEL, y);
+  tutti_pipeline_batch(pipeline, 4, NULL);
+  assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
+  tutti_pipeline_unref(pipeline), tutti_tensor_unref(x), tutti_tensor_unref(y);
+  return dataset;
+}
+
+/* Trained with rows of four numbers and given five: the feature is named, or what takes it. */
+static void test_features_of_another_width(void **state) {
+  (void)state;
+  char directory[64], run[128];
+  make_directory(directory);
+  snprintf(run, sizeof run, "{\"model_dir\": \"%s\"}", directory);
+  tutti_dataset *narrow = wide_dataset(4), *wide = wide_dataset(5);
+  tutti_estimator *estimator = toy_estimator(run);
+  train(estimator, narrow, "{\"steps\": 1}");
+  assert_error(TUTTI_INVALID_ARGUMENT, "feature 'x' is f32 [batch, 5] in mode EVAL but f32 [batch, 4] in mode TRAIN",
+               tutti_estimator_evaluate(estimator, wide, 0, NULL, NULL, &err));
+  tutti_estimator_unref(estimator);
+  const char *takes_it = "node 'dense/matmul' takes it with feature 'x', f32 [batch, 5]";
+  estimator = toy_estimator(run);
+  assert_error(TUTTI_INVALID_ARGUMENT, takes_it, tutti_estimator_evaluate(estimator, wide, 0, NULL, NULL, &err));
+  assert_error(TUTTI_FAILED_PRECONDITION, takes_it,
+               tutti_estimator_train(estimator, wide, NULL, NULL, NULL, NULL, &err));
+  tutti_estimator_unref(estimator);
+  tutti_dataset_unref(narrow), tutti_dataset_unref(wide);
+  remove_directory(directory);
+}
+
+enum name_of { OUTPUT, METRIC, SCOPE, HOST_SCALAR, FEATURE };
+
+struct named {
+  enum name_of what;
+  const char *name;
+};
+
+static int32_t named_model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  const struct named *named = user;
+  (void)mode;
+  tutti_value x = tutti_graph_get_feature(g, named->what == FEATURE ? named->name : "x");
+  if (named->what == SCOPE) tutti_graph_push_scope(g, named->name);
+  if (named->what == OUTPUT) tutti_graph_set_output(g, named->name, x);
+  if (named->what == METRIC) tutti_graph_add_metric(g, named->name, tutti_reduce_mean(g, x, NULL));
+  if (named->what == HOST_SCALAR) tutti_graph_host_scalar(g, named->name, 1);
+  return tutti_graph_check(g, err);
+}
+
+/* The error of a model that gives something this name; to be dropped. */
+static tutti_error *error_of_name(enum name_of what, const char *name, const tutti_dataset *dataset) {
+  struct named named = {what, name};
+  tutti_estimator *estimator = NULL;
+  tutti_error *error = NULL;
+  assert_ok(tutti_estimator_create(NULL, named_model, &named, NULL, NULL, NULL, &estimator, &err));
+  assert_int_not_equal(tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, NULL, &error), TUTTI_OK);
+  tutti_estimator_unref(estimator);
+  return error;
+}
+
+/* Nobody could read a file or a report again that has such a name in it. */
+static void test_names_that_are_not_utf8(void **state) {
+  (void)state;
+  const char *bad = "na\xffme", *shown = "'na\\xffme' is not UTF-8";
+  tutti_dataset *dataset = wide_dataset(4);
+  for (enum name_of what = OUTPUT; what < FEATURE; what++) {
+    tutti_error *error = error_of_name(what, bad, dataset);
+    check_error(TUTTI_INVALID_ARGUMENT, shown, tutti_error_get_code(error), error, "a name", __FILE__, __LINE__);
+  }
+  tutti_dataset_unref(dataset);
+  const float values[2] = {0};
+  tutti_tensor *x = make_vector(TUTTI_DTYPE_F32, 2, values);
+  tutti_pipeline *pipeline = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_slices(pipeline, bad, TUTTI_ROLE_FEATURE, x);
+  assert_error(TUTTI_INVALID_ARGUMENT, shown, tutti_pipeline_build(pipeline, &dataset, &err));
+  tutti_pipeline_unref(pipeline), tutti_tensor_unref(x);
+}
+
+/* What is quoted of a text that may have any length stays short. */
+static void check_short(const char *call, tutti_error *error) {
+  const char *text = tutti_error_get_text(error);
+  if (error == NULL || strlen(text) > 6000 || strstr(text, "...") == NULL) {
+    print_error("%s: %zu bytes: %.300s\n", call, text == NULL ? 0 : strlen(text), text == NULL ? "" : text);
+    fail();
+  }
+  tutti_error_unref(error);
+}
+
+#define assert_short(call)   \
+  do {                       \
+    tutti_error *err = NULL; \
+    (void)(call);            \
+    check_short(#call, err); \
+  } while (0)
+
+static void test_long_texts(void **state) {
+  (void)state;
+  const size_t size = (size_t)20 << 20;
+  char *text = malloc(size + 1);
+  memset(text, 'a', size);
+  text[0] = '/', text[size] = '\0';
+  const char *path = text;
+  tutti_dataset *dataset = wide_dataset(4);
+  tutti_predictor *predictor = NULL;
+  tutti_options *options = NULL;
+  tutti_estimator *estimator = NULL;
+  assert_short(tutti_predictor_open(NULL, text, NULL, NULL, &predictor, &err));
+  assert_short(tutti_options_create(text, &options, &err));
+  for (int i = 0; i < 3; i++) {
+    assert_ok(tutti_options_create("run", &options, &err));
+    if (i == 0) tutti_options_set_string(options, "determinism", text);
+    if (i == 1) tutti_options_set_string(options, text, "x");
+    if (i == 2) tutti_options_set_string(options, "model_dir", text);
+    if (i < 2) assert_short(tutti_options_check(options, &err));
+    if (i == 2) {
+      assert_ok(tutti_estimator_create(NULL, toy_model, NULL, NULL, NULL, options, &estimator, &err));
+      assert_short(tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, NULL, &err));
+      tutti_estimator_unref(estimator);
+    }
+    tutti_options_unref(options);
+  }
+  for (int i = 0; i < 3; i++) {
+    tutti_pipeline *pipeline = NULL;
+    tutti_dataset *lines = NULL;
+    tutti_iterator *iterator = NULL;
+    tutti_error *error = NULL;
+    assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+    if (i == 0) tutti_source_text_lines(pipeline, &path, 1, NULL);
+    if (i == 1) tutti_source_csv(pipeline, &path, 1, NULL);
+    if (i == 2) tutti_source_tfrecord(pipeline, &path, 1, NULL);
+    if (tutti_pipeline_build(pipeline, &lines, &error) == TUTTI_OK &&
+        tutti_iterator_create(lines, 0, &iterator, &error) == TUTTI_OK) {
+      uint8_t has_element = 0;
+      (void)tutti_iterator_next(iterator, NULL, &has_element, &error);
+    }
+    check_short("a source", error);
+    tutti_iterator_unref(iterator), tutti_dataset_unref(lines), tutti_pipeline_unref(pipeline);
+  }
+  check_short("a feature", error_of_name(FEATURE, text, dataset));
+  tutti_dataset_unref(dataset);
+  free(text);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_wrong_models),
     cmocka_unit_test(test_wrong_models_for_prediction_and_evaluation),
     cmocka_unit_test(test_no_weights),
+    cmocka_unit_test(test_features_of_another_width),
+    cmocka_unit_test(test_names_that_are_not_utf8),
+    cmocka_unit_test(test_long_texts),
 };
 CAPI_TEST_MAIN(tests)

@@ -97,9 +97,9 @@ void test_newest_by_number_not_by_name(void **) {
 
 // Each way of damage to each file of the newest checkpoint: fall back, and say what was wrong.
 void test_damage_falls_back(void **) {
-  enum Damage { flip, cut, remove_it, empty };
+  enum Damage { flip, cut, remove_it, empty, longer, much_longer };
   for (const char *name : {"weights.safetensors", "slots.safetensors", "graph.json", "manifest.json"}) {
-    for (const Damage damage : {flip, cut, remove_it, empty}) {
+    for (const Damage damage : {flip, cut, remove_it, empty, longer, much_longer}) {
       TemporaryDirectory directory;
       RememberingLogger log;
       assert_ok(write_checkpoint(directory.path(), small_snapshot(1), nullptr));
@@ -109,6 +109,8 @@ void test_damage_falls_back(void **) {
       if (damage == flip) flip_bit(path, size / 2, 3);
       if (damage == cut) truncate_file(path, size - 1);
       if (damage == empty) truncate_file(path, 0);
+      if (damage == longer) truncate_file(path, size + 1);
+      if (damage == much_longer) truncate_file(path, size + (size_t{70} << 20));
       if (damage == remove_it) assert_ok(base::remove_file(path));
       const Checkpoint read = assert_ok_value(read_newest_checkpoint(directory.path(), {}, *log.logger()));
       assert_int_equal(read.manifest.step, 1);

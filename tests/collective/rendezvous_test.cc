@@ -139,6 +139,21 @@ static void test_a_missing_worker_is_named(void **) {
   assert_ok(store->set("a", "b", within(kLongMs)));
 }
 
+/// Waits end one after the other: who had waited beside one is not missing for it, who had left before is.
+static void test_only_those_that_are_missing_are_named(void **) {
+  const auto server = start_server(3);
+  const auto first = assert_ok_value(Store::connect(options_of(server->port(), 0, 3), within(kLongMs)));
+  const auto second = assert_ok_value(Store::connect(options_of(server->port(), 1, 3), within(kLongMs)));
+  Status early;
+  std::thread joining([&] { early = first->join(within(300)).status(); });
+  const Status late = second->join(within(700)).status();
+  joining.join();
+  assert_string_equal(early.error()->find_detail("rank")->c_str(), "2");
+  assert_string_equal(late.error()->find_detail("rank")->c_str(), "2");
+  const Status alone = second->join(within(50)).status();
+  assert_string_equal(alone.error()->find_detail("rank")->c_str(), "0, 2");
+}
+
 static void test_an_unreachable_leader_is_named(void **) {
   int32_t port = 0;
   {
@@ -557,6 +572,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_who_has_gone_is_known),
     cmocka_unit_test(tutti::testing::test_the_first_value_stays),
     cmocka_unit_test(tutti::testing::test_a_missing_worker_is_named),
+    cmocka_unit_test(tutti::testing::test_only_those_that_are_missing_are_named),
     cmocka_unit_test(tutti::testing::test_an_unreachable_leader_is_named),
     cmocka_unit_test(tutti::testing::test_a_leader_that_begins_later),
     cmocka_unit_test(tutti::testing::test_who_does_not_belong_is_turned_away),

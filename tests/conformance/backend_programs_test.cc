@@ -5,6 +5,7 @@
 //
 // usage: backend_programs_test BACKEND
 #include <atomic>
+#include <map>
 #include <set>
 #include <string>
 #include <thread>
@@ -330,6 +331,27 @@ void errors_in_the_data_name_the_row(void **) {
   auto gather = bind(g);
   assert_error_contains(gather->run({x, ints({0, 3, 1})}), "index 3");
   assert_ok(gather->run({x, ints({0, 2, 1})}));
+
+  // Of a batch the rows of the run are those from row_offset on.
+  GraphBuilder r;
+  const ValueId rows = r.input("logits", DType::f32, {r.batch(), 4});
+  const ValueId table = r.input("table", DType::f32, {3, 4}), indices = r.input("indices", DType::i64, {r.batch()});
+  r.set_result("loss", r.op("sparse_softmax_cross_entropy", {rows, r.input("labels", DType::i64, {r.batch()})}));
+  r.set_result("y", r.op("gather", {table, indices}));
+  auto of_rows = bind(r, nullptr, {{"batch", 3}});
+  backend::RunScalars scalars;
+  scalars.set(backend::RunScalar::row_offset, 40).set(backend::RunScalar::local_rows, 3);
+  const Tensor good = ints({0, 1, 2}), bad = ints({0, 1, 9});
+  const auto run = [&](const Tensor &at, const Tensor &labels) {
+    const std::map<std::string, Tensor> named{{"logits", x}, {"table", x}, {"indices", at}, {"labels", labels}};
+    std::vector<Tensor> inputs;
+    for (const auto &port : of_rows->description().inputs)
+      inputs.push_back(named.at(port.name));
+    return of_rows->run(inputs, scalars).status();
+  };
+  assert_ok(run(good, good));
+  assert_error_contains(run(good, bad), "label 9 in row 42 is outside [0, 4)");
+  assert_error_contains(run(bad, good), "index 9 in row 42 is outside [0, 3)");
 }
 
 void compile_errors_say_what_is_missing(void **) {

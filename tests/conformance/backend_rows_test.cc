@@ -263,8 +263,8 @@ void labels_out_of_range(void **) {
       const base::Status expected = status_with_label(tested->oracle, op, label);
       const base::Status status = status_with_label(tested->device, op, label);
       assert_int_equal(status.code(), expected.code());
-      // Up to here the words are the same everywhere.
-      const std::string text = base::concat("node '", op, "' (", op, "): label ", label, " in row 5 is ");
+      const std::string text =
+          base::concat("node '", op, "' (", op, "): label ", label, " in row 5 is outside [0, 10)");
       assert_contains(expected.to_string().c_str(), text.c_str());
       assert_contains(status.to_string().c_str(), text.c_str());
     }

@@ -4,7 +4,11 @@
 // each norm, by the global one, and one after the other.
 #include "distribute/gradient_clip.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "distribute/training_case.h"
 #include "testing.h"
@@ -182,6 +186,92 @@ void a_norm_that_is_not_finite_stops_the_step(void **) {
   }
 }
 
+/// A variable of four elements whose gradient is `slope` in each.
+struct Slope {
+  DType dtype;
+  double slope;
+};
+
+/// The loss is the sum of slope · w, which are zeros; one step of gradient descent at a rate of 1.
+Model slopes_model(const std::vector<Slope> &slopes, double each, double global) {
+  GraphBuilder b;
+  const ValueId x = b.feature("x", DType::f32, {GraphBuilder::batch(), 5});
+  b.set_output("x", x);
+  ValueId loss = b.scale(b.reduce_mean(x), 0);
+  for (size_t i = 0; i < slopes.size(); ++i) {
+    const ValueId w = b.variable("w" + std::to_string(i), slopes[i].dtype, {4}, {"zeros", {}});
+    loss = b.add(loss, b.cast(b.reduce_sum(b.scale(w, slopes[i].slope)), DType::f32));
+  }
+  b.set_loss(loss);
+  impl::graph::TrainSpec train;
+  train.optimizer.op = "sgd_update";
+  train.optimizer.learning_rate = b.constant(1.0, DType::f32);
+  train.clip.norm = each;
+  if (global > 0) train.clip_global_norm = global;
+  b.set_train(std::move(train));
+  return assert_ok_value(b.finish());
+}
+
+double element(const Tensor &tensor, int64_t i) {
+  if (tensor.dtype() == DType::f64) return tensor.data_as<double>()[i];
+  if (tensor.dtype() == DType::f32) return static_cast<double>(tensor.data_as<float>()[i]);
+  const uint16_t bits = static_cast<const uint16_t *>(tensor.data())[i];
+  if (tensor.dtype() == DType::f16) return static_cast<double>(impl::tensor::half_bits_to_float(bits));
+  return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits) << 16));
+}
+
+void check_slopes(const std::vector<Slope> &slopes, bool is_each, int32_t replicas) {
+  const double limit = 1;
+  const Model model = slopes_model(slopes, is_each ? limit : 0, is_each ? 0 : limit);
+  const auto trainer = assert_ok_value(Trainer::open(model, assert_ok_value(make_test_strategy(replicas)), {}));
+  assert_ok(trainer->initialize());
+  const auto rows = make_rows(6, 5, 3, DType::f32, 6);
+  assert_ok(trainer->attach_input(assert_ok_value(rows->make_iterator({}))));
+  assert_ok(trainer->run(1, nullptr));
+  long double square = 0;
+  for (const Slope &slope : slopes)
+    square += 4 * static_cast<long double>(slope.slope) * slope.slope;
+  for (size_t v = 0; v < slopes.size(); ++v) {
+    const long double slope = slopes[v].slope, norm = is_each ? 2 * std::fabs(slope) : std::sqrt(square);
+    const auto expected = static_cast<double>(-slope * limit / std::max<long double>(norm, limit));
+    const double tolerance = slopes[v].dtype == DType::f64 ? 1e-12 : slopes[v].dtype == DType::f32 ? 1e-6 : 1e-2;
+    const double smallest = slopes[v].dtype == DType::f16 ? 1e-7 : 1e-30;
+    const Tensor after = assert_ok_value(trainer->get_variable(model.variables[v].name));
+    for (int64_t i = 0; i < 4; ++i) {
+      if (std::fabs(element(after, i) - expected) <= tolerance * std::fabs(expected) + smallest) continue;
+      fail_msg("slope %g, %s, N %d: %.9g, expected %.9g", slopes[v].slope, is_each ? "norm" : "global norm", replicas,
+               element(after, i), expected);
+    }
+  }
+}
+
+/// Their squares, or the sum of them, may be too large for their dtype.
+void finite_gradients_are_limited(void **) {
+  const std::vector<Slope> kCases[] = {{{DType::f32, 0}},
+                                       {{DType::f32, 1e-25}},
+                                       {{DType::f32, 3}},
+                                       {{DType::f32, 1.5e19}},
+                                       {{DType::f32, -1e30}},
+                                       {{DType::f32, 3e38}},
+                                       {{DType::f32, 1e30}, {DType::f32, 2}, {DType::f32, 0}},
+                                       {{DType::f64, 1e30}},
+                                       {{DType::f64, 1e200}},
+                                       {{DType::f64, -4e307}},
+                                       {{DType::f64, 1e200}, {DType::f32, 1e30}, {DType::f64, 3}},
+                                       {{DType::f16, 300}},
+                                       {{DType::f16, 6e4}, {DType::f32, 1e30}},
+                                       {{DType::bf16, 1e30}}};
+  for (const std::vector<Slope> &slopes : kCases) {
+    const bool has_halves = std::ranges::any_of(
+        slopes, [](const Slope &slope) { return slope.dtype == DType::f16 || slope.dtype == DType::bf16; });
+    for (const int32_t replicas : {1, 2, 3}) {
+      if (has_halves && replicas > 1) continue;  // nothing adds them up
+      check_slopes(slopes, true, replicas);
+      check_slopes(slopes, false, replicas);
+    }
+  }
+}
+
 }  // namespace
 
 }  // namespace tutti::testing
@@ -190,5 +280,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::limits_are_what_they_say),
     cmocka_unit_test(tutti::testing::kept_gradients_change_nothing),
     cmocka_unit_test(tutti::testing::a_norm_that_is_not_finite_stops_the_step),
+    cmocka_unit_test(tutti::testing::finite_gradients_are_limited),
 };
 TEST_MAIN(tests)

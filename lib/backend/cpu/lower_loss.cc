@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "backend/bounded_integers.h"
 #include "backend/cpu/attributes.h"
 #include "backend/cpu/lower.h"
 #include "backend/cpu/simd_loss.h"
@@ -43,12 +44,14 @@ bool has_label_dtype(const Lowering &l, ValueId labels) {
   return l.value(labels).dtype == DType::i32 || l.value(labels).dtype == DType::i64;
 }
 
-/// What both the loss and its gradient report.
-int32_t check_labels(const RunContext &c, int64_t bad_row, const Labels &labels, int64_t classes,
-                     const std::string &node) {
+/// What the loss and its gradient report of input `input`.
+BoundedIntegers label_bounds(const Lowering &l, const Node &node, size_t input, const RowShape &shape) {
+  return BoundedIntegers::of(l.graph(), node, input, shape.classes, "label");
+}
+
+int32_t check_labels(const RunContext &c, int64_t bad_row, const Labels &labels, const BoundedIntegers &bounds) {
   if (bad_row < 0) return 0;
-  return c.fail(base::invalid_argument(node, ": label ", labels[bad_row], " in row ", bad_row, " is not between 0 and ",
-                                       classes - 1));
+  return c.fail(bounds.error(bad_row, labels[bad_row], c.scalars[TUTTI_RUN_ROW_OFFSET]));
 }
 
 }  // namespace
@@ -102,11 +105,11 @@ void lower_loss_and_gradient(Lowering &l, const Node &node, const Node &gradient
   const BufferId classes = l.read(node.inputs[1]);
   const BufferId loss = l.write(node.outputs[0]);
   const BufferId dlogits = l.write(gradient.outputs[0]);
-  l.emit("simd:sparse_cross_entropy+gradient", [=, name = describe(node)](const RunContext &c) {
+  l.emit("simd:sparse_cross_entropy+gradient", [=, bounds = label_bounds(l, node, 1, shape)](const RunContext &c) {
     const Labels labels{c.buffers[classes], wide};
     const int64_t bad =
         sparse_cross_entropy_gradient(shape, nullptr, c.in(logits), labels, smoothing, c.out(loss), c.out(dlogits));
-    return check_labels(c, bad, labels, shape.classes, name);
+    return check_labels(c, bad, labels, bounds);
   });
 }
 
@@ -125,7 +128,7 @@ bool lower_sparse_cross_entropy(Lowering &l, const Node &node) {
   const BufferId classes = l.read(node.inputs[1]);
   const BufferId loss = l.write(node.outputs[0]);
   const Parts parts = row_parts(l, shape);
-  l.emit("simd:sparse_cross_entropy", [=, name = describe(node)](const RunContext &c) {
+  l.emit("simd:sparse_cross_entropy", [=, bounds = label_bounds(l, node, 1, shape)](const RunContext &c) {
     const Labels labels{c.buffers[classes], wide};
     FirstWrong bad;
     c.for_parts(parts, [&](Range r) {
@@ -133,7 +136,7 @@ bool lower_sparse_cross_entropy(Lowering &l, const Node &node) {
       const RowShape rows{r.size(), shape.classes};
       bad.note(sparse_cross_entropy(rows, from, labels.from(r.begin), smoothing, c.out(loss) + r.begin), r.begin);
     });
-    return check_labels(c, bad.get(), labels, shape.classes, name);
+    return check_labels(c, bad.get(), labels, bounds);
   });
   return true;
 }
@@ -153,7 +156,7 @@ bool lower_sparse_cross_entropy_gradient(Lowering &l, const Node &node) {
   const BufferId classes = l.read(node.inputs[2]);
   const BufferId dlogits = l.write(node.outputs[0]);
   const Parts parts = row_parts(l, shape);
-  l.emit("simd:sparse_cross_entropy_gradient", [=, name = describe(node)](const RunContext &c) {
+  l.emit("simd:sparse_cross_entropy_gradient", [=, bounds = label_bounds(l, node, 2, shape)](const RunContext &c) {
     const Labels labels{c.buffers[classes], wide};
     FirstWrong bad;
     c.for_parts(parts, [&](Range r) {
@@ -163,7 +166,7 @@ bool lower_sparse_cross_entropy_gradient(Lowering &l, const Node &node) {
                                              smoothing, nullptr, c.out(dlogits) + at),
                r.begin);
     });
-    return check_labels(c, bad.get(), labels, shape.classes, name);
+    return check_labels(c, bad.get(), labels, bounds);
   });
   return true;
 }

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "backend/bounded_integers.h"
 #include "backend/cpu/attributes.h"
 #include "backend/cpu/columns_view.h"
 #include "backend/cpu/lower.h"
@@ -32,12 +33,11 @@ int64_t index_at(const void *values, bool wide, int64_t i) {
 }
 
 /// What gather and its gradient report.
-int32_t check_index(const RunContext &c, const FirstWrong &wrong, BufferId indices, bool wide, int64_t limit,
-                    const std::string &node) {
+int32_t check_index(const RunContext &c, const FirstWrong &wrong, BufferId indices, bool wide,
+                    const BoundedIntegers &bounds) {
   const int64_t i = wrong.get();
   if (i < 0) return 0;
-  return c.fail(base::invalid_argument(node, ": index ", index_at(c.buffers[indices], wide, i), " at position ", i,
-                                       " is not between 0 and ", limit - 1));
+  return c.fail(bounds.error(i, index_at(c.buffers[indices], wide, i), c.scalars[TUTTI_RUN_ROW_OFFSET]));
 }
 
 /// Indices of rows, which must be below a limit.
@@ -263,16 +263,17 @@ bool lower_gather(Lowering &l, const Node &node) {
   const BufferId from = l.read(params), at = l.read(node.inputs[1]);
   const BufferId to = l.write(node.outputs[0]);
   const Parts parts(count, grain_of(outer * bytes / 4), l.threads());
-  l.emit("copy:gather", [=, name = describe(node)](const RunContext &c) -> int32_t {
-    FirstWrong wrong;
-    c.for_parts(parts, [&](Range range) {
-      const Places places{c.buffers[at], wide, limit};
-      const int64_t bad = places.first_wrong(range);
-      if (bad >= 0) return wrong.note(bad);
-      gather(c.buffers[from], c.buffers[to], places, range, {outer, count, bytes});
-    });
-    return check_index(c, wrong, at, wide, limit, name);
-  });
+  l.emit("copy:gather",
+         [=, bounds = BoundedIntegers::of(l.graph(), node, 1, limit, "index")](const RunContext &c) -> int32_t {
+           FirstWrong wrong;
+           c.for_parts(parts, [&](Range range) {
+             const Places places{c.buffers[at], wide, limit};
+             const int64_t bad = places.first_wrong(range);
+             if (bad >= 0) return wrong.note(bad);
+             gather(c.buffers[from], c.buffers[to], places, range, {outer, count, bytes});
+           });
+           return check_index(c, wrong, at, wide, bounds);
+         });
   return true;
 }
 
@@ -293,21 +294,22 @@ bool lower_gather_gradient(Lowering &l, const Node &node) {
   const int64_t work = outer * inner * (count + limit);
   const int64_t grain = work > 0 ? std::max<int64_t>(1, kPartElements * limit / work) : 1;
   const Parts parts(limit, grain, l.threads(), 1);
-  l.emit("simd:gather_gradient", [=, name = describe(node)](const RunContext &c) -> int32_t {
-    FirstWrong wrong;
-    c.for_parts(parts, [&](Range rows) {
-      for (int64_t o = 0; o < outer; ++o)
-        std::fill_n(c.out(out) + (o * limit + rows.begin) * inner, rows.size() * inner, 0.0f);
-      for (int64_t i = 0; i < count; ++i) {
-        const int64_t index = index_at(c.buffers[at], wide, i);
-        if (index < 0 || index >= limit) return wrong.note(i);
-        if (index < rows.begin || index >= rows.end) continue;
-        for (int64_t o = 0; o < outer; ++o)
-          add_to(c.in(dy) + (o * count + i) * inner, c.out(out) + (o * limit + index) * inner, inner);
-      }
-    });
-    return check_index(c, wrong, at, wide, limit, name);
-  });
+  l.emit("simd:gather_gradient",
+         [=, bounds = BoundedIntegers::of(l.graph(), node, 1, limit, "index")](const RunContext &c) -> int32_t {
+           FirstWrong wrong;
+           c.for_parts(parts, [&](Range rows) {
+             for (int64_t o = 0; o < outer; ++o)
+               std::fill_n(c.out(out) + (o * limit + rows.begin) * inner, rows.size() * inner, 0.0f);
+             for (int64_t i = 0; i < count; ++i) {
+               const int64_t index = index_at(c.buffers[at], wide, i);
+               if (index < 0 || index >= limit) return wrong.note(i);
+               if (index < rows.begin || index >= rows.end) continue;
+               for (int64_t o = 0; o < outer; ++o)
+                 add_to(c.in(dy) + (o * count + i) * inner, c.out(out) + (o * limit + index) * inner, inner);
+             }
+           });
+           return check_index(c, wrong, at, wide, bounds);
+         });
   return true;
 }
 

@@ -37,7 +37,7 @@ Result<Block> Block::compile(KernelRequest &request, const graph::Region &region
   for (const NodeId id : region.nodes) {
     const Node &node = request.lowered.graph().node(id);
     if (node.op == "constant") continue;
-    KernelRequest inner{request.lowered, node, request.library, request.fault_texts, request.batch};
+    KernelRequest inner{request.lowered, node, request.library, request.faults, request.batch};
     inner.trials = request.trials;
     TUTTI_ASSIGN(KernelCall call, make_call(inner));
     block.calls_.push_back(std::move(call));

@@ -26,19 +26,16 @@ CrossEntropyWork row_work(KernelRequest &request, size_t logits, bool is_sparse,
   return work;
 }
 
-/// A label out of range is a fault.
-void add_label_fault(KernelRequest &request, CrossEntropyWork &work) {
-  if (!work.is_sparse) return;
-  work.fault = request.add_fault([node = request.name(), classes = work.classes](int64_t row, int64_t label) {
-    return base::invalid_argument(node, ": label ", label, " in row ", row, " is outside [0, ", classes, ")");
-  });
+/// A label out of range is a fault; labels are input `labels`.
+void add_label_fault(KernelRequest &request, CrossEntropyWork &work, size_t labels) {
+  if (work.is_sparse) work.fault = request.add_fault(labels, work.classes, "label");
 }
 
 /// Inputs: logits, labels or targets.
 Kernel loss_kernel(KernelRequest &request, bool is_sparse, double smoothing) {
   CrossEntropyWork work = row_work(request, 0, is_sparse, smoothing);
   work.loss = request.output(0).dtype;
-  add_label_fault(request, work);
+  add_label_fault(request, work, 1);
   return [work](const Frame &frame) {
     CrossEntropyWork issued = work;
     issued.faults = frame.faults();
@@ -53,7 +50,7 @@ Kernel loss_kernel(KernelRequest &request, bool is_sparse, double smoothing) {
 Kernel gradient_kernel(KernelRequest &request, bool is_sparse, double smoothing) {
   CrossEntropyWork work = row_work(request, 1, is_sparse, smoothing);
   work.loss = request.input(0).dtype;
-  add_label_fault(request, work);
+  add_label_fault(request, work, 2);
   return [work](const Frame &frame) {
     CrossEntropyWork issued = work;
     issued.faults = frame.faults();

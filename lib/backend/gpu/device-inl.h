@@ -4,6 +4,7 @@
 #ifndef TUTTI_BACKEND_GPU_DEVICE_INL_H_
 #define TUTTI_BACKEND_GPU_DEVICE_INL_H_
 
+#include <tutti/plugin/backend.h>
 #include <tutti_gpu.h>
 
 #include <cmath>
@@ -81,10 +82,11 @@ __device__ C block_combine(C value, Combine combine) {
 /// Bad data was found; the first report counts.
 __device__ inline void report_fault(FaultSink sink, int32_t fault, int64_t position, int64_t value) {
   if (sink.record == nullptr || (sink.gate != nullptr && !*sink.gate)) return;
-  if (sink.flag != nullptr) *sink.flag = 1;
+  if (sink.scalars != nullptr) sink.scalars[TUTTI_RUN_DATA_FAULTS] = 1;
   if (atomicCAS(&sink.record->claimed, 0u, 1u) != 0u) return;
   sink.record->position = position;
   sink.record->value = value;
+  sink.record->row_offset = sink.scalars == nullptr ? 0 : sink.scalars[TUTTI_RUN_ROW_OFFSET];
   __threadfence_system();
   sink.record->fault = fault + 1;
 }

@@ -30,20 +30,13 @@ GatherShape gather_shape(const std::vector<int64_t> &params, int64_t axis, int64
   return shape;
 }
 
-/// The fault of an index outside of [0, length).
-int32_t add_index_fault(KernelRequest &request, int64_t length) {
-  return request.add_fault([node = request.name(), length](int64_t position, int64_t index) {
-    return base::invalid_argument(node, ": index ", index, " at position ", position, " is outside [0, ", length, ")");
-  });
-}
-
 }  // namespace
 
 Result<Kernel> make_gather(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::GatherAttributes::from(request.node));
   const LoweredValue &params = request.input(0);
   const GatherShape shape = gather_shape(params.dims, attributes.axis, request.input(1).elements);
-  const int32_t fault = add_index_fault(request, shape.length);
+  const int32_t fault = request.add_fault(1, shape.length, "index");
   return Kernel([shape, fault, index_dtype = request.input(1).dtype, missing = missing_bits(params.dtype),
                  bytes = static_cast<int64_t>(tensor::size_bytes(params.dtype))](const Frame &frame) {
     const GatherIndices indices{frame.input(1), index_dtype, fault, frame.faults()};
@@ -59,7 +52,7 @@ Result<Kernel> make_gather_gradient(KernelRequest &request) {
   if (shape.picks > kMostPicks || shape.length > kMostPicks)
     return base::unimplemented(shape.picks, " indices into ", shape.length, " rows, at most ", kMostPicks,
                                " of each are possible");
-  const int32_t fault = add_index_fault(request, shape.length);
+  const int32_t fault = request.add_fault(1, shape.length, "index");
   const IndexSort sort = IndexSort::of(shape.picks, shape.length);
   const GatherGradient gradient = GatherGradient::of(shape, dparams.dtype);
   const int64_t sorted = request.reserve_scratch(sort.scratch_bytes());

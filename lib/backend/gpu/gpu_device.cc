@@ -456,8 +456,8 @@ const tutti_transfer_table kTransferTable = {sizeof(tutti_transfer_table), trans
 
 // ---- faults ----
 
-Result<std::shared_ptr<FaultState>> FaultState::create(std::vector<FaultText> texts) {
-  std::shared_ptr<FaultState> state(new FaultState(std::move(texts)));
+Result<std::shared_ptr<FaultState>> FaultState::create(std::vector<BoundedIntegers> bounds) {
+  std::shared_ptr<FaultState> state(new FaultState(std::move(bounds)));
   void *memory = nullptr;
   const BetweenLaunches section;
   TUTTI_TRY(status_of(gpuHostAlloc(&memory, sizeof(FaultRecord), gpuHostAllocMapped), "allocating host memory"));
@@ -478,7 +478,8 @@ bool FaultState::is_claimed() const {
 Status FaultState::take() {
   const volatile FaultRecord &record = *record_;
   if (record.fault == 0) return Status();
-  const Status status = texts_[static_cast<size_t>(record.fault - 1)](record.position, record.value);
+  const Status status =
+      bounds_[static_cast<size_t>(record.fault - 1)].error(record.position, record.value, record.row_offset);
   *record_ = {};
   return status;
 }

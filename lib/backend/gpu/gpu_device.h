@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/bounded_integers.h"
 #include "backend/gpu/device_times.h"
 #include "backend/gpu/faults.h"
 #include "backend/gpu/generated_kernels.h"
@@ -71,10 +72,10 @@ struct GpuDevice {
   void release(void *pointer, int64_t bytes);
 };
 
-/// The record of one program with the texts of its faults. Kept by the program and by streams that it ran on.
+/// The record of one program with what its faults are about. Kept by the program and by streams that it ran on.
 class FaultState {
  public:
-  static base::Result<std::shared_ptr<FaultState>> create(std::vector<FaultText> texts);
+  static base::Result<std::shared_ptr<FaultState>> create(std::vector<BoundedIntegers> bounds);
   ~FaultState();
   FaultState(const FaultState &) = delete;
   FaultState &operator=(const FaultState &) = delete;
@@ -86,9 +87,9 @@ class FaultState {
   base::Status take();
 
  private:
-  explicit FaultState(std::vector<FaultText> texts) : texts_(std::move(texts)) {}
+  explicit FaultState(std::vector<BoundedIntegers> bounds) : bounds_(std::move(bounds)) {}
 
-  std::vector<FaultText> texts_;
+  std::vector<BoundedIntegers> bounds_;
   FaultRecord *record_ = nullptr;
 };
 

@@ -135,8 +135,8 @@ Status GpuExecutable::add_keeping_tails(const std::vector<ProductTail> &tails, c
     const bool is_elsewhere = wishes.turn[static_cast<size_t>(tail.root())] != tail.root();
     if (products.count(tail.product) != 0 || is_elsewhere) continue;
     int64_t scratch = 0;
-    TUTTI_ASSIGN(KernelCall call, make_tail_call(lowered_, tail, sources.library, sources.trials, sources.probes,
-                                                 fault_texts_, &scratch));
+    TUTTI_ASSIGN(KernelCall call,
+                 make_tail_call(lowered_, tail, sources.library, sources.trials, sources.probes, faults_, &scratch));
     if (!call.kernel) continue;
     place_tail(tail, std::move(call), scratch, wishes, by_step);
     products.insert(tail.product);
@@ -160,15 +160,15 @@ Status GpuExecutable::add_tails(const ElementwiseTrees &trees, const KernelSourc
       continue;
     }
     int64_t scratch = 0;
-    TUTTI_ASSIGN(KernelCall call, make_tail_call(lowered_, tail, sources.library, sources.trials, sources.probes,
-                                                 fault_texts_, &scratch));
+    TUTTI_ASSIGN(KernelCall call,
+                 make_tail_call(lowered_, tail, sources.library, sources.trials, sources.probes, faults_, &scratch));
     if (call.kernel) place_tail(tail, std::move(call), scratch, wishes, by_step);
   }
   TUTTI_TRY(add_norm_sources(trees, sources, of_norms, wishes, by_step));
   for (const auto &[norm, tail] : of_norms) {
     int64_t scratch = 0;
-    TUTTI_ASSIGN(KernelCall call, make_tail_call(lowered_, tail, sources.library, sources.trials, sources.probes,
-                                                 fault_texts_, &scratch));
+    TUTTI_ASSIGN(KernelCall call,
+                 make_tail_call(lowered_, tail, sources.library, sources.trials, sources.probes, faults_, &scratch));
     if (call.kernel) place_tail(tail, std::move(call), scratch, wishes, by_step);
   }
   return Status();
@@ -196,7 +196,7 @@ Status GpuExecutable::add_fronts(const std::vector<NormFront> &fronts, bool of_r
                           read_early_.count(&lowered_.step(front.root())) != 0;
     if (front.is_of_relu() != of_relu || is_taken) continue;
     int64_t scratch = 0;
-    TUTTI_ASSIGN(KernelCall call, make_front_call(lowered_, front, fault_texts_, &scratch));
+    TUTTI_ASSIGN(KernelCall call, make_front_call(lowered_, front, faults_, &scratch));
     place_front(front, std::move(call), scratch, wishes, by_step);
   }
   return Status();
@@ -231,7 +231,7 @@ Status GpuExecutable::add_norm_sources(const ElementwiseTrees &trees, const Kern
     const ProductTail *const followed_by = tail == tails.end() ? nullptr : &tail->second;
     int64_t scratch = 0;
     TUTTI_ASSIGN(KernelCall call, make_norm_call(lowered_, norm, source, followed_by, *sources.library, *sources.trials,
-                                                 fault_texts_, &scratch));
+                                                 faults_, &scratch));
     if (!call.kernel) continue;
     wishes.turn[static_cast<size_t>(source)] = norm;
     if (followed_by == nullptr) {
@@ -270,7 +270,7 @@ Status GpuExecutable::add_sums(const ElementwiseTrees &trees, const KernelSource
     const auto tail = widened.find(sum.product);
     int64_t scratch = 0;
     TUTTI_ASSIGN(KernelCall call, make_sum_call(lowered_, sum, tail == widened.end() ? nullptr : &tail->second,
-                                                *sources.library, *sources.trials, fault_texts_, &scratch));
+                                                *sources.library, *sources.trials, faults_, &scratch));
     if (call.kernel) place_sum(sum, std::move(call), scratch, wishes, by_step);
   }
   return Status();
@@ -316,7 +316,7 @@ Status GpuExecutable::make_calls(const KernelSources &sources, StorageWishes &wi
     KernelCall &call = by_step[static_cast<size_t>(step)];
     if (call.kernel) continue;  // with its product
     if (trees.tree(step).empty()) {
-      KernelRequest request{lowered_, node, sources.library, fault_texts_, &batch};
+      KernelRequest request{lowered_, node, sources.library, faults_, &batch};
       request.trials = sources.trials;
       request.views = &views_;
       TUTTI_ASSIGN(call, make_call(request));

@@ -94,7 +94,7 @@ class GpuExecutable {
   LoweredGraph lowered_;
   AttentionViews views_;
   StoragePlan plan_;
-  std::vector<FaultText> fault_texts_;
+  std::vector<BoundedIntegers> faults_;
   std::set<const graph::Node *> tail_roots_;  // computed together with a product
   std::set<const graph::Node *> read_early_;  // by a tail, before its root's turn
   JoinedCalls joined_;

@@ -36,8 +36,8 @@ Result<std::unique_ptr<GpuProgram>> GpuProgram::bind(const GpuExecutable &execut
   TUTTI_TRY(program->upload_constants());
   TUTTI_TRY(program->place(request));
   TUTTI_TRY(program->upload_rows());
-  if (!executable.fault_texts_.empty()) {
-    TUTTI_ASSIGN(program->faults_, FaultState::create(executable.fault_texts_));
+  if (!executable.faults_.empty()) {
+    TUTTI_ASSIGN(program->faults_, FaultState::create(executable.faults_));
   }
   program->block_ = reinterpret_cast<uint64_t *>(program->workspace_ + executable.run_block_);
   TUTTI_TRY(program->load_run_block_kernel());
@@ -163,7 +163,7 @@ Status GpuProgram::issue(int32_t segment, uint64_t *block, gpuStream_t stream, D
   context.rows = rows_;
   context.scalars = reinterpret_cast<const int64_t *>(block);
   if (faults_ != nullptr) context.faults.record = faults_->record();
-  context.faults.flag = reinterpret_cast<int64_t *>(block) + TUTTI_RUN_DATA_FAULTS;
+  context.faults.scalars = reinterpret_cast<int64_t *>(block);
   if (segment == 0) TUTTI_TRY(issue_ports(true, block, stream, times));
   for (int32_t i = begin; i < ends[static_cast<size_t>(segment)]; ++i)
     TUTTI_TRY(issue_call(executable_.calls_[static_cast<size_t>(i)], context, times));

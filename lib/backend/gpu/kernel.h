@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "backend/attention_views.h"
+#include "backend/bounded_integers.h"
 #include "backend/gpu/faults.h"
 #include "backend/gpu/ranges.h"
 #include "backend/gpu/reduction_data.h"
@@ -122,7 +123,7 @@ struct KernelRequest {
   /// Null where the platform has none, or a row's bits are not to depend on what it chooses for a number of rows.
   Library *library;
   /// All faults of the executable.
-  std::vector<FaultText> &fault_texts;
+  std::vector<BoundedIntegers> &faults;
   /// Kernels to be compiled when all nodes have theirs; null where none are.
   KernelBatch *batch = nullptr;
   /// What is computed together with a product (product_tails.h), or null. A factory that cannot gives an empty kernel.
@@ -170,9 +171,10 @@ struct KernelRequest {
     scratch_bytes += (bytes + 255) / 256 * 256;
     return offset;
   }
-  int32_t add_fault(FaultText text) {
-    fault_texts.push_back(std::move(text));
-    return static_cast<int32_t>(fault_texts.size()) - 1;
+  /// The number of a fault of input `input`, whose integers have to lie in [0, limit).
+  int32_t add_fault(size_t input, int64_t limit, std::string_view noun) {
+    faults.push_back(BoundedIntegers::of(lowered, node, input, limit, noun));
+    return static_cast<int32_t>(faults.size()) - 1;
   }
 };
 

@@ -128,7 +128,7 @@ Result<Kernel> find_with_tail(KernelRequest &request) {
   if (request.library == nullptr) return find_kernel(request.node.op)(request);
   TUTTI_ASSIGN(Kernel kernel, find_between_launches(*request.library, request));
   if (kernel) return kernel;
-  KernelRequest plain{request.lowered, request.node, request.library, request.fault_texts};
+  KernelRequest plain{request.lowered, request.node, request.library, request.faults};
   plain.trials = request.trials;
   TUTTI_ASSIGN(const Kernel without, find_between_launches(*request.library, plain));
   if (without) return Kernel();
@@ -162,10 +162,10 @@ Result<KernelCall> make_call(KernelRequest &request) {
 }
 
 Result<KernelCall> make_tail_call(const LoweredGraph &lowered, const ProductTail &tail, Library *library,
-                                  AlgorithmTrials *trials, AlgorithmProbes *probes, std::vector<FaultText> &fault_texts,
-                                  int64_t *scratch_bytes) {
+                                  AlgorithmTrials *trials, AlgorithmProbes *probes,
+                                  std::vector<BoundedIntegers> &faults, int64_t *scratch_bytes) {
   const graph::Node &product = lowered.step(tail.product), &root = lowered.step(tail.root());
-  KernelRequest request{lowered, product, library, fault_texts, nullptr, &tail, trials};
+  KernelRequest request{lowered, product, library, faults, nullptr, &tail, trials};
   request.probes = probes;
   Result<Kernel> kernel = find_with_tail(request);
   if (!kernel.ok()) return kernel.status().wrap(base::concat(describe(product), ": cannot be compiled"));

@@ -199,9 +199,9 @@ void KeptFront::put(const Frame &frame, Epilogue &place, BatchNormWork &work) co
 }
 
 Result<KernelCall> make_front_call(const LoweredGraph &lowered, const NormFront &front,
-                                   std::vector<FaultText> &fault_texts, int64_t *scratch_bytes) {
+                                   std::vector<BoundedIntegers> &faults, int64_t *scratch_bytes) {
   const Node &node = lowered.step(front.norm);
-  KernelRequest request{lowered, node, nullptr, fault_texts};
+  KernelRequest request{lowered, node, nullptr, faults};
   request.front = &front;
   Result<Kernel> kernel = find_kernel(node.op)(request);
   if (!kernel.ok()) return kernel.status().wrap(base::concat(describe(node), ": cannot be compiled"));

@@ -53,7 +53,7 @@ class KeptFront {
 /// The call of both: inputs are those of the gradient with the front's first in place of dy, then what the front reads,
 /// or the offset; outputs those of the gradient, then dy if it is stored.
 base::Result<KernelCall> make_front_call(const LoweredGraph &lowered, const NormFront &front,
-                                         std::vector<FaultText> &fault_texts, int64_t *scratch_bytes);
+                                         std::vector<BoundedIntegers> &faults, int64_t *scratch_bytes);
 
 }  // namespace tutti::impl::backend::gpu
 

@@ -75,10 +75,10 @@ std::map<int32_t, int32_t> find_norm_sources(const LoweredGraph &lowered,
 }
 
 Result<KernelCall> make_norm_call(const LoweredGraph &lowered, int32_t norm, int32_t source, const ProductTail *tail,
-                                  Library &library, AlgorithmTrials &trials, std::vector<FaultText> &fault_texts,
+                                  Library &library, AlgorithmTrials &trials, std::vector<BoundedIntegers> &faults,
                                   int64_t *scratch_bytes) {
   const Node &node = lowered.step(norm), &convolution = lowered.step(source);
-  KernelRequest request{lowered, node, &library, fault_texts, nullptr, tail, &trials};
+  KernelRequest request{lowered, node, &library, faults, nullptr, tail, &trials};
   request.source = &convolution;
   Result<Kernel> kernel = find_between_launches(library, request);
   if (!kernel.ok()) return kernel.status().wrap(base::concat(describe(convolution), ": cannot be compiled"));

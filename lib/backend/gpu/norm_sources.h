@@ -27,7 +27,7 @@ std::map<int32_t, int32_t> find_norm_sources(const LoweredGraph &lowered,
 /// where the library cannot, or is slower so.
 base::Result<KernelCall> make_norm_call(const LoweredGraph &lowered, int32_t norm, int32_t source,
                                         const ProductTail *tail, Library &library, AlgorithmTrials &trials,
-                                        std::vector<FaultText> &fault_texts, int64_t *scratch_bytes);
+                                        std::vector<BoundedIntegers> &faults, int64_t *scratch_bytes);
 
 /// Where the sums of squares begin behind the sums of so many channels, in elements: aligned to 16 bytes, as libraries
 /// want what they store.

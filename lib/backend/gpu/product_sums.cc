@@ -171,10 +171,10 @@ std::vector<ProductSum> find_product_sums(const LoweredGraph &lowered,
 }
 
 Result<KernelCall> make_sum_call(const LoweredGraph &lowered, const ProductSum &sum, const ProductTail *tail,
-                                 Library &library, AlgorithmTrials &trials, std::vector<FaultText> &fault_texts,
+                                 Library &library, AlgorithmTrials &trials, std::vector<BoundedIntegers> &faults,
                                  int64_t *scratch_bytes) {
   const Node &product = lowered.step(sum.product);
-  KernelRequest request{lowered, product, &library, fault_texts};
+  KernelRequest request{lowered, product, &library, faults};
   request.trials = &trials;
   request.sum = &sum;
   request.tail = tail;

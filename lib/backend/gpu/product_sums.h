@@ -45,7 +45,7 @@ std::vector<ProductSum> find_product_sums(const LoweredGraph &lowered,
 /// The call of both: inputs are the product's; outputs its result, or that of its tail, and the sum. No kernel where
 /// the library cannot. `tail`: that of a sum with a cast, else null.
 base::Result<KernelCall> make_sum_call(const LoweredGraph &lowered, const ProductSum &sum, const ProductTail *tail,
-                                       Library &library, AlgorithmTrials &trials, std::vector<FaultText> &fault_texts,
+                                       Library &library, AlgorithmTrials &trials, std::vector<BoundedIntegers> &faults,
                                        int64_t *scratch_bytes);
 
 }  // namespace tutti::impl::backend::gpu

@@ -64,7 +64,7 @@ std::vector<ProductTail> find_keeping_tails(const LoweredGraph &lowered, const E
 /// take the tail along: then they are made one by one.
 base::Result<KernelCall> make_tail_call(const LoweredGraph &lowered, const ProductTail &tail, Library *library,
                                         AlgorithmTrials *trials, AlgorithmProbes *probes,
-                                        std::vector<FaultText> &fault_texts, int64_t *scratch_bytes);
+                                        std::vector<BoundedIntegers> &faults, int64_t *scratch_bytes);
 
 }  // namespace tutti::impl::backend::gpu
 

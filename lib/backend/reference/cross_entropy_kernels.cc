@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backend/bounded_integers.h"
 #include "backend/reference/elements.h"
 #include "backend/reference/kernels.h"
 #include "graph/ops/op_attributes.h"
@@ -24,7 +25,7 @@ struct RowPlan {
   int64_t rows = 0, classes = 0;
   double smoothing = 0;
   DType dtype{}, label_dtype{};
-  std::string node;
+  BoundedIntegers bounds;  // of labels
 };
 
 RowPlan row_plan(KernelRequest &request, size_t logits, size_t labels, double smoothing) {
@@ -35,7 +36,7 @@ RowPlan row_plan(KernelRequest &request, size_t logits, size_t labels, double sm
   plan.smoothing = smoothing;
   plan.dtype = x.dtype;
   plan.label_dtype = request.input(labels).dtype;
-  plan.node = request.name();
+  plan.bounds = BoundedIntegers::of(request.lowered, request.node, labels, plan.classes, "label");
   request.scratch_bytes = 2 * plan.classes * static_cast<int64_t>(sizeof(double));
   return plan;
 }
@@ -54,18 +55,17 @@ struct LogShare {
 };
 
 /// The row's target probabilities from its label; an error when the label is out of range.
-Status target_from_label(const RowPlan &plan, const void *labels, int64_t row, double *target) {
+Status target_from_label(const RowPlan &plan, const Frame &frame, const void *labels, int64_t row, double *target) {
   int64_t label = 0;
   load(plan.label_dtype, labels, row, 1, 1, &label);
-  if (label < 0 || label >= plan.classes)
-    return base::invalid_argument(plan.node, ": label ", label, " in row ", row, " is outside [0, ", plan.classes, ")");
+  if (label < 0 || label >= plan.classes) return plan.bounds.error(row, label, frame.scalars()[TUTTI_RUN_ROW_OFFSET]);
   const double share = plan.smoothing / static_cast<double>(plan.classes);
   std::fill(target, target + plan.classes, share);
   target[label] += 1 - plan.smoothing;
   return Status();
 }
 
-Status target_from_probabilities(const RowPlan &plan, const void *targets, int64_t row, double *target) {
+Status target_from_probabilities(const RowPlan &plan, const Frame &, const void *targets, int64_t row, double *target) {
   load(plan.label_dtype, targets, row * plan.classes, 1, plan.classes, target);
   const double share = plan.smoothing / static_cast<double>(plan.classes);
   for (int64_t i = 0; i < plan.classes; ++i)
@@ -73,7 +73,8 @@ Status target_from_probabilities(const RowPlan &plan, const void *targets, int64
   return Status();
 }
 
-using TargetFunction = Status (*)(const RowPlan &plan, const void *source, int64_t row, double *target);
+using TargetFunction = Status (*)(const RowPlan &plan, const Frame &frame, const void *source, int64_t row,
+                                  double *target);
 
 /// Inputs: logits, labels or targets.
 Kernel loss_kernel(RowPlan plan, TargetFunction read_target) {
@@ -81,7 +82,7 @@ Kernel loss_kernel(RowPlan plan, TargetFunction read_target) {
     double *const x = frame.scratch_doubles(), *const target = x + plan.classes;
     for (int64_t row = 0; row < plan.rows; ++row) {
       load(plan.dtype, frame.input(0), row * plan.classes, 1, plan.classes, x);
-      TUTTI_TRY(read_target(plan, frame.input(1), row, target));
+      TUTTI_TRY(read_target(plan, frame, frame.input(1), row, target));
       const LogShare log_share(x, plan.classes);
       double loss = 0;
       for (int64_t i = 0; i < plan.classes; ++i)
@@ -98,7 +99,7 @@ Kernel gradient_kernel(RowPlan plan, TargetFunction read_target) {
     double *const x = frame.scratch_doubles(), *const target = x + plan.classes;
     for (int64_t row = 0; row < plan.rows; ++row) {
       load(plan.dtype, frame.input(1), row * plan.classes, 1, plan.classes, x);
-      TUTTI_TRY(read_target(plan, frame.input(2), row, target));
+      TUTTI_TRY(read_target(plan, frame, frame.input(2), row, target));
       const double dloss = load_one(plan.dtype, frame.input(0), row);
       const LogShare log_share(x, plan.classes);
       double weight = 0;

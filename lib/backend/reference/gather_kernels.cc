@@ -3,6 +3,7 @@
 // Ops that pick by index: gather, its gradient, one_hot.
 #include <cstring>
 
+#include "backend/bounded_integers.h"
 #include "backend/reference/elements.h"
 #include "backend/reference/kernels.h"
 #include "graph/ops/op_attributes.h"
@@ -32,25 +33,34 @@ GatherShape gather_shape(const std::vector<int64_t> &params, int64_t axis, int64
   return shape;
 }
 
-/// The index at a position, checked.
-Status read_index(DType dtype, const void *indices, int64_t position, int64_t length, const std::string &node,
-                  int64_t *index) {
-  load(dtype, indices, position, 1, 1, index);
-  if (*index >= 0 && *index < length) return Status();
-  return base::invalid_argument(node, ": index ", *index, " at position ", position, " is outside [0, ", length, ")");
-}
+/// The indices of a node, whose second input they are.
+struct CheckedIndices {
+  DType dtype{};
+  int64_t length = 0;
+  BoundedIntegers bounds;
+
+  CheckedIndices(const KernelRequest &request, const GatherShape &shape)
+      : dtype(request.input(1).dtype),
+        length(shape.length),
+        bounds(BoundedIntegers::of(request.lowered, request.node, 1, shape.length, "index")) {}
+
+  Status read(const Frame &frame, int64_t position, int64_t *index) const {
+    load(dtype, frame.input(1), position, 1, 1, index);
+    if (*index >= 0 && *index < length) return Status();
+    return bounds.error(position, *index, frame.scalars()[TUTTI_RUN_ROW_OFFSET]);
+  }
+};
 
 }  // namespace
 
 Result<Kernel> make_gather(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::GatherAttributes::from(request.node));
   const GatherShape shape = gather_shape(request.input(0).dims, attributes.axis, request.input(1).elements);
-  const DType index_dtype = request.input(1).dtype;
   const size_t slice = static_cast<size_t>(shape.inner) * tensor::size_bytes(request.input(0).dtype);
-  return Kernel([=, node = request.name()](const Frame &frame) {
+  return Kernel([=, indices = CheckedIndices(request, shape)](const Frame &frame) {
     for (int64_t pick = 0; pick < shape.picks; ++pick) {
       int64_t index = 0;
-      TUTTI_TRY(read_index(index_dtype, frame.input(1), pick, shape.length, node, &index));
+      TUTTI_TRY(indices.read(frame, pick, &index));
       for (int64_t outer = 0; outer < shape.outer && slice != 0; ++outer)
         std::memcpy(frame.output_as<char>(0) + static_cast<size_t>(outer * shape.picks + pick) * slice,
                     frame.input_as<char>(0) + static_cast<size_t>(outer * shape.length + index) * slice, slice);
@@ -63,14 +73,14 @@ Result<Kernel> make_gather_gradient(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::GatherGradientAttributes::from(request.node));
   const LoweredValue &dparams = request.output(0);
   const GatherShape shape = gather_shape(dparams.dims, attributes.axis, request.input(1).elements);
-  const DType index_dtype = request.input(1).dtype;
   request.scratch_bytes = dparams.elements * static_cast<int64_t>(sizeof(double));
-  return Kernel([=, node = request.name(), dtype = dparams.dtype, count = dparams.elements](const Frame &frame) {
+  return Kernel([=, indices = CheckedIndices(request, shape), dtype = dparams.dtype,
+                 count = dparams.elements](const Frame &frame) {
     double *const sums = frame.scratch_doubles();
     if (count != 0) std::memset(sums, 0, static_cast<size_t>(count) * sizeof(double));
     for (int64_t pick = 0; pick < shape.picks; ++pick) {
       int64_t index = 0;
-      TUTTI_TRY(read_index(index_dtype, frame.input(1), pick, shape.length, node, &index));
+      TUTTI_TRY(indices.read(frame, pick, &index));
       for (int64_t outer = 0; outer < shape.outer; ++outer) {
         double *const to = sums + (outer * shape.length + index) * shape.inner;
         for_runs(shape.inner, [&](int64_t first, int64_t length) {

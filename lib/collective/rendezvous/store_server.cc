@@ -7,6 +7,8 @@
 #include <array>
 #include <utility>
 
+#include "base/trace.h"
+
 namespace tutti::impl::collective::rendezvous {
 
 using base::Deadline;
@@ -39,8 +41,9 @@ struct StoreServer::Connection {
   uint32_t replicas = 0;
   uint32_t gathering = 0;  // that it was a member of last
   Waiting waiting = Waiting::nothing;
-  std::string key;    // that is waited for
-  Deadline deadline;  // of the wait, or of the hello
+  std::string key;       // that is waited for
+  Deadline deadline;     // of the wait, or of the hello
+  int64_t since_ns = 0;  // the wait for others
 
   bool has_proved() const { return stage == Stage::frames; }
   /// That it may have sent and that was not looked at; one more is too many.
@@ -315,6 +318,7 @@ bool StoreServer::handle_join(Connection &connection, std::string_view body) {
   }
   turned_away_.erase(connection.rank);
   connection.deadline = Deadline::after_ms(*limit);
+  connection.since_ns = base::now_ns();
   connection.waiting = Connection::Waiting::gathering;
   return true;
 }
@@ -328,7 +332,8 @@ void StoreServer::answer_waiting() {
     if (connection.waiting == Connection::Waiting::value && answer_get(connection)) continue;
     if (!connection.deadline.passed()) continue;
     const bool joins = connection.waiting == Connection::Waiting::gathering;
-    connection.answer(MessageType::late, joins ? missing_ranks() : std::string());
+    if (joins) left_ns_[connection.rank] = base::now_ns();
+    connection.answer(MessageType::late, joins ? missing_ranks(connection) : std::string());
   }
 }
 
@@ -340,14 +345,16 @@ bool StoreServer::answer_get(Connection &connection) {
 }
 
 /// "rank<tab>why it was turned away<newline>" for each one that has not joined, and without a rank who else called.
-std::string StoreServer::missing_ranks() const {
+std::string StoreServer::missing_ranks(const Connection &waiting) const {
   std::string missing;
   for (int32_t rank = 0; rank < options_.world_size; ++rank) {
     const bool joins = std::any_of(connections_.begin(), connections_.end(), [&](const Connection &connection) {
       return connection.waiting == Connection::Waiting::gathering && connection.rank == rank;
     });
+    const auto left = left_ns_.find(rank);
+    const bool was_there = left != left_ns_.end() && left->second >= waiting.since_ns;
     const auto why = turned_away_.find(rank);
-    if (!joins) missing += base::concat(rank, "\t", why == turned_away_.end() ? "" : why->second, "\n");
+    if (!joins && !was_there) missing += base::concat(rank, "\t", why == turned_away_.end() ? "" : why->second, "\n");
   }
   if (!other_secret_from_.empty()) {
     missing += base::concat("\ta process at ", other_secret_from_, " was turned away, for it has another job secret ",
@@ -367,6 +374,7 @@ void StoreServer::complete_gathering() {
   forget_old_values();
   turned_away_.clear();
   other_secret_from_.clear();
+  left_ns_.clear();
   // Worker 0, and who shares its machine, is where those of other machines have reached it.
   std::string own;
   for (const Connection *member : members) {

@@ -223,9 +223,12 @@ Result<Predictor::LoadedRef> Predictor::load_checkpoint(const std::string &path,
     loaded.version = std::move(checkpoint.state);
     return std::make_shared<const Loaded>(std::move(loaded));
   }
-  TUTTI_ASSIGN(const base::Json json, base::Json::parse(checkpoint.graph_text));
-  TUTTI_ASSIGN(graph::Model model, graph::model_from_json(json));
-  Result<LoadedRef> loaded = load(std::move(model), std::move(checkpoint.graph_text), std::move(checkpoint.state));
+  const auto load_graph = [&]() -> Result<LoadedRef> {
+    TUTTI_ASSIGN(const base::Json json, base::Json::parse(checkpoint.graph_text));
+    TUTTI_ASSIGN(graph::Model model, graph::model_from_json(json));
+    return load(std::move(model), std::move(checkpoint.graph_text), std::move(checkpoint.state));
+  };
+  const Result<LoadedRef> loaded = load_graph();
   Status status = loaded.status();
   if (status.ok() && current != nullptr) {
     const std::string found = signature_text((*loaded)->features, *(*loaded)->outputs);

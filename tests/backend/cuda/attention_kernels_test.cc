@@ -46,7 +46,7 @@ const Sizes kSizes[] = {{2, 5, 4, 8, 5, 4}, {1, 7, 6, 16, 9, 2}, {3, 1, 2, 8, 6,
 struct Prepared {
   std::shared_ptr<LoweredGraph> lowered;
   std::unique_ptr<backend::gpu::Library> library;
-  std::vector<backend::gpu::FaultText> faults;
+  std::vector<backend::BoundedIntegers> faults;
   std::string name;
   int64_t scratch_bytes = 0;
   backend::gpu::Kernel kernel;  ///< empty: the library has nothing
@@ -136,7 +136,7 @@ std::vector<Tensor> run_in_place(const std::vector<Tensor> &inputs, const confor
   const LoweredGraph lowered = lower(assert_ok_value(conformance::build_graph(inputs, build)));
   const auto views = backend::AttentionViews::find(lowered, 16, [](const graph::Node &) { return true; });
   const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0, nullptr));
-  std::vector<backend::gpu::FaultText> faults;
+  std::vector<backend::BoundedIntegers> faults;
   backend::gpu::KernelRequest request{lowered, attention_of(lowered), library.get(), faults};
   request.views = &views;
   const backend::gpu::Kernel kernel = assert_ok_value(library->find(request));

@@ -68,7 +68,7 @@ Outcome run(const std::vector<Tensor> &inputs, const conformance::BuildFunction 
   const auto tails = backend::gpu::find_product_tails(lowered, backend::gpu::ElementwiseTrees::make(lowered));
   assert_true(tails.size() <= 1);
   const ProductTail *const tail = tails.empty() ? nullptr : &tails[0];
-  std::vector<backend::gpu::FaultText> faults;
+  std::vector<backend::BoundedIntegers> faults;
   const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0));
   backend::gpu::KernelRequest request{lowered, convolution_of(lowered), library.get(), faults, nullptr, tail, trials};
   const backend::gpu::Kernel kernel = assert_ok_value(library->find(request));

@@ -103,7 +103,7 @@ struct Found {
 };
 
 Found find(const LoweredGraph &lowered, const ProductTail &tail, bool has_probes = true) {
-  std::vector<backend::gpu::FaultText> faults;
+  std::vector<backend::BoundedIntegers> faults;
   const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0));
   backend::gpu::KernelRequest request{lowered, lowered.step(tail.product), library.get(), faults, nullptr, &tail};
   tutti::testing::HostProbes probes;

@@ -48,7 +48,7 @@ struct Outcome {
 /// Runs the graph's last node on numbers, with the memory it asks for and not a byte more.
 Outcome run(const LoweredGraph &lowered) {
   const graph::Node &node = lowered.step(lowered.step_count() - 1);
-  std::vector<backend::gpu::FaultText> faults;
+  std::vector<backend::BoundedIntegers> faults;
   const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0));
   backend::gpu::KernelRequest request{lowered, node, library.get(), faults};
   const backend::gpu::Kernel kernel = assert_ok_value(library->find(request));
@@ -73,7 +73,7 @@ Outcome run(const LoweredGraph &lowered) {
 
 /// Of the kernel for the graph's last node; empty: the library has nothing.
 std::string kernel_of(const LoweredGraph &lowered) {
-  std::vector<backend::gpu::FaultText> faults;
+  std::vector<backend::BoundedIntegers> faults;
   const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0));
   backend::gpu::KernelRequest request{lowered, lowered.step(lowered.step_count() - 1), library.get(), faults};
   return assert_ok_value(library->find(request)) ? request.kernel_name : "";
@@ -289,7 +289,7 @@ void a_larger_image_is_scratch_memory(void **) {
     for (const auto &[padding, bytes] : {std::pair{Padding::valid, 256 + 512}, {Padding::same, 256 + 512 + 2048}}) {
       GraphBuilder b;
       const LoweredGraph lowered = lower(every_other(b, op, padding));
-      std::vector<backend::gpu::FaultText> faults;
+      std::vector<backend::BoundedIntegers> faults;
       const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0));
       backend::gpu::KernelRequest request{lowered, lowered.step(lowered.step_count() - 1), library.get(), faults};
       assert_true(assert_ok_value(library->find(request)) != nullptr);
@@ -365,7 +365,7 @@ void engines_are_tried(void **) {
       [](void *pointer, int64_t) { std::free(pointer); }};
   backend::gpu::AlgorithmTrials trials(folder, memory, [](const std::string &line) { fail_msg("%s", line.c_str()); });
   const LoweredGraph lowered = one_convolution(TUTTI_LEVEL_FAST);
-  std::vector<backend::gpu::FaultText> faults;
+  std::vector<backend::BoundedIntegers> faults;
   const auto first = assert_ok_value(backend::cuda::CudaLibrary::open(3));
   const auto second = assert_ok_value(backend::cuda::CudaLibrary::open(4));
   backend::gpu::KernelRequest request{lowered, lowered.step(lowered.step_count() - 1), first.get(), faults};
@@ -417,7 +417,7 @@ void what_libraries_have_not_is_left_to_others(void **) {
 
 void what_is_missing_is_said(void **) {
   const LoweredGraph lowered = one_convolution();
-  std::vector<backend::gpu::FaultText> faults;
+  std::vector<backend::BoundedIntegers> faults;
   const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(7));
   const auto has_kernel = [&] {
     backend::gpu::KernelRequest request{lowered, lowered.step(lowered.step_count() - 1), library.get(), faults};
@@ -447,7 +447,7 @@ void libraries_are_of_the_same_cuda(void **) {
 
 void a_kernel_runs_on_another_gpu_of_the_kind(void **) {
   const LoweredGraph lowered = one_convolution();
-  std::vector<backend::gpu::FaultText> faults;
+  std::vector<backend::BoundedIntegers> faults;
   const auto first = assert_ok_value(backend::cuda::CudaLibrary::open(1));
   const auto second = assert_ok_value(backend::cuda::CudaLibrary::open(2));
   backend::gpu::KernelRequest request{lowered, lowered.step(lowered.step_count() - 1), first.get(), faults};

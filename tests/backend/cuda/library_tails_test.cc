@@ -48,7 +48,7 @@ TailOutcome run_tail(GraphBuilder &builder, int32_t flags = TUTTI_COMPILE_TF32_W
   const LoweredGraph lowered = lower(builder, TUTTI_LEVEL_FAST, flags);
   const auto tails = backend::gpu::find_product_tails(lowered, backend::gpu::ElementwiseTrees::make(lowered));
   assert_int_equal(tails.size(), 1);
-  std::vector<backend::gpu::FaultText> faults;
+  std::vector<backend::BoundedIntegers> faults;
   const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0));
   backend::gpu::KernelRequest request{lowered,  lowered.step(tails[0].product), library.get(), faults, nullptr,
                                       &tails[0]};

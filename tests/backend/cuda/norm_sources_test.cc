@@ -77,7 +77,7 @@ Computed compute(const std::vector<Tensor> &inputs, const conformance::BuildFunc
   const auto sources = backend::gpu::find_norm_sources(lowered, [](int32_t) { return true; });
   assert_int_equal(sources.size(), 1);
   const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0));
-  std::vector<backend::gpu::FaultText> faults;
+  std::vector<backend::BoundedIntegers> faults;
   int64_t scratch_bytes = 0;
   const auto call = assert_ok_value(
       backend::gpu::make_norm_call(lowered, sources.begin()->first, sources.begin()->second,

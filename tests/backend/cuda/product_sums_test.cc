@@ -67,7 +67,7 @@ Outcome run(const LoweredGraph &lowered, AlgorithmTrials &trials) {
   assert_int_equal(sums.size(), 1);
   assert_int_equal(widened.size(), sums[0].cast >= 0 ? 1 : 0);
   const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0));
-  std::vector<backend::gpu::FaultText> faults;
+  std::vector<backend::BoundedIntegers> faults;
   int64_t scratch_bytes = 0;
   const auto call = assert_ok_value(backend::gpu::make_sum_call(lowered, sums[0], widened.empty() ? nullptr : &tails[0],
                                                                 *library, trials, faults, &scratch_bytes));

@@ -74,7 +74,7 @@ struct Found {
 Found find(const LoweredGraph &lowered, AlgorithmTrials *trials = nullptr, int32_t ordinal = 0) {
   host_hip().current_device = ordinal;
   Found found;
-  std::vector<backend::gpu::FaultText> faults;
+  std::vector<backend::BoundedIntegers> faults;
   found.library = assert_ok_value(backend::hip::open_miopen_library(ordinal));
   backend::gpu::KernelRequest request{lowered, last_of(lowered), found.library.get(), faults};
   request.trials = trials;
@@ -350,7 +350,7 @@ void failures_are_told(void **) {
   host_miopen().solutions[0].compiling = miopenStatusUnknownError;
   check_refused(lowered, "MIOpen can compile nothing for a convolution (compiling solution 53: MIOpen says no)");
   host_miopen().asked = miopenStatusInternalError;
-  std::vector<backend::gpu::FaultText> faults;
+  std::vector<backend::BoundedIntegers> faults;
   backend::gpu::KernelRequest request{lowered, last_of(lowered), found.library.get(), faults};
   assert_error_contains(found.library->find(request), "asking for convolutions: MIOpen says no");
 }
@@ -400,7 +400,7 @@ void a_kernel_keeps_the_handle_open(void **) {
 void it_is_part_of_the_whole(void **) {
   const auto library = assert_ok_value(backend::hip::open_library(0));
   const LoweredGraph lowered = forward(simple(), DType::f32);
-  std::vector<backend::gpu::FaultText> faults;
+  std::vector<backend::BoundedIntegers> faults;
   backend::gpu::KernelRequest request{lowered, last_of(lowered), library.get(), faults};
   assert_true(static_cast<bool>(assert_ok_value(library->find(request))));
   assert_string_equal(request.kernel_name.c_str(), "miopen_53");

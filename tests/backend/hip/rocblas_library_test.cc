@@ -60,7 +60,7 @@ struct Outcome {
 /// Runs the graph's last node on numbers, with the memory it asks for and not a byte more.
 Outcome run(const LoweredGraph &lowered) {
   const graph::Node &node = lowered.step(lowered.step_count() - 1);
-  std::vector<backend::gpu::FaultText> faults;
+  std::vector<backend::BoundedIntegers> faults;
   const auto library = assert_ok_value(backend::hip::open_rocblas_library(0));
   backend::gpu::KernelRequest request{lowered, node, library.get(), faults};
   const backend::gpu::Kernel kernel = assert_ok_value(library->find(request));
@@ -272,7 +272,7 @@ void a_kernel_keeps_the_handle_open(void **) {
   const ValueId x = builder.input("a", DType::f32, {2, 3}), y = builder.input("b", DType::f32, {3, 2});
   builder.set_result("y", builder.op("matmul", {x, y}, graph::ops::MatmulAttributes().to_attributes()));
   const LoweredGraph lowered = lower(builder);
-  std::vector<backend::gpu::FaultText> faults;
+  std::vector<backend::BoundedIntegers> faults;
   auto library = assert_ok_value(backend::hip::open_rocblas_library(0));
   backend::gpu::KernelRequest request{lowered, lowered.step(lowered.step_count() - 1), library.get(), faults};
   backend::gpu::Kernel kernel = assert_ok_value(library->find(request));
@@ -288,7 +288,7 @@ void a_failure_is_an_error_and_no_library_is_none(void **) {
   builder.set_result("y", builder.op("matmul", {x, y}, graph::ops::MatmulAttributes().to_attributes()));
   const LoweredGraph lowered = lower(builder);
   const graph::Node &node = lowered.step(lowered.step_count() - 1);
-  std::vector<backend::gpu::FaultText> faults;
+  std::vector<backend::BoundedIntegers> faults;
   const auto library = assert_ok_value(backend::hip::open_rocblas_library(0));
   backend::gpu::KernelRequest request{lowered, node, library.get(), faults};
   const backend::gpu::Kernel kernel = assert_ok_value(library->find(request));

@@ -48,7 +48,7 @@ __global__ void add_up(tensor::DType dtype, const void *x, int64_t rows, int64_t
 Result<Kernel> find_norm(KernelRequest &request) {
   const LoweredValue &x = request.input(0);
   if (x.dtype == tensor::DType::f64 || x.elements == 0) return Kernel();
-  KernelRequest source{request.lowered, *request.source, nullptr, request.fault_texts};
+  KernelRequest source{request.lowered, *request.source, nullptr, request.faults};
   TUTTI_ASSIGN(const Kernel convolution, find_kernel(source.node.op)(source));
   TUTTI_ASSIGN(const NormOfSums norm, NormOfSums::make(request));
   Kernel exact;
@@ -156,7 +156,7 @@ Result<Kernel> find_gelu(KernelRequest &request) {
   ProductTail front = tail;
   front.epilogue.step_count = tail.kept_after;
   front.epilogue.dtype = request.lowered.value(request.lowered.step(tail.kept).outputs[0]).dtype;
-  KernelRequest kept_request{request.lowered, request.node, nullptr, request.fault_texts};
+  KernelRequest kept_request{request.lowered, request.node, nullptr, request.faults};
   kept_request.tail = &front;
   TUTTI_ASSIGN(const Kernel kept, find_kernel(request.node.op)(kept_request));
   TUTTI_ASSIGN(const Kernel whole, find_kernel(request.node.op)(request));
