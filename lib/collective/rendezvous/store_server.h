@@ -94,7 +94,7 @@ class StoreServer {
   std::map<int32_t, std::string> turned_away_;  // why, by rank, since the last gathering
   std::string other_secret_from_;               // the last address with one, since the last gathering
   Strangers strangers_;
-  std::map<int32_t, int64_t> left_ns_;          // when their waits were over in vain, by rank, since the last gathering
+  std::map<int32_t, int64_t> left_ns_;  // when their waits were over in vain, by rank, since the last gathering
   uint32_t gathering_ = 0;
   std::atomic<bool> closing_{false};
   base::Thread thread_;

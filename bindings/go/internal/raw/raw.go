@@ -298,6 +298,7 @@ extern void _wrap_cancel_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_cancel_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_cancel_request_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2, swig_voidp arg3);
 extern int _wrap_cancel_set_deadline_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_22 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_cancel_get_current_raw_c49494de8c6a1afa(void);
 extern int _wrap_cancel_get_state_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_options_create_raw_c49494de8c6a1afa(swig_type_23 arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_options_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
@@ -849,6 +850,12 @@ func Cancel_set_deadline(arg1 uintptr, arg2 int64, arg3 *uintptr) (_swig_ret int
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	swig_r = (int32)(C._wrap_cancel_set_deadline_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	return swig_r
+}
+
+func Cancel_get_current() (_swig_ret uintptr) {
+	var swig_r uintptr
+	swig_r = (uintptr)(C._wrap_cancel_get_current_raw_c49494de8c6a1afa())
 	return swig_r
 }
 

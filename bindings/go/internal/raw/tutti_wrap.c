@@ -1373,6 +1373,17 @@ int _wrap_cancel_set_deadline_raw_c49494de8c6a1afa(tutti_cancel *_swig_go_0, lon
 }
 
 
+tutti_cancel *_wrap_cancel_get_current_raw_c49494de8c6a1afa() {
+  tutti_cancel *result = 0 ;
+  tutti_cancel *_swig_go_result;
+  
+  
+  result = (tutti_cancel *)tutti_cancel_get_current();
+  _swig_go_result = (tutti_cancel *)result; 
+  return _swig_go_result;
+}
+
+
 int _wrap_cancel_get_state_raw_c49494de8c6a1afa(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int32_t result;
