@@ -177,6 +177,21 @@ void add_arg_reductions(std::vector<OpCase> &cases) {
   }
 }
 
+/// Of all elements, as norms of gradients are made of.
+void add_sums_of_squares(std::vector<OpCase> &cases) {
+  for (const ShapeDims &shape : {ShapeDims{}, {1}, {7}, {0, 3}, {2, 300}, {3, 5, 2, 16}, {137, 768}}) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      for (const double factor : {1.0, 0.375}) {
+        const auto build = [=](graph::GraphBuilder &b, const graph::GraphBuilder::Values &inputs) {
+          const graph::ValueId x = factor == 1 ? inputs[0] : b.scale(inputs[0], factor);
+          return graph::GraphBuilder::Values{b.reduce_sum(b.unary("square", x))};
+        };
+        cases.push_back({"reduce_sum of squares", {{dtype, shape}}, {}, build});
+      }
+    }
+  }
+}
+
 }  // namespace
 
 /// Sums in packs: of rows that share a column with others or not, of lines, along walks of one axis and of two.
@@ -223,6 +238,7 @@ std::vector<OpCase> reduction_cases() {
     }
   }
   add_long_sums(cases);
+  add_sums_of_squares(cases);
   add_arg_reductions(cases);
   const std::vector<OpCase> more = top_k_cases();
   cases.insert(cases.end(), more.begin(), more.end());

@@ -124,6 +124,23 @@ void an_old_value_survives_its_entry(void **) {
   assert_values(assert_ok_value(arenas.read("w")), {11, 12, 13});
 }
 
+void a_sum_is_of_what_was_read(void **) {
+  // The entry is written between what reads it and the sum.
+  Arenas arenas = assert_ok_value(Arenas::make(tested->device, state_of({{"w", {3}}})));
+  for (const double factor : {1.0, 3.0}) {
+    assert_ok(arenas.write("w", floats({3}, {1, 2, 3})));
+    GraphBuilder b;
+    const ValueId w = b.state_read("w", DType::f32, {3});
+    const ValueId squares = b.unary("square", factor == 1 ? w : b.scale(w, factor));
+    b.state_write(b.input("x", DType::f32, {3}), "w");
+    b.set_result("y", b.reduce_sum(squares));
+    auto bound = bind(b, &arenas);
+    const auto results = assert_ok_value(bound->run({floats({3}, {7, 8, 9})}));
+    assert_values(results[0], {static_cast<float>(14 * factor * factor)});
+    assert_values(assert_ok_value(arenas.read("w")), {7, 8, 9});
+  }
+}
+
 void results_may_alias(void **) {
   GraphBuilder b;
   const ValueId x = b.input("x", DType::f32, {2, 2});
@@ -550,6 +567,7 @@ const CMUnitTest kTests[] = {
     cmocka_unit_test(state_is_read_written_and_added),
     cmocka_unit_test(a_written_value_survives_later_work),
     cmocka_unit_test(an_old_value_survives_its_entry),
+    cmocka_unit_test(a_sum_is_of_what_was_read),
     cmocka_unit_test(results_may_alias),
     cmocka_unit_test(an_update_works_on_its_slice),
     cmocka_unit_test(updates_need_no_workspace),

@@ -46,6 +46,18 @@ bool is_elementwise(const LoweredGraph &graph, const Node &node) {
                      [&](ValueId input) { return input != kNoValue && is_register_dtype(graph.value(input).dtype); });
 }
 
+std::optional<ScaledValue> scaled_value(const LoweredGraph &graph, const FusionPlan &plan, const Node &node) {
+  if (node.op != "mul" || graph.value(node.outputs[0]).dtype != DType::f32) return std::nullopt;
+  for (const size_t side : {size_t{1}, size_t{0}}) {
+    const ValueId factor = node.inputs[side];
+    const int32_t step = plan.producer(factor);
+    if (step < 0 || graph.step(step).op != "constant" || graph.value(factor).elements != 1) continue;
+    const auto value = attribute<tensor::Tensor>(graph.step(step), "value");
+    return ScaledValue{node.inputs[1 - side], *value.data_as<float>()};
+  }
+  return std::nullopt;
+}
+
 bool FusionPlan::is_internal(ValueId id) const {
   const int32_t step = producer(id);
   if (step < 0 || is_result(id) || uses(id).empty()) return false;
@@ -400,6 +412,25 @@ class Fuser {
     return read >= 0 && node(read).op == "state_read" && same_dims(left, id) && same_dims(right, id);
   }
 
+  /// The free node, by an op of this name, that makes a value which nobody else uses; -1 if there is none.
+  int32_t only_maker(ValueId id, std::string_view op) const {
+    const int32_t maker = plan_.producer(id);
+    return maker >= 0 && is_free(maker) && node(maker).op == op && plan_.use_count(id) == 1 ? maker : -1;
+  }
+
+  void fuse_sum_of_squares(int32_t step) {
+    const LoweredValue &sum = graph_.value(node(step).outputs[0]);
+    if (graph_.level() == TUTTI_LEVEL_INVARIANT || graph_.is_row_invariant()) return;
+    if (sum.elements != 1 || sum.dtype != DType::f32) return;
+    const int32_t square = only_maker(node(step).inputs[0], "square");
+    if (square < 0) return;
+    std::vector<int32_t> steps = {square, step};
+    const int32_t scaling = only_maker(node(square).inputs[0], "mul");
+    if (scaling >= 0 && scaled_value(graph_, plan_, node(scaling)) && may_wait(scaling, step))
+      steps.insert(steps.begin(), scaling);
+    if (may_wait(square, step)) add_group(GroupKind::sum_of_squares, std::move(steps), step);
+  }
+
   void fuse_from(int32_t step) {
     const std::string &op = node(step).op;
     if (is_update(op)) return fuse_update(step);
@@ -409,6 +440,7 @@ class Fuser {
     if (op == "relu_gradient") return fuse_norm_gradient(step);
     if (op == "max_pool2d_gradient") return fuse_pool_gradient(step);
     if (op == "conv2d_kernel_gradient") return fuse_kernel_gradient(step);
+    if (op == "reduce_sum") return fuse_sum_of_squares(step);
   }
 
   void grow_elementwise(int32_t root) {

@@ -12,6 +12,7 @@
 //   pool_gradient    max_pool2d_gradient + relu_gradient
 //   update           adds of gradients of several contributors, as they lie in state + the update of their variable
 //   kernel_gradient  conv2d_kernel_gradient + reduce_sum that is the bias's gradient
+//   sum_of_squares   [mul by a constant scalar +] square + reduce_sum over all elements, but for level `invariant`
 //   elementwise      any tree of elementwise f32 and boolean nodes
 //   single           anything else
 //
@@ -21,6 +22,7 @@
 #define TUTTI_BACKEND_CPU_FUSION_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "backend/lowered_graph.h"
@@ -38,6 +40,7 @@ enum class GroupKind : uint8_t {
   pool_gradient,
   kernel_gradient,
   update,
+  sum_of_squares,
 };
 
 struct Group {
@@ -83,6 +86,14 @@ class FusionPlan {
 
 /// Can run_elementwise compute this node (apart from its shapes)?
 bool is_elementwise(const LoweredGraph &graph, const graph::Node &node);
+
+/// `factor` times a value.
+struct ScaledValue {
+  graph::ValueId value = graph::kNoValue;
+  float factor = 1;
+};
+/// What a node computes if it multiplies an f32 value by a constant of one element.
+std::optional<ScaledValue> scaled_value(const LoweredGraph &graph, const FusionPlan &plan, const graph::Node &node);
 
 }  // namespace tutti::impl::backend::cpu
 

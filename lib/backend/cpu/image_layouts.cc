@@ -236,8 +236,9 @@ class LayoutPass {
     const int32_t producer = fusion_.producer(id);
     const auto is_row_major = [this](int32_t step) {
       const Group *group = fusion_.group_of(step);
-      // The sum that is a bias's gradient is taken by the convolution's gradient.
-      if (group == nullptr || group->kind == GroupKind::kernel_gradient) return false;
+      // The sum that is a bias's gradient is taken by the convolution's gradient. Squares are only added up.
+      if (group == nullptr || group->kind == GroupKind::kernel_gradient || group->kind == GroupKind::sum_of_squares)
+        return false;
       return !pass_of(graph_.step(step)) && !is_flexible(step);
     };
     double cost = 0;

@@ -102,6 +102,10 @@ Status lower_group(Lowering &l, const Group &group) {
     lower_elementwise(l, group);
     return Status();
   }
+  if (group.kind == GroupKind::sum_of_squares) {
+    lower_sum_of_squares(l, group);
+    return Status();
+  }
   const Node &head = head_of(l, group);
   const auto by_group = group_functions().find(head.op);
   if (by_group != group_functions().end()) {

@@ -86,6 +86,7 @@ bool lower_cross_entropy_gradient(Lowering &l, const graph::Node &node);
 
 // lower_reduce.cc
 bool lower_reduce(Lowering &l, const graph::Node &node);
+void lower_sum_of_squares(Lowering &l, const Group &group);
 bool lower_arg_reduce(Lowering &l, const graph::Node &node);
 bool lower_all_finite(Lowering &l, const graph::Node &node);
 

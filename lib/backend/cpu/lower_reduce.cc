@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
+#include <span>
 
 #include "backend/cpu/attributes.h"
 #include "backend/cpu/lower.h"
@@ -51,12 +53,15 @@ bool as_shape(const std::vector<Run> &runs, ReduceShape &shape) {
   return i == runs.size();
 }
 
+/// What a reduction to one row is cut into, by its shape alone, so that the sum does not depend on threads.
+constexpr int32_t kMostStretches = 16;
+
 /// Results one by one, or, where all elements come to one row of results, stretches of them whose results are reduced
-/// again: stretches by the shape alone, so that the sum does not depend on threads.
+/// again.
 void emit_reduce(Lowering &l, std::string_view name, ReduceKind kind, const ReduceShape &shape, BufferId in,
                  BufferId out, float scale) {
   // Of several rows none has stretches.
-  const int32_t most = l.graph().is_row_invariant() ? 1 : 16;
+  const int32_t most = l.graph().is_row_invariant() ? 1 : kMostStretches;
   const Parts stretches(shape.middle, grain_of(shape.inner), most, 1);
   if (shape.outer != 1 || stretches.count() == 1) {
     const int64_t row = shape.middle * shape.inner;
@@ -173,6 +178,24 @@ bool lower_reduce(Lowering &l, const Node &node) {
   const BufferId out = l.write(y);
   emit_reduce(l, blocked ? "simd:reduce_blocked" : "simd:reduce", kind, shape, in, out, scale);
   return true;
+}
+
+void lower_sum_of_squares(Lowering &l, const Group &group) {
+  const Node &first = l.graph().step(group.steps.front());
+  const ScaledValue x = scaled_value(l.graph(), l.fusion(), first).value_or(ScaledValue{first.inputs[0]});
+  // Of all elements, in any order.
+  const BufferId in = l.read(x.value, l.layout_of(x.value) == kBlocked16 ? kBlocked16 : std::string_view());
+  const BufferId out = l.write(l.graph().step(group.steps.back()).outputs[0]);
+  const Parts stretches(l.value(x.value).elements, kPartElements, kMostStretches, 1);
+  const BufferId partial = l.scratch(stretches.count() * static_cast<int64_t>(sizeof(double)));
+  l.emit("simd:sum_of_squares", [=, factor = x.factor](const RunContext &c) {
+    const std::span sums(static_cast<double *>(c.buffers[partial]), static_cast<size_t>(stretches.count()));
+    c.for_each(stretches.count(), [&](int32_t part, int32_t) {
+      const Range r = stretches[part];
+      sums[static_cast<size_t>(part)] = sum_of_squares(c.in(in) + r.begin, r.size(), factor);
+    });
+    *c.out(out) = static_cast<float>(std::accumulate(sums.begin(), sums.end(), 0.0));
+  });
 }
 
 bool lower_all_finite(Lowering &l, const Node &node) {

@@ -57,7 +57,9 @@ HWY_INLINE double sum_of_lanes(V v) {
   return sum;
 }
 
-double sum_row(const float *HWY_RESTRICT x, int64_t n) {
+// Of n terms; add(sum, i, count) adds those of a vector.
+template <typename Add>
+HWY_INLINE double sum_terms(int64_t n, const Add &add) {
   const int64_t lanes = float_lanes();
   double total = 0;
   int64_t i = 0;
@@ -65,17 +67,32 @@ double sum_row(const float *HWY_RESTRICT x, int64_t n) {
     V s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
     const int64_t end = HWY_MIN(n - 4 * lanes, i + kStretch * lanes);
     for (; i <= end; i += 4 * lanes) {
-      s0 = hn::Add(s0, hn::LoadU(d, x + i));
-      s1 = hn::Add(s1, hn::LoadU(d, x + i + lanes));
-      s2 = hn::Add(s2, hn::LoadU(d, x + i + 2 * lanes));
-      s3 = hn::Add(s3, hn::LoadU(d, x + i + 3 * lanes));
+      s0 = add(s0, i, AllLanes());
+      s1 = add(s1, i + lanes, AllLanes());
+      s2 = add(s2, i + 2 * lanes, AllLanes());
+      s3 = add(s3, i + 3 * lanes, AllLanes());
     }
     total += sum_of_lanes(hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)));
   }
   V rest = hn::Zero(d);
   for (; i < n; i += lanes)
-    rest = hn::Add(rest, load_first(d, x + i, HWY_MIN(lanes, n - i)));
+    rest = add(rest, i, HWY_MIN(lanes, n - i));
   return total + sum_of_lanes(rest);
+}
+
+double sum_row(const float *HWY_RESTRICT x, int64_t n) {
+  const auto add = [=](V sum, int64_t i, auto count) HWY_ATTR { return hn::Add(sum, load_first(d, x + i, count)); };
+  return sum_terms(n, add);
+}
+
+double run_sum_of_squares(const float *HWY_RESTRICT x, int64_t n, float factor) {
+  const V factors = hn::Set(d, factor);
+  const auto add = [=](V sum, int64_t i, auto count) HWY_ATTR {
+    // Zeros behind the last element are none when the factor is infinite.
+    const V scaled = keep_first(d, hn::Mul(load_first(d, x + i, count), factors), count);
+    return hn::MulAdd(scaled, scaled, sum);
+  };
+  return sum_terms(n, add);
 }
 
 template <typename Kind>
@@ -236,12 +253,17 @@ HWY_AFTER_NAMESPACE();
 namespace tutti::impl::backend::cpu {
 
 HWY_EXPORT(run_reduce);
+HWY_EXPORT(run_sum_of_squares);
 HWY_EXPORT(run_all_finite);
 HWY_EXPORT(run_first_above);
 HWY_EXPORT(run_add_to);
 
 void reduce(ReduceKind kind, const ReduceShape &shape, const float *x, float *out, float scale) {
   HWY_DYNAMIC_DISPATCH(run_reduce)(kind, shape, x, out, scale);
+}
+
+double sum_of_squares(const float *x, int64_t n, float factor) {
+  return HWY_DYNAMIC_DISPATCH(run_sum_of_squares)(x, n, factor);
 }
 
 bool all_finite(const float *x, int64_t n) { return HWY_DYNAMIC_DISPATCH(run_all_finite)(x, n); }

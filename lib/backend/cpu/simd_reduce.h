@@ -22,6 +22,9 @@ struct ReduceShape {
 /// out[o, i] = scale · (reduction over m of x[o, m, i]); scale only for sums (1/count makes a mean).
 void reduce(ReduceKind kind, const ReduceShape &shape, const float *x, float *out, float scale = 1.0f);
 
+/// Sum of (factor · x[i])², one after the other as in reduce(), before it is rounded to f32.
+double sum_of_squares(const float *x, int64_t n, float factor);
+
 /// Is every element neither infinite nor NaN?
 bool all_finite(const float *x, int64_t n);
 

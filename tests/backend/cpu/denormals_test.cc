@@ -38,6 +38,10 @@ const Case kArithmetic[] = {
     {"mul", [](GraphBuilder &b, ValueId x) { return b.scale(x, 1); }},
     {"div", [](GraphBuilder &b, ValueId x) { return b.div(x, b.constant(1.0, b.dtype(x))); }},
     {"reduce_sum", [](GraphBuilder &b, ValueId x) { return b.reduce_sum(x, {1}); }},
+    {"reduce_sum of scaled squares",
+     [](GraphBuilder &b, ValueId x) {
+       return b.reduce_sum(b.unary("square", b.scale(x, b.dtype(x) == DType::f64 ? 0x1p600 : 0x1p100)));
+     }},
     {"matmul",
      [](GraphBuilder &b, ValueId x) {
        return b.matmul(x, b.broadcast_to(b.constant(1.0, b.dtype(x)), {kColumns, 2}));

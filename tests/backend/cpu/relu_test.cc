@@ -125,7 +125,7 @@ class Forced {
 void convolutions_keep_what_is_no_number(void **) {
   const DeviceRef cpu = open_device("cpu"), reference = open_device("reference");
   for (const char *choice : {static_cast<const char *>(nullptr), "dnnl_direct:rr", "dnnl_direct:bb", "dnnl_direct:rb",
-                             "dnnl_direct:br", "simd_winograd:rr", "simd_winograd:bb"}) {
+                             "dnnl_direct:br", "winograd:rr", "winograd:bb"}) {
     const Forced forced(choice);
     for (const bool bias : {false, true}) {
       for (const auto &[in, out, window] : {std::array<int64_t, 3>{32, 64, 3}, {16, 32, 1}, {3, 32, 5}, {1, 32, 3}}) {
