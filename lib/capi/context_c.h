@@ -18,7 +18,7 @@
 #include "capi/handles.h"
 #include "data/file_system.h"
 #include "data/graph_runner.h"
-#include "distribute/strategy.h"
+#include "distribute/strategy/strategy.h"
 
 namespace tutti::impl::capi {
 

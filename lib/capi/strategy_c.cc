@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "capi/guard.h"
 #include "capi/options_c.h"
-#include "distribute/multi_worker_strategy.h"
+#include "distribute/strategy/multi_worker_strategy.h"
 #include "runtime/engine_list.h"
 
 namespace tutti::impl::capi {

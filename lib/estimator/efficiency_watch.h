@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "distribute/step_times.h"
+#include "distribute/train/step_times.h"
 
 namespace tutti::impl::estimator {
 

@@ -21,7 +21,7 @@
 
 #include "base/object.h"
 #include "base/status.h"
-#include "distribute/predict_engine.h"
+#include "distribute/predict/predict_engine.h"
 #include "estimator/estimator_state.h"
 #include "estimator/requests.h"
 #include "estimator/saving.h"

@@ -30,7 +30,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
-#include "distribute/trainer.h"
+#include "distribute/train/trainer.h"
 #include "tensor/tensor.h"
 
 namespace tutti::impl::estimator {

@@ -15,7 +15,7 @@
 #include <mutex>
 
 #include "base/status.h"
-#include "distribute/trainer.h"
+#include "distribute/train/trainer.h"
 
 namespace tutti::impl::estimator {
 

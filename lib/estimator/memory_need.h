@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "data/dataset.h"
-#include "distribute/memory_estimate.h"
+#include "distribute/train/memory_estimate.h"
 #include "estimator/estimator_state.h"
 
 namespace tutti::impl::estimator {

@@ -14,7 +14,7 @@
 #include "base/object.h"
 #include "base/status.h"
 #include "data/dataset.h"
-#include "distribute/step_times.h"
+#include "distribute/train/step_times.h"
 #include "estimator/hook.h"
 
 namespace tutti::impl::estimator {

@@ -10,8 +10,8 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "checkpoint/weight_version.h"
-#include "distribute/strategy.h"
-#include "distribute/trainer.h"
+#include "distribute/strategy/strategy.h"
+#include "distribute/train/trainer.h"
 
 namespace tutti::impl::estimator {
 

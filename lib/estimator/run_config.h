@@ -12,7 +12,7 @@
 #include "backend/executable.h"
 #include "base/json.h"
 #include "base/status.h"
-#include "distribute/trainer.h"
+#include "distribute/train/trainer.h"
 
 namespace tutti::impl::estimator {
 

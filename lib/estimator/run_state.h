@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "data/dataset.h"
-#include "distribute/loss_scale.h"
+#include "distribute/plan/loss_scale.h"
 
 namespace tutti::impl::estimator {
 

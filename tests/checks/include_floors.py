@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """include_floors.py ROOT: who may include and name whom.
 
-A folder of lib/ includes itself, its parents and folders on lower floors; of its equals nothing. No header ring. Only
+A folder of lib/ includes itself, its parents and folders on lower floors; of its equals nothing. The subfolders of one have
+floors of their own where SUBFLOORS says so. No header ring. Only
 capi/ names the functions of the C ABI, only the gpu folders name GPU interfaces, and the public headers know only
 themselves.
 """
@@ -30,6 +31,20 @@ FLOORS = {
     "http": 11,
     "tool": 11,
 }
+# The floors of a folder's subfolders: all its files lie in these.
+SUBFLOORS = {
+    "distribute": {
+        "strategy": 0,
+        "plan": 0,
+        "input": 1,
+        "program": 2,
+        "workers": 2,
+        "weights": 3,
+        "train": 4,
+        "predict": 5,
+        "evaluate": 6,
+    },
+}
 # Folders that are programs and modules of their own: they use the public headers only.
 OUTSIDE = ("http", "tool")
 # Subfolders that may look into one sibling: devices share kernels.
@@ -53,6 +68,12 @@ def is_within(folder, ancestor):
     return folder == ancestor or folder.startswith(ancestor + "/")
 
 
+def subfloor(folder):
+    """The floor of lib/<top>/<sub>/ among the subfolders of lib/<top>/, or None where these have none."""
+    top, _, below = folder.partition("/")
+    return SUBFLOORS.get(top, {}).get(below.split("/")[0])
+
+
 def include_problem(folder, bracket, target):
     """Why a file in this folder of lib/ may not include the target, or None."""
     top = folder.split("/")[0]
@@ -67,6 +88,11 @@ def include_problem(folder, bracket, target):
     if top == target_top:
         if is_within(folder, target_folder) or (folder, target_folder) in SHARED_SIBLINGS:
             return None
+        own, other = subfloor(folder), subfloor(target_folder)
+        if own is not None and other is not None:
+            if other < own:
+                return None
+            return f'includes "{target}": {target_folder}/ (subfloor {other}) is not below {folder}/ (subfloor {own})'
         return f'includes "{target}": a folder may include itself and its parents, not {target_folder}/'
     if top in OUTSIDE:
         return f'includes "{target}": {top}/ uses the public headers only'
@@ -81,6 +107,9 @@ def include_problems(root):
         folder = os.path.dirname(path).removeprefix("lib").lstrip("/")
         if folder.split("/")[0] not in FLOORS:
             problems.append(f"{path}: lies on no floor")
+            continue
+        if folder.split("/")[0] in SUBFLOORS and subfloor(folder) is None:
+            problems.append(f"{path}: lies in none of the subfolders that have a floor")
             continue
         for bracket, target in includes_of(house.read(root, path)):
             problem = include_problem(folder, bracket, target)

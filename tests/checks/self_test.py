@@ -70,6 +70,14 @@ class IncludeFloors(HouseCase):
         self.write("lib/backend/cpu/a.cc", '#include "backend/reference/a.h"\n')
         self.expect(include_floors.check(self.root), "collective/ (floor 4)", "not backend/reference/")
 
+    def test_subfloors(self):
+        self.write("lib/distribute/train/a.h", '#include "distribute/plan/a.h"\n#include "distribute/train/b.h"\n')
+        self.write("lib/distribute/plan/a.h", '#include "distribute/input/a.h"\n')
+        self.write("lib/distribute/workers/a.h", '#include "distribute/program/a.h"\n')
+        self.write("lib/distribute/a.h", "")
+        self.expect(include_floors.check(self.root), "distribute/input/ (subfloor 1) is not below distribute/plan/ (subfloor 0)",
+                    "distribute/program/ (subfloor 2) is not below", "lies in none of the subfolders")
+
     def test_parent_includes_child(self):
         self.write("lib/data/a.h", '#include "data/source/a.h"\n')
         self.expect(include_floors.check(self.root), "not data/source/")

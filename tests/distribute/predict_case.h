@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "distribute/predict_engine.h"
+#include "distribute/predict/predict_engine.h"
 #include "distribute/training_case.h"
 #include "testing.h"
 

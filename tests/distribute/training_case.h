@@ -12,7 +12,7 @@
 
 #include "backend/backend.h"
 #include "data/dataset.h"
-#include "distribute/trainer.h"
+#include "distribute/train/trainer.h"
 #include "graph/builder.h"
 #include "graph/model.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "backend/backend.h"
-#include "distribute/multi_worker_strategy.h"
+#include "distribute/strategy/multi_worker_strategy.h"
 #include "distribute/training_case.h"
 #include "runtime/engine_list.h"
 #include "worker_processes.h"

@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "distribute/step_times.h"
-#include "distribute/strategy.h"
+#include "distribute/strategy/strategy.h"
+#include "distribute/train/step_times.h"
 #include "estimator/estimator.h"
 
 namespace tutti::impl::estimator {

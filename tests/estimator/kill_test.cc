@@ -22,7 +22,7 @@
 #include "checkpoint/reader.h"
 #include "checkpoint/writer.h"
 #include "data/backend_graph_runner.h"
-#include "distribute/multi_worker_strategy.h"
+#include "distribute/strategy/multi_worker_strategy.h"
 #include "estimator/small_training.h"
 #include "free_port.h"
 #include "runtime/engine_list.h"

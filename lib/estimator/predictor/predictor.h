@@ -32,7 +32,7 @@
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/sources.h"
-#include "distribute/predict_engine.h"
+#include "distribute/predict/predict_engine.h"
 #include "estimator/environment.h"
 #include "estimator/estimator.h"
 #include "estimator/model_source.h"

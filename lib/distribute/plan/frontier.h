@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loss frontier: where a model is cut between what each contributor computes on its rows and the tail, which is
+// computed once from sums. See step_graphs.h. Internal to this folder; functions without state.
+#ifndef TUTTI_DISTRIBUTE_PLAN_FRONTIER_H_
+#define TUTTI_DISTRIBUTE_PLAN_FRONTIER_H_
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "graph/builder.h"
+#include "graph/graph.h"
+#include "graph/model.h"
+#include "graph/replicate.h"
+
+namespace tutti::impl::distribute {
+
+/// A value that crosses from the rows' side to the tail.
+struct FrontierValue {
+  graph::ValueId value = graph::kNoValue;  ///< in the model's graph
+  /// A sum over rows, partial on each contributor; else the same everywhere, and contributor 0 adds it once.
+  bool is_sum = true;
+  /// Depends on trainable variables, so a gradient may flow into it.
+  bool has_gradient = false;
+};
+
+struct Frontier {
+  std::vector<FrontierValue> values;
+  /// The tail: inputs "sum/<i>" by position in `values`, results "loss" and "metric/<name>".
+  graph::GraphBuilder tail;
+  std::vector<graph::ValueId> tail_inputs;  ///< in the tail's graph, by position in `values`
+};
+
+struct FrontierOptions {
+  bool several_contributors = false;
+  bool several_batches = false;
+};
+
+/// Cuts loss (when there is one) and metrics off `model`.
+base::Result<Frontier> cut_frontier(const graph::Model &model, const FrontierOptions &options);
+
+/// Name of the state entry of frontier value i: "sum/<i>".
+std::string sum_entry(size_t i);
+
+}  // namespace tutti::impl::distribute
+
+#endif  // TUTTI_DISTRIBUTE_PLAN_FRONTIER_H_

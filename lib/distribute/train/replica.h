@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A replica: one rank of the group on one device, with the contributors it runs (one, or several logical replicas). It
+// executes whole steps: accumulate for each micro-batch, buckets, finish. Internal to this folder.
+//
+// Threads: run_steps() on the replica's own thread; everything else while no steps run.
+#ifndef TUTTI_DISTRIBUTE_TRAIN_REPLICA_H_
+#define TUTTI_DISTRIBUTE_TRAIN_REPLICA_H_
+
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/backend.h"
+#include "backend/executable.h"
+#include "base/status.h"
+#include "collective/group.h"
+#include "distribute/input/step_feeder.h"
+#include "distribute/input/step_rows.h"
+#include "distribute/plan/kept_outputs.h"
+#include "distribute/plan/loss_scale.h"
+#include "distribute/plan/state_plan.h"
+#include "distribute/program/program_cache.h"
+#include "distribute/train/factor_memory.h"
+#include "distribute/train/recorded_steps.h"
+#include "distribute/train/step_reports.h"
+#include "distribute/train/step_times.h"
+#include "distribute/train/stream_waits.h"
+#include "distribute/train/trainer.h"
+
+namespace tutti::impl::distribute {
+
+/// What all replicas of a trainer run; fixed when it opens.
+struct TrainProgramSet {
+  /// What micro-batches run: the first of a step, others, the last where rounds_at_last.
+  std::vector<GraphSource> accumulate;
+  bool rounds_at_last = false;
+  std::vector<GraphSource> finish;  ///< one per slice; none when accumulate_write does everything
+  std::vector<graph::SymbolBindings> finish_bindings;
+  std::vector<ShapeKey> finish_keys;
+  int32_t accumulation = 1;
+  int32_t steps_in_flight = 1;  ///< that a device may have been given and that are not judged yet
+  int32_t contributors = 1;
+  bool every_contributor_finishes = false;  ///< each updates its slice; else the first of each rank updates everything
+  bool parts_alternate = false;             ///< those of a replica, at collectives that their programs go on behind
+  bool sums_in_finish = false;              ///< of what would be reduced in slices: finish reads all contributors'
+  std::vector<SharedFactor> factors;        ///< what finish reads besides state
+  bool keeps_outputs = false;               ///< those of the model, of the last step
+  LossScaleOptions loss_scale;
+  base::Ref<base::Tracer> tracer;  ///< while it is enabled, kernels and steps are traced; null = never
+  Workers workers;
+  bool divides_input = false;  ///< every worker has batches of its own; else all have the same
+
+  /// Which of `accumulate` micro-batch m of a step of `count` runs.
+  size_t accumulate_position(int32_t m, int32_t count) const {
+    if (rounds_at_last && m + 1 == count) return accumulate.size() - 1;
+    return m > 0 ? 1 : 0;
+  }
+};
+
+/// One command: run steps until a limit, the end of input or a stop.
+struct RunCommand {
+  int64_t feeder_step = 0;
+  int64_t max_steps = 0;
+  int64_t step = 0;           ///< completed before
+  int64_t batch_counter = 0;  ///< micro-batches before
+  int64_t seed = 0;
+  LossScaleState loss_scale;
+  bool stops = false;  ///< nothing is run, and all workers hear of it
+  int64_t cancel_grace_ms = 0;
+  std::atomic<int64_t> *completed_steps = nullptr;  ///< told after each step; null for all replicas but one
+};
+
+/// What one replica did; equal on all replicas but for waiting times.
+struct RunOutcome {
+  StopReason reason = StopReason::steps_done;
+  int64_t steps = 0, examples = 0, batches = 0;
+  int64_t input_wait_ns = 0;
+  LossScaleState loss_scale;  ///< after the last step that was judged
+  StepTimes times;
+};
+
+/// Set by the session, read by the replicas.
+struct RunSignals {
+  std::atomic<bool> stop{false};
+};
+
+/// The last losses of a run, without growing.
+class LossHistory {
+ public:
+  explicit LossHistory(size_t capacity) : values_(capacity) {}
+  void clear() { count_ = 0; }
+  void add(double loss) { values_[count_++ % values_.size()] = loss; }
+  std::vector<double> list() const;
+
+ private:
+  std::vector<double> values_;
+  size_t count_ = 0;
+};
+
+class Replica {
+ public:
+  /// `place`: its position among the replicas of this process. `arenas`: weights, slots and host of the device; the
+  /// replica adds partials and report of each contributor.
+  static base::Result<std::unique_ptr<Replica>> create(const TrainProgramSet &programs, const StatePlan &plan,
+                                                       ExecutableCache &executables, backend::DeviceRef device,
+                                                       size_t place, const ArenaPointers &arenas, int32_t parts,
+                                                       size_t cache_capacity);
+
+  ~Replica();
+
+  /// Partials of its contributors, in order.
+  std::vector<void *> partials() const;
+  /// Those of all contributors of the group, which finish programs read (sums_in_finish). Before the first run.
+  void see_partials(std::span<void *const> partials);
+  /// Where all replicas leave their factors, if they share any. Before the first run.
+  void share_factors(FactorMemory &memory) { factors_ = &memory; }
+  /// The group of the runs to come; the old one is dropped.
+  void set_group(std::unique_ptr<collective::Group> group);
+  /// Of its gradients, which the group works on in place, as memory that was registered with the devices' library.
+  int64_t registered_bytes() const { return group_->registered_bytes(); }
+  /// Before the memory of any replica goes.
+  void drop_group() {
+    drop_recordings();
+    group_.reset();
+  }
+  collective::Group &group() { return *group_; }
+  /// How its steps run, for people, and what became of the memory of its gradients.
+  std::string how_steps_run() const { return recorded_.describe(); }
+  std::string how_memory_is_registered() const;
+
+  /// Runs steps. On failure the group has been aborted with the cause; the feeder then has to hear of the steps that
+  /// have begun, by conclude().
+  base::Status run_steps(const RunCommand &command, StepFeeder &feeder, const RunSignals &signals, LossHistory &losses,
+                         RunOutcome &outcome);
+
+  /// Steps of the last run that changed this replica's weights as they should, judged or not. Some ranks of a group may
+  /// have one more than others.
+  int64_t applied_steps() const { return applied_; }
+  /// After a run that failed, on the first replica, while no steps run: counts the steps that `ahead` has applied. The
+  /// feeder passes over the batches of the step that failed, if they are why; else it gives them again, like those of
+  /// the steps behind.
+  base::Status conclude(const Replica &ahead, const base::Status &failure, const RunCommand &command,
+                        StepFeeder &feeder, LossHistory &losses, RunOutcome &outcome);
+
+  /// A scalar of the report of the last step.
+  base::Result<double> report_value(const backend::StateEntry &entry) const;
+  /// Bytes of the partials of one of its contributors.
+  base::Status read_partials(int32_t part, int64_t offset, int64_t bytes, void *destination) const;
+  int64_t programs_built() const;
+  /// Outputs of the last step that was issued, of its contributors in order, which need keeps_outputs; its
+  /// micro-batches.
+  std::vector<const KeptOutputs *> kept_outputs() const;
+  int32_t kept_batches() const { return kept_batches_; }
+
+ private:
+  struct Contributor;
+
+  /// Control words that replicas combine (maximum) at a step boundary; those of all workers' rows follow.
+  enum Word : int64_t { word_stop = 0, word_limit, word_error, word_trace, word_count };
+
+  Replica(const TrainProgramSet &programs, const StatePlan &plan, backend::DeviceRef device, size_t place);
+  base::Status add_contributor(ExecutableCache &executables, ArenaPointers arenas, size_t cache_capacity);
+  void plan_collectives();
+  /// The stream for operations of the group on memory of the device; null where that is the host's.
+  backend::Stream *device_stream() { return device_->backend().has_host_memory() ? nullptr : &stream_; }
+
+  /// What run_steps() was called with.
+  struct Run {
+    const RunCommand &command;
+    StepFeeder &feeder;
+    LossHistory &losses;
+    RunOutcome &outcome;  // of the steps that were judged
+    int64_t issued = 0;   // steps that the device was given
+
+    int64_t in_flight() const { return issued - outcome.steps; }
+  };
+  /// A step of a run that was issued.
+  struct IssuedStep {
+    int64_t feeder_step = 0;
+    bool has_input = false;  // of this worker
+    int64_t rows = 0;        // of all workers
+    int32_t batches = 0;
+    bool is_counted = false;              // its time
+    collective::Ticket last_ticket = -1;  // of the group's operations
+    RecordedStepRef launched{};           // null: it ran in pieces
+  };
+
+  base::Status begin_run(const RunCommand &command);
+  /// What the first contributor's programs report.
+  backend::Buffer &report();
+  /// Issues the next step, and judges those before it that the device need not be kept waiting for. `built`: programs
+  /// before it began; the time of a step that builds some does not count.
+  base::Status advance(int64_t built, Run &run);
+  /// Judges steps, oldest first, until so many are left in flight.
+  base::Status judge(int64_t left, Run &run);
+  /// Waits until the device has done the oldest step, and adds what it was; or says why it counts for nothing.
+  base::Status judge_oldest(Run &run);
+  /// Adds the oldest step, which reports this.
+  base::Status count(const StepReport &report, Run &run);
+  /// Why the oldest step, which is done, is not as it should be.
+  base::Status what_went_wrong(const StepReport &report, const Run &run);
+  /// Ends the group because a step of the run, counted from 0, went wrong; those behind it have not happened.
+  base::Status fail(int64_t number, base::Status status, Run &run);
+  base::Status run_steps(Run &run, const RunSignals &signals);
+  /// Finds out which of the steps that nobody judged were applied. `bad`: what the stream says of the data.
+  base::Status look_back(base::Status status, const base::Status &bad, const Run &run);
+  bool may_be_of(int64_t number) const;
+  base::Status with_place(const base::Status &status, int64_t number, const Run &run) const;
+  /// What spans of steps go to; null while nothing is traced.
+  base::Tracer *tracer() const { return is_traced_ ? programs_.tracer.get() : nullptr; }
+  /// From the next step on kernels are traced, or not any more: programs are built again. On all ranks at once.
+  base::Status set_traced(bool traced);
+  /// Whether step n of the feeder runs, or one without it where other workers have rows; where not, the steps before it
+  /// have been judged. `is_last`: it may not.
+  base::Result<bool> agree(int64_t n, bool is_last, const RunSignals &signals, Run &run);
+  /// The same by the words of all.
+  base::Result<bool> conclude(int64_t n, Run &run);
+  /// The control words of this replica.
+  base::Status fill_words(int64_t n, bool is_last, const RunSignals &signals, Run &run);
+  base::Status run_step(const StepInput &input, StepFeeder &feeder, const LossScaleState &scale);
+  base::Status run_micro_batch(const StepInput &input, int32_t m, const StepFeeder &feeder);
+  base::Status clear_accumulated();
+  /// Lets the contributors' inputs point to their rows of a batch.
+  base::Status point_to_rows(const StepInput &input, int32_t m, DeviceInputs *copies);
+  /// Finds or builds the programs for a batch. While devices combine, nothing is built or allocated: where the batch is
+  /// of another shape than the last, all ranks build before any goes on.
+  /// `batch`: null for a micro-batch that only other workers have. `position`: of the program that it runs.
+  base::Status prepare_all(const data::Element *batch, int64_t rows, const InputBinding &binding, size_t position);
+  base::Status find_programs(Contributor &contributor, const data::Element *batch, const InputBinding &binding);
+  /// Those that update, after a batch of so many rows.
+  base::Status find_finish_programs(int64_t rows);
+  /// After the workspaces have grown for all of them.
+  base::Status bind_programs(Contributor &contributor, const InputBinding &binding, size_t position);
+  bool finishes(const Contributor &contributor) const {
+    return !programs_.finish.empty() &&
+           (programs_.every_contributor_finishes || &contributor == contributors_.front().get());
+  }
+  /// Ranks wait for each other before and after one builds programs, where devices combine by themselves. Those of
+  /// other workers do not, which may have batches of other shapes: what they build keeps no device here waiting for
+  /// good.
+  base::Status settle_building() { return programs_.workers.count > 1 ? group_->settle_own() : group_->settle(); }
+  /// Finds a contributor's rows of the factors for results of its program, and lets the inputs of its finish program
+  /// point to all rows of them.
+  void point_to_factors(Contributor &contributor, const InputBinding &binding);
+  void point_to_features(const data::Element &batch);
+  /// For those of the micro-batch under way.
+  bool has_room_for_outputs() const;
+  base::Status reserve_outputs();
+  /// Lets the results of a contributor's program for micro-batch m point to its rows of the factors, and outputs to
+  /// where they are kept.
+  void point_to_results(Contributor &contributor, int32_t m);
+  base::Status run_programs(bool finishing, bool last);
+  /// Of these contributors, in turn.
+  base::Status run_segments(std::span<const std::unique_ptr<Contributor>> parts, bool finishing, bool last);
+  base::Status run_external(int32_t position, bool finishing, bool last);
+  base::Status begin_buckets(int32_t end);
+  /// Nobody has to wait for the devices between reduction and update: finish is guarded, and hears from the group.
+  bool is_on_devices() const { return group_->signals_end() && !programs_.finish.empty(); }
+  /// How many buckets may begin before the replica knows that its part of the step has succeeded.
+  int32_t early_buckets() {
+    const auto all = static_cast<int32_t>(bucket_operations_.size());
+    return device_stream() == nullptr || is_on_devices() || is_recording_ ? all : std::max(all - 1, 0);
+  }
+  /// Reduces what has not been begun, and waits for all.
+  base::Status reduce_buckets(StepFeeder &feeder);
+  base::Status finish_buckets(StepFeeder &feeder);
+  // ---- steps that are launched at once (recorded_steps.h), replica_recordings.cc ----
+  /// Ok where steps of the group may be recorded.
+  base::Status check_recording();
+  /// What this worker publishes for a step: the program that it would begin with, if it may be launched as it was
+  /// recorded: its micro-batches are all there, or none is, and of one shape.
+  int64_t program_for(const StepInput &input, const InputBinding &binding);
+  bool is_launched_at_once() const { return !rows_.programs().empty() && !is_traced_; }
+  /// A step whose micro-batches have been prepared; in pieces, but for the update, where it cannot be recorded.
+  base::Status launch();
+  /// Tells the programs what the step runs with.
+  base::Status set_arguments();
+  /// Null where some worker cannot.
+  base::Result<RecordedStepRef> record_step();
+  /// Says whether this worker can go on recording, and hears whether all can: before each operation, and at the end.
+  /// Who could not says no more, nor does anybody then.
+  base::Status tell_recording(bool can_go_on);
+  base::Status go_on_recording();
+  base::Result<RecordedStepRef> record();
+  /// What is recorded of a step.
+  base::Status issue_recorded();
+  /// Programs of all micro-batches, and the buckets that are complete at their marks.
+  base::Status run_micro_batches();
+  /// Settles what was launched: nobody updates before all have come so far, with data that are good.
+  base::Status settle_launched();
+  void drop_recordings();
+  /// Counts the time that `wait` keeps the device from computing.
+  template <typename Wait>
+  base::Status wait_for_group(Wait wait);
+  base::Status finish(const StepInput &input);
+  /// Judges a step by its report: OUT_OF_RANGE, or the scale of the next one.
+  base::Status check_report(const StepReport &report, int64_t step, LossHistory &losses, LossScaleState &scale);
+  /// Which of a contributor's arguments micro-batch m of the step under way runs with.
+  size_t arguments_of(int32_t m) const {
+    return static_cast<size_t>(step_ % reports_.in_flight() * programs_.accumulation + m);
+  }
+  static size_t ring_place(int64_t number) { return static_cast<size_t>(number % StepReports::kMostInFlight); }
+  IssuedStep &issued_step(int64_t number) { return issued_steps_[ring_place(number)]; }
+  /// Tells the programs of all contributors with which scale the step runs, where it is another than the last one's.
+  base::Status write_loss_scale(int64_t scale);
+
+  const TrainProgramSet &programs_;
+  const StatePlan &plan_;
+  backend::DeviceRef device_;
+  const size_t place_;
+  backend::Stream stream_;
+  std::unique_ptr<collective::Group> group_;
+  std::vector<std::unique_ptr<Workspace>> workspaces_;  // one, or where parts alternate one for each
+  std::vector<std::unique_ptr<Contributor>> contributors_;
+
+  // Per bucket that is reduced before finish: the operation with its buffers. At least one, if only a barrier.
+  std::vector<collective::Operation> bucket_operations_;
+  std::vector<std::vector<void *>> bucket_buffers_;
+  int32_t next_bucket_ = 0;
+  collective::Ticket last_ticket_ = -1;
+  RecordedSteps recorded_;
+  RecordedStepRef launched_;  // of the step under way, where it was launched at once
+  bool is_recording_ = false, all_record_ = false;
+  bool has_recorded_ = false;           // in the step under way
+  ShapeKey next_key_, next_other_key_;  // of the step that comes
+  FactorMemory *factors_ = nullptr;
+  bool plan_agreed_ = false;  // all ranks of the group have the same plan
+
+  // The whole batch that the programs were last prepared for, which is equal on all ranks, and those that there is
+  // room for outputs of, for each micro-batch.
+  ShapeKey batch_key_, last_batch_key_;
+  std::vector<ShapeKey> kept_keys_;
+  int64_t last_binding_ = -1;
+
+  std::vector<void *> external_buffers_;
+  std::vector<int64_t> words_;  // control words, one group per contributor
+  std::vector<void *> word_pointers_;
+  int64_t words_per_part_ = 0;
+  StepRows rows_;  // of the step under way
+  StepReports reports_;
+  int64_t step_ = 0, batch_counter_ = 0;  // what was issued
+  int64_t begun_ = 0, applied_ = 0;       // steps of this run
+  int64_t iteration_ = 0;                 // number of the update under way: skipped steps do not count
+  int64_t written_scale_ = 0;             // what the programs read
+  int32_t micro_batch_ = 0;               // the last that was begun
+  int32_t kept_batches_ = 0;              // of the last step
+  bool is_traced_ = false;
+  StepTimes now_;                                                     // of the step under way
+  std::array<StreamWaits, StepReports::kMostInFlight> stream_waits_;  // of steps in flight
+  std::array<IssuedStep, StepReports::kMostInFlight> issued_steps_;   // by number in the run
+  StreamWaits *step_waits_ = nullptr;                                 // of the one under way, or of the recording
+  const backend::StateEntry *scale_entry_;
+};
+
+}  // namespace tutti::impl::distribute
+
+#endif  // TUTTI_DISTRIBUTE_TRAIN_REPLICA_H_

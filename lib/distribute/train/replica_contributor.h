@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a replica runs for one contributor. Internal to the sources of Replica.
+#ifndef TUTTI_DISTRIBUTE_TRAIN_REPLICA_CONTRIBUTOR_H_
+#define TUTTI_DISTRIBUTE_TRAIN_REPLICA_CONTRIBUTOR_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "distribute/train/replica.h"
+
+namespace tutti::impl::distribute {
+
+/// A key of no rows: what else it says is as it was, or 1.
+inline void clear_key(size_t symbols, ShapeKey &key) {
+  key.resize(symbols, 1);
+  if (!key.empty()) key.front() = 0;
+}
+
+/// One logical replica: its partial sums, its programs and what they run with.
+struct Replica::Contributor {
+  int32_t index = 0;                              // among all contributors
+  backend::Buffer partials, report, accumulated;  // the last one empty where nothing is accumulated apart
+  std::unique_ptr<ProgramCache> accumulate_programs, finish_programs;
+  ShapeKey key, finish_key;
+  std::array<BoundProgram *, 3> accumulate{};  // by position
+  BoundProgram *current = nullptr;             // the one of this micro-batch
+  BoundProgram *finish = nullptr;
+  int64_t binding = -1;  // number of the binding that `components` were found for
+  std::vector<int32_t> components;
+  // What each micro-batch runs with: the stream may not have passed one when the next begins.
+  struct Arguments {
+    std::vector<const void *> inputs;
+    std::vector<void *> results;
+    backend::RunScalars scalars;
+  };
+  std::vector<Arguments> arguments;
+  RowRange rows;
+  std::unique_ptr<KeptOutputs> outputs;  // null unless they are kept
+  // Shared factors: results of accumulate (null: an output); inputs of finish, and the components of those that are
+  // features (else -1).
+  std::vector<void *> results;
+  std::vector<const void *> finish_inputs;
+  std::vector<int32_t> finish_components;
+};
+
+template <typename Wait>
+base::Status Replica::wait_for_group(Wait wait) {
+  if (device_stream() == nullptr) {
+    const WaitClock clock(now_.communication_ns, tracer(), "communication");
+    return wait();
+  }
+  // The device goes on while this thread waits: its own clock tells for how long it does not.
+  TUTTI_TRY(step_waits_->begin(*device_, stream_));
+  TUTTI_TRY(wait());
+  return step_waits_->end(stream_);
+}
+
+}  // namespace tutti::impl::distribute
+
+#endif  // TUTTI_DISTRIBUTE_TRAIN_REPLICA_CONTRIBUTOR_H_

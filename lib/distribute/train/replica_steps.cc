@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loop over steps: what ranks agree on before one, and what becomes of one that was issued.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/exceptions.h"
+#include "base/text.h"
+#include "distribute/train/replica.h"
+
+namespace tutti::impl::distribute {
+
+using base::Result;
+using base::Status;
+
+std::vector<double> LossHistory::list() const {
+  std::vector<double> losses;
+  const size_t kept = std::min(count_, values_.size());
+  for (size_t i = count_ - kept; i < count_; ++i)
+    losses.push_back(values_[i % values_.size()]);
+  return losses;
+}
+
+Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const RunSignals &signals, LossHistory &losses,
+                          RunOutcome &outcome) {
+  outcome.loss_scale = command.loss_scale;
+  Run run{command, feeder, losses, outcome};
+  bool has_thrown = true;
+  const Status thrown = base::without_exceptions([&] {
+    const Status status = run_steps(run, signals);
+    has_thrown = false;
+    return status;
+  });
+  if (!has_thrown) return thrown;
+  // The other ranks would wait for this one, and its device for them.
+  return base::without_exceptions([&] {
+    group_->withdraw();
+    group_->abort(thrown);
+    return fail(run.issued, thrown, run);
+  });
+}
+
+Status Replica::run_steps(Run &run, const RunSignals &signals) {
+  const RunCommand &command = run.command;
+  StepFeeder &feeder = run.feeder;
+  RunOutcome &outcome = run.outcome;
+  TUTTI_TRY(begin_run(command));
+  for (int64_t n = command.feeder_step;;) {
+    const int64_t begin_ns = base::now_ns(), built = programs_built();
+    now_ = {.steps = 1};
+    const bool has_more_to_judge = run.in_flight() > 0 && issued_step(run.issued - 1).is_counted;
+    const bool is_last = command.stops || run.issued >= command.max_steps;
+    if (command.stops) outcome.reason = StopReason::stopped;
+    TUTTI_ASSIGN(const bool go_on, agree(n, is_last, signals, run));
+    if (!go_on) {
+      now_ = {
+          .total_ns = base::now_ns() - begin_ns, .input_ns = now_.input_ns, .communication_ns = now_.communication_ns};
+      if (has_more_to_judge) outcome.times += now_;
+      return Status();
+    }
+    IssuedStep &step = issued_step(run.issued);
+    step = {
+        .feeder_step = n, .has_input = feeder.input(n).count > 0, .rows = rows_.step_rows(), .batches = rows_.count()};
+    begun_ = run.issued + 1;
+    if (place_ == 0 && step.has_input) feeder.start(n);
+    if (step.has_input) ++n;  // else this worker's has ended
+    TUTTI_TRY(advance(built, run));
+    if (!step.is_counted) continue;
+    now_.total_ns = base::now_ns() - begin_ns;
+    outcome.times += now_;
+    if (tracer() != nullptr) tracer()->record("step", "step", begin_ns, now_.total_ns);
+  }
+}
+
+Status Replica::advance(int64_t built, Run &run) {
+  const int64_t number = run.issued;
+  IssuedStep &step = issued_step(number);
+  step_waits_ = &stream_waits_[ring_place(number)];
+  step_waits_->drop();
+  Status status = run_step(run.feeder.input(step.feeder_step), run.feeder, run.outcome.loss_scale);
+  if (status.ok()) status = reports_.issue(number, report(), stream_);
+  if (!status.ok()) {
+    group_->withdraw();  // else this thread would wait for a device that waits for it
+    // What the step before met with on the device may have come up here.
+    const int64_t earlier = run.outcome.steps;
+    const Status judged = judge(0, run);
+    if (judged.ok()) return fail(number, std::move(status), run);
+    // It says why the group has ended.
+    if (judged.code() == base::Code::aborted && status.code() != base::Code::invalid_argument)
+      return with_place(status, number, run);
+    const bool is_earlier = status.code() == base::Code::invalid_argument && may_be_of(earlier);
+    return is_earlier ? fail(earlier, std::move(status), run) : judged;
+  }
+  step.is_counted = !has_recorded_ && programs_built() == built;
+  step.last_ticket = last_ticket_;
+  step.launched = launched_;
+  ++run.issued;
+  ++step_;
+  batch_counter_ += step.batches;
+  return judge(tracer() == nullptr ? reports_.in_flight() - 1 : 0, run);
+}
+
+/// Can bad data that come up behind a step be those of the step? Where the stream was waited for before the update, no.
+bool Replica::may_be_of(int64_t number) const {
+  if (!reports_.tells_faults()) return true;
+  return is_on_devices() && reports_.read(number).has_faults;
+}
+
+Status Replica::judge(int64_t left, Run &run) {
+  while (run.in_flight() > left) {
+    const int64_t number = run.outcome.steps;
+    if (Status status = judge_oldest(run); !status.ok()) return fail(number, std::move(status), run);
+  }
+  return Status();
+}
+
+Status Replica::judge_oldest(Run &run) {
+  const int64_t number = run.outcome.steps;
+  IssuedStep &step = issued_step(number);
+  if (is_on_devices() && step.last_ticket >= 0) TUTTI_TRY(group_->await_done(step.last_ticket));
+  if (tracer() != nullptr) TUTTI_TRY(stream_.synchronize());  // which tells the times of kernels
+  TUTTI_ASSIGN(const StepReport report, reports_.wait(number, stream_));
+  TUTTI_ASSIGN(int64_t waited_ns, stream_waits_[ring_place(number)].take(*device_, stream_, tracer()));
+  if (const RecordedStepRef launched = std::exchange(step.launched, nullptr); launched != nullptr) {
+    TUTTI_ASSIGN(waited_ns, launched->waits.sum());
+  }
+  if (step.is_counted) now_.communication_ns += waited_ns;
+  if (is_on_devices() && !report.is_ok) TUTTI_TRY(what_went_wrong(report, run));
+  TUTTI_TRY(count(report, run));
+  applied_ = run.outcome.steps;
+  return Status();
+}
+
+/// Ok where the loss or a gradient is not finite, on all replicas.
+Status Replica::what_went_wrong(const StepReport &report, const Run &run) {
+  if (report.has_faults) {
+    // Behind the step the stream may wait for ranks that do not come any more.
+    group_->abort(base::aborted("the data of rank ", group_->rank(), " are bad in step ",
+                                run.command.step + run.outcome.steps + 1));
+    TUTTI_TRY(stream_.synchronize());
+  }
+  return group_->error();  // then the step may have been fine, but for its end
+}
+
+Status Replica::count(const StepReport &report, Run &run) {
+  const int64_t in_all = run.command.step + run.outcome.steps + 1;
+  const IssuedStep &step = issued_step(run.outcome.steps);
+  TUTTI_TRY(check_report(report, in_all, run.losses, run.outcome.loss_scale));
+  ++run.outcome.steps;
+  run.outcome.examples += step.rows;
+  run.outcome.batches += step.batches;
+  if (place_ == 0 && step.has_input) run.feeder.finish(step.feeder_step);
+  if (run.command.completed_steps != nullptr) run.command.completed_steps->store(in_all, std::memory_order_relaxed);
+  return Status();
+}
+
+Status Replica::fail(int64_t number, Status status, Run &run) {
+  status = with_place(status, number, run);
+  group_->abort(status);
+  const Status bad = stream_.synchronize();  // nothing reads the input any more
+  drop_recordings();
+  if (is_on_devices()) return look_back(std::move(status), bad, run);
+  run.issued = run.outcome.steps;
+  return status;
+}
+
+/// Whether the same step would fail again, here or at another worker: its data are bad, or the loss is not finite.
+static bool is_of_the_data(const Status &failure) {
+  for (const base::Error *error = failure.error().get(); error != nullptr; error = error->cause().get())
+    if (error->code() == base::Code::invalid_argument || error->code() == base::Code::out_of_range) return true;
+  return false;
+}
+
+Status Replica::look_back(Status status, const Status &bad, const Run &run) {
+  applied_ = run.outcome.steps;
+  while (applied_ < run.issued && reports_.read(applied_).is_ok)
+    ++applied_;
+  int64_t faulty = run.outcome.steps;  // or the one under way
+  while (faulty < run.issued && !reports_.read(faulty).has_faults)
+    ++faulty;
+  return bad.ok() || faulty != applied_ ? status : with_place(bad, faulty, run);
+}
+
+Status Replica::with_place(const Status &status, int64_t number, const Run &run) const {
+  return status.with_detail("rank", std::to_string(group_->rank()))
+      .with_detail("step", std::to_string(run.command.step + number + 1));
+}
+
+Status Replica::conclude(const Replica &ahead, const Status &failure, const RunCommand &command, StepFeeder &feeder,
+                         LossHistory &losses, RunOutcome &outcome) {
+  Run run{command, feeder, losses, outcome};
+  while (is_on_devices() && outcome.steps < ahead.applied_)
+    TUTTI_TRY(count(ahead.reports_.read(outcome.steps), run));
+  if (outcome.steps == begun_) return Status();
+  const IssuedStep &step = issued_step(outcome.steps);
+  if (!step.has_input) return Status();
+  const bool is_passed_over = is_of_the_data(failure);
+  if (is_passed_over) feeder.finish(step.feeder_step);
+  feeder.give_back(step.feeder_step + (is_passed_over ? 1 : 0));
+  return Status();
+}
+
+Status Replica::fill_words(int64_t n, bool is_last, const RunSignals &signals, Run &run) {
+  StepFeeder &feeder = run.feeder;
+  RunOutcome &outcome = run.outcome;
+  std::fill(words_.begin(), words_.end(), 0);
+  bool ready = false;
+  if (is_last) {
+    words_[outcome.reason == StopReason::stopped ? word_stop : word_limit] = 1;
+  } else if (signals.stop.load(std::memory_order_seq_cst)) {
+    words_[word_stop] = 1;
+  } else {
+    // Who has to wait for input had better know first what became of its steps.
+    if (!feeder.is_ready(n)) TUTTI_TRY(judge(0, run));
+    {
+      const WaitClock clock(now_.input_ns, tracer(), "input");
+      ready = feeder.wait_ready(n);
+    }
+    outcome.input_wait_ns += now_.input_ns;
+    words_[word_stop] = ready ? 0 : 1;
+    words_[word_error] = ready && !feeder.input(n).status.ok() ? 1 : 0;
+  }
+  words_[word_trace] = programs_.tracer && programs_.tracer->enabled() ? 1 : 0;
+  if (ready) rows_.publish(words_.data() + word_count, feeder.input(n), program_for(feeder.input(n), feeder.binding()));
+  for (size_t c = 1; c < contributors_.size(); ++c)
+    std::copy_n(words_.begin(), words_per_part_, words_.begin() + static_cast<int64_t>(c) * words_per_part_);
+  return Status();
+}
+
+Result<bool> Replica::agree(int64_t n, bool is_last, const RunSignals &signals, Run &run) {
+  TUTTI_TRY(fill_words(n, is_last, signals, run));
+  Status agreed;
+  {
+    // A device that has a step to do is not kept waiting.
+    int64_t hidden_ns = 0;
+    const WaitClock clock(run.in_flight() > 0 ? hidden_ns : now_.communication_ns,
+                          group_->size() > 1 ? tracer() : nullptr, "control word");
+    agreed = group_->all_reduce(word_pointers_, words_per_part_, tensor::DType::i64, collective::Reduction::max,
+                                "control word");
+  }
+  const Result<bool> begins = agreed.ok() ? conclude(n, run) : Result<bool>(agreed);
+  if (begins.ok() && *begins) {
+    if (is_traced_ != (words_[word_trace] != 0)) {
+      TUTTI_TRY(judge(0, run));
+      TUTTI_TRY(set_traced(!is_traced_));
+    }
+    return true;
+  }
+  TUTTI_TRY(judge(0, run));
+  const bool is_over = words_[word_limit] != 0 || words_[word_stop] != 0;
+  if (agreed.ok() && !is_over && place_ == 0 && !run.feeder.input(n).status.ok()) run.feeder.failed();
+  return begins;
+}
+
+Result<bool> Replica::conclude(int64_t n, Run &run) {
+  if (words_[word_limit] != 0) {
+    run.outcome.reason = StopReason::steps_done;
+    return false;
+  }
+  if (words_[word_stop] != 0) {
+    run.outcome.reason = StopReason::stopped;
+    return false;
+  }
+  const StepInput &input = run.feeder.input(n);
+  const int64_t *const words = words_.data() + word_count;
+  if (words_[word_error] != 0)
+    return rows_.input_error(words, input).wrap(base::concat("reading the input of step ", step_ + 1, " failed"));
+  TUTTI_TRY(rows_.take(words, input, step_ + 1));
+  if (rows_.count() == 0) run.outcome.reason = StopReason::end_of_input;
+  return rows_.count() > 0;
+}
+
+Status Replica::check_report(const StepReport &report, int64_t step, LossHistory &losses, LossScaleState &scale) {
+  if (place_ == 0) losses.add(report.loss);
+  if (scale_entry_ != nullptr && std::isfinite(report.loss) && judge_step(programs_.loss_scale, report.is_ok, scale))
+    return Status();
+  if (report.is_ok) return Status();
+  return base::out_of_range("step ", step, ": the loss or the gradient is not finite (loss ", report.loss,
+                            "), or a learning rate that the host sets; the weights keep the values of step ", step - 1);
+}
+
+}  // namespace tutti::impl::distribute

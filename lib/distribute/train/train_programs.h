@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a training model and a strategy to everything that is fixed before the first step: contributors, lowering, step
+// graphs, state plan and the texts that are compiled. Internal to this folder.
+#ifndef TUTTI_DISTRIBUTE_TRAIN_TRAIN_PROGRAMS_H_
+#define TUTTI_DISTRIBUTE_TRAIN_TRAIN_PROGRAMS_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "distribute/plan/state_plan.h"
+#include "distribute/plan/step_graphs.h"
+#include "distribute/train/replica.h"
+#include "distribute/train/trainer.h"
+
+namespace tutti::impl::distribute {
+
+struct TrainSetup {
+  std::vector<backend::DeviceRef> devices;  ///< open, in replica order
+  int32_t parts = 1;                        ///< contributors per replica
+  bool shared_weights = false;
+  TrainGraphs graphs;
+  StatePlan plan;
+  TrainProgramSet programs;
+};
+
+base::Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, const Strategy &strategy,
+                                                          const TrainerOptions &options);
+
+/// Opens the devices of a strategy, in order.
+base::Result<std::vector<backend::DeviceRef>> open_devices(const Strategy &strategy);
+
+/// What the backend proposes for the weights that `graph` reads, for `rows` rows (other symbols too).
+base::Result<std::vector<backend::LayoutProposal>> propose_layouts(backend::Device &device, const graph::Graph &graph,
+                                                                   const std::vector<StateSpec> &state, int64_t rows,
+                                                                   backend::Level level, int32_t threads,
+                                                                   backend::Precision precision);
+
+}  // namespace tutti::impl::distribute
+
+#endif  // TUTTI_DISTRIBUTE_TRAIN_TRAIN_PROGRAMS_H_

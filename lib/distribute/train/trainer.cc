@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/train/trainer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <new>
+
+#include "distribute/strategy/device_kinds.h"
+#include "distribute/train/kept_gradients.h"
+#include "distribute/train/replica_set.h"
+#include "distribute/train/train_programs.h"
+#include "distribute/weights/initial_values.h"
+#include "distribute/weights/variable_store.h"
+#include "distribute/workers/worker_agreement.h"
+
+namespace tutti::impl::distribute {
+namespace {
+
+using backend::StateEntry;
+using base::Result;
+using base::Status;
+using tensor::Tensor;
+
+constexpr size_t history_capacity = 65536;
+
+/// Holds a flag while in scope.
+class Busy {
+ public:
+  explicit Busy(std::atomic<bool> &flag) : flag_(flag), taken_(!flag.exchange(true)) {}
+  ~Busy() {
+    if (taken_) flag_.store(false);
+  }
+  bool taken() const { return taken_; }
+
+ private:
+  std::atomic<bool> &flag_;
+  const bool taken_;
+};
+
+class TrainerSession : public Trainer {
+ public:
+  TrainerSession(graph::Model model, StrategyRef strategy, const TrainerOptions &options)
+      : model_(std::move(model)),
+        strategy_(std::move(strategy)),
+        options_(options),
+        executables_(static_cast<size_t>(options.program_cache_size) * 2 + 64) {}
+
+  Status open();
+
+  Status initialize() override;
+  Status restore(const checkpoint::WeightVersion &version) override;
+  std::string leave_map(const data::Dataset &dataset, data::IteratorContext &context) override;
+  Status attach_input(std::unique_ptr<data::Iterator> iterator) override;
+  Result<base::Json> input_state() override { return feeder_->state(); }
+  base::Json input_report() const override { return feeder_->report(); }
+  Result<RunReport> run(int64_t steps, const base::CancelToken *cancel) override;
+  void request_stop() override { replicas_->request_stop(*feeder_); }
+  Status stop_workers(const base::CancelToken *cancel) override;
+  Status check_workers(const std::vector<std::string> &settings, const base::CancelToken *cancel) override;
+  void leave_workers(const Status &cause) override {
+    if (spans_workers()) replicas_->replica(0).group().abort(cause);
+  }
+
+  int64_t step() const override { return step_; }
+  void set_step(int64_t step) override { step_ = step; }
+  int64_t batch_counter() const override { return batch_counter_; }
+  void set_batch_counter(int64_t counter) override { batch_counter_ = counter; }
+  LossScaleState loss_scale() const override { return loss_scale_; }
+  void set_loss_scale(const LossScaleState &state) override {
+    if (loss_scale_.scale != 0 && state.scale != 0) loss_scale_ = state;
+  }
+  std::vector<NamedNumber> report() const override;
+  std::vector<double> loss_history() const override { return replicas_->losses().list(); }
+
+  Result<base::Ref<checkpoint::WeightVersion>> publish_weights(bool with_slots) override {
+    return make_packed_version(setup_->plan, strategy_->backend(), weights_, step_, with_slots);
+  }
+  Result<Tensor> get_variable(std::string_view name) override {
+    return variables().read(variables().kind_of(name), name);
+  }
+  Status set_variable(std::string_view name, const Tensor &value) override;
+  Result<Tensor> get_slot(std::string_view variable, std::string_view slot) override {
+    return variables().read(StoredKind::slot, base::concat(variable, "/", slot));
+  }
+  Result<Tensor> gradient(std::string_view variable) override;
+  Result<Tensor> output(std::string_view name) override;
+  Status set_host_scalar(std::string_view name, double value) override {
+    return variables().write_host_scalar(name, value);
+  }
+  Result<double> host_scalar(std::string_view name) override {
+    TUTTI_ASSIGN(const Tensor value, variables().read(StoredKind::host_scalar, name));
+    return number_at(value.data(), value.dtype());
+  }
+
+  const graph::Model &model() const override { return model_; }
+  const StatePlan &plan() const override { return setup_->plan; }
+  Result<bool> replicas_are_identical() override { return weights_.copies_are_identical(); }
+  TrainerCounters counters() const override;
+  std::vector<std::string> device_names() const override { return names_of(setup_->devices); }
+  base::Json describe() const override;
+  std::string how_gradients_are_added_up() const;
+
+ private:
+  Status open_replicas();
+  void connect(std::span<const std::unique_ptr<Replica>> replicas);
+  Status open_device_inputs();
+  Status renew_groups(const base::CancelToken *cancel);
+  /// After a run that failed: replicas that have not applied the last step get the weights of one that has.
+  Status catch_up();
+  /// The command of a run from here on.
+  RunCommand next_command(int64_t steps);
+  bool has_failed() const { return !replicas_->replica(0).group().error().ok(); }
+  bool spans_workers() const { return strategy_->workers().count > 1; }
+  /// Contributors that share a batch of this worker's input.
+  int32_t contributors_of_batch() const { return setup_->programs.contributors / strategy_->input_pipeline().count; }
+  /// Features and labels.
+  std::vector<graph::InputSpec> inputs() const {
+    std::vector<graph::InputSpec> all = model_.features;
+    all.insert(all.end(), model_.labels.begin(), model_.labels.end());
+    return all;
+  }
+  VariableStore variables() { return {model_, setup_->plan, weights_}; }
+  /// Weights are there, of that many steps.
+  void begin_at(int64_t step);
+
+  const graph::Model model_;
+  const StrategyRef strategy_;
+  const TrainerOptions options_;
+  std::unique_ptr<TrainSetup> setup_;
+  ExecutableCache executables_;
+  WeightStore weights_;
+  backend::HostMemory signal_;             // that arena, where finish is guarded
+  std::atomic<uint8_t> *alive_ = nullptr;  // there
+  DeviceMaps maps_;
+  std::unique_ptr<FactorMemory> factors_;  // null where none are shared
+  std::unique_ptr<StepFeeder> feeder_;
+  std::unique_ptr<ReplicaSet> replicas_;
+  std::string group_description_;
+  std::atomic<bool> running_{false};
+  bool has_weights_ = false, has_outputs_ = false;
+  int64_t step_ = 0, batch_counter_ = 0, steps_run_ = 0, examples_run_ = 0, skipped_steps_ = 0;
+  LossScaleState loss_scale_;
+};
+
+Status TrainerSession::open() {
+  TUTTI_ASSIGN(setup_, set_up_training(model_, *strategy_, options_));
+  std::vector<backend::DeviceRef> owners = setup_->devices;
+  if (setup_->shared_weights) owners.resize(1);
+  TUTTI_ASSIGN(weights_, WeightStore::create(setup_->plan, owners));
+  for (const graph::HostScalarSpec &scalar : model_.host_scalars) {
+    TUTTI_TRY(set_host_scalar(scalar.name, scalar.initial));
+  }
+  TUTTI_ASSIGN(feeder_, StepFeeder::create({.accumulation = options_.accumulation,
+                                            .depth = options_.device_prefetch,
+                                            .in_flight = setup_->programs.steps_in_flight}));
+  if (setup_->plan.find(alive_entry) != nullptr) {
+    TUTTI_ASSIGN(signal_, setup_->devices.front()->allocate_host(setup_->plan.arena_bytes(Arena::signal)));
+    alive_ = new (signal_.data() + setup_->plan.find(alive_entry)->offset) std::atomic<uint8_t>(1);
+  }
+  TUTTI_TRY(open_replicas());
+  if (strategy_->backend()->has_host_memory() && !options_.copies_input) return Status();
+  return open_device_inputs();
+}
+
+Status TrainerSession::open_device_inputs() {
+  std::vector<DeviceInputs::Target> targets;
+  const int32_t contributors = contributors_of_batch();
+  for (size_t r = 0; r < setup_->devices.size(); ++r)
+    targets.push_back({setup_->devices[r], replicas_->replica(r).group().rank() * setup_->parts % contributors});
+  TUTTI_ASSIGN(auto inputs, DeviceInputs::create(targets, setup_->parts, contributors,
+                                                 {.slots = feeder_->slots(), .batches = options_.accumulation}));
+  feeder_->set_device_inputs(std::move(inputs));
+  return Status();
+}
+
+Status TrainerSession::open_replicas() {
+  std::vector<std::unique_ptr<Replica>> replicas;
+  for (size_t r = 0; r < setup_->devices.size(); ++r) {
+    const size_t copy = setup_->shared_weights ? 0 : r;
+    ArenaPointers arenas{};
+    arenas[static_cast<size_t>(Arena::weights)] = weights_.weights(copy);
+    arenas[static_cast<size_t>(Arena::slots)] = weights_.slots(copy);
+    arenas[static_cast<size_t>(Arena::host)] = weights_.host(copy);
+    arenas[static_cast<size_t>(Arena::signal)] = signal_.data();
+    TUTTI_ASSIGN(std::unique_ptr<Replica> replica,
+                 Replica::create(setup_->programs, setup_->plan, executables_, setup_->devices[r], r, arenas,
+                                 setup_->parts, static_cast<size_t>(options_.program_cache_size)));
+    replicas.push_back(std::move(replica));
+  }
+  connect(replicas);
+  TUTTI_ASSIGN(replicas_, ReplicaSet::start(std::move(replicas), history_capacity));
+  return renew_groups(options_.cancel);
+}
+
+/// Lets replicas see what others leave for their finish programs.
+void TrainerSession::connect(std::span<const std::unique_ptr<Replica>> replicas) {
+  if (!setup_->programs.sums_in_finish) return;
+  std::vector<void *> partials;
+  for (const auto &replica : replicas) {
+    const std::vector<void *> own = replica->partials();
+    partials.insert(partials.end(), own.begin(), own.end());
+  }
+  if (!setup_->programs.factors.empty()) factors_ = std::make_unique<FactorMemory>(setup_->programs.factors);
+  for (const auto &replica : replicas) {
+    replica->see_partials(partials);
+    if (factors_ != nullptr) replica->share_factors(*factors_);
+  }
+}
+
+Status TrainerSession::renew_groups(const base::CancelToken *cancel) {
+  TUTTI_ASSIGN(ReplicaGroups groups,
+               strategy_->make_groups(setup_->devices, {.parts = setup_->parts,
+                                                        .timeout_ms = options_.collective_timeout_ms,
+                                                        .level = options_.level,
+                                                        .all_reduce = options_.all_reduce,
+                                                        .alive = alive_,
+                                                        .cancel = cancel}));
+  group_description_ = std::move(groups.description);
+  for (size_t r = 0; r < replicas_->size(); ++r)
+    replicas_->replica(r).set_group(std::move(groups.ranks[r]));
+  if (alive_ != nullptr) alive_->store(1, std::memory_order_seq_cst);  // the old group has ended
+  return Status();
+}
+
+Status TrainerSession::catch_up() {
+  if (!replicas_->replica(0).group().signals_end()) return Status();  // all pass an update, or none
+  const std::vector<int64_t> applied = replicas_->applied_steps();
+  const auto ahead = std::max_element(applied.begin(), applied.end());
+  for (size_t r = 0; r < applied.size(); ++r) {
+    if (applied[r] == *ahead) continue;
+    has_weights_ = false;  // unless this succeeds
+    TUTTI_TRY(weights_.copy(static_cast<size_t>(ahead - applied.begin()), r)
+                  .wrap("weights of a replica that failed cannot be set to those of the others"));
+    has_weights_ = true;
+  }
+  return Status();
+}
+
+// ---- state ----
+
+Status TrainerSession::set_variable(std::string_view name, const Tensor &value) {
+  const bool begins_average = step_ - loss_scale_.skipped_steps <= model_.train->average.start;
+  return variables().write(variables().kind_of(name), name, value, begins_average);
+}
+
+void TrainerSession::begin_at(int64_t step) {
+  step_ = step;
+  batch_counter_ = step * options_.accumulation;
+  loss_scale_ = first_loss_scale(setup_->programs.loss_scale);
+  has_weights_ = true;
+}
+
+Status TrainerSession::initialize() {
+  backend::DeviceRef device = setup_->devices.front();
+  if (options_.initializer_backend != nullptr) {
+    TUTTI_ASSIGN(device, options_.initializer_backend->open_device(0));
+  }
+  TUTTI_ASSIGN(const std::vector<Tensor> values, initial_values(model_.variables, options_.seed, *device));
+  TUTTI_TRY(variables().write_initial(values));
+  begin_at(0);
+  return Status();
+}
+
+Status TrainerSession::restore(const checkpoint::WeightVersion &version) {
+  TUTTI_TRY(variables().write_version(version));
+  begin_at(version.step());
+  return Status();
+}
+
+Result<Tensor> TrainerSession::gradient(std::string_view variable) {
+  if (!options_.keep_gradients) return base::failed_precondition("gradients are kept only with keep_gradients");
+  if (steps_run_ == 0) return base::failed_precondition("there is no gradient before the first step");
+  TUTTI_ASSIGN(const StateEntry *weight, variables().find(StoredKind::variable, variable));
+  return gather_gradient(*setup_, *strategy_->backend(), *replicas_, *weight, variable);
+}
+
+Result<Tensor> TrainerSession::output(std::string_view name) {
+  if (!options_.keep_outputs) return base::failed_precondition("outputs are kept only with keep_outputs");
+  if (!has_outputs_) return base::failed_precondition("there are no outputs: no step, or a run that failed, was last");
+  std::vector<const KeptOutputs *> parts;
+  for (size_t r = 0; r < replicas_->size(); ++r)
+    std::ranges::copy(replicas_->replica(r).kept_outputs(), std::back_inserter(parts));
+  return gather_output(parts, replicas_->replica(0).kept_batches(), name);
+}
+
+// ---- running ----
+
+std::string TrainerSession::leave_map(const data::Dataset &dataset, data::IteratorContext &context) {
+  if (feeder_->device_inputs() == nullptr) return std::string();
+  return maps_.leave(dataset, inputs(), contributors_of_batch(), *setup_->devices.front(), options_.level, context);
+}
+
+Status TrainerSession::attach_input(std::unique_ptr<data::Iterator> iterator) {
+  Busy busy(running_);
+  if (!busy.taken()) return base::failed_precondition("the trainer is running");
+  if (iterator == nullptr) return feeder_->attach(nullptr, InputBinding());
+  TUTTI_ASSIGN(InputBinding binding, InputBinding::make(inputs(), iterator->spec()));
+  TUTTI_ASSIGN(const std::shared_ptr<const DeviceMap> map, maps_.find(*iterator));
+  return feeder_->attach(std::move(iterator), std::move(binding), map);
+}
+
+Result<RunReport> TrainerSession::run(int64_t steps, const base::CancelToken *cancel) {
+  Busy busy(running_);
+  if (!busy.taken()) return base::failed_precondition("the trainer is running already");
+  if (!has_weights_) return base::failed_precondition("the trainer has no weights: call initialize or restore first");
+  if (!feeder_->has_input()) return base::failed_precondition("the trainer has no input: call attach_input first");
+  TUTTI_TRY(base::check_not_forked());
+  TUTTI_TRY(base::check(cancel));
+  const auto begin = std::chrono::steady_clock::now();
+  if (spans_workers() && has_failed()) TUTTI_TRY(renew_groups(cancel));
+  const RunCommand command = next_command(steps);
+  feeder_->allow(command.feeder_step + command.max_steps);
+  RunOutcome outcome;
+  const Status status = replicas_->run(command, *feeder_, cancel, outcome);
+  has_outputs_ = status.ok() && (has_outputs_ || outcome.steps > 0);
+  feeder_->allow(feeder_->next_step());
+  step_ += outcome.steps;
+  steps_run_ += outcome.steps;
+  examples_run_ += outcome.examples;
+  batch_counter_ += outcome.batches;
+  const int64_t skipped = outcome.loss_scale.skipped_steps - loss_scale_.skipped_steps;
+  skipped_steps_ += skipped;
+  loss_scale_ = outcome.loss_scale;
+  Status caught_up, renewed;
+  if (has_failed()) caught_up = catch_up();
+  // Other workers may be gone for good: they meet again at the next run, if there is one.
+  if (has_failed() && !spans_workers()) renewed = renew_groups(nullptr);
+  TUTTI_TRY(caught_up);
+  TUTTI_TRY(status);
+  TUTTI_TRY(renewed);
+  RunReport report;
+  report.reason = outcome.reason;
+  report.steps = outcome.steps;
+  report.examples = outcome.examples;
+  report.skipped_steps = skipped;
+  report.step = step_;
+  report.input_wait_ns = outcome.input_wait_ns;
+  report.times = replicas_->times();
+  report.total_ns = (std::chrono::steady_clock::now() - begin).count();
+  TUTTI_ASSIGN(report.loss, replicas_->replica(0).report_value(*setup_->plan.find("report/loss")));
+  return report;
+}
+
+RunCommand TrainerSession::next_command(int64_t steps) {
+  RunCommand command;
+  command.feeder_step = feeder_->next_step();
+  command.max_steps = steps < 0 ? INT64_MAX / 2 : steps;
+  command.step = step_;
+  command.batch_counter = batch_counter_;
+  command.seed = options_.seed;
+  command.loss_scale = loss_scale_;
+  command.cancel_grace_ms = options_.cancel_grace_ms;
+  command.completed_steps = options_.completed_steps;
+  return command;
+}
+
+Status TrainerSession::stop_workers(const base::CancelToken *cancel) {
+  Busy busy(running_);
+  if (!busy.taken()) return base::failed_precondition("the trainer is running already");
+  if (!spans_workers() || has_failed()) return Status();
+  RunCommand command = next_command(0);
+  command.stops = true;
+  RunOutcome outcome;
+  return replicas_->run(command, *feeder_, cancel, outcome);
+}
+
+Status TrainerSession::check_workers(const std::vector<std::string> &settings, const base::CancelToken *cancel) {
+  if (!spans_workers()) return Status();
+  Busy busy(running_);
+  if (!busy.taken()) return base::failed_precondition("the trainer is running");
+  if (has_failed()) TUTTI_TRY(renew_groups(cancel));
+  TUTTI_ASSIGN(const auto version, publish_weights(true));
+  TUTTI_ASSIGN(const uint64_t weights, checksum_of(*version, model_, true));
+  std::vector<Fact> facts = facts_of(model_);
+  for (const std::string &setting : settings)
+    facts.push_back(Fact::of(setting));
+  std::vector<collective::Group *> groups;
+  for (size_t r = 0; r < replicas_->size(); ++r)
+    groups.push_back(&replicas_->replica(r).group());
+  return check_same_state(groups, strategy_->workers(), setup_->parts,
+                          {.step = step_,
+                           .weights = weights,
+                           .facts = std::move(facts),
+                           .devices = rounding_of(*setup_->devices.front(), options_.level)},
+                          cancel);
+}
+
+std::vector<NamedNumber> TrainerSession::report() const {
+  std::vector<NamedNumber> numbers;
+  for (const StateEntry &entry : setup_->plan.entries()) {
+    if (entry.arena != static_cast<int32_t>(Arena::report) || entry.name.rfind("report/coefficient/", 0) == 0) continue;
+    std::string name = entry.name.substr(7);
+    if (name == "ok" || entry.name == fault_entry) continue;
+    if (name.rfind("metric/", 0) == 0) name = name.substr(7);
+    numbers.push_back({std::move(name), replicas_->replica(0).report_value(entry).value_or(NAN)});
+  }
+  if (loss_scale_.scale != 0) numbers.push_back({"skipped_steps", static_cast<double>(loss_scale_.skipped_steps)});
+  return numbers;
+}
+
+TrainerCounters TrainerSession::counters() const {
+  TrainerCounters counters;
+  for (size_t r = 0; r < replicas_->size(); ++r)
+    counters.programs_built += replicas_->replica(r).programs_built();
+  counters.executables_built = executables_.built();
+  counters.cache_evictions = executables_.evicted();
+  counters.steps = steps_run_;
+  counters.examples = examples_run_;
+  counters.late_steps = feeder_->late_steps();
+  counters.skipped_steps = skipped_steps_;
+  if (feeder_->device_inputs() != nullptr) counters.device_inputs = feeder_->device_inputs()->counters();
+  return counters;
+}
+
+std::string TrainerSession::how_gradients_are_added_up() const {
+  if (setup_->programs.contributors == 1) return "there is one replica";
+  return setup_->programs.sums_in_finish ? "in the updates, which read those of all replicas in one memory"
+                                         : group_description_;
+}
+
+base::Json TrainerSession::describe() const {
+  base::JsonArray arenas;
+  for (int32_t a = 0; a < arena_count; ++a) {
+    const auto arena = static_cast<Arena>(a);
+    arenas.push_back(base::JsonObject{{"arena", std::string(name(arena))}, {"bytes", setup_->plan.arena_bytes(arena)}});
+  }
+  int64_t registered_bytes = 0;
+  for (size_t r = 0; r < replicas_->size(); ++r)
+    registered_bytes += replicas_->replica(r).registered_bytes();
+  std::map<std::string, int64_t> bytes_of;  // by dtype
+  for (const Bucket &bucket : setup_->plan.buckets())
+    bytes_of[std::string(tensor::name(bucket.dtype))] +=
+        bucket.elements * static_cast<int64_t>(tensor::size_bytes(bucket.dtype));
+  base::JsonObject bucket_bytes(bytes_of.begin(), bytes_of.end());
+  const DeviceInputCounters inputs = counters().device_inputs;
+  return base::JsonObject{{"strategy", strategy_->describe()},
+                          {"group", group_description_},
+                          {"gradients", how_gradients_are_added_up()},
+                          {"registered_bytes", registered_bytes},
+                          {"registration", replicas_->replica(0).how_memory_is_registered()},
+                          {"steps", replicas_->replica(0).how_steps_run()},
+                          {"contributors", setup_->programs.contributors},
+                          {"device_prefetch", int64_t{options_.device_prefetch}},
+                          {"late_steps", feeder_->late_steps()},
+                          {"steps_in_flight", int64_t{setup_->programs.steps_in_flight}},
+                          {"copies_input", feeder_->device_inputs() != nullptr},
+                          {"input_batches_copied", inputs.batches},
+                          {"input_bytes_copied", inputs.bytes},
+                          {"input_bytes_staged", inputs.staged_bytes},
+                          {"input_batches_in_time", inputs.in_time},
+                          {"input_batches_mapped", inputs.mapped},
+                          {"shared_weights", setup_->shared_weights},
+                          {"gradient_sets", setup_->graphs.gradient_sets},
+                          {"buckets", static_cast<int64_t>(setup_->plan.buckets().size())},
+                          {"bucket_bytes", std::move(bucket_bytes)},
+                          {"arenas", std::move(arenas)},
+                          {"executables", executables_.describe()}};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Trainer>> Trainer::open(const graph::Model &train_model, StrategyRef strategy,
+                                               const TrainerOptions &options) {
+  if (strategy == nullptr) return base::invalid_argument("a trainer needs a strategy");
+  auto trainer = std::make_unique<TrainerSession>(train_model, std::move(strategy), options);
+  TUTTI_TRY(trainer->open());
+  return std::unique_ptr<Trainer>(std::move(trainer));
+}
+
+}  // namespace tutti::impl::distribute

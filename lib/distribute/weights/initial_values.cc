@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/weights/initial_values.h"
+
+#include <cmath>
+
+#include "backend/executable.h"
+#include "base/checksum.h"
+#include "base/text.h"
+#include "graph/builder.h"
+#include "graph/serialize.h"
+
+namespace tutti::impl::distribute {
+namespace {
+
+using base::Result;
+using base::Status;
+using graph::Attributes;
+using graph::GraphBuilder;
+using graph::ValueId;
+using graph::VariableSpec;
+using tensor::Tensor;
+
+const std::vector<std::string> &initializer_names() {
+  static const auto *const names = new std::vector<std::string>{
+      "zeros",          "ones",          "constant",   "uniform",   "normal",        "truncated_normal",
+      "glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "lecun_uniform", "lecun_normal"};
+  return *names;
+}
+
+double number(const VariableSpec &variable, std::string_view name, double otherwise) {
+  const auto found = variable.initializer.attributes.find(name);
+  if (found == variable.initializer.attributes.end()) return otherwise;
+  if (const auto *value = std::get_if<double>(&found->second)) return *value;
+  if (const auto *value = std::get_if<int64_t>(&found->second)) return static_cast<double>(*value);
+  return otherwise;
+}
+
+struct Fans {
+  double in = 1, out = 1;
+};
+
+/// Inputs and outputs of one unit: the last two axes, times the window in front of them.
+Fans fans_of(const std::vector<int64_t> &dims) {
+  if (dims.empty()) return {};
+  if (dims.size() == 1) return {static_cast<double>(dims[0]), static_cast<double>(dims[0])};
+  double window = 1;
+  for (size_t i = 0; i + 2 < dims.size(); ++i)
+    window *= static_cast<double>(dims[i]);
+  return {window * static_cast<double>(dims[dims.size() - 2]), window * static_cast<double>(dims.back())};
+}
+
+/// The deviation of a normal distribution shrinks by this factor when it is cut at two standard deviations.
+constexpr double truncation_shrink = 0.87962566103423978;
+
+/// Writes the random values of one graph.
+class ValueGraph {
+ public:
+  /// Nothing for values that need no graph.
+  Result<ValueId> add(const VariableSpec &variable) {
+    const std::string &kind = variable.initializer.name;
+    if (kind == "uniform") return uniform(variable, number(variable, "low", -0.05), number(variable, "high", 0.05));
+    if (kind == "normal") return normal(variable, "random_normal", number(variable, "stddev", 0.05));
+    if (kind == "truncated_normal") {
+      return normal(variable, "random_truncated_normal", number(variable, "stddev", 0.05));
+    }
+    const Fans fans = fans_of(variable.dims);
+    double variance = 0;
+    if (kind.rfind("glorot_", 0) == 0) variance = 2 / std::max(fans.in + fans.out, 1.0);
+    if (kind.rfind("he_", 0) == 0) variance = 2 / std::max(fans.in, 1.0);
+    if (kind.rfind("lecun_", 0) == 0) variance = 1 / std::max(fans.in, 1.0);
+    if (kind.ends_with("_uniform")) return uniform(variable, -std::sqrt(3 * variance), std::sqrt(3 * variance));
+    return normal(variable, "random_truncated_normal", std::sqrt(variance) / truncation_shrink);
+  }
+  GraphBuilder &builder() { return builder_; }
+
+ private:
+  Attributes common(const VariableSpec &variable) {
+    // Key 0 would mean the node's own id.
+    const auto key = static_cast<int64_t>(base::fnv1a64(variable.name) >> 1 | 1);
+    return {{"dims", graph::to_dims(variable.dims)}, {"dtype", variable.dtype}, {"key", key}};
+  }
+  ValueId uniform(const VariableSpec &variable, double low, double high) {
+    Attributes attributes = common(variable);
+    attributes["low"] = low;
+    attributes["high"] = high;
+    return builder_.op("random_uniform", GraphBuilder::Values{}, std::move(attributes));
+  }
+  ValueId normal(const VariableSpec &variable, std::string_view op, double stddev) {
+    Attributes attributes = common(variable);
+    attributes["mean"] = number(variable, "mean", 0);
+    attributes["stddev"] = stddev;
+    return builder_.op(op, GraphBuilder::Values{}, std::move(attributes));
+  }
+
+  GraphBuilder builder_;
+};
+
+/// Runs a graph without inputs or state once; outputs by name.
+Status run_values(const graph::Graph &graph, int64_t seed, backend::Device &device,
+                  const std::function<void *(const std::string &, int64_t)> &destination) {
+  const std::string text = graph::to_json_text(graph);
+  backend::CompileRequest request;
+  request.graph_text = &text;
+  request.level = backend::Level::repeatable;
+  TUTTI_ASSIGN(const backend::ExecutableRef executable, backend::Executable::compile(device, request));
+  const backend::ExecutableDescription &description = executable->description();
+  TUTTI_ASSIGN(backend::Buffer workspace, device.allocate(std::max<int64_t>(description.workspace_bytes, 64),
+                                                          std::max<int64_t>(description.workspace_alignment, 64)));
+  std::vector<backend::Buffer> buffers;
+  std::vector<void *> outputs;
+  for (const backend::PortDescription &port : description.outputs) {
+    TUTTI_ASSIGN(backend::Buffer buffer, device.allocate(std::max<int64_t>(port.bytes, 64)));
+    outputs.push_back(buffer.device_pointer());
+    buffers.push_back(std::move(buffer));
+  }
+  TUTTI_ASSIGN(backend::Program program, executable->bind(device, {}, workspace.device_pointer()));
+  TUTTI_ASSIGN(backend::Stream stream, device.create_stream());
+  backend::RunScalars scalars;
+  scalars.set(backend::RunScalar::seed, seed);
+  TUTTI_TRY(program.run(0, {nullptr, outputs.data(), scalars.data()}, stream));
+  TUTTI_TRY(stream.synchronize());
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const backend::PortDescription &port = description.outputs[i];
+    TUTTI_TRY(buffers[i].read(0, destination(port.name, port.bytes), port.bytes));
+  }
+  return Status();
+}
+
+}  // namespace
+
+Result<Tensor> filled(tensor::DType dtype, const std::vector<int64_t> &dims, double value) {
+  TUTTI_ASSIGN(const tensor::Shape shape, tensor::Shape::make(dims));
+  TUTTI_ASSIGN(Tensor tensor, Tensor::zeros(dtype, shape));
+  tensor::visit_dtype(dtype, [&]<typename T>(T) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      std::fill_n(tensor.mutable_data_as<T>(), tensor.elements(), static_cast<T>(value));
+    }
+  });
+  return tensor;
+}
+
+Result<std::vector<Tensor>> initial_values(const std::vector<VariableSpec> &variables, int64_t seed,
+                                           backend::Device &device) {
+  ValueGraph graph;
+  std::vector<Tensor> values;
+  bool any_random = false;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const VariableSpec &variable = variables[i];
+    const std::string &kind = variable.initializer.name;
+    if (std::find(initializer_names().begin(), initializer_names().end(), kind) == initializer_names().end()) {
+      return base::invalid_argument("variable '", variable.name, "' has initializer '", kind, "', which does not exist",
+                                    base::did_you_mean(kind, initializer_names()));
+    }
+    const double constant = kind == "ones" ? 1 : kind == "constant" ? number(variable, "value", 0) : 0;
+    TUTTI_ASSIGN(Tensor value, filled(variable.dtype, variable.dims, constant));
+    values.push_back(std::move(value));
+    if (kind == "zeros" || kind == "ones" || kind == "constant") continue;
+    TUTTI_ASSIGN(const ValueId random, graph.add(variable));
+    graph.builder().set_result(std::to_string(i), random);
+    any_random = true;
+  }
+  if (!any_random) return values;
+  TUTTI_ASSIGN(const graph::Graph sealed, graph.builder().finish_graph());
+  TUTTI_TRY(run_values(sealed, seed, device, [&](const std::string &name, int64_t) {
+    return values[static_cast<size_t>(std::stoll(name))].mutable_data();
+  }));
+  return values;
+}
+
+}  // namespace tutti::impl::distribute

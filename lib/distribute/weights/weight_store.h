@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// State on devices: the arenas of a plan, and access to entries by name in canonical layout. Internal to this folder.
+#ifndef TUTTI_DISTRIBUTE_WEIGHTS_WEIGHT_STORE_H_
+#define TUTTI_DISTRIBUTE_WEIGHTS_WEIGHT_STORE_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/backend.h"
+#include "base/status.h"
+#include "checkpoint/weight_version.h"
+#include "distribute/plan/state_plan.h"
+#include "graph/model.h"
+#include "tensor/tensor.h"
+
+namespace tutti::impl::distribute {
+
+/// A buffer of zeros of `bytes`, rounded up so that it is never empty.
+base::Result<backend::Buffer> allocate_zeros(backend::Device &device, int64_t bytes);
+
+/// Reads an entry out of an arena in host memory into a canonical tensor.
+base::Result<tensor::Tensor> unpack_entry(const backend::Backend &backend, const backend::StateEntry &entry,
+                                          const void *arena);
+/// The entry's storage made from a canonical tensor, whose dtype and dims must be the entry's.
+base::Result<std::vector<std::byte>> pack_entry(const backend::Backend &backend, const backend::StateEntry &entry,
+                                                const tensor::Tensor &value);
+
+/// Weights and slots: a copy per device, or one that all of them use. Threads: one at a time.
+class WeightStore {
+ public:
+  /// `copies` devices, or one device when the copy is shared.
+  static base::Result<WeightStore> create(const StatePlan &plan, std::vector<backend::DeviceRef> devices);
+
+  size_t copies() const { return weights_.size(); }
+  void *weights(size_t copy) const { return weights_[copy].device_pointer(); }
+  void *slots(size_t copy) const { return slots_[copy].device_pointer(); }
+  void *host(size_t copy) const { return host_[copy].device_pointer(); }
+
+  /// Entries of the arenas weights, slots and host.
+  base::Result<tensor::Tensor> read(const backend::StateEntry &entry) const;
+  /// To every copy.
+  base::Status write(const backend::StateEntry &entry, const tensor::Tensor &value);
+  /// Bytes of an arena of the first copy, up to `end`; negative = all.
+  base::Result<std::vector<std::byte>> snapshot(Arena arena, int64_t end = -1) const;
+  base::Result<bool> copies_are_identical() const;
+  /// Weights and slots of copy `to` become those of copy `from`, by way of the host.
+  base::Status copy(size_t from, size_t to);
+
+ private:
+  const backend::Buffer *find(Arena arena, size_t copy) const;
+
+  const StatePlan *plan_ = nullptr;
+  std::vector<backend::DeviceRef> devices_;
+  std::vector<backend::Buffer> weights_, slots_, host_;
+};
+
+/// A version that keeps the arenas' bytes and unpacks an entry when it is read. It has the moving averages in any case.
+base::Result<base::Ref<checkpoint::WeightVersion>> make_packed_version(const StatePlan &plan,
+                                                                       const backend::BackendRef &backend,
+                                                                       const WeightStore &store, int64_t step,
+                                                                       bool with_slots);
+
+}  // namespace tutti::impl::distribute
+
+#endif  // TUTTI_DISTRIBUTE_WEIGHTS_WEIGHT_STORE_H_
