@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,9 +24,10 @@ namespace tutti::tool {
 const char *const kRunWorkersUsage =
     "  tutti run -n N PROGRAM [ARGUMENT...]\n"
     "      starts PROGRAM N times on this machine, as workers that train together: with MASTER_ADDR, MASTER_PORT,\n"
-    "      WORLD_SIZE and RANK in the environment. Signals go to all of them. When one fails the others have 10 "
-    "seconds\n"
-    "      to end by themselves. The exit status is that of the first that failed\n";
+    "      WORLD_SIZE and RANK in the environment, and a TUTTI_JOB_SECRET that nobody else knows, unless that is set\n"
+    "      already. Signals go to all of them. When one fails the others have 10 seconds to end by themselves. The "
+    "exit\n"
+    "      status is that of the first that failed\n";
 
 namespace {
 
@@ -89,6 +91,18 @@ std::vector<std::string> own_environment() {
   return variables;
 }
 
+/// "TUTTI_JOB_SECRET=" and 256 random bits.
+std::string new_secret() {
+  uint8_t bytes[32];
+  if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) throw std::runtime_error("the system gives no random bytes");
+  std::string secret = "TUTTI_JOB_SECRET=";
+  for (const uint8_t byte : bytes) {
+    secret += "0123456789abcdef"[byte / 16];
+    secret += "0123456789abcdef"[byte % 16];
+  }
+  return secret;
+}
+
 std::vector<char *> pointers_to(std::vector<std::string> &texts) {
   std::vector<char *> pointers;
   for (std::string &text : texts)
@@ -104,9 +118,9 @@ class Workers {
   ~Workers() { signal_all(SIGKILL); }
 
   void start() {
-    const std::string port = std::to_string(free_port());
+    const std::string port = std::to_string(free_port()), secret = new_secret();
     for (int64_t rank = 0; rank < request_.workers; ++rank)
-      start_one(rank, port);
+      start_one(rank, port, secret);
   }
 
   /// Takes in who has ended.
@@ -134,8 +148,12 @@ class Workers {
   int code() const { return code_; }
 
  private:
-  void start_one(int64_t rank, const std::string &port) {
+  void start_one(int64_t rank, const std::string &port, const std::string &secret) {
     std::vector<std::string> variables = own_environment();
+    const bool has_secret = std::any_of(variables.begin(), variables.end(), [](const std::string &variable) {
+      return variable.rfind("TUTTI_JOB_SECRET=", 0) == 0;
+    });
+    if (!has_secret) variables.push_back(secret);
     const std::string count = std::to_string(request_.workers), number = std::to_string(rank);
     for (const std::string &variable :
          {"MASTER_ADDR=127.0.0.1" + std::string(), "MASTER_PORT=" + port, "WORLD_SIZE=" + count, "RANK=" + number,

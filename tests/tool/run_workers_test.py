@@ -31,6 +31,19 @@ class RunWorkers(unittest.TestCase):
         self.assertTrue(1 <= int(port) <= 65535)
         self.assertEqual(lines, [f'{rank}/3 {rank}/3 127.0.0.1 {port} []' for rank in range(3)])
 
+    def test_workers_share_a_secret(self):
+        secrets = []
+        for _ in range(2):
+            lines = tutti_run(3, script('echo "$TUTTI_JOB_SECRET"')).stdout.split()
+            self.assertEqual(len(lines), 3)
+            self.assertEqual(len(set(lines)), 1)
+            self.assertRegex(lines[0], '^[0-9a-f]{64}$')
+            secrets.append(lines[0])
+        self.assertNotEqual(*secrets)
+        own = subprocess.run([TUTTI, 'run', '-n', '2', *script('echo "$TUTTI_JOB_SECRET"')], capture_output=True, text=True,
+                             timeout=60, check=True, env=dict(os.environ, TUTTI_JOB_SECRET='ours'))
+        self.assertEqual(own.stdout.split(), ['ours', 'ours'])
+
     def test_arguments_are_the_programs(self):
         done = tutti_run(1, ['echo', '-n', '--help', '2'])
         self.assertEqual((done.returncode, done.stdout), (0, '--help 2'))

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "distribute/train/replica_contributor.h"
+#include "distribute/weights/weight_store.h"
 #include "distribute/workers/plan_agreement.h"
 
 namespace tutti::impl::distribute {

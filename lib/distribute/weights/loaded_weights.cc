@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "distribute/weights/initial_values.h"
+#include "distribute/weights/weight_store.h"
 #include "graph/variable_use.h"
 
 namespace tutti::impl::distribute {

@@ -14,6 +14,7 @@
 #include "distribute/plan/state_plan.h"
 #include "distribute/program/device_ports.h"
 #include "distribute/program/program_cache.h"
+#include "graph/model.h"
 
 namespace tutti::impl::distribute {
 
