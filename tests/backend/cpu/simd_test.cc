@@ -245,22 +245,6 @@ void reductions_agree(void **) {
   });
 }
 
-void sums_of_squares_agree(void **) {
-  on_all_targets([] {
-    for (const int64_t n : {0, 1, 3, 7, 8, 63, 64, 65, 127, 1000, 4099}) {
-      const std::vector<float> x = noise(n, 1);
-      double sum = 0;
-      for (const float value : x)
-        sum += static_cast<double>(value) * static_cast<double>(value);
-      for (const float factor : {1.0f, -0.5f, 0x1p-60f}) {
-        const double scale = static_cast<double>(factor) * static_cast<double>(factor);
-        assert_true(std::fabs(sum_of_squares(x.data(), n, factor) - sum * scale) <= 1e-6 * sum * scale);
-      }
-      assert_true(sum_of_squares(x.data(), n, INFINITY) == (n == 0 ? 0 : INFINITY));
-    }
-  });
-}
-
 void check_pool(const PoolShape &s) {
   const std::vector<float> x = noise(s.images * s.in_height * s.in_width * s.channels, 1);
   const int64_t results = s.images * s.out_height * s.out_width * s.channels;
@@ -586,7 +570,6 @@ int main() {
       cmocka_unit_test(tails_of_the_normal_distribution_are_exact),
       cmocka_unit_test(ends_of_the_normal_distribution),
       cmocka_unit_test(reductions_agree),
-      cmocka_unit_test(sums_of_squares_agree),
       cmocka_unit_test(pools_agree),
       cmocka_unit_test(adam_steps_are_quotients_of_any_size),
       cmocka_unit_test(gradients_update_at_once),

@@ -15,6 +15,7 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/kernel.h"
+#include "backend/cpu/simd_reduce.h"
 #include "backend/cpu/simd_testing.h"
 #include "backend/executable.h"
 #include "backend/graph_executor.h"
@@ -268,6 +269,22 @@ void factors_that_are_no_scalar_constants_are_multiplied_before(void **) {
   }
 }
 
+void the_kernel_agrees(void **) {
+  tutti::testing::on_all_targets([] {
+    for (const int64_t n : {0, 1, 3, 7, 8, 63, 64, 65, 127, 1000, 4099}) {
+      const std::vector<float> x = tutti::testing::noise(n, 1);
+      double sum = 0;
+      for (const float value : x)
+        sum += static_cast<double>(value) * static_cast<double>(value);
+      for (const float factor : {1.0f, -0.5f, 0x1p-60f}) {
+        const double scale = static_cast<double>(factor) * static_cast<double>(factor);
+        assert_true(std::fabs(backend::cpu::sum_of_squares(x.data(), n, factor) - sum * scale) <= 1e-6 * sum * scale);
+      }
+      assert_true(backend::cpu::sum_of_squares(x.data(), n, kInfinity) == (n == 0 ? 0 : kInfinity));
+    }
+  });
+}
+
 void doubles_keep_their_range(void **) {
   const graph::Graph graph = graph_of({3}, sum_of_scaled({}), DType::f64);
   const Tensor x = assert_ok_value(Tensor::from_values<double>({3}, {0x1p70, 1, 2}));
@@ -278,6 +295,7 @@ void doubles_keep_their_range(void **) {
 }  // namespace
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_kernel_agrees),
     cmocka_unit_test(sums_are_those_of_the_reference),
     cmocka_unit_test(squares_of_large_numbers_overflow_unless_they_are_shrunk),
     cmocka_unit_test(one_kernel_stores_nothing_of_the_size),
