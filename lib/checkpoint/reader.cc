@@ -37,7 +37,7 @@ Result<std::string> read_text(const std::string &directory, const FileRecord &fi
     return data_loss("'", path, "': expected ", file.summary.size_bytes, " bytes, the file has ", size,
                      size > file.summary.size_bytes ? ": there is something behind its end" : "");
   }
-  TUTTI_ASSIGN(std::string text, base::read_file(path));
+  TUTTI_ASSIGN(std::string text, base::read_file(path, size));
   if (base::crc32c(text) != file.summary.crc32c)
     return data_loss("'", path, "': the checksum differs from the manifest's");
   return text;
@@ -48,7 +48,7 @@ Result<Manifest> read_manifest(const std::string &directory) {
   TUTTI_ASSIGN(const int64_t size, base::file_size_bytes(path));
   if (size > kMaxManifestBytes)
     return data_loss("'", path, "' has ", size, " bytes, no manifest has more than ", kMaxManifestBytes);
-  TUTTI_ASSIGN(const std::string text, base::read_file(path));
+  TUTTI_ASSIGN(const std::string text, base::read_file(path, kMaxManifestBytes));
   Result<Manifest> manifest = parse_manifest(text);
   if (manifest.ok()) return manifest;
   return manifest.status().wrap(base::concat("cannot use '", path, "'"));

@@ -61,7 +61,8 @@ typedef struct tutti_engine_host {
   void (*set_error)(tutti_error_sink *sink, int32_t code, const char *message);
 
   /// Is it worth waiting for the rank any longer? 0 once it is known to have ended. Any thread, only within `connect`:
-  /// asked some times a second while one waits for its connection; it may take half a second. May be absent.
+  /// asked some times a second while one waits for its connection; it may take seconds where worker 0 hangs. May be
+  /// absent.
   int32_t (*is_awaited)(void *user, int32_t peer);
 } tutti_engine_host;
 

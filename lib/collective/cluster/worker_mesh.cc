@@ -102,7 +102,7 @@ class Connecting {
   /// The mesh, or null where all are to try again.
   Result<std::unique_ptr<Mesh>> attempt(int32_t number);
   Result<std::unique_ptr<Mesh>> connect(MeshAddresses &addresses, Deadline limit) const;
-  Status prove(Mesh &mesh, const MeshAddresses &addresses, const std::string &mesh_name) const;
+  Status prove(Mesh &mesh, MeshAddresses &addresses, const std::string &mesh_name) const;
   Outcome outcome_of(const Status &status) const;
   /// Whether all go on, or try again. Errors: `own`, or what others say.
   Result<bool> all_go_on(const JointAttempt &attempt, std::string_view stage, const Status &own, Deadline limit,
@@ -154,7 +154,7 @@ Result<std::unique_ptr<Mesh>> Connecting::connect(MeshAddresses &addresses, Dead
       base::concat(name_of(options_.worker), " cannot connect with ", peer ? name_of(*peer) : "the other workers"));
 }
 
-Status Connecting::prove(Mesh &mesh, const MeshAddresses &addresses, const std::string &mesh_name) const {
+Status Connecting::prove(Mesh &mesh, MeshAddresses &addresses, const std::string &mesh_name) const {
   const int64_t usual = options_.timeout_ms < 0
                             ? kLongestProofMs
                             : std::clamp(options_.timeout_ms / 8, kShortestProofMs, kLongestProofMs);
@@ -165,6 +165,8 @@ Status Connecting::prove(Mesh &mesh, const MeshAddresses &addresses, const std::
                                           .timeout_ms = usual});
   const std::optional<int32_t> peer = failed_peer(status, workers());
   if (status.ok() || !peer) return status;
+  if (!addresses.is_awaited(*peer))
+    return wrapped(status, peer, base::concat(name_of(*peer), " has gone while the workers connected"));
   const int32_t port = addresses.port_for(options_.worker, *peer);
   const std::string at = port == 0 ? std::string() : base::concat(", for whom it had opened port ", port);
   return wrapped(status, peer,
@@ -182,7 +184,11 @@ Outcome Connecting::outcome_of(const Status &status) const {
 Result<bool> Connecting::all_go_on(const JointAttempt &attempt, std::string_view stage, const Status &own,
                                    Deadline limit, Deadline end) const {
   const Result<Outcome> all = attempt.agree(stage, outcome_of(own), limit, end);
-  if (!all.ok()) return own.ok() ? all.status() : own;
+  if (!all.ok()) {
+    // That worker 0 has gone looks to this one as if others had.
+    const bool is_lost = all.code() == base::Code::unavailable && failed_peer(own, workers()).has_value();
+    return own.ok() || is_lost ? all.status() : own;
+  }
   if (all->verdict == Verdict::go_on && own.ok()) return true;
   if (all->verdict != Verdict::again)
     return own.ok() ? base::unavailable("the workers cannot connect with each other: ", all->why) : own;
