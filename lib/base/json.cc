@@ -203,6 +203,19 @@ void append_control_character(std::string &out, char c) {
 
 }  // namespace
 
+Json::Json() = default;
+Json::Json(const Json &other) = default;
+Json::Json(Json &&other) noexcept = default;
+Json &Json::operator=(const Json &other) = default;
+Json &Json::operator=(Json &&other) noexcept = default;
+Json::~Json() = default;
+
+Json::Json(std::string value) : value_(std::move(value)) {}
+Json::Json(std::string_view value) : value_(std::string(value)) {}
+Json::Json(const char *value) : value_(std::string(value)) {}
+Json::Json(JsonArray value) : value_(std::move(value)) {}
+Json::Json(JsonObject value) : value_(std::move(value)) {}
+
 void append_json_string(std::string &out, std::string_view text) {
   out.push_back('"');
   while (!text.empty()) {

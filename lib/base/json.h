@@ -44,8 +44,15 @@ class Json {
  public:
   enum class Kind { null, boolean, integer, number, string, array, object };
 
-  Json() = default;
-  Json(std::nullptr_t) {}
+  // Compiled once, in json.cc.
+  Json();
+  Json(const Json &other);
+  Json(Json &&other) noexcept;
+  Json &operator=(const Json &other);
+  Json &operator=(Json &&other) noexcept;
+  ~Json();
+
+  Json(std::nullptr_t) : Json() {}
   template <std::same_as<bool> T>
   Json(T value) : value_(value) {}
   /// From any integer type but 64-bit unsigned, which might not fit.
@@ -54,15 +61,15 @@ class Json {
       : value_(static_cast<int64_t>(value)) {}
   template <std::floating_point T>
   Json(T value) : value_(static_cast<double>(value)) {}
-  Json(std::string value) : value_(std::move(value)) {}
-  Json(std::string_view value) : value_(std::string(value)) {}
-  Json(const char *value) : value_(std::string(value)) {}
-  Json(JsonArray value) : value_(std::move(value)) {}
-  Json(JsonObject value) : value_(std::move(value)) {}
+  Json(std::string value);
+  Json(std::string_view value);
+  Json(const char *value);
+  Json(JsonArray value);
+  Json(JsonObject value);
   /// An array of anything that converts to Json, such as a vector of integers.
   template <typename T>
   requires(!std::same_as<T, Json> && std::convertible_to<const T &, Json>) Json(const std::vector<T> &values)
-      : value_(JsonArray(values.begin(), values.end())) {}
+      : Json(JsonArray(values.begin(), values.end())) {}
 
   /// Parses a whole text. INVALID_ARGUMENT naming line and column; duplicate keys, trailing text, bad UTF-8 and
   /// integers beyond 64 bits are errors.

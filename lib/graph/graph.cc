@@ -58,6 +58,13 @@ void append_region(const Graph &graph, const Region &region, const std::string &
 
 }  // namespace
 
+Graph::Graph() = default;
+Graph::Graph(const Graph &other) = default;
+Graph::Graph(Graph &&other) noexcept = default;
+Graph &Graph::operator=(const Graph &other) = default;
+Graph &Graph::operator=(Graph &&other) noexcept = default;
+Graph::~Graph() = default;
+
 std::vector<std::pair<std::string, ValueId>> Graph::inputs() const {
   std::vector<std::pair<std::string, ValueId>> found;
   for (const NodeId id : body_.nodes) {

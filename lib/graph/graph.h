@@ -62,6 +62,14 @@ struct Node {
 
 class Graph {
  public:
+  // Compiled once, in graph.cc; so are a model's.
+  Graph();
+  Graph(const Graph &other);
+  Graph(Graph &&other) noexcept;
+  Graph &operator=(const Graph &other);
+  Graph &operator=(Graph &&other) noexcept;
+  ~Graph();
+
   const std::vector<ValueInfo> &values() const { return values_; }
   const std::vector<Node> &nodes() const { return nodes_; }
   const ValueInfo &value(ValueId id) const { return values_[static_cast<size_t>(id)]; }

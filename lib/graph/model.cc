@@ -8,6 +8,13 @@
 
 namespace tutti::impl::graph {
 
+Model::Model() = default;
+Model::Model(const Model &other) = default;
+Model::Model(Model &&other) noexcept = default;
+Model &Model::operator=(const Model &other) = default;
+Model &Model::operator=(Model &&other) noexcept = default;
+Model::~Model() = default;
+
 std::string_view name(Aggregation aggregation) {
   switch (aggregation) {
     case Aggregation::trained:

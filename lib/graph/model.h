@@ -110,6 +110,13 @@ struct HostScalarSpec {
 };
 
 struct Model {
+  Model();
+  Model(const Model &other);
+  Model(Model &&other) noexcept;
+  Model &operator=(const Model &other);
+  Model &operator=(Model &&other) noexcept;
+  ~Model();
+
   Graph graph;
   std::vector<InputSpec> features;
   std::vector<InputSpec> labels;
