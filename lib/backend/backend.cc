@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backend/build_id.h"
+#include "backend/host_services.h"
 #include "base/json.h"
 #include "base/memory.h"
 
@@ -17,10 +18,6 @@ using base::Result;
 using base::Status;
 
 namespace {
-
-void collect_text(void *user, const char *text, uint64_t length) {
-  static_cast<std::string *>(user)->assign(text, length);
-}
 
 /// One sentence why the table cannot be used, or ok. Checks what this library calls, not what newer tables append.
 Status check_table(const tutti_backend_api *api, std::string_view build_id) {

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "backend/host_services.h"
 #include "base/json.h"
 
 namespace tutti::impl::backend {
@@ -28,10 +29,6 @@ constexpr PrecisionEntry kPrecisions[] = {
     {Precision::tf32_where_faster, "tf32_where_faster", TUTTI_COMPILE_TF32_WHERE_FASTER},
     {Precision::f16_where_faster, "f16_where_faster", TUTTI_COMPILE_F16_WHERE_FASTER},
 };
-
-void collect_text(void *user, const char *text, uint64_t length) {
-  static_cast<std::string *>(user)->assign(text, length);
-}
 
 int32_t port_index(const std::vector<PortDescription> &ports, std::string_view name) {
   for (size_t i = 0; i < ports.size(); ++i) {

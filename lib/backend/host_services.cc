@@ -14,6 +14,10 @@
 
 namespace tutti::impl::backend {
 
+void collect_text(void *user, const char *text, uint64_t length) {
+  static_cast<std::string *>(user)->assign(text, length);
+}
+
 void ErrorSink::set(tutti_error_sink *sink, int32_t code, const char *message) {
   auto *self = reinterpret_cast<ErrorSink *>(sink);
   if (self == nullptr || self->code_ != 0) return;

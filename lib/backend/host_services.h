@@ -37,6 +37,9 @@ class ErrorSink {
   std::string message_;
 };
 
+/// For functions of the plug-in interface that say a text: `user` is the std::string that takes it.
+void collect_text(void *user, const char *text, uint64_t length);
+
 /// How many bytes backends may hold together, of the host's memory and of devices'. Any thread.
 class MemoryBudget {
  public:

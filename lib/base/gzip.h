@@ -23,10 +23,13 @@ namespace tutti::impl::base {
 /// Does it begin like a gzip file?
 bool looks_like_gzip(std::string_view bytes);
 
+/// Deflate itself ends near 1032 to 1.
+constexpr int64_t kMostDeflateRatio = 1100, kDeflateRatioSlack = int64_t{1} << 20;
+
 struct InflateLimits {
   int64_t max_output_bytes = int64_t{16} << 30;
-  /// Output may be at most this many times the input read so far, plus 1 MiB. Deflate itself ends near 1032.
-  int64_t max_ratio = 1100;
+  /// Output may be at most this many times the input read so far, plus kDeflateRatioSlack.
+  int64_t max_ratio = kMostDeflateRatio;
 };
 
 /// Inflates a whole buffer: gzip (any number of members) or zlib, told apart by the header. DATA_LOSS for damaged or

@@ -51,6 +51,11 @@ int64_t available_memory();
 
 /// `size` rounded up to a multiple of `alignment`, a power of two.
 constexpr size_t round_up(size_t size, size_t alignment) { return (size + alignment - 1) & ~(alignment - 1); }
+/// Up to the next multiple of kAlignment.
+constexpr int64_t round_up_aligned(int64_t size) {
+  return static_cast<int64_t>(round_up(static_cast<size_t>(size), kAlignment));
+}
+inline bool is_aligned(const void *memory) { return reinterpret_cast<uintptr_t>(memory) % kAlignment == 0; }
 
 }  // namespace tutti::impl::base
 

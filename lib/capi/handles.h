@@ -13,6 +13,7 @@
 #ifndef TUTTI_CAPI_HANDLES_H_
 #define TUTTI_CAPI_HANDLES_H_
 
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -29,6 +30,9 @@ using base::HandleType;
 using base::Ref;
 using base::Result;
 using base::Status;
+
+/// What getters of doubles return for what is not known.
+inline constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 /// The object behind a handle, or INVALID_ARGUMENT naming the argument.
 template <typename T>

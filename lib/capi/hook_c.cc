@@ -29,8 +29,6 @@ Result<std::vector<HookEntry>> find_hooks(const tutti_hooks *hooks) {
 
 namespace {
 
-constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
-
 template <typename T>
 T from_event(const tutti_hook_event *event, T HookEventObject::*member, T otherwise) {
   const Ref<HookEventObject> object = peek(event, hook_event_handles);

@@ -13,8 +13,6 @@
 namespace tutti::impl::capi {
 namespace {
 
-constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
-
 /// How fast a run goes, between the events that one hook sees.
 class Speed {
  public:

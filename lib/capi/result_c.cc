@@ -12,8 +12,6 @@ constinit HandleType<ResultObject> result_handles{"result"};
 
 namespace {
 
-constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
-
 template <typename T>
 T from_result(const tutti_result *handle, T ResultObject::*member, T otherwise) {
   const Ref<ResultObject> object = peek(handle, result_handles);

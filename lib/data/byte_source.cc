@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/byte_source.h"
+#include "base/gzip.h"
 
 #include <algorithm>
 #include <string_view>
@@ -10,16 +11,8 @@ namespace tutti::impl::data {
 using base::Result;
 using base::Status;
 
-namespace {
-
-// Deflate cannot do better than about 1032 to 1.
-constexpr int64_t kMostRatio = 1100;
-constexpr int64_t kRatioSlack = int64_t{1} << 20;
-
-}  // namespace
-
 Status ByteSource::inflate(size_t packed_bytes) {
-  TUTTI_ASSIGN(base::Inflater inflater, base::Inflater::create({INT64_MAX, kMostRatio}));
+  TUTTI_ASSIGN(base::Inflater inflater, base::Inflater::create({INT64_MAX}));
   inflater_.emplace(std::move(inflater));
   packed_.reset(new char[packed_bytes]);
   packed_capacity_ = packed_bytes;
@@ -57,7 +50,8 @@ int64_t ByteSource::most_left() const {
   const int64_t unread = std::max<int64_t>(file_->size_bytes() - file_offset_, 0);
   if (!inflater_) return unread;
   const int64_t packed = unread + static_cast<int64_t>(packed_end_ - packed_begin_);
-  return packed > INT64_MAX / kMostRatio / 2 ? INT64_MAX / 2 : packed * kMostRatio + kRatioSlack;
+  return packed > INT64_MAX / base::kMostDeflateRatio / 2 ? INT64_MAX / 2
+                                                          : packed * base::kMostDeflateRatio + base::kDeflateRatioSlack;
 }
 
 }  // namespace tutti::impl::data

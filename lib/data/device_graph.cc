@@ -27,11 +27,9 @@ base::RandomStream row_stream(int64_t stream, const GraphScalars &scalars, int64
                                 .fold(static_cast<uint64_t>(scalars.row_offset + row), 0));
 }
 
-bool begins_with_batch(const Dims &dims) { return !dims.empty() && dims[0] == Dim::symbol(graph::kBatchSymbol); }
-
 // Rows, and constants behind them.
 bool has_static_rows(const Dims &dims) {
-  return begins_with_batch(dims) && graph::constant_shape({dims.begin() + 1, dims.end()}).has_value();
+  return graph::begins_with_batch(dims) && graph::constant_shape({dims.begin() + 1, dims.end()}).has_value();
 }
 
 std::string describe(const Node &node) { return base::concat("node '", node.scope_name, "' (", node.op, ")"); }
@@ -116,7 +114,7 @@ Status DeviceLowering::lower_node(const Node &node, Side side) {
 Status DeviceLowering::check_program_node(const Node &node, Side side) const {
   TUTTI_ASSIGN(const graph::OpDefinition *const definition, graph::require_op(node.op, node.revision));
   const bool is_random = definition->effect == graph::Effect::random;
-  const bool has_rows = begins_with_batch(plan_.graph->value(node.outputs[0]).dims);
+  const bool has_rows = graph::begins_with_batch(plan_.graph->value(node.outputs[0]).dims);
   if (depends_on_rows(*plan_.graph, node, *definition) || (is_random && !has_rows))
     return base::unimplemented(describe(node), ": its rows are not independent of each other");
   if (is_random && side == Side::partner)

@@ -25,9 +25,9 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "element files are written as numbers lie in memory");
 
 // Bytes of a block, about.
-constexpr int64_t kBlockBytes = int64_t{4} << 20;
+constexpr int64_t kFileBlockBytes = int64_t{4} << 20;
 // Rows of a block when they are small: batches of such sizes are views.
-constexpr int64_t kRowGranule = 64;
+constexpr int64_t kFileRowGranule = 64;
 constexpr int64_t kMostElements = int64_t{1} << 16;
 constexpr char kZeros[64] = {};
 
@@ -35,8 +35,8 @@ int64_t rows_per_block(std::span<const int64_t> row_bytes) {
   int64_t bytes = 8;
   for (const int64_t one : row_bytes)
     bytes += one;
-  const int64_t rows = std::clamp<int64_t>(kBlockBytes / bytes, 1, kMostElements);
-  return rows < kRowGranule ? rows : rows / kRowGranule * kRowGranule;
+  const int64_t rows = std::clamp<int64_t>(kFileBlockBytes / bytes, 1, kMostElements);
+  return rows < kFileRowGranule ? rows : rows / kFileRowGranule * kFileRowGranule;
 }
 
 Json describe(const ElementSpec &spec) {
@@ -109,9 +109,9 @@ Status ElementFileWriter::add(const Element &element) {
     add_varying(element);
   }
   const auto count = static_cast<int64_t>(lineages_.size());
-  const bool is_full = is_static_
-                           ? count == rows_per_block_
-                           : count == kMostElements || static_cast<int64_t>(values_.size()) + 16 * count >= kBlockBytes;
+  const bool is_full =
+      is_static_ ? count == rows_per_block_
+                 : count == kMostElements || static_cast<int64_t>(values_.size()) + 16 * count >= kFileBlockBytes;
   return is_full ? flush() : Status();
 }
 

@@ -25,9 +25,8 @@ def make_function(source):
 
 
 def table(sources):
-    out = [SOURCE_HEAD, "#include <limits>", "", '#include "data/parameter_reader.h"', '#include "data/source_parameters.h"', "",
-           "namespace tutti::impl::data {", "", "using base::Result;", "using graph::Attributes;", "", "namespace {", "",
-           "constexpr double kInfinity = std::numeric_limits<double>::infinity();", ""]
+    out = [SOURCE_HEAD, '#include "data/parameter_reader.h"', '#include "data/source_parameters.h"', "",
+           "namespace tutti::impl::data {", "", "using base::Result;", "using graph::Attributes;", "", "namespace {", ""]
     for source in sources:
         out += parameter_table(source) + make_function(source)
     out.append("constexpr SourceDefinition kSources[] = {")

@@ -88,8 +88,8 @@ def parameter_row(parameter):
     default = "" if "default" not in parameter else json.dumps(parameter["default"])
     type_name = parameter["type"]
     fields = [json.dumps(parameter["name"]), f"ParameterType::{type_name}",
-              "false" if "default" in parameter else "true", json.dumps(default), bound(parameter, "minimum", "-kInfinity"),
-              bound(parameter, "maximum", "kInfinity"), json.dumps(parameter["doc"])]
+              "false" if "default" in parameter else "true", json.dumps(default), bound(parameter, "minimum", "-kOpenBound"),
+              bound(parameter, "maximum", "kOpenBound"), json.dumps(parameter["doc"])]
     return "    {" + ", ".join(fields) + "},"
 
 
@@ -136,9 +136,8 @@ def apply_function(transform):
 
 
 def table(transforms):
-    out = [HEAD, '#include <limits>', "", '#include "data/parameter_reader.h"', '#include "data/transform_parameters.h"', "",
-           "namespace tutti::impl::data {", "", "using base::Result;", "using graph::Attributes;", "", "namespace {", "",
-           "constexpr double kInfinity = std::numeric_limits<double>::infinity();", ""]
+    out = [HEAD, '#include "data/parameter_reader.h"', '#include "data/transform_parameters.h"', "",
+           "namespace tutti::impl::data {", "", "using base::Result;", "using graph::Attributes;", "", "namespace {", ""]
     for transform in transforms:
         out += parameter_table(transform) + apply_function(transform)
     out.append("constexpr TransformDefinition kTransforms[] = {")

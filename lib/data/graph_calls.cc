@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/graph_calls.h"
+#include "base/memory.h"
 
 #include <algorithm>
 #include <cstring>
@@ -14,9 +15,7 @@ using tensor::Tensor;
 
 namespace {
 
-constexpr size_t kMostForms = 16;
-
-bool is_aligned(const void *pointer) { return reinterpret_cast<uintptr_t>(pointer) % base::kAlignment == 0; }
+constexpr size_t kMostGraphForms = 16;
 
 }  // namespace
 
@@ -89,12 +88,12 @@ Result<GraphCalls::Form *> GraphCalls::find(const Element &element) {
   }
   TUTTI_ASSIGN(std::unique_ptr<Form> form, prepare(element));
   forms_.insert(forms_.begin(), std::move(form));
-  if (forms_.size() > kMostForms) forms_.pop_back();
+  if (forms_.size() > kMostGraphForms) forms_.pop_back();
   return forms_.front().get();
 }
 
 Result<const void *> GraphCalls::aligned(const Tensor &tensor, size_t input) {
-  if (is_aligned(tensor.data())) return tensor.data();
+  if (base::is_aligned(tensor.data())) return tensor.data();
   copies_.resize(target_.plan->inputs.size());
   copy_bytes_.resize(copies_.size());
   if (copy_bytes_[input] < tensor.size_bytes()) {

@@ -21,8 +21,6 @@ using graph::ValueInfo;
 
 namespace {
 
-bool begins_with_batch(const Dims &dims) { return !dims.empty() && dims[0] == Dim::symbol(graph::kBatchSymbol); }
-
 bool mentions_batch(const Dims &dims) {
   return std::any_of(dims.begin(), dims.end(), [](const Dim &dim) { return dim.mentions(graph::kBatchSymbol); });
 }
@@ -52,7 +50,7 @@ Result<GraphPlan::Input> plan_input(const std::string &name, const ValueInfo &in
                                   base::did_you_mean(name, names_of(spec)));
   }
   const ComponentSpec &component = spec.components[static_cast<size_t>(index)];
-  const bool rows = begins_with_batch(info.dims) && !spec.is_batched();
+  const bool rows = graph::begins_with_batch(info.dims) && !spec.is_batched();
   if (info.dtype != component.dtype || !accepts(rows ? without_first(info.dims) : info.dims, component.dims)) {
     return base::invalid_argument("graph input '", name, "' is ", info.dtype, graph::to_string(info.dims),
                                   ", the component of the elements is ", component.to_string());
@@ -81,7 +79,7 @@ Status plan_inputs(GraphPlan &plan, const ElementSpec &spec) {
   int64_t with_rows = 0;
   for (const auto &[name, value] : plan.graph->inputs()) {
     TUTTI_ASSIGN(GraphPlan::Input input, plan_input(name, plan.graph->value(value), spec));
-    if (begins_with_batch(input.dims)) {
+    if (graph::begins_with_batch(input.dims)) {
       ++with_rows;
     } else if (mentions_batch(input.dims)) {
       return base::invalid_argument("graph input '", name,
@@ -105,7 +103,7 @@ Status plan_inputs(GraphPlan &plan, const ElementSpec &spec) {
 
 // Dims of a result as a component: without the rows of a single example, what only a run can tell made unknown.
 Result<Dims> component_dims(const GraphPlan &plan, const std::string &name, const Dims &dims) {
-  if (plan.has_rows_form && !begins_with_batch(dims)) {
+  if (plan.has_rows_form && !graph::begins_with_batch(dims)) {
     return base::invalid_argument("graph result '", name, "' ", graph::to_string(dims),
                                   " does not carry the rows on axis 0");
   }

@@ -20,8 +20,8 @@ namespace {
 
 // A block holds a multiple of 64 rows, so that each block of rows begins aligned; about a megabyte of the widest
 // column.
-constexpr int64_t kBlockBytes = int64_t{1} << 20;
-constexpr int64_t kRowGranule = 64;
+constexpr int64_t kKeptBlockBytes = int64_t{1} << 20;
+constexpr int64_t kBlockRowGranule = 64;
 
 }  // namespace
 
@@ -38,7 +38,7 @@ KeptElements::KeptElements(const ElementSpec &spec) : is_static_(spec.is_static(
     columns_.push_back({spec.components[i].dtype, *shape, bytes[i], {}});
     widest = std::max(widest, bytes[i]);
   }
-  rows_per_block_ = std::max<int64_t>(kBlockBytes / widest / kRowGranule, 1) * kRowGranule;
+  rows_per_block_ = std::max<int64_t>(kKeptBlockBytes / widest / kBlockRowGranule, 1) * kBlockRowGranule;
 }
 
 Status KeptElements::reserve(int64_t position) {

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -122,12 +123,14 @@ class Pipeline {
 
 /// The registries, for generic front ends.
 enum class ParameterType { boolean, i64, f64, string, strings, ints, doubles };
+/// Of numbers without a bound above; below it is -kOpenBound.
+inline constexpr double kOpenBound = std::numeric_limits<double>::infinity();
 struct ParameterDefinition {
   const char *name;
   ParameterType type;
   bool required;
   const char *default_text;  ///< as JSON; "null" = unset
-  double minimum;            ///< bounds of numbers, -inf and inf when open
+  double minimum;            ///< bounds of numbers
   double maximum;
   const char *documentation;
 };

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "graph/op_registry.h"
 
@@ -27,8 +28,6 @@ namespace {
 
 constexpr size_t kMostForms = 16;
 constexpr int64_t kSmallestClass = 256;
-
-bool is_aligned(const void *pointer) { return reinterpret_cast<uintptr_t>(pointer) % base::kAlignment == 0; }
 
 int64_t bytes_of(const RoutineValue &value) {
   return value.shape.elements() * static_cast<int64_t>(tensor::size_bytes(value.dtype));
@@ -225,7 +224,7 @@ Result<void *> Routine::place(ValueId value, int64_t bytes, bool wants_alignment
   const int32_t result = plan_->result_of_value[static_cast<size_t>(value)];
   if (result >= 0) {
     void *const target = targets_[static_cast<size_t>(result)];
-    if (target != nullptr && (!wants_alignment || is_aligned(target))) return target;
+    if (target != nullptr && (!wants_alignment || base::is_aligned(target))) return target;
     if (target == nullptr) {
       TUTTI_ASSIGN(Ref<Buffer> buffer, pools_->acquire(bytes));
       buffers_[static_cast<size_t>(result)] = std::move(buffer);
@@ -239,7 +238,7 @@ Result<void *> Routine::place(ValueId value, int64_t bytes, bool wants_alignment
 
 Result<const void *> Routine::aligned(ValueId value) {
   const RoutineValue &from = values_[static_cast<size_t>(value)];
-  if (is_aligned(from.data)) return from.data;
+  if (base::is_aligned(from.data)) return from.data;
   Block &copy = copies_[static_cast<size_t>(value)];
   TUTTI_TRY(grow(copy, bytes_of(from)));
   std::memcpy(copy.memory.get(), from.data, static_cast<size_t>(bytes_of(from)));

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/memory.h"
 #include "data/fetch_early.h"
 #include "data/graph_calls.h"
 
@@ -15,10 +16,8 @@ namespace {
 
 // A chunk's inputs and results stay in the cache between two stages. Chunks of 64 rows keep every chunk aligned.
 constexpr int64_t kChunkBytes = int64_t{256} << 10;
-constexpr int64_t kRowGranule = 64;
+constexpr int64_t kChunkRowGranule = 64;
 constexpr size_t kMostFunctions = 8;
-
-bool is_aligned(const void *pointer) { return reinterpret_cast<uintptr_t>(pointer) % base::kAlignment == 0; }
 
 // Elements of a row, from its dims with or without the batch in front; 0 when they are not known.
 int64_t row_elements(const graph::Dims &dims, bool has_batch, const graph::SymbolBindings &bindings) {
@@ -44,7 +43,7 @@ RowCalls::RowCalls(GraphTarget target, const ElementSpec &input, const LoopThrea
                                 static_cast<int64_t>(tensor::size_bytes(info.dtype)));
     bytes += result_row_bytes_.back();
   }
-  chunk_rows_ = std::max<int64_t>(kChunkBytes / bytes / kRowGranule, 1) * kRowGranule;
+  chunk_rows_ = std::max<int64_t>(kChunkBytes / bytes / kChunkRowGranule, 1) * kChunkRowGranule;
 }
 
 std::unique_ptr<RowCalls::Lane> RowCalls::take_lane() {
@@ -91,7 +90,7 @@ Status RowCalls::run_chunk(Lane &lane, int64_t rows, std::span<const RowTarget> 
     lane.input_pointers[i] = inputs[i].from_row(first).data;
   for (size_t r = 0; r < results.size(); ++r) {
     lane.output_pointers[r] = results[r].from_row(first).data;
-    if (is_aligned(lane.output_pointers[r])) continue;
+    if (base::is_aligned(lane.output_pointers[r])) continue;
     if (lane.copies[r] == nullptr) {
       TUTTI_ASSIGN(lane.copies[r], base::allocate_aligned(
                                        static_cast<size_t>(chunk_rows_ * std::max<int64_t>(result_row_bytes_[r], 1))));

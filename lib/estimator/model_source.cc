@@ -82,7 +82,7 @@ std::string describe_changed_feature(const graph::Model &train, const graph::Mod
   return "";
 }
 
-std::string describe(const graph::VariableSpec &variable) {
+std::string describe_origin(const graph::VariableSpec &variable) {
   return base::concat(variable.dtype, " ", variable.dims, " made by '", variable.creator, "'");
 }
 
@@ -108,8 +108,8 @@ Status check_variables(const graph::Model &train, const graph::Model &other, Mod
     }
     if (trained->dims != variable.dims || trained->dtype != variable.dtype || trained->creator != variable.creator) {
       const std::string feature = describe_changed_feature(train, other, mode);
-      return invalid_argument(feature, "variable '", variable.name, "' is ", describe(variable), " in mode ",
-                              name(mode), " but ", describe(*trained), " in mode TRAIN",
+      return invalid_argument(feature, "variable '", variable.name, "' is ", describe_origin(variable), " in mode ",
+                              name(mode), " but ", describe_origin(*trained), " in mode TRAIN",
                               feature.empty() ? graph::describe_use(other, variable) : std::string());
     }
   }

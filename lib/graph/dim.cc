@@ -420,6 +420,8 @@ base::Result<std::vector<int64_t>> evaluate(const Dims &dims, const SymbolBindin
   return shape;
 }
 
+bool begins_with_batch(const Dims &dims) { return !dims.empty() && dims[0] == Dim::symbol(kBatchSymbol); }
+
 std::optional<std::vector<int64_t>> constant_shape(const Dims &dims) {
   std::vector<int64_t> shape;
   for (const Dim &dim : dims) {

@@ -111,6 +111,8 @@ using Dims = std::vector<Dim>;
 
 /// "[batch, 28, 28]".
 std::string to_string(const Dims &dims);
+/// Axis 0 counts the rows of the batch.
+bool begins_with_batch(const Dims &dims);
 /// Product of all dimensions; 1 for a scalar.
 Dim element_count(const Dims &dims);
 /// The concrete shape under `bindings`; also refuses negative dimensions and element counts beyond 2^48.

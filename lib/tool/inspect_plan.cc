@@ -26,7 +26,7 @@ const char *const kInspectPlanUsage =
 
 namespace {
 
-struct Request {
+struct InspectRequest {
   std::string path;
   int64_t rows = 64;
   int64_t timed_runs = 0;
@@ -36,8 +36,8 @@ struct Request {
   bool as_json = false;
 };
 
-Request parse(const std::vector<std::string> &words) {
-  Request request;
+InspectRequest parse_inspect(const std::vector<std::string> &words) {
+  InspectRequest request;
   for (Arguments arguments(words); !arguments.done();) {
     const std::string word = arguments.take();
     if (word == "--rows") {
@@ -62,7 +62,7 @@ Request parse(const std::vector<std::string> &words) {
   return request;
 }
 
-std::string plan_of(const Request &request) {
+std::string plan_of(const InspectRequest &request) {
   const Context context;
   const Strategy strategy = Strategy::one_device(context);
   Options options("predictor");
@@ -103,7 +103,7 @@ void print_table(const json &plan) {
 }  // namespace
 
 int inspect_plan(const std::vector<std::string> &arguments) {
-  const Request request = parse(arguments);
+  const InspectRequest request = parse_inspect(arguments);
   const json plan = json::parse(plan_of(request));
   if (request.as_json) {
     std::printf("%s\n", plan.dump(1).c_str());

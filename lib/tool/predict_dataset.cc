@@ -31,15 +31,15 @@ const char *const kPredictUsage =
 
 namespace {
 
-struct Request {
+struct PredictRequest {
   std::string model, target, backend;
   SourceRequest source;
   Preparation preparation;
   int64_t batch = 64, devices = 0, first = -1;
 };
 
-Request parse(const std::vector<std::string> &words) {
-  Request request;
+PredictRequest parse_predict(const std::vector<std::string> &words) {
+  PredictRequest request;
   std::vector<std::string> &paths = request.source.paths;
   for (Arguments arguments(words); !arguments.done();) {
     const std::string word = arguments.take();
@@ -80,7 +80,7 @@ Strategy strategy_of(const Context &context) {
   }
 }
 
-Dataset batches_of(const Request &request, const Context &context) {
+Dataset batches_of(const PredictRequest &request, const Context &context) {
   Pipeline pipeline(context);
   pipeline.dataset(prepare(open_source(request.source, context), request.preparation, context));
   if (request.first >= 0) pipeline.take(request.first);
@@ -154,7 +154,7 @@ std::vector<std::string> outputs_of(const Predictor &predictor) {
 }  // namespace
 
 int predict_dataset(const std::vector<std::string> &words) {
-  const Request request = parse(words);
+  const PredictRequest request = parse_predict(words);
   Options devices("context");
   devices.set("backend", request.backend);
   devices.set("logical_devices", request.devices);

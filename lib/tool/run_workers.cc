@@ -36,13 +36,13 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t kMostWorkers = 1024;
 constexpr std::chrono::seconds kGrace{10}, kLastGrace{5};
 
-struct Request {
+struct WorkersRequest {
   int64_t workers = 0;
   std::vector<std::string> program;
 };
 
-Request parse(const std::vector<std::string> &words) {
-  Request request;
+WorkersRequest parse_workers(const std::vector<std::string> &words) {
+  WorkersRequest request;
   Arguments arguments(words);
   while (!arguments.done() && request.program.empty()) {
     const std::string word = arguments.take();
@@ -114,7 +114,7 @@ std::vector<char *> pointers_to(std::vector<std::string> &texts) {
 class Workers {
  public:
   /// `signals`: what the workers are to block, which is what this process blocked before.
-  Workers(Request request, const sigset_t &signals) : request_(std::move(request)), signals_(signals) {}
+  Workers(WorkersRequest request, const sigset_t &signals) : request_(std::move(request)), signals_(signals) {}
   ~Workers() { signal_all(SIGKILL); }
 
   void start() {
@@ -183,7 +183,7 @@ class Workers {
     deadline_ = Clock::now() + kGrace;
   }
 
-  Request request_;
+  WorkersRequest request_;
   const sigset_t signals_;
   std::vector<pid_t> children_;  // 0: has ended
   int code_ = 0;                 // of the first that failed
@@ -194,7 +194,7 @@ class Workers {
 }  // namespace
 
 int run_workers(const std::vector<std::string> &arguments) {
-  Request request = parse(arguments);
+  WorkersRequest request = parse_workers(arguments);
   sigset_t awaited, before;
   sigemptyset(&awaited);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD})

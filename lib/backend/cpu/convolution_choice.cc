@@ -4,6 +4,7 @@
 #include "backend/cpu/attributes.h"
 #include "backend/cpu/convolution_parts.h"
 #include "backend/cpu/image_geometry.h"
+#include "backend/cpu/layouts.h"
 #include "backend/cpu/pointwise_convolution.h"
 #include "backend/cpu/split_convolution.h"
 #include "backend/cpu/winograd_convolution.h"
@@ -15,7 +16,6 @@ using graph::Node;
 
 namespace {
 
-constexpr int64_t kBlock = 16;
 /// Channels from which Winograd is faster than the direct algorithm.
 constexpr int64_t kWinogradChannels = 32;
 
@@ -67,7 +67,7 @@ constexpr ConvolutionFamily kFamilies[] = {
     {"dnnl_plain", false, false, true, 1e9, suits_plain, make_plain},
 };
 
-struct ImageLayouts {
+struct LayoutPair {
   bool blocked_input, blocked_output;
 };
 
@@ -82,7 +82,8 @@ std::string label(const ConvolutionCandidate &candidate) {
 
 std::vector<ConvolutionCandidate> convolution_candidates(const ConvolutionShape &shape, ConvolutionPass pass,
                                                          int32_t level, int32_t threads, bool allows_bf16) {
-  const bool input_blocks = shape.in_channels % kBlock == 0, output_blocks = shape.out_channels % kBlock == 0;
+  const bool input_blocks = shape.in_channels % kBlockChannels == 0,
+             output_blocks = shape.out_channels % kBlockChannels == 0;
   ConvolutionRequest request;
   request.shape = shape;
   request.pass = pass;
@@ -93,7 +94,7 @@ std::vector<ConvolutionCandidate> convolution_candidates(const ConvolutionShape 
   for (const ConvolutionFamily &family : convolution_families()) {
     if (family.fast_only && level != TUTTI_LEVEL_FAST) continue;
     if (family.rounds_factors && !allows_bf16) continue;
-    for (const ImageLayouts layouts : {ImageLayouts{false, false}, {true, true}, {false, true}, {true, false}}) {
+    for (const LayoutPair layouts : {LayoutPair{false, false}, {true, true}, {false, true}, {true, false}}) {
       if ((layouts.blocked_input && !input_blocks) || (layouts.blocked_output && !output_blocks)) continue;
       request.blocked_input = layouts.blocked_input;
       request.blocked_output = layouts.blocked_output;

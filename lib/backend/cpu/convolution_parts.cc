@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "backend/cpu/convolution_timing.h"
+#include "backend/cpu/layouts.h"
 #include "backend/cpu/simd_reduce.h"
 #include "base/text.h"
 
@@ -23,7 +25,6 @@ using PlanPointer = std::shared_ptr<const ConvolutionPlan>;
 constexpr int64_t kPartFlops = 1'000'000;
 /// Two, so that who is held up leaves one to another.
 constexpr int32_t kPartsPerThread = 2;
-constexpr int64_t kBlock = 16;
 constexpr auto kFloatBytes = static_cast<int64_t>(sizeof(float));
 
 /// One part: a convolution, and where its arrays begin in those of the whole, in floats.
@@ -39,7 +40,7 @@ struct Piece {
 constexpr int64_t kLine = 64;
 int64_t round_up(int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
-int64_t flops_of(const ConvolutionShape &s) {
+int64_t part_flops_of(const ConvolutionShape &s) {
   return 2 * s.rows * s.out_height * s.out_width * s.out_channels * (s.in_channels / s.groups) * s.kernel_height *
          s.kernel_width;
 }
@@ -121,7 +122,7 @@ class Cutter {
       std::vector<Piece> pieces = cut_inside_images();
       if (pieces.size() > 1 && sum_as_the_whole(pieces)) return pieces;
     }
-    const int64_t grain = kPartFlops * s.rows / std::max<int64_t>(flops_of(s), 1) + 1;
+    const int64_t grain = kPartFlops * s.rows / std::max<int64_t>(part_flops_of(s), 1) + 1;
     return cut_images(s, Parts(s.rows, grain, threads_, is_kernel_light() ? kPartsPerThread : 1));
   }
 
@@ -137,12 +138,12 @@ class Cutter {
   /// Empty when that does not work.
   std::vector<Piece> cut_inside_images() {
     const ConvolutionShape &s = request_.shape;
-    const int64_t wanted = Parts(flops_of(s), kPartFlops, threads_, 1).count();
+    const int64_t wanted = Parts(part_flops_of(s), kPartFlops, threads_, 1).count();
     const auto per_image = static_cast<int32_t>((wanted + s.rows - 1) / s.rows);
     if (per_image < 2) return {};
     // Images of one block are row-major as well.
-    const bool row_major =
-        (!request_.blocked_input || s.in_channels == kBlock) && (!request_.blocked_output || s.out_channels == kBlock);
+    const bool row_major = (!request_.blocked_input || s.in_channels == kBlockChannels) &&
+                           (!request_.blocked_output || s.out_channels == kBlockChannels);
     if (!row_major) return cut_filters(per_image);
     std::vector<Piece> pieces;
     const Parts lines(s.out_height, 1, per_image, 1);
@@ -175,7 +176,7 @@ class Cutter {
     if (!whole.ok()) return {};
     const std::string &layout = (*whole)->kernel_layout();
     const int64_t block = filter_block(layout);
-    if (block == 0 || block % kBlock != 0 || s.out_channels % block != 0) return {};
+    if (block == 0 || block % kBlockChannels != 0 || s.out_channels % block != 0) return {};
     const Result<int64_t> bytes =
         kernel_storage_bytes(layout, {s.kernel_height, s.kernel_width, s.in_channels, s.out_channels});
     if (!bytes.ok()) return {};
@@ -228,17 +229,6 @@ class Cutter {
 
 /// Numbers of the buffers within a part.
 constexpr ConvolutionBuffers kPartBuffers = {0, 1, 2, 3, 4};
-
-/// Errors of parts come from several threads: they are reported once, by the caller.
-const tutti_backend_host &quiet_host() {
-  static const tutti_backend_host host = [] {
-    tutti_backend_host quiet{};
-    quiet.struct_size = sizeof(quiet);
-    quiet.set_error = [](tutti_error_sink *, int32_t, const char *) {};
-    return quiet;
-  }();
-  return host;
-}
 
 /// Where the scratch of a thread and the partial gradients lie in the scratch of the whole.
 struct ScratchPlan {
@@ -325,7 +315,7 @@ class PartsKernel final : public ImageStage {
                        pointer(buffers_.output, piece.output), thread_scratch(context, part.thread)};
     RunContext own = context;
     own.buffers = buffers;
-    own.host = &quiet_host();
+    own.host = &quiet_host();  // parts fail on several threads: the caller reports it once
     own.team = nullptr;
     own.threads = 1;
     state.codes[at] = kernels_[at]->run(own, state.pieces[at].get());

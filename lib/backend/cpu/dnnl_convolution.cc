@@ -191,7 +191,7 @@ Status choose_convolution(Description &description, const ConvolutionRequest &re
   });
 }
 
-class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<Plan> {
+class DnnlConvolutionPlan final : public ConvolutionPlan, public std::enable_shared_from_this<DnnlConvolutionPlan> {
  public:
   const std::string &implementation() const override { return implementation_; }
   const std::string &kernel_layout() const override { return kernel_layout_; }
@@ -235,7 +235,7 @@ class Plan final : public ConvolutionPlan, public std::enable_shared_from_this<P
       // Any will do for a copy: the one that needs none where the same is done in f32.
       ConvolutionRequest exact = request;
       exact.bf16 = false;
-      Plan plan;
+      DnnlConvolutionPlan plan;
       return plan.prepare(exact).ok() ? plan.kernel_layout_ : std::string();
     }
     const std::optional<Tag> tag = find_tag(kernel_.desc, d.kernel_dims);
@@ -349,7 +349,7 @@ Result<std::shared_ptr<const ConvolutionPlan>> ConvolutionPlan::make(const Convo
   if (request.bf16 && !has_bf16()) return base::unimplemented("this processor does not multiply in bfloat16");
   const OneThread one_thread;
   return without_exceptions([&]() -> Result<std::shared_ptr<const ConvolutionPlan>> {
-    auto plan = std::make_shared<Plan>();
+    auto plan = std::make_shared<DnnlConvolutionPlan>();
     TUTTI_TRY(plan->prepare(request));
     return std::shared_ptr<const ConvolutionPlan>(std::move(plan));
   });

@@ -27,7 +27,7 @@ constexpr int64_t kOwnRows = 512, kOwnLanes = 8;
 // Below this copies and calls weigh as much as the product.
 constexpr int64_t kBf16Side = 16, kBf16Multiplications = int64_t{1} << 20;
 
-class Plan final : public ProductPlan {
+class DnnlProductPlan final : public ProductPlan {
  public:
   const std::string &implementation() const override { return implementation_; }
   int64_t scratch_bytes() const override { return scratch_bytes_; }
@@ -131,7 +131,7 @@ Result<std::shared_ptr<const ProductPlan>> ProductPlan::make(const ProductReques
   if (request.bf16 && !has_bf16()) return base::unimplemented("this processor does not multiply in bfloat16");
   const OneThread one_thread;
   return without_exceptions([&]() -> Result<std::shared_ptr<const ProductPlan>> {
-    auto plan = std::make_shared<Plan>();
+    auto plan = std::make_shared<DnnlProductPlan>();
     TUTTI_TRY(plan->prepare(request));
     return std::shared_ptr<const ProductPlan>(std::move(plan));
   });

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "backend/cpu/cost_network.h"
+#include "backend/cpu/layouts.h"
 
 namespace tutti::impl::backend::cpu {
 
@@ -20,7 +21,6 @@ using tensor::DType;
 
 namespace {
 
-constexpr int64_t kBlock = 16;
 constexpr double kForbidden = 1e6;  // seconds
 
 /// An op that takes and makes images in either layout, and the seconds per byte of its largest image that it takes
@@ -149,7 +149,7 @@ class LayoutPass {
     return id != kNoValue && graph_.value(id).dims.size() == 4 && graph_.value(id).dtype == DType::f32;
   }
   bool can_block(ValueId id) const {
-    return is_image(id) && graph_.value(id).dims[3] % kBlock == 0 && graph_.value(id).elements > 0;
+    return is_image(id) && graph_.value(id).dims[3] % kBlockChannels == 0 && graph_.value(id).elements > 0;
   }
   size_t root(ValueId id) {
     auto at = static_cast<size_t>(id);
@@ -207,7 +207,7 @@ class LayoutPass {
   /// Of changing the layout of an image; images of 16 channels are the same bytes in both.
   double reorder_cost(ValueId id) const {
     const LoweredValue &value = graph_.value(id);
-    return value.dims[3] == kBlock ? 0 : static_cast<double>(value.bytes) * reorder_;
+    return value.dims[3] == kBlockChannels ? 0 : static_cast<double>(value.bytes) * reorder_;
   }
 
   void add_neighbour(int32_t step) {

@@ -12,20 +12,18 @@ using base::Result;
 
 namespace {
 
-constexpr int64_t kBlock = 16;
-
 template <bool kToBlocked>
 void move_blocks(int64_t rows, int64_t positions, int64_t channels, const float *from, float *to) {
-  const int64_t blocks = channels / kBlock;
+  const int64_t blocks = channels / kBlockChannels;
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t block = 0; block < blocks; ++block) {
-      const int64_t plain = row * positions * channels + block * kBlock;
-      const int64_t blocked = (row * blocks + block) * positions * kBlock;
+      const int64_t plain = row * positions * channels + block * kBlockChannels;
+      const int64_t blocked = (row * blocks + block) * positions * kBlockChannels;
       for (int64_t p = 0; p < positions; ++p) {
         const int64_t plain_at = plain + p * channels;
-        const int64_t blocked_at = blocked + p * kBlock;
+        const int64_t blocked_at = blocked + p * kBlockChannels;
         std::memcpy(to + (kToBlocked ? blocked_at : plain_at), from + (kToBlocked ? plain_at : blocked_at),
-                    kBlock * sizeof(float));
+                    kBlockChannels * sizeof(float));
       }
     }
   }
@@ -50,7 +48,7 @@ int64_t storage_bytes(const LoweredValue &value, std::string_view layout) {
 bool is_same_memory(const LoweredValue &value, std::string_view a, std::string_view b) {
   if (a == b) return true;
   const bool plain_and_blocked = (a.empty() && b == kBlocked16) || (b.empty() && a == kBlocked16);
-  return plain_and_blocked && value.dims.size() == 4 && value.dims[3] == kBlock;
+  return plain_and_blocked && value.dims.size() == 4 && value.dims[3] == kBlockChannels;
 }
 
 Result<std::unique_ptr<Kernel>> make_reorder(const LoweredValue &value, std::string_view from_layout,
@@ -62,7 +60,7 @@ Result<std::unique_ptr<Kernel>> make_reorder(const LoweredValue &value, std::str
     return make_kernel_reorder(from_layout, to_layout, value.dims, from, to);
   }
   const std::vector<int64_t> &d = value.dims;
-  if (d.size() != 4 || d[3] % kBlock != 0 || !(from_layout.empty() || to_layout.empty())) {
+  if (d.size() != 4 || d[3] % kBlockChannels != 0 || !(from_layout.empty() || to_layout.empty())) {
     return base::internal_error("no way from layout '", from_layout, "' to '", to_layout, "'");
   }
   const int64_t rows = d[0], positions = d[1] * d[2], channels = d[3];

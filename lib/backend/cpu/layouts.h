@@ -16,6 +16,9 @@
 
 namespace tutti::impl::backend::cpu {
 
+/// Channels of a block of kBlocked16.
+constexpr int64_t kBlockChannels = 16;
+
 /// Bytes of a value in a layout.
 int64_t storage_bytes(const LoweredValue &value, std::string_view layout);
 

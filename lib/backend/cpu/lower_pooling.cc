@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/attributes.h"
+#include "backend/cpu/batch_norm.h"
 #include "backend/cpu/image_geometry.h"
 #include "backend/cpu/lower.h"
 #include "backend/cpu/simd_pool.h"
@@ -32,10 +33,6 @@ PoolShape shape_of(const Lowering &l, const Node &node, ValueId x, ValueId y, st
   }
   s.count_padding = node.op.starts_with("avg") && flag(node, "count_include_padding");
   return s;
-}
-
-std::string_view image_layout(const Lowering &l, ValueId x) {
-  return l.layout_of(x) == kBlocked16 ? kBlocked16 : std::string_view();
 }
 
 /// A pool over some of the images; function(context, part, offset of x, offset of y).

@@ -18,12 +18,12 @@ constexpr int64_t kFewestChannels = 128;
 /// Floats of the longest vectors for which products are packed as such gradients want it.
 constexpr int64_t kMostLanes = 8;
 
-bool is_possible(const ConvolutionRequest &request) {
+bool is_pointwise(const ConvolutionRequest &request) {
   return is_pointwise(request.shape) && request.pass != ConvolutionPass::forward && !request.blocked_input &&
          !request.blocked_output && (request.kernel_layout.empty() || request.kernel_layout == "any");
 }
 
-GemmShape product_of(const ConvolutionRequest &request) {
+GemmShape pointwise_product_of(const ConvolutionRequest &request) {
   const ConvolutionShape &s = request.shape;
   const int64_t in = s.in_channels, out = s.out_channels, positions = s.rows * s.out_height * s.out_width;
   if (request.pass == ConvolutionPass::kernel_gradient) return {in, out, positions, 1, in, out, 1, out, false};
@@ -33,7 +33,7 @@ GemmShape product_of(const ConvolutionRequest &request) {
 class PointwiseKernel final : public Kernel {
  public:
   PointwiseKernel(const ConvolutionRequest &request, const ConvolutionBuffers &buffers)
-      : request_(request), product_(product_of(request)), buffers_(buffers) {}
+      : request_(request), product_(pointwise_product_of(request)), buffers_(buffers) {}
 
   int32_t run(const RunContext &context, KernelState *) const override {
     const ConvolutionBuffers &b = buffers_;
@@ -60,7 +60,7 @@ class PointwiseConvolution final : public ConvolutionPlan {
   const std::string &implementation() const override { return implementation_; }
   const std::string &kernel_layout() const override { return kernel_layout_; }
   int64_t scratch_bytes() const override {
-    return gemm_scratch_floats(product_of(request_)) * static_cast<int64_t>(sizeof(float));
+    return gemm_scratch_floats(pointwise_product_of(request_)) * static_cast<int64_t>(sizeof(float));
   }
   std::unique_ptr<Kernel> kernel(const ConvolutionBuffers &buffers) const override {
     return std::make_unique<PointwiseKernel>(request_, buffers);
@@ -95,12 +95,12 @@ void add_up_positions(const ConvolutionShape &s, bool blocked, const float *dy, 
 }
 
 bool suits_pointwise_plan(const ConvolutionRequest &request) {
-  return is_possible(request) && gemm_lanes() <= kMostLanes &&
+  return is_pointwise(request) && gemm_lanes() <= kMostLanes &&
          std::min(request.shape.in_channels, request.shape.out_channels) >= kFewestChannels;
 }
 
 Result<std::shared_ptr<const ConvolutionPlan>> make_pointwise_plan(const ConvolutionRequest &request) {
-  if (!is_possible(request)) {
+  if (!is_pointwise(request)) {
     return base::unimplemented("products on vectors are for gradients of 1x1 convolutions without gaps");
   }
   return std::shared_ptr<const ConvolutionPlan>(std::make_shared<PointwiseConvolution>(request));

@@ -14,26 +14,26 @@ using base::Result;
 
 namespace {
 
-constexpr int64_t kBlock = 16;
-
-bool is_possible(const ConvolutionRequest &request) {
+bool is_splittable(const ConvolutionRequest &request) {
   const ConvolutionShape &s = request.shape;
-  if ((request.blocked_input && s.in_channels % kBlock != 0) ||
-      (request.blocked_output && s.out_channels % kBlock != 0))
+  if ((request.blocked_input && s.in_channels % kBlockChannels != 0) ||
+      (request.blocked_output && s.out_channels % kBlockChannels != 0))
     return false;
   return is_pointwise(s) && (request.kernel_layout.empty() || request.kernel_layout == "any");
 }
 
 /// Images as a matrix with a row for each position.
 struct ImageMatrix {
-  int64_t row = 0, block = kBlock, image = 0;
+  int64_t row = 0, block = kBlockChannels, image = 0;
 
   ImageMatrix(bool blocked, int64_t positions, int64_t channels)
-      : row(blocked ? kBlock : channels), block(blocked ? kBlock * positions : kBlock), image(positions * channels) {}
+      : row(blocked ? kBlockChannels : channels),
+        block(blocked ? kBlockChannels * positions : kBlockChannels),
+        image(positions * channels) {}
 };
 
 /// The product of a pass. Images that are row-major on both sides are one.
-SplitShape product_of(const ConvolutionRequest &request) {
+SplitShape split_product_of(const ConvolutionRequest &request) {
   const ConvolutionShape &s = request.shape;
   const int64_t in = s.in_channels, out = s.out_channels;
   int64_t positions = s.out_height * s.out_width;
@@ -94,9 +94,9 @@ class VectorProduct {
                  float *scratch) const {
     GemmShape g = row_major_;
     float *own_a = scratch, *own_c = own_a + a_floats();
-    if (shape_.a_block != kBlock) from_blocked(1, g.m, g.k, a, own_a), a = own_a;
+    if (shape_.a_block != kBlockChannels) from_blocked(1, g.m, g.k, a, own_a), a = own_a;
     float *to = c;
-    if (shape_.c_block != kBlock) from_blocked(1, g.m, g.n, c, own_c), to = own_c;
+    if (shape_.c_block != kBlockChannels) from_blocked(1, g.m, g.n, c, own_c), to = own_c;
     g.m -= first;
     gemm(g, a + first * g.a_row, b, to + first * g.c_row, epilogue, own_c + c_floats());
     if (to == own_c) to_blocked(1, row_major_.m, g.n, own_c, c);
@@ -107,8 +107,8 @@ class VectorProduct {
     float *own_a = scratch, *own_b = own_a + a_floats(), *rest = own_b + b_floats();
     for (int64_t image = 0; image < shape_.images; ++image) {
       const float *x = a + image * shape_.a_image, *y = b + image * shape_.b_image;
-      if (shape_.a_block != kBlock) from_blocked(1, g.k, g.m, x, own_a), x = own_a;
-      if (shape_.b_block != kBlock) from_blocked(1, g.k, g.n, y, own_b), y = own_b;
+      if (shape_.a_block != kBlockChannels) from_blocked(1, g.k, g.m, x, own_a), x = own_a;
+      if (shape_.b_block != kBlockChannels) from_blocked(1, g.k, g.n, y, own_b), y = own_b;
       g.accumulate = image > 0;
       gemm(g, x, y, c, {}, rest);
     }
@@ -159,7 +159,7 @@ class SplitKernel final : public Kernel {
 
 class SplitConvolution final : public ConvolutionPlan {
  public:
-  explicit SplitConvolution(const ConvolutionRequest &request) : request_(request), shape_(product_of(request)) {}
+  explicit SplitConvolution(const ConvolutionRequest &request) : request_(request), shape_(split_product_of(request)) {}
 
   const std::string &implementation() const override { return implementation_; }
   const std::string &kernel_layout() const override { return kernel_layout_; }
@@ -180,12 +180,12 @@ class SplitConvolution final : public ConvolutionPlan {
 }  // namespace
 
 bool suits_split_plan(const ConvolutionRequest &request) {
-  return is_possible(request) && split_gemm_suits(product_of(request));
+  return is_splittable(request) && split_gemm_suits(split_product_of(request));
 }
 
 Result<std::shared_ptr<const ConvolutionPlan>> make_split_plan(const ConvolutionRequest &request) {
-  const SplitShape shape = product_of(request);
-  if (!is_possible(request) || !split_gemm_is_possible(shape)) {
+  const SplitShape shape = split_product_of(request);
+  if (!is_splittable(request) || !split_gemm_is_possible(shape)) {
     return base::unimplemented("the matrix unit is for convolutions of 1x1 without gaps");
   }
   return std::shared_ptr<const ConvolutionPlan>(std::make_shared<SplitConvolution>(request));

@@ -18,7 +18,7 @@ namespace {
 /// oneDNN's name for [out / 16, in / 16, 3, 3, 16 in, 16 out], in which its direct convolutions keep kernels, too.
 constexpr std::string_view kBlockedKernel = "conv/ABcd16b16a";
 
-bool is_possible(const ConvolutionRequest &request) {
+bool is_winograd(const ConvolutionRequest &request) {
   const ConvolutionShape &s = request.shape;
   for (size_t axis = 0; axis < 2; ++axis) {
     if (s.stride[axis] != 1 || s.dilation[axis] != 1) return false;
@@ -52,7 +52,7 @@ int64_t grain(const WinogradShape &s, int64_t items) {
   return items * kPartFlops / std::max<int64_t>(flops, 1) + 1;
 }
 
-int64_t whole_lines(int64_t floats) { return (floats + 15) / 16 * 16; }
+int64_t whole_vectors(int64_t floats) { return (floats + 15) / 16 * 16; }
 
 /// What the kernels of all passes are made of; parts never change the bits of a result.
 struct WinogradWork {
@@ -74,11 +74,11 @@ class Convolve final : public Kernel {
     parts_ = Parts(items, grain(s, items), threads, by_panels_ ? 1 : Parts::kPartsPerThread);
     if (!by_panels_) {
       kernel_parts_ = Parts(s.panels(), 1, threads);
-      kernel_floats_ = whole_lines(winograd_kernel_floats(s));
+      kernel_floats_ = whole_vectors(winograd_kernel_floats(s));
     }
     for (int32_t i = 0; i < parts_.count(); ++i) {
       work_.thread_floats =
-          std::max(work_.thread_floats, whole_lines(winograd_scratch_floats(s, range(parts_[i]), !by_panels_)));
+          std::max(work_.thread_floats, whole_vectors(winograd_scratch_floats(s, range(parts_[i]), !by_panels_)));
     }
   }
 
@@ -136,7 +136,7 @@ class KernelGradient final : public Kernel {
     parts_ = Parts(items, grain(s, items), threads, 1);
     for (int32_t i = 0; i < parts_.count(); ++i) {
       work_.thread_floats =
-          std::max(work_.thread_floats, whole_lines(winograd_gradient_scratch_floats(s, range(parts_[i]))));
+          std::max(work_.thread_floats, whole_vectors(winograd_gradient_scratch_floats(s, range(parts_[i]))));
     }
   }
 
@@ -224,7 +224,7 @@ class WinogradPlan final : public ConvolutionPlan {
 }  // namespace
 
 Result<std::shared_ptr<const ConvolutionPlan>> make_winograd_plan(const ConvolutionRequest &request) {
-  if (!is_possible(request)) {
+  if (!is_winograd(request)) {
     return base::unimplemented("Winograd is for 3x3 convolutions of blocks of 16 channels with stride 1");
   }
   return std::shared_ptr<const ConvolutionPlan>(std::make_shared<WinogradPlan>(request));

@@ -28,7 +28,7 @@ using tensor::DType;
 namespace {
 
 /// What dq may be added up in, and the scores' gradients where they are kept for sums in one order.
-constexpr int64_t kMostScratch = int64_t{1} << 30;
+constexpr int64_t kMostAttentionScratch = int64_t{1} << 30;
 
 /// One pass, with its plan for each GPU that it ran on.
 class PlannedAttention {
@@ -134,7 +134,7 @@ Result<std::shared_ptr<PlannedAttention>> prepare(KernelRequest &request, const 
   if (!is_16_bit || is_empty || (shape.is_causal && shape.length > shape.key_length)) return none;
   if (!are_aligned(request, pass == AttentionPass::forward ? 0 : 1)) return none;
   CudnnLimits limits;
-  limits.most_scratch = kMostScratch;
+  limits.most_scratch = kMostAttentionScratch;
   limits.must_repeat = request.lowered.level() != TUTTI_LEVEL_FAST;
   auto attention = std::make_shared<PlannedAttention>(shape, pass, limits);
   const DeviceHandles::Use use(*handles);

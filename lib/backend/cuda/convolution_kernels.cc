@@ -31,7 +31,7 @@ namespace {
 
 /// Some of cuDNN's algorithms for f32 keep all operands in another layout. Within 256 MiB one engine was left for an
 /// input gradient of 200 MB, and took 32 ms on an H200, a third of the whole step.
-constexpr int64_t kMostScratch = int64_t{1} << 30;
+constexpr int64_t kMostConvolutionScratch = int64_t{1} << 30;
 
 // ---- products ----
 
@@ -75,7 +75,7 @@ Result<PreparedConvolution> prepare(KernelRequest &request, const Handles &handl
   const bool follows_x = work.pass == ConvolutionPass::input_gradient && !work.tail.is_empty();
   if (!is_asked_for(work.shape) || (follows_x && prepared.padding.is_needed())) return prepared;
   CudnnLimits limits;
-  limits.most_scratch = kMostScratch;
+  limits.most_scratch = kMostConvolutionScratch;
   limits.allows_tensor_cores = work.shape.dtype != DType::f32 || request.lowered.allows_tf32();
   limits.must_repeat = request.lowered.level() != TUTTI_LEVEL_FAST;
   const DeviceHandles::Use use(*handles);

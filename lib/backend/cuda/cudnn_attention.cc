@@ -64,9 +64,9 @@ bool is_trusted(size_t version, const AttentionShape &shape, AttentionPass pass)
 }
 
 /// The operations of both passes. cuDNN's dims are rows, heads, length, channels.
-class GraphMaker {
+class AttentionGraphMaker {
  public:
-  GraphMaker(const Cudnn &cudnn, const AttentionShape &shape)
+  AttentionGraphMaker(const Cudnn &cudnn, const AttentionShape &shape)
       : shape_(shape), type_(cudnn_type(shape.dtype)), graph_(cudnn, kFirstFree) {}
 
   void add_forward() {
@@ -236,7 +236,7 @@ Result<std::vector<CudnnAttention>> CudnnAttention::find(const Cudnn &cudnn, con
                                                          const CudnnLimits &limits, const CudnnWish &wish) {
   std::vector<CudnnAttention> found;
   if (!is_trusted(cudnn.cudnnGetVersion(), shape, pass)) return found;
-  GraphMaker maker(cudnn, shape);
+  AttentionGraphMaker maker(cudnn, shape);
   if (pass == AttentionPass::forward)
     maker.add_forward();
   else

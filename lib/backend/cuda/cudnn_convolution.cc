@@ -62,7 +62,7 @@ CudnnDescriptor window_descriptor(const Cudnn &cudnn, const ConvolutionShape &sh
   return window;
 }
 
-constexpr int64_t kX = 1, kKernel = 2, kY = 3, kFirstOperand = 4;
+constexpr int64_t kInput = 1, kKernel = 2, kOutput = 3, kFirstTensor = 4;
 
 /// cuDNN's order of dims, whatever the memory's, is images (or filters), channels, height, width; this memory's is
 /// images, height, width, channels.
@@ -82,9 +82,9 @@ std::vector<Summed> ways_to_sum(const ConvolutionWork &work) {
 }
 
 /// A convolution and what follows it, operation by operation.
-class GraphMaker {
+class ConvolutionGraphMaker {
  public:
-  GraphMaker(const Cudnn &cudnn, const ConvolutionWork &work, Summed summed)
+  ConvolutionGraphMaker(const Cudnn &cudnn, const ConvolutionWork &work, Summed summed)
       : cudnn_(cudnn),
         shape_(work.shape),
         pass_(work.pass),
@@ -107,7 +107,7 @@ class GraphMaker {
 
  private:
   const Four &result_dims() const { return pass_ == ConvolutionPass::forward ? shape_.y : shape_.x; }
-  int64_t result_uid() const { return pass_ == ConvolutionPass::forward ? kY : kX; }
+  int64_t result_uid() const { return pass_ == ConvolutionPass::forward ? kOutput : kInput; }
 
   /// A tensor of the pass, or what it gives to the tail.
   CudnnValue add_image(int64_t uid, const Four &dims) {
@@ -122,10 +122,10 @@ class GraphMaker {
     const OperationNames &names = names_of(pass_);
     const Four kernel = {shape_.kernel[3], shape_.kernel[0], shape_.kernel[1], shape_.kernel[2]};
     CudnnDescriptor operation(cudnn_, names.operation);
-    operation.set(names.x, CUDNN_TYPE_BACKEND_DESCRIPTOR, add_image(kX, shape_.x));
+    operation.set(names.x, CUDNN_TYPE_BACKEND_DESCRIPTOR, add_image(kInput, shape_.x));
     operation.set(names.kernel, CUDNN_TYPE_BACKEND_DESCRIPTOR,
                   graph_.tensor(image_tensor(cudnn_type(shape_.dtype), kernel), kKernel));
-    operation.set(names.y, CUDNN_TYPE_BACKEND_DESCRIPTOR, add_image(kY, shape_.y));
+    operation.set(names.y, CUDNN_TYPE_BACKEND_DESCRIPTOR, add_image(kOutput, shape_.y));
     operation.set(names.convolution, CUDNN_TYPE_BACKEND_DESCRIPTOR, graph_.part(window_descriptor(cudnn_, shape_)));
     operation.set(names.alpha, CUDNN_TYPE_FLOAT, 1.0f);
     operation.set(names.beta, CUDNN_TYPE_FLOAT, 0.0f);
@@ -134,7 +134,7 @@ class GraphMaker {
 
   void add_sums() {
     const CudnnTensor numbers = image_tensor(CUDNN_DATA_FLOAT, {1, 1, 1, shape_.filters()});
-    const CudnnValue sums = graph_.tensor(numbers, kFirstOperand), squares = graph_.tensor(numbers, kFirstOperand + 1);
+    const CudnnValue sums = graph_.tensor(numbers, kFirstTensor), squares = graph_.tensor(numbers, kFirstTensor + 1);
     CudnnValue summed = convolved_;
     if (summed_ == Summed::widened) {
       summed = graph_.between(image_tensor(CUDNN_DATA_FLOAT, shape_.y));
@@ -144,7 +144,7 @@ class GraphMaker {
   }
 
   void add_tail_tensors() {
-    int64_t uid = kFirstOperand;
+    int64_t uid = kFirstTensor;
     for (const TailOperand &operand : tail_.operands) {
       const Four dims = operand.access == gpu::EpilogueAccess::dense    ? result_dims()
                         : operand.access == gpu::EpilogueAccess::column ? Four{1, 1, 1, result_dims()[3]}
@@ -204,7 +204,7 @@ std::string describe(const ConvolutionWork &work, const CudnnLimits &limits) {
 
 std::vector<int64_t> tensor_uids(const ConvolutionWork &work) {
   std::vector<int64_t> uids(3 + work.tail.operands.size() + work.tail.constants.size() + (work.has_sums ? 2 : 0));
-  std::iota(uids.begin(), uids.end(), kX);
+  std::iota(uids.begin(), uids.end(), kInput);
   return uids;
 }
 
@@ -212,7 +212,7 @@ Result<std::vector<CudnnPlan>> plan_convolution(const Cudnn &cudnn, const CudnnD
                                                 const ConvolutionWork &work, const CudnnLimits &limits,
                                                 const CudnnWish &wish) {
   for (const Summed summed : ways_to_sum(work)) {
-    GraphMaker graph(cudnn, work, summed);
+    ConvolutionGraphMaker graph(cudnn, work, summed);
     TUTTI_ASSIGN(const bool is_taken, graph.make());
     if (!is_taken) continue;
     CudnnWish wanted = wish;

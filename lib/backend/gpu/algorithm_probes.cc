@@ -24,15 +24,15 @@ constexpr char kProbing[] = "looking at what an algorithm does to a NaN";
 
 /// What this process knows, by the cache that keeps it: how long the call of an algorithm took that keeps a NaN; none
 /// where it does not.
-struct Table {
+struct ProbeTable {
   std::mutex mutex;
   std::map<std::string, TimesByShape> by_cache;
   std::set<std::string> loaded;
   std::set<std::string> failed;
 };
 
-Table &table() {
-  static auto *const made = new Table;
+ProbeTable &probe_table() {
+  static auto *const made = new ProbeTable;
   return *made;
 }
 
@@ -66,7 +66,9 @@ bool all_are_nan(DType dtype, const std::vector<char> &bytes) {
   }
 }
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 }  // namespace
 
@@ -80,7 +82,7 @@ AlgorithmProbes::~AlgorithmProbes() {
 }
 
 void AlgorithmProbes::forget() {
-  Table &known = table();
+  ProbeTable &known = probe_table();
   const std::lock_guard guard(known.mutex);
   known.by_cache.clear();
   known.loaded.clear();
@@ -88,7 +90,7 @@ void AlgorithmProbes::forget() {
 }
 
 bool AlgorithmProbes::keeps_nan(const NanProbe &probe) {
-  Table &known = table();
+  ProbeTable &known = probe_table();
   const std::lock_guard guard(known.mutex);
   TimesByShape &answers = known.by_cache[cache_.path()];
   answers.merge(cache_.load_once(known.loaded, log_));
@@ -96,14 +98,15 @@ bool AlgorithmProbes::keeps_nan(const NanProbe &probe) {
   const auto found = answers[name].find(probe.algorithm);
   if (found != answers[name].end()) return found->second.has_value();
   if (known.failed.count(failure) != 0) return false;
-  const double start = now();
+  const double start = seconds_now();
   const Result<bool> keeps = run(probe);
   if (!keeps.ok()) {
     known.failed.insert(failure);
     log_(base::concat(name, " ", probe.algorithm, ": the algorithm is not used: ", keeps.status().to_string()));
     return false;
   }
-  answers[name][probe.algorithm] = *keeps ? std::optional(RunTime{std::max(now() - start, 1e-9), 0}) : std::nullopt;
+  answers[name][probe.algorithm] =
+      *keeps ? std::optional(RunTime{std::max(seconds_now() - start, 1e-9), 0}) : std::nullopt;
   fresh_[name] = answers[name];
   return *keeps;
 }

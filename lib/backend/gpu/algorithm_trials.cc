@@ -27,14 +27,14 @@ constexpr double kHopeless = 1.5;
 using Answers = std::map<std::string, std::string>;
 
 /// What this process knows, by the cache that keeps it.
-struct Table {
+struct TrialTable {
   std::mutex mutex;
   std::map<std::string, Answers> by_cache;
   std::set<std::string> loaded;
 };
 
-Table &table() {
-  static auto *const made = new Table;
+TrialTable &trial_table() {
+  static auto *const made = new TrialTable;
   return *made;
 }
 
@@ -55,7 +55,7 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 AlgorithmTrials::AlgorithmTrials(PlanCache cache, TrialMemory memory, Log log)
     : cache_(std::move(cache)), memory_functions_(std::move(memory)), log_(std::move(log)) {
-  Table &known = table();
+  TrialTable &known = trial_table();
   const std::lock_guard guard(known.mutex);
   for (const auto &[shape, times] : cache_.load_once(known.loaded, log_)) {
     const std::optional<std::string> best = fastest_of(times);
@@ -72,14 +72,14 @@ AlgorithmTrials::~AlgorithmTrials() {
 }
 
 void AlgorithmTrials::forget() {
-  Table &known = table();
+  TrialTable &known = trial_table();
   const std::lock_guard guard(known.mutex);
   known.by_cache.clear();
   known.loaded.clear();
 }
 
 std::optional<std::string> AlgorithmTrials::known(const std::string &shape) const {
-  Table &known = table();
+  TrialTable &known = trial_table();
   const std::lock_guard guard(known.mutex);
   const Answers &answers = known.by_cache[cache_.path()];
   const auto found = answers.find(shape);
@@ -144,7 +144,7 @@ TimesByCandidate AlgorithmTrials::try_all(std::span<const std::string> names, in
 
 size_t AlgorithmTrials::fastest(const std::string &shape, std::span<const std::string> names, int64_t bytes,
                                 const Issue &issue) {
-  Table &known = table();
+  TrialTable &known = trial_table();
   const std::lock_guard guard(known.mutex);
   Answers &answers = known.by_cache[cache_.path()];
   if (answers.count(shape) == 0) {

@@ -8,6 +8,7 @@
 #include "backend/gpu/generated_headers.h"
 #include "backend/gpu/launch_gate.h"
 #include "backend/gpu/platform.h"
+#include "backend/gpu/runtime.h"
 #include "base/checksum.h"
 #include "tensor/dtype.h"
 
@@ -19,8 +20,6 @@ using base::Result;
 using base::Status;
 
 namespace {
-
-constexpr int32_t kInfo = 1, kWarning = 2;
 
 /// What moves fewer bytes is done in the time that a launch takes, however it is done.
 constexpr int64_t kLeastBytes = 256 << 10;

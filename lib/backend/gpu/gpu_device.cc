@@ -35,8 +35,6 @@ int64_t GpuBackend::bytes_of(int32_t index, int64_t gpu_bytes) const {
 
 // ---- devices ----
 
-constexpr int32_t kWarning = 2;
-
 namespace {
 
 /// UNAVAILABLE where the current GPU, which is one of `kind`, runs nothing of what this build compiled.

@@ -24,6 +24,7 @@
 #include "backend/gpu/program_maker.h"
 #include "backend/gpu/recomputed_norms.h"
 #include "backend/gpu/reduced_trees.h"
+#include "backend/gpu/runtime.h"
 
 namespace tutti::impl::backend::gpu {
 
@@ -37,7 +38,6 @@ namespace {
 
 /// What every value is aligned to: what runtimes give, and what vector loads and libraries want.
 constexpr int64_t kAlignment = 256;
-constexpr int32_t kWarning = 2;
 
 int64_t round_up(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 

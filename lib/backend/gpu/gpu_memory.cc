@@ -15,8 +15,6 @@ using base::Status;
 
 namespace {
 
-constexpr int32_t kWarning = 2;
-
 /// What is left of a limit (0 = none) of which so much is in use.
 int64_t left_of(int64_t limit, int64_t in_use) { return limit > 0 ? std::max<int64_t>(limit - in_use, 0) : INT64_MAX; }
 

@@ -482,7 +482,6 @@ void NcclClique::await(Ending &ending, std::string_view action) const {
 }
 
 void NcclClique::warn(const Status &status) const {
-  constexpr int32_t kWarning = 2;
   if (!status.ok()) host_->log(host_->user, kWarning, status.to_string().c_str());
 }
 

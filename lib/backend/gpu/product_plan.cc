@@ -7,7 +7,7 @@ namespace tutti::impl::backend::gpu {
 namespace {
 
 /// Blocks that fill a GPU: two for each of some 128 processors. Small blocks (an emulated GPU) need few.
-constexpr int64_t kFillingBlocks = kBlockThreads >= 256 ? 256 : 8;
+constexpr int64_t kFillingTiles = kBlockThreads >= 256 ? 256 : 8;
 /// A split has at least so many terms, or adding the parts costs more than it saves.
 constexpr int64_t kLeastSplitDepth = 128;
 
@@ -22,7 +22,7 @@ ProductPlan split(const ProductSize &size, int quads) {
   plan.quads = quads;
   const int64_t blocks = std::max<int64_t>(tiles(size, quads), 1);
   const int64_t most = size.is_row_invariant ? 1 : size.k / kLeastSplitDepth;
-  const int64_t wanted = std::min(ceil_div(kFillingBlocks, blocks), most);
+  const int64_t wanted = std::min(ceil_div(kFillingTiles, blocks), most);
   plan.split_depth =
       ceil_div(ceil_div(size.k, std::max<int64_t>(wanted, 1)), TileShape::depth(1)) * TileShape::depth(1);
   plan.splits = plan.split_depth == 0 ? 1 : ceil_div(size.k, plan.split_depth);
@@ -44,7 +44,7 @@ ProductPlan plan_product(const ProductSize &size) {
     // Four times the results per thread need half the reads of shared memory per result, if the tiles are full.
     const ProductPlan large = split(size, 2);
     const int64_t large_tiles = tiles(size, 2);
-    if (large_tiles * large.splits >= kFillingBlocks * 3 / 4 && large_tiles * 16 <= tiles(size, 1) * 5) return large;
+    if (large_tiles * large.splits >= kFillingTiles * 3 / 4 && large_tiles * 16 <= tiles(size, 1) * 5) return large;
   }
   return split(size, 1);
 }

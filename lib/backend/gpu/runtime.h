@@ -8,11 +8,15 @@
 
 #include <tutti_gpu.h>
 
+#include <cstdint>
 #include <string_view>
 
 #include "base/status.h"
 
 namespace tutti::impl::backend::gpu {
+
+/// Severities of tutti_backend_host::log.
+constexpr int32_t kInfo = 1, kWarning = 2;
 
 /// Ok, or what the runtime said while `action` ("allocating memory").
 base::Status failure_of(gpuError_t error, std::string_view action);

@@ -25,7 +25,7 @@ namespace {
 
 // Attempts to connect; and the rest between two, which grows.
 constexpr int32_t kMostAttempts = 10;
-constexpr int64_t kFirstRestMs = 50, kLongestRestMs = 2000;
+constexpr int64_t kFirstRetryMs = 50, kLongestRetryMs = 2000;
 // The first attempt may take a quarter of the time, but not less and not more than this; a later one twice as long as
 // the one before.
 constexpr int64_t kLeastMs = 250, kShortestAttemptMs = 1000, kUsualAttemptMs = 3000, kLongestFirstMs = 30000;
@@ -113,7 +113,7 @@ class Connecting {
   const ClusterGroupOptions &options_;
   const std::string name_;
   const Deadline deadline_;
-  int64_t attempt_ms_, rest_ms_ = kFirstRestMs;
+  int64_t attempt_ms_, rest_ms_ = kFirstRetryMs;
 };
 
 Result<std::unique_ptr<Mesh>> Connecting::run() {
@@ -121,7 +121,7 @@ Result<std::unique_ptr<Mesh>> Connecting::run() {
     TUTTI_ASSIGN(std::unique_ptr<Mesh> mesh, attempt(number));
     if (mesh != nullptr) return mesh;
     std::this_thread::sleep_for(std::chrono::milliseconds(rest_ms_));
-    rest_ms_ = std::min(2 * rest_ms_, kLongestRestMs);
+    rest_ms_ = std::min(2 * rest_ms_, kLongestRetryMs);
     attempt_ms_ *= 2;
   }
 }

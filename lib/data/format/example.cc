@@ -15,10 +15,6 @@ using tensor::Tensor;
 
 namespace {
 
-constexpr auto kMessage = protozero::pbf_wire_type::length_delimited;
-
-protozero::data_view view_of(std::string_view text) { return {text.data(), text.size()}; }
-
 Status write_component(const Field &field, const List &list, std::byte *target) {
   if (list.kind == ListKind::none && field.default_value) {
     const auto size = static_cast<size_t>(field.default_value.size_bytes());

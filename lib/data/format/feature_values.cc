@@ -21,10 +21,7 @@ using tensor::Tensor;
 
 namespace {
 
-constexpr auto kMessage = protozero::pbf_wire_type::length_delimited;
-
 std::string_view text_of(const protozero::data_view &view) { return {view.data(), view.size()}; }
-protozero::data_view view_of(std::string_view text) { return {text.data(), text.size()}; }
 
 // Calls visit(text), visit(float) or visit(int64_t) for each value of a list.
 template <typename Visit>

@@ -12,6 +12,7 @@
 #define TUTTI_DATA_FORMAT_FEATURE_VALUES_H_
 
 #include <cstdint>
+#include <protozero/pbf_reader.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,9 @@
 #include "tensor/tensor.h"
 
 namespace tutti::impl::data {
+
+constexpr auto kMessage = protozero::pbf_wire_type::length_delimited;
+inline protozero::data_view view_of(std::string_view text) { return {text.data(), text.size()}; }
 
 enum class ListKind { none, bytes, floats, integers };
 

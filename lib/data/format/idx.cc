@@ -21,17 +21,13 @@ using tensor::Tensor;
 
 namespace {
 
-// Deflate cannot do better than about 1032 to 1; a file that says more is lying.
-constexpr int64_t kMostRatio = 1100;
-constexpr int64_t kRatioSlack = int64_t{1} << 20;
-
 // The content of the file, inflated if need be, in order.
 class Content {
  public:
   static Result<Content> open(std::string_view bytes, std::string_view name) {
     Content content(bytes, name);
     if (base::looks_like_gzip(bytes)) {
-      TUTTI_ASSIGN(base::Inflater inflater, base::Inflater::create({INT64_MAX, kMostRatio}));
+      TUTTI_ASSIGN(base::Inflater inflater, base::Inflater::create({INT64_MAX}));
       content.inflater_.emplace(std::move(inflater));
     }
     return content;
@@ -40,7 +36,7 @@ class Content {
   // Bytes that can follow at most.
   int64_t most_left() const {
     const auto left = static_cast<int64_t>(input_.size());
-    return inflater_ ? left * kMostRatio + kRatioSlack : left;
+    return inflater_ ? left * base::kMostDeflateRatio + base::kDeflateRatioSlack : left;
   }
   int64_t offset() const { return offset_; }
 
@@ -111,12 +107,12 @@ std::optional<DType> dtype_of_code(uint8_t code) {
   }
 }
 
-struct Header {
+struct IdxHeader {
   DType dtype;
   Shape shape;
 };
 
-Result<Header> read_header(Content &content) {
+Result<IdxHeader> read_header(Content &content) {
   uint8_t magic[4];
   TUTTI_TRY(content.read(magic, sizeof(magic), "magic number"));
   const std::optional<DType> dtype = dtype_of_code(magic[2]);
@@ -135,7 +131,7 @@ Result<Header> read_header(Content &content) {
   }
   const Result<Shape> shape = Shape::make(extents);
   if (!shape.ok()) return content.corrupt(shape.status().message());
-  return Header{*dtype, *shape};
+  return IdxHeader{*dtype, *shape};
 }
 
 template <typename Word>
@@ -164,7 +160,7 @@ void to_native(Tensor &tensor) {
 
 Result<Tensor> decode_idx(std::string_view bytes, std::string_view name) {
   TUTTI_ASSIGN(Content content, Content::open(bytes, name));
-  TUTTI_ASSIGN(const Header header, read_header(content));
+  TUTTI_ASSIGN(const IdxHeader header, read_header(content));
   const int64_t size = header.shape.elements() * static_cast<int64_t>(tensor::size_bytes(header.dtype));
   if (size > content.most_left()) {
     return content.corrupt(base::concat("expected ", size, " bytes for ", header.dtype, header.shape,

@@ -27,7 +27,7 @@ Status corrupt(std::string_view name, const Pieces &...pieces) {
   return base::data_loss("corrupt npy file ", base::quoted(name, 400), ": ", base::concat(pieces...));
 }
 
-struct Header {
+struct NpyHeader {
   std::string descr;
   bool fortran_order = false;
   std::vector<int64_t> shape;
@@ -38,8 +38,8 @@ class HeaderParser {
  public:
   HeaderParser(std::string_view text, std::string_view name) : text_(text), name_(name) {}
 
-  Result<Header> parse() {
-    Header header;
+  Result<NpyHeader> parse() {
+    NpyHeader header;
     bool has_descr = false, has_order = false, has_shape = false;
     TUTTI_TRY(expect('{'));
     while (!accept('}')) {
@@ -250,7 +250,7 @@ Result<std::string_view> find_header(std::string_view bytes, std::string_view na
 Result<Tensor> decode_npy(const Ref<Buffer> &buffer, int64_t offset, int64_t size, std::string_view name) {
   const std::string_view bytes(static_cast<const char *>(buffer->data()) + offset, static_cast<size_t>(size));
   TUTTI_ASSIGN(const std::string_view text, find_header(bytes, name));
-  TUTTI_ASSIGN(const Header header, HeaderParser(text, name).parse());
+  TUTTI_ASSIGN(const NpyHeader header, HeaderParser(text, name).parse());
   TUTTI_ASSIGN(const ElementType type, parse_descr(header.descr, name));
   const std::optional<DType> dtype = dtype_of(type);
   if (!dtype) {

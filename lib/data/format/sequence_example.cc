@@ -21,8 +21,8 @@ using tensor::Tensor;
 namespace {
 
 // Steps are filled up to the longest: more than so many bytes for each byte of the example is refused.
-constexpr int64_t kMostRatio = 1000;
-constexpr int64_t kRatioSlack = int64_t{16} << 20;
+constexpr int64_t kMostBytesPerByte = 1000;
+constexpr int64_t kBytesOfAnyExample = int64_t{16} << 20;
 
 ComponentSpec with_steps(ComponentSpec component) {
   component.dims.insert(component.dims.begin(), unknown_dim());
@@ -74,7 +74,7 @@ Result<Shape> shape_of_steps(const Field &field, const Steps &steps, size_t exam
   for (const graph::Dim &dim : field.component.dims)
     extents.push_back(dim.is_constant() ? dim.constant() : steps.longest);
   TUTTI_ASSIGN(const Shape shape, Shape::make(extents));
-  const int64_t most = kRatioSlack + kMostRatio * static_cast<int64_t>(example_bytes);
+  const int64_t most = kBytesOfAnyExample + kMostBytesPerByte * static_cast<int64_t>(example_bytes);
   if (shape.elements() <= most / static_cast<int64_t>(tensor::size_bytes(field.component.dtype))) return shape;
   return base::resource_exhausted("feature list '", field.component.name, "': ", field.component.dtype, shape,
                                   " is out of proportion to an example of ", example_bytes, " bytes");

@@ -22,7 +22,6 @@ constexpr std::string_view kEnd = "PK\x05\x06", kEnd64 = "PK\x06\x06", kLocator6
 constexpr std::string_view kEntry = "PK\x01\x02", kLocal = "PK\x03\x04";
 constexpr size_t kEndBytes = 22, kLocatorBytes = 20, kEnd64Bytes = 56, kEntryBytes = 46, kLocalBytes = 30;
 constexpr size_t kMostComment = 65535;
-constexpr int64_t kMostRatio = 1100, kRatioSlack = int64_t{1} << 20;
 
 template <typename... Pieces>
 Status corrupt(std::string_view path, const Pieces &...pieces) {
@@ -113,10 +112,10 @@ Result<std::vector<ZipMember>> read_zip_directory(std::string_view archive, std:
 namespace {
 
 Result<Piece> inflate_member(std::string_view packed, const ZipMember &member, std::string_view path) {
-  if (member.bytes > member.packed_bytes * kMostRatio + kRatioSlack)
+  if (member.bytes > member.packed_bytes * base::kMostDeflateRatio + base::kDeflateRatioSlack)
     return corrupt(path, "member '", member.name, "' says ", member.bytes, " bytes, which it cannot hold");
   TUTTI_ASSIGN(base::Inflater inflater,
-               base::Inflater::create({member.bytes, kMostRatio}, base::Inflater::Header::none));
+               base::Inflater::create({member.bytes, base::kMostDeflateRatio}, base::Inflater::Header::none));
   TUTTI_ASSIGN(Ref<Buffer> buffer, Buffer::allocate(std::max<int64_t>(member.bytes, 1)));
   auto *const data = static_cast<char *>(buffer->data());
   size_t done = 0;

@@ -27,8 +27,8 @@ using base::Status;
 namespace {
 
 // Each block of 64 samples costs at least one bit, and the samples of some component stand for at most 16 pixels.
-constexpr int64_t kMostPixelsPerByte = 16 * 64 * 8;
-constexpr int64_t kSmallImage = int64_t{1} << 16;
+constexpr int64_t kMostJpegPixelsPerByte = 16 * 64 * 8;
+constexpr int64_t kSmallJpeg = int64_t{1} << 16;
 // Scans of one file: a progressive file has about ten, and each is a pass over the whole image.
 constexpr int kMostScans = 500;
 
@@ -248,7 +248,7 @@ Result<PixelSize> JpegReader::open(std::string_view contents, const JpegSettings
   if (!state.create()) return base::resource_exhausted("a JPEG decoder cannot be made: ", state.errors.text.data());
   if (!state.read_header(contents)) return state.failure("has no valid header");
   const int64_t pixels = static_cast<int64_t>(state.decoder.image_width) * state.decoder.image_height;
-  const auto believable = static_cast<int64_t>(contents.size()) * kMostPixelsPerByte + kSmallImage;
+  const auto believable = static_cast<int64_t>(contents.size()) * kMostJpegPixelsPerByte + kSmallJpeg;
   if (pixels > settings.maximum_pixels) {
     return base::resource_exhausted("the JPEG file says that it has ", state.decoder.image_width, " x ",
                                     state.decoder.image_height,

@@ -15,8 +15,8 @@ using base::Status;
 namespace {
 
 // Deflate makes at most 1032 bytes of one; of one bit per pixel these are eight times as many.
-constexpr int64_t kMostPixelsPerByte = 1032 * 8;
-constexpr int64_t kSmallImage = int64_t{1} << 16;
+constexpr int64_t kMostPngPixelsPerByte = 1032 * 8;
+constexpr int64_t kSmallPng = int64_t{1} << 16;
 
 Status failure(int error, std::string_view what) {
   if (error == SPNG_EMEM) return base::resource_exhausted("the PNG file ", what, ": ", spng_strerror(error));
@@ -129,7 +129,7 @@ Result<PixelSize> PngReader::open(std::string_view contents, int64_t maximum_pix
     return base::resource_exhausted("the PNG file says that it has ", state.header.width, " x ", state.header.height,
                                     " pixels, more than maximum_pixels = ", maximum_pixels);
   }
-  if (pixels > static_cast<int64_t>(contents.size()) * kMostPixelsPerByte + kSmallImage) {
+  if (pixels > static_cast<int64_t>(contents.size()) * kMostPngPixelsPerByte + kSmallPng) {
     return base::data_loss("the PNG file says that it has ", pixels, " pixels, which ", contents.size(),
                            " bytes cannot hold");
   }

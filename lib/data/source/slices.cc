@@ -73,7 +73,6 @@ Result<Tensor> element_of(const Slices &slices, int64_t position) {
 }
 
 // Views need the alignment that a batch buffer would have.
-bool is_aligned(const Tensor &tensor) { return reinterpret_cast<uintptr_t>(tensor.data()) % base::kAlignment == 0; }
 
 class SlicesAccess : public RandomAccess {
  public:
@@ -120,7 +119,7 @@ class SlicesAccess : public RandomAccess {
     for (size_t i = 0; i < columns_.size(); ++i) {
       if (columns_[i].slices->ranges != nullptr) return false;
       Result<Tensor> rows = columns_[i].slices->tensor.slice_rows(first, first + count);
-      if (!rows.ok() || !is_aligned(*rows)) return false;
+      if (!rows.ok() || !base::is_aligned(rows->data())) return false;
       batch.components[i] = rows.take();
     }
     return true;

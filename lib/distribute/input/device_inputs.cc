@@ -13,10 +13,6 @@ using base::Status;
 
 namespace {
 
-int64_t aligned(int64_t bytes) {
-  return static_cast<int64_t>(base::round_up(static_cast<size_t>(bytes), base::kAlignment));
-}
-
 int64_t row_bytes(const data::Element &element, int32_t component) {
   const tensor::Tensor &tensor = element.components[static_cast<size_t>(component)];
   return tensor.rows() == 0 ? 0 : tensor.size_bytes() / tensor.rows();
@@ -151,7 +147,7 @@ void DeviceInputs::reserve_staging(const Replica &replica, Batch &batch, const d
       continue;
     }
     for (const int32_t component : binding.components())
-      bytes += aligned(range.rows() * row_bytes(element, component));
+      bytes += base::round_up_aligned(range.rows() * row_bytes(element, component));
   }
   if (batch.staging.size_bytes() >= bytes) return;
   batch.staging = backend::HostMemory();
@@ -165,7 +161,7 @@ const void *DeviceInputs::stage(Batch &batch, const void *rows, int64_t bytes) {
   if (bytes == 0 || batch.staging.size_bytes() - batch.staged < bytes) return rows;
   std::byte *const to = batch.staging.data() + batch.staged;
   std::memcpy(to, rows, static_cast<size_t>(bytes));
-  batch.staged += aligned(bytes);
+  batch.staged += base::round_up_aligned(bytes);
   staged_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   return to;
 }

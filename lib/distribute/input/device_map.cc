@@ -17,10 +17,6 @@ using tensor::Tensor;
 
 namespace {
 
-int64_t aligned(int64_t bytes) {
-  return static_cast<int64_t>(base::round_up(static_cast<size_t>(bytes), base::kAlignment));
-}
-
 const Tensor &component_of(const data::Element &element, int32_t component) {
   return element.components[static_cast<size_t>(component)];
 }
@@ -132,10 +128,10 @@ int64_t MappedRows::copied_bytes(const data::Element &raw, int64_t rows) const {
     const int64_t one = input.draw >= 0 ? graph.draws[static_cast<size_t>(input.draw)].row_bytes()
                                         : row_bytes(component_of(raw, input.component));
     // Partners may lie in two places.
-    bytes += aligned(rows * one) + (input.of_partner ? aligned(one) : 0);
+    bytes += base::round_up_aligned(rows * one) + (input.of_partner ? base::round_up_aligned(one) : 0);
   }
   for (const int32_t component : map_->passed())
-    bytes += component < 0 ? 0 : aligned(rows * row_bytes(component_of(raw, component)));
+    bytes += component < 0 ? 0 : base::round_up_aligned(rows * row_bytes(component_of(raw, component)));
   return bytes;
 }
 
@@ -167,7 +163,9 @@ Status MappedRows::copy_inputs(const data::GraphScalars &scalars, const data::El
   const int64_t rotation = graph.rotation(scalars);
   int64_t drawn = 0;
   for (const DeviceGraph::Input &input : graph.inputs)
-    drawn += input.draw < 0 ? 0 : aligned(graph.draws[static_cast<size_t>(input.draw)].row_bytes() * range.rows());
+    drawn += input.draw < 0
+                 ? 0
+                 : base::round_up_aligned(graph.draws[static_cast<size_t>(input.draw)].row_bytes() * range.rows());
   if (static_cast<int64_t>(draws.size()) < drawn) draws.resize(static_cast<size_t>(drawn));
   std::byte *next_draw = draws.data();
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
@@ -182,7 +180,7 @@ Status MappedRows::copy_inputs(const data::GraphScalars &scalars, const data::El
     const int64_t bytes = draw.row_bytes() * range.rows();
     DeviceGraph::fill(draw, scalars, range.begin, range.end, away, next_draw);
     TUTTI_TRY(copy(inputs_[i], 0, next_draw, bytes));
-    next_draw += aligned(bytes);
+    next_draw += base::round_up_aligned(bytes);
   }
   return Status();
 }

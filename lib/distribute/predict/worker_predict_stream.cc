@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "base/memory.h"
 #include "distribute/predict/device_pool.h"
 
 namespace tutti::impl::distribute {
@@ -17,10 +18,6 @@ using tensor::Tensor;
 
 // What a worker tells of a round, in front of the dims of its outputs.
 enum Word : size_t { word_has_batch = 0, word_fails, word_rows, word_batches_before, word_rows_before, word_dims };
-
-// Where an output begins in the memory of a round.
-constexpr int64_t kAlignment = 64;
-int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 /// One round: what this worker brings, and what comes of it.
 struct Round {
@@ -236,7 +233,7 @@ Status WorkerStream::share(Round &round) {
     for (size_t i = 0; words_of(w)[word_has_batch] != 0 && i < shapes.size(); ++i) {
       places[static_cast<size_t>(w)].push_back({i, shapes[i], end});
       const auto element = static_cast<int64_t>(tensor::size_bytes(outputs_[i].dtype));
-      end += aligned(shapes[i].elements() * element);
+      end += base::round_up_aligned(shapes[i].elements() * element);
     }
     bounds.push_back(end);
   }

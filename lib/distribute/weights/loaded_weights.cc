@@ -16,7 +16,7 @@ using tensor::Tensor;
 
 namespace {
 
-constexpr std::string_view weight_prefix = "weight/", host_prefix = "host/";
+constexpr std::string_view kWeightEntry = "weight/", kHostEntry = "host/";
 
 Status write_entry(const StateEntry &entry, const Tensor &value, const backend::Backend &backend,
                    backend::Buffer &arena) {
@@ -28,14 +28,14 @@ Status write_all(const StatePlan &plan, const graph::Model &model, const checkpo
                  LoadedWeights &loaded) {
   const backend::Backend &backend = loaded.device->backend();
   for (const StateEntry &entry : plan.entries()) {
-    if (entry.name.rfind(weight_prefix, 0) == 0) {
-      const int64_t found = version.find(checkpoint::StateRole::weight, entry.name.substr(weight_prefix.size()));
+    if (entry.name.rfind(kWeightEntry, 0) == 0) {
+      const int64_t found = version.find(checkpoint::StateRole::weight, entry.name.substr(kWeightEntry.size()));
       TUTTI_ASSIGN(const Tensor value, version.read(static_cast<size_t>(found)));
       TUTTI_TRY(write_entry(entry, value, backend, loaded.buffers->weights));
     }
-    if (entry.name.rfind(host_prefix, 0) == 0) {
+    if (entry.name.rfind(kHostEntry, 0) == 0) {
       for (const graph::HostScalarSpec &scalar : model.host_scalars) {
-        if (scalar.name != entry.name.substr(host_prefix.size())) continue;
+        if (scalar.name != entry.name.substr(kHostEntry.size())) continue;
         TUTTI_ASSIGN(const Tensor value, filled(entry.dtype, entry.dims, scalar.initial));
         TUTTI_TRY(write_entry(entry, value, backend, loaded.buffers->host));
       }
@@ -60,8 +60,8 @@ Status make_programs(LoadedWeights &loaded, ExecutableCache &executables, size_t
 
 Status check_weights(const StatePlan &plan, const graph::Model &model, const checkpoint::WeightVersion &version) {
   for (const StateEntry &entry : plan.entries()) {
-    if (entry.name.rfind(weight_prefix, 0) != 0) continue;
-    const std::string variable = entry.name.substr(weight_prefix.size());
+    if (entry.name.rfind(kWeightEntry, 0) != 0) continue;
+    const std::string variable = entry.name.substr(kWeightEntry.size());
     const int64_t found = version.find(checkpoint::StateRole::weight, variable);
     if (found < 0) return base::not_found("the weights lack variable '", variable, "', which the model reads");
     const checkpoint::StateEntry &given = version.entries()[static_cast<size_t>(found)];

@@ -15,7 +15,7 @@ using tensor::Tensor;
 
 namespace {
 
-constexpr std::string_view weight_prefix = "weight/", slot_prefix = "slot/";
+constexpr std::string_view kWeightPrefix = "weight/", kSlotPrefix = "slot/";
 
 /// The arenas as they were at one step boundary. Immutable.
 class PackedVersion : public checkpoint::WeightVersion {
@@ -25,7 +25,7 @@ class PackedVersion : public checkpoint::WeightVersion {
 
   Status add(const StateEntry &entry, checkpoint::StateRole role) {
     TUTTI_ASSIGN(const tensor::Shape shape, tensor::Shape::make(entry.dims));
-    const size_t prefix = role == checkpoint::StateRole::weight ? weight_prefix.size() : slot_prefix.size();
+    const size_t prefix = role == checkpoint::StateRole::weight ? kWeightPrefix.size() : kSlotPrefix.size();
     entries_.push_back({entry.name.substr(prefix), role, entry.dtype, shape});
     places_.push_back(entry);
     return Status();
@@ -64,8 +64,8 @@ Result<Tensor> unpack_entry(const backend::Backend &backend, const StateEntry &e
 
 /// A variable or a slot by the name that programs know it by.
 static std::string described(std::string_view entry) {
-  if (entry.starts_with(weight_prefix)) return base::concat("variable '", entry.substr(weight_prefix.size()), "'");
-  if (entry.starts_with(slot_prefix)) return base::concat("slot '", entry.substr(slot_prefix.size()), "'");
+  if (entry.starts_with(kWeightPrefix)) return base::concat("variable '", entry.substr(kWeightPrefix.size()), "'");
+  if (entry.starts_with(kSlotPrefix)) return base::concat("slot '", entry.substr(kSlotPrefix.size()), "'");
   return base::concat("state '", entry, "'");
 }
 

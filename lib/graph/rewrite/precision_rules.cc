@@ -18,7 +18,7 @@ constexpr PrecisionRule kGrowing = {PrecisionRole::elementwise, 0, 0, PrecisionR
 constexpr PrecisionRule kBounded = {PrecisionRole::elementwise, 0, 0, PrecisionRange::bounded};
 constexpr PrecisionRule kReduce = {PrecisionRole::reduce, 0, 0};
 constexpr PrecisionRule kSum = {PrecisionRole::reduce, 0, 0, PrecisionRange::grown};
-constexpr PrecisionRule kLoss = {PrecisionRole::loss, 0, 0};
+constexpr PrecisionRule kLossRule = {PrecisionRole::loss, 0, 0};
 /// Elements are moved, not computed: nothing is lost.
 constexpr PrecisionRule kMove = {PrecisionRole::carry, kAll, 1};
 
@@ -81,8 +81,8 @@ constexpr NamedRule kRules[] = {
     {"less_equal", kBounded},
     {"log", kBounded},
     {"log1p", kElementwise},
-    {"log_softmax", kLoss},  // what it is for
-    {"log_softmax_gradient", kLoss},
+    {"log_softmax", kLossRule},  // what it is for
+    {"log_softmax_gradient", kLossRule},
     {"logical_and", kBounded},
     {"logical_not", kBounded},
     {"logical_or", kBounded},
@@ -113,7 +113,7 @@ constexpr NamedRule kRules[] = {
     {"rsqrt", kGrowing},
     {"select", kElementwise},
     {"sigmoid", kBounded},
-    {"sigmoid_cross_entropy", kLoss},
+    {"sigmoid_cross_entropy", kLossRule},
     {"sigmoid_gradient", kElementwise},
     {"sign", kBounded},
     {"silu", kElementwise},
@@ -122,12 +122,12 @@ constexpr NamedRule kRules[] = {
     {"slice_gradient", kMove},
     {"softmax",
      normalise(1)},  // of attention: sums are f32, results in [0, 1]; where it is a result itself it stays f32
-    {"softmax_cross_entropy", kLoss},
-    {"softmax_cross_entropy_gradient", kLoss},
+    {"softmax_cross_entropy", kLossRule},
+    {"softmax_cross_entropy_gradient", kLossRule},
     {"softmax_gradient", carry(0b11)},
     {"softplus", kElementwise},
-    {"sparse_softmax_cross_entropy", kLoss},
-    {"sparse_softmax_cross_entropy_gradient", kLoss},
+    {"sparse_softmax_cross_entropy", kLossRule},
+    {"sparse_softmax_cross_entropy_gradient", kLossRule},
     {"sqrt", kElementwise},
     {"square", kGrowing},
     {"stop_gradient", kMove},
