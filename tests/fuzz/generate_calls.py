@@ -194,13 +194,14 @@ def all_handles(listed):
 def kinds_text(listed):
     """The header: what kinds of handles there are, and the calls written by hand."""
     handles = all_handles(listed)
-    lines = ['// Generated; see generate_calls.py.', '#include "api_sequence.h"', 'namespace tutti_fuzz {', 'enum Kind {']
+    lines = ['// Generated; see generate_calls.py.', '#ifndef TUTTI_FUZZ_API_CALLS_H_', '#define TUTTI_FUZZ_API_CALLS_H_',
+             '#include "api_sequence.h"', 'namespace tutti_fuzz {', 'enum Kind {']
     lines += [f'  kind_{short(handle)},' for handle in handles] + ['  kind_count', '};']
     for handle in handles:
         lines.append(f'template <> struct KindOf<{handle}> {{ static constexpr int value = kind_{short(handle)}; }};')
     lines += [f'void call_{short(name)}(Sequence &s);' for name in sorted(WRITTEN_BY_HAND)]
     lines += ['void drop(int kind, void *handle);', 'const char *name_of(int kind);', 'const std::vector<Function> &functions();',
-              'const std::vector<const char *> &registry_words();', '}  // namespace tutti_fuzz']
+              'const std::vector<const char *> &registry_words();', '}  // namespace tutti_fuzz', '#endif']
     return '\n'.join(lines) + '\n'
 
 

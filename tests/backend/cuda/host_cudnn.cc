@@ -17,7 +17,7 @@ namespace {
 
 using Descriptor = CudnnGraphDescriptor;
 
-HostCudnn record;
+HostCudnn cudnn_record;
 std::set<const Descriptor *> plans;  // those that were compiled
 
 Descriptor &descriptor_of(cudnnBackendDescriptor_t pointer) { return *static_cast<Descriptor *>(pointer); }
@@ -39,12 +39,12 @@ size_t size_of(cudnnBackendAttributeType_t type) {
 }
 
 cudnnStatus_t create_descriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *descriptor) {
-  ++record.descriptors;
+  ++cudnn_record.descriptors;
   *descriptor = new Descriptor{type, {}, false};
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t destroy_descriptor(cudnnBackendDescriptor_t descriptor) {
-  --record.descriptors;
+  --cudnn_record.descriptors;
   plans.erase(&descriptor_of(descriptor));
   delete &descriptor_of(descriptor);
   return CUDNN_STATUS_SUCCESS;
@@ -82,11 +82,11 @@ bool has_refused_operation(const Descriptor &graph) {
   for (size_t i = 0; i < operation_count(graph); ++i) {
     const Descriptor &operation = *graph.get<const Descriptor *>(CUDNN_ATTR_OPERATIONGRAPH_OPS, i);
     if (operation.type == CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR &&
-        record.summed_types.count(
+        cudnn_record.summed_types.count(
             operation.part(CUDNN_ATTR_OPERATION_GENSTATS_XDESC).get<int32_t>(CUDNN_ATTR_TENSOR_DATA_TYPE)) == 0)
       return true;
     if (operation.type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR &&
-        record.refused_modes.count(
+        cudnn_record.refused_modes.count(
             operation.part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR).get<int32_t>(CUDNN_ATTR_POINTWISE_MODE)) != 0)
       return true;
   }
@@ -98,14 +98,15 @@ std::string text_of(const Descriptor &plan) { return std::to_string(reinterpret_
 /// A plan becomes as the one of which it has the text, or is compiled.
 cudnnStatus_t finish_plan(Descriptor &self) {
   // cuDNN asks the stream whether it is captured.
-  if (record.stream != nullptr && host_runtime().streams.count(record.stream) == 0) ++record.asked_lost_streams;
-  if (!record.supports) return CUDNN_STATUS_NOT_SUPPORTED;
+  if (cudnn_record.stream != nullptr && host_runtime().streams.count(cudnn_record.stream) == 0)
+    ++cudnn_record.asked_lost_streams;
+  if (!cudnn_record.supports) return CUDNN_STATUS_NOT_SUPPORTED;
   if (!self.has(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION)) {
     const Descriptor &graph =
         self.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG).part(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
     if (operation_count(graph) == 1) return CUDNN_STATUS_SUCCESS;
-    ++record.compiled;
-    std::this_thread::sleep_for(std::chrono::duration<double>(record.compile_seconds));
+    ++cudnn_record.compiled;
+    std::this_thread::sleep_for(std::chrono::duration<double>(cudnn_record.compile_seconds));
     plans.insert(&self);
     return CUDNN_STATUS_SUCCESS;
   }
@@ -114,7 +115,7 @@ cudnnStatus_t finish_plan(Descriptor &self) {
     if (text_of(*plan) != std::string(bytes.begin(), bytes.end())) continue;
     self.attributes[CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG] =
         plan->attributes.at(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
-    ++record.read;
+    ++cudnn_record.read;
     return CUDNN_STATUS_SUCCESS;
   }
   return CUDNN_STATUS_SERIALIZATION_VERSION_MISMATCH;
@@ -162,7 +163,7 @@ cudnnStatus_t get(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName
   *count = 1;
   if (name == CUDNN_ATTR_ENGINEHEUR_RESULTS) {
     const bool is_fallback = self.get<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_FALLBACK;
-    *count = record.has_only_fallbacks && !is_fallback ? 0 : std::size(kEngines);
+    *count = cudnn_record.has_only_fallbacks && !is_fallback ? 0 : std::size(kEngines);
     if (*count > 0 && most == *count) give_proposals(self, static_cast<Descriptor *const *>(values));
   } else if (name == CUDNN_ATTR_ENGINECFG_ENGINE) {
     (*static_cast<Descriptor **>(values))->attributes = self.attributes;
@@ -186,39 +187,48 @@ cudnnStatus_t get(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName
 }
 
 cudnnStatus_t execute(cudnnHandle_t, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t variant_pack) {
-  ++record.calls;
+  ++cudnn_record.calls;
   const Descriptor &pack = descriptor_of(variant_pack);
   if (!pack.is_final || pack.get<char *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE) == nullptr) return CUDNN_STATUS_BAD_PARAM;
   std::memset(pack.get<char *>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE), 0xff, scratch_of(descriptor_of(plan)));
   const Descriptor &configuration = descriptor_of(plan).part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
-  const auto time = record.engine_milliseconds.find(configuration.get<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
-  record.milliseconds += time == record.engine_milliseconds.end() ? 0 : time->second;
+  const auto time = cudnn_record.engine_milliseconds.find(configuration.get<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX));
+  cudnn_record.milliseconds += time == cudnn_record.engine_milliseconds.end() ? 0 : time->second;
   const Descriptor &graph = configuration.part(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
-  record.operations = operation_count(graph);
-  record.milliseconds += has_stride(graph) ? record.stride_milliseconds : 0;
+  cudnn_record.operations = operation_count(graph);
+  cudnn_record.milliseconds += has_stride(graph) ? cudnn_record.stride_milliseconds : 0;
   return run_cudnn_graph(graph, pack);
 }
 
 cudnnStatus_t create(cudnnHandle_t *handle) {
-  *handle = reinterpret_cast<cudnnHandle_t>(&record);
+  *handle = reinterpret_cast<cudnnHandle_t>(&cudnn_record);
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t destroy(cudnnHandle_t) { return CUDNN_STATUS_SUCCESS; }
 cudnnStatus_t set_stream(cudnnHandle_t, cudaStream_t stream) {
-  record.stream = stream;
+  cudnn_record.stream = stream;
   return CUDNN_STATUS_SUCCESS;
 }
-size_t version() { return record.version; }
+size_t cudnn_version() { return cudnn_record.version; }
 const char *error_string(cudnnStatus_t) { return "no"; }
 void last_error_string(char *, size_t) {}
 
 }  // namespace
 
 HostCudnn &host_cudnn() {
-  record.functions = {
-      create,   destroy, set_stream, version, error_string, last_error_string, create_descriptor, destroy_descriptor,
-      finalize, set,     get,        execute};
-  return record;
+  cudnn_record.functions = {create,
+                            destroy,
+                            set_stream,
+                            cudnn_version,
+                            error_string,
+                            last_error_string,
+                            create_descriptor,
+                            destroy_descriptor,
+                            finalize,
+                            set,
+                            get,
+                            execute};
+  return cudnn_record;
 }
 
 }  // namespace tutti::testing

@@ -99,7 +99,7 @@ void for_products(Array &x, Array &kernel, Array &y, const Window &window, Funct
 
 double gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
 double gelu_tanh(double x) { return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))); }
-double gelu_slope(double x) {
+double host_gelu_slope(double x) {
   return 0.5 * (1 + std::erf(x / std::sqrt(2.0))) + x * std::exp(-0.5 * x * x) * 0.3989422804014327;
 }
 double gelu_tanh_slope(double x) {
@@ -174,7 +174,7 @@ float compute(cudnnPointwiseMode_t mode, float x, float b, float t) {
     case CUDNN_POINTWISE_BINARY_SELECT:
       return t != 0 ? x : b;
     case CUDNN_POINTWISE_GELU_BWD:
-      return std::isnan(b) ? 0 : x * static_cast<float>(gelu_slope(static_cast<double>(b)));
+      return std::isnan(b) ? 0 : x * static_cast<float>(host_gelu_slope(static_cast<double>(b)));
     case CUDNN_POINTWISE_GELU_APPROX_TANH_BWD:
       return std::isnan(b) ? 0 : x * static_cast<float>(gelu_tanh_slope(static_cast<double>(b)));
     default:

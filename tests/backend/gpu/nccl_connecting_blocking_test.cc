@@ -23,7 +23,13 @@ struct EmulatedCommunicator {
   int rank = 0, gpu = -1;
 };
 
-base::Status backend::gpu::platform::check_captures(int) { return base::unimplemented("not captured"); }
+// In the place of the emulated GPU's own library.
+namespace tutti::impl::backend::gpu::platform {
+base::Result<const Nccl *> nccl() { return base::unavailable("there is only the library of this test"); }
+const char *nccl_name() { return "NCCL of this test"; }
+base::Status check_sums_repeat() { return base::Status(); }
+base::Status check_captures(int) { return base::unimplemented("not captured"); }
+}  // namespace tutti::impl::backend::gpu::platform
 
 namespace {
 
