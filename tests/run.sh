@@ -23,7 +23,7 @@ ninja -C "$build" all meson-test-prereq
 
 rm -f "$build"/meson-logs/testlog*.json
 status=0
-# Many tests wait, for other processes or for a deadline: one more at a time than there are processors.
-meson test -C "$build" --no-rebuild --print-errorlogs --num-processes $(($(nproc) + 1)) "$@" || status=$?
+# Many tests wait, for other processes or for a deadline: twice as many at a time as there are processors.
+meson test -C "$build" --no-rebuild --print-errorlogs --num-processes $((2 * $(nproc))) "$@" || status=$?
 python3 tests/count_results.py "$build/meson-logs" || status=1
 exit "$status"
