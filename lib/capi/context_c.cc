@@ -13,7 +13,7 @@
 #include "capi/hook_c.h"
 #include "capi/host_call.h"
 #include "capi/options_c.h"
-#include "data/backend_graph_runner.h"
+#include "data/graph/backend_graph_runner.h"
 #include "runtime/backend_list.h"
 #include "runtime/plugin_loader.h"
 

@@ -16,8 +16,8 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "capi/handles.h"
-#include "data/file_system.h"
-#include "data/graph_runner.h"
+#include "data/file/file_system.h"
+#include "data/graph/graph_runner.h"
 #include "distribute/strategy/strategy.h"
 
 namespace tutti::impl::capi {

@@ -7,9 +7,9 @@
 #include "capi/cancel_c.h"
 #include "capi/guard.h"
 #include "capi/tensor_c.h"
-#include "data/class_column.h"
 #include "data/format/arrow.h"
-#include "data/text_counts.h"
+#include "data/pipeline/class_column.h"
+#include "data/pipeline/text_counts.h"
 
 namespace tutti::impl::capi {
 

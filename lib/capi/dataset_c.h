@@ -14,9 +14,9 @@
 
 #include "capi/context_c.h"
 #include "capi/guard.h"
-#include "data/dataset.h"
-#include "data/pipeline.h"
-#include "data/sources.h"
+#include "data/dataset/dataset.h"
+#include "data/pipeline/pipeline.h"
+#include "data/pipeline/sources.h"
 
 namespace tutti::impl::capi {
 

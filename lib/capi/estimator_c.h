@@ -17,7 +17,7 @@
 #include "capi/context_c.h"
 #include "capi/guard.h"
 #include "capi/hook_c.h"
-#include "data/element.h"
+#include "data/element/element.h"
 #include "estimator/estimator.h"
 
 namespace tutti::impl::capi {

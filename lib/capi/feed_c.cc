@@ -6,7 +6,7 @@
 #include "capi/dataset_c.h"
 #include "capi/guard.h"
 #include "capi/tensor_c.h"
-#include "data/batch_stage.h"
+#include "data/dataset/batch_stage.h"
 
 namespace tutti::impl::capi {
 

@@ -15,7 +15,7 @@
 #include "capi/guard.h"
 #include "capi/hook_c.h"
 #include "capi/host_call.h"
-#include "data/file_system.h"
+#include "data/file/file_system.h"
 #include "runtime/module.h"
 #include "runtime/plugin_loader.h"
 

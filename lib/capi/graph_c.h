@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "capi/handles.h"
-#include "data/element.h"
+#include "data/element/element.h"
 #include "graph/builder.h"
 
 namespace tutti::impl::capi {

@@ -14,7 +14,7 @@
 #include "capi/host_call.h"
 #include "capi/pipeline_c.h"
 #include "capi/tensor_c.h"
-#include "data/serve_map.h"
+#include "data/pipeline/serve_map.h"
 
 namespace tutti::impl::capi {
 namespace {

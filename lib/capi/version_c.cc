@@ -22,7 +22,7 @@
 #include "capi/result_c.h"
 #include "capi/strategy_c.h"
 #include "capi/tensor_c.h"
-#include "data/pipeline.h"
+#include "data/pipeline/pipeline.h"
 #include "data/routine/image_file.h"
 #include "graph/op_registry.h"
 #include "nn/registry.h"

@@ -10,7 +10,7 @@ SOURCE_HEAD = HEAD.replace("transforms", "sources")
 def header(sources):
     out = [SOURCE_HEAD, "#ifndef TUTTI_DATA_SOURCE_PARAMETERS_H_", "#define TUTTI_DATA_SOURCE_PARAMETERS_H_", "",
            "#include <cstdint>", "#include <optional>", "#include <string>", "#include <vector>", "", '#include "base/status.h"',
-           '#include "data/dataset.h"', '#include "data/pipeline.h"', "", "namespace tutti::impl::data {", ""]
+           '#include "data/dataset/dataset.h"', '#include "data/pipeline/pipeline.h"', "", "namespace tutti::impl::data {", ""]
     for source in sources:
         struct = camel(source["name"]) + "Parameters"
         out += [line.replace(f"struct {struct} {{", f"struct {struct} : SourceServices {{") for line in parameter_struct(struct, source)]
@@ -25,7 +25,7 @@ def make_function(source):
 
 
 def table(sources):
-    out = [SOURCE_HEAD, '#include "data/parameter_reader.h"', '#include "data/source_parameters.h"', "",
+    out = [SOURCE_HEAD, '#include "data/pipeline/parameter_reader.h"', '#include "data/source_parameters.h"', "",
            "namespace tutti::impl::data {", "", "using base::Result;", "using graph::Attributes;", "", "namespace {", ""]
     for source in sources:
         out += parameter_table(source) + make_function(source)

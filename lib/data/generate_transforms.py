@@ -74,7 +74,7 @@ def header(transforms):
     out = [HEAD, "#ifndef TUTTI_DATA_TRANSFORM_PARAMETERS_H_", "#define TUTTI_DATA_TRANSFORM_PARAMETERS_H_", "",
            "#include <cstdint>", "#include <optional>", "#include <string>", "#include <vector>", "",
            '#include "base/status.h"',
-           '#include "data/dataset.h"', '#include "data/pipeline.h"', "", "namespace tutti::impl::data {", ""]
+           '#include "data/dataset/dataset.h"', '#include "data/pipeline/pipeline.h"', "", "namespace tutti::impl::data {", ""]
     for transform in transforms:
         struct = camel(transform["name"]) + "Parameters"
         out += parameter_struct(struct, transform)
@@ -136,7 +136,7 @@ def apply_function(transform):
 
 
 def table(transforms):
-    out = [HEAD, '#include "data/parameter_reader.h"', '#include "data/transform_parameters.h"', "",
+    out = [HEAD, '#include "data/pipeline/parameter_reader.h"', '#include "data/transform_parameters.h"', "",
            "namespace tutti::impl::data {", "", "using base::Result;", "using graph::Attributes;", "", "namespace {", ""]
     for transform in transforms:
         out += parameter_table(transform) + apply_function(transform)

@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/object.h"
 #include "base/trace.h"
-#include "data/graph_runner.h"
+#include "data/graph/graph_runner.h"
 
 namespace tutti::impl::estimator {
 

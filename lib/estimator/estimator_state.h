@@ -18,7 +18,7 @@
 #include "base/status.h"
 #include "checkpoint/reader.h"
 #include "checkpoint/weight_version.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "distribute/predict/predict_engine.h"
 #include "distribute/strategy/strategy.h"
 #include "distribute/train/trainer.h"

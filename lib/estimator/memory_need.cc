@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "estimator/memory_need.h"
 
-#include "data/device_graph.h"
+#include "data/call/device_graph.h"
 
 namespace tutti::impl::estimator {
 

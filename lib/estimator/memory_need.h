@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "base/status.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "distribute/train/memory_estimate.h"
 #include "estimator/estimator_state.h"
 

@@ -24,7 +24,7 @@
 #include <thread>
 
 #include "base/status.h"
-#include "data/element.h"
+#include "data/element/element.h"
 #include "estimator/mode.h"
 #include "graph/builder.h"
 #include "graph/model.h"

@@ -13,7 +13,7 @@
 #include "base/cancel.h"
 #include "base/object.h"
 #include "base/status.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "distribute/train/step_times.h"
 #include "estimator/hook.h"
 

@@ -13,7 +13,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "distribute/plan/loss_scale.h"
 
 namespace tutti::impl::estimator {

@@ -9,7 +9,7 @@
 #include "base/cancel.h"
 #include "base/status.h"
 #include "checkpoint/writer.h"
-#include "data/element.h"
+#include "data/element/element.h"
 #include "estimator/estimator_state.h"
 #include "estimator/run_state.h"
 

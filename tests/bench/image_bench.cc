@@ -26,10 +26,10 @@
 
 #include "base/thread.h"
 #include "bench_backend.h"
-#include "data/backend_graph_runner.h"
-#include "data/pipeline.h"
+#include "data/graph/backend_graph_runner.h"
+#include "data/pipeline/pipeline.h"
+#include "data/pipeline/sources.h"
 #include "data/sample_images.h"
-#include "data/sources.h"
 #include "graph/builder.h"
 #include "tensor/bytes_tensor.h"
 

@@ -14,9 +14,9 @@
 #include "base/philox.h"
 #include "base/thread.h"
 #include "bench_backend.h"
-#include "data/backend_graph_runner.h"
-#include "data/pipeline.h"
-#include "data/sources.h"
+#include "data/graph/backend_graph_runner.h"
+#include "data/pipeline/pipeline.h"
+#include "data/pipeline/sources.h"
 #include "graph/builder.h"
 
 using namespace tutti::impl;

@@ -22,7 +22,7 @@
 #include "base/checksum.h"
 #include "base/philox.h"
 #include "data/format/record.h"
-#include "data/pipeline.h"
+#include "data/pipeline/pipeline.h"
 
 using namespace tutti::impl;
 using Clock = std::chrono::steady_clock;

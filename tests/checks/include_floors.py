@@ -33,6 +33,21 @@ FLOORS = {
 }
 # The floors of a folder's subfolders: all its files lie in these.
 SUBFLOORS = {
+    "data": {
+        "element": 0,
+        "file": 0,
+        "thread": 0,
+        "process": 1,
+        "graph": 1,
+        "dataset": 2,
+        "call": 3,
+        "pipeline": 4,
+        "keep": 5,
+        "routine": 6,
+        "format": 6,
+        "source": 7,
+        "transform": 7,
+    },
     "distribute": {
         "strategy": 0,
         "plan": 0,

@@ -178,7 +178,7 @@ void every_op_is_tested(void **) {
       seen.insert(one.op);
   }
   for (const graph::OpDefinition &definition : graph::all_ops()) {
-    // What has no program form is tested where it runs: tests/data/routine_ops_test.cc.
+    // What has no program form is tested where it runs: tests/data/graph/routine_ops_test.cc.
     if (!definition.program || seen.count(definition.name) != 0) continue;
     print_error("op '%s' has no case in tests/conformance/backend_cases.cc\n", std::string(definition.name).c_str());
     _fail(__FILE__, __LINE__);

@@ -17,7 +17,7 @@
 
 #include "base/cancel.h"
 #include "base/json.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "tensor/bytes_tensor.h"
 #include "testing.h"
 

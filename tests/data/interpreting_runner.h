@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/philox.h"
-#include "data/graph_runner.h"
+#include "data/graph/graph_runner.h"
 #include "graph/graph.h"
 #include "tensor/tensor.h"
 

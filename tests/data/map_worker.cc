@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "data/serve_map.h"
+#include "data/pipeline/serve_map.h"
 #include "tensor/bytes_tensor.h"
 
 using namespace tutti::impl;

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "data/file_system.h"
+#include "data/file/file_system.h"
 #include "testing.h"
 
 namespace tutti::testing {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "data/routine.h"
+#include "data/graph/routine.h"
 #include "graph/builder.h"
 #include "tensor/bytes_tensor.h"
 #include "testing.h"

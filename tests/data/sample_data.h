@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
-#include "data/pipeline.h"
-#include "data/sources.h"
+#include "data/dataset/dataset.h"
+#include "data/pipeline/pipeline.h"
+#include "data/pipeline/sources.h"
 #include "tensor/tensor.h"
 
 namespace tutti::testing {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "../base/temporary_directory.h"
-#include "data/dataset.h"
-#include "data/pipeline.h"
+#include "data/dataset/dataset.h"
+#include "data/pipeline/pipeline.h"
 #include "tensor/bytes_tensor.h"
 #include "testing.h"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/cancel.h"
-#include "data/pipeline.h"
+#include "data/pipeline/pipeline.h"
 #include "distribute/training_case.h"
 #include "testing.h"
 

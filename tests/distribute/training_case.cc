@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "backend/lazy_backend.h"
-#include "data/pipeline.h"
-#include "data/sources.h"
+#include "data/pipeline/pipeline.h"
+#include "data/pipeline/sources.h"
 #include "runtime/backend_list.h"
 
 namespace tutti::testing {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "backend/backend.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "distribute/train/trainer.h"
 #include "graph/builder.h"
 #include "graph/model.h"

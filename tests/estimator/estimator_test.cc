@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "data/sources.h"
+#include "data/pipeline/sources.h"
 #include "estimator/fake_distribute.h"
 #include "testing.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/trace.h"
-#include "data/pipeline.h"
-#include "data/sources.h"
+#include "data/pipeline/pipeline.h"
+#include "data/pipeline/sources.h"
 
 namespace tutti::impl::estimator {
 

@@ -21,7 +21,7 @@
 #include "checkpoint/checkpoint_testing.h"
 #include "checkpoint/reader.h"
 #include "checkpoint/writer.h"
-#include "data/backend_graph_runner.h"
+#include "data/graph/backend_graph_runner.h"
 #include "distribute/strategy/multi_worker_strategy.h"
 #include "estimator/small_training.h"
 #include "free_port.h"

@@ -5,7 +5,7 @@
 
 #include "checkpoint/checkpoint_testing.h"
 #include "checkpoint/reader.h"
-#include "data/pipeline.h"
+#include "data/pipeline/pipeline.h"
 #include "estimator/estimator.h"
 #include "estimator/fake_distribute.h"
 #include "estimator/hooks/standing_hooks.h"

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "data/pipeline.h"
-#include "data/sources.h"
+#include "data/pipeline/pipeline.h"
+#include "data/pipeline/sources.h"
 #include "estimator/estimator.h"
 #include "estimator/hooks/standing_hooks.h"
 #include "runtime/backend_list.h"

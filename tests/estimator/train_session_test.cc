@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "checkpoint/checkpoint_testing.h"
-#include "data/pipeline.h"
-#include "data/sources.h"
+#include "data/pipeline/pipeline.h"
+#include "data/pipeline/sources.h"
 #include "estimator/estimator.h"
 #include "estimator/fake_distribute.h"
 #include "estimator/variables.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "data/format/arrow.h"
-#include "data/sources.h"
+#include "data/pipeline/sources.h"
 #include "tensor/bytes_tensor.h"
 
 using namespace tutti::impl;

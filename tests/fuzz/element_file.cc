@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes are an element file or an error, also where all its checksums are right; every element is inside the file.
-#include "data/element_file.h"
+#include "data/keep/element_file.h"
 
 #include <cstdlib>
 #include <cstring>
 
 #include "base/checksum.h"
-#include "data/element_file_layout.h"
+#include "data/keep/element_file_layout.h"
 #include "tensor/bytes_tensor.h"
 
 using namespace tutti::impl;

@@ -2,7 +2,7 @@
 // Any pattern matches any name or does not, soon; a text without special meaning matches itself alone.
 #include <cstdlib>
 
-#include "data/file_system.h"
+#include "data/file/file_system.h"
 
 using namespace tutti::impl;
 

@@ -5,9 +5,9 @@
 
 #include <cstdlib>
 
-#include "data/process_channel.h"
-#include "data/process_elements.h"
-#include "data/serve_map.h"
+#include "data/pipeline/serve_map.h"
+#include "data/process/process_channel.h"
+#include "data/process/process_elements.h"
 
 using namespace tutti::impl;
 using data::Element;

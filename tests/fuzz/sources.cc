@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/pipeline.h"
+#include "data/pipeline/pipeline.h"
 #include "tensor/bytes_tensor.h"
 
 using namespace tutti::impl;

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "data/routine.h"
+#include "data/graph/routine.h"
 #include "data/routine/words.h"
 #include "graph/builder.h"
 #include "tensor/bytes_tensor.h"

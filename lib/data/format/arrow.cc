@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/known_names.h"
+#include "data/element/name_index.h"
 #include "data/format/arrow_column.h"
-#include "data/name_index.h"
 
 namespace tutti::impl::data {
 

@@ -26,9 +26,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "data/dataset.h"
-#include "data/element.h"
-#include "data/sources.h"
+#include "data/dataset/dataset.h"
+#include "data/element/element.h"
+#include "data/pipeline/sources.h"
 #include "tensor/tensor.h"
 
 namespace tutti::impl::data {

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "base/forked.h"
+#include "data/dataset/stage.h"
+#include "data/element/joined_elements.h"
 #include "data/format/arrow.h"
-#include "data/joined_elements.h"
-#include "data/pipeline.h"
-#include "data/stage.h"
+#include "data/pipeline/pipeline.h"
 #include "tensor/bytes_tensor.h"
 
 namespace tutti::impl::data {

@@ -5,9 +5,9 @@
 
 #include "data/format/arrow.h"
 #include "data/format/field.h"
-#include "data/pipeline.h"
+#include "data/pipeline/pipeline.h"
+#include "data/pipeline/sources.h"
 #include "data/source_parameters.h"
-#include "data/sources.h"
 
 namespace tutti::impl::data {
 

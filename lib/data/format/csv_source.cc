@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "base/known_names.h"
-#include "data/file_stage.h"
+#include "data/element/name_index.h"
 #include "data/format/csv.h"
 #include "data/format/field.h"
-#include "data/name_index.h"
+#include "data/pipeline/file_stage.h"
 #include "data/source_parameters.h"
 #include "tensor/bytes_tensor.h"
 

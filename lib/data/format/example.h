@@ -21,10 +21,10 @@
 #include <vector>
 
 #include "base/status.h"
-#include "data/element.h"
+#include "data/dataset/stage.h"
+#include "data/element/element.h"
 #include "data/format/feature_values.h"
 #include "data/format/field.h"
-#include "data/stage.h"
 #include "tensor/tensor.h"
 
 namespace tutti::impl::data {

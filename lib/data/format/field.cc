@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "base/known_names.h"
-#include "data/name_index.h"
+#include "data/element/name_index.h"
 #include "tensor/bytes_tensor.h"
 
 namespace tutti::impl::data {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "data/element.h"
+#include "data/element/element.h"
 #include "tensor/tensor.h"
 
 namespace tutti::impl::data {

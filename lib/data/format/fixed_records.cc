@@ -7,8 +7,8 @@
 #include <memory>
 #include <utility>
 
-#include "data/file_stage.h"
 #include "data/format/field.h"
+#include "data/pipeline/file_stage.h"
 #include "data/source_parameters.h"
 #include "tensor/bytes_tensor.h"
 

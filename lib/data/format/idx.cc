@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/gzip.h"
-#include "data/sources.h"
+#include "data/pipeline/sources.h"
 
 namespace tutti::impl::data {
 

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "data/file_system.h"
+#include "data/file/file_system.h"
 #include "tensor/tensor.h"
 
 namespace tutti::impl::data {

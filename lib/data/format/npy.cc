@@ -5,7 +5,7 @@
 #include <cstring>
 #include <optional>
 
-#include "data/file_system.h"
+#include "data/file/file_system.h"
 #include "tensor/bytes_tensor.h"
 
 namespace tutti::impl::data {

@@ -19,7 +19,7 @@
 
 #include "base/object.h"
 #include "base/status.h"
-#include "data/file_system.h"
+#include "data/file/file_system.h"
 #include "tensor/buffer.h"
 #include "tensor/tensor.h"
 

@@ -3,11 +3,11 @@
 // The sources npy and npz: slices of arrays, which stay in the file as long as nobody looks.
 #include <utility>
 
-#include "data/file_system.h"
+#include "data/element/name_index.h"
+#include "data/file/file_system.h"
 #include "data/format/npy.h"
-#include "data/name_index.h"
+#include "data/pipeline/sources.h"
 #include "data/source_parameters.h"
-#include "data/sources.h"
 
 namespace tutti::impl::data {
 

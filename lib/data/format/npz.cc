@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/known_names.h"
+#include "data/element/name_index.h"
 #include "data/format/npy.h"
 #include "data/format/zip.h"
-#include "data/name_index.h"
 
 namespace tutti::impl::data {
 

@@ -2,9 +2,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "data/dataset/stage.h"
 #include "data/format/example.h"
 #include "data/format/sequence_example.h"
-#include "data/stage.h"
 #include "data/transform_parameters.h"
 #include "tensor/bytes_tensor.h"
 

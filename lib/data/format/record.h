@@ -19,8 +19,8 @@
 #include "base/file.h"
 #include "base/gzip.h"
 #include "base/status.h"
-#include "data/byte_stream.h"
-#include "data/bytes_rows.h"
+#include "data/element/bytes_rows.h"
+#include "data/file/byte_stream.h"
 #include "tensor/tensor.h"
 
 namespace tutti::impl::data {

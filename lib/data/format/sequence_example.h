@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "data/element.h"
+#include "data/element/element.h"
 #include "data/format/feature_values.h"
 #include "data/format/field.h"
 #include "tensor/tensor.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "data/file_system.h"
+#include "data/file/file_system.h"
 
 namespace tutti::impl::data {
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "data/byte_stream.h"
+#include "data/file/byte_stream.h"
 
 namespace tutti::impl::data {
 

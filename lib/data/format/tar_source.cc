@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "base/keyed_hash.h"
-#include "data/file_stage.h"
-#include "data/file_system.h"
+#include "data/element/name_index.h"
+#include "data/file/file_system.h"
 #include "data/format/field.h"
 #include "data/format/tar.h"
-#include "data/name_index.h"
+#include "data/pipeline/file_stage.h"
 #include "data/source_parameters.h"
 #include "tensor/bytes_tensor.h"
 

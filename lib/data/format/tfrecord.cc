@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "data/file_stage.h"
 #include "data/format/record.h"
+#include "data/pipeline/file_stage.h"
 #include "data/source_parameters.h"
 
 namespace tutti::impl::data {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-#include "data/device_lowering.h"
+#include "data/call/device_lowering.h"
 #include "data/routine/random_draws.h"
 #include "data/routine/resample.h"
 #include "graph/ops/op_attributes.h"

@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "data/pixel_window.h"
+#include "data/graph/pixel_window.h"
 
 namespace tutti::impl::data {
 

@@ -9,9 +9,9 @@
 #include <cstdint>
 
 #include "base/status.h"
+#include "data/graph/routine_kernel.h"
 #include "data/routine/image_file.h"
 #include "data/routine/resample.h"
-#include "data/routine_kernel.h"
 #include "tensor/shape.h"
 
 namespace tutti::impl::data {

@@ -4,7 +4,7 @@
 #ifndef TUTTI_DATA_ROUTINE_KERNELS_H_
 #define TUTTI_DATA_ROUTINE_KERNELS_H_
 
-#include "data/routine_kernel.h"
+#include "data/graph/routine_kernel.h"
 
 namespace tutti::impl::data {
 

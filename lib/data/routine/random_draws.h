@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "base/philox.h"
-#include "data/pixel_window.h"
+#include "data/graph/pixel_window.h"
 #include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::data {

@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "data/byte_stream.h"
+#include "data/file/byte_stream.h"
 #include "data/routine/images.h"
 #include "data/routine/kernels.h"
 #include "data/routine/words.h"

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "data/element_file.h"
-#include "data/file_system.h"
+#include "data/dataset/stage.h"
+#include "data/dataset/walk_report.h"
+#include "data/file/file_system.h"
+#include "data/keep/element_file.h"
 #include "data/source_parameters.h"
-#include "data/stage.h"
-#include "data/walk_report.h"
 
 namespace tutti::impl::data {
 

@@ -4,9 +4,9 @@
 #include <mutex>
 #include <utility>
 
-#include "data/sources.h"
-#include "data/stage.h"
-#include "data/walk_report.h"
+#include "data/dataset/stage.h"
+#include "data/dataset/walk_report.h"
+#include "data/pipeline/sources.h"
 
 namespace tutti::impl::data {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/file_system.h"
+#include "data/file/file_system.h"
+#include "data/pipeline/sources.h"
 #include "data/source_parameters.h"
-#include "data/sources.h"
 #include "tensor/bytes_tensor.h"
 
 namespace tutti::impl::data {

@@ -2,9 +2,9 @@
 #include <utility>
 
 #include "base/cancel.h"
-#include "data/function_input.h"
-#include "data/sources.h"
-#include "data/stage.h"
+#include "data/call/function_input.h"
+#include "data/dataset/stage.h"
+#include "data/pipeline/sources.h"
 
 namespace tutti::impl::data {
 

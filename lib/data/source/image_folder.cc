@@ -7,10 +7,10 @@
 #include <optional>
 #include <utility>
 
-#include "data/file_system.h"
+#include "data/dataset/stage.h"
+#include "data/dataset/walk_report.h"
+#include "data/file/file_system.h"
 #include "data/source_parameters.h"
-#include "data/stage.h"
-#include "data/walk_report.h"
 #include "tensor/bytes_tensor.h"
 
 namespace tutti::impl::data {

@@ -2,10 +2,10 @@
 #include <cstring>
 #include <utility>
 
-#include "data/fingerprint.h"
+#include "data/dataset/stage.h"
+#include "data/pipeline/fingerprint.h"
+#include "data/pipeline/sources.h"
 #include "data/source_parameters.h"
-#include "data/sources.h"
-#include "data/stage.h"
 
 namespace tutti::impl::data {
 

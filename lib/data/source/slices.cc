@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "base/memory.h"
-#include "data/fingerprint.h"
-#include "data/sources.h"
-#include "data/stage.h"
+#include "data/dataset/stage.h"
+#include "data/pipeline/fingerprint.h"
+#include "data/pipeline/sources.h"
 #include "tensor/bytes_tensor.h"
 
 namespace tutti::impl::data {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "data/fingerprint.h"
-#include "data/sources.h"
-#include "data/stage.h"
+#include "data/dataset/stage.h"
+#include "data/pipeline/fingerprint.h"
+#include "data/pipeline/sources.h"
 
 namespace tutti::impl::data {
 

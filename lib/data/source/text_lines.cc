@@ -2,7 +2,7 @@
 #include <cstring>
 #include <utility>
 
-#include "data/file_stage.h"
+#include "data/pipeline/file_stage.h"
 #include "data/source_parameters.h"
 #include "tensor/bytes_tensor.h"
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "data/batch_stage.h"
-#include "data/joined_elements.h"
-#include "data/stage.h"
+#include "data/dataset/batch_stage.h"
+#include "data/dataset/stage.h"
+#include "data/element/joined_elements.h"
 #include "data/transform_parameters.h"
 #include "tensor/buffer.h"
 

@@ -11,8 +11,8 @@
 #include <deque>
 #include <utility>
 
-#include "data/batch_stage.h"
-#include "data/joined_elements.h"
+#include "data/dataset/batch_stage.h"
+#include "data/element/joined_elements.h"
 #include "data/transform_parameters.h"
 #include "tensor/bytes_tensor.h"
 

@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "base/status.h"
-#include "data/cache_contents.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
+#include "data/keep/cache_contents.h"
 
 namespace tutti::impl::data {
 

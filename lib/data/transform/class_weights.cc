@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include "data/class_column.h"
-#include "data/stage.h"
+#include "data/dataset/stage.h"
+#include "data/pipeline/class_column.h"
 #include "data/transform_parameters.h"
 
 namespace tutti::impl::data {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "data/dataset_list.h"
-#include "data/stage.h"
+#include "data/dataset/dataset_list.h"
+#include "data/dataset/stage.h"
 #include "data/transform_parameters.h"
 
 namespace tutti::impl::data {

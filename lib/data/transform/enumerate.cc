@@ -2,7 +2,7 @@
 #include <cstring>
 #include <utility>
 
-#include "data/stage.h"
+#include "data/dataset/stage.h"
 #include "data/transform_parameters.h"
 
 namespace tutti::impl::data {

@@ -3,9 +3,9 @@
 // Filters by graph and by function.
 #include <utility>
 
-#include "data/function_input.h"
-#include "data/predicate.h"
-#include "data/stage.h"
+#include "data/call/function_input.h"
+#include "data/dataset/stage.h"
+#include "data/pipeline/predicate.h"
 #include "data/transform_parameters.h"
 
 namespace tutti::impl::data {

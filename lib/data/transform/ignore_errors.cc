@@ -5,9 +5,9 @@
 #include <atomic>
 #include <utility>
 
-#include "data/stage.h"
+#include "data/dataset/stage.h"
+#include "data/dataset/walk_report.h"
 #include "data/transform_parameters.h"
-#include "data/walk_report.h"
 
 namespace tutti::impl::data {
 

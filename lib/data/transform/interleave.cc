@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "data/dataset_list.h"
-#include "data/function_input.h"
+#include "data/call/function_input.h"
+#include "data/call/turns.h"
+#include "data/dataset/dataset_list.h"
+#include "data/dataset/walk_report.h"
 #include "data/transform_parameters.h"
-#include "data/turns.h"
-#include "data/walk_report.h"
 
 namespace tutti::impl::data {
 

@@ -11,14 +11,14 @@
 #include <mutex>
 #include <utility>
 
-#include "data/graph_calls.h"
-#include "data/graph_plan.h"
-#include "data/ordered_calls.h"
+#include "data/call/graph_calls.h"
+#include "data/call/ordered_calls.h"
+#include "data/dataset/walk_report.h"
+#include "data/graph/graph_plan.h"
+#include "data/thread/worker_threads.h"
 #include "data/transform/map_routine.h"
 #include "data/transform/row_flow.h"
 #include "data/transform_parameters.h"
-#include "data/walk_report.h"
-#include "data/worker_threads.h"
 
 namespace tutti::impl::data {
 

@@ -3,11 +3,11 @@
 #include <utility>
 #include <vector>
 
-#include "data/function_input.h"
-#include "data/ordered_calls.h"
+#include "data/call/function_input.h"
+#include "data/call/ordered_calls.h"
+#include "data/dataset/walk_report.h"
+#include "data/thread/worker_threads.h"
 #include "data/transform_parameters.h"
-#include "data/walk_report.h"
-#include "data/worker_threads.h"
 
 namespace tutti::impl::data {
 

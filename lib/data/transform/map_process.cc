@@ -2,12 +2,12 @@
 #include <utility>
 #include <vector>
 
-#include "data/ordered_calls.h"
-#include "data/process_elements.h"
+#include "data/call/ordered_calls.h"
+#include "data/dataset/walk_report.h"
+#include "data/process/process_elements.h"
+#include "data/process/worker_process.h"
+#include "data/thread/worker_threads.h"
 #include "data/transform_parameters.h"
-#include "data/walk_report.h"
-#include "data/worker_process.h"
-#include "data/worker_threads.h"
 
 namespace tutti::impl::data {
 

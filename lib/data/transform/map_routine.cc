@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/graph_calls.h"
+#include "data/call/graph_calls.h"
 #include "data/transform/row_flow.h"
 
 namespace tutti::impl::data {

@@ -12,10 +12,10 @@
 #include <memory>
 
 #include "base/status.h"
-#include "data/element.h"
-#include "data/graph_target.h"
-#include "data/stage.h"
-#include "data/worker_threads.h"
+#include "data/dataset/stage.h"
+#include "data/element/element.h"
+#include "data/graph/graph_target.h"
+#include "data/thread/worker_threads.h"
 
 namespace tutti::impl::data {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Settings for the transforms and sources before this one; elements go through as they are, without a stage between.
-#include "data/buffer_budget.h"
-#include "data/stage.h"
+#include "data/dataset/stage.h"
+#include "data/thread/buffer_budget.h"
+#include "data/thread/worker_threads.h"
 #include "data/transform_parameters.h"
-#include "data/worker_threads.h"
 
 namespace tutti::impl::data {
 

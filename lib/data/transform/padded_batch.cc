@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "data/batch_stage.h"
-#include "data/joined_elements.h"
+#include "data/dataset/batch_stage.h"
+#include "data/element/joined_elements.h"
 #include "data/transform_parameters.h"
 
 namespace tutti::impl::data {

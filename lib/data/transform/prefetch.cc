@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "base/thread.h"
-#include "data/buffer_budget.h"
-#include "data/run_ahead.h"
-#include "data/sleep_point.h"
+#include "data/call/run_ahead.h"
+#include "data/dataset/walk_report.h"
+#include "data/thread/buffer_budget.h"
+#include "data/thread/sleep_point.h"
 #include "data/transform_parameters.h"
-#include "data/walk_report.h"
 
 namespace tutti::impl::data {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/philox.h"
-#include "data/class_column.h"
-#include "data/stage.h"
+#include "data/dataset/stage.h"
+#include "data/pipeline/class_column.h"
 #include "data/transform_parameters.h"
 
 namespace tutti::impl::data {

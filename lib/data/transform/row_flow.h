@@ -13,8 +13,8 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "data/graph_plan.h"
-#include "data/stage.h"
+#include "data/dataset/stage.h"
+#include "data/graph/graph_plan.h"
 
 namespace tutti::impl::data {
 

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "base/philox.h"
-#include "data/dataset_list.h"
-#include "data/stage.h"
+#include "data/call/turns.h"
+#include "data/dataset/dataset_list.h"
+#include "data/dataset/stage.h"
 #include "data/transform_parameters.h"
-#include "data/turns.h"
 
 namespace tutti::impl::data {
 

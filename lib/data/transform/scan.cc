@@ -6,10 +6,10 @@
 #include <cstring>
 #include <utility>
 
-#include "data/function_input.h"
-#include "data/graph_calls.h"
-#include "data/graph_plan.h"
-#include "data/stage.h"
+#include "data/call/function_input.h"
+#include "data/call/graph_calls.h"
+#include "data/dataset/stage.h"
+#include "data/graph/graph_plan.h"
 #include "data/transform_parameters.h"
 
 namespace tutti::impl::data {

@@ -10,8 +10,8 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "data/name_index.h"
-#include "data/stage.h"
+#include "data/dataset/stage.h"
+#include "data/element/name_index.h"
 #include "data/transform_parameters.h"
 
 namespace tutti::impl::data {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "data/stage.h"
+#include "data/dataset/stage.h"
 #include "data/transform_parameters.h"
 
 namespace tutti::impl::data {

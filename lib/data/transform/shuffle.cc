@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/philox.h"
-#include "data/reservoir.h"
-#include "data/shuffle_elements.h"
-#include "data/stage.h"
+#include "data/dataset/stage.h"
+#include "data/keep/reservoir.h"
+#include "data/keep/shuffle_elements.h"
 #include "data/transform_parameters.h"
 
 namespace tutti::impl::data {

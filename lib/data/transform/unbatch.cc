@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/memory.h"
-#include "data/stage.h"
+#include "data/dataset/stage.h"
 #include "data/transform_parameters.h"
 
 namespace tutti::impl::data {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/keyed_hash.h"
-#include "data/stage.h"
+#include "data/dataset/stage.h"
 #include "data/transform_parameters.h"
 #include "tensor/bytes_tensor.h"
 

@@ -6,10 +6,10 @@
 #include <deque>
 #include <utility>
 
-#include "data/joined_elements.h"
-#include "data/stage.h"
+#include "data/dataset/stage.h"
+#include "data/dataset/walk_report.h"
+#include "data/element/joined_elements.h"
 #include "data/transform_parameters.h"
-#include "data/walk_report.h"
 #include "tensor/shape.h"
 
 namespace tutti::impl::data {

@@ -25,7 +25,7 @@
 
 #include "backend/backend.h"
 #include "base/status.h"
-#include "data/element.h"
+#include "data/element/element.h"
 #include "distribute/input/device_input_counters.h"
 #include "distribute/input/device_map.h"
 #include "distribute/input/input_binding.h"

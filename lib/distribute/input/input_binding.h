@@ -9,7 +9,7 @@
 
 #include "backend/executable.h"
 #include "base/status.h"
-#include "data/element.h"
+#include "data/element/element.h"
 #include "graph/model.h"
 
 namespace tutti::impl::distribute {

@@ -34,7 +34,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "base/thread.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "distribute/input/device_inputs.h"
 #include "distribute/input/input_binding.h"
 

@@ -45,7 +45,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "checkpoint/weight_version.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "distribute/strategy/strategy.h"
 #include "graph/model.h"
 #include "tensor/tensor.h"

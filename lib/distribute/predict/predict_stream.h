@@ -16,8 +16,8 @@
 
 #include "base/cancel.h"
 #include "base/status.h"
-#include "data/dataset.h"
-#include "data/element.h"
+#include "data/dataset/dataset.h"
+#include "data/element/element.h"
 #include "distribute/input/device_map.h"
 #include "distribute/input/input_binding.h"
 #include "distribute/predict/device_pool.h"

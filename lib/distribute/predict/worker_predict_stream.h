@@ -24,7 +24,7 @@
 
 #include "base/cancel.h"
 #include "base/status.h"
-#include "data/element.h"
+#include "data/element/element.h"
 #include "distribute/predict/predict_engine.h"
 #include "distribute/workers/worker_rounds.h"
 #include "graph/model.h"

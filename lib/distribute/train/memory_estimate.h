@@ -19,8 +19,8 @@
 
 #include "base/json.h"
 #include "base/status.h"
-#include "data/dataset.h"
-#include "data/element.h"
+#include "data/dataset/dataset.h"
+#include "data/element/element.h"
 #include "distribute/strategy/strategy.h"
 #include "distribute/train/trainer.h"
 #include "graph/model.h"

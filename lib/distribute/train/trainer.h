@@ -41,7 +41,7 @@
 #include "base/status.h"
 #include "base/trace.h"
 #include "checkpoint/weight_version.h"
-#include "data/dataset.h"
+#include "data/dataset/dataset.h"
 #include "distribute/input/device_input_counters.h"
 #include "distribute/plan/loss_scale.h"
 #include "distribute/plan/state_plan.h"

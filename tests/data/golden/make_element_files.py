@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_element_files.py FOLDER: element files written from the description in lib/data/element_file.h alone.
+"""make_element_files.py FOLDER: element files written from the description in lib/data/keep/element_file.h alone.
 
 rows.elements has 5 elements of static shape in blocks of 3, texts.elements 3 of other shapes in two blocks.
 """

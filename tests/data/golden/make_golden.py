@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the golden files beside it, once, with TensorFlow, NumPy and Python: what tests of formats are compared with.
 
-Made with TensorFlow 2.21.0 and NumPy 2.x; needs `pip install tensorflow-cpu`. tests/data/tfrecord_test.cc and its
+Made with TensorFlow 2.21.0 and NumPy 2.x; needs `pip install tensorflow-cpu`. tests/data/format/tfrecord_test.cc and its
 neighbours know the contents.
 """
 import csv

@@ -8,7 +8,7 @@
 #include "backend/backend.h"
 #include "backend/lazy_backend.h"
 #include "backend/reference/reference_backend.h"
-#include "data/element.h"
+#include "data/element/element.h"
 #include "distribute/training_case.h"
 #include "testing.h"
 

@@ -8,9 +8,9 @@
 
 #include "backend/lazy_backend.h"
 #include "backend/reference/reference_backend.h"
-#include "data/backend_graph_runner.h"
-#include "data/pipeline.h"
-#include "data/sources.h"
+#include "data/graph/backend_graph_runner.h"
+#include "data/pipeline/pipeline.h"
+#include "data/pipeline/sources.h"
 #include "distribute/predict_case.h"
 #include "testing.h"
 

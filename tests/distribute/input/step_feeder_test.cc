@@ -7,8 +7,8 @@
 #include <atomic>
 #include <set>
 
-#include "data/pipeline.h"
-#include "data/sources.h"
+#include "data/pipeline/pipeline.h"
+#include "data/pipeline/sources.h"
 #include "distribute/fault_case.h"
 #include "distribute/training_case.h"
 #include "testing.h"

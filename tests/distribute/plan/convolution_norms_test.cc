@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "data/pipeline.h"
-#include "data/sources.h"
+#include "data/pipeline/pipeline.h"
+#include "data/pipeline/sources.h"
 #include "distribute/training_case.h"
 #include "nn/registry.h"
 #include "testing.h"

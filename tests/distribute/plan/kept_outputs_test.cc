@@ -7,9 +7,9 @@
 #include <cmath>
 #include <vector>
 
-#include "data/batch_stage.h"
-#include "data/pipeline.h"
-#include "data/sources.h"
+#include "data/dataset/batch_stage.h"
+#include "data/pipeline/pipeline.h"
+#include "data/pipeline/sources.h"
 #include "distribute/training_case.h"
 #include "testing.h"
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "backend/lazy_backend.h"
-#include "data/pipeline.h"
+#include "data/pipeline/pipeline.h"
 #include "distribute/training_case.h"
 #include "testing.h"
 

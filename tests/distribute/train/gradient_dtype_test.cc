@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/temporary_directory.h"
-#include "data/pipeline.h"
+#include "data/pipeline/pipeline.h"
 #include "distribute/input/input_binding.h"
 #include "distribute/training_case.h"
 #include "testing.h"

@@ -9,10 +9,10 @@
 
 #include "backend/reference/reference_backend.h"
 #include "base/temporary_directory.h"
-#include "data/backend_graph_runner.h"
-#include "data/device_graph.h"
-#include "data/pipeline.h"
-#include "data/sources.h"
+#include "data/call/device_graph.h"
+#include "data/graph/backend_graph_runner.h"
+#include "data/pipeline/pipeline.h"
+#include "data/pipeline/sources.h"
 #include "distribute/training_case.h"
 #include "testing.h"
 

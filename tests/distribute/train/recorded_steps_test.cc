@@ -19,7 +19,7 @@
 #include "base/file.h"
 #include "base/temporary_directory.h"
 #include "base/text.h"
-#include "data/pipeline.h"
+#include "data/pipeline/pipeline.h"
 #include "distribute/recorded_cases.h"
 #include "distribute/training_case.h"
 #include "distribute/worker_strategy.h"

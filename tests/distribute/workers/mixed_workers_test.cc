@@ -12,7 +12,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "data/pipeline.h"
+#include "data/pipeline/pipeline.h"
 #include "distribute/paced_backend.h"
 #include "distribute/predict/predict_engine.h"
 #include "distribute/worker_strategy.h"
