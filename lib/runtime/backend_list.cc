@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/device/cpu_backend.h"
 #include "backend/reference/reference_backend.h"
 #include "base/file.h"
 #include "base/known_names.h"

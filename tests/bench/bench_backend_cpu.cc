@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/device/cpu_backend.h"
 #include "bench_backend.h"
 
 namespace tutti::testing {

@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "backend/cpu/dnnl_convolution.h"
-#include "backend/cpu/floating_point_mode.h"
-#include "backend/cpu/winograd_convolution.h"
+#include "backend/cpu/convolution/winograd_convolution.h"
+#include "backend/cpu/dnnl/dnnl_convolution.h"
+#include "backend/cpu/kernel/floating_point_mode.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "fma_ceiling.cc"
-#include "backend/cpu/simd_targets.h"
+#include "backend/cpu/simd/simd_targets.h"
 
 // Includes this file once per target.
 #include <hwy/foreach_target.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What ops bound by memory take for each byte of their image, row-major and in blocks of 16 channels, on one thread:
-// where the table in lib/backend/cpu/image_layouts.cc comes from.
+// where the table in lib/backend/cpu/lower/image_layouts.cc comes from.
 //
 //   image_layout_bench
 #include <algorithm>
@@ -9,10 +9,10 @@
 #include <functional>
 #include <vector>
 
-#include "backend/cpu/convolution_timing.h"
-#include "backend/cpu/layouts.h"
-#include "backend/cpu/simd_norm.h"
-#include "backend/cpu/simd_pool.h"
+#include "backend/cpu/convolution/convolution_timing.h"
+#include "backend/cpu/dnnl/layouts.h"
+#include "backend/cpu/simd/simd_norm.h"
+#include "backend/cpu/simd/simd_pool.h"
 
 namespace {
 

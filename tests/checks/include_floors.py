@@ -48,6 +48,15 @@ SUBFLOORS = {
         "source": 7,
         "transform": 7,
     },
+    "backend/cpu": {
+        "shapes": 0,
+        "simd": 0,
+        "kernel": 1,
+        "dnnl": 2,
+        "convolution": 3,
+        "lower": 4,
+        "device": 5,
+    },
     "distribute": {
         "strategy": 0,
         "plan": 0,
@@ -84,9 +93,11 @@ def is_within(folder, ancestor):
 
 
 def subfloor(folder):
-    """The floor of lib/<top>/<sub>/ among the subfolders of lib/<top>/, or None where these have none."""
-    top, _, below = folder.partition("/")
-    return SUBFLOORS.get(top, {}).get(below.split("/")[0])
+    """(folder with subfloors, floor of its subfolder where this one lies), or None where there are none."""
+    for parent, floors in SUBFLOORS.items():
+        if is_within(folder, parent):
+            return parent, floors.get(folder.removeprefix(parent).lstrip("/").split("/")[0])
+    return None
 
 
 def include_problem(folder, bracket, target):
@@ -104,10 +115,10 @@ def include_problem(folder, bracket, target):
         if is_within(folder, target_folder) or (folder, target_folder) in SHARED_SIBLINGS:
             return None
         own, other = subfloor(folder), subfloor(target_folder)
-        if own is not None and other is not None:
-            if other < own:
+        if own is not None and other is not None and own[0] == other[0] and None not in (own[1], other[1]):
+            if other[1] < own[1]:
                 return None
-            return f'includes "{target}": {target_folder}/ (subfloor {other}) is not below {folder}/ (subfloor {own})'
+            return f'includes "{target}": {target_folder}/ (subfloor {other[1]}) is not below {folder}/ (subfloor {own[1]})'
         return f'includes "{target}": a folder may include itself and its parents, not {target_folder}/'
     if top in OUTSIDE:
         return f'includes "{target}": {top}/ uses the public headers only'
@@ -123,7 +134,8 @@ def include_problems(root):
         if folder.split("/")[0] not in FLOORS:
             problems.append(f"{path}: lies on no floor")
             continue
-        if folder.split("/")[0] in SUBFLOORS and subfloor(folder) is None:
+        own = subfloor(folder)
+        if own is not None and own[1] is None:
             problems.append(f"{path}: lies in none of the subfolders that have a floor")
             continue
         for bracket, target in includes_of(house.read(root, path)):

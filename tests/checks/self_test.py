@@ -67,7 +67,7 @@ class IncludeFloors(HouseCase):
 
     def test_sideways(self):
         self.write("lib/data/element/a.h", '#include "collective/group.h"\n')
-        self.write("lib/backend/cpu/a.cc", '#include "backend/reference/a.h"\n')
+        self.write("lib/backend/hip/a.cc", '#include "backend/reference/a.h"\n')
         self.expect(include_floors.check(self.root), "collective/ (floor 4)", "not backend/reference/")
 
     def test_subfloors(self):
@@ -77,6 +77,15 @@ class IncludeFloors(HouseCase):
         self.write("lib/distribute/a.h", "")
         self.expect(include_floors.check(self.root), "distribute/input/ (subfloor 1) is not below distribute/plan/ (subfloor 0)",
                     "distribute/program/ (subfloor 2) is not below", "lies in none of the subfolders")
+
+    def test_subfloors_of_a_folder_below(self):
+        self.write("lib/backend/cpu/simd/a.cc", '#include "backend/cpu/lower/a.h"\n')
+        self.write("lib/backend/cpu/a.h", "")
+        self.write("lib/backend/cpu/lower/a.h", '#include "backend/cpu/simd/b.h"\n#include "backend/backend.h"\n')
+        problems = include_floors.check(self.root)
+        self.expect(problems, "backend/cpu/lower/ (subfloor 4) is not below backend/cpu/simd/ (subfloor 0)",
+                    "lib/backend/cpu/a.h: lies in none of the subfolders")
+        self.assertEqual(len(problems), 2, problems)
 
     def test_parent_includes_child(self):
         self.write("lib/graph/a.h", '#include "graph/ops/a.h"\n')

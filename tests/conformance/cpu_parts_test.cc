@@ -5,7 +5,7 @@
 // one thread but for gradients of kernels, which are sums of parts.
 #include <cstring>
 
-#include "backend/cpu/kernel.h"
+#include "backend/cpu/kernel/kernel.h"
 #include "backend/graph_executor.h"
 #include "backend_cases.h"
 #include "backend_under_test.h"
