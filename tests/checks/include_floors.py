@@ -57,6 +57,17 @@ SUBFLOORS = {
         "lower": 4,
         "device": 5,
     },
+    "backend/gpu": {
+        "device": 0,
+        "runtime": 0,
+        "kernel": 1,
+        "library": 2,
+        "generated": 3,
+        "fusion": 4,
+        "kernels": 5,
+        "program": 6,
+        "collective": 7,
+    },
     "distribute": {
         "strategy": 0,
         "plan": 0,
@@ -112,7 +123,7 @@ def include_problem(folder, bracket, target):
     if target_top not in FLOORS:
         return f'includes "{target}": write includes from the root of lib/'
     if top == target_top:
-        if is_within(folder, target_folder) or (folder, target_folder) in SHARED_SIBLINGS:
+        if is_within(folder, target_folder) or (folder, "/".join(target_folder.split("/")[:2])) in SHARED_SIBLINGS:
             return None
         own, other = subfloor(folder), subfloor(target_folder)
         if own is not None and other is not None and own[0] == other[0] and None not in (own[1], other[1]):

@@ -13,7 +13,7 @@
 #include "backend/cuda/cudnn_attention.h"
 #include "backend/cuda/cudnn_operations.h"
 #include "backend/cuda/library_kernels.h"
-#include "backend/gpu/device_plans.h"
+#include "backend/gpu/device/device_plans.h"
 #include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::backend::cuda {

@@ -8,11 +8,11 @@
 #include "backend/cuda/library_kernels.h"
 #include "backend/cuda/library_tail.h"
 #include "backend/cuda/planned_convolution.h"
-#include "backend/gpu/even_padding.h"
-#include "backend/gpu/folded_stride.h"
-#include "backend/gpu/library_convolution_steps.h"
-#include "backend/gpu/norm_sources.h"
-#include "backend/gpu/product_tails.h"
+#include "backend/gpu/fusion/norm_sources.h"
+#include "backend/gpu/fusion/product_tails.h"
+#include "backend/gpu/library/even_padding.h"
+#include "backend/gpu/library/folded_stride.h"
+#include "backend/gpu/library/library_convolution_steps.h"
 #include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::backend::cuda {

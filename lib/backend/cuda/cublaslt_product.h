@@ -20,9 +20,9 @@
 #include <string>
 
 #include "backend/cuda/dynamic_library.h"
-#include "backend/gpu/algorithm_probes.h"
-#include "backend/gpu/algorithm_trials.h"
-#include "backend/gpu/library_product.h"
+#include "backend/gpu/library/algorithm_probes.h"
+#include "backend/gpu/library/algorithm_trials.h"
+#include "backend/gpu/library/library_product.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::cuda {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "backend/cuda/device_handles.h"
-#include "backend/gpu/library.h"
+#include "backend/gpu/library/library.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::cuda {

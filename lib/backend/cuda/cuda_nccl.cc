@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "backend/gpu/nccl.h"
-#include "backend/gpu/opened_library.h"
+#include "backend/gpu/collective/nccl.h"
+#include "backend/gpu/runtime/opened_library.h"
 
 namespace tutti::impl::backend::gpu::platform {
 

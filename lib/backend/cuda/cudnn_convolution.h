@@ -10,7 +10,7 @@
 
 #include "backend/cuda/cudnn_plan.h"
 #include "backend/cuda/cudnn_tail.h"
-#include "backend/gpu/library_convolution.h"
+#include "backend/gpu/library/library_convolution.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::cuda {

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "backend/cuda/dynamic_library.h"
-#include "backend/gpu/kept_plans.h"
+#include "backend/gpu/generated/kept_plans.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::cuda {

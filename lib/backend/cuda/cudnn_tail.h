@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/gpu/device_epilogue.h"
+#include "backend/gpu/device/device_epilogue.h"
 #include "tensor/dtype.h"
 
 namespace tutti::impl::backend::cuda {

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "backend/gpu/runtime.h"
+#include "backend/gpu/runtime/runtime.h"
 
 namespace tutti::impl::backend::cuda {
 

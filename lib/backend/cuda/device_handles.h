@@ -20,7 +20,7 @@
 
 #include "backend/cuda/cudnn_plan.h"
 #include "backend/cuda/dynamic_library.h"
-#include "backend/gpu/relaxed_capture.h"
+#include "backend/gpu/runtime/relaxed_capture.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::cuda {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "backend/gpu/opened_library.h"
+#include "backend/gpu/runtime/opened_library.h"
 
 namespace tutti::impl::backend::cuda {
 

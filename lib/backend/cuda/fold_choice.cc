@@ -5,7 +5,7 @@
 #include <string>
 
 #include "backend/cuda/planned_convolution.h"
-#include "backend/gpu/even_padding.h"
+#include "backend/gpu/library/even_padding.h"
 
 namespace tutti::impl::backend::cuda {
 

@@ -6,8 +6,8 @@
 
 #include "backend/cuda/cudnn_convolution.h"
 #include "backend/cuda/library_kernels.h"
-#include "backend/gpu/algorithm_trials.h"
-#include "backend/gpu/folded_stride.h"
+#include "backend/gpu/library/algorithm_trials.h"
+#include "backend/gpu/library/folded_stride.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::cuda {

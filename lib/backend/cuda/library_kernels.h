@@ -9,7 +9,7 @@
 
 #include "backend/cuda/cublaslt_product.h"
 #include "backend/cuda/device_handles.h"
-#include "backend/gpu/kernel.h"
+#include "backend/gpu/kernel/kernel.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::cuda {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/library_tail.h"
 
-#include "backend/gpu/device_elementwise.h"
-#include "backend/gpu/product_tails.h"
+#include "backend/gpu/device/device_elementwise.h"
+#include "backend/gpu/fusion/product_tails.h"
 
 namespace tutti::impl::backend::cuda {
 

@@ -10,8 +10,8 @@
 
 #include <cstdint>
 
-#include "backend/gpu/kernel.h"
-#include "backend/gpu/library_product.h"
+#include "backend/gpu/kernel/kernel.h"
+#include "backend/gpu/library/library_product.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::cuda {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Machine code as kernels, through the runtime: the driver is not linked.
-#include "backend/gpu/relaxed_capture.h"
-#include "backend/gpu/rtc_compiler.h"
-#include "backend/gpu/runtime.h"
+#include "backend/gpu/generated/rtc_compiler.h"
+#include "backend/gpu/runtime/relaxed_capture.h"
+#include "backend/gpu/runtime/runtime.h"
 
 namespace tutti::impl::backend::gpu::platform {
 

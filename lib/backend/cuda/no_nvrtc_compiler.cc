@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where the toolkit lacks NVRTC's header, or is older than CUDA 12.8 and cannot load kernels without the driver.
-#include "backend/gpu/rtc_compiler.h"
+#include "backend/gpu/generated/rtc_compiler.h"
 
 namespace tutti::impl::backend::gpu::platform {
 

@@ -4,9 +4,9 @@
 // earlier one whose machine code drivers take as well.
 #include <cuda_runtime_api.h>
 
-#include "backend/gpu/opened_library.h"
-#include "backend/gpu/rtc.h"
-#include "backend/gpu/rtc_compiler.h"
+#include "backend/gpu/generated/rtc.h"
+#include "backend/gpu/generated/rtc_compiler.h"
+#include "backend/gpu/runtime/opened_library.h"
 
 namespace tutti::impl::backend::gpu::platform {
 

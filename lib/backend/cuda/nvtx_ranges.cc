@@ -3,7 +3,7 @@
 // Ranges by NVTX, a header that looks for a tool on its first call and does nothing without one.
 #include <nvtx3/nvToolsExt.h>
 
-#include "backend/gpu/ranges.h"
+#include "backend/gpu/runtime/ranges.h"
 
 namespace tutti::impl::backend::gpu {
 

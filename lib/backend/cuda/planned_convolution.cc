@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
-#include "backend/gpu/device_batch_norm.h"
-#include "backend/gpu/device_elementwise.h"
-#include "backend/gpu/norm_sources.h"
+#include "backend/gpu/device/device_batch_norm.h"
+#include "backend/gpu/device/device_elementwise.h"
+#include "backend/gpu/fusion/norm_sources.h"
 
 namespace tutti::impl::backend::cuda {
 

@@ -15,8 +15,8 @@
 
 #include "backend/cuda/cudnn_convolution.h"
 #include "backend/cuda/library_kernels.h"
-#include "backend/gpu/algorithm_trials.h"
-#include "backend/gpu/device_plans.h"
+#include "backend/gpu/device/device_plans.h"
+#include "backend/gpu/library/algorithm_trials.h"
 
 namespace tutti::impl::backend::cuda {
 

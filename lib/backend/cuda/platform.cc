@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // CUDA as a platform of gpu/.
-#include "backend/gpu/platform.h"
+#include "backend/gpu/generated/platform.h"
 
 #include <fstream>
 #include <string>
@@ -9,8 +9,8 @@
 
 #include "backend/cuda/cuda_library.h"
 #include "backend/cuda/fill_nodes.h"
-#include "backend/gpu/rtc_compiler.h"
-#include "backend/gpu/runtime.h"
+#include "backend/gpu/generated/rtc_compiler.h"
+#include "backend/gpu/runtime/runtime.h"
 
 namespace tutti::impl::backend::gpu::platform {
 

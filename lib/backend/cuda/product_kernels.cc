@@ -9,9 +9,9 @@
 
 #include "backend/cuda/library_kernels.h"
 #include "backend/cuda/library_tail.h"
-#include "backend/gpu/device_reduce.h"
-#include "backend/gpu/product_sums.h"
-#include "backend/gpu/reduced_trees.h"
+#include "backend/gpu/device/device_reduce.h"
+#include "backend/gpu/fusion/product_sums.h"
+#include "backend/gpu/kernels/reduced_trees.h"
 #include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::backend::cuda {

@@ -20,7 +20,7 @@ def literal(text):
 def source(headers):
     rows = [f'    {{"{name}",\n{literal(text)}}},\n' for name, text in headers]
     return (
-        '// Made by embed_headers.py.\n#include "backend/gpu/generated_headers.h"\n\nnamespace tutti::impl::backend::gpu {\n\n'
+        '// Made by embed_headers.py.\n#include "backend/gpu/generated/generated_headers.h"\n\nnamespace tutti::impl::backend::gpu {\n\n'
         + "namespace {\n\nconstexpr GeneratedHeader kHeaders[] = {\n"
         + "".join(rows)
         + "};\n\n}  // namespace\n\nstd::span<const GeneratedHeader> generated_headers() { return kHeaders; }\n\n"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/hip/device_handle.h"
 
-#include "backend/gpu/runtime.h"
-#include "backend/gpu/shared_by_device.h"
+#include "backend/gpu/runtime/runtime.h"
+#include "backend/gpu/runtime/shared_by_device.h"
 
 namespace tutti::impl::backend::hip {
 

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/gpu/relaxed_capture.h"
+#include "backend/gpu/runtime/relaxed_capture.h"
 #include "backend/hip/rocblas.h"
 #include "base/status.h"
 

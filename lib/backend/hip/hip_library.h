@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "backend/gpu/library.h"
+#include "backend/gpu/library/library.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::hip {

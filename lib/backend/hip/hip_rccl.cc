@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RCCL, opened when GPUs are connected for the first time.
-#include "backend/gpu/nccl.h"
-#include "backend/gpu/opened_library.h"
+#include "backend/gpu/collective/nccl.h"
+#include "backend/gpu/runtime/opened_library.h"
 #include "backend/hip/same_runtime.h"
 
 namespace tutti::impl::backend::gpu::platform {

@@ -3,9 +3,9 @@
 // hipRTC, opened on first use: a library of its own, or before HIP 6 a part of the runtime, which is there.
 #include <tutti_gpu.h>
 
-#include "backend/gpu/opened_library.h"
-#include "backend/gpu/rtc.h"
-#include "backend/gpu/rtc_compiler.h"
+#include "backend/gpu/generated/rtc.h"
+#include "backend/gpu/generated/rtc_compiler.h"
+#include "backend/gpu/runtime/opened_library.h"
 
 namespace tutti::impl::backend::gpu::platform {
 

@@ -4,9 +4,9 @@
 #include <map>
 #include <mutex>
 
-#include "backend/gpu/relaxed_capture.h"
-#include "backend/gpu/rtc_compiler.h"
-#include "backend/gpu/runtime.h"
+#include "backend/gpu/generated/rtc_compiler.h"
+#include "backend/gpu/runtime/relaxed_capture.h"
+#include "backend/gpu/runtime/runtime.h"
 
 namespace tutti::impl::backend::gpu::platform {
 

@@ -20,7 +20,7 @@
 #include <memory>
 #include <vector>
 
-#include "backend/gpu/library_convolution.h"
+#include "backend/gpu/library/library_convolution.h"
 #include "backend/hip/miopen.h"
 #include "base/status.h"
 

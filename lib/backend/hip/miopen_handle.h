@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/gpu/relaxed_capture.h"
+#include "backend/gpu/runtime/relaxed_capture.h"
 #include "backend/hip/miopen.h"
 #include "base/status.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "backend/gpu/library_convolution_steps.h"
+#include "backend/gpu/library/library_convolution_steps.h"
 #include "backend/hip/hip_library.h"
 #include "backend/hip/planned_convolution.h"
 #include "graph/ops/op_attributes.h"

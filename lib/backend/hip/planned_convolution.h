@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "backend/gpu/algorithm_trials.h"
-#include "backend/gpu/device_plans.h"
-#include "backend/gpu/library_convolution.h"
+#include "backend/gpu/device/device_plans.h"
+#include "backend/gpu/library/algorithm_trials.h"
+#include "backend/gpu/library/library_convolution.h"
 #include "backend/hip/miopen_convolution.h"
 #include "backend/hip/miopen_handle.h"
 #include "base/status.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // HIP (AMD's GPUs) as a platform of gpu/.
-#include "backend/gpu/platform.h"
+#include "backend/gpu/generated/platform.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "backend/gpu/rtc_compiler.h"
-#include "backend/gpu/runtime.h"
+#include "backend/gpu/generated/rtc_compiler.h"
+#include "backend/gpu/runtime/runtime.h"
 #include "backend/hip/hip_library.h"
 #include "base/text.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/hip/rocblas.h"
 
-#include "backend/gpu/opened_library.h"
+#include "backend/gpu/runtime/opened_library.h"
 
 namespace tutti::impl::backend::hip {
 

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
-#include "backend/gpu/library_convolution_steps.h"
-#include "backend/gpu/library_product.h"
-#include "backend/gpu/product_tails.h"
+#include "backend/gpu/fusion/product_tails.h"
+#include "backend/gpu/library/library_convolution_steps.h"
+#include "backend/gpu/library/library_product.h"
 #include "backend/hip/device_handle.h"
 #include "backend/hip/hip_library.h"
 #include "backend/hip/rocblas_product.h"

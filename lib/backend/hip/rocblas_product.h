@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "backend/gpu/library_product.h"
+#include "backend/gpu/library/library_product.h"
 #include "backend/hip/rocblas.h"
 #include "base/status.h"
 

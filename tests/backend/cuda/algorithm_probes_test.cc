@@ -2,7 +2,7 @@
 //
 // Algorithms that keep a NaN are told from those that do not by a call, once for a kind of GPU: in a process, and by
 // the plan cache in the next. Libraries and runtime are replaced by what works on the host's memory.
-#include "backend/gpu/algorithm_probes.h"
+#include "backend/gpu/library/algorithm_probes.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 //
 // The fastest algorithm is found by trials, once for a kind of GPU: in a process, and by the plan cache in the next.
 // Libraries and runtime are replaced by what works on the host's memory, and time passes as the test says.
-#include "backend/gpu/algorithm_trials.h"
+#include "backend/gpu/library/algorithm_trials.h"
 
 #include <algorithm>
 #include <cstdlib>

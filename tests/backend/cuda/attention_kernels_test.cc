@@ -10,7 +10,7 @@
 
 #include "backend/cuda/cuda_library.h"
 #include "backend/cuda/host_cudnn.h"
-#include "backend/gpu/kept_plans.h"
+#include "backend/gpu/generated/kept_plans.h"
 #include "backend/gpu/lowered_testing.h"
 #include "backend_cases.h"
 #include "backend_under_test.h"

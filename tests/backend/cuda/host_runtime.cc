@@ -8,12 +8,12 @@
 
 #include "backend/cuda/host_cublaslt.h"
 #include "backend/cuda/host_cudnn.h"
-#include "backend/gpu/device_batch_norm.h"
-#include "backend/gpu/device_elementwise.h"
-#include "backend/gpu/device_fold.h"
-#include "backend/gpu/device_move.h"
-#include "backend/gpu/device_reduce.h"
-#include "backend/gpu/device_transpose.h"
+#include "backend/gpu/device/device_batch_norm.h"
+#include "backend/gpu/device/device_elementwise.h"
+#include "backend/gpu/device/device_fold.h"
+#include "backend/gpu/device/device_move.h"
+#include "backend/gpu/device/device_reduce.h"
+#include "backend/gpu/device/device_transpose.h"
 #include "tensor/half.h"
 
 using namespace tutti::impl;

@@ -10,10 +10,10 @@
 
 #include "backend/cuda/cuda_library.h"
 #include "backend/cuda/host_cublaslt.h"
-#include "backend/gpu/algorithm_probes.h"
-#include "backend/gpu/elementwise_trees.h"
+#include "backend/gpu/fusion/elementwise_trees.h"
+#include "backend/gpu/fusion/product_tails.h"
+#include "backend/gpu/library/algorithm_probes.h"
 #include "backend/gpu/lowered_testing.h"
-#include "backend/gpu/product_tails.h"
 #include "graph/autodiff.h"
 #include "graph/builder.h"
 #include "testing.h"

@@ -15,7 +15,7 @@
 #include "backend/cuda/host_cublaslt.h"
 #include "backend/cuda/host_cudnn.h"
 #include "backend/cuda/host_runtime.h"
-#include "backend/gpu/algorithm_trials.h"
+#include "backend/gpu/library/algorithm_trials.h"
 #include "backend/gpu/lowered_testing.h"
 #include "graph/builder.h"
 #include "graph/ops/op_attributes.h"

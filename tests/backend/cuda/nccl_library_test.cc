@@ -3,7 +3,7 @@
 // NCCL is opened with all functions that are called of it, or one sentence says what is missing. Needs no GPU.
 #include <string_view>
 
-#include "backend/gpu/nccl.h"
+#include "backend/gpu/collective/nccl.h"
 #include "testing.h"
 
 using namespace tutti::impl;

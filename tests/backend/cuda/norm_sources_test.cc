@@ -3,7 +3,7 @@
 // A convolution that gives the sums of what it stores as one graph of cuDNN, with the normalisation behind it, against
 // the reference backend. cuDNN, the runtime and the kernels of the normalisation are replaced by what works on the
 // host's memory.
-#include "backend/gpu/norm_sources.h"
+#include "backend/gpu/fusion/norm_sources.h"
 
 #include <cmath>
 #include <set>
@@ -13,8 +13,8 @@
 #include "backend/cuda/cuda_library.h"
 #include "backend/cuda/host_cudnn.h"
 #include "backend/cuda/host_runtime.h"
-#include "backend/gpu/algorithm_trials.h"
-#include "backend/gpu/elementwise_trees.h"
+#include "backend/gpu/fusion/elementwise_trees.h"
+#include "backend/gpu/library/algorithm_trials.h"
 #include "backend/gpu/lowered_testing.h"
 #include "backend_cases.h"
 #include "backend_under_test.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/gpu/ranges.h"
+#include "backend/gpu/runtime/ranges.h"
 #include "testing.h"
 
 namespace {

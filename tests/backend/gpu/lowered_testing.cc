@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "backend/gpu/mixed_graph.h"
+#include "backend/gpu/fusion/mixed_graph.h"
 #include "graph/serialize.h"
 #include "testing.h"
 

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "backend/gpu/algorithm_probes.h"
-#include "backend/gpu/algorithm_trials.h"
-#include "backend/gpu/kernel.h"
+#include "backend/gpu/kernel/kernel.h"
+#include "backend/gpu/library/algorithm_probes.h"
+#include "backend/gpu/library/algorithm_trials.h"
 #include "backend/lowered_graph.h"
 #include "graph/builder.h"
 #include "graph/graph.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strict_kernels.h"
 
-#include "backend/gpu/storage-inl.h"
+#include "backend/gpu/device/storage-inl.h"
 
 namespace tutti::testing {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
-#include "backend/gpu/device_elementwise.h"
-#include "backend/gpu/device_transpose.h"
+#include "backend/gpu/device/device_elementwise.h"
+#include "backend/gpu/device/device_transpose.h"
 #include "tensor/half.h"
 
 using namespace tutti::impl;

@@ -2,8 +2,8 @@
 //
 // RCCL is opened with all functions that are called of it, and is of the plug-in's runtime; what is missing is named.
 // Needs no GPU.
-#include "backend/gpu/nccl.h"
-#include "backend/gpu/nccl_connecting.h"
+#include "backend/gpu/collective/nccl.h"
+#include "backend/gpu/collective/nccl_connecting.h"
 #include "backend/hip/same_runtime.h"
 #include "testing.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/gpu/kernel.h"
+#include "backend/gpu/kernel/kernel.h"
 #include "backend/hip/host_hip.h"
 #include "backend/hip/host_rocblas.h"
 #include "backend/hip/rocblas_product.h"

@@ -3,10 +3,10 @@
 
 #include <utility>
 
-#include "backend/gpu/device-inl.h"
-#include "backend/gpu/even_padding.h"
-#include "backend/gpu/folded_stride.h"
-#include "backend/gpu/library_convolution_steps.h"
+#include "backend/gpu/device/device-inl.h"
+#include "backend/gpu/library/even_padding.h"
+#include "backend/gpu/library/folded_stride.h"
+#include "backend/gpu/library/library_convolution_steps.h"
 #include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::backend::gpu::platform {

@@ -5,7 +5,7 @@
 #ifndef TUTTI_TESTS_BACKEND_GPU_EMULATOR_EMULATED_CONVOLUTION_H_
 #define TUTTI_TESTS_BACKEND_GPU_EMULATOR_EMULATED_CONVOLUTION_H_
 
-#include "backend/gpu/kernel.h"
+#include "backend/gpu/kernel/kernel.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::gpu::platform {

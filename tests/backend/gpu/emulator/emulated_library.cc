@@ -6,14 +6,14 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/gpu/algorithm_probes.h"
-#include "backend/gpu/device-inl.h"
-#include "backend/gpu/device_reduce.h"
-#include "backend/gpu/kernels.h"
-#include "backend/gpu/norm_sources.h"
-#include "backend/gpu/product_sums.h"
-#include "backend/gpu/product_tails.h"
-#include "backend/gpu/reduced_trees.h"
+#include "backend/gpu/device/device-inl.h"
+#include "backend/gpu/device/device_reduce.h"
+#include "backend/gpu/fusion/norm_sources.h"
+#include "backend/gpu/fusion/product_sums.h"
+#include "backend/gpu/fusion/product_tails.h"
+#include "backend/gpu/kernel/kernels.h"
+#include "backend/gpu/kernels/reduced_trees.h"
+#include "backend/gpu/library/algorithm_probes.h"
 #include "emulated_convolution.h"
 
 namespace tutti::impl::backend::gpu::platform {

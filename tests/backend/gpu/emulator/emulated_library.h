@@ -12,7 +12,7 @@
 
 #include <memory>
 
-#include "backend/gpu/library.h"
+#include "backend/gpu/library/library.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::gpu::platform {

@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "backend/gpu/generated_headers.h"
+#include "backend/gpu/generated/generated_headers.h"
 #include "base/file.h"
 #include "emulated_machine.h"
 

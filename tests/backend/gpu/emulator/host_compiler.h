@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "backend/gpu/run_time_compiler.h"
+#include "backend/gpu/generated/run_time_compiler.h"
 
 namespace tutti::impl::backend::gpu {
 

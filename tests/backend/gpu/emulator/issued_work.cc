@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/gpu/emulated_streams.h"
-#include "backend/gpu/gpu_device.h"
+#include "backend/gpu/program/gpu_device.h"
 #include "streams.h"
 
 extern "C" __attribute__((visibility("default"))) void tutti_emulated_issue(tutti_stream *handle,

@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "backend/gpu/nccl.h"
+#include "backend/gpu/collective/nccl.h"
 #include "driver.h"
 #include "nccl_calls.h"
 #include "ordered_fault.h"

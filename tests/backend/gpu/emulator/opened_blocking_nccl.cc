@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "backend/gpu/nccl.h"
+#include "backend/gpu/collective/nccl.h"
 #include "ordered_fault.h"
 
 namespace tutti::impl::backend::gpu::platform {

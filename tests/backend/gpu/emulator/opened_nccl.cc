@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The emulated NCCL as a platform's library: its communicators do not block.
-#include "backend/gpu/nccl.h"
+#include "backend/gpu/collective/nccl.h"
 #include "ordered_fault.h"
 
 namespace tutti::impl::backend::gpu::platform {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The emulated GPU as a platform of lib/backend/gpu/.
-#include "backend/gpu/platform.h"
+#include "backend/gpu/generated/platform.h"
 
-#include "backend/gpu/gpu_backend.h"
+#include "backend/gpu/program/gpu_backend.h"
 #include "emulated_library.h"
 #include "host_compiler.h"
 #include "streams.h"

@@ -2,7 +2,7 @@
 //
 // A tool that watches ranges: lines "begin NAME NUMBER" and "end" in the file that TUTTI_EMULATED_RANGES of the
 // environment names, when it is set.
-#include "backend/gpu/ranges.h"
+#include "backend/gpu/runtime/ranges.h"
 
 #include <cinttypes>
 #include <cstdio>

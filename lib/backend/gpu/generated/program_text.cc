@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/gpu/generated/program_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "base/checksum.h"
+#include "base/status.h"
+#include "tensor/dtype.h"
+
+namespace tutti::impl::backend::gpu {
+
+using base::concat;
+using tensor::DType;
+
+namespace {
+
+constexpr const char *kOpNames[] = {
+#define TUTTI_ELEMENT_OP_TEXT(name) #name,
+    TUTTI_ELEMENT_OPS(TUTTI_ELEMENT_OP_TEXT)
+#undef TUTTI_ELEMENT_OP_TEXT
+};
+
+int32_t operand_count(ElementOp op) { return op < ElementOp::add ? 1 : op == ElementOp::select ? 3 : 2; }
+
+const char *type_text(Arithmetic arithmetic) {
+  constexpr const char *kTypes[] = {"float", "double", "int64_t", "uint64_t"};
+  return kTypes[static_cast<int32_t>(arithmetic)];
+}
+
+/// What an array of the dtype consists of.
+const char *word_text(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return "float";
+    case DType::f64:
+      return "double";
+    case DType::i32:
+      return "int32_t";
+    case DType::i64:
+      return "int64_t";
+    case DType::i8:
+      return "int8_t";
+    case DType::i16:
+      return "int16_t";
+    case DType::u32:
+      return "uint32_t";
+    case DType::u64:
+      return "uint64_t";
+    case DType::f16:
+    case DType::bf16:
+    case DType::u16:
+      return "uint16_t";
+    case DType::u8:
+    case DType::boolean:
+    case DType::bytes:
+      break;
+  }
+  return "uint8_t";
+}
+
+const char *dtype_text(DType dtype) {
+  constexpr const char *kNames[] = {"",           "DType::f32",     "DType::f64", "DType::i32",  "DType::i64",
+                                    "DType::u8",  "DType::boolean", "DType::f16", "DType::bf16", "DType::i8",
+                                    "DType::i16", "DType::u16",     "DType::u32", "DType::u64",  "DType::bytes"};
+  return kNames[static_cast<int32_t>(dtype)];
+}
+
+std::string number_text(double number) {
+  char text[40];
+  std::snprintf(text, sizeof(text), "C(%a)", number);
+  return text;
+}
+
+std::string hexadecimal(uint64_t number) {
+  char text[20];
+  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(number));
+  return text;
+}
+
+/// Stands for the name until the text is whole.
+constexpr std::string_view kName = "@NAME@";
+
+class ProgramWriter {
+ public:
+  ProgramWriter(const ElementProgram &program, const ReductionText *reduction, bool is_joined)
+      : program_(program), reduction_(reduction), is_joined_(is_joined) {
+    if (reduction != nullptr) {
+      width_ = reduction->width;
+      return;
+    }
+    int64_t widest = tensor::size_bytes(program.output.dtype);
+    for (int32_t i = 0; i < program.input_count; ++i) {
+      const ElementOperand &input = program.inputs[i];
+      if (input.access == ElementAccess::dense) widest = std::max<int64_t>(widest, tensor::size_bytes(input.dtype));
+    }
+    width_ = static_cast<int32_t>(std::min<int64_t>(16 / widest, kMostWidth));
+    is_whole_ = !is_joined && program.elements % width_ == 0;
+  }
+
+  int32_t width() const { return width_; }
+
+  std::string write() {
+    begin_struct();
+    write_begin();
+    write_load();
+    add("};\n}\nextern \"C\" __global__ void __launch_bounds__(kBlockThreads) ", kName,
+        "(const GeneratedOperands operands) {\n  ");
+    if (reduction_ == nullptr) {
+      const DType dtype = program_.output.dtype;
+      add(is_joined_ ? "run_tree_rows<Tree_" : "run_tree<Tree_", kName, ", ", word_text(dtype), ", ", dtype_text(dtype),
+          ">(operands);\n}\n");
+    } else {
+      add(reduction_->is_lines ? "reduce_tree_lines<Tree_" : "reduce_tree_columns<Tree_", kName, ", ", reduction_->op,
+          ", ", dtype_text(reduction_->result), ">(operands);\n}\n");
+    }
+    return std::move(text_);
+  }
+
+ private:
+  static constexpr int32_t kMostWidth = 8;
+
+  template <typename... Parts>
+  void add(const Parts &...parts) {
+    text_ += concat(parts...);
+  }
+
+  bool is_scalar(int32_t input) const { return program_.inputs[input].access == ElementAccess::scalar; }
+  std::string array(int32_t input) const { return concat("data", input); }
+
+  void begin_struct() {
+    add("namespace {\nstruct Tree_", kName, " {\n  using C = ", type_text(program_.arithmetic),
+        ";\n  static constexpr int kWidth = ", width_,
+        ";\n  static constexpr bool kIsWhole = ", is_whole_ ? "true" : "false", ";\n");
+    for (int32_t i = 0; i < program_.input_count; ++i) {
+      if (is_scalar(i)) {
+        add("  C x", i, ";\n");
+      } else {
+        add("  const void *", array(i), ";\n");
+      }
+    }
+  }
+
+  void write_begin() {
+    add("  __device__ __forceinline__ void begin(const ElementPlaces &places) {\n");
+    for (int32_t i = 0; i < program_.input_count; ++i) {
+      const std::string source = concat("places.inputs[", i, "]");
+      if (is_scalar(i)) {
+        add("    x", i, " = load_element<C>(", dtype_text(program_.inputs[i].dtype), ", ", source, ", 0);\n");
+      } else {
+        add("    ", array(i), " = ", source, ";\n");
+      }
+    }
+    add("  }\n");
+  }
+
+  void write_load() {
+    add("  __device__ __forceinline__ void load(int64_t first, int64_t end, C (&out)[kWidth]) const {\n");
+    for (int32_t i = 0; i < program_.input_count; ++i) {
+      if (is_scalar(i)) continue;
+      add("    C x", i, "[kWidth];\n");
+      if (program_.inputs[i].access == ElementAccess::dense) {
+        write_dense(i, "kIsWhole", "first");
+      } else {
+        write_strided(i);
+      }
+    }
+    add("    TUTTI_UNROLL\n    for (int lane = 0; lane < kWidth; ++lane) {\n");
+    for (int32_t i = 0; i < program_.instruction_count; ++i)
+      write_instruction(i);
+    add("      out[lane] = v", program_.instruction_count - 1, ";\n    }\n  }\n");
+  }
+
+  void write_dense(int32_t input, std::string_view is_whole, std::string_view first) {
+    const DType dtype = program_.inputs[input].dtype;
+    add("    load_dense<", word_text(dtype), ", ", dtype_text(dtype), ", ", is_whole, ">(", array(input), ", ", first,
+        ", end, x", input, ");\n");
+  }
+
+  void write_strided(int32_t input) {
+    const ElementOperand &operand = program_.inputs[input];
+    const int32_t inner = program_.rank - 1;
+    const bool has_rows = program_.dims[inner] % width_ == 0;
+    const std::string first = position_text(operand, "first");
+    const bool is_even =
+        std::all_of(operand.strides, operand.strides + inner, [&](int64_t stride) { return stride % width_ == 0; });
+    if (has_rows && operand.strides[inner] == 1 && is_even) return write_dense(input, "true", first);
+    if (has_rows && operand.strides[inner] == 0) {
+      add("    fill(load_element<C>(", dtype_text(operand.dtype), ", ", array(input), ", ", first, "), x", input,
+          ");\n");
+      return;
+    }
+    add("    TUTTI_UNROLL\n    for (int lane = 0; lane < kWidth; ++lane) {\n      const int64_t at = ",
+        is_whole_ ? "first + lane" : "first + lane < end ? first + lane : first", ";\n      x", input,
+        "[lane] = load_element<C>(", dtype_text(operand.dtype), ", ", array(input), ", ", position_text(operand, "at"),
+        ");\n    }\n");
+  }
+
+  /// Where the result's element lies in a strided operand.
+  std::string position_text(const ElementOperand &operand, std::string_view element) const {
+    // 32 bits do where they do: divisions are cheaper then.
+    const std::string index = program_.elements < (int64_t{1} << 31) ? "uint32_t" : "uint64_t";
+    std::string sum;
+    int64_t below = 1;  // elements of the result that one step along the axis passes
+    for (int32_t axis = program_.rank - 1; axis >= 0; below *= program_.dims[axis--]) {
+      if (operand.strides[axis] == 0) continue;
+      std::string coordinate = concat(index, "(", element, ")");
+      if (below != 1) coordinate += concat(" / ", index, "(", below, ")");
+      if (axis > 0) coordinate += concat(" % ", index, "(", program_.dims[axis], ")");
+      if (!sum.empty()) sum += " + ";
+      sum += concat("int64_t(", coordinate, ")");
+      if (operand.strides[axis] != 1) sum += concat(" * ", operand.strides[axis]);
+    }
+    return sum.empty() ? "0" : sum;
+  }
+
+  std::string register_text(int32_t number) const {
+    if (number >= program_.input_count) return concat("v", number - program_.input_count);
+    return is_scalar(number) ? concat("x", number) : concat("x", number, "[lane]");
+  }
+
+  void write_instruction(int32_t index) {
+    const ElementInstruction &instruction = program_.instructions[index];
+    const int32_t registers[] = {instruction.a, instruction.b, instruction.c};
+    add("      const C v", index, " = apply<ElementOp::", kOpNames[static_cast<int32_t>(instruction.op)], ", C>(");
+    for (int32_t i = 0; i < 3; ++i)
+      add(i < operand_count(instruction.op) ? register_text(registers[i]) : "C(0)", ", ");
+    add(instruction.number == 0 ? "C(0)" : number_text(instruction.number), ");\n");
+  }
+
+  const ElementProgram &program_;
+  const ReductionText *const reduction_;
+  const bool is_joined_;
+  int32_t width_ = 1;
+  bool is_whole_ = true;
+  std::string text_;
+};
+
+/// The text with its name, which is made of it.
+KernelText named(const std::string &text) {
+  KernelText made;
+  made.name = "tutti_" + hexadecimal(base::fnv1a64(text));
+  for (size_t at = 0;;) {
+    const size_t found = text.find(kName, at);
+    made.text += text.substr(at, found - at);
+    if (found == std::string::npos) return made;
+    made.text += made.name;
+    at = found + kName.size();
+  }
+}
+
+std::optional<KernelText> write_text(const ElementProgram &program, const ReductionText *reduction, bool is_joined) {
+  for (int32_t i = 0; i < program.instruction_count; ++i) {
+    if (!std::isfinite(program.instructions[i].number)) return std::nullopt;
+  }
+  ProgramWriter writer(program, reduction, is_joined);
+  KernelText made = named(writer.write());
+  made.width = writer.width();
+  return made;
+}
+
+}  // namespace
+
+std::optional<KernelText> program_text(const ElementProgram &program, const ReductionText *reduction) {
+  return write_text(program, reduction, false);
+}
+
+std::optional<KernelText> joined_program_text(const ElementProgram &program) {
+  return write_text(program, nullptr, true);
+}
+
+std::string_view text_prologue() {
+  return "#include \"backend/gpu/device/generated-inl.h\"\nnamespace tutti::impl::backend::gpu {\n";
+}
+std::string_view text_epilogue() { return "}\n"; }
+
+}  // namespace tutti::impl::backend::gpu

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A region compiled for a GPU backend: kernel calls whose values lie in the scratch memory of the node that owns the
+// region. The table of pointers is made when the block is issued.
+//
+//   TUTTI_ASSIGN(Block block, Block::compile(request, request.node.regions[0]));
+//   const int64_t offset = request.reserve_scratch(block.scratch_bytes());
+//   ...
+//   Block::Run run = block.begin(frame.scratch_as<char>(offset));
+//   run.set_parameter(0, pointer);
+//   TUTTI_TRY(run.issue(frame.context()));
+//   const void *result = run.result(0);                  // on the device, valid until the block is issued again
+#ifndef TUTTI_BACKEND_GPU_KERNEL_BLOCK_H_
+#define TUTTI_BACKEND_GPU_KERNEL_BLOCK_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "backend/gpu/kernel/kernel.h"
+
+namespace tutti::impl::backend::gpu {
+
+class Block {
+ public:
+  static base::Result<Block> compile(KernelRequest &request, const graph::Region &region);
+
+  int64_t scratch_bytes() const { return scratch_bytes_; }
+  int64_t result_bytes(size_t index) const { return result_bytes_[index]; }
+  size_t result_count() const { return results_.size(); }
+
+  /// One issue of the block: which pointers its values have.
+  class Run {
+   public:
+    void set_parameter(size_t index, const void *pointer) {
+      table_[static_cast<size_t>(block_->parameters_[index])] = const_cast<void *>(pointer);
+    }
+    base::Status issue(const IssueContext &context);
+    /// After issue().
+    const void *result(size_t index) const { return table_[static_cast<size_t>(block_->results_[index])]; }
+
+   private:
+    friend class Block;
+    const Block *block_ = nullptr;
+    char *scratch_ = nullptr;
+    std::vector<void *> table_;
+  };
+  Run begin(void *scratch) const;
+
+ private:
+  struct Local {
+    int64_t offset = -1;                      // in the scratch memory, or
+    graph::NodeId constant = graph::kNoNode;  // the constant it is; neither for a parameter
+  };
+
+  void plan(const LoweredGraph &lowered, const graph::Region &region, const std::vector<int64_t> &call_scratch);
+
+  std::vector<KernelCall> calls_;
+  std::vector<Local> locals_;  // by position in the table
+  std::vector<int32_t> parameters_, results_;
+  std::vector<int64_t> result_bytes_;
+  int64_t scratch_bytes_ = 0;
+};
+
+}  // namespace tutti::impl::backend::gpu
+
+#endif  // TUTTI_BACKEND_GPU_KERNEL_BLOCK_H_
