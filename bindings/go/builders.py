@@ -218,8 +218,8 @@ def formatted(text):
 def files(head):
     """Path to text of each generated file."""
     begin = head + 'package tutti\n\nimport "tutti.org/tutti/internal/raw"\n\n'
-    result = {f'{name}.go': formatted(begin + ''.join(Builder(entry).render() for entry in entries))
+    result = {f'{name}_gen.go': formatted(begin + ''.join(Builder(entry).render() for entry in entries))
               for name, entries in registries.entries().items()}
     schemas = registries.option_schemas()
-    result['options.go'] = formatted(begin + option_choices(schemas) + ''.join(option_struct(name, keys) for name, keys in schemas.items()))
+    result['options_gen.go'] = formatted(begin + option_choices(schemas) + ''.join(option_struct(name, keys) for name, keys in schemas.items()))
     return result
