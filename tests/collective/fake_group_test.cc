@@ -2,7 +2,7 @@
 //
 // The group that tests of others rely on. With the plug-in of the emulated GPU as TUTTI_TEST_BACKEND its operations are
 // ordered on streams.
-#include "collective/fake/fake_group.h"
+#include "collective/fake_group.h"
 
 #include <atomic>
 #include <chrono>

@@ -6,7 +6,7 @@
 
 #include "backend/backend.h"
 #include "backend/lazy_backend.h"
-#include "collective/fake/fake_group.h"
+#include "collective/fake_group.h"
 #include "collective/local/local_group.h"
 #include "collective/on_device.h"
 #include "conformance/group_conformance.h"

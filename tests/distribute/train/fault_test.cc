@@ -10,7 +10,7 @@
 
 #include "backend/gpu/emulated_streams.h"
 #include "base/cancel.h"
-#include "collective/fake/fake_group.h"
+#include "collective/fake_group.h"
 #include "collective/local/local_group.h"
 #include "collective/staged/staged_group.h"
 #include "distribute/fault_case.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collective/fake/fake_group.h"
+#include "collective/fake_group.h"
 
 #include <algorithm>
 #include <array>

@@ -16,8 +16,8 @@
 // So what is issued between begin and wait reads NaN, and so does what the stream or the host reads without a wait. An
 // abort ends the waits of all streams and leaves the buffers spoiled: as with devices that a library connects
 // (device/), that data are good is told by settle() and await_done(), or by the byte `alive`.
-#ifndef TUTTI_COLLECTIVE_FAKE_FAKE_GROUP_H_
-#define TUTTI_COLLECTIVE_FAKE_FAKE_GROUP_H_
+#ifndef TUTTI_TESTS_COLLECTIVE_FAKE_GROUP_H_
+#define TUTTI_TESTS_COLLECTIVE_FAKE_GROUP_H_
 
 #include <atomic>
 #include <functional>
@@ -58,4 +58,4 @@ class FakeGroup {
 
 }  // namespace tutti::impl::collective::fake
 
-#endif  // TUTTI_COLLECTIVE_FAKE_FAKE_GROUP_H_
+#endif  // TUTTI_TESTS_COLLECTIVE_FAKE_GROUP_H_
