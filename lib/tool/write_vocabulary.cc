@@ -33,7 +33,7 @@ std::string component_of(const DatasetRequest &request, const Dataset &dataset) 
 }
 
 /// The dataset, or its first elements.
-Dataset elements_of(const DatasetRequest &request, const Context &context) {
+Dataset first_elements_of(const DatasetRequest &request, const Context &context) {
   Pipeline pipeline(context);
   pipeline.dataset(open_dataset(request, context));
   if (request.first >= 0) pipeline.take(request.first);
@@ -73,7 +73,7 @@ Written write_lines(const DatasetRequest &request, const TextCounts &found) {
 int write_vocabulary(const DatasetRequest &request) {
   Context context;
   tell_warnings(context);
-  const Dataset dataset = elements_of(request, context);
+  const Dataset dataset = first_elements_of(request, context);
   const std::string component = component_of(request, dataset);
   const Written written = write_lines(request, dataset.count_texts(component.c_str(), 0, 0, request.memory_bytes));
   const double share =

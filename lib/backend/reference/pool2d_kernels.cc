@@ -18,7 +18,7 @@ using tensor::DType;
 
 namespace {
 
-constexpr int64_t kDouble = static_cast<int64_t>(sizeof(double));
+constexpr int64_t kDoubleBytes = static_cast<int64_t>(sizeof(double));
 
 struct PoolPlan {
   ImageWindow window;
@@ -56,7 +56,7 @@ void for_results(const ImageWindow &window, int64_t n, Function function) {
 
 /// Calls function(h, w) for the elements of window (p, q) inside the image, in row-major order; their number.
 template <typename Function>
-int64_t for_window(const ImageWindow &window, int64_t p, int64_t q, Function function) {
+int64_t for_pool_window(const ImageWindow &window, int64_t p, int64_t q, Function function) {
   int64_t count = 0;
   for (int64_t i = 0; i < window.y.window; ++i) {
     const int64_t h = window.y.position(p, i);
@@ -80,13 +80,13 @@ double window_share(const PoolPlan &plan, int64_t inside) {
 Result<Kernel> make_max_pool2d(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::MaxPool2dAttributes::from(request.node));
   const PoolPlan plan = pool_plan(attributes, request.input(0).dims, request.output(0));
-  request.scratch_bytes = 2 * plan.channels * kDouble;
+  request.scratch_bytes = 2 * plan.channels * kDoubleBytes;
   return Kernel([plan](const Frame &frame) {
     double *const best = frame.scratch_doubles(), *const x = best + plan.channels;
     for (int64_t n = 0; n < plan.window.rows; ++n) {
       for_results(plan.window, n, [&](int64_t, int64_t p, int64_t q) {
         std::fill(best, best + plan.channels, -std::numeric_limits<double>::infinity());
-        for_window(plan.window, p, q, [&](int64_t h, int64_t w) {
+        for_pool_window(plan.window, p, q, [&](int64_t h, int64_t w) {
           load(plan.dtype, frame.input(0), plan.image_at(n, h, w), 1, plan.channels, x);
           for (int64_t c = 0; c < plan.channels; ++c) {
             if (x[c] > best[c] || x[c] != x[c]) best[c] = x[c];
@@ -102,7 +102,7 @@ Result<Kernel> make_max_pool2d(KernelRequest &request) {
 Result<Kernel> make_max_pool2d_gradient(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::MaxPool2dGradientAttributes::from(request.node));
   const PoolPlan plan = pool_plan(attributes, request.input(1).dims, request.input(2));
-  request.scratch_bytes = (plan.image_elements() + 4 * plan.channels) * kDouble;
+  request.scratch_bytes = (plan.image_elements() + 4 * plan.channels) * kDoubleBytes;
   return Kernel([plan](const Frame &frame) {
     const int64_t image = plan.image_elements(), channels = plan.channels;
     double *const dx = frame.scratch_doubles(), *const dy = dx + image, *const x = dy + channels;
@@ -111,7 +111,7 @@ Result<Kernel> make_max_pool2d_gradient(KernelRequest &request) {
       std::fill(dx, dx + image, 0.0);
       for_results(plan.window, n, [&](int64_t, int64_t p, int64_t q) {
         std::fill(place, place + channels, -1.0);
-        for_window(plan.window, p, q, [&](int64_t h, int64_t w) {
+        for_pool_window(plan.window, p, q, [&](int64_t h, int64_t w) {
           load(plan.dtype, frame.input(1), plan.image_at(n, h, w), 1, channels, x);
           for (int64_t c = 0; c < channels; ++c) {
             // The first maximum wins; the first NaN beats every number.
@@ -136,13 +136,13 @@ Result<Kernel> make_avg_pool2d(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::AvgPool2dAttributes::from(request.node));
   PoolPlan plan = pool_plan(attributes, request.input(0).dims, request.output(0));
   plan.counts_padding = attributes.count_include_padding;
-  request.scratch_bytes = 2 * plan.channels * kDouble;
+  request.scratch_bytes = 2 * plan.channels * kDoubleBytes;
   return Kernel([plan](const Frame &frame) {
     double *const sums = frame.scratch_doubles(), *const x = sums + plan.channels;
     for (int64_t n = 0; n < plan.window.rows; ++n) {
       for_results(plan.window, n, [&](int64_t, int64_t p, int64_t q) {
         std::fill(sums, sums + plan.channels, 0.0);
-        const int64_t inside = for_window(plan.window, p, q, [&](int64_t h, int64_t w) {
+        const int64_t inside = for_pool_window(plan.window, p, q, [&](int64_t h, int64_t w) {
           load(plan.dtype, frame.input(0), plan.image_at(n, h, w), 1, plan.channels, x);
           for (int64_t c = 0; c < plan.channels; ++c)
             sums[c] += x[c];
@@ -160,7 +160,7 @@ Result<Kernel> make_avg_pool2d_gradient(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::AvgPool2dGradientAttributes::from(request.node));
   PoolPlan plan = pool_plan(attributes, request.output(0).dims, request.input(0));
   plan.counts_padding = attributes.count_include_padding;
-  request.scratch_bytes = (plan.image_elements() + plan.channels) * kDouble;
+  request.scratch_bytes = (plan.image_elements() + plan.channels) * kDoubleBytes;
   return Kernel([plan](const Frame &frame) {
     const int64_t image = plan.image_elements();
     double *const dx = frame.scratch_doubles(), *const dy = dx + image;
@@ -168,9 +168,9 @@ Result<Kernel> make_avg_pool2d_gradient(KernelRequest &request) {
       std::fill(dx, dx + image, 0.0);
       for_results(plan.window, n, [&](int64_t, int64_t p, int64_t q) {
         load(plan.dtype, frame.input(0), plan.result_at(n, p, q), 1, plan.channels, dy);
-        const int64_t inside = for_window(plan.window, p, q, [](int64_t, int64_t) {});
+        const int64_t inside = for_pool_window(plan.window, p, q, [](int64_t, int64_t) {});
         const double share = window_share(plan, inside);
-        for_window(plan.window, p, q, [&](int64_t h, int64_t w) {
+        for_pool_window(plan.window, p, q, [&](int64_t h, int64_t w) {
           double *const pixel = dx + plan.image_at(0, h, w);
           for (int64_t c = 0; c < plan.channels; ++c)
             pixel[c] += dy[c] * share;

@@ -23,7 +23,7 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 
 template <typename... Pieces>
-Status corrupt(std::string_view name, const Pieces &...pieces) {
+Status corrupt_npy(std::string_view name, const Pieces &...pieces) {
   return base::data_loss("corrupt npy file ", base::quoted(name, 400), ": ", base::concat(pieces...));
 }
 
@@ -77,7 +77,7 @@ class HeaderParser {
   }
   Status expect(char c) { return accept(c) ? Status() : wrong(base::concat("'", c, "'")); }
   Status wrong(std::string_view expected) const {
-    return corrupt(name_, "the header: expected ", expected, " before ", base::quoted(text_, 40));
+    return corrupt_npy(name_, "the header: expected ", expected, " before ", base::quoted(text_, 40));
   }
   Result<std::string> string() {
     const char quote = accept('\'') ? '\'' : '"';
@@ -134,10 +134,10 @@ Result<ElementType> parse_descr(const std::string &descr, std::string_view name)
     text.remove_prefix(1);
   }
   const std::optional<int64_t> size = base::parse_integer(text.empty() ? text : text.substr(1));
-  if (text.empty() || !size || *size < 0) return corrupt(name, "the element type ", base::quoted(descr));
+  if (text.empty() || !size || *size < 0) return corrupt_npy(name, "the element type ", base::quoted(descr));
   type.kind = text[0];
   type.size = type.kind == 'U' ? *size * 4 : *size;
-  if (type.size > INT32_MAX) return corrupt(name, "the element type ", base::quoted(descr));
+  if (type.size > INT32_MAX) return corrupt_npy(name, "the element type ", base::quoted(descr));
   return type;
 }
 
@@ -182,7 +182,7 @@ Result<std::string> text_at(const char *data, const ElementType &type, std::stri
     uint32_t code;
     std::memcpy(&code, data + i, sizeof(code));
     if (type.order == '>') code = __builtin_bswap32(code);
-    if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return corrupt(name, "the character ", code);
+    if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return corrupt_npy(name, "the character ", code);
     append_utf8(code, text);
     if (code != 0) end = text.size();
   }
@@ -228,20 +228,20 @@ Result<Tensor> copy_numbers(const char *data, DType dtype, const Shape &shape, b
 Status check_truth_values(const char *data, int64_t count, std::string_view name) {
   const char *const found = std::find_if(data, data + count, [](char c) { return c != 0 && c != 1; });
   if (found == data + count) return Status();
-  return corrupt(name, "element ", found - data, " is ", static_cast<unsigned char>(*found), ", no truth value");
+  return corrupt_npy(name, "element ", found - data, " is ", static_cast<unsigned char>(*found), ", no truth value");
 }
 
 // The header's text and where the elements begin.
 Result<std::string_view> find_header(std::string_view bytes, std::string_view name) {
-  if (!bytes.starts_with(kMagic) || bytes.size() < 10) return corrupt(name, "it does not begin like one");
+  if (!bytes.starts_with(kMagic) || bytes.size() < 10) return corrupt_npy(name, "it does not begin like one");
   const auto major = static_cast<unsigned char>(bytes[6]);
-  if (major < 1 || major > 3) return corrupt(name, "expected version 1, 2 or 3, got ", major);
+  if (major < 1 || major > 3) return corrupt_npy(name, "expected version 1, 2 or 3, got ", major);
   const size_t begin = major == 1 ? 10 : 12;
   uint32_t length = 0;
   for (size_t i = begin; i-- > 8;)
     length = length << 8 | (i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0);
   if (bytes.size() < begin || bytes.size() - begin < length)
-    return corrupt(name, "expected ", length, " bytes of header, the file ends before");
+    return corrupt_npy(name, "expected ", length, " bytes of header, the file ends before");
   return bytes.substr(begin, length);
 }
 
@@ -258,12 +258,12 @@ Result<Tensor> decode_npy(const Ref<Buffer> &buffer, int64_t offset, int64_t siz
                                " have no counterpart");
   }
   const Result<Shape> shape = Shape::make(header.shape);
-  if (!shape.ok()) return corrupt(name, shape.status().message());
+  if (!shape.ok()) return corrupt_npy(name, shape.status().message());
   const auto begin = static_cast<int64_t>(text.data() + text.size() - bytes.data());
   const int64_t left = size - begin;
   if (shape->elements() > left / type.size || shape->elements() * type.size != left) {
-    return corrupt(name, "expected ", shape->elements(), " elements of ", type.size, " bytes behind the header, got ",
-                   left, " bytes");
+    return corrupt_npy(name, "expected ", shape->elements(), " elements of ", type.size,
+                       " bytes behind the header, got ", left, " bytes");
   }
   const char *const data = bytes.data() + begin;
   const bool fortran = header.fortran_order && shape->rank() > 1;

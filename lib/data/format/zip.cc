@@ -24,7 +24,7 @@ constexpr size_t kEndBytes = 22, kLocatorBytes = 20, kEnd64Bytes = 56, kEntryByt
 constexpr size_t kMostComment = 65535;
 
 template <typename... Pieces>
-Status corrupt(std::string_view path, const Pieces &...pieces) {
+Status corrupt_zip(std::string_view path, const Pieces &...pieces) {
   return base::data_loss("corrupt zip archive ", base::quoted(path, 400), ": ", base::concat(pieces...));
 }
 
@@ -53,7 +53,7 @@ Result<Directory> find_directory(std::string_view archive, std::string_view path
   const size_t most = std::min(archive.size(), kEndBytes + kMostComment);
   const size_t found = archive.size() < kEndBytes ? std::string_view::npos : archive.rfind(kEnd);
   if (found == std::string_view::npos || archive.size() - found > most || archive.size() - found < kEndBytes)
-    return corrupt(path, "it does not end like one");
+    return corrupt_zip(path, "it does not end like one");
   const std::string_view end = archive.substr(found);
   Directory directory{number(end, 16, 4), number(end, 10, 2)};
   if (directory.offset != UINT32_MAX && directory.count != UINT16_MAX) return directory;
@@ -61,7 +61,7 @@ Result<Directory> find_directory(std::string_view archive, std::string_view path
       found < kLocatorBytes ? std::nullopt : record_at(archive, found - kLocatorBytes, kLocatorBytes, kLocator64);
   if (!locator) return directory;
   const auto end64 = record_at(archive, number(*locator, 8, 8), kEnd64Bytes, kEnd64);
-  if (!end64) return corrupt(path, "its large directory is not where it should be");
+  if (!end64) return corrupt_zip(path, "its large directory is not where it should be");
   return Directory{number(*end64, 48, 8), number(*end64, 32, 8)};
 }
 
@@ -74,7 +74,7 @@ Status read_extra(std::string_view extra, uint64_t &bytes, uint64_t &packed, uin
       std::string_view field = extra.substr(4, size);
       for (uint64_t *value : {&bytes, &packed, &offset}) {
         if (*value != UINT32_MAX) continue;
-        if (field.size() < 8) return corrupt(path, "a large member without its sizes");
+        if (field.size() < 8) return corrupt_zip(path, "a large member without its sizes");
         *value = number(field, 0, 8);
         field.remove_prefix(8);
       }
@@ -89,18 +89,18 @@ Status read_extra(std::string_view extra, uint64_t &bytes, uint64_t &packed, uin
 Result<std::vector<ZipMember>> read_zip_directory(std::string_view archive, std::string_view path) {
   TUTTI_ASSIGN(const Directory directory, find_directory(archive, path));
   if (directory.offset > archive.size() || directory.count > (archive.size() - directory.offset) / kEntryBytes)
-    return corrupt(path, "expected a directory of ", directory.count, " members, which the file cannot hold");
+    return corrupt_zip(path, "expected a directory of ", directory.count, " members, which the file cannot hold");
   std::vector<ZipMember> members;
   uint64_t at = directory.offset;
   for (uint64_t i = 0; i < directory.count; ++i) {
     const auto entry = record_at(archive, at, kEntryBytes, kEntry);
-    if (!entry) return corrupt(path, "expected member ", i, " of the directory at offset ", at);
+    if (!entry) return corrupt_zip(path, "expected member ", i, " of the directory at offset ", at);
     const size_t name = number(*entry, 28, 2), extra = number(*entry, 30, 2), comment = number(*entry, 32, 2);
-    if (entry->size() < kEntryBytes + name + extra + comment) return corrupt(path, "member ", i, " is cut");
+    if (entry->size() < kEntryBytes + name + extra + comment) return corrupt_zip(path, "member ", i, " is cut");
     uint64_t packed = number(*entry, 20, 4), bytes = number(*entry, 24, 4), offset = number(*entry, 42, 4);
     TUTTI_TRY(read_extra(entry->substr(kEntryBytes + name, extra), bytes, packed, offset, path));
     if (packed > archive.size() || offset > archive.size() || bytes > uint64_t{INT64_MAX})
-      return corrupt(path, "member ", i, " is larger than the file");
+      return corrupt_zip(path, "member ", i, " is larger than the file");
     members.push_back({std::string(entry->substr(kEntryBytes, name)), static_cast<uint16_t>(number(*entry, 10, 2)),
                        static_cast<uint32_t>(number(*entry, 16, 4)), static_cast<int64_t>(packed),
                        static_cast<int64_t>(bytes), static_cast<int64_t>(offset)});
@@ -113,7 +113,7 @@ namespace {
 
 Result<Piece> inflate_member(std::string_view packed, const ZipMember &member, std::string_view path) {
   if (member.bytes > member.packed_bytes * base::kMostDeflateRatio + base::kDeflateRatioSlack)
-    return corrupt(path, "member '", member.name, "' says ", member.bytes, " bytes, which it cannot hold");
+    return corrupt_zip(path, "member '", member.name, "' says ", member.bytes, " bytes, which it cannot hold");
   TUTTI_ASSIGN(base::Inflater inflater,
                base::Inflater::create({member.bytes, base::kMostDeflateRatio}, base::Inflater::Header::none));
   TUTTI_ASSIGN(Ref<Buffer> buffer, Buffer::allocate(std::max<int64_t>(member.bytes, 1)));
@@ -130,7 +130,7 @@ Result<Piece> inflate_member(std::string_view packed, const ZipMember &member, s
     if (progress->consumed == 0 && progress->produced == 0) break;
   }
   if (static_cast<int64_t>(done) != member.bytes)
-    return corrupt(path, "member '", member.name, "': expected ", member.bytes, " bytes, got ", done);
+    return corrupt_zip(path, "member '", member.name, "': expected ", member.bytes, " bytes, got ", done);
   return Piece{std::move(buffer), 0, member.bytes};
 }
 
@@ -139,10 +139,10 @@ Result<Piece> inflate_member(std::string_view packed, const ZipMember &member, s
 Result<Piece> read_zip_member(const Ref<Buffer> &archive, const ZipMember &member, std::string_view path) {
   const std::string_view bytes(static_cast<const char *>(archive->data()), static_cast<size_t>(archive->size_bytes()));
   const auto local = record_at(bytes, static_cast<uint64_t>(member.header_offset), kLocalBytes, kLocal);
-  if (!local) return corrupt(path, "member '", member.name, "' is not where the directory says");
+  if (!local) return corrupt_zip(path, "member '", member.name, "' is not where the directory says");
   const size_t begin = kLocalBytes + number(*local, 26, 2) + number(*local, 28, 2);
   if (local->size() < begin || local->size() - begin < static_cast<uint64_t>(member.packed_bytes))
-    return corrupt(path, "member '", member.name, "' is cut");
+    return corrupt_zip(path, "member '", member.name, "' is cut");
   Piece piece{archive, member.header_offset + static_cast<int64_t>(begin), member.packed_bytes};
   if (member.method == 8) {
     TUTTI_ASSIGN(piece, inflate_member(local->substr(begin, static_cast<size_t>(member.packed_bytes)), member, path));
@@ -150,11 +150,11 @@ Result<Piece> read_zip_member(const Ref<Buffer> &archive, const ZipMember &membe
     return base::unimplemented("zip archive ", base::quoted(path, 400), ": member '", member.name,
                                "' is compressed by method ", member.method, "; only deflate can be read");
   } else if (member.bytes != member.packed_bytes) {
-    return corrupt(path, "member '", member.name, "' has two sizes");
+    return corrupt_zip(path, "member '", member.name, "' has two sizes");
   }
   const auto *data = reinterpret_cast<const Bytef *>(static_cast<const char *>(piece.buffer->data()) + piece.offset);
   if (crc32_z(0, data, static_cast<size_t>(piece.size)) != member.checksum)
-    return corrupt(path, "member '", member.name, "' does not have its checksum");
+    return corrupt_zip(path, "member '", member.name, "' does not have its checksum");
   return piece;
 }
 

@@ -25,7 +25,7 @@ Status failure(int error, std::string_view what) {
 
 constexpr size_t kSignature = 8, kChunkHead = 8, kChunkTail = 4;  // length and kind; checksum
 
-constexpr std::string_view kEnd("\0\0\0\0IEND\xae\x42\x60\x82", 12);
+constexpr std::string_view kEndChunk("\0\0\0\0IEND\xae\x42\x60\x82", 12);
 
 uint32_t big_endian(const char *bytes) {
   uint32_t value = 0;
@@ -69,7 +69,7 @@ class ReadChunks {
       }
       left_.remove_prefix(here);
     }
-    if (left_.empty() && !has_end_) left_ = kEnd;
+    if (left_.empty() && !has_end_) left_ = kEndChunk;
     has_end_ = true;
     piece_ = left_.size();  // of a chunk's head, or of the end
     return piece_ > 0;

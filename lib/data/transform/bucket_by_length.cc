@@ -26,7 +26,7 @@ using tensor::Tensor;
 namespace {
 
 // Input states are kept from this many elements apart, and so many of them at most.
-constexpr int64_t kLeastSnapshotDistance = 64;
+constexpr int64_t kLeastBucketSnapshotDistance = 64;
 constexpr size_t kMostSnapshots = 64;
 
 // Which element goes where, and what a bucket's batch is.
@@ -139,7 +139,7 @@ class BucketStage : public Stage {
     return base::check(cancel_.get());
   }
   void take_snapshot() {
-    if (!snapshots_.empty() && read_ < snapshots_.back().position + kLeastSnapshotDistance) return;
+    if (!snapshots_.empty() && read_ < snapshots_.back().position + kLeastBucketSnapshotDistance) return;
     int64_t oldest = read_;
     for (const std::deque<Waiting> &bucket : buckets_) {
       if (!bucket.empty()) oldest = std::min(oldest, bucket.front().position);

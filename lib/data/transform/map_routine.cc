@@ -17,7 +17,7 @@ using base::Status;
 namespace {
 
 // Elements that are read before any of them is run.
-constexpr int64_t kMostElements = 256;
+constexpr int64_t kMostElementsAtOnce = 256;
 // Rows of static shape that lie in memory between input and graph.
 constexpr int64_t kScratchBytes = int64_t{4} << 20;
 constexpr int64_t kFewestRows = 16;
@@ -65,7 +65,7 @@ class RoutineAccess : public RandomAccess {
     }
     return worst;
   }
-  int64_t rows_at_once() const override { return flow_ != nullptr ? rows_at_once_ : kMostElements; }
+  int64_t rows_at_once() const override { return flow_ != nullptr ? rows_at_once_ : kMostElementsAtOnce; }
 
  private:
   Status gather_rows(std::span<int64_t> positions, std::span<const RowTarget> targets, int64_t first) {
@@ -134,7 +134,7 @@ class RoutineStage : public Stage {
   }
   Status next_rows(std::span<const RowTarget> targets, int64_t count, int64_t &done) override {
     for (done = 0; done < count;) {
-      const int64_t wanted = std::min(kMostElements, count - done);
+      const int64_t wanted = std::min(kMostElementsAtOnce, count - done);
       Status status = read(wanted);
       if (base::is_interrupt(status)) return status;
       const int64_t read_now = std::exchange(read_, 0);

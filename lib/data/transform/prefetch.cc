@@ -20,13 +20,13 @@ using base::Status;
 namespace {
 
 constexpr int64_t kMostAutomatic = 32;
-constexpr int64_t kTimedDistance = 16;
+constexpr int64_t kTimedTakes = 16;
 
 // What the time of element `number` counts; 0 = it is not taken. The first, for which a file may be opened, stands for
 // itself, of the others one stands for several.
 int64_t weight_of(int64_t number) {
   if (number == 0) return 1;
-  return number % kTimedDistance == 1 ? kTimedDistance : 0;
+  return number % kTimedTakes == 1 ? kTimedTakes : 0;
 }
 
 constexpr int64_t kSmallBytes = int64_t{1} << 20;

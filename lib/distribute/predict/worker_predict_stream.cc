@@ -17,7 +17,7 @@ using base::Status;
 using tensor::Tensor;
 
 // What a worker tells of a round, in front of the dims of its outputs.
-enum Word : size_t { word_has_batch = 0, word_fails, word_rows, word_batches_before, word_rows_before, word_dims };
+enum RoundWord : size_t { word_has_batch = 0, word_fails, word_rows, word_batches_before, word_rows_before, word_dims };
 
 /// One round: what this worker brings, and what comes of it.
 struct Round {

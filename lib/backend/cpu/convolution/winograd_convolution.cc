@@ -45,11 +45,11 @@ WinogradShape winograd_shape(const ConvolutionRequest &request) {
 }
 
 /// Work worth handing out, in operations of plain sums: about 15 us.
-constexpr int64_t kPartFlops = 4'000'000;
+constexpr int64_t kLeastPartFlops = 4'000'000;
 
 int64_t grain(const WinogradShape &s, int64_t items) {
   const int64_t flops = 18 * s.images * s.y.height * s.y.width * s.x.channels * s.y.channels;
-  return items * kPartFlops / std::max<int64_t>(flops, 1) + 1;
+  return items * kLeastPartFlops / std::max<int64_t>(flops, 1) + 1;
 }
 
 int64_t whole_vectors(int64_t floats) { return (floats + 15) / 16 * 16; }
@@ -127,9 +127,9 @@ class Convolve final : public Kernel {
 };
 
 /// The gradient of the kernel, cut along the longer of its sides: each part transforms all that lies along the other.
-class KernelGradient final : public Kernel {
+class WinogradKernelGradient final : public Kernel {
  public:
-  KernelGradient(const WinogradWork &work, int32_t threads) : work_(work) {
+  WinogradKernelGradient(const WinogradWork &work, int32_t threads) : work_(work) {
     const WinogradShape &s = work.shape;
     by_panels_ = s.y.channels > s.x.channels;
     const int64_t items = by_panels_ ? s.panels() : s.x.blocks();
@@ -194,7 +194,7 @@ class WinogradPlan final : public ConvolutionPlan {
   int64_t scratch_bytes() const override { return scratch_bytes_; }
 
   std::unique_ptr<Kernel> kernel(const ConvolutionBuffers &buffers) const override {
-    if (pass_ == ConvolutionPass::kernel_gradient) return std::make_unique<KernelGradient>(gradient(buffers));
+    if (pass_ == ConvolutionPass::kernel_gradient) return std::make_unique<WinogradKernelGradient>(gradient(buffers));
     return std::make_unique<Convolve>(convolve(buffers));
   }
 
@@ -204,7 +204,7 @@ class WinogradPlan final : public ConvolutionPlan {
     work.buffers = buffers;
     return {work, pass_ == ConvolutionPass::input_gradient, threads_};
   }
-  KernelGradient gradient(const ConvolutionBuffers &buffers = {}) const {
+  WinogradKernelGradient gradient(const ConvolutionBuffers &buffers = {}) const {
     WinogradWork work = work_;
     work.buffers = buffers;
     return {work, threads_};

@@ -88,7 +88,7 @@ int32_t compile(const tutti_compile_request *request, tutti_executable **executa
 
 void release_executable(tutti_executable *executable) { delete reinterpret_cast<CpuExecutable *>(executable); }
 
-int32_t describe(tutti_executable *executable, tutti_text_writer write, void *user, tutti_error_sink *sink) {
+int32_t describe_program(tutti_executable *executable, tutti_text_writer write, void *user, tutti_error_sink *sink) {
   return guarded(executable_of(executable).host(), sink, [&]() -> Status {
     write_text(write, user, executable_of(executable).describe());
     return Status();
@@ -112,7 +112,8 @@ int32_t run(tutti_program *program, int32_t segment, const tutti_run_arguments *
 }
 
 const tutti_layout_table kLayoutTable = {sizeof(tutti_layout_table), plan, pack, unpack};
-const tutti_executable_table kExecutableTable = {sizeof(tutti_executable_table), compile, release_executable, describe};
+const tutti_executable_table kExecutableTable = {sizeof(tutti_executable_table), compile, release_executable,
+                                                 describe_program};
 const tutti_program_table kProgramTable = {sizeof(tutti_program_table), bind, release_program, run, nullptr};
 
 }  // namespace

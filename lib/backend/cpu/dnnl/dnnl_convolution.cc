@@ -156,10 +156,10 @@ Result<ConvolutionDescs> forward_descs(const ConvolutionRequest &request) {
 
 using Forward = dnnl::convolution_forward;
 using InputGradient = dnnl::convolution_backward_data;
-using KernelGradient = dnnl::convolution_backward_weights;
+using DnnlKernelGradient = dnnl::convolution_backward_weights;
 
-Described<Forward> describe(const ConvolutionRequest &request, const ConvolutionDescs &d,
-                            const dnnl::primitive_attr &attributes) {
+Described<Forward> describe_request(const ConvolutionRequest &request, const ConvolutionDescs &d,
+                                    const dnnl::primitive_attr &attributes) {
   const auto kind = dnnl::prop_kind::forward_training;
   const auto algorithm = request.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
   if (request.pass == ConvolutionPass::forward && request.epilogue.bias) {
@@ -257,7 +257,7 @@ class DnnlConvolutionPlan final : public ConvolutionPlan, public std::enable_sha
 
   Status prepare_forward(const ConvolutionRequest &request, const ConvolutionDescs &d,
                          const dnnl::primitive_attr &attributes) {
-    Described<Forward> described = describe(request, d, attributes);
+    Described<Forward> described = describe_request(request, d, attributes);
     Forward::primitive_desc &description = described.description;
     TUTTI_TRY(choose_convolution(description, request));
     keep(description, Forward(description));
@@ -273,7 +273,7 @@ class DnnlConvolutionPlan final : public ConvolutionPlan, public std::enable_sha
     TUTTI_ASSIGN(const ConvolutionDescs free, forward_descs(request));
     const auto algorithm =
         request.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
-    const Described<Forward> hint = describe(request, free, attributes);
+    const Described<Forward> hint = describe_request(request, free, attributes);
     Described<InputGradient> described =
         describe_backward<InputGradient>(dnnl_engine(), attributes, hint.description, algorithm, d.input, d.kernel,
                                          d.output, d.stride, d.dilation, d.low, d.high);
@@ -291,17 +291,17 @@ class DnnlConvolutionPlan final : public ConvolutionPlan, public std::enable_sha
     TUTTI_ASSIGN(const ConvolutionDescs free, forward_descs(request));
     const auto algorithm =
         request.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
-    const Described<Forward> hint = describe(request, free, attributes);
+    const Described<Forward> hint = describe_request(request, free, attributes);
     const Forward::primitive_desc &forward = hint.description;
-    Described<KernelGradient> described =
+    Described<DnnlKernelGradient> described =
         request.epilogue.bias
-            ? describe_backward<KernelGradient>(dnnl_engine(), attributes, forward, algorithm, d.input, d.kernel,
-                                                d.bias, d.output, d.stride, d.dilation, d.low, d.high)
-            : describe_backward<KernelGradient>(dnnl_engine(), attributes, forward, algorithm, d.input, d.kernel,
-                                                d.output, d.stride, d.dilation, d.low, d.high);
-    KernelGradient::primitive_desc &description = described.description;
+            ? describe_backward<DnnlKernelGradient>(dnnl_engine(), attributes, forward, algorithm, d.input, d.kernel,
+                                                    d.bias, d.output, d.stride, d.dilation, d.low, d.high)
+            : describe_backward<DnnlKernelGradient>(dnnl_engine(), attributes, forward, algorithm, d.input, d.kernel,
+                                                    d.output, d.stride, d.dilation, d.low, d.high);
+    DnnlKernelGradient::primitive_desc &description = described.description;
     TUTTI_TRY(choose_convolution(description, request));
-    keep(description, KernelGradient(description));
+    keep(description, DnnlKernelGradient(description));
     input_ = {description.src_desc(), DNNL_ARG_SRC};
     kernel_ = {description.diff_weights_desc(), DNNL_ARG_DIFF_WEIGHTS};
     output_ = {description.diff_dst_desc(), DNNL_ARG_DIFF_DST};

@@ -78,14 +78,14 @@ DenseShape shape_of(const LoweredGraph &l, const Node &node) {
 }
 
 /// What follows the product in its group.
-struct Following {
+struct DenseFollowing {
   ValueId bias = kNoValue;
   ValueId mask = kNoValue;
   bool relu = false;
 };
 
-Following following_nodes(const Lowering &l, const Group &group) {
-  Following following;
+DenseFollowing following_nodes(const Lowering &l, const Group &group) {
+  DenseFollowing following;
   ValueId y = l.graph().step(group.steps.front()).outputs[0];
   for (size_t i = 1; i < group.steps.size(); ++i) {
     const Node &node = l.graph().step(group.steps[i]);
@@ -220,8 +220,8 @@ void emit_relu_gradient(Lowering &l, ValueId y, ValueId dy) {
 /// A large product of one thread as the library's; false when ours had better do it, as it does where the product
 /// `splits` its factors for the matrix unit. Level `fast` only: which of them does it depends on the number of rows and
 /// of threads, and they round differently.
-bool lower_large_product(Lowering &l, const Node &node, const Following &following, ProductRequest request, bool splits,
-                         ValueId y) {
+bool lower_large_product(Lowering &l, const Node &node, const DenseFollowing &following, ProductRequest request,
+                         bool splits, ValueId y) {
   if (l.threads() > 1 || !l.fast()) return false;
   request.bf16 = l.graph().allows_bf16();
   request.bf16 = request.bf16 && ProductTimes::of_process().pays(request);
@@ -304,7 +304,7 @@ bool lower_dense(Lowering &l, const Group &group) {
   if (is_update(last.op)) return lower_dense_update(l, group);
   const Node &node = l.graph().step(group.steps.front());
   if (!l.is_f32(node.outputs[0])) return false;
-  const Following following = following_nodes(l, group);
+  const DenseFollowing following = following_nodes(l, group);
   Dense dense;
   dense.shape = shape_of(l.graph(), node);
   const ValueId y = last.outputs[0];

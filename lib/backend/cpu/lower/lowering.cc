@@ -21,7 +21,7 @@ using tensor::DType;
 
 namespace {
 
-constexpr int64_t kAlignment = 64;
+constexpr int64_t kPlaceAlignment = 64;
 
 bool is_alias_op(const std::string &op) { return op == "identity" || op == "stop_gradient" || op == "reshape"; }
 
@@ -505,7 +505,7 @@ void Lowering::plan_workspace() {
     blocks.push_back({buffer.bytes, buffer.first, buffer.last});
     ids.push_back(static_cast<BufferId>(i));
   }
-  const MemoryPlan plan = plan_memory(blocks, kAlignment);
+  const MemoryPlan plan = plan_memory(blocks, kPlaceAlignment);
   for (size_t i = 0; i < ids.size(); ++i)
     list_.buffers[static_cast<size_t>(ids[i])].location.offset = plan.offsets[i];
   list_.workspace_bytes = plan.bytes;

@@ -20,7 +20,7 @@ using base::Status;
 namespace {
 
 /// What saves less time than this is not worth rounding for.
-constexpr double kWorthRounding = 1.05;
+constexpr double kProductWorthRounding = 1.05;
 constexpr std::string_view kPrefix = "product n", kExact = "f32", kRounded = "bf16";
 
 /// Everything about a question but the rows.
@@ -159,7 +159,7 @@ bool ProductTimes::compare(const ProductRequest &question) const {
   const double factor = static_cast<double>(question.rows()) / static_cast<double>(nearest->first);
   const std::optional<RunTime> exact = nearest->second.find(kExact)->second,
                                rounded = nearest->second.find(kRounded)->second;
-  return exact && rounded && kWorthRounding * rounded->scaled(factor).seconds < exact->scaled(factor).seconds;
+  return exact && rounded && kProductWorthRounding * rounded->scaled(factor).seconds < exact->scaled(factor).seconds;
 }
 
 bool ProductTimes::pays(const ProductRequest &question) {

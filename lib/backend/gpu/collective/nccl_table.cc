@@ -107,8 +107,8 @@ std::string machine_name() {
   return name;
 }
 
-int32_t describe(tutti_device *const *devices, int32_t count, int32_t flags, tutti_text_writer write, void *user,
-                 tutti_error_sink *sink) {
+int32_t describe_clique(tutti_device *const *devices, int32_t count, int32_t flags, tutti_text_writer write, void *user,
+                        tutti_error_sink *sink) {
   return guarded(GpuDevice::of(devices[0]).host(), sink, [&]() -> Status {
     TUTTI_TRY(check_devices(devices, count, flags).status());
     TUTTI_ASSIGN(const std::string version, version_text());
@@ -189,7 +189,7 @@ constexpr tutti_collective_table kCollectiveTable = {sizeof(tutti_collective_tab
                                                      register_memory,
                                                      deregister_memory,
                                                      register_windows,
-                                                     describe,
+                                                     describe_clique,
                                                      create_id,
                                                      join,
                                                      record_check};

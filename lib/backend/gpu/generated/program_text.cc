@@ -250,7 +250,7 @@ KernelText named(const std::string &text) {
   }
 }
 
-std::optional<KernelText> write_text(const ElementProgram &program, const ReductionText *reduction, bool is_joined) {
+std::optional<KernelText> write_kernel(const ElementProgram &program, const ReductionText *reduction, bool is_joined) {
   for (int32_t i = 0; i < program.instruction_count; ++i) {
     if (!std::isfinite(program.instructions[i].number)) return std::nullopt;
   }
@@ -263,11 +263,11 @@ std::optional<KernelText> write_text(const ElementProgram &program, const Reduct
 }  // namespace
 
 std::optional<KernelText> program_text(const ElementProgram &program, const ReductionText *reduction) {
-  return write_text(program, reduction, false);
+  return write_kernel(program, reduction, false);
 }
 
 std::optional<KernelText> joined_program_text(const ElementProgram &program) {
-  return write_text(program, nullptr, true);
+  return write_kernel(program, nullptr, true);
 }
 
 std::string_view text_prologue() {

@@ -17,7 +17,7 @@ using graph::ValueId;
 
 namespace {
 
-constexpr int64_t kAlignment = 256;
+constexpr int64_t kScratchAlignment = 256;
 
 /// Gives the values of a region positions in its table.
 class Positions {
@@ -87,7 +87,7 @@ void Block::plan(const LoweredGraph &lowered, const graph::Region &region, const
     use(results_.back(), end);
   }
 
-  const MemoryPlan memory = plan_memory(blocks, kAlignment);
+  const MemoryPlan memory = plan_memory(blocks, kScratchAlignment);
   locals_.resize(positions.count());
   for (const auto &[position, id] : constants)
     locals_[static_cast<size_t>(position)].constant = id;

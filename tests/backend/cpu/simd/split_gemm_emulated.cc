@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "split_gemm_emulated.h"
+#include "backend/cpu/simd/split_gemm_emulated.h"
 
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "split_gemm_emulated.cc"
+#define HWY_TARGET_INCLUDE "backend/cpu/simd/split_gemm_emulated.cc"
 #include "backend/cpu/simd/simd_targets.h"
 
 // Includes this file once per target.

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "backend/cpu/simd/simd_split_gemm.h"
+#include "backend/cpu/simd/split_gemm_emulated.h"
 #include "backend/cpu/simd/tile_unit.h"
 #include "simd_testing.h"
-#include "split_gemm_emulated.h"
 #include "testing.h"
 
 namespace {
