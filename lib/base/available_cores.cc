@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/control_group.h"
+#include "base/cgroup.h"
 #include "base/thread.h"
 
 namespace tutti::impl::base {

@@ -11,7 +11,7 @@
 #include <limits>
 #include <string>
 
-#include "base/control_group.h"
+#include "base/cgroup.h"
 #include "base/memory.h"
 
 namespace tutti::impl::base {

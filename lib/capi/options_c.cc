@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 #include "base/text.h"
 #include "capi/guard.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 
 namespace tutti::impl::estimator {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 #include "base/text.h"
 
 namespace tutti::impl::estimator {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 #include "base/text.h"
 
 namespace tutti::impl::graph {

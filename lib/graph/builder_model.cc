@@ -3,7 +3,7 @@
 // GraphBuilder: the parts of a model.
 #include <fnmatch.h>
 
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 #include "base/text.h"
 #include "graph/batch.h"
 #include "graph/builder.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 #include "base/text.h"
 #include "nn/expansion.h"
 

@@ -12,7 +12,7 @@
 #include "backend/cpu/device/cpu_backend.h"
 #include "backend/reference/reference_backend.h"
 #include "base/file.h"
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 #include "runtime/plugin_loader.h"
 
 namespace tutti::impl::runtime {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backend/backend.h"
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 #include "runtime/module.h"
 #include "runtime/plugin_loader.h"
 

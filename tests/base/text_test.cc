@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 #include "testing.h"
 
 using namespace tutti::impl::base;

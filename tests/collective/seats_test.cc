@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// That waiting by seats is right; that it is fast is for the benchmarks.
-#include "collective/local/seats.h"
+// That waiting by placement is right; that it is fast is for the benchmarks.
+#include "collective/local/rank_placement.h"
 
 #include <sched.h>
 
@@ -14,20 +14,20 @@
 namespace tutti::testing {
 
 using impl::collective::local::LocalGroup;
-using impl::collective::local::Seats;
+using impl::collective::local::RankPlacement;
 
 static constexpr int64_t kRounds = 3000;
 
-/// Two ranks that meet `kRounds` times, by seats alone.
-static void meet(Seats &seats) {
+/// Two ranks that meet `kRounds` times, by placement alone.
+static void meet(RankPlacement &placement) {
   std::atomic<int64_t> progress[2] = {0, 0};
   const auto run = [&](int32_t rank) {
     for (int64_t round = 1; round <= kRounds; ++round) {
-      seats.sit(rank);
+      placement.arrive(rank);
       progress[rank].store(round);
       const auto over = [&] { return progress[1 - rank].load() >= round; };
       const auto missing = [&](int32_t r) { return progress[r].load() < round; };
-      while (!seats.wait(rank, over, missing)) {
+      while (!placement.wait(rank, over, missing)) {
       }
       assert_true(over());
     }
@@ -38,13 +38,13 @@ static void meet(Seats &seats) {
 }
 
 static void test_ranks_meet(void **) {
-  Seats seats(2, 20);
-  meet(seats);
+  RankPlacement placement(2, 20);
+  meet(placement);
 }
 
 static void test_ranks_meet_without_spinning(void **) {
-  Seats seats(2, 0);
-  meet(seats);
+  RankPlacement placement(2, 0);
+  meet(placement);
 }
 
 /// Keeps the core that it was made on busy.
@@ -73,15 +73,15 @@ class Hog {
 
 static void test_ranks_meet_beside_a_busy_core(void **) {
   const Hog hog;
-  Seats seats(2, 20);
-  meet(seats);
+  RankPlacement placement(2, 20);
+  meet(placement);
 }
 
 /// Ranks whose threads change are the ranks that they were.
 static void test_threads_may_change(void **) {
-  Seats seats(2, 20);
-  meet(seats);
-  meet(seats);
+  RankPlacement placement(2, 20);
+  meet(placement);
+  meet(placement);
 }
 
 static void test_sums_beside_a_busy_core(void **) {

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "backend/cuda/fold_choice.h"
+#include "backend/cuda/library_epilogue.h"
 #include "backend/cuda/library_kernels.h"
-#include "backend/cuda/library_tail.h"
 #include "backend/cuda/planned_convolution.h"
 #include "backend/gpu/fusion/norm_sources.h"
-#include "backend/gpu/fusion/product_tails.h"
+#include "backend/gpu/fusion/product_epilogues.h"
 #include "backend/gpu/library/even_padding.h"
 #include "backend/gpu/library/folded_stride.h"
 #include "backend/gpu/library/library_convolution_steps.h"
@@ -41,7 +41,7 @@ Result<Kernel> product_kernel(KernelRequest &request, const Handles &handles, co
   ProductShape wanted = gpu::product_of(shape, pass);
   wanted.allows_rounding = request.lowered.allows_tf32();
   if (request.sum != nullptr) return make_product_with_sum(request, handles, wanted);
-  LibraryTail tail;
+  LibraryEpilogue tail;
   if (has_bias) tail.add_bias(request, wanted);
   if (!tail.read(request, wanted)) return Kernel();
   TUTTI_ASSIGN(auto product, make_product(request, handles, wanted));
@@ -125,11 +125,11 @@ Result<Kernel> cudnn_kernel_with_tail(KernelRequest &request, const Handles &han
   const bool has_bias = request.has_input(2);
   if (!has_bias && request.tail == nullptr) return Kernel();
   if (request.tail != nullptr && request.tail->keeps()) return Kernel();
-  std::optional<TailOperand> bias;
-  if (has_bias) bias = TailOperand{request.input(2).dtype, gpu::EpilogueAccess::column, 2};
+  std::optional<CudnnEpilogueOperand> bias;
+  if (has_bias) bias = CudnnEpilogueOperand{request.input(2).dtype, gpu::EpilogueAccess::column, 2};
   const gpu::Epilogue *const epilogue = request.tail == nullptr ? nullptr : &request.tail->epilogue;
-  std::optional<CudnnTail> tail = read_tail(epilogue == nullptr ? work.shape.dtype : epilogue->dtype, bias, epilogue,
-                                            static_cast<int32_t>(request.input_count()));
+  std::optional<CudnnEpilogue> tail = read_epilogue(epilogue == nullptr ? work.shape.dtype : epilogue->dtype, bias,
+                                                    epilogue, static_cast<int32_t>(request.input_count()));
   if (!tail) return Kernel();
   work.tail = std::move(*tail);
   TUTTI_ASSIGN(Kernel kernel, cudnn_kernel(request, handles, work));

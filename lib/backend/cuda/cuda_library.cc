@@ -9,7 +9,8 @@ namespace tutti::impl::backend::cuda {
 
 using base::Result;
 
-Result<std::unique_ptr<gpu::Library>> CudaLibrary::open(int32_t ordinal, std::shared_ptr<const gpu::KeptPlans> kept) {
+Result<std::unique_ptr<gpu::Library>> CudaLibrary::open(int32_t ordinal,
+                                                        std::shared_ptr<const gpu::LibraryPlanCache> kept) {
   TUTTI_ASSIGN(std::shared_ptr<DeviceHandles> handles, DeviceHandles::of(ordinal));
   handles->ask_again();
   if (kept != nullptr) handles->keep_plans(kept);

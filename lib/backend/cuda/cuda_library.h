@@ -23,7 +23,7 @@ class CudaLibrary final : public gpu::Library {
  public:
   /// Plans that took long to make are kept in `kept`; null: nowhere.
   static base::Result<std::unique_ptr<gpu::Library>> open(int32_t ordinal,
-                                                          std::shared_ptr<const gpu::KeptPlans> kept = nullptr);
+                                                          std::shared_ptr<const gpu::LibraryPlanCache> kept = nullptr);
   ~CudaLibrary() override;
 
   base::Result<gpu::Kernel> find(gpu::KernelRequest &request) override;
@@ -32,11 +32,11 @@ class CudaLibrary final : public gpu::Library {
   std::vector<std::string> missing() const override { return handles_->missing(); }
 
  private:
-  CudaLibrary(std::shared_ptr<DeviceHandles> handles, std::shared_ptr<const gpu::KeptPlans> kept)
+  CudaLibrary(std::shared_ptr<DeviceHandles> handles, std::shared_ptr<const gpu::LibraryPlanCache> kept)
       : handles_(std::move(handles)), kept_(std::move(kept)) {}
 
   const std::shared_ptr<DeviceHandles> handles_;
-  const std::shared_ptr<const gpu::KeptPlans> kept_;
+  const std::shared_ptr<const gpu::LibraryPlanCache> kept_;
 };
 
 }  // namespace tutti::impl::backend::cuda

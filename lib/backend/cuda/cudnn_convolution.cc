@@ -145,7 +145,7 @@ class ConvolutionGraphMaker {
 
   void add_tail_tensors() {
     int64_t uid = kFirstTensor;
-    for (const TailOperand &operand : tail_.operands) {
+    for (const CudnnEpilogueOperand &operand : tail_.operands) {
       const Four dims = operand.access == gpu::EpilogueAccess::dense    ? result_dims()
                         : operand.access == gpu::EpilogueAccess::column ? Four{1, 1, 1, result_dims()[3]}
                                                                         : Four{1, 1, 1, 1};
@@ -155,23 +155,23 @@ class ConvolutionGraphMaker {
       constants_.push_back(graph_.number(CUDNN_DATA_FLOAT, uid++));
   }
 
-  CudnnValue value_of(TailValue value) const {
+  CudnnValue value_of(CudnnEpilogueValue value) const {
     const auto index = static_cast<size_t>(value.index);
     switch (value.kind) {
-      case TailValue::Kind::convolution:
+      case CudnnEpilogueValue::Kind::convolution:
         return convolved_;
-      case TailValue::Kind::operand:
+      case CudnnEpilogueValue::Kind::operand:
         return operands_[index];
-      case TailValue::Kind::constant:
+      case CudnnEpilogueValue::Kind::constant:
         return constants_[index];
-      case TailValue::Kind::operation:
+      case CudnnEpilogueValue::Kind::operation:
         return made_[index];
       default:
         return nullptr;
     }
   }
 
-  void add_tail_operation(const TailOperation &one, bool is_last) {
+  void add_tail_operation(const CudnnEpilogueOperation &one, bool is_last) {
     const cudnnDataType_t between = is_comparison(one.mode) ? CUDNN_DATA_BOOLEAN : CUDNN_DATA_FLOAT;
     made_.push_back(is_last ? graph_.tensor(image_tensor(cudnn_type(tail_.result), result_dims()), result_uid())
                             : graph_.between(image_tensor(between, result_dims())));
@@ -181,7 +181,7 @@ class ConvolutionGraphMaker {
   const Cudnn &cudnn_;
   const ConvolutionShape &shape_;
   const ConvolutionPass pass_;
-  const CudnnTail &tail_;
+  const CudnnEpilogue &tail_;
   const bool has_sums_;
   const Summed summed_;
   CudnnGraphWriter graph_;

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "backend/cuda/cudnn_epilogue.h"
 #include "backend/cuda/cudnn_plan.h"
-#include "backend/cuda/cudnn_tail.h"
 #include "backend/gpu/library/library_convolution.h"
 #include "base/status.h"
 
@@ -22,7 +22,7 @@ using gpu::ConvolutionShape;
 struct ConvolutionWork {
   ConvolutionShape shape;
   ConvolutionPass pass = ConvolutionPass::forward;
-  CudnnTail tail = {};
+  CudnnEpilogue tail = {};
   bool has_sums = false;  ///< forward: the sum and the sum of squares of y for each filter, too, f32
 
   /// Is it more than the pass?

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "backend/cuda/dynamic_library.h"
-#include "backend/gpu/generated/kept_plans.h"
+#include "backend/gpu/generated/library_plan_cache.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::cuda {
@@ -62,7 +62,7 @@ class CudnnDescriptor {
 struct CudnnDevice {
   cudnnHandle_t handle = nullptr;
   const CudnnDescriptor *properties = nullptr;
-  const gpu::KeptPlans *kept = nullptr;  ///< where plans are kept that took long to make; null: nowhere
+  const gpu::LibraryPlanCache *kept = nullptr;  ///< where plans are kept that took long to make; null: nowhere
 };
 
 /// What a plan may do.

@@ -98,12 +98,12 @@ void DeviceHandles::ask_again() {
   if (cudnn_ == nullptr) cudnn_text_.clear();
 }
 
-void DeviceHandles::keep_plans(std::shared_ptr<const gpu::KeptPlans> kept) {
+void DeviceHandles::keep_plans(std::shared_ptr<const gpu::LibraryPlanCache> kept) {
   const std::lock_guard guard(mutex_);
   kept_plans_ = std::move(kept);
 }
 
-void DeviceHandles::drop_plans(const std::shared_ptr<const gpu::KeptPlans> &kept) {
+void DeviceHandles::drop_plans(const std::shared_ptr<const gpu::LibraryPlanCache> &kept) {
   const std::lock_guard guard(mutex_);
   if (kept_plans_ == kept) kept_plans_ = nullptr;
 }

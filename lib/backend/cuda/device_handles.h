@@ -61,9 +61,9 @@ class DeviceHandles {
   /// What could not be opened is asked for again: it may be there by now, or memory for it.
   void ask_again();
   /// Plans that took long to make are kept there from now on.
-  void keep_plans(std::shared_ptr<const gpu::KeptPlans> kept);
+  void keep_plans(std::shared_ptr<const gpu::LibraryPlanCache> kept);
   /// Not there any more, as whoever it reports to may be gone; if others are kept by now, they stay.
-  void drop_plans(const std::shared_ptr<const gpu::KeptPlans> &kept);
+  void drop_plans(const std::shared_ptr<const gpu::LibraryPlanCache> &kept);
 
   int32_t ordinal() const { return ordinal_; }
   /// Bytes of memory that products should have, by NVIDIA's advice for the generation.
@@ -91,7 +91,7 @@ class DeviceHandles {
   cudaStream_t resting_stream_ = nullptr;
   bool is_resting_ = true;
   std::string cudnn_text_;
-  std::shared_ptr<const gpu::KeptPlans> kept_plans_;
+  std::shared_ptr<const gpu::LibraryPlanCache> kept_plans_;
 };
 
 }  // namespace tutti::impl::backend::cuda

@@ -33,7 +33,7 @@ const std::array<int64_t, 4> &result_dims(const ConvolutionWork &work) {
 
 /// In the memory of a trial, one behind the other: x, kernel, y, what the tail stores, its operands, sums, scratch
 /// memory; then the end.
-constexpr size_t kResult = 3, kOperands = 4, kSums = kOperands + CudnnTail::kMostOperands, kScratch = kSums + 1;
+constexpr size_t kResult = 3, kOperands = 4, kSums = kOperands + CudnnEpilogue::kMostOperands, kScratch = kSums + 1;
 using TrialPlaces = std::array<int64_t, kScratch + 2>;
 
 TrialPlaces trial_places(const ConvolutionWork &work, int64_t scratch_bytes) {
@@ -46,7 +46,7 @@ TrialPlaces trial_places(const ConvolutionWork &work, int64_t scratch_bytes) {
   if (work.has_sums) bytes[kSums] = 2 * gpu::squares_at(shape.filters()) * bytes_of(1, DType::f64);
   if (!work.tail.is_empty()) bytes[kResult] = bytes_of(count(result_dims(work)), work.tail.result);
   for (size_t i = 0; i < work.tail.operands.size(); ++i) {
-    const TailOperand &operand = work.tail.operands[i];
+    const CudnnEpilogueOperand &operand = work.tail.operands[i];
     const int64_t elements = operand.access == gpu::EpilogueAccess::dense    ? count(result_dims(work))
                              : operand.access == gpu::EpilogueAccess::column ? result_dims(work)[3]
                                                                              : 1;
@@ -84,7 +84,7 @@ gpu::BatchNormWork sums_work(const ConvolutionWork &work) {
 
 /// A program that reads and writes what the tail does, and adds: it takes the time that the tail takes.
 gpu::ElementProgram program_like(const ConvolutionWork &work) {
-  const CudnnTail &tail = work.tail;
+  const CudnnEpilogue &tail = work.tail;
   const int64_t columns = result_dims(work)[3];
   gpu::ElementProgram program{};
   program.elements = count(result_dims(work));
@@ -98,7 +98,7 @@ gpu::ElementProgram program_like(const ConvolutionWork &work) {
   program.instruction_count = std::max(program.input_count - 1, 1);
   program.instructions[0] = {gpu::ElementOp::identity, 0, 0, 0, 0};
   for (int32_t i = 1; i < program.input_count; ++i) {
-    const TailOperand &operand = tail.operands[static_cast<size_t>(i) - 1];
+    const CudnnEpilogueOperand &operand = tail.operands[static_cast<size_t>(i) - 1];
     program.inputs[i] = operand.access == gpu::EpilogueAccess::dense
                             ? gpu::ElementOperand{operand.dtype, ElementAccess::dense, {columns, 1}}
                         : operand.access == gpu::EpilogueAccess::column
@@ -142,7 +142,7 @@ Status PlannedConvolution::issue(const gpu::Frame &frame, const std::array<void 
   if (plan == nullptr) return base::internal_error("cuDNN has no plan for a convolution on this device");
   TUTTI_TRY(handles->issue_cudnn_on(use, frame.stream()));
   std::vector<void *> operands;
-  for (const TailOperand &operand : work_.tail.operands)
+  for (const CudnnEpilogueOperand &operand : work_.tail.operands)
     operands.push_back(const_cast<void *>(frame.input(operand.input)));
   add_sums(work_, sums, operands);
   return plan->execute(handles->cudnn_handle(), tensor_uids(work_), pointers_of(work_, tensors, operands), scratch);

@@ -84,7 +84,7 @@ std::vector<std::pair<std::string, std::string>> describe_libraries() {
           {"cuDNN", text_of(cuda::cudnn())}};
 }
 
-Result<std::unique_ptr<Library>> open_library(int32_t ordinal, std::shared_ptr<const KeptPlans> kept) {
+Result<std::unique_ptr<Library>> open_library(int32_t ordinal, std::shared_ptr<const LibraryPlanCache> kept) {
   return cuda::CudaLibrary::open(ordinal, std::move(kept));
 }
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "backend/cuda/library_epilogue.h"
 #include "backend/cuda/library_kernels.h"
-#include "backend/cuda/library_tail.h"
 #include "backend/gpu/device/device_reduce.h"
 #include "backend/gpu/fusion/product_sums.h"
 #include "backend/gpu/kernels/reduced_trees.h"
@@ -84,7 +84,7 @@ Result<Kernel> make_product_with_sum(KernelRequest &request, const Handles &hand
   if (request.trials == nullptr || shape.batches != 1) return Kernel();
   ProductShape with_sum = shape;
   // Sums are of the dtype of the results, which a cast in the tail may have widened.
-  LibraryTail tail;
+  LibraryEpilogue tail;
   const bool is_cast = tail.read(request, with_sum) && !with_sum.has_addend && !with_sum.has_bias &&
                        !with_sum.has_gelu && !with_sum.has_relu && !with_sum.has_gelu_gradient;
   if (!is_cast ||
@@ -110,7 +110,7 @@ Result<Kernel> make_matmul(KernelRequest &request, const Handles &handles) {
   if (!plan) return Kernel();
   plan->shape.allows_rounding = request.lowered.allows_tf32();
   if (request.sum != nullptr) return make_product_with_sum(request, handles, plan->shape);
-  LibraryTail tail;
+  LibraryEpilogue tail;
   if (!tail.read(request, plan->shape)) return Kernel();
   TUTTI_ASSIGN(auto product, make_product(request, handles, plan->shape));
   if (product == nullptr) return Kernel();

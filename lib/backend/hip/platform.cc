@@ -72,7 +72,7 @@ std::vector<std::pair<std::string, std::string>> describe_libraries() {
   return {{"HIP", base::concat(version / 10000000, ".", version / 100000 % 100)}};
 }
 
-Result<std::unique_ptr<Library>> open_library(int32_t ordinal, std::shared_ptr<const KeptPlans>) {
+Result<std::unique_ptr<Library>> open_library(int32_t ordinal, std::shared_ptr<const LibraryPlanCache>) {
   TUTTI_ASSIGN(const hipDeviceProp_t properties, properties_of(ordinal));
   const std::string architecture = architecture_of(properties);
   const std::vector<std::string> compiled = base::split(TUTTI_HIP_ARCHITECTURES, ' ');

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "backend/gpu/fusion/product_tails.h"
+#include "backend/gpu/fusion/product_epilogues.h"
 #include "backend/gpu/library/library_convolution_steps.h"
 #include "backend/gpu/library/library_product.h"
 #include "backend/hip/device_handle.h"
@@ -33,7 +33,7 @@ constexpr int64_t kMostScratch = int64_t{256} << 20;
 
 /// Reads what the graph has behind a product: casts, of which the last says what is stored, and one addend that lies as
 /// the results do, whose input of the frame is `addend` then. False where there is more.
-bool read_tail(const KernelRequest &request, ProductShape &shape, int32_t &addend) {
+bool read_epilogue(const KernelRequest &request, ProductShape &shape, int32_t &addend) {
   if (request.tail == nullptr) return true;
   if (request.tail->keeps()) return false;
   const gpu::Epilogue &epilogue = request.tail->epilogue;
@@ -58,7 +58,7 @@ using Device = std::shared_ptr<DeviceHandle>;
 /// A kernel that does the calls of a plan; empty where rocBLAS does not. It keeps the handle of its device open.
 Result<Kernel> product_kernel(KernelRequest &request, const Device &device, LibraryCalls plan) {
   int32_t addend = -1;
-  if (request.sum != nullptr || !read_tail(request, plan.shape, addend)) return Kernel();
+  if (request.sum != nullptr || !read_epilogue(request, plan.shape, addend)) return Kernel();
   const DeviceHandle::Use use(*device);
   const Rocblas *const rocblas = device->rocblas(use);
   if (rocblas == nullptr) return Kernel();

@@ -9,8 +9,8 @@
 #include <optional>
 #include <utility>
 
-#include "base/bell.h"
 #include "base/json.h"
+#include "base/notifier.h"
 #include "base/thread.h"
 #include "collective/cluster/worker_exchange.h"
 #include "collective/cluster/worker_mesh.h"
@@ -20,8 +20,8 @@
 namespace tutti::impl::collective::cluster {
 namespace {
 
-using base::Bell;
 using base::Deadline;
+using base::Notifier;
 using base::Result;
 using base::Status;
 
@@ -88,7 +88,7 @@ class Process {
   int32_t workers() const { return static_cast<int32_t>(options_.names.size()); }
   const std::string &name_of(int32_t worker) const { return options_.names[static_cast<size_t>(worker)]; }
   int32_t contributors() const { return workers() * options_.replicas * options_.parts; }
-  Bell &bell() { return bell_; }
+  Notifier &notifier() { return notifier_; }
 
   Result<Ticket> post(int32_t replica, const Operation &operation, Purpose purpose);
   bool is_complete(Ticket ticket) const { return completed_.load(std::memory_order_seq_cst) > ticket; }
@@ -129,7 +129,7 @@ class Process {
 
   const ClusterGroupOptions options_;
   std::vector<RankState> ranks_;
-  Bell bell_;
+  Notifier notifier_;
   std::atomic<int64_t> completed_{0};
   std::atomic<bool> dead_{false}, stopped_{false}, closing_{false};
   std::vector<void *> buffers_;    // of all contributors of this process
@@ -162,7 +162,7 @@ Process::~Process() {
     const std::lock_guard lock(mutex_);
     if (mesh_) mesh_->interrupt();
   }
-  bell_.ring();
+  notifier_.notify();
   thread_.join();
   std::unique_ptr<WorkerWatch> watch;
   {
@@ -207,7 +207,7 @@ void Process::serve() {
     status = complete(ticket);
     if (!status.ok()) break;
     completed_.store(ticket + 1, std::memory_order_seq_cst);
-    bell_.ring();
+    notifier_.notify();
   }
   end(status);
 }
@@ -215,10 +215,10 @@ void Process::serve() {
 Result<bool> Process::wait_for_posts(Ticket ticket) {
   const auto has_posted = [=](const RankState &rank) { return rank.posted.load(std::memory_order_seq_cst) > ticket; };
   const auto ends = [&] { return is_dead() || closing_.load(std::memory_order_seq_cst); };
-  bell_.wait([&] { return ends() || std::any_of(ranks_.begin(), ranks_.end(), has_posted); }, 0, Deadline::never(),
-             nullptr);
-  bell_.wait([&] { return ends() || std::all_of(ranks_.begin(), ranks_.end(), has_posted); }, 0,
-             Deadline::after_ms(options_.timeout_ms), nullptr);
+  notifier_.wait([&] { return ends() || std::any_of(ranks_.begin(), ranks_.end(), has_posted); }, 0, Deadline::never(),
+                 nullptr);
+  notifier_.wait([&] { return ends() || std::all_of(ranks_.begin(), ranks_.end(), has_posted); }, 0,
+                 Deadline::after_ms(options_.timeout_ms), nullptr);
   if (ends()) return false;
   std::string missing;
   for (int32_t r = 0; r < options_.replicas; ++r) {
@@ -367,7 +367,7 @@ void Process::give_up(const Status &error) {
     dead_.store(true, std::memory_order_seq_cst);
     if (mesh_) mesh_->interrupt();
   }
-  bell_.ring();
+  notifier_.notify();
 }
 
 Status Process::watch() {
@@ -441,7 +441,7 @@ void Process::end(const Status &status) {
     stopped_.store(true, std::memory_order_seq_cst);
     if (watch_ != nullptr) watch_->leave();
   }
-  bell_.ring();
+  notifier_.notify();
   if (!error.ok()) hear_out(error);
 }
 
@@ -485,7 +485,7 @@ Result<Ticket> Process::post(int32_t replica, const Operation &operation, Purpos
   if (operation.buffers != nullptr && purpose == Purpose::work)
     std::copy_n(operation.buffers, options_.parts, slot.buffers.begin());
   rank.posted.store(ticket + 1, std::memory_order_seq_cst);
-  bell_.ring();
+  notifier_.notify();
   return ticket;
 }
 
@@ -528,10 +528,10 @@ Status ClusterRank::wait(Ticket ticket) {
     return base::invalid_argument("operation ", ticket, " of rank ", rank(), " was never begun");
   const auto over = [&] { return process_->is_complete(ticket) || process_->has_stopped(); };
   Status cancelled;
-  if (!process_->bell().wait(over, 0, Deadline::never(), cancel_)) {
+  if (!process_->notifier().wait(over, 0, Deadline::never(), cancel_)) {
     cancelled = base::check(cancel_);
     process_->abort(cancelled);
-    process_->bell().wait(over, 0, Deadline::never(), nullptr);
+    process_->notifier().wait(over, 0, Deadline::never(), nullptr);
   }
   if (process_->is_complete(ticket)) return Status();
   return cancelled.ok() ? process_->error() : cancelled;

@@ -32,10 +32,10 @@ base::Result<Ticket> LocalRank::begin(const Operation &operation) {
     for (size_t p = 0; bytes > 0 && p < slot.buffers.size(); ++p)
       std::memcpy(slot.data.data() + p * bytes, slot.buffers[p], bytes);
   }
-  shared_->seats.sit(rank_);
+  shared_->placement.arrive(rank_);
   self().posted.store(ticket + 1, std::memory_order_seq_cst);
   slot.ticket.store(ticket, std::memory_order_seq_cst);
-  shared_->bell.ring();
+  shared_->notifier.notify();
   return ticket;
 }
 
@@ -47,7 +47,7 @@ Status LocalRank::wait(Ticket ticket) {
     TUTTI_TRY(complete(completed_));
     ++completed_;
     self().progress.store(completed_ * most_meetings, std::memory_order_seq_cst);
-    shared_->bell.ring();
+    shared_->notifier.notify();
   }
   return Status();
 }
@@ -61,7 +61,7 @@ Status LocalRank::wait_for(Ticket ticket, Reached reached) {
   const base::Deadline deadline = base::Deadline::after_ms(shared_->timeout_ms);
   const auto over = [&] { return shared_->all_reached(reached) || is_dead(); };
   const auto missing = [&](int32_t rank) { return !reached(rank, shared_->ranks[static_cast<size_t>(rank)]); };
-  if (!shared_->seats.wait(rank_, over, missing)) shared_->bell.wait(over, 0, deadline, cancel_);
+  if (!shared_->placement.wait(rank_, over, missing)) shared_->notifier.wait(over, 0, deadline, cancel_);
   std::string listed;
   for (int32_t r = 0; r < shared_->size; ++r) {
     if (missing(r)) listed += (listed.empty() ? "" : ", ") + std::to_string(r);
@@ -98,7 +98,7 @@ Status LocalRank::wait_until_done(Ticket ticket) {
 
 void LocalRank::pass(Ticket ticket, int32_t meeting) {
   self().progress.store(ticket * most_meetings + meeting, std::memory_order_seq_cst);
-  shared_->bell.ring();
+  shared_->notifier.notify();
 }
 
 Status LocalRank::wait_for_rank(Ticket ticket, int32_t rank, int32_t meeting) {

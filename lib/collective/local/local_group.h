@@ -9,7 +9,7 @@
 // Cost of an all_reduce of n bytes on R ranks: each rank reads n and writes n / R + n; a reduce_scatter only reads n
 // and writes n / R. Two (small all_reduce, reduce_scatter) or three meetings of all ranks. Other algorithms for an
 // all_reduce can be asked for, which add in another order. A rank that waits spins for a few microseconds, sees to it
-// that the others have cores (seats.h), and then sleeps.
+// that the others have cores (rank_placement.h), and then sleeps.
 #ifndef TUTTI_COLLECTIVE_LOCAL_LOCAL_GROUP_H_
 #define TUTTI_COLLECTIVE_LOCAL_LOCAL_GROUP_H_
 

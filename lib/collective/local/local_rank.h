@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/bell.h"
+#include "base/notifier.h"
 #include "base/thread.h"
 #include "collective/local/local_group.h"
-#include "collective/local/seats.h"
+#include "collective/local/rank_placement.h"
 
 namespace tutti::impl::collective::local {
 
@@ -99,7 +99,7 @@ class Shared {
         nodes(options.nodes),
         ranks(static_cast<size_t>(size)),
         last_reach(static_cast<size_t>(size)),
-        seats(size, size <= base::available_cores() ? options.spin_us : 0) {
+        placement(size, size <= base::available_cores() ? options.spin_us : 0) {
     for (RankState &rank : ranks) {
       for (Posted &posted : rank.ring)
         posted.buffers.resize(static_cast<size_t>(parts));
@@ -117,7 +117,7 @@ class Shared {
       for (size_t r = 0; r < ranks.size(); ++r)
         last_reach[r] = {ranks[r].posted, ranks[r].progress};
     }
-    bell.ring();
+    notifier.notify();
   }
   base::Status read_error() const {
     if (!dead.load(std::memory_order_acquire)) return base::Status();
@@ -152,8 +152,8 @@ class Shared {
   const std::vector<int32_t> nodes;  // of each rank, for AllReduce::hierarchical
   std::vector<RankState> ranks;
   std::vector<Reach> last_reach;  // when the group died; guarded by error_mutex
-  Seats seats;
-  base::Bell bell;
+  RankPlacement placement;
+  base::Notifier notifier;
   std::atomic<bool> dead{false};
 
  private:

@@ -27,7 +27,7 @@ constexpr double kMuchWaiting = 0.1, kBusyCores = 0.7;
 OrderedCallsStage::OrderedCallsStage(const char *kind, std::unique_ptr<Stage> input, std::vector<Call> calls,
                                      Limits limits, Ref<CancelToken> cancel, Ref<CancelToken> worker,
                                      StageCounters *counters)
-    : RunAheadStage(kind, std::move(input), std::move(cancel), std::move(worker)),
+    : PrefetchingStage(kind, std::move(input), std::move(cancel), std::move(worker)),
       calls_(std::move(calls)),
       slots_per_thread_(limits.slots),
       first_(limits.first == 0 ? calls_.size() : std::min(limits.first, calls_.size())),

@@ -3,7 +3,7 @@
 // OrderedCallsStage: one call for each element, several at a time on threads of their own, results in the order of the
 // input. A free thread draws the next input, one thread at a time, so the slots of a ring are numbered in order; then
 // it makes the call while others draw. The consumer takes slots out in that order and never touches the input. Each
-// slot keeps the input's state behind its element (run_ahead.h).
+// slot keeps the input's state behind its element (prefetching_stage.h).
 //
 //   draw ─┬─ call ─┐
 //         ├─ call ─┼─ slot 0, slot 1, ... ─ next()
@@ -12,7 +12,7 @@
 // A call that fails is the error of its element. When the ring is full nobody draws.
 //
 // Where order does not matter the consumer takes the first slot that is done. A slot is drawn into again when all
-// before it have been taken, too; what was taken early is part of the state (run_ahead.h).
+// before it have been taken, too; what was taken early is part of the state (prefetching_stage.h).
 //
 // Automatic parallelism: where there may be more calls at once than begin, and the consumer waits for elements while
 // the threads leave the cores idle (they wait for disks, servers, other threads), more of them are started.
@@ -31,14 +31,14 @@
 
 #include "base/scheduled_thread.h"
 #include "base/thread.h"
-#include "data/call/run_ahead.h"
+#include "data/call/prefetching_stage.h"
 #include "data/dataset/walk_report.h"
 #include "data/thread/buffer_budget.h"
 #include "data/thread/sleep_point.h"
 
 namespace tutti::impl::data {
 
-class OrderedCallsStage : public RunAheadStage {
+class OrderedCallsStage : public PrefetchingStage {
  public:
   /// Fills `output`, whose contents are those of some earlier element; may do with `input` as it likes.
   using Call = std::function<base::Status(Element &input, Element &output)>;

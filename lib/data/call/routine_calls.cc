@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
-#include "data/call/fetch_early.h"
 #include "data/call/graph_calls.h"
+#include "data/call/row_prefetch.h"
 
 namespace tutti::impl::data {
 
@@ -159,7 +159,7 @@ Status RoutineCalls::run_located(std::span<const std::byte *const> rows, std::sp
       [&](Lane &lane, int64_t row, int64_t next) -> Status {
         const auto element = rows.subspan(static_cast<size_t>(row) * components, components);
         const auto fetch_next = [&](size_t component, int64_t bytes) {
-          if (next < count) fetch_early(rows[static_cast<size_t>(next) * components + component], bytes);
+          if (next < count) prefetch_row(rows[static_cast<size_t>(next) * components + component], bytes);
         };
         lane.inputs.resize(plan.inputs.size());
         lane.targets.assign(plan.results.size(), nullptr);

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/memory.h"
-#include "data/call/fetch_early.h"
 #include "data/call/graph_calls.h"
+#include "data/call/row_prefetch.h"
 
 namespace tutti::impl::data {
 
@@ -132,7 +132,7 @@ Status RowCalls::run_located(int64_t count, std::span<const std::byte *const> ro
         std::byte *const target = targets[i].from_row(row).data;
         if (source.result < 0) {
           const auto passed = static_cast<size_t>(source.component);
-          if (row + 1 < count) fetch_early(element.data()[components + passed], targets[i].row_bytes);
+          if (row + 1 < count) prefetch_row(element.data()[components + passed], targets[i].row_bytes);
           if (targets[i].row_bytes > 0) {
             std::memcpy(target, element[passed], static_cast<size_t>(targets[i].row_bytes));
           }
@@ -141,7 +141,7 @@ Status RowCalls::run_located(int64_t count, std::span<const std::byte *const> ro
         const ByteTable &table = (*target_.tables)[static_cast<size_t>(source.result)];
         const auto input = static_cast<size_t>(table.input);
         const auto component = static_cast<size_t>(plan.inputs[input].component);
-        if (row + 1 < count) fetch_early(element.data()[components + component], input_row_bytes_[input]);
+        if (row + 1 < count) prefetch_row(element.data()[components + component], input_row_bytes_[input]);
         table.apply(element[component], input_row_bytes_[input], target);
       }
     }

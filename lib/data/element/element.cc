@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 #include "data/element/name_index.h"
 #include "tensor/shape.h"
 

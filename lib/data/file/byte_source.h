@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ByteSource: the contents of a file piece by piece, inflated where the file is a gzip or zlib stream. What ByteStream
-// fills its buffer from, on its own thread or on one that reads ahead (read_ahead.h).
+// fills its buffer from, on its own thread or on one that reads ahead (file_prefetch.h).
 //
 // Threads: one at a time.
 #ifndef TUTTI_DATA_FILE_BYTE_SOURCE_H_

@@ -65,7 +65,7 @@ bool ByteStream::is_worth_reading_ahead() const {
 }
 
 Status ByteStream::read_ahead(Ref<base::CancelToken> token) {
-  TUTTI_ASSIGN(ahead_, ReadAhead::start(source_, kFrontBytes, std::move(token)));
+  TUTTI_ASSIGN(ahead_, FilePrefetch::start(source_, kFrontBytes, std::move(token)));
   return Status();
 }
 
@@ -127,7 +127,7 @@ Status ByteStream::fill(size_t most) {
 }
 
 Status ByteStream::take_block() {
-  TUTTI_ASSIGN(ReadAhead::Block block, ahead_->next());
+  TUTTI_ASSIGN(FilePrefetch::Block block, ahead_->next());
   const size_t kept = end_ - begin_;
   const size_t begin = block.begin - kFrontBytes;
   if (without_views_ > 0) --without_views_;
@@ -153,7 +153,7 @@ Status ByteStream::take_block() {
 }
 
 // There is more left of the blocks before than goes in front of this one.
-Status ByteStream::append(const ReadAhead::Block &block) {
+Status ByteStream::append(const FilePrefetch::Block &block) {
   if (capacity_ - end_ < block.size) TUTTI_TRY(allocate(std::max(2 * (end_ - begin_), end_ - begin_ + block.size)));
   std::memcpy(data() + end_, static_cast<const char *>(block.buffer->data()) + block.begin, block.size);
   end_ += block.size;
@@ -184,9 +184,9 @@ bool ByteStream::view(size_t skip, size_t size, tensor::Tensor &view) {
 bool ByteStream::is_through_buffer(size_t size, const Framing &framing) {
   if (is_compressed_) return true;
   if (ahead_ == nullptr) return size <= kBufferBytes / 4;
-  if (size <= std::max(ReadAhead::kRoomBytes, end_ - begin_)) return true;
+  if (size <= std::max(FilePrefetch::kRoomBytes, end_ - begin_)) return true;
   if (!ahead_->is_shared()) return false;
-  if (size > ReadAhead::kMostFramedBytes) {
+  if (size > FilePrefetch::kMostFramedBytes) {
     read_alone();
     return false;
   }

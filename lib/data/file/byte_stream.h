@@ -14,8 +14,8 @@
 // that could be read before it has been given out. An interrupt of the file (file_system.h) is not: after peek() and
 // read_line() nothing has changed, after the others offset() tells.
 //
-// A stream may have a thread that reads ahead (read_ahead.h): its blocks become the stream's buffer then, one after the
-// other, and what it gives is the same.
+// A stream may have a thread that reads ahead (file_prefetch.h): its blocks become the stream's buffer then, one after
+// the other, and what it gives is the same.
 //
 // Threads: one at a time.
 #ifndef TUTTI_DATA_FILE_BYTE_STREAM_H_
@@ -30,8 +30,8 @@
 #include "base/object.h"
 #include "base/status.h"
 #include "data/file/byte_source.h"
+#include "data/file/file_prefetch.h"
 #include "data/file/file_system.h"
-#include "data/file/read_ahead.h"
 #include "tensor/buffer.h"
 #include "tensor/tensor.h"
 
@@ -120,7 +120,7 @@ class ByteStream {
   base::Status allocate(size_t capacity);
   /// Makes the block that comes next the buffer.
   base::Status take_block();
-  base::Status append(const ReadAhead::Block &block);
+  base::Status append(const FilePrefetch::Block &block);
   /// Ends the thread that reads a plain file.
   void read_alone();
   char *data() const { return static_cast<char *>(buffer_->data()) + kFrontBytes; }
@@ -150,7 +150,7 @@ class ByteStream {
   base::Status failure_;
   bool has_told_failure_ = false;
   std::unique_ptr<ByteSource> source_;  // null where a thread reads ahead
-  std::unique_ptr<ReadAhead> ahead_;
+  std::unique_ptr<FilePrefetch> ahead_;
   int64_t next_frame_ = 0;  // blocks are not framed again before this offset
   int64_t most_behind_;     // the buffer, as ByteSource::most_left()
 };

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 #include "data/element/name_index.h"
 #include "data/format/arrow_column.h"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 #include "data/element/name_index.h"
 #include "data/format/csv.h"
 #include "data/format/field.h"

@@ -7,7 +7,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 #include "data/element/name_index.h"
 #include "tensor/bytes_tensor.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 #include "graph/batch.h"
 #include "graph/op_registry.h"
 #include "graph/replicate.h"

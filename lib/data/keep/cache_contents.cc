@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "data/keep/element_file.h"
-#include "data/keep/kept_elements.h"
+#include "data/keep/memory_store.h"
 #include "data/pipeline/fingerprint.h"
 
 namespace tutti::impl::data {
@@ -38,7 +38,7 @@ class MemoryContents : public CacheContents {
   class Writer : public ElementStoreWriter {
    public:
     Writer(MemoryContents &contents, int64_t seed)
-        : contents_(contents), seed_(seed), kept_(std::make_shared<KeptElements>(contents.spec_)) {}
+        : contents_(contents), seed_(seed), kept_(std::make_shared<MemoryStore>(contents.spec_)) {}
 
     Status add(const Element &element) override { return kept_->add(element); }
     void add_failure(const Status &status) override { kept_->add_failure(status); }
@@ -55,7 +55,7 @@ class MemoryContents : public CacheContents {
    private:
     MemoryContents &contents_;
     const int64_t seed_;
-    std::shared_ptr<KeptElements> kept_;
+    std::shared_ptr<MemoryStore> kept_;
   };
 
   const ElementSpec spec_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ElementStore: elements that lie somewhere by position, in memory (kept_elements.h) or in a file
+// ElementStore: elements that lie somewhere by position, in memory (memory_store.h) or in a file
 // (element_file.h), and ElementStoreWriter, which puts them there.
 //
 // Threads: a store is constant and may be read from any thread; a writer belongs to one thread at a time.

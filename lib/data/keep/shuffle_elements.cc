@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "data/keep/draws_ahead.h"
 #include "data/keep/reservoir.h"
+#include "data/keep/shuffle_prefetch.h"
 
 namespace tutti::impl::data {
 
@@ -114,7 +114,7 @@ class ElementShuffleStage : public Stage {
   const RandomKey key_;
   const int64_t capacity_;
   Reservoir<int64_t> reservoir_;
-  DrawsAhead ahead_;
+  ShufflePrefetch ahead_;
   std::vector<Element> held_;       // by slot of the reservoir
   Element spare_;                   // for the next one, with memory of one given out
   std::deque<Snapshot> snapshots_;  // the first is from before the oldest element held

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 #include "data/pipeline/parameter_reader.h"
 #include "data/pipeline/pipeline.h"
 

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "base/thread.h"
 #include "base/trace.h"
-#include "data/thread/spread_choice.h"
+#include "data/thread/parallel_choice.h"
 #include "data/thread/worker_threads.h"
 
 namespace tutti::impl::data {
@@ -56,7 +56,7 @@ class RowLoops {
 
   base::ThreadPool *const pool_;
   const bool is_automatic_;
-  SpreadChoice choice_;
+  ParallelChoice choice_;
   int64_t distance_ = 1;
 };
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "data/call/function_input.h"
-#include "data/call/turns.h"
+#include "data/call/interleaving.h"
 #include "data/dataset/dataset_list.h"
 #include "data/dataset/walk_report.h"
 #include "data/transform_parameters.h"
@@ -111,7 +111,7 @@ class ExpandedDatasets : public DatasetSequence {
 
 class InterleaveDataset : public Dataset {
  public:
-  InterleaveDataset(DatasetList list, const TurnParameters &parameters)
+  InterleaveDataset(DatasetList list, const InterleavingParameters &parameters)
       : Dataset("interleave", std::move(list.spec), list.cardinality, std::move(list.datasets)),
         parameters_(parameters) {}
 
@@ -120,13 +120,13 @@ class InterleaveDataset : public Dataset {
   }
 
  private:
-  const TurnParameters parameters_;
+  const InterleavingParameters parameters_;
 };
 
 class ExpandDataset : public Dataset {
  public:
-  ExpandDataset(const DatasetRef &input, ElementSpec spec, Cardinality cardinality, const TurnParameters &parameters,
-                ExpandFunction expand)
+  ExpandDataset(const DatasetRef &input, ElementSpec spec, Cardinality cardinality,
+                const InterleavingParameters &parameters, ExpandFunction expand)
       : Dataset(parameters.kind, std::move(spec), cardinality, {input}),
         parameters_(parameters),
         expand_(std::move(expand)) {}
@@ -139,16 +139,17 @@ class ExpandDataset : public Dataset {
   }
 
  private:
-  const TurnParameters parameters_;
+  const InterleavingParameters parameters_;
   const ExpandFunction expand_;
 };
 
-TurnParameters turns(const char *kind, int64_t cycle_length, int64_t block_length, int64_t parallelism) {
+InterleavingParameters turns(const char *kind, int64_t cycle_length, int64_t block_length, int64_t parallelism) {
   const int64_t read_ahead = parallelism == 0 ? cycle_length : parallelism == 1 ? 0 : parallelism;
   return {kind, cycle_length, block_length, std::min(read_ahead, cycle_length)};
 }
 
-Result<DatasetRef> expand(const DatasetRef &input, const TurnParameters &parameters, TransformArguments &arguments) {
+Result<DatasetRef> expand(const DatasetRef &input, const InterleavingParameters &parameters,
+                          TransformArguments &arguments) {
   ElementSpec spec = arguments.output_spec.value_or(input->spec());
   spec.exact_batches = false;
   TUTTI_TRY(check(spec));

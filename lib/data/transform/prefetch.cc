@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/thread.h"
-#include "data/call/run_ahead.h"
+#include "data/call/prefetching_stage.h"
 #include "data/dataset/walk_report.h"
 #include "data/thread/buffer_budget.h"
 #include "data/thread/sleep_point.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/philox.h"
-#include "data/call/turns.h"
+#include "data/call/interleaving.h"
 #include "data/dataset/dataset_list.h"
 #include "data/dataset/stage.h"
 #include "data/transform_parameters.h"

@@ -44,7 +44,7 @@ Result<std::unique_ptr<StepFeeder>> StepFeeder::create(const Options &options) {
 StepFeeder::~StepFeeder() {
   closing_.store(true, std::memory_order_seq_cst);
   if (iterator_ != nullptr) iterator_->token().set_deadline(Deadline::after_ms(0));
-  feeder_bell_.ring();
+  feeder_notifier_.notify();
   thread_.join();
 }
 
@@ -98,7 +98,7 @@ Result<base::Json> StepFeeder::state() {
     take();
   base::Json state = iterator_->save();
   lock.unlock();
-  feeder_bell_.ring();
+  feeder_notifier_.notify();
   return state;
 }
 
@@ -106,7 +106,7 @@ void StepFeeder::allow(int64_t limit) {
   const bool has_failed = has_failed_.exchange(false, std::memory_order_seq_cst);
   if (at_end_.load(std::memory_order_seq_cst)) try_again(has_failed);
   limit_.store(limit, std::memory_order_seq_cst);
-  if (!quick_.load(std::memory_order_seq_cst)) feeder_bell_.ring();
+  if (!quick_.load(std::memory_order_seq_cst)) feeder_notifier_.notify();
 }
 
 /// The step that the look ahead ended with, if its input is bad. A bad batch is gone, with those of its step before it,
@@ -130,8 +130,8 @@ bool StepFeeder::wait_ready(int64_t n) {
   if (!ready() && quick_.load(std::memory_order_seq_cst)) advance_here();
   if (!ready() && !quick_.load(std::memory_order_seq_cst) && last_late_.exchange(n, std::memory_order_relaxed) != n)
     late_steps_.fetch_add(1, std::memory_order_relaxed);
-  replica_bell_.wait([&] { return ready() || interrupted_.load(std::memory_order_seq_cst); }, spin_us_,
-                     Deadline::never(), nullptr);
+  replica_notifier_.wait([&] { return ready() || interrupted_.load(std::memory_order_seq_cst); }, spin_us_,
+                         Deadline::never(), nullptr);
   return ready() && !interrupted_.load(std::memory_order_seq_cst);
 }
 
@@ -139,12 +139,12 @@ bool StepFeeder::read_ahead() { return quick_.load(std::memory_order_seq_cst) &&
 
 void StepFeeder::start(int64_t n) {
   started_.store(n + 1, std::memory_order_seq_cst);
-  if (!quick_.load(std::memory_order_seq_cst)) feeder_bell_.ring();
+  if (!quick_.load(std::memory_order_seq_cst)) feeder_notifier_.notify();
 }
 
 void StepFeeder::interrupt() {
   interrupted_.store(true, std::memory_order_seq_cst);
-  replica_bell_.ring();
+  replica_notifier_.notify();
 }
 
 // ---- reading ----
@@ -161,8 +161,8 @@ bool StepFeeder::may_take() const {
 
 void StepFeeder::loop() {
   for (;;) {
-    feeder_bell_.wait([&] { return closing_.load(std::memory_order_seq_cst) || may_look() || may_take(); }, 0,
-                      Deadline::never(), nullptr);
+    feeder_notifier_.wait([&] { return closing_.load(std::memory_order_seq_cst) || may_look() || may_take(); }, 0,
+                          Deadline::never(), nullptr);
     if (closing_.load(std::memory_order_seq_cst)) return;
     std::lock_guard lock(iterator_mutex_);
     advance(Reading::peek);
@@ -177,7 +177,7 @@ bool StepFeeder::advance_here() {
   token.set_deadline(Deadline::after_ms(0));
   const bool has_looked = advance(Reading::peek_if_ready);
   token.set_deadline(Deadline::never());
-  if (!quick_.load(std::memory_order_seq_cst)) feeder_bell_.ring();
+  if (!quick_.load(std::memory_order_seq_cst)) feeder_notifier_.notify();
   return has_looked;
 }
 
@@ -261,7 +261,7 @@ bool StepFeeder::look_ahead(Reading how) {
   queued_ += static_cast<size_t>(std::exchange(looked_, 0));
   at_end_.store(!slot.status.ok() || slot.count == 0, std::memory_order_seq_cst);
   ready_.store(n + 1, std::memory_order_seq_cst);
-  replica_bell_.ring();
+  replica_notifier_.notify();
   return true;
 }
 

@@ -30,8 +30,8 @@
 #include <mutex>
 #include <vector>
 
-#include "base/bell.h"
 #include "base/json.h"
+#include "base/notifier.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "data/dataset/dataset.h"
@@ -174,7 +174,7 @@ class StepFeeder {
   std::atomic<bool> interrupted_{false}, has_failed_{false}, closing_{false};
   std::atomic<int32_t> iterator_wanted_{0};  // calls that interrupt reading
   std::atomic<int64_t> late_steps_{0}, last_late_{-1};
-  base::Bell feeder_bell_, replica_bell_;
+  base::Notifier feeder_notifier_, replica_notifier_;
   int64_t spin_us_;
   base::Thread thread_;
 };

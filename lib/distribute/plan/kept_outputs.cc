@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "base/known_names.h"
 #include "base/memory.h"
+#include "base/name_suggestions.h"
 #include "base/text.h"
 
 namespace tutti::impl::distribute {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 #include "base/text.h"
 #include "distribute/plan/weight_averages.h"
 #include "distribute/weights/initial_values.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 
 namespace tutti::impl::estimator::hooks {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 #include "base/thread.h"
 #include "checkpoint/averaged_version.h"
 #include "checkpoint/reader.h"

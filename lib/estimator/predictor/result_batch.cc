@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 
 namespace tutti::impl::estimator::predictor {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 #include "base/text.h"
 #include "graph/ops/attribute_reader.h"
 #include "graph/ops/op_table.h"

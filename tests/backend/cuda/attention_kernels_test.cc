@@ -10,7 +10,7 @@
 
 #include "backend/cuda/cuda_library.h"
 #include "backend/cuda/host_cudnn.h"
-#include "backend/gpu/generated/kept_plans.h"
+#include "backend/gpu/generated/library_plan_cache.h"
 #include "backend/gpu/lowered_testing.h"
 #include "backend_cases.h"
 #include "backend_under_test.h"
@@ -60,7 +60,7 @@ const graph::Node &attention_of(const LoweredGraph &lowered) {
 }
 
 Prepared prepare(const std::vector<Tensor> &inputs, const conformance::BuildFunction &build, int32_t level,
-                 std::shared_ptr<const backend::gpu::KeptPlans> kept = nullptr) {
+                 std::shared_ptr<const backend::gpu::LibraryPlanCache> kept = nullptr) {
   Prepared made;
   made.lowered = std::make_shared<LoweredGraph>(lower(assert_ok_value(conformance::build_graph(inputs, build)), level));
   made.library = assert_ok_value(backend::cuda::CudaLibrary::open(0, std::move(kept)));
@@ -255,7 +255,7 @@ void compiled_plans_are_kept(void **) {
                                       operand(DType::bf16, kSizes[0].keys(), 3)};
   const auto make = [&](const char *device, bool is_causal) {
     return prepare(inputs, attention({{"causal", is_causal}}), TUTTI_LEVEL_FAST,
-                   std::make_shared<const backend::gpu::KeptPlans>(folder.path(), device, log));
+                   std::make_shared<const backend::gpu::LibraryPlanCache>(folder.path(), device, log));
   };
   host_cudnn().compiled = host_cudnn().read = 0;
   const Prepared quick = make("a GPU", false), quick_again = make("a GPU", false);

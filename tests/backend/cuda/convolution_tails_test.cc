@@ -15,7 +15,7 @@
 #include "backend/cuda/host_cudnn.h"
 #include "backend/cuda/host_runtime.h"
 #include "backend/gpu/fusion/elementwise_trees.h"
-#include "backend/gpu/fusion/product_tails.h"
+#include "backend/gpu/fusion/product_epilogues.h"
 #include "backend/gpu/library/algorithm_trials.h"
 #include "backend/gpu/lowered_testing.h"
 #include "backend_cases.h"
@@ -26,7 +26,7 @@
 using namespace tutti::impl;
 using backend::LoweredGraph;
 using backend::gpu::AlgorithmTrials;
-using backend::gpu::ProductTail;
+using backend::gpu::ProductEpilogue;
 using graph::Attributes;
 using graph::GraphBuilder;
 using graph::ValueId;
@@ -65,9 +65,9 @@ const graph::Node &convolution_of(const LoweredGraph &lowered) {
 Outcome run(const std::vector<Tensor> &inputs, const conformance::BuildFunction &build,
             AlgorithmTrials *trials = nullptr, int32_t level = TUTTI_LEVEL_FAST) {
   const LoweredGraph lowered = lower(assert_ok_value(conformance::build_graph(inputs, build)), level);
-  const auto tails = backend::gpu::find_product_tails(lowered, backend::gpu::ElementwiseTrees::make(lowered));
+  const auto tails = backend::gpu::find_product_epilogues(lowered, backend::gpu::ElementwiseTrees::make(lowered));
   assert_true(tails.size() <= 1);
-  const ProductTail *const tail = tails.empty() ? nullptr : &tails[0];
+  const ProductEpilogue *const tail = tails.empty() ? nullptr : &tails[0];
   std::vector<backend::BoundedIntegers> faults;
   const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0));
   backend::gpu::KernelRequest request{lowered, convolution_of(lowered), library.get(), faults, nullptr, tail, trials};

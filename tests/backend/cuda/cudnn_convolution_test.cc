@@ -123,13 +123,13 @@ void impossible_convolutions_have_none(void **) {
 // ---- what follows ----
 
 /// All steps on one operand that lies as the results do, behind a bias.
-CudnnTail tail_of(DType result, DType bias, const std::vector<gpu::ElementOp> &steps) {
+CudnnEpilogue tail_of(DType result, DType bias, const std::vector<gpu::ElementOp> &steps) {
   gpu::Epilogue epilogue{};
   epilogue.dtype = result;
   epilogue.operands[0] = {nullptr, result, gpu::EpilogueAccess::dense, 0};
   for (const gpu::ElementOp op : steps)
     epilogue.steps[epilogue.step_count++] = {op, op < gpu::ElementOp::add ? -1 : 0, 0, 0.5f};
-  auto tail = read_tail(result, TailOperand{bias, gpu::EpilogueAccess::column, 2}, &epilogue, 3);
+  auto tail = read_epilogue(result, CudnnEpilogueOperand{bias, gpu::EpilogueAccess::column, 2}, &epilogue, 3);
   assert_true(tail.has_value());
   return std::move(*tail);
 }
@@ -177,7 +177,7 @@ void every_tail_has_plans(void **) {
   // Casts alone.
   ConvolutionWork work{shape_of(DType::bf16, 28, 64, 64, 3, 1, 1, 1)};
   const gpu::Epilogue nothing{};
-  work.tail = *read_tail(DType::f32, std::nullopt, &nothing, 2);
+  work.tail = *read_epilogue(DType::f32, std::nullopt, &nothing, 2);
   assert_int_equal(plans(work, limits).size(), 1);
 }
 

@@ -11,7 +11,7 @@
 #include "backend/cuda/cuda_library.h"
 #include "backend/cuda/host_cublaslt.h"
 #include "backend/gpu/fusion/elementwise_trees.h"
-#include "backend/gpu/fusion/product_tails.h"
+#include "backend/gpu/fusion/product_epilogues.h"
 #include "backend/gpu/library/algorithm_probes.h"
 #include "backend/gpu/lowered_testing.h"
 #include "graph/autodiff.h"
@@ -20,7 +20,7 @@
 
 using namespace tutti::impl;
 using backend::LoweredGraph;
-using backend::gpu::ProductTail;
+using backend::gpu::ProductEpilogue;
 using graph::GraphBuilder;
 using graph::ValueId;
 using tensor::DType;
@@ -102,7 +102,7 @@ struct Found {
   int64_t scratch_bytes = 0;
 };
 
-Found find(const LoweredGraph &lowered, const ProductTail &tail, bool has_probes = true) {
+Found find(const LoweredGraph &lowered, const ProductEpilogue &tail, bool has_probes = true) {
   std::vector<backend::BoundedIntegers> faults;
   const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0));
   backend::gpu::KernelRequest request{lowered, lowered.step(tail.product), library.get(), faults, nullptr, &tail};
@@ -116,7 +116,7 @@ Found find(const LoweredGraph &lowered, const ProductTail &tail, bool has_probes
 }
 
 /// As an executable calls it.
-void run(const LoweredGraph &lowered, const ProductTail &tail, Memory &memory) {
+void run(const LoweredGraph &lowered, const ProductEpilogue &tail, Memory &memory) {
   const Found found = find(lowered, tail);
   assert_string_equal(found.name.c_str(), "cublaslt");
   const graph::Node &product = lowered.step(tail.product);
@@ -133,15 +133,15 @@ void run(const LoweredGraph &lowered, const ProductTail &tail, Memory &memory) {
   assert_ok(found.kernel(backend::gpu::Frame(table.data(), inputs.data(), outputs.data(), scratch.data(), context)));
 }
 
-std::vector<ProductTail> keeping_tails(const LoweredGraph &lowered) {
+std::vector<ProductEpilogue> keeping_tails(const LoweredGraph &lowered) {
   const auto trees = backend::gpu::ElementwiseTrees::make(lowered);
-  return backend::gpu::find_keeping_tails(lowered, trees, backend::gpu::find_product_tails(lowered, trees));
+  return backend::gpu::find_keeping_epilogues(lowered, trees, backend::gpu::find_product_epilogues(lowered, trees));
 }
 
 /// The tail whose last operation that is no cast has the name.
-ProductTail tail_with(const LoweredGraph &lowered, const std::string &op) {
-  for (const ProductTail &tail :
-       backend::gpu::find_product_tails(lowered, backend::gpu::ElementwiseTrees::make(lowered))) {
+ProductEpilogue tail_with(const LoweredGraph &lowered, const std::string &op) {
+  for (const ProductEpilogue &tail :
+       backend::gpu::find_product_epilogues(lowered, backend::gpu::ElementwiseTrees::make(lowered))) {
     for (const int32_t step : tail.steps) {
       if (lowered.step(step).op == op) return tail;
     }
@@ -181,7 +181,7 @@ void assert_near(double got, double expected, double tolerance) {
 void check_training(bool is_mixed, bool has_bias) {
   const LoweredGraph lowered = training_graph(is_mixed, has_bias);
   Memory memory(lowered, 8);
-  const std::vector<ProductTail> keeping = keeping_tails(lowered);
+  const std::vector<ProductEpilogue> keeping = keeping_tails(lowered);
   assert_int_equal(keeping.size(), 1);
   run(lowered, keeping[0], memory);
   const Tensor &u = memory.at(lowered.step(keeping[0].kept).outputs[0]);
@@ -191,7 +191,7 @@ void check_training(bool is_mixed, bool has_bias) {
   assert_int_equal(host_cublaslt().auxiliary_leading, kUnits);
   assert_true(u.dtype() == (is_mixed ? DType::bf16 : DType::f32) && h.dtype() == u.dtype());
 
-  const ProductTail gradient = tail_with(lowered, "gelu_gradient");
+  const ProductEpilogue gradient = tail_with(lowered, "gelu_gradient");
   memory.add_copy(lowered.step(gradient.product).inputs[0], memory.input("c"));  // the gradient of h v
   const Tensor *du = nullptr;
   if (is_mixed) {
@@ -241,7 +241,7 @@ void what_is_in_front_is_stored_with_it(void **) {
     const bool has_addend = builder == &b;
     const LoweredGraph lowered = lower(*builder, TUTTI_LEVEL_FAST, TUTTI_COMPILE_TF32_WHERE_FASTER);
     Memory memory(lowered, 8);
-    const std::vector<ProductTail> keeping = keeping_tails(lowered);
+    const std::vector<ProductEpilogue> keeping = keeping_tails(lowered);
     assert_int_equal(keeping.size(), 1);
     run(lowered, keeping[0], memory);
     assert_int_equal(host_cublaslt().epilogue, CUBLASLT_EPILOGUE_GELU_AUX_BIAS);
@@ -271,7 +271,7 @@ std::string kernel_of(const Product &product, const Tail &tail, bool has_probes 
   tail(b, b.matmul(b.input("a", product.dtype, graph::to_dims(product.a)),
                    b.input("b", product.dtype, graph::to_dims(product.b))));
   const LoweredGraph lowered = lower_halves(b);
-  const std::vector<ProductTail> keeping = keeping_tails(lowered);
+  const std::vector<ProductEpilogue> keeping = keeping_tails(lowered);
   assert_int_equal(keeping.size(), 1);
   return find(lowered, keeping[0], has_probes).name;
 }

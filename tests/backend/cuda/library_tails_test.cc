@@ -11,7 +11,7 @@
 #include "backend/cuda/host_cublaslt.h"
 #include "backend/cuda/host_runtime.h"
 #include "backend/gpu/fusion/elementwise_trees.h"
-#include "backend/gpu/fusion/product_tails.h"
+#include "backend/gpu/fusion/product_epilogues.h"
 #include "backend/gpu/library/algorithm_probes.h"
 #include "backend/gpu/lowered_testing.h"
 #include "graph/builder.h"
@@ -46,7 +46,7 @@ tensor::Tensor allocate(const LoweredValue &value) {
 
 TailOutcome run_tail(GraphBuilder &builder, int32_t flags = TUTTI_COMPILE_TF32_WHERE_FASTER) {
   const LoweredGraph lowered = lower(builder, TUTTI_LEVEL_FAST, flags);
-  const auto tails = backend::gpu::find_product_tails(lowered, backend::gpu::ElementwiseTrees::make(lowered));
+  const auto tails = backend::gpu::find_product_epilogues(lowered, backend::gpu::ElementwiseTrees::make(lowered));
   assert_int_equal(tails.size(), 1);
   std::vector<backend::BoundedIntegers> faults;
   const auto library = assert_ok_value(backend::cuda::CudaLibrary::open(0));

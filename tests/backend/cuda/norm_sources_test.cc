@@ -72,7 +72,7 @@ struct Computed {
 Computed compute(const std::vector<Tensor> &inputs, const conformance::BuildFunction &build, size_t tail_count,
                  AlgorithmTrials &trials) {
   const LoweredGraph lowered = lower(assert_ok_value(conformance::build_graph(inputs, build)));
-  const auto tails = backend::gpu::find_product_tails(lowered, backend::gpu::ElementwiseTrees::make(lowered));
+  const auto tails = backend::gpu::find_product_epilogues(lowered, backend::gpu::ElementwiseTrees::make(lowered));
   assert_int_equal(tails.size(), tail_count);
   const auto sources = backend::gpu::find_norm_sources(lowered, [](int32_t) { return true; });
   assert_int_equal(sources.size(), 1);

@@ -11,8 +11,8 @@
 #include "backend/cuda/host_cudnn.h"
 #include "backend/cuda/host_runtime.h"
 #include "backend/gpu/fusion/elementwise_trees.h"
+#include "backend/gpu/fusion/product_epilogues.h"
 #include "backend/gpu/fusion/product_sums.h"
-#include "backend/gpu/fusion/product_tails.h"
 #include "backend/gpu/library/algorithm_trials.h"
 #include "backend/gpu/lowered_testing.h"
 #include "graph/builder.h"
@@ -60,7 +60,7 @@ struct Outcome {
 
 /// The call of the graph's product and sum, if it is one.
 Outcome run(const LoweredGraph &lowered, AlgorithmTrials &trials) {
-  const auto tails = backend::gpu::find_product_tails(lowered, backend::gpu::ElementwiseTrees::make(lowered));
+  const auto tails = backend::gpu::find_product_epilogues(lowered, backend::gpu::ElementwiseTrees::make(lowered));
   const auto widened = backend::gpu::find_widened_products(lowered, tails);
   const auto sums = backend::gpu::find_product_sums(
       lowered, [](int32_t) { return true; }, widened);
@@ -173,7 +173,7 @@ void sums_are_not_rounded(void **) {
   b.set_result("dw", results[0]);
   b.set_result("sum", results[1]);
   const LoweredGraph lowered = lower_halves(b);
-  const auto tails = backend::gpu::find_product_tails(lowered, backend::gpu::ElementwiseTrees::make(lowered));
+  const auto tails = backend::gpu::find_product_epilogues(lowered, backend::gpu::ElementwiseTrees::make(lowered));
   const auto widened = backend::gpu::find_widened_products(lowered, tails);
   assert_int_equal(backend::gpu::find_product_sums(
                        lowered, [](int32_t) { return true; }, widened)

@@ -60,8 +60,8 @@ Strings large_records(bool with_too_large) {
   for (size_t i = 0; i < 400; ++i) {
     const size_t most[] = {70000, 150000, 800, 400000, 20000};
     size_t size = i % 150 > 90 ? 1000 : 50 + random.next() % most[i % 5];
-    if (i == 40) size = data::ReadAhead::kMostFramedBytes - 16;
-    if (i == 350 && with_too_large) size = data::ReadAhead::kMostFramedBytes;
+    if (i == 40) size = data::FilePrefetch::kMostFramedBytes - 16;
+    if (i == 350 && with_too_large) size = data::FilePrefetch::kMostFramedBytes;
     made.emplace_back(size, static_cast<char>('a' + i % 26));
     for (size_t at = 0; at < size; at += 997)
       made.back()[at] = static_cast<char>(random.next());

@@ -233,7 +233,7 @@ void records_dropped_in_time_cost_no_allocations(void **) {
     while (assert_ok_value(iterator->next(element))) {
     }
     // A thread that reads ahead gets each of its blocks once.
-    const int64_t most = size == 300000 ? data::ReadAhead::kBlocks + 3 : 0;
+    const int64_t most = size == 300000 ? data::FilePrefetch::kBlocks + 3 : 0;
     assert_in_range(base::allocation_count().calls, before, before + most);
   }
 }

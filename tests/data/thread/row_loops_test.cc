@@ -9,13 +9,13 @@
 
 using namespace tutti::impl;
 using data::LoopThreads;
+using data::ParallelChoice;
 using data::RowLoops;
-using data::SpreadChoice;
 
 namespace {
 
 // Loops so long that times per row are those given, until the choice is that of the time between two trials.
-bool outcome(SpreadChoice &choice, double spread_ns, double alone_ns, int64_t loops) {
+bool outcome(ParallelChoice &choice, double spread_ns, double alone_ns, int64_t loops) {
   for (int64_t i = 0; i < loops; ++i) {
     const bool is_spread = choice.next();
     choice.took(is_spread, 100, static_cast<int64_t>(100 * (is_spread ? spread_ns : alone_ns)));
@@ -23,17 +23,17 @@ bool outcome(SpreadChoice &choice, double spread_ns, double alone_ns, int64_t lo
   return choice.next();
 }
 
-constexpr int64_t kTrial = SpreadChoice::kWarmUps + SpreadChoice::kTrialLoops;
+constexpr int64_t kTrial = ParallelChoice::kWarmUps + ParallelChoice::kTrialLoops;
 
 void test_the_faster_kind_is_kept(void **) {
-  SpreadChoice slower, faster;
+  ParallelChoice slower, faster;
   assert_true(slower.next());
   assert_false(outcome(slower, 20, 10, kTrial));
   assert_true(outcome(faster, 10, 20, kTrial));
 }
 
 void test_a_few_odd_times_change_nothing(void **) {
-  SpreadChoice choice;
+  ParallelChoice choice;
   for (int64_t i = 0; i < kTrial; ++i) {
     const bool is_spread = choice.next();
     const bool is_odd = i % 5 == 0;
@@ -44,7 +44,7 @@ void test_a_few_odd_times_change_nothing(void **) {
 
 // The first spread loop behind others wakes the threads.
 void test_the_waking_of_threads_does_not_count(void **) {
-  SpreadChoice choice;
+  ParallelChoice choice;
   bool was_spread = false;
   for (int64_t i = 0; i < kTrial; ++i) {
     const bool is_spread = choice.next();
@@ -56,34 +56,34 @@ void test_the_waking_of_threads_does_not_count(void **) {
 }
 
 void test_both_kinds_take_turns(void **) {
-  SpreadChoice choice;
-  (void)outcome(choice, 10, 20, SpreadChoice::kWarmUps);
+  ParallelChoice choice;
+  (void)outcome(choice, 10, 20, ParallelChoice::kWarmUps);
   int spread = 0;
-  for (int i = 0; i < SpreadChoice::kTrialLoops; ++i) {
+  for (int i = 0; i < ParallelChoice::kTrialLoops; ++i) {
     const bool is_spread = choice.next();
     spread += is_spread ? 1 : 0;
     choice.took(is_spread, 1, 1000);
   }
-  assert_int_equal(spread, SpreadChoice::kTrialLoops / 2);
+  assert_int_equal(spread, ParallelChoice::kTrialLoops / 2);
 }
 
 void test_what_changes_is_found_later(void **) {
-  SpreadChoice choice;
+  ParallelChoice choice;
   assert_false(outcome(choice, 20, 10, kTrial));
-  assert_true(outcome(choice, 5, 10, SpreadChoice::kFirstDistance + SpreadChoice::kTrialLoops));
-  assert_false(outcome(choice, 20, 10, SpreadChoice::kFirstDistance + SpreadChoice::kTrialLoops));
+  assert_true(outcome(choice, 5, 10, ParallelChoice::kFirstDistance + ParallelChoice::kTrialLoops));
+  assert_false(outcome(choice, 20, 10, ParallelChoice::kFirstDistance + ParallelChoice::kTrialLoops));
 }
 
 void test_long_loops_are_always_spread(void **) {
-  constexpr double kLong = SpreadChoice::kLongNanoseconds / 100.0;
-  SpreadChoice choice;
-  for (int64_t i = 0; i < 3 * SpreadChoice::kFirstDistance; ++i) {
+  constexpr double kLong = ParallelChoice::kLongNanoseconds / 100.0;
+  ParallelChoice choice;
+  for (int64_t i = 0; i < 3 * ParallelChoice::kFirstDistance; ++i) {
     assert_true(choice.next());
-    choice.took(true, 100, SpreadChoice::kLongNanoseconds);
+    choice.took(true, 100, ParallelChoice::kLongNanoseconds);
   }
   // Loops that become long are spread from the next time on that the choice is looked at.
-  assert_false(outcome(choice, 20, 10, SpreadChoice::kFirstDistance + SpreadChoice::kTrialLoops));
-  assert_true(outcome(choice, kLong, 2 * kLong, SpreadChoice::kLongestDistance));
+  assert_false(outcome(choice, 20, 10, ParallelChoice::kFirstDistance + ParallelChoice::kTrialLoops));
+  assert_true(outcome(choice, kLong, 2 * kLong, ParallelChoice::kLongestDistance));
 }
 
 void check_each_row_once(const LoopThreads &threads) {

@@ -87,8 +87,8 @@ Status Team::grow(int32_t threads) {
 
 Team::~Team() {
   closing_.store(true, std::memory_order_seq_cst);
-  bell_.fetch_add(1, std::memory_order_seq_cst);
-  wake(bell_, INT_MAX);
+  wake_count_.fetch_add(1, std::memory_order_seq_cst);
+  wake(wake_count_, INT_MAX);
 }
 
 // ---- the caller ----------------------------------------------------------------------------------------------------
@@ -106,8 +106,8 @@ void Team::run(int32_t parts, int32_t threads, Body body) {
   word_.store(word, std::memory_order_seq_cst);
   if (const int32_t wakes = std::min(helpers, sleepers_.load(std::memory_order_seq_cst)); wakes > 0) {
     sleepers_.fetch_sub(wakes, std::memory_order_seq_cst);
-    bell_.fetch_add(1, std::memory_order_seq_cst);
-    wake(bell_, wakes);
+    wake_count_.fetch_add(1, std::memory_order_seq_cst);
+    wake(wake_count_, wakes);
   }
   int32_t done = 0;
   for (;;) {
@@ -188,12 +188,12 @@ void Team::wait_for_work(int32_t thread) {
     return may_help(word_.load(std::memory_order_seq_cst), thread) || closing_.load(std::memory_order_seq_cst);
   };
   if (spin_until(wanted, spin_time())) return;
-  // Whoever takes from sleepers_ rings afterwards: a bell read before that is out of date then. A thread that finds
-  // work now stays counted, which costs the next job a call of the system and no more.
-  const uint32_t seen = bell_.load(std::memory_order_seq_cst);
+  // Whoever takes from sleepers_ counts up afterwards: a count read before that is out of date then. A thread that
+  // finds work now stays counted, which costs the next job a call of the system and no more.
+  const uint32_t seen = wake_count_.load(std::memory_order_seq_cst);
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  while (!wanted() && bell_.load(std::memory_order_seq_cst) == seen)
-    sleep_while(bell_, seen);
+  while (!wanted() && wake_count_.load(std::memory_order_seq_cst) == seen)
+    sleep_while(wake_count_, seen);
 }
 
 }  // namespace tutti::impl::backend::cpu

@@ -84,7 +84,7 @@ class Team {
   std::exception_ptr thrown_;  // of the part that set has_thrown_; read when all have ended
   alignas(64) std::atomic<int32_t> unfinished_{0};
   std::atomic<int32_t> caller_sleeps_{0};
-  alignas(64) std::atomic<uint32_t> bell_{0};
+  alignas(64) std::atomic<uint32_t> wake_count_{0};
   std::atomic<int32_t> sleepers_{0};  // at least as many as sleep, or are about to, and were not rung for
   std::atomic<bool> taken_{false};    // some caller has the team
   std::atomic<bool> closing_{false};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products on a matrix unit of factors that are split into three (simd_split_gemm.h), for any unit with the functions
-// of TileUnit. Of the two operands one is stationary: all of it, or a block that fits the second-level cache, is split
+// of AmxUnit. Of the two operands one is stationary: all of it, or a block that fits the second-level cache, is split
 // and packed beforehand. The other one streams by: 16 of its rows or columns at a time, one step of 32 along the sum
 // after the other, and while the unit multiplies one step the vectors split the next one. That keeps both busy, and the
 // unit from slowing down, which it does when it rests for some microseconds.
@@ -18,13 +18,13 @@
 #include <cstdint>
 #include <utility>
 
+#include "backend/cpu/simd/amx.h"
 #include "backend/cpu/simd/simd-inl.h"
 #include "backend/cpu/simd/simd_gemm_tile-inl.h"
 #include "backend/cpu/simd/simd_split_gemm.h"
 #include "backend/cpu/simd/simd_split_pack-inl.h"
 #include "backend/cpu/simd/simd_split_step-inl.h"
 #include "backend/cpu/simd/simd_update-inl.h"
-#include "backend/cpu/simd/tile_unit.h"
 
 #include <hwy/highway.h>
 

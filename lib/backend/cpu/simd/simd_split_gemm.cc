@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "backend/cpu/simd/tile_unit.h"
+#include "backend/cpu/simd/amx.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backend/cpu/simd/simd_split_gemm.cc"
@@ -22,7 +22,7 @@ namespace tutti::impl::backend::cpu::HWY_NAMESPACE {
 
 #if TUTTI_SPLITS_FLOATS && TUTTI_HAS_TILE_UNIT
 
-bool splits_floats() { return has_tile_unit(); }
+bool splits_floats() { return has_amx(); }
 
 int64_t split_scratch_floats(const SplitShape &s) { return SplitPlan::of(s, nullptr, nullptr).floats(); }
 
@@ -30,12 +30,12 @@ int64_t split_update_scratch_floats(const GemmShape &s) { return SplitUpdatePlan
 
 int64_t split_product(const SplitShape &s, const float *a, const float *b, float *c, const GemmEpilogue &epilogue,
                       float *scratch) {
-  return multiply_split<TileUnit>(s, a, b, c, epilogue, scratch);
+  return multiply_split<AmxUnit>(s, a, b, c, epilogue, scratch);
 }
 
 bool split_update(const GemmShape &s, const float *a, const float *b, const UpdateRule &rule,
                   const UpdateArrays &arrays, float *scratch) {
-  return update_split<TileUnit>(s, a, b, rule, arrays, scratch);
+  return update_split<AmxUnit>(s, a, b, rule, arrays, scratch);
 }
 
 #else

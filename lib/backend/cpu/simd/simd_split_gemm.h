@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of f32 matrices on a matrix unit for bfloat16 (tile_unit.h): each factor is the sum of three bfloat16, which
+// Products of f32 matrices on a matrix unit for bfloat16 (amx.h): each factor is the sum of three bfloat16, which
 // hold its 24 digits exactly, and of the nine products of parts the six that count are added up in f32 (Henry, Tang,
 // Heinecke: Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations, 2019). What is
 // left out is below 2^-24 of a product, so results are as exact as those of simd_gemm.h, but not the same bits.

@@ -15,9 +15,9 @@
 #include <cstdint>
 #include <cstring>
 
+#include "backend/cpu/simd/amx.h"
 #include "backend/cpu/simd/simd-inl.h"
 #include "backend/cpu/simd/simd_panel-inl.h"
-#include "backend/cpu/simd/tile_unit.h"
 
 #include <hwy/highway.h>
 

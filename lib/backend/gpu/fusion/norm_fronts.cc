@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "backend/gpu/fusion/product_tails.h"
+#include "backend/gpu/fusion/product_epilogues.h"
 #include "backend/gpu/kernel/program_maker.h"
 #include "backend/gpu/runtime/launch_gate.h"
 
@@ -64,7 +64,7 @@ class FrontFinder {
     std::vector<int32_t> steps = trees_.tree(root);
     if (steps.empty()) steps = {root};
     for (const ValueId first : operands_of(steps, dy)) {
-      std::optional<ProductTail> chain = make_chain(lowered_, first, steps);
+      std::optional<ProductEpilogue> chain = make_chain(lowered_, first, steps);
       if (!chain || !has_usual_steps(chain->epilogue)) continue;
       NormFront front{norm, steps, first, chain->epilogue, std::move(chain->reads)};
       front.offset = offset_of_relu(front);

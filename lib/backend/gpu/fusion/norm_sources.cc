@@ -74,9 +74,9 @@ std::map<int32_t, int32_t> find_norm_sources(const LoweredGraph &lowered,
   return sources;
 }
 
-Result<KernelCall> make_norm_call(const LoweredGraph &lowered, int32_t norm, int32_t source, const ProductTail *tail,
-                                  Library &library, AlgorithmTrials &trials, std::vector<BoundedIntegers> &faults,
-                                  int64_t *scratch_bytes) {
+Result<KernelCall> make_norm_call(const LoweredGraph &lowered, int32_t norm, int32_t source,
+                                  const ProductEpilogue *tail, Library &library, AlgorithmTrials &trials,
+                                  std::vector<BoundedIntegers> &faults, int64_t *scratch_bytes) {
   const Node &node = lowered.step(norm), &convolution = lowered.step(source);
   KernelRequest request{lowered, node, &library, faults, nullptr, tail, &trials};
   request.source = &convolution;

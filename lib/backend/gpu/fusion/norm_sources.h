@@ -2,7 +2,7 @@
 //
 // Convolutions whose results are normalised: a library may compute the sums that the normalisation wants while it
 // stores them. The convolution then waits for the turn of the normalisation, and one call computes both, with what
-// follows (product_tails.h). Where several devices share the statistics of a batch, it waits for the moments.
+// follows (product_epilogues.h). Where several devices share the statistics of a batch, it waits for the moments.
 #ifndef TUTTI_BACKEND_GPU_FUSION_NORM_SOURCES_H_
 #define TUTTI_BACKEND_GPU_FUSION_NORM_SOURCES_H_
 
@@ -11,7 +11,7 @@
 #include <map>
 
 #include "backend/gpu/device/device_batch_norm.h"
-#include "backend/gpu/fusion/product_tails.h"
+#include "backend/gpu/fusion/product_epilogues.h"
 #include "backend/gpu/kernel/kernel.h"
 #include "backend/lowered_graph.h"
 
@@ -26,7 +26,7 @@ std::map<int32_t, int32_t> find_norm_sources(const LoweredGraph &lowered,
 /// those of the convolution; outputs the root's or the normalisation's, the statistics, the convolution's. No kernel
 /// where the library cannot, or is slower so.
 base::Result<KernelCall> make_norm_call(const LoweredGraph &lowered, int32_t norm, int32_t source,
-                                        const ProductTail *tail, Library &library, AlgorithmTrials &trials,
+                                        const ProductEpilogue *tail, Library &library, AlgorithmTrials &trials,
                                         std::vector<BoundedIntegers> &faults, int64_t *scratch_bytes);
 
 /// Where the sums of squares begin behind the sums of so many channels, in elements: aligned to 16 bytes, as libraries
@@ -50,7 +50,7 @@ class NormOfSums {
  private:
   explicit NormOfSums(const KernelRequest &request) : tail_(request) {}
 
-  KeptTail tail_;
+  KeptEpilogue tail_;
   BatchNormWork work_{};  // without pointers
   bool is_of_moments_ = false;
   int32_t image_ = 0, result_ = 0;  // among inputs, among outputs

@@ -134,9 +134,9 @@ std::vector<int32_t> ProductSum::other_steps() const {
   return steps;
 }
 
-WidenedProducts find_widened_products(const LoweredGraph &lowered, const std::vector<ProductTail> &tails) {
+WidenedProducts find_widened_products(const LoweredGraph &lowered, const std::vector<ProductEpilogue> &tails) {
   WidenedProducts found;
-  for (const ProductTail &tail : tails) {
+  for (const ProductEpilogue &tail : tails) {
     const Node &root = lowered.step(tail.root());
     if (tail.steps.size() == 1 && !tail.is_early && root.op == "cast" &&
         lowered.value(root.outputs[0]).dtype == DType::f32)
@@ -170,7 +170,7 @@ std::vector<ProductSum> find_product_sums(const LoweredGraph &lowered,
   return found;
 }
 
-Result<KernelCall> make_sum_call(const LoweredGraph &lowered, const ProductSum &sum, const ProductTail *tail,
+Result<KernelCall> make_sum_call(const LoweredGraph &lowered, const ProductSum &sum, const ProductEpilogue *tail,
                                  Library &library, AlgorithmTrials &trials, std::vector<BoundedIntegers> &faults,
                                  int64_t *scratch_bytes) {
   const Node &product = lowered.step(sum.product);

@@ -12,7 +12,7 @@
 #include <map>
 #include <vector>
 
-#include "backend/gpu/fusion/product_tails.h"
+#include "backend/gpu/fusion/product_epilogues.h"
 #include "backend/gpu/kernel/kernel.h"
 #include "backend/lowered_graph.h"
 
@@ -32,9 +32,9 @@ struct ProductSum {
 };
 
 /// Products and what is computed with them: no more than a cast.
-using WidenedProducts = std::map<int32_t, ProductTail>;
+using WidenedProducts = std::map<int32_t, ProductEpilogue>;
 /// Of these tails, those that are one cast to f32.
-WidenedProducts find_widened_products(const LoweredGraph &lowered, const std::vector<ProductTail> &tails);
+WidenedProducts find_widened_products(const LoweredGraph &lowered, const std::vector<ProductEpilogue> &tails);
 
 /// Each step is in one of them at most. `is_alone(step)`: its kernel computes nothing else, at its own turn; of a
 /// product in `widened`: nothing but that and the cast.
@@ -44,7 +44,7 @@ std::vector<ProductSum> find_product_sums(const LoweredGraph &lowered,
 
 /// The call of both: inputs are the product's; outputs its result, or that of its tail, and the sum. No kernel where
 /// the library cannot. `tail`: that of a sum with a cast, else null.
-base::Result<KernelCall> make_sum_call(const LoweredGraph &lowered, const ProductSum &sum, const ProductTail *tail,
+base::Result<KernelCall> make_sum_call(const LoweredGraph &lowered, const ProductSum &sum, const ProductEpilogue *tail,
                                        Library &library, AlgorithmTrials &trials, std::vector<BoundedIntegers> &faults,
                                        int64_t *scratch_bytes);
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "backend/gpu/generated/kept_plans.h"
+#include "backend/gpu/generated/library_plan_cache.h"
 #include "backend/gpu/generated/run_time_compiler.h"
 #include "backend/gpu/library/library.h"
 #include "base/status.h"
@@ -46,7 +46,7 @@ std::vector<std::pair<std::string, std::string>> describe_libraries();
 
 /// Kernels that the platform's libraries have for a device; null where there are none. What they compile may be kept in
 /// `kept`. The device is current.
-base::Result<std::unique_ptr<Library>> open_library(int32_t ordinal, std::shared_ptr<const KeptPlans> kept);
+base::Result<std::unique_ptr<Library>> open_library(int32_t ordinal, std::shared_ptr<const LibraryPlanCache> kept);
 
 /// Are kernels compiled at run time where nobody says whether?
 bool generates_kernels();

@@ -47,7 +47,7 @@ class Library;
 class RowsKernel;
 struct NormFront;
 struct ProductSum;
-struct ProductTail;
+struct ProductEpilogue;
 struct GeneratedProgram;
 struct Joinable;
 
@@ -126,8 +126,9 @@ struct KernelRequest {
   std::vector<BoundedIntegers> &faults;
   /// Kernels to be compiled when all nodes have theirs; null where none are.
   KernelBatch *batch = nullptr;
-  /// What is computed together with a product (product_tails.h), or null. A factory that cannot gives an empty kernel.
-  const ProductTail *tail = nullptr;
+  /// What is computed together with a product (product_epilogues.h), or null. A factory that cannot gives an empty
+  /// kernel.
+  const ProductEpilogue *tail = nullptr;
   /// Where libraries may try their algorithms; null where their estimates stand.
   AlgorithmTrials *trials = nullptr;
   /// What a library is to compute together with a product (product_sums.h), as output 1 of the frame, or null. One that
@@ -194,7 +195,7 @@ struct KernelCall {
   int32_t step = -1;                                  ///< at whose turn it is made; -1: copies
   std::vector<int32_t> other_steps;                   ///< of nodes whose results it stores, too
   std::shared_ptr<const Joinable> joinable;           ///< or null
-  int32_t group = -1;                                 ///< of calls that may be joined (joined_calls.h)
+  int32_t group = -1;                                 ///< of calls that may be joined (horizontal_fusion.h)
   // Of a call that does the work of several: what does it, and where its table lies among all.
   std::shared_ptr<const RowsKernel> rows;
   std::vector<int64_t> row_elements;

@@ -3,7 +3,7 @@
 // Batch normalisation over all axes but the last.
 #include "backend/gpu/device/device_batch_norm.h"
 #include "backend/gpu/fusion/norm_fronts.h"
-#include "backend/gpu/fusion/product_tails.h"
+#include "backend/gpu/fusion/product_epilogues.h"
 #include "backend/gpu/kernel/kernels.h"
 #include "graph/ops/op_attributes.h"
 
@@ -41,7 +41,7 @@ Result<Kernel> make_batch_norm_training(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::BatchNormTrainingAttributes::from(request.node));
   BatchNormWork work = norm_work(request, 0, 1, attributes.epsilon);
   work.statistics = request.output(1).dtype;
-  return Kernel([work, tail = KeptTail(request)](const Frame &frame) {
+  return Kernel([work, tail = KeptEpilogue(request)](const Frame &frame) {
     Epilogue epilogue;
     BatchNormWork issued = work;
     issued.epilogue = tail.place(frame, epilogue);
@@ -75,18 +75,19 @@ Result<Kernel> make_batch_norm_training_gradient(KernelRequest &request) {
 
 Result<Kernel> make_batch_norm_inference(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::BatchNormInferenceAttributes::from(request.node));
-  return Kernel([work = norm_work(request, 0, 1, attributes.epsilon), tail = KeptTail(request)](const Frame &frame) {
-    Epilogue epilogue;
-    BatchNormWork issued = work;
-    issued.epilogue = tail.place(frame, epilogue);
-    issued.x = frame.input(0);
-    issued.scale = frame.input(1);
-    issued.offset = frame.input(2);
-    issued.mean = frame.input(3);
-    issued.variance = frame.input(4);
-    issued.y = frame.output(0);
-    return status_of(launch_batch_norm_inference(issued, frame.stream()), "launching a batch normalisation");
-  });
+  return Kernel(
+      [work = norm_work(request, 0, 1, attributes.epsilon), tail = KeptEpilogue(request)](const Frame &frame) {
+        Epilogue epilogue;
+        BatchNormWork issued = work;
+        issued.epilogue = tail.place(frame, epilogue);
+        issued.x = frame.input(0);
+        issued.scale = frame.input(1);
+        issued.offset = frame.input(2);
+        issued.mean = frame.input(3);
+        issued.variance = frame.input(4);
+        issued.y = frame.output(0);
+        return status_of(launch_batch_norm_inference(issued, frame.stream()), "launching a batch normalisation");
+      });
 }
 
 Result<Kernel> make_batch_norm_moments(KernelRequest &request) {

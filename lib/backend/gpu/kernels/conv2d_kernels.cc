@@ -7,7 +7,7 @@
 #include "backend/gpu/device/device_conv2d.h"
 #include "backend/gpu/device/device_grouped_conv2d.h"
 #include "backend/gpu/device/device_matmul.h"
-#include "backend/gpu/fusion/product_tails.h"
+#include "backend/gpu/fusion/product_epilogues.h"
 #include "backend/gpu/kernel/kernels.h"
 #include "graph/ops/op_attributes.h"
 
@@ -70,7 +70,7 @@ Matmul pointwise(KernelRequest &request, const Convolution &convolution, Product
   return matmul;
 }
 
-Status issue(Matmul matmul, const KeptTail &tail, const void *addend, const Frame &frame) {
+Status issue(Matmul matmul, const KeptEpilogue &tail, const void *addend, const Frame &frame) {
   Epilogue epilogue;
   matmul.epilogue = tail.place(frame, epilogue);
   matmul.a.data = frame.input(0);
@@ -98,7 +98,7 @@ Result<Kernel> make_conv2d(KernelRequest &request) {
   const auto bias_of = [has_bias = request.has_input(2)](const Frame &frame) {
     return has_bias ? frame.input(2) : nullptr;
   };
-  const KeptTail tail(request);
+  const KeptEpilogue tail(request);
   if (goes_by_results(convolution)) {
     if (request.tail != nullptr) return Kernel();
     request.kernel_name = "simt_results";
@@ -127,7 +127,7 @@ Result<Kernel> make_conv2d_input_gradient(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::Conv2dInputGradientAttributes::from(request.node));
   TUTTI_ASSIGN(const Convolution convolution,
                convolution_of(attributes, request.output(0), request.input(1), request.input(0)));
-  const KeptTail tail(request);
+  const KeptEpilogue tail(request);
   if (goes_by_results(convolution)) {
     if (request.tail != nullptr) return Kernel();
     request.kernel_name = "simt_results";
@@ -172,7 +172,7 @@ Result<Kernel> make_conv2d_kernel_gradient(KernelRequest &request) {
   const ProductSize size = conv2d_kernel_gradient_size(convolution);
   if (is_pointwise(convolution))
     return Kernel([matmul = pointwise(request, convolution, size, true, false),
-                   tail = KeptTail(request)](const Frame &frame) { return issue(matmul, tail, nullptr, frame); });
+                   tail = KeptEpilogue(request)](const Frame &frame) { return issue(matmul, tail, nullptr, frame); });
   return Kernel([convolution, plan = plan_patches(request, size)](const Frame &frame) {
     return status_of(launch_conv2d_kernel_gradient(convolution, frame.input(0), frame.input(1), frame.output(0), plan,
                                                    frame.scratch(), frame.stream()),

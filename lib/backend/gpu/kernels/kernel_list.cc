@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "backend/gpu/fusion/product_tails.h"
+#include "backend/gpu/fusion/product_epilogues.h"
 #include "backend/gpu/kernel/kernels.h"
 #include "backend/gpu/kernel/program_maker.h"
 #include "backend/gpu/library/library.h"
@@ -161,9 +161,9 @@ Result<KernelCall> make_call(KernelRequest &request) {
   return call;
 }
 
-Result<KernelCall> make_tail_call(const LoweredGraph &lowered, const ProductTail &tail, Library *library,
-                                  AlgorithmTrials *trials, AlgorithmProbes *probes,
-                                  std::vector<BoundedIntegers> &faults, int64_t *scratch_bytes) {
+Result<KernelCall> make_epilogue_call(const LoweredGraph &lowered, const ProductEpilogue &tail, Library *library,
+                                      AlgorithmTrials *trials, AlgorithmProbes *probes,
+                                      std::vector<BoundedIntegers> &faults, int64_t *scratch_bytes) {
   const graph::Node &product = lowered.step(tail.product), &root = lowered.step(tail.root());
   KernelRequest request{lowered, product, library, faults, nullptr, &tail, trials};
   request.probes = probes;

@@ -2,7 +2,7 @@
 //
 // Batched products of matrices.
 #include "backend/gpu/device/device_matmul.h"
-#include "backend/gpu/fusion/product_tails.h"
+#include "backend/gpu/fusion/product_epilogues.h"
 #include "backend/gpu/kernel/kernels.h"
 #include "graph/ops/op_attributes.h"
 
@@ -77,7 +77,7 @@ Result<Kernel> make_matmul(KernelRequest &request) {
       {matmul.batches, matmul.m, matmul.n, matmul.k, matmul.dtype == DType::f64, request.lowered.is_row_invariant()});
   const int64_t scratch = request.reserve_scratch(matmul.plan.scratch_bytes);
   request.kernel_name = "simt_product";
-  return Kernel([matmul, scratch, tail = KeptTail(request)](const Frame &frame) {
+  return Kernel([matmul, scratch, tail = KeptEpilogue(request)](const Frame &frame) {
     Matmul own = matmul;
     Epilogue epilogue;
     own.epilogue = tail.place(frame, epilogue);

@@ -70,8 +70,8 @@ Result<std::unique_ptr<GpuDevice>> GpuDevice::open(GpuBackend &backend, int32_t 
   device->multiplies_f16 = facts.multiplies_f16;
   const auto log = [host = backend.host](const std::string &line) { host->log(host->user, kWarning, line.c_str()); };
   TUTTI_ASSIGN(device->library,
-               platform::open_library(
-                   device->ordinal, std::make_shared<const KeptPlans>(backend.cache_folder, device->description, log)));
+               platform::open_library(device->ordinal, std::make_shared<const LibraryPlanCache>(
+                                                           backend.cache_folder, device->description, log)));
   TUTTI_TRY(check_code(device->ordinal, facts.kind));
   return device;
 }

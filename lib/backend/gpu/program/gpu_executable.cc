@@ -14,8 +14,8 @@
 #include "backend/gpu/fusion/norm_biases.h"
 #include "backend/gpu/fusion/norm_fronts.h"
 #include "backend/gpu/fusion/norm_sources.h"
+#include "backend/gpu/fusion/product_epilogues.h"
 #include "backend/gpu/fusion/product_sums.h"
-#include "backend/gpu/fusion/product_tails.h"
 #include "backend/gpu/fusion/recomputed_norms.h"
 #include "backend/gpu/generated/generated_kernels.h"
 #include "backend/gpu/kernel/program_maker.h"
@@ -128,15 +128,15 @@ Result<std::unique_ptr<GpuExecutable>> GpuExecutable::compile(const tutti_compil
   return executable;
 }
 
-Status GpuExecutable::add_keeping_tails(const std::vector<ProductTail> &tails, const KernelSources &sources,
+Status GpuExecutable::add_keeping_tails(const std::vector<ProductEpilogue> &tails, const KernelSources &sources,
                                         StorageWishes &wishes, std::vector<KernelCall> &by_step,
                                         std::set<int32_t> &products) {
-  for (const ProductTail &tail : tails) {
+  for (const ProductEpilogue &tail : tails) {
     const bool is_elsewhere = wishes.turn[static_cast<size_t>(tail.root())] != tail.root();
     if (products.count(tail.product) != 0 || is_elsewhere) continue;
     int64_t scratch = 0;
-    TUTTI_ASSIGN(KernelCall call,
-                 make_tail_call(lowered_, tail, sources.library, sources.trials, sources.probes, faults_, &scratch));
+    TUTTI_ASSIGN(KernelCall call, make_epilogue_call(lowered_, tail, sources.library, sources.trials, sources.probes,
+                                                     faults_, &scratch));
     if (!call.kernel) continue;
     place_tail(tail, std::move(call), scratch, wishes, by_step);
     products.insert(tail.product);
@@ -146,12 +146,12 @@ Status GpuExecutable::add_keeping_tails(const std::vector<ProductTail> &tails, c
 
 Status GpuExecutable::add_tails(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
                                 std::vector<KernelCall> &by_step) {
-  std::vector<ProductTail> tails = find_product_tails(lowered_, trees);
+  std::vector<ProductEpilogue> tails = find_product_epilogues(lowered_, trees);
   std::set<int32_t> taken;
   if (sources.library != nullptr)
-    TUTTI_TRY(add_keeping_tails(find_keeping_tails(lowered_, trees, tails), sources, wishes, by_step, taken));
-  std::map<int32_t, ProductTail> of_norms;
-  for (ProductTail &tail : tails) {
+    TUTTI_TRY(add_keeping_tails(find_keeping_epilogues(lowered_, trees, tails), sources, wishes, by_step, taken));
+  std::map<int32_t, ProductEpilogue> of_norms;
+  for (ProductEpilogue &tail : tails) {
     const bool is_elsewhere = wishes.turn[static_cast<size_t>(tail.root())] != tail.root();
     if (taken.count(tail.product) != 0 || is_elsewhere) continue;
     if (tail.is_early) {
@@ -160,21 +160,21 @@ Status GpuExecutable::add_tails(const ElementwiseTrees &trees, const KernelSourc
       continue;
     }
     int64_t scratch = 0;
-    TUTTI_ASSIGN(KernelCall call,
-                 make_tail_call(lowered_, tail, sources.library, sources.trials, sources.probes, faults_, &scratch));
+    TUTTI_ASSIGN(KernelCall call, make_epilogue_call(lowered_, tail, sources.library, sources.trials, sources.probes,
+                                                     faults_, &scratch));
     if (call.kernel) place_tail(tail, std::move(call), scratch, wishes, by_step);
   }
   TUTTI_TRY(add_norm_sources(trees, sources, of_norms, wishes, by_step));
   for (const auto &[norm, tail] : of_norms) {
     int64_t scratch = 0;
-    TUTTI_ASSIGN(KernelCall call,
-                 make_tail_call(lowered_, tail, sources.library, sources.trials, sources.probes, faults_, &scratch));
+    TUTTI_ASSIGN(KernelCall call, make_epilogue_call(lowered_, tail, sources.library, sources.trials, sources.probes,
+                                                     faults_, &scratch));
     if (call.kernel) place_tail(tail, std::move(call), scratch, wishes, by_step);
   }
   return Status();
 }
 
-void GpuExecutable::place_tail(const ProductTail &tail, KernelCall call, int64_t scratch, StorageWishes &wishes,
+void GpuExecutable::place_tail(const ProductEpilogue &tail, KernelCall call, int64_t scratch, StorageWishes &wishes,
                                std::vector<KernelCall> &by_step) {
   const auto turn = static_cast<size_t>(tail.turn());
   wishes.scratch[turn] = scratch;
@@ -222,13 +222,13 @@ bool GpuExecutable::stays_alone(int32_t step, const ElementwiseTrees &trees, con
 /// Normalisations that are computed with the convolution before them, where algorithms are tried: of these the tails
 /// are no longer among `tails`.
 Status GpuExecutable::add_norm_sources(const ElementwiseTrees &trees, const KernelSources &sources,
-                                       std::map<int32_t, ProductTail> &tails, StorageWishes &wishes,
+                                       std::map<int32_t, ProductEpilogue> &tails, StorageWishes &wishes,
                                        std::vector<KernelCall> &by_step) {
   if (sources.library == nullptr || sources.trials == nullptr) return Status();
   const auto is_alone = [&](int32_t step) { return stays_alone(step, trees, wishes); };
   for (const auto &[norm, source] : find_norm_sources(lowered_, is_alone)) {
     const auto tail = tails.find(norm);
-    const ProductTail *const followed_by = tail == tails.end() ? nullptr : &tail->second;
+    const ProductEpilogue *const followed_by = tail == tails.end() ? nullptr : &tail->second;
     int64_t scratch = 0;
     TUTTI_ASSIGN(KernelCall call, make_norm_call(lowered_, norm, source, followed_by, *sources.library, *sources.trials,
                                                  faults_, &scratch));
@@ -246,7 +246,7 @@ Status GpuExecutable::add_norm_sources(const ElementwiseTrees &trees, const Kern
 }
 
 /// Whoever makes what the tail reads must not wait until the turn of its root.
-void GpuExecutable::note_early_reads(const ProductTail &tail, const StorageWishes &wishes) {
+void GpuExecutable::note_early_reads(const ProductEpilogue &tail, const StorageWishes &wishes) {
   for (graph::ValueId value : tail.reads) {
     while (wishes.same_memory[static_cast<size_t>(value)] != graph::kNoValue)
       value = wishes.same_memory[static_cast<size_t>(value)];
@@ -259,7 +259,7 @@ void GpuExecutable::note_early_reads(const ProductTail &tail, const StorageWishe
 Status GpuExecutable::add_sums(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
                                std::vector<KernelCall> &by_step) {
   if (sources.library == nullptr || sources.trials == nullptr) return Status();
-  WidenedProducts widened = find_widened_products(lowered_, find_product_tails(lowered_, trees));
+  WidenedProducts widened = find_widened_products(lowered_, find_product_epilogues(lowered_, trees));
   std::erase_if(widened, [&](const auto &one) {
     return wishes.turn[static_cast<size_t>(one.first)] != one.second.root() ||
            read_early_.count(&lowered_.step(one.second.root())) != 0 ||
@@ -328,7 +328,7 @@ Status GpuExecutable::make_calls(const KernelSources &sources, StorageWishes &wi
       TUTTI_ASSIGN(call, make_tree_call(lowered_, trees.tree(step), &batch));
     }
   }
-  joined_ = JoinedCalls::find(lowered_, batch, by_step, wishes);
+  joined_ = HorizontalFusion::find(lowered_, batch, by_step, wishes);
   return batch.compile();
 }
 

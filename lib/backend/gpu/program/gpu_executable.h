@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "backend/gpu/fusion/elementwise_trees.h"
-#include "backend/gpu/fusion/joined_calls.h"
+#include "backend/gpu/fusion/horizontal_fusion.h"
 #include "backend/gpu/fusion/norm_fronts.h"
+#include "backend/gpu/fusion/product_epilogues.h"
 #include "backend/gpu/fusion/product_sums.h"
-#include "backend/gpu/fusion/product_tails.h"
 #include "backend/gpu/kernel/kernel.h"
 #include "backend/gpu/program/gpu_device.h"
 #include "backend/storage_plan.h"
@@ -55,14 +55,14 @@ class GpuExecutable {
   explicit GpuExecutable(LoweredGraph lowered) : lowered_(std::move(lowered)) {}
   base::Status add_calls(const KernelSources &sources);
   /// The products that were taken are noted in `products`.
-  base::Status add_keeping_tails(const std::vector<ProductTail> &tails, const KernelSources &sources,
+  base::Status add_keeping_tails(const std::vector<ProductEpilogue> &tails, const KernelSources &sources,
                                  StorageWishes &wishes, std::vector<KernelCall> &by_step, std::set<int32_t> &products);
   base::Status add_tails(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
                          std::vector<KernelCall> &by_step);
-  void place_tail(const ProductTail &tail, KernelCall call, int64_t scratch, StorageWishes &wishes,
+  void place_tail(const ProductEpilogue &tail, KernelCall call, int64_t scratch, StorageWishes &wishes,
                   std::vector<KernelCall> &by_step);
   base::Status add_norm_sources(const ElementwiseTrees &trees, const KernelSources &sources,
-                                std::map<int32_t, ProductTail> &tails, StorageWishes &wishes,
+                                std::map<int32_t, ProductEpilogue> &tails, StorageWishes &wishes,
                                 std::vector<KernelCall> &by_step);
   /// Those of relu before tails are looked for, the others where no library took them as a tail.
   base::Status add_fronts(const std::vector<NormFront> &fronts, bool of_relu, StorageWishes &wishes,
@@ -71,7 +71,7 @@ class GpuExecutable {
                    std::vector<KernelCall> &by_step);
   /// May it be computed with another, at the turn of that?
   bool stays_alone(int32_t step, const ElementwiseTrees &trees, const StorageWishes &wishes) const;
-  void note_early_reads(const ProductTail &tail, const StorageWishes &wishes);
+  void note_early_reads(const ProductEpilogue &tail, const StorageWishes &wishes);
   base::Status add_sums(const ElementwiseTrees &trees, const KernelSources &sources, StorageWishes &wishes,
                         std::vector<KernelCall> &by_step);
   void place_sum(const ProductSum &sum, KernelCall call, int64_t scratch, StorageWishes &wishes,
@@ -97,7 +97,7 @@ class GpuExecutable {
   std::vector<BoundedIntegers> faults_;
   std::set<const graph::Node *> tail_roots_;  // computed together with a product
   std::set<const graph::Node *> read_early_;  // by a tail, before its root's turn
-  JoinedCalls joined_;
+  HorizontalFusion joined_;
   std::vector<KernelCall> calls_;
   std::vector<int32_t> segment_ends_;  // by segment: one past its last call
   std::vector<RangeName> ranges_;      // by segment

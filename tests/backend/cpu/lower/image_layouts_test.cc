@@ -14,8 +14,8 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/convolution/convolution_times.h"
+#include "backend/cpu/simd/amx.h"
 #include "backend/cpu/simd/simd_gemm.h"
-#include "backend/cpu/simd/tile_unit.h"
 #include "backend/executable.h"
 #include "backend/graph_executor.h"
 #include "base/philox.h"
@@ -32,7 +32,7 @@ using tutti::impl::backend::GraphExecutor;
 using tutti::impl::backend::Level;
 using tutti::impl::backend::cpu::ConvolutionPass;
 using tutti::impl::backend::cpu::ConvolutionTimes;
-using tutti::impl::backend::cpu::has_tile_unit;
+using tutti::impl::backend::cpu::has_amx;
 using tutti::impl::graph::GraphBuilder;
 using tutti::impl::graph::ValueId;
 using tutti::impl::tensor::DType;
@@ -189,7 +189,7 @@ void every_candidate_agrees_with_reference(void **) {
 
 /// Where the processor has a matrix unit, all passes of large enough convolutions of 1x1 can be made there.
 void matrix_units_convolve(void **) {
-  if (!has_tile_unit()) {
+  if (!has_amx()) {
     print_message("no matrix unit\n");
     return;
   }
@@ -228,7 +228,7 @@ bool is_same(float a, float b) {
 /// Infinities come out where they would, whatever layouts and in each pass. (The library's relu makes NaN of negative
 /// ones: relu_test.)
 void matrix_units_keep_infinities(void **) {
-  if (!has_tile_unit()) {
+  if (!has_amx()) {
     print_message("no matrix unit\n");
     return;
   }

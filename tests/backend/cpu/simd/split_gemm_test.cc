@@ -8,9 +8,9 @@
 #include <limits>
 #include <vector>
 
+#include "backend/cpu/simd/amx.h"
 #include "backend/cpu/simd/simd_split_gemm.h"
 #include "backend/cpu/simd/split_gemm_emulated.h"
-#include "backend/cpu/simd/tile_unit.h"
 #include "simd_testing.h"
 #include "testing.h"
 
@@ -53,7 +53,7 @@ std::vector<Unit> units() {
   };
   return {{"emulated", has_emulated_split(), [](const GemmShape &s) { return emulated_split_scratch_floats(s); },
            multiply, emulated_split_update_scratch_floats, update, emulated_split_rows},
-          {"the processor's", has_tile_unit(), split_gemm_scratch_floats, split_gemm, split_gemm_update_scratch_floats,
+          {"the processor's", has_amx(), split_gemm_scratch_floats, split_gemm, split_gemm_update_scratch_floats,
            split_gemm_update, split_rows}};
 }
 
@@ -343,8 +343,8 @@ void special_gradients_update_once(void **) {
 }
 
 void only_what_is_large_suits(void **) {
-  assert_int_equal(split_gemm_suits(shape_of(64, 64, 64, false, false)), has_tile_unit());
-  assert_int_equal(split_gemm_update_suits(shape_of(64, 64, 64, true, false)), has_tile_unit());
+  assert_int_equal(split_gemm_suits(shape_of(64, 64, 64, false, false)), has_amx());
+  assert_int_equal(split_gemm_update_suits(shape_of(64, 64, 64, true, false)), has_amx());
   assert_false(split_gemm_suits(shape_of(8, 512, 512, false, false)));
   assert_false(split_gemm_suits(shape_of(512, 8, 512, false, false)));
   assert_false(split_gemm_suits(shape_of(512, 512, 8, false, false)));

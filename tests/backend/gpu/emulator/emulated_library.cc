@@ -9,8 +9,8 @@
 #include "backend/gpu/device/device-inl.h"
 #include "backend/gpu/device/device_reduce.h"
 #include "backend/gpu/fusion/norm_sources.h"
+#include "backend/gpu/fusion/product_epilogues.h"
 #include "backend/gpu/fusion/product_sums.h"
-#include "backend/gpu/fusion/product_tails.h"
 #include "backend/gpu/kernel/kernels.h"
 #include "backend/gpu/kernels/reduced_trees.h"
 #include "backend/gpu/library/algorithm_probes.h"
@@ -143,7 +143,7 @@ Result<Kernel> find_relu(KernelRequest &request, bool drops_nan) {
 
 /// Is the tail what is kept, then gelu of it? Where that has 16 bits, gelu reads it rounded, and what it gives is
 /// rounded when it is stored.
-bool is_gelu_of_kept(const ProductTail &tail) {
+bool is_gelu_of_kept(const ProductEpilogue &tail) {
   const Epilogue &epilogue = tail.epilogue;
   return tail.keeps() && epilogue.step_count == tail.kept_after + 1 &&
          epilogue.steps[tail.kept_after].op == ElementOp::gelu_tanh;
@@ -151,9 +151,9 @@ bool is_gelu_of_kept(const ProductTail &tail) {
 
 /// The product twice: what is kept is stored first.
 Result<Kernel> find_gelu(KernelRequest &request) {
-  const ProductTail &tail = *request.tail;
+  const ProductEpilogue &tail = *request.tail;
   if (!is_gelu_of_kept(tail)) return Kernel();
-  ProductTail front = tail;
+  ProductEpilogue front = tail;
   front.epilogue.step_count = tail.kept_after;
   front.epilogue.dtype = request.lowered.value(request.lowered.step(tail.kept).outputs[0]).dtype;
   KernelRequest kept_request{request.lowered, request.node, nullptr, request.faults};

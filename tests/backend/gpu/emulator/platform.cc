@@ -23,7 +23,7 @@ base::Result<DeviceFacts> describe(int32_t) {
 
 std::vector<std::pair<std::string, std::string>> describe_libraries() { return {{"emulator", "1.2.3"}}; }
 
-base::Result<std::unique_ptr<Library>> open_library(int32_t, std::shared_ptr<const KeptPlans>) {
+base::Result<std::unique_ptr<Library>> open_library(int32_t, std::shared_ptr<const LibraryPlanCache>) {
   return open_emulated_library();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/thread/spread_choice.h"
+#include "data/thread/parallel_choice.h"
 
 #include <algorithm>
 
@@ -16,13 +16,13 @@ double median(std::array<double, n> &values) {
 
 }  // namespace
 
-bool SpreadChoice::next() const {
+bool ParallelChoice::next() const {
   if (!is_trying()) return spreads_;
   const int turn = loops_tried_ / kLoopsOfTurn;  // A B B A A B
   return ((turn ^ (turn >> 1)) & 1) == 0;
 }
 
-void SpreadChoice::took(bool was_spread, int64_t rows, int64_t nanoseconds) {
+void ParallelChoice::took(bool was_spread, int64_t rows, int64_t nanoseconds) {
   if (!is_trying()) {
     if (--until_trial_ > 0 || nanoseconds < kLongNanoseconds) return;
     spreads_ = true;
@@ -37,7 +37,7 @@ void SpreadChoice::took(bool was_spread, int64_t rows, int64_t nanoseconds) {
   if (++loops_tried_ == kTrialLoops) decide();
 }
 
-void SpreadChoice::decide() {
+void ParallelChoice::decide() {
   const bool before = spreads_;
   spreads_ = median(ns_per_row_[1]) < median(ns_per_row_[0]);
   distance_ = spreads_ == before ? std::min(2 * distance_, kLongestDistance) : kFirstDistance;

@@ -5,8 +5,8 @@
 // dtype. It rounds once, at the end. relu is its header's max(x, 0), and what becomes of a NaN is documented neither
 // for it nor for the gradient, nor for the gelu that comes with that: an algorithm is taken for these that was seen to
 // keep one (CublasLtProduct), as a loss that is not finite has to be seen. -0 may become 0, which is equal.
-#ifndef TUTTI_BACKEND_CUDA_LIBRARY_TAIL_H_
-#define TUTTI_BACKEND_CUDA_LIBRARY_TAIL_H_
+#ifndef TUTTI_BACKEND_CUDA_LIBRARY_EPILOGUE_H_
+#define TUTTI_BACKEND_CUDA_LIBRARY_EPILOGUE_H_
 
 #include <cstdint>
 
@@ -18,12 +18,12 @@ namespace tutti::impl::backend::cuda {
 
 using gpu::ProductShape;
 
-class LibraryTail {
+class LibraryEpilogue {
  public:
-  /// A bias of the node's own, in front of the tail: the request's input 2.
+  /// A bias of the node's own, in front of the epilogue: the request's input 2.
   void add_bias(const gpu::KernelRequest &request, ProductShape &shape);
-  /// Sets what follows in `shape`; false where cuBLASLt has nothing like the request's tail. Without a tail nothing
-  /// follows.
+  /// Sets what follows in `shape`; false where cuBLASLt has nothing like the request's epilogue. Without an epilogue
+  /// nothing follows.
   bool read(const gpu::KernelRequest &request, ProductShape &shape);
   /// Reserves scratch memory, behind all that the product itself needs.
   void reserve(gpu::KernelRequest &request);
@@ -48,4 +48,4 @@ class LibraryTail {
 
 }  // namespace tutti::impl::backend::cuda
 
-#endif  // TUTTI_BACKEND_CUDA_LIBRARY_TAIL_H_
+#endif  // TUTTI_BACKEND_CUDA_LIBRARY_EPILOGUE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/known_names.h"
+#include "base/name_suggestions.h"
 
 #include "base/text.h"
 

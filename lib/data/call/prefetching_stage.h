@@ -8,8 +8,8 @@
 // out.
 //
 // Threads: the functions here belong to the consumer; Handover objects to whoever holds them.
-#ifndef TUTTI_DATA_CALL_RUN_AHEAD_H_
-#define TUTTI_DATA_CALL_RUN_AHEAD_H_
+#ifndef TUTTI_DATA_CALL_PREFETCHING_STAGE_H_
+#define TUTTI_DATA_CALL_PREFETCHING_STAGE_H_
 
 #include <memory>
 #include <utility>
@@ -33,7 +33,7 @@ inline base::Status expect_in_order(const base::JsonReader &state) {
       "keep it either");
 }
 
-class RunAheadStage : public Stage {
+class PrefetchingStage : public Stage {
  public:
   void save(State &state) const final {
     state.open(kind_);
@@ -65,8 +65,8 @@ class RunAheadStage : public Stage {
   };
 
   /// `worker` is the token of the stages before this one, a worker of `cancel`, which is the iterator's.
-  RunAheadStage(const char *kind, std::unique_ptr<Stage> input, base::Ref<base::CancelToken> cancel,
-                base::Ref<base::CancelToken> worker)
+  PrefetchingStage(const char *kind, std::unique_ptr<Stage> input, base::Ref<base::CancelToken> cancel,
+                   base::Ref<base::CancelToken> worker)
       : input_(std::move(input)), cancel_(std::move(cancel)), worker_(std::move(worker)), kind_(kind) {}
 
   static bool is_last(const base::Result<bool> &more) { return more.ok() ? !*more : is_final(more.status()); }
@@ -119,13 +119,13 @@ class RunAheadStage : public Stage {
 };
 
 /// A walk over a dataset whose elements a thread prepares.
-class PrefetchedWalk : public RunAheadStage {
+class PrefetchedWalk : public PrefetchingStage {
  public:
   /// Has next() an answer without waiting? Begins to prepare elements, if that has not begun.
   virtual base::Result<bool> is_ready() = 0;
 
  protected:
-  using RunAheadStage::RunAheadStage;
+  using PrefetchingStage::PrefetchingStage;
 };
 
 /// A walk over a dataset whose elements a thread prepares, up to buffer_size of them (0 = automatic); begun with the
@@ -138,4 +138,4 @@ base::Result<std::unique_ptr<PrefetchedWalk>> open_prefetched(const Dataset &dat
 
 }  // namespace tutti::impl::data
 
-#endif  // TUTTI_DATA_CALL_RUN_AHEAD_H_
+#endif  // TUTTI_DATA_CALL_PREFETCHING_STAGE_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ReadAhead: a thread that reads a file, and inflates it where it is compressed, while somebody else works on what has
-// been read. Blocks go through a ring in the order of the file:
+// A thread that reads a file, and inflates it where it is compressed, while somebody else works on what has been read.
+// Blocks go through a ring in the order of the file:
 //
 //   thread     reads block 4, 5, ...    at most kBlocks ahead
 //   consumer   next() = block 3         and gives its memory back when it is done with it
@@ -19,8 +19,8 @@
 // next call reads the block again.
 //
 // Threads: one consumer.
-#ifndef TUTTI_DATA_FILE_READ_AHEAD_H_
-#define TUTTI_DATA_FILE_READ_AHEAD_H_
+#ifndef TUTTI_DATA_FILE_FILE_PREFETCH_H_
+#define TUTTI_DATA_FILE_FILE_PREFETCH_H_
 
 #include <array>
 #include <atomic>
@@ -51,7 +51,7 @@ struct Framing {
   size_t (*record_bytes)(std::string_view header);
 };
 
-class ReadAhead {
+class FilePrefetch {
  public:
   /// Contents of a block, and the room before them.
   static constexpr size_t kBlockBytes = size_t{256} << 10, kRoomBytes = kBlockBytes / 4 + 64;
@@ -71,11 +71,11 @@ class ReadAhead {
   /// Begins where the source stands, and takes it unless the thread cannot be started. Every buffer has `front_bytes`
   /// at its beginning that are not touched. The token is one with which the file was opened; it ends waits of the
   /// consumer, and is cancelled by the destructor.
-  static base::Result<std::unique_ptr<ReadAhead>> start(std::unique_ptr<ByteSource> &source, size_t front_bytes,
-                                                        base::Ref<base::CancelToken> token);
-  ~ReadAhead();
-  ReadAhead(const ReadAhead &) = delete;
-  ReadAhead &operator=(const ReadAhead &) = delete;
+  static base::Result<std::unique_ptr<FilePrefetch>> start(std::unique_ptr<ByteSource> &source, size_t front_bytes,
+                                                           base::Ref<base::CancelToken> token);
+  ~FilePrefetch();
+  FilePrefetch(const FilePrefetch &) = delete;
+  FilePrefetch &operator=(const FilePrefetch &) = delete;
 
   /// The block that follows. After one that is the last, or whose status is an error, none. An interrupt has taken
   /// nothing.
@@ -95,7 +95,7 @@ class ReadAhead {
     bool is_done = false;
   };
 
-  ReadAhead(const ByteSource &source, size_t front_bytes, base::Ref<base::CancelToken> token);
+  FilePrefetch(const ByteSource &source, size_t front_bytes, base::Ref<base::CancelToken> token);
   void work();
   bool has_room() const { return !ended_ && claimed_ < taken_ + kBlocks; }
   Slot &slot_of(int64_t number) { return slots_[static_cast<size_t>(number % kBlocks)]; }
@@ -133,4 +133,4 @@ class ReadAhead {
 
 }  // namespace tutti::impl::data
 
-#endif  // TUTTI_DATA_FILE_READ_AHEAD_H_
+#endif  // TUTTI_DATA_FILE_FILE_PREFETCH_H_

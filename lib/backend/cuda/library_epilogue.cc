@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cuda/library_tail.h"
+#include "backend/cuda/library_epilogue.h"
 
 #include "backend/gpu/device/device_elementwise.h"
-#include "backend/gpu/fusion/product_tails.h"
+#include "backend/gpu/fusion/product_epilogues.h"
 
 namespace tutti::impl::backend::cuda {
 
@@ -30,7 +30,7 @@ bool fits_auxiliary(const ProductShape &shape) { return shape.batches == 1 && sh
 
 }  // namespace
 
-void LibraryTail::add_bias(const gpu::KernelRequest &request, ProductShape &shape) {
+void LibraryEpilogue::add_bias(const gpu::KernelRequest &request, ProductShape &shape) {
   shape.has_bias = true;
   bias_ = 2;
   bias_dtype_ = request.input(2).dtype;
@@ -38,8 +38,8 @@ void LibraryTail::add_bias(const gpu::KernelRequest &request, ProductShape &shap
   columns_ = shape.n;
 }
 
-/// Whether the value that the tail keeps can be stored as gelu's operand.
-bool LibraryTail::keep_operand(const gpu::KernelRequest &request, ProductShape &shape) {
+/// Whether the value that the epilogue keeps can be stored as gelu's operand.
+bool LibraryEpilogue::keep_operand(const gpu::KernelRequest &request, ProductShape &shape) {
   const LoweredValue &kept = request.lowered.value(request.lowered.step(request.tail->kept).outputs[0]);
   if (!fits_auxiliary(shape) || kept.dtype != result_) return false;
   shape.keeps_gelu_operand = true;
@@ -47,7 +47,7 @@ bool LibraryTail::keep_operand(const gpu::KernelRequest &request, ProductShape &
   return true;
 }
 
-bool LibraryTail::read(const gpu::KernelRequest &request, ProductShape &shape) {
+bool LibraryEpilogue::read(const gpu::KernelRequest &request, ProductShape &shape) {
   if (request.tail == nullptr) return true;
   const gpu::Epilogue &epilogue = request.tail->epilogue;
   const auto first = static_cast<int32_t>(request.input_count());
@@ -95,24 +95,24 @@ bool LibraryTail::read(const gpu::KernelRequest &request, ProductShape &shape) {
   return !keeps || kept_ >= 0;
 }
 
-void LibraryTail::reserve(gpu::KernelRequest &request) {
+void LibraryEpilogue::reserve(gpu::KernelRequest &request) {
   if (bias_ >= 0 && bias_dtype_ != result_)
     scratch_ = request.reserve_scratch(columns_ * static_cast<int64_t>(tensor::size_bytes(result_)));
 }
 
-const char *LibraryTail::addend(const gpu::Frame &frame) const {
+const char *LibraryEpilogue::addend(const gpu::Frame &frame) const {
   return addend_ < 0 ? nullptr : frame.input_as<char>(addend_);
 }
 
-const char *LibraryTail::gelu_operand(const gpu::Frame &frame) const {
+const char *LibraryEpilogue::gelu_operand(const gpu::Frame &frame) const {
   return gelu_operand_ < 0 ? nullptr : frame.input_as<char>(gelu_operand_);
 }
 
-char *LibraryTail::kept_operand(const gpu::Frame &frame) const {
+char *LibraryEpilogue::kept_operand(const gpu::Frame &frame) const {
   return kept_ < 0 ? nullptr : frame.output_as<char>(kept_);
 }
 
-Result<const void *> LibraryTail::bias(const gpu::Frame &frame) const {
+Result<const void *> LibraryEpilogue::bias(const gpu::Frame &frame) const {
   if (bias_ < 0) return nullptr;
   if (bias_dtype_ == result_) return frame.input(bias_);
   gpu::ElementProgram program{};

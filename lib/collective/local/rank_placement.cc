@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collective/local/seats.h"
+#include "collective/local/rank_placement.h"
 
 #include <sched.h>
 
@@ -23,24 +23,24 @@ constexpr size_t kMostRanks = 64;
 
 }  // namespace
 
-void Seats::sit(int32_t rank) {
-  Seat &mine = seat(rank);
+void RankPlacement::arrive(int32_t rank) {
+  RankThread &mine = thread_of(rank);
   mine.see_on(ScheduledThread::core());
   const ScheduledThread thread = ScheduledThread::current();
   if (mine.thread.load(std::memory_order_relaxed) != thread) mine.thread.store(thread, std::memory_order_relaxed);
 }
 
-bool Seats::shares_core(int32_t rank, Missing missing) {
+bool RankPlacement::shares_core(int32_t rank, Missing missing) {
   const int32_t core = ScheduledThread::core();
-  seat(rank).see_on(core);
-  for (int32_t r = 0; r < static_cast<int32_t>(seats_.size()); ++r) {
-    if (r != rank && seat(r).core.load(std::memory_order_relaxed) == core && missing(r)) return true;
+  thread_of(rank).see_on(core);
+  for (int32_t r = 0; r < static_cast<int32_t>(threads_.size()); ++r) {
+    if (r != rank && thread_of(r).core.load(std::memory_order_relaxed) == core && missing(r)) return true;
   }
   return false;
 }
 
-void Seats::share_core(int32_t rank) {
-  Seat &mine = seat(rank);
+void RankPlacement::share_core(int32_t rank) {
+  RankThread &mine = thread_of(rank);
   const auto now = Clock::now();
   if (mine.was_brought.exchange(false, std::memory_order_relaxed)) mine.next_leave = now + kLeaveAfterReturn;
   if (now < mine.next_leave) {
@@ -51,26 +51,26 @@ void Seats::share_core(int32_t rank) {
   ScheduledThread::leave_core();
 }
 
-bool Seats::spin(int32_t rank, Over over, Missing missing) {
+bool RankPlacement::spin(int32_t rank, Over over, Missing missing) {
   return base::spin_until(over, std::chrono::microseconds(spin_us_), [&] {
     if (shares_core(rank, missing)) share_core(rank);
   });
 }
 
-bool Seats::wait(int32_t rank, Over over, Missing missing) {
+bool RankPlacement::wait(int32_t rank, Over over, Missing missing) {
   if (spin_us_ <= 0) return over();
   if (spin(rank, over, missing)) return true;
-  const size_t ranks = std::min(seats_.size(), kMostRanks);
+  const size_t ranks = std::min(threads_.size(), kMostRanks);
   std::array<int64_t, kMostRanks> before{};
   for (size_t r = 0; r < ranks; ++r) {
-    if (missing(static_cast<int32_t>(r))) before[r] = seats_[r].thread.load(std::memory_order_relaxed).processor_ns();
+    if (missing(static_cast<int32_t>(r))) before[r] = threads_[r].thread.load(std::memory_order_relaxed).processor_ns();
   }
   if (spin(rank, over, missing)) return true;
   for (size_t r = 0; r < ranks; ++r) {
     if (static_cast<int32_t>(r) == rank || !missing(static_cast<int32_t>(r))) continue;
-    const ScheduledThread thread = seats_[r].thread.load(std::memory_order_relaxed);
+    const ScheduledThread thread = threads_[r].thread.load(std::memory_order_relaxed);
     if (thread.processor_ns() != before[r]) continue;
-    seats_[r].was_brought.store(true, std::memory_order_relaxed);
+    threads_[r].was_brought.store(true, std::memory_order_relaxed);
     thread.bring_here();
   }
   return over();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/keep/kept_elements.h"
+#include "data/keep/memory_store.h"
 
 #include <algorithm>
 #include <cstring>
@@ -25,7 +25,7 @@ constexpr int64_t kBlockRowGranule = 64;
 
 }  // namespace
 
-KeptElements::KeptElements(const ElementSpec &spec) : is_static_(spec.is_static()) {
+MemoryStore::MemoryStore(const ElementSpec &spec) : is_static_(spec.is_static()) {
   if (!is_static_) return;
   const std::vector<int64_t> bytes = row_bytes(spec);
   int64_t widest = 1;
@@ -41,7 +41,7 @@ KeptElements::KeptElements(const ElementSpec &spec) : is_static_(spec.is_static(
   rows_per_block_ = std::max<int64_t>(kKeptBlockBytes / widest / kBlockRowGranule, 1) * kBlockRowGranule;
 }
 
-Status KeptElements::reserve(int64_t position) {
+Status MemoryStore::reserve(int64_t position) {
   const auto needed = static_cast<size_t>(position / rows_per_block_ + 1);
   for (Column &column : columns_) {
     while (column.blocks.size() < needed) {
@@ -52,12 +52,12 @@ Status KeptElements::reserve(int64_t position) {
   return Status();
 }
 
-std::byte *KeptElements::row(const Column &column, int64_t position) const {
+std::byte *MemoryStore::row(const Column &column, int64_t position) const {
   const Ref<Buffer> &block = column.blocks[static_cast<size_t>(position / rows_per_block_)];
   return static_cast<std::byte *>(block->data()) + position % rows_per_block_ * column.row_bytes;
 }
 
-Status KeptElements::add(const Element &element) {
+Status MemoryStore::add(const Element &element) {
   const int64_t position = size();
   if (is_static_) {
     TUTTI_TRY(reserve(position));
@@ -74,25 +74,25 @@ Status KeptElements::add(const Element &element) {
   return Status();
 }
 
-FileName KeptElements::file(int64_t position) const {
+FileName MemoryStore::file(int64_t position) const {
   const auto behind = std::upper_bound(files_.begin(), files_.end(), position,
                                        [](int64_t wanted, const auto &entry) { return wanted < entry.first; });
   return behind == files_.begin() ? nullptr : std::prev(behind)->second;
 }
 
-void KeptElements::add_failure(const Status &status) {
+void MemoryStore::add_failure(const Status &status) {
   const int64_t position = size();
   if (!is_static_) elements_.emplace_back();
   lineages_.push_back(position);
   failures_.emplace(position, status);
 }
 
-Result<Tensor> KeptElements::rows_of(const Column &column, int64_t position, const Shape &shape) const {
+Result<Tensor> MemoryStore::rows_of(const Column &column, int64_t position, const Shape &shape) const {
   const Ref<Buffer> &block = column.blocks[static_cast<size_t>(position / rows_per_block_)];
   return Tensor::from_buffer(column.dtype, shape, block, position % rows_per_block_ * column.row_bytes);
 }
 
-Status KeptElements::element(int64_t position, Element &element) const {
+Status MemoryStore::element(int64_t position, Element &element) const {
   if (const auto failure = failures_.find(position); failure != failures_.end()) return failure->second;
   if (!is_static_) {
     element.components = elements_[static_cast<size_t>(position)].components;
@@ -105,7 +105,7 @@ Status KeptElements::element(int64_t position, Element &element) const {
   return Status();
 }
 
-Status KeptElements::gather(std::span<const int64_t> positions, std::span<const RowTarget> targets) const {
+Status MemoryStore::gather(std::span<const int64_t> positions, std::span<const RowTarget> targets) const {
   Status first_error;
   for (size_t c = 0; c < columns_.size(); ++c) {
     const auto bytes = static_cast<size_t>(columns_[c].row_bytes);
@@ -120,7 +120,7 @@ Status KeptElements::gather(std::span<const int64_t> positions, std::span<const 
   return first_error;
 }
 
-Status KeptElements::copy_rows(int64_t position, int64_t count, std::span<const RowTarget> targets) const {
+Status MemoryStore::copy_rows(int64_t position, int64_t count, std::span<const RowTarget> targets) const {
   for (size_t c = 0; c < columns_.size(); ++c) {
     const int64_t bytes = columns_[c].row_bytes;
     for (int64_t row_done = 0; bytes > 0 && row_done < count;) {
@@ -134,7 +134,7 @@ Status KeptElements::copy_rows(int64_t position, int64_t count, std::span<const 
   return failure == failures_.end() || failure->first >= position + count ? Status() : failure->second;
 }
 
-bool KeptElements::view(int64_t position, int64_t count, Element &batch) const {
+bool MemoryStore::view(int64_t position, int64_t count, Element &batch) const {
   if (has_failures() || !is_static_ || position / rows_per_block_ != (position + count - 1) / rows_per_block_)
     return false;
   batch.components.resize(columns_.size());

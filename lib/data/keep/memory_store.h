@@ -4,8 +4,8 @@
 // others as they are. What failed is kept as its error.
 //
 // Threads: filled by one thread; then constant and readable from any.
-#ifndef TUTTI_DATA_KEEP_KEPT_ELEMENTS_H_
-#define TUTTI_DATA_KEEP_KEPT_ELEMENTS_H_
+#ifndef TUTTI_DATA_KEEP_MEMORY_STORE_H_
+#define TUTTI_DATA_KEEP_MEMORY_STORE_H_
 
 #include <cstdint>
 #include <map>
@@ -21,9 +21,9 @@
 
 namespace tutti::impl::data {
 
-class KeptElements : public ElementStore {
+class MemoryStore : public ElementStore {
  public:
-  explicit KeptElements(const ElementSpec &spec);
+  explicit MemoryStore(const ElementSpec &spec);
 
   int64_t size() const override { return static_cast<int64_t>(lineages_.size()); }
   bool has_failures() const { return !failures_.empty(); }
@@ -62,4 +62,4 @@ class KeptElements : public ElementStore {
 
 }  // namespace tutti::impl::data
 
-#endif  // TUTTI_DATA_KEEP_KEPT_ELEMENTS_H_
+#endif  // TUTTI_DATA_KEEP_MEMORY_STORE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/file/read_ahead.h"
+#include "data/file/file_prefetch.h"
 
 #include <algorithm>
 #include <utility>
@@ -25,9 +25,9 @@ constexpr size_t kMemoryStep = size_t{64} << 10;
 
 }  // namespace
 
-Result<std::unique_ptr<ReadAhead>> ReadAhead::start(std::unique_ptr<ByteSource> &source, size_t front_bytes,
-                                                    Ref<CancelToken> token) {
-  std::unique_ptr<ReadAhead> ahead(new ReadAhead(*source, front_bytes, std::move(token)));
+Result<std::unique_ptr<FilePrefetch>> FilePrefetch::start(std::unique_ptr<ByteSource> &source, size_t front_bytes,
+                                                          Ref<CancelToken> token) {
+  std::unique_ptr<FilePrefetch> ahead(new FilePrefetch(*source, front_bytes, std::move(token)));
   // The thread sees the source once the lock is free.
   const std::lock_guard lock(ahead->mutex_);
   TUTTI_ASSIGN(ahead->thread_, base::Thread::start("tutti-read", [self = ahead.get()] { self->work(); }));
@@ -35,7 +35,7 @@ Result<std::unique_ptr<ReadAhead>> ReadAhead::start(std::unique_ptr<ByteSource> 
   return ahead;
 }
 
-ReadAhead::ReadAhead(const ByteSource &source, size_t front_bytes, Ref<CancelToken> token)
+FilePrefetch::FilePrefetch(const ByteSource &source, size_t front_bytes, Ref<CancelToken> token)
     : file_(source.file()),
       front_bytes_(front_bytes),
       token_(std::move(token)),
@@ -44,7 +44,7 @@ ReadAhead::ReadAhead(const ByteSource &source, size_t front_bytes, Ref<CancelTok
   spare_.reserve(kBlocks + 2);
 }
 
-ReadAhead::~ReadAhead() {
+FilePrefetch::~FilePrefetch() {
   if (!thread_.running()) return;
   token_->cancel();
   {
@@ -55,7 +55,7 @@ ReadAhead::~ReadAhead() {
   thread_.join();
 }
 
-void ReadAhead::work() {
+void FilePrefetch::work() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     bool has_read = false;
@@ -71,7 +71,7 @@ void ReadAhead::work() {
 }
 
 // Before a block was claimed: the consumer finds the reason in its place.
-void ReadAhead::give_up(const Status &reason) {
+void FilePrefetch::give_up(const Status &reason) {
   Block block;
   block.status = reason;
   ended_ = true;
@@ -79,7 +79,7 @@ void ReadAhead::give_up(const Status &reason) {
   if (consumer_waits_) done_.notify_one();
 }
 
-bool ReadAhead::read_one(std::unique_lock<std::mutex> &lock) {
+bool FilePrefetch::read_one(std::unique_lock<std::mutex> &lock) {
   if (!has_room()) return false;
   const size_t size = next_size();
   const int64_t offset = std::exchange(next_offset_, next_offset_ + static_cast<int64_t>(size));
@@ -100,7 +100,7 @@ bool ReadAhead::read_one(std::unique_lock<std::mutex> &lock) {
   return true;
 }
 
-size_t ReadAhead::next_size() {
+size_t FilePrefetch::next_size() {
   size_t size = 0;
   for (int records = 0; framing_ && size < kEnoughBytes; ++records) {
     std::array<char, Framing::kMostHeaderBytes> header;
@@ -118,7 +118,7 @@ size_t ReadAhead::next_size() {
   return size > 0 ? size : kBlockBytes;
 }
 
-void ReadAhead::frame(int64_t offset, const Framing &framing) {
+void FilePrefetch::frame(int64_t offset, const Framing &framing) {
   const std::lock_guard lock(mutex_);
   ++epoch_;
   for (; taken_ < claimed_; ++taken_) {
@@ -132,7 +132,7 @@ void ReadAhead::frame(int64_t offset, const Framing &framing) {
   room_.notify_one();
 }
 
-Status ReadAhead::fill(Block &block, int64_t offset, size_t size) {
+Status FilePrefetch::fill(Block &block, int64_t offset, size_t size) {
   if (block.buffer == nullptr) {
     const size_t bytes = size == kBlockBytes ? size : (size + kMemoryStep - 1) / kMemoryStep * kMemoryStep;
     TUTTI_ASSIGN(block.buffer, Buffer::allocate(static_cast<int64_t>(block.begin + bytes)));
@@ -157,11 +157,11 @@ Status ReadAhead::fill(Block &block, int64_t offset, size_t size) {
   return base::is_interrupt(status) && block.size > 0 ? Status() : status;
 }
 
-Result<size_t> ReadAhead::read(int64_t offset, std::span<char> target) {
+Result<size_t> FilePrefetch::read(int64_t offset, std::span<char> target) {
   return is_shared_ ? file_->read_at(offset, target) : source_->read(target);
 }
 
-Result<ReadAhead::Block> ReadAhead::next() {
+Result<FilePrefetch::Block> FilePrefetch::next() {
   std::unique_lock lock(mutex_);
   Slot &slot = slot_of(taken_);
   if (slot.is_done && base::is_interrupt(slot.block.status)) {
@@ -185,19 +185,19 @@ Result<ReadAhead::Block> ReadAhead::next() {
   return block;
 }
 
-void ReadAhead::give_back(Ref<Buffer> buffer) {
+void FilePrefetch::give_back(Ref<Buffer> buffer) {
   const std::lock_guard lock(mutex_);
   keep_spare(std::move(buffer));
 }
 
-void ReadAhead::keep_spare(Ref<Buffer> buffer) {
+void FilePrefetch::keep_spare(Ref<Buffer> buffer) {
   if (buffer == nullptr) return;
   // The oldest one is of a size that is not read any more.
   if (spare_.size() == spare_.capacity()) spare_.erase(spare_.begin());
   spare_.push_back(std::move(buffer));
 }
 
-Ref<Buffer> ReadAhead::take_spare(size_t bytes) {
+Ref<Buffer> FilePrefetch::take_spare(size_t bytes) {
   for (size_t i = spare_.size(); i-- > 0;) {
     const auto size = static_cast<size_t>(spare_[i]->size_bytes());
     if (size < bytes || size > 2 * bytes) continue;

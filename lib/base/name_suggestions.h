@@ -5,8 +5,8 @@
 //
 //   not_found("there is no output '", name, "'", but_there_are(name, {"logits", "class"}))
 //   // "there is no output 'logit', did you mean 'logits'?; there are: logits, class"
-#ifndef TUTTI_BASE_KNOWN_NAMES_H_
-#define TUTTI_BASE_KNOWN_NAMES_H_
+#ifndef TUTTI_BASE_NAME_SUGGESTIONS_H_
+#define TUTTI_BASE_NAME_SUGGESTIONS_H_
 
 #include <span>
 #include <string>
@@ -24,4 +24,4 @@ Status check_utf8(std::string_view what, std::string_view name);
 
 }  // namespace tutti::impl::base
 
-#endif  // TUTTI_BASE_KNOWN_NAMES_H_
+#endif  // TUTTI_BASE_NAME_SUGGESTIONS_H_

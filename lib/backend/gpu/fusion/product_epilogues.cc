@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/gpu/fusion/product_tails.h"
+#include "backend/gpu/fusion/product_epilogues.h"
 
 #include <algorithm>
 #include <map>
@@ -49,7 +49,7 @@ class TailMaker {
     return true;
   }
 
-  ProductTail take() { return std::move(tail_); }
+  ProductEpilogue take() { return std::move(tail_); }
 
  private:
   explicit TailMaker(const LoweredGraph &lowered) : lowered_(lowered) {}
@@ -72,7 +72,7 @@ class TailMaker {
     return true;
   }
 
-  /// Is it a result of the product or the tail?
+  /// Is it a result of the product or the epilogue?
   bool is_inside(ValueId value) const {
     return value == first_ || std::any_of(tail_.steps.begin(), tail_.steps.end(),
                                           [&](int32_t step) { return lowered_.step(step).outputs[0] == value; });
@@ -113,7 +113,7 @@ class TailMaker {
     return true;
   }
 
-  /// A value of 16 bits is rounded although it is not stored: with and without the tail results are the same.
+  /// A value of 16 bits is rounded although it is not stored: with and without the epilogue results are the same.
   bool round(ValueId value) {
     const DType dtype = lowered_.value(value).dtype;
     if (dtype == DType::f32) return true;
@@ -145,7 +145,7 @@ class TailMaker {
   }
 
   const LoweredGraph &lowered_;
-  ProductTail tail_;
+  ProductEpilogue tail_;
   ValueId first_ = kNoValue;            // of the product, or in memory
   ValueId value_ = kNoValue;            // made so far
   std::map<ValueId, ValueId> widened_;  // what is cast to f32, and of what
@@ -159,14 +159,14 @@ std::vector<int32_t> tree_of(const ElementwiseTrees &trees, int32_t root) {
 
 }  // namespace
 
-KeptTail::KeptTail(const KernelRequest &request) : exists_(request.tail != nullptr) {
+KeptEpilogue::KeptEpilogue(const KernelRequest &request) : exists_(request.tail != nullptr) {
   if (!exists_) return;
   first_ = static_cast<int32_t>(request.input_count());
   count_ = static_cast<int32_t>(request.tail->reads.size());
   epilogue_ = request.tail->epilogue;
 }
 
-const Epilogue *KeptTail::place(const Frame &frame, Epilogue &place) const {
+const Epilogue *KeptEpilogue::place(const Frame &frame, Epilogue &place) const {
   if (!exists_) return nullptr;
   place = epilogue_;
   for (int32_t i = 0; i < count_; ++i)
@@ -174,8 +174,8 @@ const Epilogue *KeptTail::place(const Frame &frame, Epilogue &place) const {
   return &place;
 }
 
-std::vector<ProductTail> find_product_tails(const LoweredGraph &lowered, const ElementwiseTrees &trees) {
-  std::vector<ProductTail> tails;
+std::vector<ProductEpilogue> find_product_epilogues(const LoweredGraph &lowered, const ElementwiseTrees &trees) {
+  std::vector<ProductEpilogue> tails;
   for (int32_t root = 0; root < lowered.step_count(); ++root) {
     const int32_t product = trees.product(root);
     if (product < 0) continue;
@@ -185,14 +185,14 @@ std::vector<ProductTail> find_product_tails(const LoweredGraph &lowered, const E
   return tails;
 }
 
-std::optional<ProductTail> make_chain(const LoweredGraph &lowered, ValueId first, std::vector<int32_t> steps) {
+std::optional<ProductEpilogue> make_chain(const LoweredGraph &lowered, ValueId first, std::vector<int32_t> steps) {
   TailMaker maker = TailMaker::of_value(lowered, first, std::move(steps));
   return maker.make() ? std::optional(maker.take()) : std::nullopt;
 }
 
-std::vector<ProductTail> find_keeping_tails(const LoweredGraph &lowered, const ElementwiseTrees &trees,
-                                            const std::vector<ProductTail> &tails) {
-  std::vector<ProductTail> keeping;
+std::vector<ProductEpilogue> find_keeping_epilogues(const LoweredGraph &lowered, const ElementwiseTrees &trees,
+                                                    const std::vector<ProductEpilogue> &tails) {
+  std::vector<ProductEpilogue> keeping;
   const auto add = [&](int32_t product, const std::vector<int32_t> &steps, int32_t kept) {
     for (const int32_t root : trees.followers(kept)) {
       std::vector<int32_t> longer = steps;
@@ -203,7 +203,7 @@ std::vector<ProductTail> find_keeping_tails(const LoweredGraph &lowered, const E
     }
   };
   std::vector<char> has_tail(static_cast<size_t>(lowered.step_count()), 0);
-  for (const ProductTail &tail : tails) {
+  for (const ProductEpilogue &tail : tails) {
     has_tail[static_cast<size_t>(tail.product)] = 1;
     if (!tail.is_early) add(tail.product, tail.steps, tail.root());
   }

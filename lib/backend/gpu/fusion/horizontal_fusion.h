@@ -8,11 +8,11 @@
 // memory plan keep what the earlier ones read until then; join() makes sure of it by what each call in between touches
 // in memory.
 //
-//   JoinedCalls joined = JoinedCalls::find(lowered, batch, by_step, wishes);   // before kernels are compiled
+//   HorizontalFusion joined = HorizontalFusion::find(lowered, batch, by_step, wishes);   // before kernels are compiled
 //   plan_storage(lowered, wishes) ...
 //   joined.join(calls, segment_ends, place_of);
-#ifndef TUTTI_BACKEND_GPU_FUSION_JOINED_CALLS_H_
-#define TUTTI_BACKEND_GPU_FUSION_JOINED_CALLS_H_
+#ifndef TUTTI_BACKEND_GPU_FUSION_HORIZONTAL_FUSION_H_
+#define TUTTI_BACKEND_GPU_FUSION_HORIZONTAL_FUSION_H_
 
 #include <cstdint>
 #include <functional>
@@ -32,12 +32,12 @@ struct PlacedBytes {
   int64_t bytes = 0;
 };
 
-class JoinedCalls {
+class HorizontalFusion {
  public:
   /// Sets KernelCall::group and wishes.kept_until. A call reads no more than 1 MiB, and a group 16 MiB, that would not
   /// be kept otherwise.
-  static JoinedCalls find(const LoweredGraph &lowered, KernelBatch &batch, std::vector<KernelCall> &by_step,
-                          StorageWishes &wishes);
+  static HorizontalFusion find(const LoweredGraph &lowered, KernelBatch &batch, std::vector<KernelCall> &by_step,
+                               StorageWishes &wishes);
 
   /// Replaces calls of a group by one. `place_of`: of a position in the table of pointers.
   void join(std::vector<KernelCall> &calls, std::vector<int32_t> &segment_ends,
@@ -55,4 +55,4 @@ class JoinedCalls {
 
 }  // namespace tutti::impl::backend::gpu
 
-#endif  // TUTTI_BACKEND_GPU_FUSION_JOINED_CALLS_H_
+#endif  // TUTTI_BACKEND_GPU_FUSION_HORIZONTAL_FUSION_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cpu/simd/tile_unit.h"
+#include "backend/cpu/simd/amx.h"
 
 #if TUTTI_HAS_TILE_UNIT
 #include <cpuid.h>
@@ -49,21 +49,21 @@ bool process_may_use_it() {
 
 }  // namespace
 
-void TileUnit::begin() {
+void AmxUnit::begin() {
   static const Configuration configuration;
   asm volatile("ldtilecfg %0" : : "m"(configuration));
 }
 
-void TileUnit::end() { asm volatile("tilerelease"); }
+void AmxUnit::end() { asm volatile("tilerelease"); }
 
-bool has_tile_unit() {
+bool has_amx() {
   static const bool has = processor_has_it() && process_may_use_it();
   return has;
 }
 
 #else
 
-bool has_tile_unit() { return false; }
+bool has_amx() { return false; }
 
 #endif
 

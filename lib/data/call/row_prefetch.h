@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// fetch_early: asks the processor to bring the start of a row into its cache while the row before is worked on, for
+// prefetch_row: asks the processor to bring the start of a row into its cache while the row before is worked on, for
 // rows that lie anywhere (RandomAccess::locate). How a long one goes on the processor sees by itself.
-#ifndef TUTTI_DATA_CALL_FETCH_EARLY_H_
-#define TUTTI_DATA_CALL_FETCH_EARLY_H_
+#ifndef TUTTI_DATA_CALL_ROW_PREFETCH_H_
+#define TUTTI_DATA_CALL_ROW_PREFETCH_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tutti::impl::data {
 
-inline void fetch_early(const std::byte *row, int64_t bytes) {
+inline void prefetch_row(const std::byte *row, int64_t bytes) {
   constexpr int64_t kLine = 64, kMostBytes = 1024;
   if (bytes <= 0) return;
   bytes = std::min(bytes, kMostBytes);
@@ -24,4 +24,4 @@ inline void fetch_early(const std::byte *row, int64_t bytes) {
 
 }  // namespace tutti::impl::data
 
-#endif  // TUTTI_DATA_CALL_FETCH_EARLY_H_
+#endif  // TUTTI_DATA_CALL_ROW_PREFETCH_H_

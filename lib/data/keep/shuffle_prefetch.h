@@ -8,8 +8,8 @@
 //
 // It draws the same numbers as the shuffle, a few draws earlier, for as long as the buffer is full; behind that nothing
 // is brought nearer. Guesses only: the results of a shuffle do not depend on them. Belongs to one thread.
-#ifndef TUTTI_DATA_KEEP_DRAWS_AHEAD_H_
-#define TUTTI_DATA_KEEP_DRAWS_AHEAD_H_
+#ifndef TUTTI_DATA_KEEP_SHUFFLE_PREFETCH_H_
+#define TUTTI_DATA_KEEP_SHUFFLE_PREFETCH_H_
 
 #include <algorithm>
 #include <array>
@@ -17,14 +17,14 @@
 #include <vector>
 
 #include "base/long_random_stream.h"
-#include "data/call/fetch_early.h"
+#include "data/call/row_prefetch.h"
 #include "data/element/element.h"
 
 namespace tutti::impl::data {
 
-class DrawsAhead {
+class ShufflePrefetch {
  public:
-  DrawsAhead(base::RandomKey key, int64_t capacity) : stream_(key), capacity_(capacity) {}
+  ShufflePrefetch(base::RandomKey key, int64_t capacity) : stream_(key), capacity_(capacity) {}
 
   /// `draw` counts from 0 and never falls; `held` is by slot.
   void before_draw(int64_t draw, const std::vector<Element> &held) {
@@ -51,11 +51,11 @@ class DrawsAhead {
   }
   static void fetch_tensors(const Element &element) {
     for_components(element, [](const tensor::Tensor &one) {
-      fetch_early(reinterpret_cast<const std::byte *>(&one), static_cast<int64_t>(sizeof(one)));
+      prefetch_row(reinterpret_cast<const std::byte *>(&one), static_cast<int64_t>(sizeof(one)));
     });
   }
   static void fetch_bytes(const tensor::Tensor &one) {
-    if (one) fetch_early(static_cast<const std::byte *>(one.data()), one.buffer()->size_bytes() - one.offset_bytes());
+    if (one) prefetch_row(static_cast<const std::byte *>(one.data()), one.buffer()->size_bytes() - one.offset_bytes());
   }
 
   base::LongRandomStream stream_;
@@ -66,4 +66,4 @@ class DrawsAhead {
 
 }  // namespace tutti::impl::data
 
-#endif  // TUTTI_DATA_KEEP_DRAWS_AHEAD_H_
+#endif  // TUTTI_DATA_KEEP_SHUFFLE_PREFETCH_H_

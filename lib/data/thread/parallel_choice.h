@@ -11,8 +11,8 @@
 //   choice.took(is_spread, rows, nanoseconds);
 //
 // Threads: an object belongs to one thread at a time.
-#ifndef TUTTI_DATA_THREAD_SPREAD_CHOICE_H_
-#define TUTTI_DATA_THREAD_SPREAD_CHOICE_H_
+#ifndef TUTTI_DATA_THREAD_PARALLEL_CHOICE_H_
+#define TUTTI_DATA_THREAD_PARALLEL_CHOICE_H_
 
 #include <array>
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace tutti::impl::data {
 
-class SpreadChoice {
+class ParallelChoice {
  public:
   /// A loop that takes longer is worth the waking of a thread anywhere.
   static constexpr int64_t kLongNanoseconds = 1'000'000;
@@ -52,4 +52,4 @@ class SpreadChoice {
 
 }  // namespace tutti::impl::data
 
-#endif  // TUTTI_DATA_THREAD_SPREAD_CHOICE_H_
+#endif  // TUTTI_DATA_THREAD_PARALLEL_CHOICE_H_

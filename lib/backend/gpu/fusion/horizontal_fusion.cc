@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/gpu/fusion/joined_calls.h"
+#include "backend/gpu/fusion/horizontal_fusion.h"
 
 #include <algorithm>
 #include <map>
@@ -194,9 +194,9 @@ void KernelCall::fill_rows(void *const *table, void *all_rows) const {
              static_cast<char *>(all_rows) + rows_offset);
 }
 
-JoinedCalls JoinedCalls::find(const LoweredGraph &lowered, KernelBatch &batch, std::vector<KernelCall> &by_step,
-                              StorageWishes &wishes) {
-  JoinedCalls joined;
+HorizontalFusion HorizontalFusion::find(const LoweredGraph &lowered, KernelBatch &batch,
+                                        std::vector<KernelCall> &by_step, StorageWishes &wishes) {
+  HorizontalFusion joined;
   GroupFinder finder(lowered, by_step, wishes);
   wishes.kept_until.assign(lowered.values().size(), -1);
   for (const std::vector<int32_t> &steps : finder.run()) {
@@ -215,7 +215,7 @@ JoinedCalls JoinedCalls::find(const LoweredGraph &lowered, KernelBatch &batch, s
   return joined;
 }
 
-KernelCall JoinedCalls::make_call(std::vector<KernelCall> &calls, const std::vector<size_t> &members) {
+KernelCall HorizontalFusion::make_call(std::vector<KernelCall> &calls, const std::vector<size_t> &members) {
   const KernelCall &first = calls[members.front()];
   KernelCall made;
   made.rows = kernels_[static_cast<size_t>(first.group)];
@@ -238,8 +238,8 @@ KernelCall JoinedCalls::make_call(std::vector<KernelCall> &calls, const std::vec
   return made;
 }
 
-void JoinedCalls::join(std::vector<KernelCall> &calls, std::vector<int32_t> &segment_ends,
-                       const std::function<PlacedBytes(int32_t)> &place_of) {
+void HorizontalFusion::join(std::vector<KernelCall> &calls, std::vector<int32_t> &segment_ends,
+                            const std::function<PlacedBytes(int32_t)> &place_of) {
   std::vector<KernelCall> kept;
   size_t begin = 0;
   for (int32_t &segment_end : segment_ends) {

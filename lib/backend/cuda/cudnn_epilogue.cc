@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cuda/cudnn_tail.h"
+#include "backend/cuda/cudnn_epilogue.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 namespace tutti::impl::backend::cuda {
 
 using gpu::ElementOp;
-using Kind = TailValue::Kind;
+using Kind = CudnnEpilogueValue::Kind;
 
 namespace {
 
@@ -17,7 +17,7 @@ class TailReader {
  public:
   explicit TailReader(tensor::DType result) { tail_.result = result; }
 
-  void add_bias(const TailOperand &bias) {
+  void add_bias(const CudnnEpilogueOperand &bias) {
     value_ = add(CUDNN_POINTWISE_ADD, value_, operand(bias));
     ++tail_.kernels_apart;
   }
@@ -25,7 +25,7 @@ class TailReader {
   bool add_epilogue(const gpu::Epilogue &epilogue, int32_t first) {
     for (int32_t i = 0; i < epilogue.step_count; ++i) {
       const gpu::EpilogueStep &step = epilogue.steps[i];
-      TailValue other;
+      CudnnEpilogueValue other;
       if (step.operand >= 0) {
         const gpu::EpilogueOperand &read = epilogue.operands[step.operand];
         other = operand({read.dtype, read.access, first + step.operand});
@@ -36,23 +36,23 @@ class TailReader {
     return true;
   }
 
-  CudnnTail take() {
-    // A tail of casts alone: what is stored is the result of an operation.
+  CudnnEpilogue take() {
+    // An epilogue of casts alone: what is stored is the result of an operation.
     if (value_.kind != Kind::operation) value_ = add(CUDNN_POINTWISE_IDENTITY, value_);
     return std::move(tail_);
   }
 
  private:
-  TailValue operand(const TailOperand &wanted) {
+  CudnnEpilogueValue operand(const CudnnEpilogueOperand &wanted) {
     auto &operands = tail_.operands;
     const auto known = std::find_if(operands.begin(), operands.end(),
-                                    [&](const TailOperand &one) { return one.input == wanted.input; });
+                                    [&](const CudnnEpilogueOperand &one) { return one.input == wanted.input; });
     const auto index = static_cast<int32_t>(known - operands.begin());
     if (known == operands.end()) operands.push_back(wanted);
     return {Kind::operand, index};
   }
 
-  TailValue constant(float number) {
+  CudnnEpilogueValue constant(float number) {
     auto &constants = tail_.constants;
     const auto known = std::find(constants.begin(), constants.end(), number);
     const auto index = static_cast<int32_t>(known - constants.begin());
@@ -60,24 +60,27 @@ class TailReader {
     return {Kind::constant, index};
   }
 
-  TailValue add(cudnnPointwiseMode_t mode, TailValue x, TailValue b = {}, TailValue t = {}) {
+  CudnnEpilogueValue add(cudnnPointwiseMode_t mode, CudnnEpilogueValue x, CudnnEpilogueValue b = {},
+                         CudnnEpilogueValue t = {}) {
     tail_.operations.push_back({mode, x, b, t});
     return {Kind::operation, static_cast<int32_t>(tail_.operations.size()) - 1};
   }
-  TailValue select(TailValue condition, TailValue if_true, TailValue if_false) {
+  CudnnEpilogueValue select(CudnnEpilogueValue condition, CudnnEpilogueValue if_true, CudnnEpilogueValue if_false) {
     return add(CUDNN_POINTWISE_BINARY_SELECT, if_true, if_false, condition);
   }
   /// What cuDNN makes of x, or x if that is a NaN.
-  TailValue of_number(TailValue x, TailValue made) { return select(add(CUDNN_POINTWISE_CMP_EQ, x, x), made, x); }
+  CudnnEpilogueValue of_number(CudnnEpilogueValue x, CudnnEpilogueValue made) {
+    return select(add(CUDNN_POINTWISE_CMP_EQ, x, x), made, x);
+  }
 
-  bool add_step(const gpu::EpilogueStep &step, TailValue a, TailValue b) {
+  bool add_step(const gpu::EpilogueStep &step, CudnnEpilogueValue a, CudnnEpilogueValue b) {
     // What is not stored need not be rounded.
     if (step.op == ElementOp::identity || step.op == ElementOp::to_f16 || step.op == ElementOp::to_bf16) return true;
     return add_exact(step, a, b) || add_approximate(step.op, a, b);
   }
 
   /// What is one rounding, or a few that are known.
-  bool add_exact(const gpu::EpilogueStep &step, TailValue a, TailValue b) {
+  bool add_exact(const gpu::EpilogueStep &step, CudnnEpilogueValue a, CudnnEpilogueValue b) {
     switch (step.op) {
       case ElementOp::neg:
         value_ = add(CUDNN_POINTWISE_NEG, a);
@@ -125,13 +128,13 @@ class TailReader {
   }
 
   /// The first of a and b that is a NaN, else the one that wins.
-  TailValue extreme(cudnnPointwiseMode_t wins, TailValue a, TailValue b) {
+  CudnnEpilogueValue extreme(cudnnPointwiseMode_t wins, CudnnEpilogueValue a, CudnnEpilogueValue b) {
     return select(add(wins, a, b), a, select(add(CUDNN_POINTWISE_CMP_EQ, a, a), b, a));
   }
 
   /// How exact these are is not documented: for results of 16 bits. Not softplus, which may overflow, and not elu,
   /// which may lose what is close to zero.
-  bool add_approximate(ElementOp op, TailValue a, TailValue b) {
+  bool add_approximate(ElementOp op, CudnnEpilogueValue a, CudnnEpilogueValue b) {
     if (tail_.result != tensor::DType::f16 && tail_.result != tensor::DType::bf16) return false;
     switch (op) {
       case ElementOp::div:
@@ -166,31 +169,33 @@ class TailReader {
     }
   }
 
-  CudnnTail tail_;
-  TailValue value_{Kind::convolution, 0};  // made so far
+  CudnnEpilogue tail_;
+  CudnnEpilogueValue value_{Kind::convolution, 0};  // made so far
 };
 
-std::string text_of(TailValue value) { return base::concat("-cokr"[static_cast<size_t>(value.kind)], value.index); }
+std::string text_of(CudnnEpilogueValue value) {
+  return base::concat("-cokr"[static_cast<size_t>(value.kind)], value.index);
+}
 
 }  // namespace
 
-std::string CudnnTail::describe() const {
+std::string CudnnEpilogue::describe() const {
   if (is_empty()) return "";
   static constexpr const char *kAccesses[] = {"dense", "column", "scalar"};
   std::string text = " then";
-  for (const TailOperation &operation : operations)
+  for (const CudnnEpilogueOperation &operation : operations)
     text += base::concat(" ", static_cast<int>(operation.mode), "(", text_of(operation.x), text_of(operation.b),
                          text_of(operation.t), ")");
-  for (const TailOperand &operand : operands)
+  for (const CudnnEpilogueOperand &operand : operands)
     text += base::concat(" ", name(operand.dtype), " ", kAccesses[static_cast<size_t>(operand.access)]);
   for (const float number : constants)
     text += base::concat(" ", number);
   return base::concat(text, " to ", name(result));
 }
 
-std::optional<CudnnTail> read_tail(tensor::DType result, const std::optional<TailOperand> &bias,
-                                   const gpu::Epilogue *epilogue, int32_t first) {
-  if (!bias && epilogue == nullptr) return CudnnTail{result, {}, {}, {}, 0};
+std::optional<CudnnEpilogue> read_epilogue(tensor::DType result, const std::optional<CudnnEpilogueOperand> &bias,
+                                           const gpu::Epilogue *epilogue, int32_t first) {
+  if (!bias && epilogue == nullptr) return CudnnEpilogue{result, {}, {}, {}, 0};
   TailReader reader(result);
   if (bias) reader.add_bias(*bias);
   if (epilogue != nullptr && !reader.add_epilogue(*epilogue, first)) return std::nullopt;

@@ -5,17 +5,17 @@
 // f32 the product of a tile of 16 rows of 16 pairs of bfloat16 and one of 16 pairs by 16 columns. Products of bfloat16
 // are exact in f32, sums are rounded to nearest even, denormal numbers count as zero.
 //
-//   if (!has_tile_unit()) return;
-//   const TileScope<TileUnit> scope;
-//   TileUnit::zero<0>();
-//   TileUnit::load<4>(rows, 64);
-//   TileUnit::load<5>(columns, 64);
-//   TileUnit::multiply<0, 4, 5>();
-//   TileUnit::store<0>(sums, 64);
+//   if (!has_amx()) return;
+//   const TileScope<AmxUnit> scope;
+//   AmxUnit::zero<0>();
+//   AmxUnit::load<4>(rows, 64);
+//   AmxUnit::load<5>(columns, 64);
+//   AmxUnit::multiply<0, 4, 5>();
+//   AmxUnit::store<0>(sums, 64);
 //
 // Registers belong to the thread that is in a scope; no compiler uses them for anything else.
-#ifndef TUTTI_BACKEND_CPU_SIMD_TILE_UNIT_H_
-#define TUTTI_BACKEND_CPU_SIMD_TILE_UNIT_H_
+#ifndef TUTTI_BACKEND_CPU_SIMD_AMX_H_
+#define TUTTI_BACKEND_CPU_SIMD_AMX_H_
 
 #include <cstdint>
 
@@ -33,10 +33,10 @@ constexpr int64_t kTileRowBytes = 64;                   ///< when rows lie one b
 constexpr int64_t kTileWords = kTileSide * kTileDepth;  ///< bfloat16 in a tile
 
 /// Does this processor have one, and does the system let this process use it? Asked once.
-bool has_tile_unit();
+bool has_amx();
 
 #if TUTTI_HAS_TILE_UNIT
-struct TileUnit {
+struct AmxUnit {
   static void begin();  ///< all eight registers are whole tiles
   static void end();
 
@@ -75,4 +75,4 @@ struct TileScope {
 
 }  // namespace tutti::impl::backend::cpu
 
-#endif  // TUTTI_BACKEND_CPU_SIMD_TILE_UNIT_H_
+#endif  // TUTTI_BACKEND_CPU_SIMD_AMX_H_

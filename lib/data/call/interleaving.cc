@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/call/turns.h"
+#include "data/call/interleaving.h"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "base/philox.h"
-#include "data/call/run_ahead.h"
+#include "data/call/prefetching_stage.h"
 #include "data/dataset/walk_report.h"
 #include "data/thread/sleep_point.h"
 
@@ -20,7 +20,7 @@ namespace {
 
 class TurnsStage : public Stage {
  public:
-  TurnsStage(const TurnParameters &parameters, std::unique_ptr<DatasetSequence> datasets,
+  TurnsStage(const InterleavingParameters &parameters, std::unique_ptr<DatasetSequence> datasets,
              const IteratorContext &context, StageCounters *counters)
       : parameters_(parameters),
         datasets_(std::move(datasets)),
@@ -200,7 +200,7 @@ class TurnsStage : public Stage {
     return Status();
   }
 
-  const TurnParameters parameters_;
+  const InterleavingParameters parameters_;
   std::unique_ptr<DatasetSequence> datasets_;
   const IteratorContext context_;
   StageCounters *const counters_;  // null when nobody counts
@@ -277,7 +277,7 @@ Status TurnsStage::restore(const JsonReader &state) {
 
 }  // namespace
 
-std::unique_ptr<Stage> open_turns(const TurnParameters &parameters, std::unique_ptr<DatasetSequence> datasets,
+std::unique_ptr<Stage> open_turns(const InterleavingParameters &parameters, std::unique_ptr<DatasetSequence> datasets,
                                   const IteratorContext &context, const Dataset &owner) {
   return std::make_unique<TurnsStage>(parameters, std::move(datasets), context, counters_in(context, owner));
 }

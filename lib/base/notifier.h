@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A bell: threads sleep on it until somebody rings. For conditions over atomics that are checked without a lock:
+// A notifier: threads sleep on it until they are notified. For conditions over atomics that are checked without a lock:
 //
-//   waiter                                        publisher
-//   bell.wait([&] { return ready(); }, limits)    counter.store(n); bell.ring();
+//   waiter                                            publisher
+//   notifier.wait([&] { return ready(); }, limits)    counter.store(n); notifier.notify();
 //
-// The condition's atomics must be written before ring() and both sides use sequentially consistent order on them, so no
-// ring is lost. Ringing costs one load while nobody sleeps. Linux futexes underneath; no allocation, no lock.
-#ifndef TUTTI_BASE_BELL_H_
-#define TUTTI_BASE_BELL_H_
+// The condition's atomics must be written before notify(), and both sides use sequentially consistent order on them, so
+// that no notification is lost. Notifying costs one load while nobody sleeps. Linux futexes underneath; no allocation,
+// no lock.
+#ifndef TUTTI_BASE_NOTIFIER_H_
+#define TUTTI_BASE_NOTIFIER_H_
 
 #include <atomic>
 #include <chrono>
@@ -19,10 +20,10 @@
 
 namespace tutti::impl::base {
 
-class Bell {
+class Notifier {
  public:
   /// Wakes every sleeper.
-  void ring() {
+  void notify() {
     if (sleepers_.load(std::memory_order_seq_cst) > 0) wake();
   }
 
@@ -35,7 +36,7 @@ class Bell {
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
     bool satisfied = false;
     for (;;) {
-      const uint32_t seen = rings_.load(std::memory_order_seq_cst);
+      const uint32_t seen = notifications_.load(std::memory_order_seq_cst);
       if ((satisfied = condition())) break;
       if (deadline.passed() || (token != nullptr && !token->check().ok())) break;
       sleep(seen);
@@ -48,10 +49,10 @@ class Bell {
   void wake();
   void sleep(uint32_t seen);
 
-  std::atomic<uint32_t> rings_{0};
+  std::atomic<uint32_t> notifications_{0};
   std::atomic<int32_t> sleepers_{0};
 };
 
 }  // namespace tutti::impl::base
 
-#endif  // TUTTI_BASE_BELL_H_
+#endif  // TUTTI_BASE_NOTIFIER_H_

@@ -4,8 +4,8 @@
 // millisecond to read. One file for each (kernel_cache.h).
 //
 // Threads: any.
-#ifndef TUTTI_BACKEND_GPU_GENERATED_KEPT_PLANS_H_
-#define TUTTI_BACKEND_GPU_GENERATED_KEPT_PLANS_H_
+#ifndef TUTTI_BACKEND_GPU_GENERATED_LIBRARY_PLAN_CACHE_H_
+#define TUTTI_BACKEND_GPU_GENERATED_LIBRARY_PLAN_CACHE_H_
 
 #include <atomic>
 #include <cstdint>
@@ -18,13 +18,13 @@
 
 namespace tutti::impl::backend::gpu {
 
-class KeptPlans {
+class LibraryPlanCache {
  public:
   using Log = std::function<void(const std::string &line)>;
 
   /// `folder`: of the plan cache, "" = none. `device`: what it is, as exactly as plans depend on it. The first thing
   /// that goes wrong is logged.
-  KeptPlans(std::string folder, std::string device, Log log)
+  LibraryPlanCache(std::string folder, std::string device, Log log)
       : cache_(std::move(folder)), device_(std::move(device)), log_(std::move(log)) {}
 
   /// `name` says what the plan is of, with the library's version.
@@ -43,4 +43,4 @@ class KeptPlans {
 
 }  // namespace tutti::impl::backend::gpu
 
-#endif  // TUTTI_BACKEND_GPU_GENERATED_KEPT_PLANS_H_
+#endif  // TUTTI_BACKEND_GPU_GENERATED_LIBRARY_PLAN_CACHE_H_

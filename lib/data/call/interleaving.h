@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Taking turns among several walks: what interleave and flat_map are made of. A cycle has slots, a slot holds one walk.
+// Interleaving of several walks: what interleave and flat_map are made of. A cycle has slots, a slot holds one walk.
 // In its turn a slot gives block_length elements, then the next slot has its turn. A walk that ends ends its turn;
 // in the slot's next turn the next walk takes its place.
 //
 //   cycle_length 2, block_length 2:   a a b b a | b b c c b d c c ...       a ended after three elements
 //
-// Threads: as for Stage. Walks may be read ahead by threads of their own (run_ahead.h).
-#ifndef TUTTI_DATA_CALL_TURNS_H_
-#define TUTTI_DATA_CALL_TURNS_H_
+// Threads: as for Stage. Walks may be read ahead by threads of their own (prefetching_stage.h).
+#ifndef TUTTI_DATA_CALL_INTERLEAVING_H_
+#define TUTTI_DATA_CALL_INTERLEAVING_H_
 
 #include <cstdint>
 #include <memory>
@@ -42,7 +42,7 @@ class DatasetSequence {
   virtual base::Status restore(const base::JsonReader &state, int64_t oldest) = 0;
 };
 
-struct TurnParameters {
+struct InterleavingParameters {
   const char *kind;
   int64_t cycle_length;
   int64_t block_length;
@@ -50,7 +50,7 @@ struct TurnParameters {
 };
 
 /// A walk over all datasets of a sequence by turns; `owner` is the dataset that does so.
-std::unique_ptr<Stage> open_turns(const TurnParameters &parameters, std::unique_ptr<DatasetSequence> datasets,
+std::unique_ptr<Stage> open_turns(const InterleavingParameters &parameters, std::unique_ptr<DatasetSequence> datasets,
                                   const IteratorContext &context, const Dataset &owner);
 
 /// The context for a walk over dataset `index` of several: its random numbers are others than those of its neighbours.
@@ -58,4 +58,4 @@ IteratorContext context_of_part(const IteratorContext &context, int64_t index);
 
 }  // namespace tutti::impl::data
 
-#endif  // TUTTI_DATA_CALL_TURNS_H_
+#endif  // TUTTI_DATA_CALL_INTERLEAVING_H_
