@@ -8,7 +8,7 @@
 #   tests       what tests/run.sh builds, then its tests
 #   change      one source file of lib/ is touched: to the result of its test, in the folder of `tests`
 #
-# All three without arguments. What compiles many files at once is idle meanwhile: run nothing beside it.
+# All three without arguments. Run nothing beside it.
 set -eu
 cd "$(dirname "$0")/../.."
 
