@@ -7,8 +7,8 @@
 //   TUTTI_ASSIGN(auto attributes, ops::Conv2dAttributes::from(node));   // defaults filled in, types and bounds checked
 //   int64_t stride = attributes.stride[0];
 //
-// Half of all sources make, copy or drop attributes. What that takes is compiled once, in attribute.cc: as members of
-// std::variant and std::map it was a fifth of the time to build everything.
+// Many sources make, copy or drop attributes. What that takes is compiled once, in attribute.cc: as members of
+// std::variant and std::map it would be compiled in each of them.
 //
 // Threads: values without hidden state.
 #ifndef TUTTI_GRAPH_ATTRIBUTE_H_

@@ -82,10 +82,8 @@ class IncludeFloors(HouseCase):
         self.write("lib/backend/cpu/simd/a.cc", '#include "backend/cpu/lower/a.h"\n')
         self.write("lib/backend/cpu/a.h", "")
         self.write("lib/backend/cpu/lower/a.h", '#include "backend/cpu/simd/b.h"\n#include "backend/backend.h"\n')
-        problems = include_floors.check(self.root)
-        self.expect(problems, "backend/cpu/lower/ (subfloor 4) is not below backend/cpu/simd/ (subfloor 0)",
+        self.expect(include_floors.check(self.root), "backend/cpu/lower/ (subfloor 4) is not below backend/cpu/simd/ (subfloor 0)",
                     "lib/backend/cpu/a.h: lies in none of the subfolders")
-        self.assertEqual(len(problems), 2, problems)
 
     def test_parent_includes_child(self):
         self.write("lib/graph/a.h", '#include "graph/ops/a.h"\n')

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "backend/lowered_graph.h"
 #include "data/call/device_lowering.h"
 #include "graph/op_registry.h"
 
@@ -31,8 +32,6 @@ base::RandomStream row_stream(int64_t stream, const GraphScalars &scalars, int64
 bool has_static_rows(const Dims &dims) {
   return graph::begins_with_batch(dims) && graph::constant_shape({dims.begin() + 1, dims.end()}).has_value();
 }
-
-std::string describe_node(const Node &node) { return base::concat("node '", node.scope_name, "' (", node.op, ")"); }
 
 }  // namespace
 
@@ -101,9 +100,9 @@ Status DeviceLowering::lower_node(const Node &node, Side side) {
     return Status();
   }
   const DeviceOp op = find_device_op(node.op);
-  if (op == nullptr) return base::unimplemented(describe_node(node), ": op '", node.op, "' is not made on devices");
+  if (op == nullptr) return base::unimplemented(backend::describe(node), ": op '", node.op, "' is not made on devices");
   Result<Values> outputs = op(*this, node, side);
-  if (!outputs.ok()) return outputs.status().wrap(describe_node(node));
+  if (!outputs.ok()) return outputs.status().wrap(backend::describe(node));
   TUTTI_TRY(builder_.status());
   for (size_t i = 0; i < outputs->size(); ++i)
     cloner(side).map(node.outputs[i], (*outputs)[i]);
@@ -116,9 +115,9 @@ Status DeviceLowering::check_program_node(const Node &node, Side side) const {
   const bool is_random = definition->effect == graph::Effect::random;
   const bool has_rows = graph::begins_with_batch(plan_.graph->value(node.outputs[0]).dims);
   if (depends_on_rows(*plan_.graph, node, *definition) || (is_random && !has_rows))
-    return base::unimplemented(describe_node(node), ": its rows are not independent of each other");
+    return base::unimplemented(backend::describe(node), ": its rows are not independent of each other");
   if (is_random && side == Side::partner)
-    return base::unimplemented(describe_node(node),
+    return base::unimplemented(backend::describe(node),
                                ": draws before an op that mixes rows are made for image ops alone");
   return Status();
 }

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "backend/lowered_graph.h"
 #include "base/text.h"
 #include "graph/clone.h"
 #include "graph/op_registry.h"
@@ -40,8 +41,6 @@ bool is_leaf(const Node &node) { return node.op == "input" || node.op == "consta
 bool wants_kernel(const Graph &graph, const Node &node) {
   return !has_program_form(node) || has_bytes(graph, node.inputs) || has_bytes(graph, node.outputs);
 }
-
-std::string describe_op(const Node &node) { return base::concat("node '", node.scope_name, "' (", node.op, ")"); }
 
 std::string value_name(ValueId value) { return base::concat("v", value); }
 
@@ -102,10 +101,10 @@ class Cutter {
       const Node &node = graph_.node(id);
       const RoutineKernelFactory factory = find_routine_kernel(node.op);
       if (factory == nullptr) {
-        return base::unimplemented(describe_op(node), ": op '", node.op, "' does not take values of dtype bytes");
+        return base::unimplemented(backend::describe(node), ": op '", node.op, "' does not take values of dtype bytes");
       }
       Result<RoutineKernel> kernel = factory({graph_, node});
-      if (!kernel.ok()) return kernel.status().wrap(base::concat(describe_op(node), ": cannot be run"));
+      if (!kernel.ok()) return kernel.status().wrap(base::concat(backend::describe(node), ": cannot be run"));
       RoutinePlan::Step step;
       step.node = id;
       step.kernel = kernel.take();
@@ -214,7 +213,7 @@ Result<std::shared_ptr<const RoutinePlan>> RoutinePlan::create(graph::SealedGrap
   for (size_t id = 0; id < all.nodes().size(); ++id) {
     const Node &node = all.nodes()[id];
     if (top.count(static_cast<NodeId>(id)) == 0 && wants_kernel(all, node)) {
-      return base::unimplemented(describe_op(node), ": op '", node.op,
+      return base::unimplemented(backend::describe(node), ": op '", node.op,
                                  "' runs per element on the host, which no region of another op can");
     }
   }
