@@ -31,9 +31,18 @@ extern "C" {
 }
 #endif
 
-/// Runs an array of CMUnitTest as the whole program: `TEST_MAIN(tests)` after the array's definition.
+/// Runs an array of CMUnitTest: `TEST_MAIN(tests)` after the array's definition. In C that is the whole program; a C++
+/// program may have several such sources (below).
+#ifndef __cplusplus
 #define TEST_MAIN(tests) \
   int main(void) { return cmocka_run_group_tests(tests, NULL, NULL); }
+#else
+#define TEST_MAIN(tests)                                                                 \
+  static int run_all(int, char **) { return cmocka_run_group_tests(tests, NULL, NULL); } \
+  TEST_SOURCE(run_all)
+/// For a source with work of its own before its tests: `run` is like main(), with the arguments of its test.
+#define TEST_SOURCE(run) static const ::tutti::testing::TestSource test_source(__FILE__, run);
+#endif
 
 /// Ends the test as skipped. A whole program is skipped by returning 77 from main instead.
 #define test_skip() _skip(__FILE__, __LINE__)
@@ -63,6 +72,12 @@ static inline void test_assert_contains(const char *text, const char *needle, co
 #include <utility>
 
 namespace tutti::testing {
+
+/// A source of tests in its program, whose main() is in test_program.cc. Where there are several, the first argument
+/// names the one to run: "batch" is batch_test.cc. Each is in a namespace of its own, as they may be compiled together.
+struct TestSource {
+  TestSource(const char *file, int (*run)(int, char **));
+};
 
 /// The status inside a Result, or the status itself.
 template <typename T>

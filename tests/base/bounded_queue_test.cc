@@ -8,6 +8,8 @@
 
 #include "testing.h"
 
+namespace bounded_queue_test {
+
 using namespace tutti::impl::base;
 
 namespace {
@@ -132,3 +134,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace bounded_queue_test

@@ -7,6 +7,8 @@
 
 #include "testing.h"
 
+namespace cancel_test {
+
 using namespace tutti::impl::base;
 
 namespace {
@@ -267,3 +269,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace cancel_test

@@ -7,6 +7,8 @@
 #include "base/philox.h"
 #include "testing.h"
 
+namespace checksum_test {
+
 using namespace tutti::impl::base;
 
 namespace {
@@ -91,3 +93,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace checksum_test

@@ -6,6 +6,8 @@
 
 #include "testing.h"
 
+namespace counters_test {
+
 using namespace tutti::impl::base;
 
 namespace {
@@ -50,3 +52,5 @@ const CMUnitTest tests[] = {cmocka_unit_test(names_keep_their_counter), cmocka_u
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace counters_test

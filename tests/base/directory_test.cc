@@ -5,6 +5,8 @@
 #include "base/temporary_directory.h"
 #include "testing.h"
 
+namespace directory_test {
+
 using namespace tutti::impl::base;
 using tutti::testing::TemporaryDirectory;
 
@@ -85,3 +87,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace directory_test

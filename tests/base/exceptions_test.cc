@@ -13,6 +13,8 @@
 #include "base/safe_variant.h"
 #include "testing.h"
 
+namespace exceptions_test {
+
 using namespace tutti::impl;
 using base::Status;
 
@@ -85,4 +87,6 @@ const CMUnitTest tests[] = {
 
 }  // namespace
 
-int main() { return cmocka_run_group_tests(tests, nullptr, nullptr); }
+TEST_MAIN(tests)
+
+}  // namespace exceptions_test

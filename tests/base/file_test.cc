@@ -12,6 +12,8 @@
 #include "base/temporary_directory.h"
 #include "testing.h"
 
+namespace file_test {
+
 using namespace tutti::impl::base;
 using tutti::testing::TemporaryDirectory;
 
@@ -190,3 +192,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace file_test

@@ -6,6 +6,8 @@
 #include "base/philox.h"
 #include "testing.h"
 
+namespace gzip_test {
+
 using namespace tutti::impl::base;
 
 namespace {
@@ -100,3 +102,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace gzip_test

@@ -7,6 +7,8 @@
 
 #include "testing.h"
 
+namespace handle_table_test {
+
 using namespace tutti::impl::base;
 
 namespace {
@@ -190,3 +192,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace handle_table_test

@@ -6,6 +6,8 @@
 
 #include "testing.h"
 
+namespace json_test {
+
 using namespace tutti::impl::base;
 
 namespace {
@@ -118,3 +120,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace json_test

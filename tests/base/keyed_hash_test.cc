@@ -5,6 +5,8 @@
 
 #include "testing.h"
 
+namespace keyed_hash_test {
+
 using tutti::impl::base::KeyedHash;
 
 namespace {
@@ -36,3 +38,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(keys_that_nobody_chose_differ),
 };
 TEST_MAIN(tests)
+
+}  // namespace keyed_hash_test

@@ -8,6 +8,8 @@
 
 #include "testing.h"
 
+namespace log_test {
+
 using namespace tutti::impl::base;
 
 namespace {
@@ -83,3 +85,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace log_test

@@ -8,6 +8,8 @@
 
 #include "testing.h"
 
+namespace memory_test {
+
 using namespace tutti::impl::base;
 
 namespace {
@@ -102,3 +104,5 @@ const CMUnitTest tests[] = {cmocka_unit_test(memory_is_aligned_and_counted), cmo
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace memory_test

@@ -6,6 +6,8 @@
 
 #include "testing.h"
 
+namespace object_test {
+
 using namespace tutti::impl::base;
 
 namespace {
@@ -65,3 +67,5 @@ const CMUnitTest tests[] = {cmocka_unit_test(references_count), cmocka_unit_test
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace object_test

@@ -8,6 +8,8 @@
 
 #include "testing.h"
 
+namespace philox_test {
+
 using namespace tutti::impl::base;
 
 namespace {
@@ -207,3 +209,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace philox_test

@@ -10,7 +10,7 @@
 #include "base/thread.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::scheduled_thread_test {
 
 using impl::base::ScheduledThread;
 
@@ -148,15 +148,15 @@ static void test_no_thread_is_nothing(void **) {
   ended.bring_here();
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_processor_time_of_another_thread),
-    cmocka_unit_test(tutti::testing::test_threads_are_told_apart),
-    cmocka_unit_test(tutti::testing::test_moving_keeps_the_mask),
-    cmocka_unit_test(tutti::testing::test_leaves_the_core),
-    cmocka_unit_test(tutti::testing::test_moving_from_both_sides_keeps_the_mask),
-    cmocka_unit_test(tutti::testing::test_one_core_is_kept),
-    cmocka_unit_test(tutti::testing::test_no_thread_is_nothing),
+    cmocka_unit_test(test_processor_time_of_another_thread),
+    cmocka_unit_test(test_threads_are_told_apart),
+    cmocka_unit_test(test_moving_keeps_the_mask),
+    cmocka_unit_test(test_leaves_the_core),
+    cmocka_unit_test(test_moving_from_both_sides_keeps_the_mask),
+    cmocka_unit_test(test_one_core_is_kept),
+    cmocka_unit_test(test_no_thread_is_nothing),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::scheduled_thread_test

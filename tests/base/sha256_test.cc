@@ -5,6 +5,8 @@
 
 #include "testing.h"
 
+namespace sha256_test {
+
 namespace base = tutti::impl::base;
 
 namespace {
@@ -97,3 +99,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(random_bytes_differ),
 };
 TEST_MAIN(tests)
+
+}  // namespace sha256_test

@@ -5,6 +5,8 @@
 
 #include "testing.h"
 
+namespace status_test {
+
 using namespace tutti::impl::base;
 
 namespace {
@@ -154,3 +156,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace status_test

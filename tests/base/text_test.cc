@@ -6,6 +6,8 @@
 #include "base/name_suggestions.h"
 #include "testing.h"
 
+namespace text_test {
+
 using namespace tutti::impl::base;
 
 namespace {
@@ -113,3 +115,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace text_test

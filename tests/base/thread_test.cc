@@ -12,6 +12,8 @@
 
 #include "testing.h"
 
+namespace thread_test {
+
 using namespace tutti::impl::base;
 
 namespace {
@@ -162,3 +164,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace thread_test

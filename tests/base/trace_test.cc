@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include "testing.h"
 
+namespace trace_test {
+
 using namespace tutti::impl::base;
 
 namespace {
@@ -136,3 +138,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace trace_test

@@ -76,7 +76,7 @@ for part in ${*:-quickstart tests change}; do
             timed build_tests
         fi
         touch lib/data/transform/batch.cc
-        timed ninja -C "$folder/test" tests/data/batch_test
+        timed ninja -C "$folder/test" tests/data/data_tests
         total=$seconds_taken
         timed meson test -C "$folder/test" --no-rebuild batch
         say 'a change: from a touched source to its test' $((total + seconds_taken))

@@ -13,6 +13,8 @@
 #include "checkpoint/reader.h"
 #include "testing.h"
 
+namespace background_saver_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::checkpoint;
 
@@ -157,7 +159,7 @@ void test_destroying_gives_up(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_saves_in_order_and_keeps_the_newest),
       cmocka_unit_test(test_save_waits_only_when_the_disk_is_behind),
@@ -168,3 +170,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace background_saver_test

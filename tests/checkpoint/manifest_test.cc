@@ -4,6 +4,8 @@
 #include "base/checksum.h"
 #include "testing.h"
 
+namespace manifest_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::checkpoint;
 using base::JsonArray;
@@ -91,7 +93,7 @@ void test_unknown_keys_are_accepted(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_round_trip),
       cmocka_unit_test(test_every_flipped_bit_and_every_cut_is_found),
@@ -100,3 +102,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace manifest_test

@@ -8,6 +8,8 @@
 #include "checkpoint/checkpoint_testing.h"
 #include "testing.h"
 
+namespace reader_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::checkpoint;
 
@@ -160,7 +162,7 @@ void test_fixture(void **) {
 }  // namespace
 
 // With an argument: writes the checkpoint that is kept as a fixture of this release below that directory.
-int main(int argument_count, char **arguments) {
+static int run_all(int argument_count, char **arguments) {
   if (argument_count > 1) return write_checkpoint(arguments[1], small_snapshot(12), nullptr).ok() ? 0 : 1;
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_reads_what_was_written),
@@ -174,3 +176,6 @@ int main(int argument_count, char **arguments) {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace reader_test

@@ -8,6 +8,8 @@
 #include "checkpoint/checkpoint_testing.h"
 #include "testing.h"
 
+namespace safetensors_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::checkpoint;
 using tensor::DType;
@@ -203,7 +205,7 @@ void test_reads_files_of_others(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_bytes_follow_the_format),
       cmocka_unit_test(test_round_trip_of_every_type),
@@ -215,3 +217,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace safetensors_test

@@ -15,6 +15,8 @@
 #include "checkpoint/reader.h"
 #include "testing.h"
 
+namespace writer_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::checkpoint;
 
@@ -166,7 +168,7 @@ void test_unfinished_ones_are_removed(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_files_of_a_checkpoint),
       cmocka_unit_test(test_equal_snapshots_give_equal_bytes),
@@ -180,3 +182,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace writer_test

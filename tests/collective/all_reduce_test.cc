@@ -11,7 +11,7 @@
 #include "conformance/group_conformance.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::all_reduce_test {
 
 namespace backend = impl::backend;
 namespace collective = impl::collective;
@@ -38,17 +38,14 @@ static Result<std::vector<backend::DeviceRef>> lazy_devices(int32_t count) {
   return open_lazy_devices(count, std::move(settings));
 }
 
-const GroupFactory &group_factory() {
-  static const GroupFactory factory = [](int32_t size, int32_t parts) -> Result<Groups> {
-    TUTTI_ASSIGN(Groups groups, LocalGroup::create(size, parts, options_for(size)));
-    if (!is_staged) return groups;
-    TUTTI_ASSIGN(const auto devices, lazy_devices(size));
-    TUTTI_ASSIGN(groups, collective::staged::stage(std::move(groups), devices));
-    for (size_t r = 0; r < groups.size(); ++r)
-      groups[r] = std::make_unique<OnDevice>(std::move(groups[r]), devices[r]);
-    return groups;
-  };
-  return factory;
+static Result<Groups> make_groups(int32_t size, int32_t parts) {
+  TUTTI_ASSIGN(Groups groups, LocalGroup::create(size, parts, options_for(size)));
+  if (!is_staged) return groups;
+  TUTTI_ASSIGN(const auto devices, lazy_devices(size));
+  TUTTI_ASSIGN(groups, collective::staged::stage(std::move(groups), devices));
+  for (size_t r = 0; r < groups.size(); ++r)
+    groups[r] = std::make_unique<OnDevice>(std::move(groups[r]), devices[r]);
+  return groups;
 }
 
 /// The sum of samples in the order of an algorithm, as the header says it.
@@ -82,7 +79,7 @@ static void test_order_of_additions(void **) {
   for (const int64_t count : {int64_t{5003}, int64_t{16 * 60}, int64_t{300}}) {
     for (int32_t ranks = 1; ranks <= 5; ++ranks) {
       for (const int32_t parts : {1, 2}) {
-        Groups groups = assert_ok_value(group_factory()(ranks, parts));
+        Groups groups = assert_ok_value(group_factory(ranks, parts));
         const int64_t blocks = (count + 15) / 16;
         assert_all_ok(run_ranks(groups, [&](Group &group) -> Status {
           for (int32_t round = 0; round < 3; ++round) {
@@ -125,10 +122,8 @@ static void test_nodes_are_checked(void **) {
   assert_error_contains(LocalGroup::create(3, 1, options), "3 ranks needs the node of each, got 2");
 }
 
-}  // namespace tutti::testing
-
-int main() {
-  using namespace tutti::testing;
+static int run_all(int, char **) {
+  group_factory = make_groups;
   static const struct CMUnitTest tests[] = {
       TUTTI_GROUP_CONFORMANCE_TESTS,
       cmocka_unit_test(test_order_of_additions),
@@ -146,3 +141,6 @@ int main() {
   }
   return failed;
 }
+TEST_SOURCE(run_all)
+
+}  // namespace tutti::testing::all_reduce_test

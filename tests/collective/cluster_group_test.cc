@@ -19,7 +19,7 @@
 #include "runtime/engine_list.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::cluster_group_test {
 
 using impl::base::Deadline;
 using impl::collective::EngineRef;
@@ -105,12 +105,9 @@ static Result<Groups> connect_all(int32_t workers, int32_t replicas, int32_t par
   return all;
 }
 
-const GroupFactory &group_factory() {
-  static const GroupFactory factory = [](int32_t size, int32_t parts) {
-    const int32_t replicas = replicas_of(size);
-    return connect_all(size / replicas, replicas, parts, kLongMs);
-  };
-  return factory;
+static Result<Groups> make_groups(int32_t size, int32_t parts) {
+  const int32_t replicas = replicas_of(size);
+  return connect_all(size / replicas, replicas, parts, kLongMs);
 }
 
 static void test_who_does_not_come_is_named(void **) {
@@ -346,24 +343,26 @@ static void test_an_engine_that_is_not_there(void **) {
   assert_error_contains(impl::collective::Engine::create(entry, "mine"), "has build id 'other'");
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
     TUTTI_GROUP_CONFORMANCE_TESTS,
-    cmocka_unit_test(tutti::testing::test_who_does_not_come_is_named),
-    cmocka_unit_test(tutti::testing::test_who_hangs_is_named_by_all),
-    cmocka_unit_test(tutti::testing::test_a_replica_that_does_not_come_is_named),
-    cmocka_unit_test(tutti::testing::test_who_leaves_is_named),
-    cmocka_unit_test(tutti::testing::test_nobody_waits_for_who_has_gone),
-    cmocka_unit_test(tutti::testing::test_who_has_gone_keeps_nobody_else_waiting),
-    cmocka_unit_test(tutti::testing::test_a_cause_that_cannot_be_had_keeps_nobody_waiting),
-    cmocka_unit_test(tutti::testing::test_the_cause_is_there_for_who_asks_late),
-    cmocka_unit_test(tutti::testing::test_the_same_bits_on_all_workers),
-    cmocka_unit_test(tutti::testing::test_an_engine_that_is_not_there),
+    cmocka_unit_test(test_who_does_not_come_is_named),
+    cmocka_unit_test(test_who_hangs_is_named_by_all),
+    cmocka_unit_test(test_a_replica_that_does_not_come_is_named),
+    cmocka_unit_test(test_who_leaves_is_named),
+    cmocka_unit_test(test_nobody_waits_for_who_has_gone),
+    cmocka_unit_test(test_who_has_gone_keeps_nobody_else_waiting),
+    cmocka_unit_test(test_a_cause_that_cannot_be_had_keeps_nobody_waiting),
+    cmocka_unit_test(test_the_cause_is_there_for_who_asks_late),
+    cmocka_unit_test(test_the_same_bits_on_all_workers),
+    cmocka_unit_test(test_an_engine_that_is_not_there),
 };
 
-int main(void) {
-  tutti::testing::group_traits.adds_in_order = tutti::testing::adds_in_order();
-  tutti::testing::group_traits.hears_at_once = false;
+static int run_all(int, char **) {
+  group_factory = make_groups;
+  group_traits.adds_in_order = adds_in_order();
+  group_traits.hears_at_once = false;
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace tutti::testing::cluster_group_test

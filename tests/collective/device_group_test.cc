@@ -22,7 +22,7 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::device_group_test {
 
 namespace backend = impl::backend;
 namespace base = impl::base;
@@ -114,16 +114,13 @@ static Status sum_and_settle(Member &member) {
   return member.group->settle();
 }
 
-const GroupFactory &group_factory() {
-  static const GroupFactory factory = [](int32_t size, int32_t) -> Result<Groups> {
-    TUTTI_ASSIGN(const auto devices, open_devices(size));
-    TUTTI_ASSIGN(Groups groups, LocalGroup::create(size, 1));
-    TUTTI_ASSIGN(groups, collective::device::connect(std::move(groups), devices, {}));
-    for (size_t r = 0; r < groups.size(); ++r)
-      groups[r] = std::make_unique<OnDevice>(std::move(groups[r]), devices[r]);
-    return groups;
-  };
-  return factory;
+static Result<Groups> make_groups(int32_t size, int32_t) {
+  TUTTI_ASSIGN(const auto devices, open_devices(size));
+  TUTTI_ASSIGN(Groups groups, LocalGroup::create(size, 1));
+  TUTTI_ASSIGN(groups, collective::device::connect(std::move(groups), devices, {}));
+  for (size_t r = 0; r < groups.size(); ++r)
+    groups[r] = std::make_unique<OnDevice>(std::move(groups[r]), devices[r]);
+  return groups;
 }
 
 static void test_all_ranks_get_the_same_bits(void **) {
@@ -421,36 +418,35 @@ static void test_devices_say_whom_they_reach(void **) {
   }
 }
 
-}  // namespace tutti::testing
-
 /// Those for which it is enough that a library does what it does.
 #define TESTS_OF_ANY_LIBRARY                                                                                 \
-  TUTTI_GROUP_CONFORMANCE_TESTS, cmocka_unit_test(tutti::testing::test_all_ranks_get_the_same_bits),         \
-      cmocka_unit_test(tutti::testing::test_streams_wait), cmocka_unit_test(tutti::testing::test_run_ahead), \
-      cmocka_unit_test(tutti::testing::test_one_that_is_not_done_keeps_its_place),                           \
-      cmocka_unit_test(tutti::testing::test_a_wait_is_for_no_later_operation),                               \
-      cmocka_unit_test(tutti::testing::test_slices_of_any_length),                                           \
-      cmocka_unit_test(tutti::testing::test_a_rank_that_does_not_come_is_named),                             \
-      cmocka_unit_test(tutti::testing::test_cancel_ends_a_wait_for_devices),                                 \
-      cmocka_unit_test(tutti::testing::test_a_group_that_is_dropped),                                        \
-      cmocka_unit_test(tutti::testing::test_disagreement_is_found_before_taking_part),                       \
-      cmocka_unit_test(tutti::testing::test_devices_on_one_gpu_are_not_connected)
+  TUTTI_GROUP_CONFORMANCE_TESTS, cmocka_unit_test(test_all_ranks_get_the_same_bits),                         \
+      cmocka_unit_test(test_streams_wait), cmocka_unit_test(test_run_ahead),                                 \
+      cmocka_unit_test(test_one_that_is_not_done_keeps_its_place),                                           \
+      cmocka_unit_test(test_a_wait_is_for_no_later_operation), cmocka_unit_test(test_slices_of_any_length),  \
+      cmocka_unit_test(test_a_rank_that_does_not_come_is_named),                                             \
+      cmocka_unit_test(test_cancel_ends_a_wait_for_devices), cmocka_unit_test(test_a_group_that_is_dropped), \
+      cmocka_unit_test(test_disagreement_is_found_before_taking_part),                                       \
+      cmocka_unit_test(test_devices_on_one_gpu_are_not_connected)
 
 static const CMUnitTest tests[] = {
     TESTS_OF_ANY_LIBRARY,
-    cmocka_unit_test(tutti::testing::test_a_device_that_hangs),
-    cmocka_unit_test(tutti::testing::test_an_error_of_the_library),
-    cmocka_unit_test(tutti::testing::test_what_cannot_be_connected),
-    cmocka_unit_test(tutti::testing::test_devices_say_whom_they_reach),
+    cmocka_unit_test(test_a_device_that_hangs),
+    cmocka_unit_test(test_an_error_of_the_library),
+    cmocka_unit_test(test_what_cannot_be_connected),
+    cmocka_unit_test(test_devices_say_whom_they_reach),
 };
 
 static const CMUnitTest tests_of_real_gpus[] = {TESTS_OF_ANY_LIBRARY};
 
-int main() {
-  using namespace tutti::testing;
+static int run_all(int, char **) {
+  group_factory = make_groups;
   group_traits = {.most_parts = 1, .adds_in_order = false, .gathers = false};
   if (!has_real_gpus()) return cmocka_run_group_tests(tests, nullptr, nullptr);
   if (!has_enough_gpus(std::getenv("TUTTI_TEST_BACKEND"), 2)) return 77;
   group_traits.most_ranks = std::min(4, gpus_of(std::getenv("TUTTI_TEST_BACKEND")));
   return cmocka_run_group_tests(tests_of_real_gpus, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace tutti::testing::device_group_test

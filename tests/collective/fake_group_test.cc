@@ -17,7 +17,7 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::fake_group_test {
 
 namespace backend = impl::backend;
 namespace collective = impl::collective;
@@ -25,19 +25,16 @@ using collective::Kind;
 using collective::fake::FakeGroup;
 using collective::fake::FakeGroupOptions;
 
-const GroupFactory &group_factory() {
-  static const GroupFactory factory = [](int32_t size, int32_t parts) -> Result<Groups> {
-    FakeGroupOptions options;
-    options.max_delay_us = 50;
-    options.issue = issue_on_emulated_streams();
-    TUTTI_ASSIGN(Groups groups, FakeGroup::create(size, parts, options));
-    if (options.issue == nullptr) return groups;
-    TUTTI_ASSIGN(const auto devices, open_devices(size));
-    for (size_t r = 0; r < groups.size(); ++r)
-      groups[r] = std::make_unique<OnDevice>(std::move(groups[r]), devices[r]);
-    return groups;
-  };
-  return factory;
+static Result<Groups> make_groups(int32_t size, int32_t parts) {
+  FakeGroupOptions options;
+  options.max_delay_us = 50;
+  options.issue = issue_on_emulated_streams();
+  TUTTI_ASSIGN(Groups groups, FakeGroup::create(size, parts, options));
+  if (options.issue == nullptr) return groups;
+  TUTTI_ASSIGN(const auto devices, open_devices(size));
+  for (size_t r = 0; r < groups.size(); ++r)
+    groups[r] = std::make_unique<OnDevice>(std::move(groups[r]), devices[r]);
+  return groups;
 }
 
 static void test_injected_abort(void **) {
@@ -54,7 +51,7 @@ static void test_injected_abort(void **) {
 }
 
 static void test_buffers_are_spoiled_between_begin_and_wait(void **) {
-  Groups groups = assert_ok_value(group_factory()(2, 1));
+  Groups groups = assert_ok_value(group_factory(2, 1));
   RankBuffers buffers(*groups[0], 4);
   Operation operation;
   operation.kind = Kind::all_reduce;
@@ -336,28 +333,29 @@ static void test_memory_is_left_alone_afterwards(void **) {
   assert_true(member.read() == member.samples);
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
     TUTTI_GROUP_CONFORMANCE_TESTS,
-    cmocka_unit_test(tutti::testing::test_injected_abort),
-    cmocka_unit_test(tutti::testing::test_buffers_are_spoiled_between_begin_and_wait),
-    cmocka_unit_test(tutti::testing::test_streams_are_refused),
+    cmocka_unit_test(test_injected_abort),
+    cmocka_unit_test(test_buffers_are_spoiled_between_begin_and_wait),
+    cmocka_unit_test(test_streams_are_refused),
 };
 static const struct CMUnitTest stream_tests[] = {
     TUTTI_GROUP_CONFORMANCE_TESTS,
-    cmocka_unit_test(tutti::testing::test_an_operation_takes_what_the_stream_leaves),
-    cmocka_unit_test(tutti::testing::test_what_comes_behind_a_wait_finds_the_result),
-    cmocka_unit_test(tutti::testing::test_the_host_waits_for_what_is_done),
-    cmocka_unit_test(tutti::testing::test_threads_go_ahead),
-    cmocka_unit_test(tutti::testing::test_an_abort_ends_streams),
-    cmocka_unit_test(tutti::testing::test_an_operation_that_fails_ends_streams),
-    cmocka_unit_test(tutti::testing::test_a_rank_that_does_not_come_is_named),
-    cmocka_unit_test(tutti::testing::test_a_rank_that_goes_is_missed),
-    cmocka_unit_test(tutti::testing::test_memory_is_left_alone_afterwards),
+    cmocka_unit_test(test_an_operation_takes_what_the_stream_leaves),
+    cmocka_unit_test(test_what_comes_behind_a_wait_finds_the_result),
+    cmocka_unit_test(test_the_host_waits_for_what_is_done),
+    cmocka_unit_test(test_threads_go_ahead),
+    cmocka_unit_test(test_an_abort_ends_streams),
+    cmocka_unit_test(test_an_operation_that_fails_ends_streams),
+    cmocka_unit_test(test_a_rank_that_does_not_come_is_named),
+    cmocka_unit_test(test_a_rank_that_goes_is_missed),
+    cmocka_unit_test(test_memory_is_left_alone_afterwards),
 };
-int main(void) {
-  if (tutti::testing::issue_on_emulated_streams() != nullptr)
-    return cmocka_run_group_tests(stream_tests, nullptr, nullptr);
+static int run_all(int, char **) {
+  group_factory = make_groups;
+  if (issue_on_emulated_streams() != nullptr) return cmocka_run_group_tests(stream_tests, nullptr, nullptr);
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace tutti::testing::fake_group_test

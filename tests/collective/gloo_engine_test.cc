@@ -23,7 +23,7 @@
 #include "runtime/engine_list.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::gloo_engine_test {
 
 namespace base = impl::base;
 namespace collective = impl::collective;
@@ -289,19 +289,17 @@ static void test_a_rendezvous_that_is_sought_at_a_port_of_gloo(void **) {
     assert_error_contains(status, "does not answer as a rendezvous does");
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_a_wait_that_runs_out_closes_nothing),
-    cmocka_unit_test(tutti::testing::test_a_message_of_one_who_has_left),
-    cmocka_unit_test(tutti::testing::test_who_has_voted_waits_longer_than_who_counts),
-    cmocka_unit_test(tutti::testing::test_who_waits_for_a_decision_keeps_to_its_time),
-    cmocka_unit_test(tutti::testing::test_a_connection_that_nobody_makes),
-    cmocka_unit_test(tutti::testing::test_all_connections_have_one_limit),
-    cmocka_unit_test(tutti::testing::test_a_rendezvous_that_is_sought_at_a_port_of_gloo),
+    cmocka_unit_test(test_a_wait_that_runs_out_closes_nothing),
+    cmocka_unit_test(test_a_message_of_one_who_has_left),
+    cmocka_unit_test(test_who_has_voted_waits_longer_than_who_counts),
+    cmocka_unit_test(test_who_waits_for_a_decision_keeps_to_its_time),
+    cmocka_unit_test(test_a_connection_that_nobody_makes),
+    cmocka_unit_test(test_all_connections_have_one_limit),
+    cmocka_unit_test(test_a_rendezvous_that_is_sought_at_a_port_of_gloo),
 };
 
-int main() {
+static int run_all(int, char **) {
   // The library calls an engine on threads that have signals blocked.
   sigset_t blocked;
   sigemptyset(&blocked);
@@ -309,3 +307,6 @@ int main() {
   pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace tutti::testing::gloo_engine_test

@@ -9,15 +9,12 @@
 #include "tensor/half.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::local_group_test {
 
 using impl::collective::local::LocalGroup;
 using impl::collective::local::LocalGroupOptions;
 
-const GroupFactory &group_factory() {
-  static const GroupFactory factory = [](int32_t size, int32_t parts) { return LocalGroup::create(size, parts); };
-  return factory;
-}
+static Result<Groups> make_groups(int32_t size, int32_t parts) { return LocalGroup::create(size, parts); }
 
 static void test_missing_rank_is_named(void **) {
   LocalGroupOptions options;
@@ -112,15 +109,19 @@ static void test_sums_of_bfloat16(void **) {
   }
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
     TUTTI_GROUP_CONFORMANCE_TESTS,
-    cmocka_unit_test(tutti::testing::test_missing_rank_is_named),
-    cmocka_unit_test(tutti::testing::test_sizes_are_checked),
-    cmocka_unit_test(tutti::testing::test_too_many_pending),
-    cmocka_unit_test(tutti::testing::test_another_may_be_behind),
-    cmocka_unit_test(tutti::testing::test_who_stays_behind_is_named),
-    cmocka_unit_test(tutti::testing::test_sums_of_bfloat16),
+    cmocka_unit_test(test_missing_rank_is_named),
+    cmocka_unit_test(test_sizes_are_checked),
+    cmocka_unit_test(test_too_many_pending),
+    cmocka_unit_test(test_another_may_be_behind),
+    cmocka_unit_test(test_who_stays_behind_is_named),
+    cmocka_unit_test(test_sums_of_bfloat16),
 };
-TEST_MAIN(tests)
+static int run_all(int, char **) {
+  group_factory = make_groups;
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
+TEST_SOURCE(run_all)
+
+}  // namespace tutti::testing::local_group_test

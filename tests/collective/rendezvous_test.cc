@@ -15,7 +15,7 @@
 #include "collective/rendezvous/store_server.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::rendezvous_test {
 
 using impl::base::CancelToken;
 using impl::base::Deadline;
@@ -563,28 +563,28 @@ static void test_a_leader_that_is_stopped(void **) {
   assert_true(joined - got >= std::chrono::milliseconds(200) && joined - got < std::chrono::milliseconds(4000));
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_a_leader_that_dies),  // forks: before there are threads
-    cmocka_unit_test(tutti::testing::test_a_leader_that_is_stopped),
-    cmocka_unit_test(tutti::testing::test_values_reach_everybody),
-    cmocka_unit_test(tutti::testing::test_who_has_gone_is_known),
-    cmocka_unit_test(tutti::testing::test_the_first_value_stays),
-    cmocka_unit_test(tutti::testing::test_a_missing_worker_is_named),
-    cmocka_unit_test(tutti::testing::test_only_those_that_are_missing_are_named),
-    cmocka_unit_test(tutti::testing::test_an_unreachable_leader_is_named),
-    cmocka_unit_test(tutti::testing::test_a_leader_that_begins_later),
-    cmocka_unit_test(tutti::testing::test_who_does_not_belong_is_turned_away),
-    cmocka_unit_test(tutti::testing::test_two_processes_with_one_number),
-    cmocka_unit_test(tutti::testing::test_cancel_ends_the_waits),
-    cmocka_unit_test(tutti::testing::test_hostile_bytes_waste_time_only),
-    cmocka_unit_test(tutti::testing::test_a_flood_of_connections),
-    cmocka_unit_test(tutti::testing::test_another_secret_is_turned_away),
-    cmocka_unit_test(tutti::testing::test_a_server_proves_itself),
-    cmocka_unit_test(tutti::testing::test_a_proof_is_good_once),
-    cmocka_unit_test(tutti::testing::test_who_proves_nothing_is_dropped),
-    cmocka_unit_test(tutti::testing::test_idle_strangers_keep_nobody_out),
-    cmocka_unit_test(tutti::testing::test_strangers_are_told_once),
+    cmocka_unit_test(test_a_leader_that_dies),  // forks: before there are threads
+    cmocka_unit_test(test_a_leader_that_is_stopped),
+    cmocka_unit_test(test_values_reach_everybody),
+    cmocka_unit_test(test_who_has_gone_is_known),
+    cmocka_unit_test(test_the_first_value_stays),
+    cmocka_unit_test(test_a_missing_worker_is_named),
+    cmocka_unit_test(test_only_those_that_are_missing_are_named),
+    cmocka_unit_test(test_an_unreachable_leader_is_named),
+    cmocka_unit_test(test_a_leader_that_begins_later),
+    cmocka_unit_test(test_who_does_not_belong_is_turned_away),
+    cmocka_unit_test(test_two_processes_with_one_number),
+    cmocka_unit_test(test_cancel_ends_the_waits),
+    cmocka_unit_test(test_hostile_bytes_waste_time_only),
+    cmocka_unit_test(test_a_flood_of_connections),
+    cmocka_unit_test(test_another_secret_is_turned_away),
+    cmocka_unit_test(test_a_server_proves_itself),
+    cmocka_unit_test(test_a_proof_is_good_once),
+    cmocka_unit_test(test_who_proves_nothing_is_dropped),
+    cmocka_unit_test(test_idle_strangers_keep_nobody_out),
+    cmocka_unit_test(test_strangers_are_told_once),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::rendezvous_test

@@ -11,7 +11,7 @@
 #include "conformance/group_conformance.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::seats_test {
 
 using impl::collective::local::LocalGroup;
 using impl::collective::local::RankPlacement;
@@ -102,13 +102,13 @@ static void test_sums_beside_a_busy_core(void **) {
     assert_ok(status);
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_ranks_meet),
-    cmocka_unit_test(tutti::testing::test_ranks_meet_without_spinning),
-    cmocka_unit_test(tutti::testing::test_ranks_meet_beside_a_busy_core),
-    cmocka_unit_test(tutti::testing::test_threads_may_change),
-    cmocka_unit_test(tutti::testing::test_sums_beside_a_busy_core),
+    cmocka_unit_test(test_ranks_meet),
+    cmocka_unit_test(test_ranks_meet_without_spinning),
+    cmocka_unit_test(test_ranks_meet_beside_a_busy_core),
+    cmocka_unit_test(test_threads_may_change),
+    cmocka_unit_test(test_sums_beside_a_busy_core),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::seats_test

@@ -12,7 +12,7 @@
 #include "conformance/group_conformance.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::staged_group_test {
 
 namespace backend = impl::backend;
 namespace collective = impl::collective;
@@ -26,16 +26,13 @@ static Result<std::vector<backend::DeviceRef>> lazy_devices(int32_t count, bool 
   return open_lazy_devices(count, std::move(settings));
 }
 
-const GroupFactory &group_factory() {
-  static const GroupFactory factory = [](int32_t size, int32_t parts) -> Result<Groups> {
-    TUTTI_ASSIGN(const auto devices, lazy_devices(size));
-    TUTTI_ASSIGN(Groups inner, collective::local::LocalGroup::create(size, parts));
-    TUTTI_ASSIGN(Groups groups, collective::staged::stage(std::move(inner), devices));
-    for (size_t r = 0; r < groups.size(); ++r)
-      groups[r] = std::make_unique<OnDevice>(std::move(groups[r]), devices[r]);
-    return groups;
-  };
-  return factory;
+static Result<Groups> make_groups(int32_t size, int32_t parts) {
+  TUTTI_ASSIGN(const auto devices, lazy_devices(size));
+  TUTTI_ASSIGN(Groups inner, collective::local::LocalGroup::create(size, parts));
+  TUTTI_ASSIGN(Groups groups, collective::staged::stage(std::move(inner), devices));
+  for (size_t r = 0; r < groups.size(); ++r)
+    groups[r] = std::make_unique<OnDevice>(std::move(groups[r]), devices[r]);
+  return groups;
 }
 
 /// Sums of buckets in memory of a device while words are combined in that of the host, all under way together; the
@@ -110,12 +107,16 @@ static void test_groups_on_the_host_refuse_devices(void **) {
   assert_error_contains(assert_ok_value(collective::fake::FakeGroup::create(1, 1, {}))[0]->run(operation), "'one'");
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
     TUTTI_GROUP_CONFORMANCE_TESTS,
-    cmocka_unit_test(tutti::testing::test_memory_of_hosts_and_devices),
-    cmocka_unit_test(tutti::testing::test_what_cannot_be_staged),
-    cmocka_unit_test(tutti::testing::test_groups_on_the_host_refuse_devices),
+    cmocka_unit_test(test_memory_of_hosts_and_devices),
+    cmocka_unit_test(test_what_cannot_be_staged),
+    cmocka_unit_test(test_groups_on_the_host_refuse_devices),
 };
-TEST_MAIN(tests)
+static int run_all(int, char **) {
+  group_factory = make_groups;
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
+TEST_SOURCE(run_all)
+
+}  // namespace tutti::testing::staged_group_test

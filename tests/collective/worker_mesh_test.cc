@@ -23,7 +23,7 @@
 #include "runtime/engine_list.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::worker_mesh_test {
 
 namespace base = impl::base;
 namespace collective = impl::collective;
@@ -275,19 +275,17 @@ static void test_a_worker_that_has_ended(void **) {
   assert_int_equal(nowhere.warnings.size(), 0);
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_workers_connect),
-    cmocka_unit_test(tutti::testing::test_strangers_at_all_ports),
-    cmocka_unit_test(tutti::testing::test_a_stranger_at_one_port),
-    cmocka_unit_test(tutti::testing::test_strangers_that_always_come_first),
-    cmocka_unit_test(tutti::testing::test_who_does_not_know_the_secret),
-    cmocka_unit_test(tutti::testing::test_a_worker_that_does_not_come),
-    cmocka_unit_test(tutti::testing::test_a_worker_that_has_ended),
+    cmocka_unit_test(test_workers_connect),
+    cmocka_unit_test(test_strangers_at_all_ports),
+    cmocka_unit_test(test_a_stranger_at_one_port),
+    cmocka_unit_test(test_strangers_that_always_come_first),
+    cmocka_unit_test(test_who_does_not_know_the_secret),
+    cmocka_unit_test(test_a_worker_that_does_not_come),
+    cmocka_unit_test(test_a_worker_that_has_ended),
 };
 
-int main() {
+static int run_all(int, char **) {
   // The library calls an engine on threads that have signals blocked.
   sigset_t blocked;
   sigemptyset(&blocked);
@@ -295,3 +293,6 @@ int main() {
   pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace tutti::testing::worker_mesh_test

@@ -12,6 +12,8 @@
 #include "float_values.h"
 #include "testing.h"
 
+namespace backend_externals_test {
+
 using namespace tutti::impl;
 using backend::StateTable;
 using conformance::Arenas;
@@ -133,9 +135,12 @@ const CMUnitTest kTests[] = {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   auto opened = conformance::open_backend_under_test(argc, argv);
   if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   tested = &*opened;
   return cmocka_run_group_tests_name("externals", kTests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace backend_externals_test

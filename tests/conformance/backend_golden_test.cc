@@ -19,6 +19,8 @@
 #include "instruction_sets.h"
 #include "testing.h"
 
+namespace backend_golden_test {
+
 using namespace tutti::impl;
 using conformance::BackendUnderTest;
 using conformance::GoldenCase;
@@ -166,7 +168,7 @@ void check_trajectories(void **state) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   if (argc != 3) return 2;
   auto opened = conformance::open_backend_under_test(argc, argv);
   if (!opened.ok()) return conformance::exit_without_backend(opened.status());
@@ -182,3 +184,6 @@ int main(int argc, char **argv) {
     tests.push_back({file, check_trajectories, nullptr, nullptr, const_cast<char *>(file)});
   return _cmocka_run_group_tests("golden", tests.data(), tests.size(), nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace backend_golden_test

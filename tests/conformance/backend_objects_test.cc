@@ -18,6 +18,8 @@
 #include "graph/serialize.h"
 #include "testing.h"
 
+namespace backend_objects_test {
+
 using namespace tutti::impl;
 using backend::Buffer;
 using backend::DeviceRef;
@@ -341,9 +343,12 @@ const CMUnitTest kTests[] = {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   auto opened = conformance::open_backend_under_test(argc, argv);
   if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   tested = &*opened;
   return cmocka_run_group_tests_name("objects", kTests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace backend_objects_test

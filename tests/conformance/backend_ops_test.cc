@@ -23,6 +23,8 @@
 #include "graph/op_registry.h"
 #include "testing.h"
 
+namespace backend_ops_test {
+
 using namespace tutti::impl;
 using conformance::BackendUnderTest;
 using conformance::element;
@@ -192,7 +194,7 @@ struct Family {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   auto opened = conformance::open_backend_under_test(argc, argv);
   if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   tested = &*opened;
@@ -213,3 +215,6 @@ int main(int argc, char **argv) {
   tests.push_back({"something_was_selected", something_was_selected, nullptr, nullptr, nullptr});
   return _cmocka_run_group_tests("ops", tests.data(), tests.size(), nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace backend_ops_test

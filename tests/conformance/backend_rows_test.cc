@@ -17,6 +17,8 @@
 #include "bound_graph.h"
 #include "testing.h"
 
+namespace backend_rows_test {
+
 using namespace tutti::impl;
 using conformance::BackendUnderTest;
 using conformance::DType;
@@ -335,7 +337,7 @@ void moments_keep_small_variances(void **) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   auto opened = conformance::open_backend_under_test(argc, argv);
   if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   tested = &*opened;
@@ -348,3 +350,6 @@ int main(int argc, char **argv) {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace backend_rows_test

@@ -15,6 +15,8 @@
 #include "graph/builder.h"
 #include "testing.h"
 
+namespace backend_views_test {
+
 using namespace tutti::impl;
 using conformance::BackendUnderTest;
 using conformance::BoundGraph;
@@ -213,7 +215,7 @@ void other_slices_are_copied(void **) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   auto opened = conformance::open_backend_under_test(argc, argv);
   if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   tested = &*opened;
@@ -227,3 +229,6 @@ int main(int argc, char **argv) {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace backend_views_test

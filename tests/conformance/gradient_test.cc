@@ -20,6 +20,8 @@
 #include "graph/op_registry.h"
 #include "testing.h"
 
+namespace gradient_test {
+
 using namespace tutti::impl;
 using conformance::BuildFunction;
 using conformance::Operand;
@@ -551,7 +553,7 @@ void every_differentiable_op_is_tested(void **) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   auto opened = conformance::open_backend_under_test(argc, argv);
   if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   device = &opened->device;
@@ -562,3 +564,6 @@ int main(int argc, char **argv) {
   }
   return _cmocka_run_group_tests("gradients", tests.data(), tests.size(), nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace gradient_test

@@ -2,11 +2,14 @@
 //
 // What every group must do. A test of an implementation:
 //
-//   static const GroupFactory factory = [](int32_t size, int32_t parts) { return MyGroup::create(size, parts); };
 //   static const struct CMUnitTest tests[] = {TUTTI_GROUP_CONFORMANCE_TESTS};
-//   TEST_MAIN(tests)
+//   static int run_all(int, char **) {
+//     group_factory = [](int32_t size, int32_t parts) { return MyGroup::create(size, parts); };
+//     return cmocka_run_group_tests(tests, nullptr, nullptr);
+//   }
+//   TEST_SOURCE(run_all)
 //
-// with `group_factory()` returning the factory. Ranks are threads; nothing is asserted on them.
+// Ranks are threads; nothing is asserted on them.
 #ifndef TUTTI_TESTS_CONFORMANCE_GROUP_CONFORMANCE_H_
 #define TUTTI_TESTS_CONFORMANCE_GROUP_CONFORMANCE_H_
 
@@ -36,8 +39,8 @@ using impl::tensor::DType;
 using Groups = std::vector<std::unique_ptr<Group>>;
 using GroupFactory = std::function<Result<Groups>(int32_t size, int32_t parts)>;
 
-/// Defined by the test program.
-const GroupFactory &group_factory();
+/// Set by each test before it runs its cases.
+inline GroupFactory group_factory;
 
 /// What a group may do otherwise; a test program changes it before its tests.
 struct GroupTraits {
@@ -65,7 +68,7 @@ inline std::vector<Status> run_ranks(Groups &groups, const std::function<Status(
 inline void for_each_world(const std::function<void(Groups &, int32_t)> &check) {
   for (int32_t size = 1; size <= group_traits.most_ranks; ++size) {
     for (int32_t parts = 1; parts <= group_traits.most_parts; ++parts) {
-      Groups groups = assert_ok_value(group_factory()(size, parts));
+      Groups groups = assert_ok_value(group_factory(size, parts));
       check(groups, size * parts);
     }
   }
@@ -247,7 +250,7 @@ inline void test_operations_overlap(void **) {
 
 inline void test_abort_wakes_everybody(void **) {
   for (int32_t size = 2; size <= group_traits.most_ranks; ++size) {
-    Groups groups = assert_ok_value(group_factory()(size, 1));
+    Groups groups = assert_ok_value(group_factory(size, 1));
     const std::vector<Status> statuses = run_ranks(groups, [&](Group &group) {
       if (group.rank() == 1) {
         group.abort(impl::base::data_loss("the disk is gone"));
@@ -271,7 +274,7 @@ inline void test_abort_wakes_everybody(void **) {
 /// Whenever a group is given up, no rank has passed a point that another has not.
 inline void test_all_pass_or_none(void **) {
   for (int round = 0; round < 60; ++round) {
-    Groups groups = assert_ok_value(group_factory()(std::min(3, group_traits.most_ranks), 1));
+    Groups groups = assert_ok_value(group_factory(std::min(3, group_traits.most_ranks), 1));
     std::vector<int64_t> passed(groups.size(), 0);
     std::thread aborter([&] {
       std::this_thread::sleep_for(std::chrono::microseconds(50 * round));
@@ -303,7 +306,7 @@ inline void test_all_pass_or_none(void **) {
 }
 
 inline void test_cancel_ends_a_wait(void **) {
-  Groups groups = assert_ok_value(group_factory()(2, 1));
+  Groups groups = assert_ok_value(group_factory(2, 1));
   auto token = impl::base::CancelToken::create();
   groups[0]->set_cancel(token.get());
   std::thread canceller([&] {
@@ -317,7 +320,7 @@ inline void test_cancel_ends_a_wait(void **) {
 }
 
 inline void test_disagreement_is_an_error(void **) {
-  Groups groups = assert_ok_value(group_factory()(2, 1));
+  Groups groups = assert_ok_value(group_factory(2, 1));
   const std::vector<Status> statuses = run_ranks(groups, [&](Group &group) {
     const int64_t count = 10 + group.rank();
     RankBuffers buffers(group, count);
@@ -329,7 +332,7 @@ inline void test_disagreement_is_an_error(void **) {
 }
 
 inline void test_bad_operations_are_refused(void **) {
-  Groups groups = assert_ok_value(group_factory()(1, 1));
+  Groups groups = assert_ok_value(group_factory(1, 1));
   RankBuffers buffers(*groups[0], 4);
   assert_error_contains(groups[0]->all_reduce(buffers.pointers, 4, DType::f16, Reduction::sum, "half"), "f16");
   assert_error_contains(groups[0]->broadcast(buffers.pointers, 4, DType::f32, 3, "far"), "root 3");

@@ -21,7 +21,7 @@ namespace tutti::testing {
 using BuildRoutine =
     std::function<impl::graph::ValueId(impl::graph::GraphBuilder &, const impl::graph::GraphBuilder::Values &)>;
 
-inline impl::tensor::Tensor texts_of(const std::vector<std::string> &texts) {
+inline impl::tensor::Tensor text_tensor(const std::vector<std::string> &texts) {
   return impl::tensor::make_bytes_tensor({static_cast<int64_t>(texts.size())}, texts).value();
 }
 

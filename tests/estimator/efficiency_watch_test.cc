@@ -8,6 +8,8 @@
 
 #include "testing.h"
 
+namespace efficiency_watch_test {
+
 namespace {
 
 using tutti::impl::distribute::StepTimes;
@@ -58,7 +60,7 @@ void short_windows_tell_nothing(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(bad_scaling_is_told_once),
       cmocka_unit_test(one_replica_of_several_workers_counts),
@@ -67,3 +69,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace efficiency_watch_test

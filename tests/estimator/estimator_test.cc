@@ -7,6 +7,8 @@
 #include "estimator/fake_distribute.h"
 #include "testing.h"
 
+namespace estimator_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::estimator;
 
@@ -217,7 +219,7 @@ void test_train_and_evaluate(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_the_model_function_is_called_once_per_mode),
       cmocka_unit_test(test_what_a_mode_must_have),
@@ -231,3 +233,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace estimator_test

@@ -5,6 +5,8 @@
 
 #include "testing.h"
 
+namespace hook_list_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::estimator;
 
@@ -147,7 +149,7 @@ void test_state_goes_by_name(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_bad_hooks),          cmocka_unit_test(test_cadence_in_steps),
       cmocka_unit_test(test_cadence_in_seconds), cmocka_unit_test(test_values_come_in_the_order_asked_for),
@@ -155,3 +157,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace hook_list_test

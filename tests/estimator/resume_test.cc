@@ -11,6 +11,8 @@
 #include "estimator/hooks/standing_hooks.h"
 #include "testing.h"
 
+namespace resume_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::estimator;
 using checkpoint::RememberingLogger;
@@ -305,7 +307,7 @@ void test_an_evaluation_that_fails_is_a_training_that_fails(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_an_evaluation_that_fails_is_a_training_that_fails),
       cmocka_unit_test(test_cadence_and_retention),
@@ -322,3 +324,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace resume_test

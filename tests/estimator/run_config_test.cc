@@ -5,6 +5,8 @@
 
 #include "testing.h"
 
+namespace run_config_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::estimator;
 
@@ -100,7 +102,7 @@ void test_manifest_options_name_no_place(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_defaults),
       cmocka_unit_test(test_one_cadence_of_checkpoints),
@@ -109,3 +111,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace run_config_test

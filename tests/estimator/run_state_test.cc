@@ -5,7 +5,7 @@
 
 #include "testing.h"
 
-namespace tutti::impl::estimator {
+namespace tutti::impl::estimator::run_state_test {
 namespace {
 
 RunState read(const base::Json &run) { return assert_ok_value(RunState::from_json(run, {}, {})); }
@@ -30,10 +30,11 @@ void test_scales_that_are_none(void **) {
 }
 
 }  // namespace
-}  // namespace tutti::impl::estimator
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::impl::estimator::test_scale_of_the_loss),
-    cmocka_unit_test(tutti::impl::estimator::test_scales_that_are_none),
+    cmocka_unit_test(test_scale_of_the_loss),
+    cmocka_unit_test(test_scales_that_are_none),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::impl::estimator::run_state_test

@@ -11,6 +11,8 @@
 #include "estimator/variables.h"
 #include "testing.h"
 
+namespace train_session_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::estimator;
 
@@ -505,7 +507,7 @@ void test_hooks_evaluate_the_step_they_see(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_steps_add_up),
       cmocka_unit_test(test_bad_scaling_is_logged_once),
@@ -535,3 +537,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace train_session_test

@@ -170,7 +170,7 @@ def soak(build):
                    judge=last_json)
 
 
-# Of backend_ops_test, by the ops whose cases are taken (tests/conformance/case_selection.h): what one command gets through.
+# Of backend_ops, by the ops whose cases are taken (tests/conformance/case_selection.h): what one command gets through.
 SLICES = {
     'convolutions': 'conv2d',
     'pooling': 'max_pool2d,avg_pool2d',
@@ -206,16 +206,18 @@ SMALL = {'TUTTI_TESTED_CASES_PER_OP': '8', 'TUTTI_TESTED_MOST_ELEMENTS': '5000'}
 def sanitized(build):
     """(name, command, environment) of what runs under a sanitizer."""
     plugin = plugin_of(build)
-    conformance = os.path.join(build, 'tests', 'conformance')
+    conformance = os.path.join(build, 'tests', 'conformance', 'conformance_tests')
+    programs = os.path.join(build, 'tests', 'conformance', 'backend_programs_test')
     # Nothing on the device waits for the host: the tool may wait for each launch.
-    yield 'backend_objects', (os.path.join(conformance, 'backend_objects_test'), plugin), {'CUDA_LAUNCH_BLOCKING': '1'}
-    for kind in ('programs', 'trees', 'rows', 'views'):
-        yield f'backend_{kind}', (os.path.join(conformance, f'backend_{kind}_test'), plugin), {}
+    yield 'backend_objects', (conformance, 'backend_objects', plugin), {'CUDA_LAUNCH_BLOCKING': '1'}
+    yield 'backend_programs', (programs, plugin), {}
+    for kind in ('trees', 'rows', 'views'):
+        yield f'backend_{kind}', (conformance, f'backend_{kind}', plugin), {}
     for name, ops in SLICES.items():
-        yield f'backend_ops {name}', (os.path.join(conformance, 'backend_ops_test'), plugin), {'TUTTI_TESTED_OPS': ops, **SMALL}
+        yield f'backend_ops {name}', (conformance, 'backend_ops', plugin), {'TUTTI_TESTED_OPS': ops, **SMALL}
     # Whole steps, replayed as graphs; through a trainer, with an update of their own.
-    clip = os.path.join(build, 'tests', 'distribute', 'distribute_gradient_clip_test')
-    yield 'gradient_clip', (clip,), {'TUTTI_TEST_BACKEND': plugin}
+    distribute = os.path.join(build, 'tests', 'distribute', 'distribute_tests')
+    yield 'gradient_clip', (distribute, 'gradient_clip'), {'TUTTI_TEST_BACKEND': plugin}
     step_bench = os.path.join(build, 'tests', 'bench', 'step_bench')
     yield 'train_step', (step_bench, '--backend', plugin, '--loop', '3', 'mlp:8', 'cnn:2', 'gpt2_tiny:1'), {}
 

@@ -7,6 +7,8 @@
 
 #include "testing.h"
 
+namespace attribute_test {
+
 namespace {
 
 using tutti::impl::graph::Attribute;
@@ -79,3 +81,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_name_that_is_not_there_is_told),
 };
 TEST_MAIN(tests)
+
+}  // namespace attribute_test

@@ -5,6 +5,8 @@
 
 #include "testing.h"
 
+namespace autodiff_test {
+
 namespace {
 
 using tutti::impl::graph::Dim;
@@ -188,7 +190,7 @@ void gradients_of_gradients(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(gradients_have_the_shape_of_their_variable),
       cmocka_unit_test(broadcasting_is_undone),
@@ -205,3 +207,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace autodiff_test

@@ -5,6 +5,8 @@
 
 #include "testing.h"
 
+namespace builder_test {
+
 namespace {
 
 using tutti::impl::graph::Attributes;
@@ -226,7 +228,7 @@ void values_stay_in_their_region(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(first_error_is_kept_and_named),
       cmocka_unit_test(lengths_are_joined_where_an_op_needs_it),
@@ -244,3 +246,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace builder_test

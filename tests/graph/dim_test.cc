@@ -4,6 +4,8 @@
 #include "graph/batch.h"
 #include "testing.h"
 
+namespace dim_test {
+
 namespace {
 
 using tutti::impl::graph::batch_axis;
@@ -131,7 +133,7 @@ void batch_is_found_in_shapes(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(constants_fold),
       cmocka_unit_test(equal_forms_are_equal),
@@ -145,3 +147,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace dim_test

@@ -9,6 +9,8 @@
 #include "graph/op_registry.h"
 #include "testing.h"
 
+namespace infer_test {
+
 namespace {
 
 using namespace tutti::impl::graph;
@@ -363,7 +365,7 @@ void the_registry_is_sound(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(shapes_are_inferred),
       cmocka_unit_test(misuse_is_named),
@@ -372,3 +374,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace infer_test

@@ -8,7 +8,7 @@
 #include "graph/serialize.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::replicate_test {
 
 using namespace impl::graph;
 using impl::tensor::DType;
@@ -182,14 +182,14 @@ static void test_batch_norm(void **) {
   assert_int_equal(count_ops(kept, "all_reduce"), 0);
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_placements),
-    cmocka_unit_test(tutti::testing::test_refusals_name_op_and_node),
-    cmocka_unit_test(tutti::testing::test_one_all_reduce_per_value),
-    cmocka_unit_test(tutti::testing::test_extremes_of_floats_take_two),
-    cmocka_unit_test(tutti::testing::test_accumulation_refuses_sums_in_mid_step),
-    cmocka_unit_test(tutti::testing::test_batch_norm),
+    cmocka_unit_test(test_placements),
+    cmocka_unit_test(test_refusals_name_op_and_node),
+    cmocka_unit_test(test_one_all_reduce_per_value),
+    cmocka_unit_test(test_extremes_of_floats_take_two),
+    cmocka_unit_test(test_accumulation_refuses_sums_in_mid_step),
+    cmocka_unit_test(test_batch_norm),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::replicate_test

@@ -9,6 +9,8 @@
 #include "graph/builder.h"
 #include "testing.h"
 
+namespace serialize_test {
+
 namespace {
 
 using tutti::impl::base::Json;
@@ -205,7 +207,7 @@ void base64_is_exact(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(graphs_come_back),
       cmocka_unit_test(clones_are_independent),
@@ -218,3 +220,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace serialize_test

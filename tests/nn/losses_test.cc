@@ -7,6 +7,8 @@
 #include "nn_testing.h"
 #include "testing.h"
 
+namespace losses_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::nn_testing;
 
@@ -353,3 +355,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace losses_test

@@ -3,6 +3,8 @@
 #include "nn_testing.h"
 #include "testing.h"
 
+namespace metrics_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::nn_testing;
 
@@ -82,3 +84,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace metrics_test

@@ -4,6 +4,8 @@
 #include "nn_testing.h"
 #include "testing.h"
 
+namespace optimizers_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::nn_testing;
 
@@ -129,3 +131,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace optimizers_test

@@ -5,6 +5,8 @@
 #include "nn_testing.h"
 #include "testing.h"
 
+namespace registry_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::nn_testing;
 
@@ -89,3 +91,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace registry_test

@@ -5,6 +5,8 @@
 #include "nn_testing.h"
 #include "testing.h"
 
+namespace schedules_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::nn_testing;
 
@@ -126,3 +128,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace schedules_test

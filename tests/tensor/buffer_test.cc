@@ -9,6 +9,8 @@
 #include "base/memory.h"
 #include "testing.h"
 
+namespace buffer_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::tensor;
 
@@ -149,3 +151,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace buffer_test

@@ -3,6 +3,8 @@
 
 #include "testing.h"
 
+namespace bytes_tensor_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::tensor;
 
@@ -81,3 +83,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace bytes_tensor_test

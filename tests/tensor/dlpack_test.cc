@@ -7,6 +7,8 @@
 #include "tensor/bytes_tensor.h"
 #include "testing.h"
 
+namespace dlpack_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::tensor;
 
@@ -196,3 +198,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace dlpack_test

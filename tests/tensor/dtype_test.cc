@@ -7,6 +7,8 @@
 
 #include "testing.h"
 
+namespace dtype_test {
+
 using namespace tutti::impl::tensor;
 
 namespace {
@@ -109,3 +111,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace dtype_test

@@ -3,6 +3,8 @@
 
 #include "testing.h"
 
+namespace ragged_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::tensor;
 
@@ -80,3 +82,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace ragged_test

@@ -5,6 +5,8 @@
 
 #include "testing.h"
 
+namespace shape_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::tensor;
 
@@ -66,3 +68,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace shape_test

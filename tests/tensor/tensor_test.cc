@@ -6,6 +6,8 @@
 #include "tensor/bytes_tensor.h"
 #include "testing.h"
 
+namespace tensor_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::tensor;
 
@@ -164,3 +166,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace tensor_test

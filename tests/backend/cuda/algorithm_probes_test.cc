@@ -19,6 +19,8 @@
 #include "base/temporary_directory.h"
 #include "testing.h"
 
+namespace algorithm_probes_test {
+
 using namespace tutti::impl;
 using backend::PlanCache;
 using backend::cuda::CublasLtProduct;
@@ -365,7 +367,7 @@ void nothing_is_left_over(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(a_nan_is_told_from_a_number),
       cmocka_unit_test(every_dtype_has_its_nan),
@@ -383,3 +385,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace algorithm_probes_test

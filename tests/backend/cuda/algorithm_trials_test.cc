@@ -17,6 +17,8 @@
 #include "base/temporary_directory.h"
 #include "testing.h"
 
+namespace algorithm_trials_test {
+
 using namespace tutti::impl;
 using backend::PlanCache;
 using backend::cuda::CublasLtProduct;
@@ -192,7 +194,7 @@ void nothing_is_left_over(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(the_fastest_is_taken),      cmocka_unit_test(answers_stay),
       cmocka_unit_test(the_plan_cache_remembers),  cmocka_unit_test(without_memory_the_first_is_taken),
@@ -200,3 +202,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace algorithm_trials_test

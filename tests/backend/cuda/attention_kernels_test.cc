@@ -18,6 +18,8 @@
 #include "graph/batch.h"
 #include "testing.h"
 
+namespace attention_kernels_test {
+
 using namespace tutti::impl;
 using backend::LoweredGraph;
 using graph::Attributes;
@@ -282,7 +284,7 @@ void compiled_plans_are_kept(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   char name[] = "attention_kernels_test", reference[] = "reference";
   char *arguments[] = {name, reference};
   const auto tested = conformance::open_backend_under_test(2, arguments);
@@ -295,3 +297,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace attention_kernels_test

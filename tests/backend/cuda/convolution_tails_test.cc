@@ -23,6 +23,8 @@
 #include "graph/batch.h"
 #include "testing.h"
 
+namespace convolution_tails_test {
+
 using namespace tutti::impl;
 using backend::LoweredGraph;
 using backend::gpu::AlgorithmTrials;
@@ -540,7 +542,7 @@ void a_folded_convolution_has_a_tail(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   char name[] = "convolution_tails_test", reference[] = "reference";
   char *arguments[] = {name, reference};
   const auto tested = conformance::open_backend_under_test(2, arguments);
@@ -566,3 +568,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace convolution_tails_test

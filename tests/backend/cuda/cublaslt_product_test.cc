@@ -8,6 +8,8 @@
 #include "backend/cuda/host_cublaslt.h"
 #include "testing.h"
 
+namespace cublaslt_product_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::backend::cuda;
 using tensor::DType;
@@ -171,7 +173,7 @@ void what_cublaslt_has_not_is_null(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(transpositions_give_the_same_product),
       cmocka_unit_test(batches_are_one_call),
@@ -182,3 +184,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace cublaslt_product_test

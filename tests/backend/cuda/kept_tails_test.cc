@@ -18,6 +18,8 @@
 #include "graph/builder.h"
 #include "testing.h"
 
+namespace kept_tails_test {
+
 using namespace tutti::impl;
 using backend::LoweredGraph;
 using backend::gpu::ProductEpilogue;
@@ -384,7 +386,7 @@ void nothing_is_left_over(void **) { assert_int_equal(host_cublaslt().descriptor
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(training_stores_what_the_gradient_reads),
       cmocka_unit_test(what_is_in_front_is_stored_with_it),
@@ -398,3 +400,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace kept_tails_test

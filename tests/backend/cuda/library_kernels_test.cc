@@ -21,6 +21,8 @@
 #include "graph/ops/op_attributes.h"
 #include "testing.h"
 
+namespace library_kernels_test {
+
 using namespace tutti::impl;
 using backend::LoweredGraph;
 using backend::LoweredValue;
@@ -476,7 +478,7 @@ void nothing_is_left_over(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(products_are_cublaslts),
       cmocka_unit_test(convolutions_are_cudnns),
@@ -496,3 +498,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace library_kernels_test

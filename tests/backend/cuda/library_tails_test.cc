@@ -17,6 +17,8 @@
 #include "graph/builder.h"
 #include "testing.h"
 
+namespace library_tails_test {
+
 using namespace tutti::impl;
 using backend::LoweredGraph;
 using backend::LoweredValue;
@@ -317,7 +319,7 @@ void nothing_is_left_over(void **) { assert_int_equal(host_cublaslt().descriptor
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(biases_and_addends_are_part_of_the_call),
       cmocka_unit_test(the_approximate_gelu_is_part_of_the_call),
@@ -334,3 +336,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace library_tails_test

@@ -21,6 +21,8 @@
 #include "graph/batch.h"
 #include "testing.h"
 
+namespace norm_sources_test {
+
 using namespace tutti::impl;
 using backend::LoweredGraph;
 using backend::gpu::AlgorithmTrials;
@@ -226,7 +228,7 @@ void nothing_is_left_over(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   char name[] = "norm_sources_test", reference[] = "reference";
   char *arguments[] = {name, reference};
   const auto tested = conformance::open_backend_under_test(2, arguments);
@@ -244,3 +246,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace norm_sources_test

@@ -19,6 +19,8 @@
 #include "graph/ops/op_attributes.h"
 #include "testing.h"
 
+namespace product_sums_test {
+
 using namespace tutti::impl;
 using backend::LoweredGraph;
 using backend::gpu::AlgorithmTrials;
@@ -319,7 +321,7 @@ void nothing_is_left_over(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(the_sum_is_part_of_the_call),
       cmocka_unit_test(sums_of_halves_are_f32),
@@ -333,3 +335,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace product_sums_test

@@ -13,6 +13,8 @@
 #include "graph/builder.h"
 #include "testing.h"
 
+namespace device_graph_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::DatasetRef;
@@ -347,3 +349,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(states_are_the_same),
 };
 TEST_MAIN(tests)
+
+}  // namespace device_graph_test

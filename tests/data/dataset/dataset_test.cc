@@ -9,6 +9,8 @@
 #include "conformance/dataset_conformance.h"
 #include "sample_data.h"
 
+namespace dataset_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::Result;
@@ -484,3 +486,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(cardinality_is_passed_on),
 };
 TEST_MAIN(tests)
+
+}  // namespace dataset_test

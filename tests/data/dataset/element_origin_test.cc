@@ -12,6 +12,8 @@
 #include "sample_data.h"
 #include "sample_files.h"
 
+namespace element_origin_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::Status;
@@ -421,3 +423,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(paths_are_files),
 };
 TEST_MAIN(tests)
+
+}  // namespace element_origin_test

@@ -7,6 +7,8 @@
 #include "data/dataset/stage.h"
 #include "interrupt_cases.h"
 
+namespace interrupt_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::Deadline;
@@ -230,3 +232,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace interrupt_test

@@ -11,6 +11,8 @@
 #include "data/dataset/stage.h"
 #include "interrupt_cases.h"
 
+namespace slow_elements_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::Deadline;
@@ -197,3 +199,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace slow_elements_test

@@ -12,6 +12,8 @@
 #include "interpreting_runner.h"
 #include "sample_data.h"
 
+namespace stage_counters_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::Result;
@@ -350,3 +352,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_feed_tells_what_was_missing),
 };
 TEST_MAIN(tests)
+
+}  // namespace stage_counters_test

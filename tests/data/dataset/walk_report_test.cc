@@ -10,6 +10,8 @@
 #include "data/dataset/walk_report.h"
 #include "sample_data.h"
 
+namespace walk_report_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::Status;
@@ -347,3 +349,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(as_many_calls_are_under_way_as_asked_for),
 };
 TEST_MAIN(tests)
+
+}  // namespace walk_report_test

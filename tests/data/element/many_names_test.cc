@@ -6,6 +6,8 @@
 #include "base/gzip.h"
 #include "sample_files.h"
 
+namespace many_names_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 
@@ -118,3 +120,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(many_arrays_of_an_archive),
 };
 TEST_MAIN(tests)
+
+}  // namespace many_names_test

@@ -5,6 +5,8 @@
 #include "data/file/byte_stream.h"
 #include "sample_files.h"
 
+namespace file_system_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::ByteStream;
@@ -193,3 +195,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(damage_comes_after_the_good_prefix),
 };
 TEST_MAIN(tests)
+
+}  // namespace file_system_test

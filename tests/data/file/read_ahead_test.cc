@@ -14,6 +14,8 @@
 #include "odd_file_systems.h"
 #include "sample_files.h"
 
+namespace read_ahead_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::CancelToken;
@@ -489,3 +491,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(damage_before_an_end_does_not_hide_what_lies_between),
 };
 TEST_MAIN(tests)
+
+}  // namespace read_ahead_test

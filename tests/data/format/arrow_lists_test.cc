@@ -11,6 +11,8 @@
 #include "data/pipeline/sources.h"
 #include "sample_data.h"
 
+namespace arrow_lists_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::DatasetRef;
@@ -390,3 +392,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(ranges_lie_in_their_tensor),
 };
 TEST_MAIN(tests)
+
+}  // namespace arrow_lists_test

@@ -12,6 +12,8 @@
 #include "data/pipeline/sources.h"
 #include "sample_data.h"
 
+namespace arrow_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::Pipeline;
@@ -192,3 +194,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(texts_are_found_by_views),
 };
 TEST_MAIN(tests)
+
+}  // namespace arrow_test

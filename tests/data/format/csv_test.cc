@@ -4,6 +4,8 @@
 #include "base/json.h"
 #include "sample_files.h"
 
+namespace csv_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 
@@ -181,3 +183,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(empty_parts_have_no_elements),    cmocka_unit_test(mistakes_in_parameters_are_told),
 };
 TEST_MAIN(tests)
+
+}  // namespace csv_test

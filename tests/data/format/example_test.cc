@@ -10,6 +10,8 @@
 #include "data/format/record.h"
 #include "sample_files.h"
 
+namespace example_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::ExampleParser;
@@ -239,3 +241,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(numbers_are_read_from_one_text),
 };
 TEST_MAIN(tests)
+
+}  // namespace example_test

@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "sample_files.h"
 
+namespace fixed_records_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using tensor::Tensor;
@@ -214,3 +216,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(folders_are_classes),       cmocka_unit_test(deeper_files_belong_to_their_class),
 };
 TEST_MAIN(tests)
+
+}  // namespace fixed_records_test

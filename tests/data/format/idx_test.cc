@@ -9,6 +9,8 @@
 #include "sample_data.h"
 #include "testing.h"
 
+namespace idx_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using tensor::DType;
@@ -137,3 +139,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(files_become_slices),
 };
 TEST_MAIN(tests)
+
+}  // namespace idx_test

@@ -9,6 +9,8 @@
 #include "data/file/file_system.h"
 #include "sample_files.h"
 
+namespace npy_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::Ref;
@@ -171,3 +173,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mutated_files_do_no_harm),
 };
 TEST_MAIN(tests)
+
+}  // namespace npy_test

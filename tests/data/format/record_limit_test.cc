@@ -9,6 +9,8 @@
 #include "data/format/record.h"
 #include "sample_files.h"
 
+namespace record_limit_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 
@@ -109,3 +111,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(records_of_compressed_files_have_a_limit),
 };
 TEST_MAIN(tests)
+
+}  // namespace record_limit_test

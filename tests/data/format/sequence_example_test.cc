@@ -11,6 +11,8 @@
 #include "data/format/encode_example.h"
 #include "sample_files.h"
 
+namespace sequence_example_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::SequenceExampleParser;
@@ -299,3 +301,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(filling_is_bounded),
 };
 TEST_MAIN(tests)
+
+}  // namespace sequence_example_test

@@ -6,6 +6,8 @@
 #include "base/gzip.h"
 #include "sample_files.h"
 
+namespace tar_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 
@@ -217,3 +219,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_sample_in_two_places_is_told),
 };
 TEST_MAIN(tests)
+
+}  // namespace tar_test

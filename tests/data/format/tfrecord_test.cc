@@ -7,6 +7,8 @@
 #include "data/format/record.h"
 #include "sample_files.h"
 
+namespace tfrecord_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::Compression;
@@ -334,3 +336,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(writers_leave_whole_files_or_none),
 };
 TEST_MAIN(tests)
+
+}  // namespace tfrecord_test

@@ -12,6 +12,8 @@
 #include "interpreting_runner.h"
 #include "sample_data.h"
 
+namespace backend_graph_runner_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::DatasetRef;
@@ -163,3 +165,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rows_are_compared_within_the_batch),
 };
 TEST_MAIN(tests)
+
+}  // namespace backend_graph_runner_test

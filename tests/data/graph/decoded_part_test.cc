@@ -8,6 +8,8 @@
 
 #include "routine_runs.h"
 
+namespace decoded_part_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using graph::Attributes;
@@ -88,7 +90,7 @@ void parts_are_those_of_the_whole(void **) {
       for (int64_t element = 0; element < 12; ++element) {
         const auto &first = contents[static_cast<size_t>(element) % contents.size()];
         const auto &second = contents[static_cast<size_t>(element + 1) % contents.size()];
-        const Tensor files = texts_of({first, second});
+        const Tensor files = text_tensor({first, second});
         const Tensor expected = assert_ok_value(part_of_decoded(decoder, part, files, element));
         const Tensor actual = assert_ok_value(decoded_part(decoder, part, files, element));
         if (!tensor::identical(expected, actual))
@@ -102,7 +104,7 @@ void parts_are_those_of_the_whole(void **) {
 void errors_are_those_of_the_whole(void **) {
   const std::string file = jpeg_file(sample_photo(49, 67, 2), 70);
   const auto check = [&](const std::string &contents, const Part &part, int64_t element) {
-    const Tensor files = texts_of({contents});
+    const Tensor files = text_tensor({contents});
     const auto expected = part_of_decoded({"decode_jpeg", {}}, part, files, element);
     const auto actual = decoded_part({"decode_jpeg", {}}, part, files, element);
     assert_string_equal(expected.status().to_string().c_str(), actual.status().to_string().c_str());
@@ -120,7 +122,9 @@ void errors_are_those_of_the_whole(void **) {
       ++(check(file.substr(0, length), part, 0) ? successes : failures);
   }
   assert_true(failures > 300 && successes > 300);
-  const auto refused = [&](const Part &part) { return decoded_part({"decode_jpeg", {}}, part, texts_of({file}), 0); };
+  const auto refused = [&](const Part &part) {
+    return decoded_part({"decode_jpeg", {}}, part, text_tensor({file}), 0);
+  };
   assert_error_contains(refused({"crop", {{"size", Ints{40, 40}}, {"offset", Ints{20, 0}}}}),
                         "row 20, column 0 does not lie in an image of 49 x 67 pixels");
   assert_error_contains(refused({"random_crop", {{"size", Ints{50, 10}}}}), "has no part of 50 x 10");
@@ -162,3 +166,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_sole_readers_choose_the_part),
 };
 TEST_MAIN(tests)
+
+}  // namespace decoded_part_test

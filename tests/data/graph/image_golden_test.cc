@@ -10,6 +10,8 @@
 #include "conformance/golden_case.h"
 #include "routine_runs.h"
 
+namespace image_golden_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using conformance::GoldenCase;
@@ -122,7 +124,7 @@ void large_images_agree_in_samples(void **) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   if (argc != 3) return 2;
   golden_path = argv[1];
   large_golden_path = argv[2];
@@ -130,3 +132,6 @@ int main(int argc, char **argv) {
                               cmocka_unit_test(large_images_agree_in_samples)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace image_golden_test

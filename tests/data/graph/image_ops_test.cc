@@ -9,6 +9,8 @@
 #include "base/philox.h"
 #include "routine_runs.h"
 
+namespace image_ops_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::GraphScalars;
@@ -321,3 +323,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(colours_and_values_outside_of_the_range),
 };
 TEST_MAIN(tests)
+
+}  // namespace image_ops_test

@@ -11,6 +11,8 @@
 #include "sample_data.h"
 #include "sample_files.h"
 
+namespace jpeg_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::DatasetRef;
@@ -59,7 +61,7 @@ void pixels_are_those_of_the_library(void **) {
                                           {"ratio", ratio},
                                           {"fancy_upsampling", fancy},
                                           {"dct", std::string(fast ? "fast" : "accurate")}};
-              const Tensor actual = assert_ok_value(run_routine_op("decode_jpeg", attributes, {texts_of({file})}));
+              const Tensor actual = assert_ok_value(run_routine_op("decode_jpeg", attributes, {text_tensor({file})}));
               assert_true(actual.shape() == (tensor::Shape{1, expected.height, expected.width, wanted}));
               check_pixels(expected, actual);
             }
@@ -77,7 +79,7 @@ void minimum_sizes_choose_the_ratio(void **) {
   } cases[] = {{20, 30, 20}, {20, 31, 40}, {21, 0, 40}, {0, 61, 80}, {81, 1, 160}, {161, 1, 160}};
   for (const auto &one : cases) {
     const Tensor actual = assert_ok_value(run_routine_op(
-        "decode_jpeg", {{"minimum_height", one.height}, {"minimum_width", one.width}}, {texts_of({file})}));
+        "decode_jpeg", {{"minimum_height", one.height}, {"minimum_width", one.width}}, {text_tensor({file})}));
     assert_int_equal(actual.shape()[1], one.expected_height);
   }
 }
@@ -94,7 +96,7 @@ void windows_are_parts_of_the_whole(void **) {
           const int64_t top = random.below(whole.height - height + 1), left = random.below(whole.width - width + 1);
           const Tensor actual =
               assert_ok_value(run_routine_op("decode_jpeg", {{"ratio", ratio}, {"fancy_upsampling", fancy}},
-                                             {texts_of({file}), window_of(top, left, height, width)}));
+                                             {text_tensor({file}), window_of(top, left, height, width)}));
           assert_true(actual.shape() == (tensor::Shape{1, height, width, 3}));
           check_pixels(whole, actual, top, left);
         }
@@ -102,7 +104,7 @@ void windows_are_parts_of_the_whole(void **) {
     }
     for (const Tensor &bad : {window_of(-1, 0, 1, 1), window_of(0, 0, 98, 1), window_of(90, 130, 1, 2),
                               window_of(0, 0, 0, 1), window_of(INT64_MAX, 0, 1, 1)}) {
-      assert_error_contains(run_routine_op("decode_jpeg", {}, {texts_of({file}), bad}), "does not lie in an image");
+      assert_error_contains(run_routine_op("decode_jpeg", {}, {text_tensor({file}), bad}), "does not lie in an image");
     }
   }
 }
@@ -110,7 +112,7 @@ void windows_are_parts_of_the_whole(void **) {
 void damage_is_data_loss(void **) {
   const std::string file = jpeg_file(sample_photo(48, 64, 2));
   const auto decode = [](const std::string &contents) {
-    return run_routine_op("decode_jpeg", {}, {texts_of({contents})});
+    return run_routine_op("decode_jpeg", {}, {text_tensor({contents})});
   };
   assert_ok(decode(file));
   for (size_t length = 2; length + 2 < file.size(); length += 37) {
@@ -151,9 +153,9 @@ void check_inks(const std::string &file, int64_t ratio, bool has_mark) {
     return assert_ok_value(
         run_routine_op("decode_jpeg", {{"ratio", ratio}, {"channels", channels}}, std::move(inputs)));
   };
-  check_pixels(colours, decode(3, {texts_of({file})}));
-  check_pixels(grays, decode(1, {texts_of({file})}));
-  check_pixels(colours, decode(3, {texts_of({file}), window_of(5, 7, 9, 11)}), 5, 7);
+  check_pixels(colours, decode(3, {text_tensor({file})}));
+  check_pixels(grays, decode(1, {text_tensor({file})}));
+  check_pixels(colours, decode(3, {text_tensor({file}), window_of(5, 7, 9, 11)}), 5, 7);
 }
 
 void four_inks_become_colours(void **) {
@@ -188,7 +190,7 @@ void set_scans(jpeg_compress_struct &encoder) {
 void only_the_end_marker_may_be_missing(void **) {
   const Pixels photo = sample_photo(48, 64, 2), gray = sample_photo(48, 64, 2, 1);
   const auto decode = [](const std::string &contents) {
-    return run_routine_op("decode_jpeg", {}, {texts_of({contents})});
+    return run_routine_op("decode_jpeg", {}, {text_tensor({contents})});
   };
   for (const std::string &file :
        {jpeg_file(photo), jpeg_file(photo, 80, true), jpeg_file(gray), jpeg_file(gray, 80, true),
@@ -220,7 +222,7 @@ std::vector<std::string> files(int64_t count) {
 
 Pipeline photos(const std::vector<std::string> &contents) {
   const auto count = static_cast<int64_t>(contents.size());
-  return Pipeline(data::from_slices({{"file", texts_of(contents)}, {"y", counted(count), data::Role::label}}));
+  return Pipeline(data::from_slices({{"file", text_tensor(contents)}, {"y", counted(count), data::Role::label}}));
 }
 
 Pipeline mapped(Pipeline pipeline, GraphBuilder &b, int64_t parallelism = 1) {
@@ -383,3 +385,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_damaged_picture_is_named),
 };
 TEST_MAIN(tests)
+
+}  // namespace jpeg_test

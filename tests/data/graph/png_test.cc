@@ -9,6 +9,8 @@
 #include "routine_runs.h"
 #include "sample_data.h"
 
+namespace png_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using tensor::Tensor;
@@ -77,7 +79,7 @@ class Picture {
   std::string first_, second_;
 };
 
-base::Result<Tensor> decode(const std::string &file) { return run_routine_op("decode_png", {}, {texts_of({file})}); }
+base::Result<Tensor> decode(const std::string &file) { return run_routine_op("decode_png", {}, {text_tensor({file})}); }
 
 void check_pixels(const std::string &file) {
   const Tensor image = assert_ok_value(decode(file));
@@ -136,3 +138,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(damage_is_data_loss),
 };
 TEST_MAIN(tests)
+
+}  // namespace png_test

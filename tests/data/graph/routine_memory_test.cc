@@ -64,11 +64,11 @@ void texts_need_no_allocation(void **) {
   GraphBuilder b;
   const auto text = b.input("text", DType::bytes, {});
   const auto words = b.op("bytes_tokenize", {text}, {{"count", int64_t{4}}});
-  const auto known = b.constant(texts_of({"", "the", "cat"}));
+  const auto known = b.constant(text_tensor({"", "the", "cat"}));
   b.set_result("index", b.op("lookup", {words, known}, {{"hash_buckets", int64_t{3}}}));
   b.set_result("length", b.op("bytes_length", {b.op("bytes_join", {words})}));
   const Ready routine = ready(b);
-  const Tensor lines = texts_of({"The cat sat.", "on", "the mat, of all places"});
+  const Tensor lines = text_tensor({"The cat sat.", "on", "the mat, of all places"});
   std::vector<RoutineValue> elements;
   for (int64_t i = 0; i < 3; ++i) {
     elements.push_back(

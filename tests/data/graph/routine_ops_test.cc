@@ -12,6 +12,8 @@
 #include "routine_runs.h"
 #include "sample_data.h"
 
+namespace routine_ops_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using graph::Attributes;
@@ -192,3 +194,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_routine_op_is_tested),  // last
 };
 TEST_MAIN(tests)
+
+}  // namespace routine_ops_test

@@ -11,6 +11,8 @@
 #include "routine_runs.h"
 #include "sample_data.h"
 
+namespace text_ops_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::DatasetRef;
@@ -42,7 +44,7 @@ Texts text_op(const std::string &op, const Attributes &attributes, const std::st
 
 template <typename T>
 std::vector<T> number_op(const std::string &op, const Attributes &attributes, const Texts &texts) {
-  const Tensor y = assert_ok_value(run_routine_op(op, attributes, {texts_of(texts)}));
+  const Tensor y = assert_ok_value(run_routine_op(op, attributes, {text_tensor(texts)}));
   const auto values = assert_ok_value(y.values<T>());
   return {values.begin(), values.end()};
 }
@@ -92,8 +94,8 @@ void texts_are_split_and_joined(void **) {
   const Tensor joined = assert_ok_value(run_routine_op("bytes_join", {{"separator", std::string("-")}}, {words}));
   assert_true(joined.shape() == tensor::Shape{2});
   assert_true(texts_in(joined) == (Texts{"a-b-", "d-e-f"}));
-  assert_true(texts_in(assert_ok_value(run_routine_op("bytes_join", {}, {texts_of({})}))) == (Texts{""}));
-  assert_error_contains(run_routine_op("bytes_split", {}, {texts_of({"a", "b c"})}),
+  assert_true(texts_in(assert_ok_value(run_routine_op("bytes_join", {}, {text_tensor({})}))) == (Texts{""}));
+  assert_error_contains(run_routine_op("bytes_split", {}, {text_tensor({"a", "b c"})}),
                         "text 1 has 2 parts, text 0 has 1; set count");
 }
 
@@ -108,29 +110,30 @@ void numbers_are_read_whole(void **) {
               (std::vector<double>{0.1, -INFINITY}));
   assert_true(std::isnan(number_op<float>("bytes_to_number", {}, {"nan"})[0]));
   for (const char *bad : {"", " ", "1 2", "1x", "--1", "+-1", "0x", "1,5", "."}) {
-    assert_error_contains(run_routine_op("bytes_to_number", {}, {texts_of({bad})}), "is no number of dtype f32");
+    assert_error_contains(run_routine_op("bytes_to_number", {}, {text_tensor({bad})}), "is no number of dtype f32");
   }
   for (const char *bad : {"1.0", "+-1", "-+1", "", "0x10", "-"}) {
-    assert_error_contains(run_routine_op("bytes_to_number", {{"dtype", DType::i64}}, {texts_of({bad})}),
+    assert_error_contains(run_routine_op("bytes_to_number", {{"dtype", DType::i64}}, {text_tensor({bad})}),
                           "is no number of dtype i64");
   }
-  assert_error_contains(run_routine_op("bytes_to_number", {{"dtype", DType::i32}}, {texts_of({"2147483648"})}),
+  assert_error_contains(run_routine_op("bytes_to_number", {{"dtype", DType::i32}}, {text_tensor({"2147483648"})}),
                         "the text '2147483648' does not fit i32");
 
   const std::string pair("\x01\x00\x02\x01", 4);
-  const Tensor values = assert_ok_value(run_routine_op("bytes_to_values", {{"dtype", DType::u16}}, {texts_of({pair})}));
+  const Tensor values =
+      assert_ok_value(run_routine_op("bytes_to_values", {{"dtype", DType::u16}}, {text_tensor({pair})}));
   assert_true(values.shape() == (tensor::Shape{1, 2}));
   assert_int_equal(values.data_as<uint16_t>()[1], 258);
   const Tensor reversed = assert_ok_value(run_routine_op(
-      "bytes_to_values", {{"dtype", DType::u16}, {"byte_order", std::string("big")}}, {texts_of({pair, pair})}));
+      "bytes_to_values", {{"dtype", DType::u16}, {"byte_order", std::string("big")}}, {text_tensor({pair, pair})}));
   assert_true(reversed.shape() == (tensor::Shape{2, 2}));
   for (const int64_t i : {0, 1}) {
     assert_int_equal(reversed.data_as<uint16_t>()[2 * i], 256);
     assert_int_equal(reversed.data_as<uint16_t>()[2 * i + 1], 513);
   }
-  assert_error_contains(run_routine_op("bytes_to_values", {{"dtype", DType::f64}}, {texts_of({pair})}),
+  assert_error_contains(run_routine_op("bytes_to_values", {{"dtype", DType::f64}}, {text_tensor({pair})}),
                         "has 4 bytes, no multiple of 8");
-  assert_error_contains(run_routine_op("bytes_to_values", {{"count", int64_t{3}}}, {texts_of({pair})}),
+  assert_error_contains(run_routine_op("bytes_to_values", {{"count", int64_t{3}}}, {text_tensor({pair})}),
                         "has 4 bytes, expected 3");
 }
 
@@ -151,15 +154,15 @@ void vocabularies_are_lists_or_files(void **) {
   const auto with_constant = [&](const Attributes &attributes) {
     return run_routine(
         [&](GraphBuilder &b, const auto &x) {
-          return b.op("lookup", {x[0], b.constant(texts_of({"the", "cat", "", "sat", "cat", "end"}))}, attributes);
+          return b.op("lookup", {x[0], b.constant(text_tensor({"the", "cat", "", "sat", "cat", "end"}))}, attributes);
         },
-        {texts_of(asked)});
+        {text_tensor(asked)});
   };
   for (const bool is_file : {false, true}) {
     Attributes attributes;
     if (is_file) attributes.emplace("path", path);
     const auto look_up = [&] {
-      return is_file ? run_routine_op("lookup", attributes, {texts_of(asked)}) : with_constant(attributes);
+      return is_file ? run_routine_op("lookup", attributes, {text_tensor(asked)}) : with_constant(attributes);
     };
     const auto values_of_lookup = [&] {
       const Tensor y = assert_ok_value(look_up());
@@ -174,15 +177,15 @@ void vocabularies_are_lists_or_files(void **) {
   }
   std::ofstream(path, std::ios::binary) << "\xef\xbb\xbfthe\r\ncat\r\n";
   assert_true(number_op<int64_t>("lookup", {{"path", path}}, {"the", "cat", "x"}) == (Ints{0, 1, -1}));
-  assert_error_contains(run_routine_op("lookup", {{"path", directory.path() + "/none"}}, {texts_of(asked)}),
+  assert_error_contains(run_routine_op("lookup", {{"path", directory.path() + "/none"}}, {text_tensor(asked)}),
                         "node 'lookup' (lookup): cannot be run");
 }
 
 void texts_are_compared(void **) {
-  const Tensor words = texts_of({"cat", "dog", "cat"});
+  const Tensor words = text_tensor({"cat", "dog", "cat"});
   const Tensor same = assert_ok_value(run_routine_op("equal", {}, {words, scalar_text("cat")}));
   assert_true(same.data_as<bool>()[0] && !same.data_as<bool>()[1] && same.data_as<bool>()[2]);
-  const Tensor other = assert_ok_value(run_routine_op("not_equal", {}, {words, texts_of({"cat", "cat", "cat"})}));
+  const Tensor other = assert_ok_value(run_routine_op("not_equal", {}, {words, text_tensor({"cat", "cat", "cat"})}));
   assert_true(!other.data_as<bool>()[0] && other.data_as<bool>()[1] && !other.data_as<bool>()[2]);
   assert_error_contains(run_routine_op("concat", {}, {words, words}), "does not take values of dtype bytes");
   // Views cost nothing and are given out as copies.
@@ -194,7 +197,7 @@ void texts_are_compared(void **) {
 
 Pipeline lines() {
   return Pipeline(data::from_slices(
-      {{"line", texts_of({"The cat sat.", "a dog", "Cat, cat!", "", "The END", "sat sat sat sat sat"})},
+      {{"line", text_tensor({"The cat sat.", "a dog", "Cat, cat!", "", "The END", "sat sat sat sat sat"})},
        {"y", counted(6), data::Role::label}}));
 }
 
@@ -218,7 +221,7 @@ Pipeline indices(Pipeline pipeline) {
   const auto line = b.input("line", DType::bytes, {GraphBuilder::batch()});
   const auto words = b.op("bytes_tokenize", {line}, {{"count", int64_t{4}}});
   const auto found =
-      b.op("lookup", {words, b.constant(texts_of({"", "the", "cat", "sat"}))}, {{"hash_buckets", int64_t{5}}});
+      b.op("lookup", {words, b.constant(text_tensor({"", "the", "cat", "sat"}))}, {{"hash_buckets", int64_t{5}}});
   b.set_result("line", found);
   // A program beside the kernels.
   b.set_result("known", b.reduce_sum(b.cast(b.op("less", {found, b.constant(4, DType::i64)}), DType::f32), {1}));
@@ -267,7 +270,7 @@ Pipeline numbers(int64_t parallelism) {
   GraphBuilder b;
   const auto words = b.op("bytes_split", {b.input("line", DType::bytes, graph::Dims{})}, {});
   b.set_result("number", b.op("bytes_to_number", {words}, {{"dtype", DType::i64}}));
-  Pipeline lines(data::from_slices({{"line", texts_of(all)}, {"y", counted(60), data::Role::label}}));
+  Pipeline lines(data::from_slices({{"line", text_tensor(all)}, {"y", counted(60), data::Role::label}}));
   return with_graph(std::move(lines), "map", b, parallelism);
 }
 
@@ -342,3 +345,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(batches_before_and_after_agree),
 };
 TEST_MAIN(tests)
+
+}  // namespace text_ops_test

@@ -9,6 +9,8 @@
 #include "sample_data.h"
 #include "testing.h"
 
+namespace buffering_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::Status;
@@ -267,3 +269,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_function_that_aborts_costs_one_element),
 };
 TEST_MAIN(tests)
+
+}  // namespace buffering_test

@@ -17,6 +17,8 @@
 #include "sample_data.h"
 #include "sample_files.h"
 
+namespace file_cache_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::Result;
@@ -485,3 +487,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(element_files_are_as_described),
 };
 TEST_MAIN(tests)
+
+}  // namespace file_cache_test

@@ -4,6 +4,8 @@
 #include "tensor/bytes_tensor.h"
 #include "testing.h"
 
+namespace lint_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::Pipeline;
@@ -144,3 +146,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bad_orders_are_named),
 };
 TEST_MAIN(tests)
+
+}  // namespace lint_test

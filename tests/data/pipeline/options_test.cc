@@ -14,6 +14,8 @@
 #include "sample_data.h"
 #include "testing.h"
 
+namespace options_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::Status;
@@ -307,7 +309,7 @@ void test_what_it_leaves_as_it_is(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_interleave_does_not_wait),
       cmocka_unit_test(test_map_does_not_wait),
@@ -321,3 +323,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace options_test

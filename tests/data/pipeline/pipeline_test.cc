@@ -4,6 +4,8 @@
 #include "sample_data.h"
 #include "testing.h"
 
+namespace pipeline_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::DatasetRef;
@@ -182,3 +184,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(pipelines_begin_with_a_source),
 };
 TEST_MAIN(tests)
+
+}  // namespace pipeline_test

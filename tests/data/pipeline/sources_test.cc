@@ -6,6 +6,8 @@
 #include "sample_data.h"
 #include "testing.h"
 
+namespace sources_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::DatasetRef;
@@ -100,3 +102,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(ranges_count),
 };
 TEST_MAIN(tests)
+
+}  // namespace sources_test

@@ -9,6 +9,8 @@
 #include "routine_runs.h"
 #include "sample_data.h"
 
+namespace text_counts_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::Code;
@@ -44,7 +46,7 @@ Counted counted_texts(Pipeline pipeline, TextCountLimits limits = {}, int32_t th
   return counted;
 }
 
-Pipeline texts(const Texts &all) { return Pipeline(data::from_slices({{"text", texts_of(all)}})); }
+Pipeline texts(const Texts &all) { return Pipeline(data::from_slices({{"text", text_tensor(all)}})); }
 
 // Words of each line, as many as there are, or `count` of them, filled up with "".
 Pipeline words(Pipeline pipeline, int64_t count = 0, bool has_rows = false, int64_t parallelism = 0) {
@@ -172,7 +174,7 @@ void the_texts_are_a_vocabulary(void **) {
     const auto build = [&](GraphBuilder &b, const GraphBuilder::Values &x) {
       return b.op("lookup", {x[0], b.constant(found.texts)}, {});
     };
-    const Tensor indices = assert_ok_value(run_routine(build, {texts_of({"sat", "the", "cat", "mouse"})}));
+    const Tensor indices = assert_ok_value(run_routine(build, {text_tensor({"sat", "the", "cat", "mouse"})}));
     const std::vector<int64_t> got(indices.data_as<int64_t>(), indices.data_as<int64_t>() + 4);
     assert_true(got == (std::vector<int64_t>{1, most == 0 ? 2 : -1, 0, -1}));
   }
@@ -180,7 +182,7 @@ void the_texts_are_a_vocabulary(void **) {
   const auto build = [&](GraphBuilder &b, const GraphBuilder::Values &x) {
     return b.op("lookup", {x[0], b.constant(none.texts)}, {});
   };
-  assert_int_equal(assert_ok_value(run_routine(build, {texts_of({"sat"})})).data_as<int64_t>()[0], -1);
+  assert_int_equal(assert_ok_value(run_routine(build, {text_tensor({"sat"})})).data_as<int64_t>()[0], -1);
 }
 
 }  // namespace
@@ -196,3 +198,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_texts_are_a_vocabulary),
 };
 TEST_MAIN(tests)
+
+}  // namespace text_counts_test

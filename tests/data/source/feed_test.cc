@@ -10,6 +10,8 @@
 #include "sample_data.h"
 #include "testing.h"
 
+namespace feed_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::Deadline;
@@ -370,3 +372,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_walk_waits_until_cancelled),
 };
 TEST_MAIN(tests)
+
+}  // namespace feed_test

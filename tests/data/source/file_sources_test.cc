@@ -10,6 +10,8 @@
 #include "odd_file_systems.h"
 #include "sample_files.h"
 
+namespace file_sources_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::Pipeline;
@@ -326,3 +328,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(positions_belong_to_their_files),
 };
 TEST_MAIN(tests)
+
+}  // namespace file_sources_test

@@ -4,6 +4,8 @@
 #include "conformance/dataset_conformance.h"
 #include "sample_data.h"
 
+namespace generator_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::Result;
@@ -84,3 +86,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_does_not_fit_is_refused),
 };
 TEST_MAIN(tests)
+
+}  // namespace generator_test

@@ -15,6 +15,8 @@
 #include "sample_files.h"
 #include "transform_model.h"
 
+namespace source_transform_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::Status;
@@ -588,3 +590,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_source_goes_through_buffers),
 };
 TEST_MAIN(tests)
+
+}  // namespace source_transform_test

@@ -2,6 +2,8 @@
 #include "base/gzip.h"
 #include "sample_files.h"
 
+namespace text_lines_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::DatasetRef;
@@ -79,3 +81,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_are_told),
 };
 TEST_MAIN(tests)
+
+}  // namespace text_lines_test

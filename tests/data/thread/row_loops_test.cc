@@ -7,6 +7,8 @@
 #include "data/thread/row_loops.h"
 #include "testing.h"
 
+namespace row_loops_test {
+
 using namespace tutti::impl;
 using data::LoopThreads;
 using data::ParallelChoice;
@@ -125,7 +127,7 @@ void test_threads_of_a_parameter(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_the_faster_kind_is_kept),
       cmocka_unit_test(test_a_few_odd_times_change_nothing),
@@ -138,3 +140,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace row_loops_test

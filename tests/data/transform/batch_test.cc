@@ -7,6 +7,8 @@
 #include "tensor/bytes_tensor.h"
 #include "testing.h"
 
+namespace batch_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::DatasetRef;
@@ -108,3 +110,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(impossible_batches_are_refused),
 };
 TEST_MAIN(tests)
+
+}  // namespace batch_test

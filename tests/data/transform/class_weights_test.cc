@@ -10,6 +10,8 @@
 #include "tensor/bytes_tensor.h"
 #include "testing.h"
 
+namespace class_weights_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::DatasetRef;
@@ -265,3 +267,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(labels_that_cannot_be_counted_are_named), cmocka_unit_test(counting_can_be_ended),
 };
 TEST_MAIN(tests)
+
+}  // namespace class_weights_test

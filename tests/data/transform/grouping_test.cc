@@ -11,6 +11,8 @@
 #include "sample_data.h"
 #include "tensor/bytes_tensor.h"
 
+namespace grouping_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::Status;
@@ -519,3 +521,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(impossible_buckets_are_refused),
 };
 TEST_MAIN(tests)
+
+}  // namespace grouping_test

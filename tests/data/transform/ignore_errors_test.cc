@@ -9,6 +9,8 @@
 #include "sample_data.h"
 #include "testing.h"
 
+namespace ignore_errors_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::Ref;
@@ -77,3 +79,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace ignore_errors_test

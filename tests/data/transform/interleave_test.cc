@@ -8,6 +8,8 @@
 #include "conformance/dataset_conformance.h"
 #include "sample_data.h"
 
+namespace interleave_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::Result;
@@ -360,3 +362,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(impossible_classes_are_refused),
 };
 TEST_MAIN(tests)
+
+}  // namespace interleave_test

@@ -17,6 +17,8 @@
 #include "sample_data.h"
 #include "tensor/bytes_tensor.h"
 
+namespace map_process_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::CancelToken;
@@ -544,3 +546,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_worker_that_waits_can_be_cancelled),
 };
 TEST_MAIN(tests)
+
+}  // namespace map_process_test

@@ -10,6 +10,8 @@
 #include "interpreting_runner.h"
 #include "sample_data.h"
 
+namespace map_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::DatasetRef;
@@ -296,3 +298,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(graphs_run_on_elements_of_varying_shape),
 };
 TEST_MAIN(tests)
+
+}  // namespace map_test

@@ -6,6 +6,8 @@
 #include "interpreting_runner.h"
 #include "sample_data.h"
 
+namespace scan_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using base::Result;
@@ -199,3 +201,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_state_that_does_not_fit_is_refused),
 };
 TEST_MAIN(tests)
+
+}  // namespace scan_test

@@ -9,6 +9,8 @@
 #include "tensor/bytes_tensor.h"
 #include "testing.h"
 
+namespace select_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::DatasetRef;
@@ -206,3 +208,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(wrong_names_are_explained),
 };
 TEST_MAIN(tests)
+
+}  // namespace select_test

@@ -8,6 +8,8 @@
 #include "sample_data.h"
 #include "testing.h"
 
+namespace shuffle_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using data::DatasetRef;
@@ -235,3 +237,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(restored_buffers_are_checked),
 };
 TEST_MAIN(tests)
+
+}  // namespace shuffle_test

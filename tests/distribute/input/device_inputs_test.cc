@@ -12,7 +12,7 @@
 #include "distribute/training_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::device_inputs_test {
 
 namespace backend = impl::backend;
 namespace data = impl::data;
@@ -311,10 +311,6 @@ static void test_a_batch_without_memory_is_tried_again(void **) {
   assert_same(whole->loss_history(), trainer->loss_history());
 }
 
-}  // namespace tutti::testing
-
-using namespace tutti::testing;
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_copies_change_no_bit),
     cmocka_unit_test(test_late_copies_are_waited_for),
@@ -328,3 +324,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_batch_without_memory_is_tried_again),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::device_inputs_test

@@ -14,7 +14,7 @@
 #include "distribute/predict_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::device_map_test {
 
 namespace backend = impl::backend;
 namespace data = impl::data;
@@ -358,10 +358,6 @@ static void test_memory_is_kept(void **) {
   LazyBackend::begin({});
 }
 
-}  // namespace tutti::testing
-
-using namespace tutti::testing;
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_devices_change_no_bit),
     cmocka_unit_test(test_late_devices_are_waited_for),
@@ -375,3 +371,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_memory_is_kept),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::device_map_test

@@ -13,7 +13,7 @@
 #include "distribute/training_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::step_feeder_test {
 
 namespace base = impl::base;
 namespace data = impl::data;
@@ -454,10 +454,6 @@ static void test_depth_is_checked(void **) {
   }
 }
 
-}  // namespace tutti::testing
-
-using namespace tutti::testing;
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_steps_that_are_given_back_come_again),
     cmocka_unit_test(test_a_step_alone_is_given_back),
@@ -471,3 +467,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_depth_is_checked),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::step_feeder_test

@@ -18,7 +18,7 @@
 #include "nn/registry.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::convolution_norms_test {
 
 namespace base = impl::base;
 namespace data = impl::data;
@@ -162,9 +162,9 @@ static void test_norms_come_with_convolutions(void **) {
   }
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_norms_come_with_convolutions),
+    cmocka_unit_test(test_norms_come_with_convolutions),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::convolution_norms_test

@@ -13,7 +13,7 @@
 #include "distribute/training_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::gradient_clip_test {
 
 namespace base = impl::base;
 using impl::distribute::Lowering;
@@ -274,12 +274,12 @@ void finite_gradients_are_limited(void **) {
 
 }  // namespace
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::limits_are_what_they_say),
-    cmocka_unit_test(tutti::testing::kept_gradients_change_nothing),
-    cmocka_unit_test(tutti::testing::a_norm_that_is_not_finite_stops_the_step),
-    cmocka_unit_test(tutti::testing::finite_gradients_are_limited),
+    cmocka_unit_test(limits_are_what_they_say),
+    cmocka_unit_test(kept_gradients_change_nothing),
+    cmocka_unit_test(a_norm_that_is_not_finite_stops_the_step),
+    cmocka_unit_test(finite_gradients_are_limited),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::gradient_clip_test

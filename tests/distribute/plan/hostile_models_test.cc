@@ -16,7 +16,7 @@
 #include "graph/serialize.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::hostile_models_test {
 
 namespace base = impl::base;
 namespace graph = impl::graph;
@@ -156,9 +156,9 @@ static void every_place_of_a_model(void **) {
   assert_true(tried > 1000);
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::every_place_of_a_model),
+    cmocka_unit_test(every_place_of_a_model),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::hostile_models_test

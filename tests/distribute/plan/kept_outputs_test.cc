@@ -13,7 +13,7 @@
 #include "distribute/training_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::kept_outputs_test {
 
 namespace data = impl::data;
 namespace graph = impl::graph;
@@ -182,12 +182,12 @@ static void test_without_the_option(void **) {
   assert_error_contains(fed.trainer->output("y"), "only with keep_outputs");
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_batches_of_any_rows_and_length),
-    cmocka_unit_test(tutti::testing::test_the_last_of_several_steps),
-    cmocka_unit_test(tutti::testing::test_several_batches_to_a_step),
-    cmocka_unit_test(tutti::testing::test_without_the_option),
+    cmocka_unit_test(test_batches_of_any_rows_and_length),
+    cmocka_unit_test(test_the_last_of_several_steps),
+    cmocka_unit_test(test_several_batches_to_a_step),
+    cmocka_unit_test(test_without_the_option),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::kept_outputs_test

@@ -12,7 +12,7 @@
 #include "distribute/training_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::loss_scale_test {
 
 namespace base = impl::base;
 namespace graph = impl::graph;
@@ -453,21 +453,21 @@ static void test_gradients_of_the_model_are_not_scaled(void **) {
   assert_true(values == expected && trainer->loss_history() == full->loss_history());
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_a_power_of_two_changes_no_bit),
-    cmocka_unit_test(tutti::testing::test_gradients_are_read_without_it),
-    cmocka_unit_test(tutti::testing::test_a_skipped_step_changes_nothing),
-    cmocka_unit_test(tutti::testing::test_training_goes_on_behind_skipped_steps),
-    cmocka_unit_test(tutti::testing::test_what_is_never_finite_is_an_error),
-    cmocka_unit_test(tutti::testing::test_a_loss_that_is_not_finite_is_an_error),
-    cmocka_unit_test(tutti::testing::test_it_doubles_after_good_steps),
-    cmocka_unit_test(tutti::testing::test_replicas_and_lowerings_agree),
-    cmocka_unit_test(tutti::testing::test_it_is_resumed),
-    cmocka_unit_test(tutti::testing::test_processors_train_as_in_f32),
-    cmocka_unit_test(tutti::testing::test_gradients_vanish_without_it),
-    cmocka_unit_test(tutti::testing::test_gradients_overflow_until_it_is_small),
-    cmocka_unit_test(tutti::testing::test_gradients_of_the_model_are_not_scaled),
+    cmocka_unit_test(test_a_power_of_two_changes_no_bit),
+    cmocka_unit_test(test_gradients_are_read_without_it),
+    cmocka_unit_test(test_a_skipped_step_changes_nothing),
+    cmocka_unit_test(test_training_goes_on_behind_skipped_steps),
+    cmocka_unit_test(test_what_is_never_finite_is_an_error),
+    cmocka_unit_test(test_a_loss_that_is_not_finite_is_an_error),
+    cmocka_unit_test(test_it_doubles_after_good_steps),
+    cmocka_unit_test(test_replicas_and_lowerings_agree),
+    cmocka_unit_test(test_it_is_resumed),
+    cmocka_unit_test(test_processors_train_as_in_f32),
+    cmocka_unit_test(test_gradients_vanish_without_it),
+    cmocka_unit_test(test_gradients_overflow_until_it_is_small),
+    cmocka_unit_test(test_gradients_of_the_model_are_not_scaled),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::loss_scale_test

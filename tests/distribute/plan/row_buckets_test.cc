@@ -15,7 +15,7 @@
 #include "graph/serialize.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::row_buckets_test {
 
 namespace backend = impl::backend;
 namespace distribute = impl::distribute;
@@ -294,20 +294,20 @@ static void test_little_memory(void **) {
   assert_close(run(engine, {features(5, kFeatures)})[0], all, 5);
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_buckets),
-    cmocka_unit_test(tutti::testing::test_large_calls_are_cut),
-    cmocka_unit_test(tutti::testing::test_usual_rows),
-    cmocka_unit_test(tutti::testing::test_a_hundred_sizes),
-    cmocka_unit_test(tutti::testing::test_batches_of_a_dataset),
-    cmocka_unit_test(tutti::testing::test_what_comes_again_and_again),
-    cmocka_unit_test(tutti::testing::test_the_same_bits),
-    cmocka_unit_test(tutti::testing::test_rows_that_are_not_there),
-    cmocka_unit_test(tutti::testing::test_programs_that_read_rows),
-    cmocka_unit_test(tutti::testing::test_rows_that_depend_on_others),
-    cmocka_unit_test(tutti::testing::test_what_comes_back),
-    cmocka_unit_test(tutti::testing::test_little_memory),
+    cmocka_unit_test(test_buckets),
+    cmocka_unit_test(test_large_calls_are_cut),
+    cmocka_unit_test(test_usual_rows),
+    cmocka_unit_test(test_a_hundred_sizes),
+    cmocka_unit_test(test_batches_of_a_dataset),
+    cmocka_unit_test(test_what_comes_again_and_again),
+    cmocka_unit_test(test_the_same_bits),
+    cmocka_unit_test(test_rows_that_are_not_there),
+    cmocka_unit_test(test_programs_that_read_rows),
+    cmocka_unit_test(test_rows_that_depend_on_others),
+    cmocka_unit_test(test_what_comes_back),
+    cmocka_unit_test(test_little_memory),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::row_buckets_test

@@ -11,7 +11,7 @@
 #include "distribute/training_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::sequences_test {
 
 namespace data = impl::data;
 namespace graph = impl::graph;
@@ -139,11 +139,11 @@ static void test_lengths_that_differ_are_told(void **) {
   }
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_replicas_are_one_device),
-    cmocka_unit_test(tutti::testing::test_several_batches_to_a_step),
-    cmocka_unit_test(tutti::testing::test_lengths_that_differ_are_told),
+    cmocka_unit_test(test_replicas_are_one_device),
+    cmocka_unit_test(test_several_batches_to_a_step),
+    cmocka_unit_test(test_lengths_that_differ_are_told),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::sequences_test

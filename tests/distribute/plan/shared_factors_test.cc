@@ -8,7 +8,7 @@
 #include "distribute/training_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::shared_factors_test {
 namespace {
 
 namespace graph = impl::graph;
@@ -191,10 +191,6 @@ void trainers_share_by_default(void **) {
 }
 
 }  // namespace
-}  // namespace tutti::testing
-
-using namespace tutti::testing;
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_feature_is_read_and_the_rest_is_left), cmocka_unit_test(the_rule_asks_what_is_moved),
     cmocka_unit_test(sums_of_several_terms_are_left_alone),   cmocka_unit_test(trainers_share_by_default),
@@ -202,3 +198,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bits_are_those_of_the_run_before),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::shared_factors_test

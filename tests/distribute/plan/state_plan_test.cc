@@ -5,7 +5,7 @@
 
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::state_plan_test {
 
 using namespace impl::distribute;
 using impl::backend::LayoutProposal;
@@ -127,12 +127,12 @@ static void test_hash(void **) {
   assert_true(plan.to_json().dump().find("gradient/1/b") != std::string::npos);
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_entries_lie_apart_and_aligned),
-    cmocka_unit_test(tutti::testing::test_slices_cover_everything_once),
-    cmocka_unit_test(tutti::testing::test_layouts_and_buckets),
-    cmocka_unit_test(tutti::testing::test_hash),
+    cmocka_unit_test(test_entries_lie_apart_and_aligned),
+    cmocka_unit_test(test_slices_cover_everything_once),
+    cmocka_unit_test(test_layouts_and_buckets),
+    cmocka_unit_test(test_hash),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::state_plan_test

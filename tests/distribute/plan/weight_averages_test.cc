@@ -10,7 +10,7 @@
 #include "distribute/training_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::weight_averages_test {
 
 namespace base = impl::base;
 namespace checkpoint = impl::checkpoint;
@@ -222,14 +222,11 @@ void only_trained_variables_have_averages(void **) {
 
 }  // namespace
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::averages_follow_the_weights),
-    cmocka_unit_test(tutti::testing::training_is_the_same_without),
-    cmocka_unit_test(tutti::testing::averages_are_resumed),
-    cmocka_unit_test(tutti::testing::what_averages_begin_with),
-    cmocka_unit_test(tutti::testing::versions_have_averages),
-    cmocka_unit_test(tutti::testing::only_trained_variables_have_averages),
+    cmocka_unit_test(averages_follow_the_weights), cmocka_unit_test(training_is_the_same_without),
+    cmocka_unit_test(averages_are_resumed),        cmocka_unit_test(what_averages_begin_with),
+    cmocka_unit_test(versions_have_averages),      cmocka_unit_test(only_trained_variables_have_averages),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::weight_averages_test

@@ -14,7 +14,7 @@
 #include "distribute/predict_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::beside_training_test {
 
 using impl::distribute::PredictEngine;
 using impl::distribute::RunReport;
@@ -116,13 +116,13 @@ static void trainers_come_and_go(void **) {
   assert_true(state_of(training.trainer()) == alone.back());
 }
 
-}  // namespace tutti::testing
-
-int main() {
-  using namespace tutti::testing;
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(predictors_come_and_go),
       cmocka_unit_test(trainers_come_and_go),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace tutti::testing::beside_training_test

@@ -9,6 +9,8 @@
 
 #include "testing.h"
 
+namespace device_pool_test {
+
 using namespace tutti::impl;
 using distribute::DevicePool;
 using distribute::JobGroup;
@@ -100,7 +102,7 @@ void what_was_submitted_runs_before_the_pool_ends(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(jobs_for_any_device_go_where_the_fewest_are),
       cmocka_unit_test(jobs_of_a_device_stay_on_its_lanes),
@@ -108,3 +110,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace device_pool_test

@@ -10,7 +10,7 @@
 #include "distribute/training_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::mixed_devices_test {
 
 using impl::backend::Level;
 using impl::base::CancelToken;
@@ -329,21 +329,21 @@ static void test_plans_of_each_kind(void **) {
   assert_true(!others[1].find("kernels")->array().empty());
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_calls_of_any_size),
-    cmocka_unit_test(tutti::testing::test_streams),
-    cmocka_unit_test(tutti::testing::test_weights_are_replaced_everywhere),
-    cmocka_unit_test(tutti::testing::test_evaluations),
-    cmocka_unit_test(tutti::testing::test_a_penalty_counts_once),
-    cmocka_unit_test(tutti::testing::test_training_is_refused),
-    cmocka_unit_test(tutti::testing::test_levels),
-    cmocka_unit_test(tutti::testing::test_a_failure_of_one_device_reaches_the_caller),
-    cmocka_unit_test(tutti::testing::test_cancel),
-    cmocka_unit_test(tutti::testing::test_a_slow_device_holds_nothing_back),
-    cmocka_unit_test(tutti::testing::test_a_device_that_adds_nothing_is_named),
-    cmocka_unit_test(tutti::testing::test_unequal_devices_of_one_backend),
-    cmocka_unit_test(tutti::testing::test_plans_of_each_kind),
+    cmocka_unit_test(test_calls_of_any_size),
+    cmocka_unit_test(test_streams),
+    cmocka_unit_test(test_weights_are_replaced_everywhere),
+    cmocka_unit_test(test_evaluations),
+    cmocka_unit_test(test_a_penalty_counts_once),
+    cmocka_unit_test(test_training_is_refused),
+    cmocka_unit_test(test_levels),
+    cmocka_unit_test(test_a_failure_of_one_device_reaches_the_caller),
+    cmocka_unit_test(test_cancel),
+    cmocka_unit_test(test_a_slow_device_holds_nothing_back),
+    cmocka_unit_test(test_a_device_that_adds_nothing_is_named),
+    cmocka_unit_test(test_unequal_devices_of_one_backend),
+    cmocka_unit_test(test_plans_of_each_kind),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::mixed_devices_test

@@ -11,7 +11,7 @@
 #include "distribute/training_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::predict_engine_test {
 
 using impl::base::CancelToken;
 using impl::base::Ref;
@@ -336,18 +336,18 @@ static void test_copies_are_staged(void **) {
   LazyBackend::begin({});
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_rows_come_back_in_order),
-    cmocka_unit_test(tutti::testing::test_weights_are_packed_once),
-    cmocka_unit_test(tutti::testing::test_streams),
-    cmocka_unit_test(tutti::testing::test_what_is_before_an_error_comes),
-    cmocka_unit_test(tutti::testing::test_streams_end_early_and_run_together),
-    cmocka_unit_test(tutti::testing::test_a_stream_keeps_its_version),
-    cmocka_unit_test(tutti::testing::test_normalisations_are_folded_into_weights),
-    cmocka_unit_test(tutti::testing::test_predict_errors),
-    cmocka_unit_test(tutti::testing::test_evaluation_weighs_examples),
-    cmocka_unit_test(tutti::testing::test_copies_are_staged),
+    cmocka_unit_test(test_rows_come_back_in_order),
+    cmocka_unit_test(test_weights_are_packed_once),
+    cmocka_unit_test(test_streams),
+    cmocka_unit_test(test_what_is_before_an_error_comes),
+    cmocka_unit_test(test_streams_end_early_and_run_together),
+    cmocka_unit_test(test_a_stream_keeps_its_version),
+    cmocka_unit_test(test_normalisations_are_folded_into_weights),
+    cmocka_unit_test(test_predict_errors),
+    cmocka_unit_test(test_evaluation_weighs_examples),
+    cmocka_unit_test(test_copies_are_staged),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::predict_engine_test

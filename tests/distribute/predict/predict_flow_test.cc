@@ -26,7 +26,7 @@
 #include "gpus_needed.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::predict_flow_test {
 
 namespace backend = impl::backend;
 namespace base = impl::base;
@@ -290,25 +290,26 @@ static void test_no_more_is_read_than_is_taken(void **) {
   assert_true(read.load() <= 20 + kDepth);
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_every_device_works),
-    cmocka_unit_test(tutti::testing::test_timelines_overlap),
-    cmocka_unit_test(tutti::testing::test_packed_weights_are_equal),
-    cmocka_unit_test(tutti::testing::test_devices_compute_at_the_same_time),
-    cmocka_unit_test(tutti::testing::test_a_large_call_is_copied_while_it_is_computed),
-    cmocka_unit_test(tutti::testing::test_no_more_is_read_than_is_taken),
+    cmocka_unit_test(test_every_device_works),
+    cmocka_unit_test(test_timelines_overlap),
+    cmocka_unit_test(test_packed_weights_are_equal),
+    cmocka_unit_test(test_devices_compute_at_the_same_time),
+    cmocka_unit_test(test_a_large_call_is_copied_while_it_is_computed),
+    cmocka_unit_test(test_no_more_is_read_than_is_taken),
 };
 
 static const struct CMUnitTest tests_of_real_gpus[] = {
-    cmocka_unit_test(tutti::testing::test_every_device_works),
-    cmocka_unit_test(tutti::testing::test_timelines_overlap),
-    cmocka_unit_test(tutti::testing::test_packed_weights_are_equal),
+    cmocka_unit_test(test_every_device_works),
+    cmocka_unit_test(test_timelines_overlap),
+    cmocka_unit_test(test_packed_weights_are_equal),
 };
 
-int main() {
-  if (!tutti::testing::has_real_gpus()) return cmocka_run_group_tests(tests, nullptr, nullptr);
-  if (!tutti::testing::has_enough_gpus(std::getenv("TUTTI_TEST_BACKEND"), 2)) return 77;
+static int run_all(int, char **) {
+  if (!has_real_gpus()) return cmocka_run_group_tests(tests, nullptr, nullptr);
+  if (!has_enough_gpus(std::getenv("TUTTI_TEST_BACKEND"), 2)) return 77;
   return cmocka_run_group_tests(tests_of_real_gpus, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace tutti::testing::predict_flow_test

@@ -8,7 +8,7 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::row_kernels_test {
 
 namespace backend = impl::backend;
 using impl::distribute::PredictEngine;
@@ -78,10 +78,10 @@ static void test_generated_kernels(void **) {
   }
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_no_library),
-    cmocka_unit_test(tutti::testing::test_generated_kernels),
+    cmocka_unit_test(test_no_library),
+    cmocka_unit_test(test_generated_kernels),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::row_kernels_test

@@ -13,6 +13,8 @@
 #include "distribute/predict/device_speeds.h"
 #include "testing.h"
 
+namespace row_queue_test {
+
 using namespace tutti::impl::distribute;
 
 namespace {
@@ -265,7 +267,7 @@ void every_row_is_dealt_once(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(one_call_is_done_in_the_time_of_all_together),
       cmocka_unit_test(streams_are_done_in_the_time_of_all_together),
@@ -277,3 +279,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace row_queue_test

@@ -15,7 +15,7 @@
 #include "graph/serialize.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::workspace_test {
 namespace {
 
 namespace backend = impl::backend;
@@ -166,10 +166,7 @@ void caches_share_a_workspace(void **) {
 }
 
 }  // namespace
-}  // namespace tutti::testing
-
-int main() {
-  using namespace tutti::testing;
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(it_grows_to_the_largest_need), cmocka_unit_test(the_old_one_goes_first),
       cmocka_unit_test(what_is_gone_is_said),         cmocka_unit_test(the_stream_is_waited_for),
@@ -177,3 +174,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace tutti::testing::workspace_test

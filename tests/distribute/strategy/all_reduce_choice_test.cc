@@ -6,7 +6,7 @@
 #include "distribute/training_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::all_reduce_choice_test {
 
 namespace backend = impl::backend;
 namespace base = impl::base;
@@ -97,11 +97,11 @@ void what_cannot_be_had_is_an_error(void **) {
 
 }  // namespace
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::nodes_follow_the_topology),
-    cmocka_unit_test(tutti::testing::what_is_done_is_said),
-    cmocka_unit_test(tutti::testing::what_cannot_be_had_is_an_error),
+    cmocka_unit_test(nodes_follow_the_topology),
+    cmocka_unit_test(what_is_done_is_said),
+    cmocka_unit_test(what_cannot_be_had_is_an_error),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::all_reduce_choice_test

@@ -6,7 +6,7 @@
 
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::cluster_test {
 
 using impl::distribute::Cluster;
 using impl::distribute::expand_host_list;
@@ -185,15 +185,15 @@ static void test_lists_of_slurm(void **) {
     assert_false(expand_task_counts(bad).ok());
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_explicit_addresses),
-    cmocka_unit_test(tutti::testing::test_tf_config),
-    cmocka_unit_test(tutti::testing::test_tf_config_errors_name_the_key),
-    cmocka_unit_test(tutti::testing::test_torchrun),
-    cmocka_unit_test(tutti::testing::test_open_mpi),
-    cmocka_unit_test(tutti::testing::test_slurm),
-    cmocka_unit_test(tutti::testing::test_lists_of_slurm),
+    cmocka_unit_test(test_explicit_addresses),
+    cmocka_unit_test(test_tf_config),
+    cmocka_unit_test(test_tf_config_errors_name_the_key),
+    cmocka_unit_test(test_torchrun),
+    cmocka_unit_test(test_open_mpi),
+    cmocka_unit_test(test_slurm),
+    cmocka_unit_test(test_lists_of_slurm),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::cluster_test

@@ -12,7 +12,7 @@
 #include "distribute/training_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::device_fault_test {
 
 namespace base = impl::base;
 using impl::backend::Level;
@@ -194,14 +194,14 @@ static void test_which_group_is_taken(void **) {
   unsetenv("TUTTI_EMULATED_NCCL");
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_which_group_is_taken),
-    cmocka_unit_test(tutti::testing::test_shapes_change),
-    cmocka_unit_test(tutti::testing::test_an_error_at_any_operation),
-    cmocka_unit_test(tutti::testing::test_a_device_that_hangs_at_any_operation),
-    cmocka_unit_test(tutti::testing::test_a_device_that_is_late_where_a_step_ends),
-    cmocka_unit_test(tutti::testing::test_cancel_while_a_device_hangs),
+    cmocka_unit_test(test_which_group_is_taken),
+    cmocka_unit_test(test_shapes_change),
+    cmocka_unit_test(test_an_error_at_any_operation),
+    cmocka_unit_test(test_a_device_that_hangs_at_any_operation),
+    cmocka_unit_test(test_a_device_that_is_late_where_a_step_ends),
+    cmocka_unit_test(test_cancel_while_a_device_hangs),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::device_fault_test

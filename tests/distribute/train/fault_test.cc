@@ -18,7 +18,7 @@
 #include "distribute/workers/plan_agreement.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::fault_test {
 
 namespace base = impl::base;
 namespace collective = impl::collective;
@@ -191,15 +191,15 @@ static void test_plans_are_compared(void **) {
   }
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_buckets_under_way),
-    cmocka_unit_test(tutti::testing::test_abort_at_any_operation),
-    cmocka_unit_test(tutti::testing::test_cancel_of_a_wait_within_a_step),
-    cmocka_unit_test(tutti::testing::test_buckets_under_way_on_streams),
-    cmocka_unit_test(tutti::testing::test_abort_at_any_operation_on_streams),
-    cmocka_unit_test(tutti::testing::test_cancel_of_a_wait_on_streams),
-    cmocka_unit_test(tutti::testing::test_plans_are_compared),
+    cmocka_unit_test(test_buckets_under_way),
+    cmocka_unit_test(test_abort_at_any_operation),
+    cmocka_unit_test(test_cancel_of_a_wait_within_a_step),
+    cmocka_unit_test(test_buckets_under_way_on_streams),
+    cmocka_unit_test(test_abort_at_any_operation_on_streams),
+    cmocka_unit_test(test_cancel_of_a_wait_on_streams),
+    cmocka_unit_test(test_plans_are_compared),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::fault_test

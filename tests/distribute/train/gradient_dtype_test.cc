@@ -18,7 +18,7 @@
 #include "distribute/training_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::gradient_dtype_test {
 
 namespace base = impl::base;
 using impl::backend::Level;
@@ -473,20 +473,20 @@ static void test_a_library_that_registers_nothing(void **) {
   assert_ok(trainer->run(2, nullptr));
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_gradients_are_off_by_what_rounding_loses),
-    cmocka_unit_test(tutti::testing::test_batches_are_added_up_before_they_are_rounded),
-    cmocka_unit_test(tutti::testing::test_what_is_accumulated_is_not_sent),
-    cmocka_unit_test(tutti::testing::test_training_stays_near),
-    cmocka_unit_test(tutti::testing::test_half_the_bytes),
-    cmocka_unit_test(tutti::testing::test_no_effect_where_nothing_is_sent),
-    cmocka_unit_test(tutti::testing::test_refusals),
-    cmocka_unit_test(tutti::testing::test_bytes_on_the_wire),
-    cmocka_unit_test(tutti::testing::test_windows_are_made_once),
-    cmocka_unit_test(tutti::testing::test_windows_are_made_anew),
-    cmocka_unit_test(tutti::testing::test_memory_is_registered_without_windows),
-    cmocka_unit_test(tutti::testing::test_a_library_that_registers_nothing),
+    cmocka_unit_test(test_gradients_are_off_by_what_rounding_loses),
+    cmocka_unit_test(test_batches_are_added_up_before_they_are_rounded),
+    cmocka_unit_test(test_what_is_accumulated_is_not_sent),
+    cmocka_unit_test(test_training_stays_near),
+    cmocka_unit_test(test_half_the_bytes),
+    cmocka_unit_test(test_no_effect_where_nothing_is_sent),
+    cmocka_unit_test(test_refusals),
+    cmocka_unit_test(test_bytes_on_the_wire),
+    cmocka_unit_test(test_windows_are_made_once),
+    cmocka_unit_test(test_windows_are_made_anew),
+    cmocka_unit_test(test_memory_is_registered_without_windows),
+    cmocka_unit_test(test_a_library_that_registers_nothing),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::gradient_dtype_test

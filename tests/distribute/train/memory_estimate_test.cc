@@ -16,7 +16,7 @@
 #include "distribute/training_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::memory_estimate_test {
 
 namespace backend = impl::backend;
 using impl::distribute::MemoryEstimate;
@@ -336,10 +336,7 @@ void what_cannot_be_told_is_said(void **) {
 }
 
 }  // namespace
-}  // namespace tutti::testing
-
-int main() {
-  using namespace tutti::testing;
+static int run_all(int, char **) {
   // What a library's algorithms take depends on which were fastest: the training is to find those of the estimate.
   const TemporaryDirectory plans;
   setenv("TUTTI_CACHE_DIR", plans.path().c_str(), 1);
@@ -357,3 +354,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace tutti::testing::memory_estimate_test

@@ -8,7 +8,7 @@
 #include "distribute/training_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::replica_equality_test {
 
 using impl::backend::Level;
 using impl::distribute::Lowering;
@@ -326,24 +326,24 @@ static void test_initial_values_do_not_depend_on_replicas(void **) {
   assert_false(same_bits(one, assert_ok_value(train(model, run, network))));
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_initial_values_do_not_depend_on_replicas),
-    cmocka_unit_test(tutti::testing::test_losses_and_odd_batches),
-    cmocka_unit_test(tutti::testing::test_vector_of_sums),
-    cmocka_unit_test(tutti::testing::test_sums_of_the_group_and_of_updates),
-    cmocka_unit_test(tutti::testing::test_own_statistics),
-    cmocka_unit_test(tutti::testing::test_accumulation),
-    cmocka_unit_test(tutti::testing::test_accumulation_is_a_larger_batch),
-    cmocka_unit_test(tutti::testing::test_batch_norm_and_dropout),
-    cmocka_unit_test(tutti::testing::test_adam_in_double),
-    cmocka_unit_test(tutti::testing::test_clipping),
-    cmocka_unit_test(tutti::testing::test_limits_and_averages),
-    cmocka_unit_test(tutti::testing::test_ways_to_add_up),
-    cmocka_unit_test(tutti::testing::test_replicated_weights),
-    cmocka_unit_test(tutti::testing::test_extremes_keep_nans),
-    cmocka_unit_test(tutti::testing::test_level_invariant),
-    cmocka_unit_test(tutti::testing::test_repeatable),
+    cmocka_unit_test(test_initial_values_do_not_depend_on_replicas),
+    cmocka_unit_test(test_losses_and_odd_batches),
+    cmocka_unit_test(test_vector_of_sums),
+    cmocka_unit_test(test_sums_of_the_group_and_of_updates),
+    cmocka_unit_test(test_own_statistics),
+    cmocka_unit_test(test_accumulation),
+    cmocka_unit_test(test_accumulation_is_a_larger_batch),
+    cmocka_unit_test(test_batch_norm_and_dropout),
+    cmocka_unit_test(test_adam_in_double),
+    cmocka_unit_test(test_clipping),
+    cmocka_unit_test(test_limits_and_averages),
+    cmocka_unit_test(test_ways_to_add_up),
+    cmocka_unit_test(test_replicated_weights),
+    cmocka_unit_test(test_extremes_keep_nans),
+    cmocka_unit_test(test_level_invariant),
+    cmocka_unit_test(test_repeatable),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::replica_equality_test

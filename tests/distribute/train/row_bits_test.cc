@@ -9,7 +9,7 @@
 #include "distribute/predict_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::row_bits_test {
 
 namespace graph = impl::graph;
 using impl::distribute::Evaluator;
@@ -175,11 +175,10 @@ static void test_reductions(void **) { check(reductions); }
 static void test_rows(void **) { check(rows); }
 static void test_attentions(void **) { check(attentions); }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_products),   cmocka_unit_test(tutti::testing::test_convolutions),
-    cmocka_unit_test(tutti::testing::test_reductions), cmocka_unit_test(tutti::testing::test_rows),
-    cmocka_unit_test(tutti::testing::test_attentions), cmocka_unit_test(tutti::testing::test_evaluations),
+    cmocka_unit_test(test_products), cmocka_unit_test(test_convolutions), cmocka_unit_test(test_reductions),
+    cmocka_unit_test(test_rows),     cmocka_unit_test(test_attentions),   cmocka_unit_test(test_evaluations),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::row_bits_test

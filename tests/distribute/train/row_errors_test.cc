@@ -13,7 +13,7 @@
 #include "distribute/training_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::row_errors_test {
 
 namespace base = impl::base;
 namespace data = impl::data;
@@ -139,11 +139,11 @@ static void the_value_is_written_as_it_is(void **) {
   }
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::training_names_the_row_of_the_batch),
-    cmocka_unit_test(tutti::testing::evaluation_and_prediction_name_the_row_of_the_batch),
-    cmocka_unit_test(tutti::testing::the_value_is_written_as_it_is),
+    cmocka_unit_test(training_names_the_row_of_the_batch),
+    cmocka_unit_test(evaluation_and_prediction_name_the_row_of_the_batch),
+    cmocka_unit_test(the_value_is_written_as_it_is),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::row_errors_test

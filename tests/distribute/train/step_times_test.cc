@@ -7,6 +7,8 @@
 
 #include "testing.h"
 
+namespace step_times_test {
+
 namespace {
 
 using tutti::impl::distribute::add_times;
@@ -133,7 +135,7 @@ void times_of_runs_are_added(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(one_replica_has_no_efficiency),
       cmocka_unit_test(a_replica_of_several_workers_has_an_efficiency),
@@ -146,3 +148,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace step_times_test

@@ -12,7 +12,7 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::step_trace_test {
 
 namespace backend = impl::backend;
 namespace base = impl::base;
@@ -149,13 +149,13 @@ static void test_devices_have_rows(void **) {
   assert_int_equal(rows.size(), 2);
 }
 
-}  // namespace tutti::testing
-
-int main() {
-  using namespace tutti::testing;
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_a_trace_comes_and_goes),
       cmocka_unit_test(test_devices_have_rows),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace tutti::testing::step_trace_test

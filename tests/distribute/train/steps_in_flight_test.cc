@@ -24,7 +24,7 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::steps_in_flight_test {
 
 namespace base = impl::base;
 namespace data = impl::data;
@@ -336,9 +336,7 @@ static void test_ok_is_one_launch(void **) {
   }
 }
 
-}  // namespace tutti::testing
-
-int main() {
+static int run_all(int, char **) {
   using namespace tutti::testing;  // NOLINT(google-build-using-namespace)
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_losses_that_are_not_finite),
@@ -353,3 +351,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace tutti::testing::steps_in_flight_test

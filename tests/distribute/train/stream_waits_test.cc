@@ -9,7 +9,7 @@
 #include "backend/reference/reference_backend.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::stream_waits_test {
 namespace {
 
 namespace backend = impl::backend;
@@ -181,10 +181,7 @@ void errors_of_events_come_out(void **) {
 }
 
 }  // namespace
-}  // namespace tutti::testing
-
-int main() {
-  using namespace tutti::testing;
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(waits_of_recordings_are_read_and_stay),
       cmocka_unit_test(waits_are_summed_and_computing_is_not),
@@ -196,3 +193,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace tutti::testing::stream_waits_test

@@ -12,7 +12,7 @@
 #include "distribute/training_case.h"
 #include "testing.h"
 
-namespace tutti::testing {
+namespace tutti::testing::trainer_test {
 
 using impl::distribute::RunReport;
 using impl::distribute::StopReason;
@@ -407,22 +407,22 @@ static void test_steady_steps_build_nothing(void **) {
   assert_int_equal(after.steps, 53);
 }
 
-}  // namespace tutti::testing
-
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(tutti::testing::test_agrees_with_a_trainer_written_by_hand),
-    cmocka_unit_test(tutti::testing::test_runs_end_where_they_should),
-    cmocka_unit_test(tutti::testing::test_stop_and_cancel),
-    cmocka_unit_test(tutti::testing::test_input_state_counts_trained_batches_only),
-    cmocka_unit_test(tutti::testing::test_input_that_comes_and_goes),
-    cmocka_unit_test(tutti::testing::test_stop_while_replicas_read),
-    cmocka_unit_test(tutti::testing::test_loss_that_is_not_finite),
-    cmocka_unit_test(tutti::testing::test_failing_replica_is_named),
-    cmocka_unit_test(tutti::testing::test_one_rank_with_bad_data),
-    cmocka_unit_test(tutti::testing::test_gradients_are_readable),
-    cmocka_unit_test(tutti::testing::test_one_device_stores_no_gradients),
-    cmocka_unit_test(tutti::testing::test_updates_add_up_gradients),
-    cmocka_unit_test(tutti::testing::test_strategies_are_checked),
-    cmocka_unit_test(tutti::testing::test_steady_steps_build_nothing),
+    cmocka_unit_test(test_agrees_with_a_trainer_written_by_hand),
+    cmocka_unit_test(test_runs_end_where_they_should),
+    cmocka_unit_test(test_stop_and_cancel),
+    cmocka_unit_test(test_input_state_counts_trained_batches_only),
+    cmocka_unit_test(test_input_that_comes_and_goes),
+    cmocka_unit_test(test_stop_while_replicas_read),
+    cmocka_unit_test(test_loss_that_is_not_finite),
+    cmocka_unit_test(test_failing_replica_is_named),
+    cmocka_unit_test(test_one_rank_with_bad_data),
+    cmocka_unit_test(test_gradients_are_readable),
+    cmocka_unit_test(test_one_device_stores_no_gradients),
+    cmocka_unit_test(test_updates_add_up_gradients),
+    cmocka_unit_test(test_strategies_are_checked),
+    cmocka_unit_test(test_steady_steps_build_nothing),
 };
 TEST_MAIN(tests)
+
+}  // namespace tutti::testing::trainer_test

@@ -14,6 +14,8 @@
 #include "estimator/hooks/stop_at_step_hook.h"
 #include "testing.h"
 
+namespace hooks_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::estimator;
 using namespace tutti::impl::estimator::hooks;
@@ -194,7 +196,7 @@ void test_standing_hooks_follow_the_configuration(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_logging),
       cmocka_unit_test(test_checkpoint),
@@ -209,3 +211,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace hooks_test

@@ -8,6 +8,8 @@
 
 #include "testing.h"
 
+namespace profile_report_test {
+
 namespace {
 
 using namespace tutti::impl;
@@ -138,7 +140,7 @@ void nothing_traced_is_a_report_too(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(kernels_belong_to_layers),          cmocka_unit_test(a_report_has_devices_replicas_and_layers),
       cmocka_unit_test(a_processor_is_device_and_replica), cmocka_unit_test(what_was_forgotten_does_not_look_idle),
@@ -146,3 +148,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace profile_report_test

@@ -5,6 +5,8 @@
 #include "graph/rewrite/rewrites.h"
 #include "testing.h"
 
+namespace join_programs_test {
+
 namespace {
 
 using namespace tutti::impl::graph;
@@ -88,7 +90,7 @@ void what_does_not_fit_is_refused(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(gradients_pass_as_values),
       cmocka_unit_test(updates_come_early_but_behind_readers),
@@ -96,3 +98,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace join_programs_test

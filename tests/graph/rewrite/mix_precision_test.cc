@@ -10,6 +10,8 @@
 #include "graph/serialize.h"
 #include "testing.h"
 
+namespace mix_precision_test {
+
 namespace {
 
 using namespace tutti::impl::graph;
@@ -349,4 +351,6 @@ const CMUnitTest kTests[] = {
 
 }  // namespace
 
-int main() { return cmocka_run_group_tests(kTests, nullptr, nullptr); }
+TEST_MAIN(kTests)
+
+}  // namespace mix_precision_test

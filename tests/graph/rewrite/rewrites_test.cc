@@ -6,6 +6,8 @@
 #include "graph/serialize.h"
 #include "testing.h"
 
+namespace rewrites_test {
+
 namespace {
 
 using namespace tutti::impl::graph;
@@ -297,7 +299,7 @@ void plain_weights_are_not_computed_beforehand(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(dead_nodes_go_and_acts_stay),
       cmocka_unit_test(dead_nodes_inside_regions_go),
@@ -317,3 +319,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace rewrites_test

@@ -6,6 +6,8 @@
 #include "nn_testing.h"
 #include "testing.h"
 
+namespace attention_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::nn_testing;
 
@@ -211,3 +213,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace attention_test

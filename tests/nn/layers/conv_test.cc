@@ -5,6 +5,8 @@
 #include "nn_testing.h"
 #include "testing.h"
 
+namespace conv_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::nn_testing;
 
@@ -172,3 +174,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace conv_test

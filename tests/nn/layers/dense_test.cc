@@ -9,6 +9,8 @@
 #include "nn_testing.h"
 #include "testing.h"
 
+namespace dense_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::nn_testing;
 
@@ -206,3 +208,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace dense_test

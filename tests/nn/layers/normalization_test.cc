@@ -5,6 +5,8 @@
 #include "nn_testing.h"
 #include "testing.h"
 
+namespace normalization_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::nn_testing;
 
@@ -216,3 +218,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace normalization_test

@@ -3,6 +3,8 @@
 #include "nn_testing.h"
 #include "testing.h"
 
+namespace pooling_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::nn_testing;
 
@@ -66,3 +68,5 @@ const CMUnitTest tests[] = {
 }  // namespace
 
 TEST_MAIN(tests)
+
+}  // namespace pooling_test

@@ -13,6 +13,8 @@
 #include "base/temporary_directory.h"
 #include "testing.h"
 
+namespace convolution_times_test {
+
 namespace {
 
 using tutti::impl::backend::PlanCache;
@@ -200,7 +202,7 @@ void widths_that_do_not_block_have_candidates(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(each_shape_is_timed_once),
       cmocka_unit_test(times_outlive_the_process),
@@ -212,3 +214,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace convolution_times_test

@@ -10,6 +10,8 @@
 #include "backend/cpu/simd/simd_testing.h"
 #include "testing.h"
 
+namespace winograd_convolution_test {
+
 namespace {
 
 using namespace tutti::impl::backend::cpu;  // NOLINT
@@ -112,7 +114,7 @@ void kernels_lie_as_asked(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(threads_change_no_bit),
       cmocka_unit_test(others_are_refused),
@@ -120,3 +122,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace winograd_convolution_test

@@ -25,6 +25,8 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
+namespace bf16_test {
+
 namespace {
 
 using tutti::impl::backend::DeviceRef;
@@ -475,7 +477,7 @@ void networks_learn_as_in_f32(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(only_factors_are_rounded),
       cmocka_unit_test(what_follows_is_not_rounded),
@@ -490,3 +492,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace bf16_test

@@ -18,6 +18,8 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
+namespace threads_test {
+
 namespace {
 
 namespace backend = tutti::impl::backend;
@@ -152,7 +154,7 @@ void programs_run_inside_parallel_regions(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   backend::cpu::cut_everything = true;
   const CMUnitTest tests[] = {
       cmocka_unit_test(threads_belong_to_the_device),         cmocka_unit_test(training_is_repeatable),
@@ -161,3 +163,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace threads_test

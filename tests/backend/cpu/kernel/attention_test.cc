@@ -11,6 +11,8 @@
 #include "backend/cpu/simd/simd_testing.h"
 #include "testing.h"
 
+namespace attention_test {
+
 namespace {
 
 using namespace tutti::impl::backend::cpu;  // NOLINT
@@ -204,7 +206,7 @@ void no_keys_give_zeros(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(blocks_agree_with_plain_loops),
       cmocka_unit_test(rows_have_as_many_keys_as_they_say),
@@ -212,3 +214,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace attention_test

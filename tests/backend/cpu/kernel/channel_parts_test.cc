@@ -9,6 +9,8 @@
 #include "backend/cpu/simd/simd_testing.h"
 #include "testing.h"
 
+namespace channel_parts_test {
+
 namespace {
 
 using namespace tutti::impl::backend::cpu;  // NOLINT
@@ -73,7 +75,10 @@ void groups_are_the_whole(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {cmocka_unit_test(groups_are_the_whole)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace channel_parts_test

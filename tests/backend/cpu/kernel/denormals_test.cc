@@ -15,6 +15,8 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
+namespace denormals_test {
+
 namespace {
 
 using namespace tutti::impl;
@@ -135,3 +137,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_caller_keeps_them),
 };
 TEST_MAIN(tests)
+
+}  // namespace denormals_test

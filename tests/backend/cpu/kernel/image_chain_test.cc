@@ -14,6 +14,8 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
+namespace image_chain_test {
+
 namespace {
 
 using namespace tutti::impl::backend::cpu;
@@ -285,7 +287,7 @@ void networks_train_alike_in_chains(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(stages_join_chains),
       cmocka_unit_test(chains_go_by_their_convolution),
@@ -299,3 +301,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace image_chain_test

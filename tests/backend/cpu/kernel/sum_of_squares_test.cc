@@ -24,6 +24,8 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
+namespace sum_of_squares_test {
+
 namespace {
 
 using namespace tutti::impl;
@@ -306,3 +308,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(doubles_keep_their_range),
 };
 TEST_MAIN(tests)
+
+}  // namespace sum_of_squares_test

@@ -20,6 +20,8 @@
 #include <xmmintrin.h>
 #endif
 
+namespace team_test {
+
 namespace {
 
 using tutti::impl::backend::cpu::FirstWrong;
@@ -228,7 +230,7 @@ void contexts_without_a_team_do_parts_in_order(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(every_part_is_done_once),
       cmocka_unit_test(threads_work_at_the_same_time),
@@ -244,3 +246,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace team_test

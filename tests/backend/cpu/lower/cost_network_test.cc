@@ -9,6 +9,8 @@
 
 #include "testing.h"
 
+namespace cost_network_test {
+
 namespace {
 
 using tutti::impl::backend::cpu::CostNetwork;
@@ -129,7 +131,7 @@ void too_many_neighbours_are_decided(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(chains_and_rings),
       cmocka_unit_test(stars_and_anything),
@@ -138,3 +140,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace cost_network_test

@@ -25,6 +25,8 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
+namespace image_layouts_test {
+
 namespace {
 
 using tutti::impl::backend::DeviceRef;
@@ -315,7 +317,7 @@ void choices_repeat(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(every_candidate_agrees_with_reference),
       cmocka_unit_test(matrix_units_convolve),
@@ -327,3 +329,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace image_layouts_test

@@ -17,6 +17,8 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
+namespace relu_test {
+
 namespace {
 
 using tutti::impl::backend::DeviceRef;
@@ -154,3 +156,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(normalisations_keep_what_is_no_number),
 };
 TEST_MAIN(tests)
+
+}  // namespace relu_test

@@ -10,6 +10,8 @@
 #include "backend/cpu/simd/simd_testing.h"
 #include "testing.h"
 
+namespace simd_norm_test {
+
 namespace {
 
 using namespace tutti::impl::backend::cpu;  // NOLINT
@@ -120,7 +122,10 @@ void channels_agree(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {cmocka_unit_test(channels_agree)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace simd_norm_test

@@ -20,6 +20,8 @@
 #include "base/philox.h"
 #include "testing.h"
 
+namespace simd_test {
+
 namespace {
 
 using namespace tutti::impl::backend::cpu;  // NOLINT
@@ -561,7 +563,7 @@ void random_bits_agree(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(products_agree),
       cmocka_unit_test(rows_do_not_depend_on_their_number),
@@ -583,3 +585,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace simd_test

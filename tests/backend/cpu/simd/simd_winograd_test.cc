@@ -11,6 +11,8 @@
 #include "backend/cpu/simd/simd_testing.h"
 #include "testing.h"
 
+namespace simd_winograd_test {
+
 namespace {
 
 using namespace tutti::impl::backend::cpu;  // NOLINT
@@ -269,7 +271,7 @@ void epilogues_agree(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(any_size_and_padding_agrees),    cmocka_unit_test(any_channels_and_batch_agree),
       cmocka_unit_test(residual_networks_are_accurate), cmocka_unit_test(no_images_have_no_gradient),
@@ -277,3 +279,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace simd_winograd_test

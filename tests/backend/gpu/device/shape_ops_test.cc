@@ -17,6 +17,8 @@
 #include "base/text.h"
 #include "testing.h"
 
+namespace shape_ops_test {
+
 using namespace tutti::impl;
 using backend::RunScalar;
 using backend::RunScalars;
@@ -453,9 +455,12 @@ const CMUnitTest kTests[] = {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   auto opened = conformance::open_backend_under_test(argc, argv);
   if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   tested = &*opened;
   return cmocka_run_group_tests_name("shape_ops", kTests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace shape_ops_test

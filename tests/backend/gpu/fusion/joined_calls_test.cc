@@ -18,6 +18,8 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
+namespace joined_calls_test {
+
 using namespace tutti::impl;
 using backend::DeviceRef;
 using conformance::Arenas;
@@ -375,7 +377,7 @@ const CMUnitTest kTests[] = {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   auto opened = conformance::open_backend_under_test(argc, argv);
   if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   tested = argv[1];
@@ -384,3 +386,6 @@ int main(int argc, char **argv) {
   device = nullptr;
   return failures;
 }
+TEST_SOURCE(run_all)
+
+}  // namespace joined_calls_test

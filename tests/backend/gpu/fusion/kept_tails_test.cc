@@ -21,6 +21,8 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
+namespace kept_tails_test {
+
 using namespace tutti::impl;
 using backend::Level;
 using conformance::BackendUnderTest;
@@ -262,7 +264,7 @@ void networks_train_as_without(void **) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   setenv("TUTTI_EMULATED_LIBRARY", "gelu", 1);
   auto opened = conformance::open_backend_under_test(argc, argv);
   if (!opened.ok()) return conformance::exit_without_backend(opened.status());
@@ -275,3 +277,6 @@ int main(int argc, char **argv) {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace kept_tails_test

@@ -15,6 +15,8 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
+namespace mixed_precision_test {
+
 namespace {
 
 using tutti::impl::backend::Level;
@@ -248,7 +250,7 @@ void activations_take_half_the_memory(void **) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   if (argc != 2) return 2;
   tested = argv[1];
   const auto opened = tutti::impl::runtime::open_backend(tested, "{}", {});
@@ -268,3 +270,6 @@ int main(int argc, char **argv) {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace mixed_precision_test

@@ -16,6 +16,8 @@
 #include "bound_graph.h"
 #include "testing.h"
 
+namespace norm_sources_test {
+
 using namespace tutti::impl;
 using conformance::BackendUnderTest;
 using graph::Attributes;
@@ -205,7 +207,7 @@ void what_is_read_early_does_not_wait(void **) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   if (setenv("TUTTI_EMULATED_LIBRARY", "sums", 1) != 0) return 1;
   auto opened = conformance::open_backend_under_test(argc, argv);
   if (!opened.ok()) return conformance::exit_without_backend(opened.status());
@@ -222,3 +224,6 @@ int main(int argc, char **argv) {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace norm_sources_test

@@ -9,6 +9,8 @@
 
 #include "backend/gpu/norm_cases.h"
 
+namespace norm_tails_test {
+
 using namespace tutti::impl;
 using namespace tutti::testing;
 using conformance::BackendUnderTest;
@@ -149,7 +151,7 @@ void no_rows_are_legal(void **) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   auto opened = conformance::open_backend_under_test(argc, argv);
   if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   BackendUnderTest backend = std::move(opened).value();
@@ -165,3 +167,6 @@ int main(int argc, char **argv) {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace norm_tails_test

@@ -17,6 +17,8 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
+namespace product_sums_test {
+
 using namespace tutti::impl;
 using conformance::BackendUnderTest;
 using graph::GraphBuilder;
@@ -171,7 +173,7 @@ void sums_in_mixed_precision_are_f32(void **) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   setenv("TUTTI_EMULATED_LIBRARY", "sums", 1);
   auto opened = conformance::open_backend_under_test(argc, argv);
   if (!opened.ok()) return conformance::exit_without_backend(opened.status());
@@ -183,3 +185,6 @@ int main(int argc, char **argv) {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace product_sums_test

@@ -15,6 +15,8 @@
 #include "graph/batch.h"
 #include "testing.h"
 
+namespace product_tails_test {
+
 using namespace tutti::impl;
 using conformance::BackendUnderTest;
 using graph::GraphBuilder;
@@ -333,10 +335,13 @@ const CMUnitTest kTests[] = {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   auto opened = conformance::open_backend_under_test(argc, argv);
   if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   BackendUnderTest backend = std::move(opened).value();
   tested = &backend;
   return cmocka_run_group_tests(kTests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace product_tails_test

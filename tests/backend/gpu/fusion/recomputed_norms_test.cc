@@ -16,6 +16,8 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
+namespace recomputed_norms_test {
+
 using namespace tutti::impl;
 using conformance::Arenas;
 using conformance::BackendUnderTest;
@@ -216,7 +218,7 @@ void small_values_are_kept(void **) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   auto opened = conformance::open_backend_under_test(argc, argv);
   if (!opened.ok()) return conformance::exit_without_backend(opened.status());
   BackendUnderTest backend = std::move(opened).value();
@@ -242,3 +244,6 @@ int main(int argc, char **argv) {
   recomputing = keeping = nullptr;
   return failed;
 }
+TEST_SOURCE(run_all)
+
+}  // namespace recomputed_norms_test

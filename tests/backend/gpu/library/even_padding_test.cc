@@ -17,6 +17,8 @@
 #include "bound_graph.h"
 #include "testing.h"
 
+namespace even_padding_test {
+
 using namespace tutti::impl;
 using conformance::BackendUnderTest;
 using conformance::whole;
@@ -179,9 +181,12 @@ int run(const char *library, int argc, char **argv, const std::vector<CMUnitTest
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   const int even = run("even padding", argc, argv,
                        {cmocka_unit_test(results_are_those_of_the_own_padding), cmocka_unit_test(calls_share_memory)});
   const int folded = run("folded strides", argc, argv, {cmocka_unit_test(strides_of_few_channels_are_folded)});
   return even != 0 ? even : folded;
 }
+TEST_SOURCE(run_all)
+
+}  // namespace even_padding_test

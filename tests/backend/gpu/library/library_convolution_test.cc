@@ -5,6 +5,8 @@
 
 #include "testing.h"
 
+namespace library_convolution_test {
+
 using namespace tutti::impl;
 using namespace tutti::impl::backend::gpu;
 using tensor::DType;
@@ -117,7 +119,7 @@ void times_depend_on_all_of_it(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(the_padding_behind_gives_the_same_windows),
       cmocka_unit_test(one_pixel_is_a_product),
@@ -128,3 +130,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace library_convolution_test

@@ -14,6 +14,8 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
+namespace relu_probes_test {
+
 using namespace tutti::impl;
 using backend::Level;
 using tutti::testing::TemporaryDirectory;
@@ -72,7 +74,7 @@ void relu_is_left_alone_where_it_does_not(void **) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   if (argc < 2) return 1;
   plugin = argv[1];
   const CMUnitTest tests[] = {
@@ -81,3 +83,6 @@ int main(int argc, char **argv) {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace relu_probes_test

@@ -11,6 +11,8 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
+namespace gpu_device_test {
+
 using namespace tutti::impl;
 
 namespace {
@@ -41,8 +43,11 @@ void a_gpu_without_code_is_refused_with_what_there_is(void **) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   plugin = argc > 1 ? argv[1] : "";
   const CMUnitTest tests[] = {cmocka_unit_test(a_gpu_without_code_is_refused_with_what_there_is)};
   return cmocka_run_group_tests_name("gpu_device", tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace gpu_device_test

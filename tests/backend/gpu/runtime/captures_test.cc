@@ -10,6 +10,8 @@
 #include "emulator/streams.h"
 #include "testing.h"
 
+namespace captures_test {
+
 namespace {
 
 /// Two streams, the first of which is captured, and events.
@@ -219,7 +221,7 @@ void nothing_is_allocated_unless_relaxed(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(a_missing_event_shows),
       cmocka_unit_test(a_graph_runs_again),
@@ -232,3 +234,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace captures_test

@@ -22,6 +22,8 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
+namespace device_times_test {
+
 using namespace tutti::impl;
 using tensor::DType;
 
@@ -254,7 +256,7 @@ void tools_see_launches_of_recordings(void **) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   plugin = argc > 1 ? argv[1] : "";
   const CMUnitTest tests[] = {
       cmocka_unit_test(kernels_are_told_when_the_stream_is_done),
@@ -268,3 +270,6 @@ int main(int argc, char **argv) {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace device_times_test

@@ -21,6 +21,8 @@
 #include "runtime/backend_list.h"
 #include "testing.h"
 
+namespace gpu_memory_test {
+
 using namespace tutti::impl;
 using tensor::DType;
 
@@ -144,7 +146,7 @@ void only_listed_gpus_are_touched(void **) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   if (argc != 2) return 2;
   plugin = argv[1];
   const CMUnitTest tests[] = {
@@ -157,3 +159,6 @@ int main(int argc, char **argv) {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace gpu_memory_test

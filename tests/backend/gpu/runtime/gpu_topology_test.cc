@@ -11,6 +11,8 @@
 #include "base/temporary_directory.h"
 #include "testing.h"
 
+namespace gpu_topology_test {
+
 namespace {
 
 using namespace tutti::impl;
@@ -48,8 +50,11 @@ void pairs_are_linked(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   setenv("TUTTI_EMULATED_GPUS", "4", 1);
   const CMUnitTest tests[] = {cmocka_unit_test(gpus_are_near_a_node), cmocka_unit_test(pairs_are_linked)};
   return cmocka_run_group_tests_name("gpu_topology", tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace gpu_topology_test

@@ -16,6 +16,8 @@
 
 #include "testing.h"
 
+namespace launch_gate_test {
+
 using tutti::impl::backend::gpu::BetweenLaunches;
 using tutti::impl::backend::gpu::LaunchGate;
 using Launches = LaunchGate::Launches;
@@ -409,7 +411,7 @@ void cliques_end_among_sections(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(a_section_waits_until_all_have_launched),
       cmocka_unit_test(the_first_rank_waits_for_sections),
@@ -428,3 +430,6 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace launch_gate_test

@@ -7,6 +7,8 @@
 
 #include "testing.h"
 
+namespace relaxed_capture_test {
+
 using tutti::impl::backend::gpu::RelaxedCapture;
 
 namespace {
@@ -42,10 +44,13 @@ void it_is_of_one_thread(void **) {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   const CMUnitTest tests[] = {
       cmocka_unit_test(a_guard_relaxes_and_restores),
       cmocka_unit_test(it_is_of_one_thread),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
+
+}  // namespace relaxed_capture_test
