@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # run.sh [ARGUMENT...]: from a bare Debian 12 or 13 to tested: installs what is missing, builds in build/test, runs every
-# test. Arguments go to `meson test` (a test's name, --suite graph, ...). The last line counts the results.
+# test but those of the suite `long`. Arguments go to `meson test` (a test's name, --suite long, ...). The last line counts
+# the results.
 #
 # TUTTI_BUILD_DIR    another build folder
 # TUTTI_SETUP_ARGS   more arguments for `meson setup` when the folder is first configured, such as -Ddebug=true
@@ -23,7 +24,7 @@ ninja -C "$build" all meson-test-prereq
 
 rm -f "$build"/meson-logs/testlog*.json
 status=0
-# Many tests wait, for other processes or for a deadline: twice as many at a time as there are processors.
-meson test -C "$build" --no-rebuild --print-errorlogs --num-processes $((2 * $(nproc))) "$@" || status=$?
+# Many tests wait, for other processes or for a deadline: three times as many at a time as there are processors.
+meson test -C "$build" --no-rebuild --print-errorlogs --num-processes $((3 * $(nproc))) "$@" || status=$?
 python3 tests/count_results.py "$build/meson-logs" || status=1
 exit "$status"

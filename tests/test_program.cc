@@ -2,6 +2,7 @@
 //
 // main() of a program of tests that are written in C++: runs the source that the first argument names, or its only one.
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <string_view>
@@ -26,6 +27,16 @@ std::string_view name_of(std::string_view file) {
   return file;
 }
 
+// Whether the limit to older instructions that the test is to keep is none on this processor.
+bool limits_nothing() {
+#if defined(__x86_64__)
+  const char *limit = std::getenv("DNNL_MAX_CPU_ISA");
+  return limit != nullptr && std::string_view(limit) == "AVX2" && !__builtin_cpu_supports("avx512f");
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
 TestSource::TestSource(const char *file, int (*run)(int, char **)) {
@@ -38,6 +49,10 @@ TestSource::TestSource(const char *file, int (*run)(int, char **)) {
 
 int main(int count, char **arguments) {
   using tutti::testing::sources;
+  if (tutti::testing::limits_nothing()) {
+    std::puts("this processor has no instructions beyond AVX2: the test without the limit is the same");
+    return 77;
+  }
   if (sources().size() == 1) return sources().begin()->second(count, arguments);
   const auto named = sources().find(count > 1 ? arguments[1] : "");
   if (named == sources().end()) {

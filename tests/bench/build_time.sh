@@ -49,7 +49,7 @@ build_tests() {
 }
 
 run_tests() {
-    meson test -C "$folder/test" --no-rebuild --num-processes $((2 * processors))
+    meson test -C "$folder/test" --no-rebuild --num-processes $((3 * processors))
 }
 
 for part in ${*:-quickstart tests change}; do

@@ -278,7 +278,7 @@ std::vector<OpCase> chain_cases() {
 
 }  // namespace
 
-int main() {
+static int run_all(int, char **) {
   char program[] = "cpu_parts_test", backend_name[] = "cpu";
   char *arguments[] = {program, backend_name};
   auto opened = conformance::open_backend_under_test(2, arguments);
@@ -305,3 +305,4 @@ int main() {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)

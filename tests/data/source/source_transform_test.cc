@@ -423,11 +423,6 @@ std::vector<Transform> buffering(const Files &files) {
       copied("map_callback", 1),
       copied("map_callback, parallel", 3),
       copied("map_callback, automatic", 0),
-      {"map_process",
-       [](Pipeline &p, const Source &) {
-         p.apply("map_process", {{"command", Strings{MAP_WORKER, "copy"}}, {"processes", int64_t{2}}});
-       },
-       same},
       {"map",
        [](Pipeline &p, const Source &) {
          p.apply("map", {{"parallelism", int64_t{2}}}, doubling(*p.spec()));
@@ -441,6 +436,12 @@ std::vector<Transform> buffering(const Files &files) {
        },
        expanded_by_turns},
   };
+}
+
+// What starts processes for each walk, which takes a minute for all sources.
+std::vector<Transform> starting_processes() {
+  const Attributes copy{{"command", Strings{MAP_WORKER, "copy"}}, {"processes", int64_t{2}}};
+  return {plain("map_process", "map_process", copy, same)};
 }
 
 std::vector<Transform> grouping() {
@@ -580,15 +581,20 @@ void every_source_goes_through_buffers(void **) {
   const Files files;
   check_all(buffering(files), files);
 }
-
+void every_source_goes_through_processes(void **) { check_all(starting_processes(), Files()); }
 }  // namespace
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_source_goes_through_choices),
     cmocka_unit_test(every_source_goes_through_orders),
     cmocka_unit_test(every_source_goes_through_groups),
     cmocka_unit_test(every_source_goes_through_buffers),
 };
-TEST_MAIN(tests)
+static const struct CMUnitTest long_tests[] = {cmocka_unit_test(every_source_goes_through_processes)};
+static int run_all(int count, char **arguments) {
+  const bool is_long = count > 1 && std::string_view(arguments[1]) == "processes";
+  return is_long ? cmocka_run_group_tests(long_tests, nullptr, nullptr)
+                 : cmocka_run_group_tests(tests, nullptr, nullptr);
+}
+TEST_SOURCE(run_all)
 
 }  // namespace source_transform_test

@@ -275,7 +275,7 @@ int run_on_plugin(const char *path) {
 
 }  // namespace
 
-int main(int argc, char **argv) {
+static int run_all(int argc, char **argv) {
   if (argc > 1) return run_on_plugin(argv[1]);
   const CMUnitTest tests[] = {
       cmocka_unit_test(gradients_agree_with_reference),
@@ -291,3 +291,4 @@ int main(int argc, char **argv) {
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
+TEST_SOURCE(run_all)
