@@ -4,14 +4,10 @@
 #include "estimator/train_session.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <utility>
 
 #include "base/function_token.h"
 #include "base/trace.h"
-#include "estimator/resume_check.h"
-#include "estimator/saving.h"
 
 namespace tutti::impl::estimator {
 
@@ -27,17 +23,10 @@ constexpr double kLongestSleepSecs = 0.5;
 
 double now_secs() { return static_cast<double>(base::now_ns()) * 1e-9; }
 
-double loss_of(const std::vector<NamedNumber> &values) {
-  for (const NamedNumber &number : values) {
-    if (number.name == "loss") return number.value;
-  }
-  return std::numeric_limits<double>::quiet_NaN();
-}
-
 }  // namespace
 
 TrainSession::~TrainSession() {
-  if (trainer_ && begun_ && !closed_)
+  if (trainer_.is_open() && begun_ && !closed_)
     trainer_->leave_workers(base::unavailable("the training session of a worker was given up"));
   release(failure_.ok());
 }
@@ -54,59 +43,52 @@ Result<SessionReport> TrainSession::run(const RunLimit &limit) {
 }
 
 Result<SessionReport> TrainSession::run_steps(const RunLimit &limit) {
-  const int64_t begin = step(), waited = input_wait_ns_, examples = examples_;
+  const int64_t begin = step(), waited = statistics_.input_wait_ns(), examples = statistics_.examples();
   const int64_t end = limit.steps < 0 || limit.steps > INT64_MAX - begin ? INT64_MAX : begin + limit.steps;
-  for (bool paused = false; !reason_ && !paused;) {
+  const std::optional<int64_t> &goal_step = goal_.last_step();
+  for (bool paused = false; !goal_.reason() && !paused;) {
     if (const Status status = pump(); !status.ok()) {
-      if (!base::check(request_.cancel.get()).ok()) (void)stop_others();
+      if (!base::check(request_.cancel.get()).ok()) (void)trainer_.stop_workers(request_.cancel.get());
       return status;
     }
-    if (goal_step_ && step() >= *goal_step_) {
-      reason_ = EndReason::max_steps;
+    if (goal_step && step() >= *goal_step) {
+      goal_.end(EndReason::max_steps);
     } else if (stop_wanted()) {
-      const Status told = stop_others();
-      TUTTI_TRY(base::check(request_.cancel.get()));  // it may be a cancel that came after pump() looked
-      TUTTI_TRY(told);
-      reason_ = EndReason::stopped;
+      TUTTI_TRY(stop());
     } else if (step() >= end) {
       paused = true;
     } else {
-      TUTTI_ASSIGN(const bool pass_ended, run_chunk(std::min(end, goal_step_.value_or(INT64_MAX))));
+      TUTTI_ASSIGN(const bool pass_ended, run_chunk(std::min(end, goal_step.value_or(INT64_MAX))));
       paused = pass_ended && limit.until_epoch_end;
     }
   }
   return SessionReport{
-      .reason = reason_,
+      .reason = goal_.reason(),
       .step = step(),
       .steps = step() - begin,
-      .examples = examples_ - examples,
-      .loss = loss_of(values_),
-      .input_wait_seconds = 1e-9 * static_cast<double>(input_wait_ns_ - waited),
-      .metrics = values_,
+      .examples = statistics_.examples() - examples,
+      .loss = statistics_.loss(),
+      .input_wait_seconds = 1e-9 * static_cast<double>(statistics_.input_wait_ns() - waited),
+      .metrics = statistics_.values(),
   };
 }
 
 // Runs to the next step that somebody wants to see. True when it ended a pass.
 Result<bool> TrainSession::run_chunk(int64_t last_step) {
-  if (input_ended_) TUTTI_TRY(attach_pass());
-  const int64_t steps = chunk_steps(last_step);
-  const Result<distribute::RunReport> ran = [&] {
-    const auto turn = state_->live.take_turn();
-    state_->live.note_change();
-    return trainer_->run(steps, request_.cancel.get());
-  }();
+  if (passes_.is_between()) TUTTI_TRY(passes_.attach(*trainer_));
+  const Result<distribute::RunReport> ran = trainer_.run(chunk_steps(last_step), request_.cancel.get());
   account(ran.ok() ? &*ran : nullptr);
   TUTTI_TRY(ran);
   const distribute::RunReport &report = *ran;
   if (report.steps > 0) {
     Event event = event_of(EventKind::step);
-    event.values = values_;
+    event.values = statistics_.values();
     TUTTI_ASSIGN(const bool stop, hooks_.send_step(event, now_secs()));
     hook_stop_ |= stop;
   }
   if (report.reason == distribute::StopReason::stopped) {
     TUTTI_TRY(base::check(request_.cancel.get()));
-    if (!reason_) reason_ = EndReason::stopped;
+    goal_.end(EndReason::stopped);
   }
   if (report.reason != distribute::StopReason::end_of_input) return false;
   TUTTI_TRY(end_pass());
@@ -115,62 +97,33 @@ Result<bool> TrainSession::run_chunk(int64_t last_step) {
 
 int64_t TrainSession::chunk_steps(int64_t last_step) const {
   const double secs = std::min(kLongestSleepSecs, hooks_.secs_until_due(now_secs()));
+  const double secs_per_step = statistics_.secs_per_step();
   // The first chunk of a session measures: one step.
-  const double affordable = secs_per_step_ > 0 ? std::min(secs / secs_per_step_, 1e9) : 1;
+  const double affordable = secs_per_step > 0 ? std::min(secs / secs_per_step, 1e9) : 1;
   const int64_t wanted = std::min(last_step - step(), hooks_.steps_until_due(step()));
   return std::clamp<int64_t>(static_cast<int64_t>(affordable), 1, std::max<int64_t>(wanted, 1));
 }
 
 // Counts what was done; steps of a run that failed later are done too.
 void TrainSession::account(const distribute::RunReport *report) {
-  const int64_t examples = trainer_->counters().examples - counted_examples_;
-  counted_examples_ += examples;
-  examples_ += examples;
-  pass_examples_ += examples;
-  run_.examples += examples;
-  state_->completed_steps.store(trainer_->step(), std::memory_order_relaxed);
-  if (examples > 0 && (report == nullptr || report->steps > 0)) values_ = trainer_->report();
-  if (report == nullptr) return;
-  input_wait_ns_ += report->input_wait_ns;
-  run_ns_ += report->total_ns;
-  if (report->steps == 0) return;
-  if (const std::string warning = efficiency_.add(report->times); !warning.empty()) state_->logger().warning(warning);
-  secs_per_step_ = std::max(1e-9, static_cast<double>(report->total_ns) * 1e-9 / static_cast<double>(report->steps));
+  passes_.add_examples(statistics_.add(*trainer_, report));
+  state_->completed_steps.store(step(), std::memory_order_relaxed);
+  if (!statistics_.warning().empty()) state_->logger().warning(statistics_.warning());
 }
 
 Status TrainSession::end_pass() {
-  const bool whole = run_.input.is_null();
-  if (whole && pass_examples_ == 0)
-    return base::invalid_argument("the dataset gave no elements in pass ", run_.epoch + 1,
-                                  ": there is not one row to train on");
-  if (whole) whole_pass_steps_ = step() - pass_step_;
-  ++run_.epoch;
-  run_.input = Json();
-  input_ended_ = true;
-  const bool was_over = skips_ended_pass_ && !whole && pass_examples_ == 0;
-  skips_ended_pass_ = false;
-  if (run_.goal_epoch == 0) {
-    if (!was_over) reason_ = EndReason::end_of_input;
-  } else if (run_.epoch >= run_.goal_epoch) {
-    reason_ = EndReason::epochs;
-  }
+  TUTTI_ASSIGN(const bool counts, passes_.end(step()));
+  goal_.end_pass(passes_.epoch(), counts);
   Event event = event_of(EventKind::epoch_end);
-  event.values = values_;
+  event.values = statistics_.values();
   return send(event);
 }
 
 // What arrived while the caller slept.
 Status TrainSession::pump() {
   TUTTI_TRY(base::check(request_.cancel.get()));
-  if (saver_) TUTTI_TRY(saver_->status());
-  std::vector<std::pair<int64_t, std::string>> saved;
-  {
-    std::lock_guard lock(saved_mutex_);
-    saved.swap(saved_);
-  }
-  for (const auto &[saved_step, path] : saved) {
-    // The last one is written again when only its run state has changed since.
-    if (std::exchange(announced_step_, saved_step) == saved_step) continue;
+  TUTTI_TRY(checkpoints_.status());
+  for (const auto &[saved_step, path] : checkpoints_.take_arrived()) {
     Event event = event_of(EventKind::checkpoint_saved);
     event.step = saved_step;
     event.checkpoint_path = path;
@@ -179,7 +132,16 @@ Status TrainSession::pump() {
   return Status();
 }
 
-Status TrainSession::send(Event event) {
+// Ends the run of all workers.
+Status TrainSession::stop() {
+  const Status told = trainer_.stop_workers(request_.cancel.get());
+  TUTTI_TRY(base::check(request_.cancel.get()));  // it may be a cancel that came after pump() looked
+  TUTTI_TRY(told);
+  goal_.end(EndReason::stopped);
+  return Status();
+}
+
+Status TrainSession::send(const Event &event) {
   TUTTI_ASSIGN(const bool stop, hooks_.send(event));
   hook_stop_ |= stop;
   return Status();
@@ -188,33 +150,12 @@ Status TrainSession::send(Event event) {
 Event TrainSession::event_of(EventKind kind) const {
   Event event;
   event.kind = kind;
-  event.step = trainer_->step();
-  event.epoch = run_.epoch - (input_ended_ ? 1 : 0);
-  event.examples = examples_;
-  event.goal_step = expected_end();
+  event.step = step();
+  event.epoch = passes_.epoch() - (passes_.is_between() ? 1 : 0);
+  event.examples = statistics_.examples();
+  event.goal_step = goal_.expected_end(passes_, step());
   event.control = const_cast<TrainSession *>(this);
   return event;
-}
-
-int64_t TrainSession::steps_of_pass() const {
-  const data::Cardinality batches = request_.dataset->cardinality();
-  const int64_t accumulation = state_->config.accumulation;
-  return batches.is_exact() ? (batches.value() + accumulation - 1) / accumulation : whole_pass_steps_;
-}
-
-int64_t TrainSession::expected_end() const {
-  if (goal_step_) return *goal_step_;
-  if (steps_of_pass() < 0) return -1;
-  const int64_t passes = run_.goal_epoch > 0 ? run_.goal_epoch - run_.epoch : (input_ended_ ? 0 : 1);
-  const int64_t pass_begin = input_ended_ ? step() : pass_step_;
-  // A pass may be longer than the one before it was.
-  return std::max(step(), pass_begin + passes * steps_of_pass());
-}
-
-// Other workers hear of a stop between runs, too.
-Status TrainSession::stop_others() {
-  const auto turn = state_->live.take_turn();
-  return trainer_->stop_workers(request_.cancel.get());
 }
 
 bool TrainSession::stop_wanted() const { return hook_stop_ || (request_.cancel && request_.cancel->stop_requested()); }
@@ -230,71 +171,36 @@ Status TrainSession::send_evaluated(const EvaluateResult &result) {
 
 Result<Ref<checkpoint::WeightVersion>> TrainSession::publish() {
   if (closed_ || !failure_.ok()) return base::failed_precondition("the training session has ended");
-  return snapshot(false);
+  return trainer_.publish(false);
 }
 
 // Saving
 
-Result<Ref<checkpoint::WeightVersion>> TrainSession::snapshot(bool with_slots) {
-  const auto turn = state_->live.take_turn();
-  TUTTI_ASSIGN(Ref<checkpoint::WeightVersion> version, trainer_->publish_weights(with_slots));
-  state_->publish(version);
-  return version;
-}
-
-// Position in the pass; null at its beginning and when it is complete.
-Result<Json> TrainSession::current_input() {
-  if (input_ended_) return Json();
-  if (pass_examples_ == 0) return run_.input;
-  return trainer_->input_state();
-}
-
-// Brings what stands in a manifest up to the current step.
-void TrainSession::refresh_state() {
-  run_.batch_counter = trainer_->batch_counter();
-  run_.loss_scale = trainer_->loss_scale();
-  run_.hooks = hooks_.save();
-  for (const graph::HostScalarSpec &scalar : trainer_->model().host_scalars) {
-    if (const Result<double> value = trainer_->host_scalar(scalar.name); value.ok()) {
-      run_.host_scalars[scalar.name] = *value;
-    }
-  }
-  run_.metrics = Json();
-  for (const NamedNumber &number : values_)
-    run_.metrics.set(number.name, number.value);
+RunState TrainSession::run_state() const {
+  RunState run = run_before_;
+  passes_.save(run);
+  goal_.save(run);
+  statistics_.save(run);
+  trainer_.save(run);
+  run.hooks = hooks_.save();
+  return run;
 }
 
 // `finished`: the goal is reached, so nothing is left of it for a later call.
 Status TrainSession::save(bool finished) {
-  if (!saver_) return Status();
-  refresh_state();
-  RunState saved = run_;
-  if (finished) saved.requested_epochs = saved.goal_epoch = 0;
-  saved.finished = finished;
-  TUTTI_ASSIGN(saved.input, current_input());
-  Json run = saved.run_json();
-  if (step() == saved_step_ && run == saved_run_ && saved.input == saved_input_) return Status();
-  return save_as(std::move(saved));
-}
-
-Status TrainSession::save_as(RunState saved) {
-  TUTTI_ASSIGN(Ref<checkpoint::WeightVersion> version, snapshot(true));
-  checkpoint::Snapshot snapshot =
-      snapshot_of(std::move(version), saved, state_->config, plan_json(*trainer_, *state_->strategy));
-  snapshot.graph_text = graph_text_;
-  TUTTI_TRY(saver_->save(std::move(snapshot), request_.cancel.get()));
-  saved_step_ = step();
-  saved_run_ = saved.run_json();
-  saved_input_ = std::move(saved.input);
-  return Status();
+  if (!checkpoints_.is_open()) return Status();
+  RunState run = run_state();
+  if (finished) run.requested_epochs = run.goal_epoch = 0;
+  run.finished = finished;
+  TUTTI_ASSIGN(run.input, passes_.position(*trainer_));
+  if (checkpoints_.has(step(), run)) return Status();
+  return checkpoints_.save(trainer_, run, request_.cancel.get());
 }
 
 // Waits until everything is on disk.
-Status TrainSession::finish_saving(const base::CancelToken *cancel) {
-  if (!saver_) return Status();
-  const Status status = saver_->close(cancel);
-  saver_.reset();
-  TUTTI_TRY(status);
+Status TrainSession::finish_saving() {
+  if (!checkpoints_.is_open()) return Status();
+  TUTTI_TRY(checkpoints_.close(request_.cancel.get()));
   return pump();
 }
 
@@ -307,25 +213,25 @@ Result<TrainResult> TrainSession::close() {
     return failure_;
   }
   const base::FunctionToken functions(request_.cancel);
-  if (!reason_) reason_ = EndReason::stopped;
+  goal_.end(EndReason::stopped);
   if (const Status status = finish(); !status.ok()) {
     const Status failure = fail(status);
     closed_ = true;
     return failure;
   }
   closed_ = true;
-  const TrainResult all = result();
-  log_input_wait();
-  log_how_steps_ran();
-  log_step_shares();
+  const TrainResult all = statistics_.result(*trainer_, *goal_.reason());
+  log_.end(*trainer_, statistics_);
   release(true);
   return all;
 }
 
 Status TrainSession::close_variables(bool changed) {
-  const bool is_on_disk = !changed && saved_step_ == step();
-  Status status = saver_ && !is_on_disk ? save_as(run_) : snapshot(false).status();
-  if (status.ok()) status = finish_saving(request_.cancel.get());
+  const bool is_on_disk = !changed && checkpoints_.newest_step() == step();
+  Status status = checkpoints_.is_open() && !is_on_disk
+                      ? checkpoints_.save(trainer_, run_before_, request_.cancel.get())
+                      : trainer_.publish(false).status();
+  if (status.ok()) status = finish_saving();
   if (!status.ok()) return fail(status);
   closed_ = true;
   release(true);
@@ -333,18 +239,16 @@ Status TrainSession::close_variables(bool changed) {
 }
 
 Status TrainSession::finish() {
-  const bool finished = *reason_ != EndReason::stopped;
-  if (saver_) {
-    TUTTI_TRY(save(finished));
-  } else if (first_step_ != step()) {
+  if (checkpoints_.is_open()) {
+    TUTTI_TRY(save(goal_.is_reached()));
+  } else if (statistics_.first_step() != step()) {
     TUTTI_TRY(publish());
   }
-  TUTTI_TRY(finish_saving(request_.cancel.get()));
-  if (finished) run_.requested_epochs = run_.goal_epoch = 0;
-  run_.finished = finished;
+  TUTTI_TRY(finish_saving());
+  goal_.close();
   if (!begun_) return Status();
   Event event = event_of(EventKind::end);
-  event.values = values_;
+  event.values = statistics_.values();
   return send(event);
 }
 
@@ -352,11 +256,11 @@ Status TrainSession::finish() {
 Status TrainSession::fail(Status status) {
   failure_ = status;
   const bool given_up = request_.cancel && !request_.cancel->check().ok();
-  input_cancel_->cancel();  // a read in progress may be one that never ends
-  if (trainer_) trainer_->leave_workers(status);
-  if (!given_up && saver_ && saver_->status().ok()) {
+  passes_.cancel_reading();  // it may be a read that never ends
+  if (trainer_.is_open()) trainer_->leave_workers(status);
+  if (!given_up && checkpoints_.is_open() && checkpoints_.status().ok()) {
     Status saved = save(false);
-    if (saved.ok()) saved = saver_->close(nullptr);
+    if (saved.ok()) saved = checkpoints_.close(nullptr);
     if (!saved.ok()) state_->logger().error("the final checkpoint is missing: ", saved.to_string());
   }
   Event event = event_of(EventKind::error);
@@ -370,99 +274,39 @@ Status TrainSession::fail(Status status) {
 
 // A trainer that failed may be of no use any more, but its last complete step is.
 void TrainSession::keep_for_resuming() {
-  Result<Ref<checkpoint::WeightVersion>> version = snapshot(true);
-  Result<Json> input = current_input();
+  Result<Ref<checkpoint::WeightVersion>> version = trainer_.publish(true);
+  Result<Json> input = passes_.position(*trainer_);
   if (!version.ok() || !input.ok()) return;
-  refresh_state();
-  run_.input = input.take();
+  RunState run = run_state();
+  run.input = input.take();
   state_->resume_version = version.take();
-  state_->run_state = run_;
+  state_->run_state = std::move(run);
 }
 
-TrainResult TrainSession::result() const {
-  TrainResult all;
-  all.reason = *reason_;
-  all.step = trainer_->step();
-  all.steps = all.step - first_step_;
-  all.examples = examples_;
-  all.loss = loss_of(values_);
-  all.metrics = values_;
-  all.input_wait_seconds = 1e-9 * static_cast<double>(input_wait_ns_);
-  all.input_report = trainer_->input_report();
-  all.step_shares = efficiency_.shares(trainer_->device_names());
-  return all;
-}
-
-// Worth a line: a second and a tenth of the time.
-void TrainSession::log_input_wait() const {
-  if (input_wait_ns_ < 1'000'000'000 || input_wait_ns_ < run_ns_ / 10) return;
-  const Json report = trainer_->input_report();
-  if (report.is_null()) return;
-  state_->logger().info("training waited for input ", 100 * input_wait_ns_ / run_ns_, " % of the time\n",
-                        base::JsonReader(report, "report").get_string("text").value_or(""));
-}
-
-// Where that is not what was said at the start: it may turn out later that steps cannot be launched at once.
-void TrainSession::log_how_steps_ran() const {
-  if (how_steps_run_.empty() || how_steps_run_.starts_with("in pieces")) return;
-  const std::string how = trainer_->describe().find("steps")->string();
-  if (how.starts_with("in pieces")) state_->logger().info("steps: ", how);
-}
-
-// How replicas scale, where they worked for a second.
-void TrainSession::log_step_shares() const {
-  const distribute::StepShares shares = efficiency_.shares(trainer_->device_names());
-  if (shares.replicas < 2 || shares.step_seconds * static_cast<double>(shares.steps) < 1) return;
-  state_->logger().info(shares.replicas, " replicas: ", shares.text());
-}
-
-// Gives back what belongs to the estimator. The saver goes first: its thread calls into this object.
+// Gives back what belongs to the estimator. The thread that saves goes first, the trainer after what it reads.
 void TrainSession::release(bool keep_trainer) {
   if (!permitted_) return;
   permitted_ = false;
-  saver_.reset();
-  Result<Json> input = keep_trainer && trainer_ ? current_input() : Json();
-  if (keep_trainer && trainer_ && input.ok()) {
-    refresh_state();
-    run_.input = input.take();
-    state_->run_state = run_;
-    const auto turn = state_->live.take_turn();
-    state_->live.set(trainer_.get(), false);
-    state_->trainer = std::move(trainer_);
-    state_->resume_version.reset();
+  checkpoints_.abandon();
+  Result<Json> input = keep_trainer && trainer_.is_open() ? passes_.position(*trainer_) : Json();
+  if (keep_trainer && trainer_.is_open() && input.ok()) {
+    RunState run = run_state();
+    run.input = input.take();
+    trainer_.leave(std::move(run));
   } else {
-    const auto turn = state_->live.take_turn();
-    state_->live.set(nullptr, false);
+    trainer_.unshare();
   }
-  // The reader lets go of the dataset: who feeds it must not wait for it.
-  input_cancel_->cancel();
-  if (state_->trainer) (void)state_->trainer->attach_input(nullptr).ok();
-  trainer_.reset();
-  lock_ = ModelDirLock();
+  passes_.cancel_reading();
+  trainer_.close();
+  checkpoints_.unlock();
   state_->end_training();
 }
 
 // RunControl
 
 Status TrainSession::set_host_scalar(std::string_view scalar, double value) {
-  if (trainer_ == nullptr) return base::failed_precondition("the training session has failed").with_cause(failure_);
+  if (!trainer_.is_open()) return base::failed_precondition("the training session has failed").with_cause(failure_);
   return trainer_->set_host_scalar(scalar, value);
-}
-
-Result<tensor::Tensor> TrainSession::get_variable(std::string_view variable) {
-  const auto turn = state_->live.take_turn();
-  return trainer_->get_variable(variable);
-}
-
-Status TrainSession::set_variable(std::string_view variable, const tensor::Tensor &value) {
-  const auto turn = state_->live.take_turn();
-  state_->live.note_change();
-  return trainer_->set_variable(variable, value);
-}
-
-Result<tensor::Tensor> TrainSession::gradient(std::string_view variable) {
-  const auto turn = state_->live.take_turn();
-  return trainer_->gradient(variable);
 }
 
 }  // namespace tutti::impl::estimator

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "estimator/session_trainer.h"
+
+#include <utility>
+
+namespace tutti::impl::estimator {
+
+using base::Ref;
+using base::Result;
+using base::Status;
+
+Status SessionTrainer::open(const graph::Model &model, int64_t batch_size, const base::CancelToken *cancel) {
+  unshare();
+  is_taken_over_ = state_.trainer != nullptr;
+  if (is_taken_over_) {
+    trainer_ = std::move(state_.trainer);
+    return Status();
+  }
+  distribute::TrainerOptions options = state_.config.trainer_options();
+  options.threads_per_replica = state_.thread_shares().per_device;
+  options.completed_steps = &state_.completed_steps;
+  options.tracer = state_.environment.tracer;
+  options.cancel = cancel;
+  if (batch_size > 0) options.typical_rows = batch_size;
+  TUTTI_ASSIGN(trainer_, distribute::Trainer::open(model, state_.strategy, options));
+  return Status();
+}
+
+void SessionTrainer::share() {
+  const auto turn = state_.live.take_turn();
+  state_.live.set(trainer_.get(), true);
+  state_.live.note_change();
+}
+
+Result<distribute::RunReport> SessionTrainer::run(int64_t steps, const base::CancelToken *cancel) {
+  const auto turn = state_.live.take_turn();
+  state_.live.note_change();
+  return trainer_->run(steps, cancel);
+}
+
+Status SessionTrainer::stop_workers(const base::CancelToken *cancel) {
+  const auto turn = state_.live.take_turn();
+  return trainer_->stop_workers(cancel);
+}
+
+Result<Ref<checkpoint::WeightVersion>> SessionTrainer::publish(bool with_slots) {
+  const auto turn = state_.live.take_turn();
+  TUTTI_ASSIGN(Ref<checkpoint::WeightVersion> version, trainer_->publish_weights(with_slots));
+  state_.publish(version);
+  return version;
+}
+
+Result<tensor::Tensor> SessionTrainer::get_variable(std::string_view variable) {
+  const auto turn = state_.live.take_turn();
+  return trainer_->get_variable(variable);
+}
+
+Status SessionTrainer::set_variable(std::string_view variable, const tensor::Tensor &value) {
+  const auto turn = state_.live.take_turn();
+  state_.live.note_change();
+  return trainer_->set_variable(variable, value);
+}
+
+Result<tensor::Tensor> SessionTrainer::gradient(std::string_view variable) {
+  const auto turn = state_.live.take_turn();
+  return trainer_->gradient(variable);
+}
+
+void SessionTrainer::save(RunState &run) const {
+  run.batch_counter = trainer_->batch_counter();
+  run.loss_scale = trainer_->loss_scale();
+  for (const graph::HostScalarSpec &scalar : trainer_->model().host_scalars) {
+    if (const Result<double> value = trainer_->host_scalar(scalar.name); value.ok())
+      run.host_scalars[scalar.name] = *value;
+  }
+}
+
+void SessionTrainer::leave(RunState run) {
+  state_.run_state = std::move(run);
+  const auto turn = state_.live.take_turn();
+  state_.live.set(trainer_.get(), false);
+  state_.trainer = std::move(trainer_);
+  state_.resume_version.reset();
+}
+
+void SessionTrainer::unshare() {
+  const auto turn = state_.live.take_turn();
+  state_.live.set(nullptr, false);
+}
+
+// The reader lets go of the dataset: who feeds it must not wait for it.
+void SessionTrainer::close() {
+  if (state_.trainer) (void)state_.trainer->attach_input(nullptr).ok();
+  trainer_.reset();
+}
+
+}  // namespace tutti::impl::estimator
