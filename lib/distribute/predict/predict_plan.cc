@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "backend/span_times.h"
+#include "distribute/plan/row_buckets.h"
+#include "graph/dim.h"
 
 namespace tutti::impl::distribute {
 
@@ -58,10 +61,9 @@ Result<std::vector<double>> time_kernels(const backend::Executable &executable, 
   return least;
 }
 
-}  // namespace
-
-Result<Json> describe_predict_plan(const GraphSource &source, const graph::SymbolBindings &bindings,
-                                   LoadedWeights &loaded, int64_t rows, int64_t timed_runs) {
+/// {"workspace_bytes", "seconds", "kernels"}. On the thread of a lane.
+Result<Json> describe_program(const GraphSource &source, const graph::SymbolBindings &bindings, LoadedWeights &loaded,
+                              int64_t rows, int64_t timed_runs) {
   TUTTI_ASSIGN(const backend::ExecutableRef executable,
                backend::Executable::compile(*loaded.device, compile_request(source, bindings, timed_runs > 0)));
   const backend::ExecutableDescription &description = executable->description();
@@ -80,6 +82,64 @@ Result<Json> describe_predict_plan(const GraphSource &source, const graph::Symbo
   if (const Json *library = report.find("library"); library != nullptr) plan.set("library", *library);
   plan.set("kernels", std::move(kernels));
   return plan;
+}
+
+graph::SymbolBindings of_rows(int64_t rows) { return {{std::string(graph::kBatchSymbol), rows}}; }
+
+Result<Json> plan_on(int32_t device, const PredictPrograms &programs, DevicePool &pool,
+                     const std::shared_ptr<const LoadedVersion> &version, int64_t rows, int64_t timed_runs,
+                     const base::CancelToken *cancel) {
+  const KindPrograms &of = programs.of(device);
+  const int64_t computed = rows_to_compute(rows, of.rounds_rows ? 0 : rows);
+  struct Answer {
+    JobGroup job;
+    Json plan;
+  };
+  const auto answer = std::make_shared<Answer>();
+  answer->job.add(1);
+  pool.submit(device, [&of, version, answer, computed, rows, timed_runs](int32_t lane) {
+    LoadedWeights &loaded = *version->lanes[static_cast<size_t>(lane)];
+    Result<Json> plan = describe_program(of.source, of_rows(computed), loaded, rows, timed_runs);
+    if (plan.ok()) answer->plan = std::move(plan).value();
+    answer->job.done(plan.status());
+  });
+  TUTTI_TRY(answer->job.wait(cancel));
+  Json whole = base::JsonObject{{"device", programs.devices()[static_cast<size_t>(device)]->name()},
+                                {"computed_rows", computed}};
+  for (auto &[key, value] : answer->plan.object())
+    whole.set(key, std::move(value));
+  return whole;
+}
+
+}  // namespace
+
+Status check_plan(const graph::Model &model, int64_t rows, int64_t timed_runs) {
+  if (rows < 1 || timed_runs < 0)
+    return base::invalid_argument("a plan is for 1 row or more, got ", rows, ", with 0 timed runs or more, got ",
+                                  timed_runs);
+  for (const graph::InputSpec &feature : model.features) {
+    const auto dims = graph::evaluate(feature.dims, of_rows(rows));
+    if (!dims.ok()) return dims.status().wrap(base::concat("feature '", feature.name, "'"));
+  }
+  return Status();
+}
+
+Result<Json> describe_predict_plan(const PredictPrograms &programs, DevicePool &pool,
+                                   const std::shared_ptr<const LoadedVersion> &version, int64_t rows,
+                                   int64_t timed_runs, const base::CancelToken *cancel) {
+  Json whole = base::JsonObject{{"step", version->step}, {"rows", rows}};
+  base::JsonArray others;
+  for (const size_t first : programs.kinds().first_devices) {
+    TUTTI_ASSIGN(Json plan, plan_on(static_cast<int32_t>(first), programs, pool, version, rows, timed_runs, cancel));
+    if (first > 0) {
+      others.push_back(std::move(plan));
+      continue;
+    }
+    for (auto &[key, value] : plan.object())
+      whole.set(key, std::move(value));
+  }
+  if (!others.empty()) whole.set("others", std::move(others));
+  return whole;
 }
 
 }  // namespace tutti::impl::distribute

@@ -9,11 +9,11 @@ namespace {
 using base::Result;
 using base::Status;
 
-class FilePrefetch : public PredictStream {
+class ReadAheadStream : public PredictStream {
  public:
-  FilePrefetch(std::shared_ptr<PredictCalls> starter, std::shared_ptr<const LoadedVersion> version,
-               std::unique_ptr<data::Iterator> iterator, PredictInput input, base::Ref<base::CancelToken> cancel,
-               size_t depth)
+  ReadAheadStream(std::shared_ptr<PredictCalls> starter, std::shared_ptr<const LoadedVersion> version,
+                  std::unique_ptr<data::Iterator> iterator, PredictInput input, base::Ref<base::CancelToken> cancel,
+                  size_t depth)
       : starter_(std::move(starter)),
         version_(std::move(version)),
         iterator_(std::move(iterator)),
@@ -21,7 +21,7 @@ class FilePrefetch : public PredictStream {
         cancel_(std::move(cancel)),
         reading_(base::Ref<base::CancelToken>::share(&iterator_->token())),
         depth_(depth) {}
-  ~FilePrefetch() override {
+  ~ReadAheadStream() override {
     for (const auto &call : calls_)
       call->abandoned.store(true);
   }
@@ -101,8 +101,8 @@ std::unique_ptr<PredictStream> read_ahead(std::shared_ptr<PredictCalls> calls,
                                           std::shared_ptr<const LoadedVersion> version,
                                           std::unique_ptr<data::Iterator> iterator, PredictInput input,
                                           base::Ref<base::CancelToken> cancel, size_t depth) {
-  return std::make_unique<FilePrefetch>(std::move(calls), std::move(version), std::move(iterator), std::move(input),
-                                        std::move(cancel), depth);
+  return std::make_unique<ReadAheadStream>(std::move(calls), std::move(version), std::move(iterator), std::move(input),
+                                           std::move(cancel), depth);
 }
 
 }  // namespace tutti::impl::distribute
