@@ -85,16 +85,16 @@ Result<Json> read_times(const std::string &path, const std::string &processor) {
 
 std::string PlanCache::path() const {
   static constexpr char kDigits[] = "0123456789abcdef";
-  std::string name = of_.kind + "-";
-  for (uint64_t hash = base::fnv1a64(of_.model), i = 0; i < 16; ++i, hash <<= 4)
+  std::string name = fingerprint_.kind + "-";
+  for (uint64_t hash = base::fnv1a64(fingerprint_.model), i = 0; i < 16; ++i, hash <<= 4)
     name += kDigits[hash >> 60];
   return base::concat(folder_, "/", name, ".json");
 }
 
 Result<TimesByShape> PlanCache::load() const {
   if (is_off() || !base::path_exists(path())) return TimesByShape();
-  TUTTI_ASSIGN(const Json times, read_times(path(), of_.model));
-  const Json *own = times.find(of_.version);
+  TUTTI_ASSIGN(const Json times, read_times(path(), fingerprint_.model));
+  const Json *own = times.find(fingerprint_.version);
   if (own == nullptr) return TimesByShape();
   return parse_times(JsonReader(*own, "times"));
 }
@@ -113,16 +113,16 @@ Status PlanCache::store(const TimesByShape &times) const {
   TUTTI_TRY(make_private_folder(folder_));
   TimesByShape all = times;
   Json versions = JsonObject{};
-  const Result<Json> before = base::path_exists(path()) ? read_times(path(), of_.model) : Json(JsonObject{});
+  const Result<Json> before = base::path_exists(path()) ? read_times(path(), fingerprint_.model) : Json(JsonObject{});
   if (before.ok()) {
     const Result<TimesByShape> known = load();
     if (known.ok() && known->size() + times.size() <= kMaximumShapes) all.insert(known->begin(), known->end());
     if (before->size() < kMaximumVersions) versions = *before;
   }
-  versions.set(of_.version, to_json(all));
+  versions.set(fingerprint_.version, to_json(all));
   const auto checksum = static_cast<int64_t>(base::crc32c(versions.dump()));
-  const Json root =
-      JsonObject{{"format", kFormat}, {"processor", of_.model}, {"times", std::move(versions)}, {"checksum", checksum}};
+  const Json root = JsonObject{
+      {"format", kFormat}, {"processor", fingerprint_.model}, {"times", std::move(versions)}, {"checksum", checksum}};
   return base::write_file_atomically(path(), root.dump(1));
 }
 

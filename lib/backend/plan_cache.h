@@ -41,8 +41,8 @@ using TimesByCandidate = std::map<std::string, std::optional<RunTime>, std::less
 /// By shape, pass and threads.
 using TimesByShape = std::map<std::string, TimesByCandidate, std::less<>>;
 
-/// What was timed where.
-struct TimedProcessor {
+/// What times are of.
+struct DeviceFingerprint {
   std::string kind;     ///< "cpu", "gpu": the file's name begins with it
   std::string model;    ///< which one, as exactly as times depend on it
   std::string version;  ///< of the code that was timed
@@ -51,7 +51,8 @@ struct TimedProcessor {
 class PlanCache {
  public:
   /// The folder "" = none.
-  PlanCache(std::string folder, TimedProcessor processor) : folder_(std::move(folder)), of_(std::move(processor)) {}
+  PlanCache(std::string folder, DeviceFingerprint fingerprint)
+      : folder_(std::move(folder)), fingerprint_(std::move(fingerprint)) {}
 
   bool is_off() const { return folder_.empty(); }
   std::string path() const;
@@ -65,7 +66,7 @@ class PlanCache {
 
  private:
   std::string folder_;
-  TimedProcessor of_;
+  DeviceFingerprint fingerprint_;
 };
 
 }  // namespace tutti::impl::backend

@@ -198,7 +198,7 @@ KERNELS = {
     'updates': ('*update*', '*random*', 'philox*'),
     'elementwise': ('*elementwise*', 'element*', 'program_*', 'arithmetic*', 'floats*'),
 }
-OF_ALL = ('device-inl.h', 'storage-inl.h', 'words-inl.h', 'gpu_memory.*', 'gpu_program.*')
+OF_ALL = ('device-inl.h', 'storage-inl.h', 'element_words-inl.h', 'gpu_memory.*', 'gpu_program.*')
 # Of each op of a slice so many cases, of so many elements at most.
 SMALL = {'TUTTI_TESTED_CASES_PER_OP': '8', 'TUTTI_TESTED_MOST_ELEMENTS': '5000'}
 

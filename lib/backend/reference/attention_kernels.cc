@@ -13,7 +13,7 @@
 #include <numeric>
 #include <optional>
 
-#include "backend/attention_drops.h"
+#include "backend/attention_dropout.h"
 #include "backend/reference/elements.h"
 #include "backend/reference/kernels.h"
 #include "graph/ops/op_attributes.h"
@@ -32,7 +32,7 @@ struct AttentionPlan {
   bool causal = false;
   double scale = 0;
   DType dtype{}, statistics{};
-  std::optional<AttentionDrops> drops;
+  std::optional<AttentionDropout> dropout;
 
   int64_t at(int64_t row, int64_t position, int64_t head) const {
     return ((row * length + position) * heads + head) * channels;
@@ -69,20 +69,20 @@ AttentionPlan attention_plan(const KernelRequest &request, const Attributes &att
 class Mask {
  public:
   Mask(const AttentionPlan &plan, const Frame &frame, int64_t row, int64_t position, int64_t head)
-      : drops_(plan.drops) {
-    if (!drops_) return;
-    key_ = drops_->rows.key(frame.scalars(), frame.scalars()[kScanIteration]);
-    row_ = drops_->global_row(row, frame.scalars());
-    first_block_ = drops_->first_block(row, head, position);
+      : dropout_(plan.dropout) {
+    if (!dropout_) return;
+    key_ = dropout_->rows.key(frame.scalars(), frame.scalars()[kScanIteration]);
+    row_ = dropout_->global_row(row, frame.scalars());
+    first_block_ = dropout_->first_block(row, head, position);
   }
   double operator()(int64_t j) {
-    if (!drops_) return 1;
+    if (!dropout_) return 1;
     if (j % 4 == 0) words_ = key_.words(row_, first_block_ + static_cast<uint64_t>(j / 4));
-    return drops_->keeps(words_[static_cast<size_t>(j % 4)]) ? 1 / (1 - drops_->rate) : 0;
+    return dropout_->keeps(words_[static_cast<size_t>(j % 4)]) ? 1 / (1 - dropout_->rate) : 0;
   }
 
  private:
-  const std::optional<AttentionDrops> &drops_;
+  const std::optional<AttentionDropout> &dropout_;
   base::RandomKey key_{};
   uint64_t row_ = 0, first_block_ = 0;
   base::PhiloxWords words_{};
@@ -193,8 +193,8 @@ Kernel gradient_kernel(KernelRequest &request, AttentionPlan plan) {
 }
 
 template <typename Attributes>
-void add_drops(const KernelRequest &request, const Attributes &attributes, AttentionPlan &plan) {
-  plan.drops = AttentionDrops::of(request.lowered, request.node, attributes.key, attributes.rate, plan.key_length);
+void add_dropout(const KernelRequest &request, const Attributes &attributes, AttentionPlan &plan) {
+  plan.dropout = AttentionDropout::of(request.lowered, request.node, attributes.key, attributes.rate, plan.key_length);
 }
 
 }  // namespace
@@ -212,14 +212,14 @@ Result<Kernel> make_attention_gradient(KernelRequest &request) {
 Result<Kernel> make_dropout_attention(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::DropoutAttentionAttributes::from(request.node));
   AttentionPlan plan = attention_plan(request, attributes, 0, 3);
-  add_drops(request, attributes, plan);
+  add_dropout(request, attributes, plan);
   return forward_kernel(request, std::move(plan));
 }
 
 Result<Kernel> make_dropout_attention_gradient(KernelRequest &request) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::DropoutAttentionGradientAttributes::from(request.node));
   AttentionPlan plan = attention_plan(request, attributes, 1, 6);
-  add_drops(request, attributes, plan);
+  add_dropout(request, attributes, plan);
   return gradient_kernel(request, std::move(plan));
 }
 

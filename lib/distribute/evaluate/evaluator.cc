@@ -294,9 +294,9 @@ Status EvaluatorSession::run_rows(Evaluation &evaluation, const EvaluatedBatch &
       .set(backend::RunScalar::local_rows, rows.rows())
       .set(backend::RunScalar::first_flag, number == evaluation.first_number && rows.begin == 0 ? 1 : 0);
   const base::TraceSpan span(options_.tracer.get(), "step", "evaluate");
-  const auto place = is_mapped ? DevicePorts::Inputs::on_device : DevicePorts::Inputs::in_host_memory;
+  const auto place = is_mapped ? StagedIo::Inputs::on_device : StagedIo::Inputs::in_host_memory;
   const int64_t begin_ns = base::now_ns();
-  TUTTI_TRY(loaded.ports->run(program.program, inputs, {}, scalars, loaded.stream, place));
+  TUTTI_TRY(loaded.io->run(program.program, inputs, {}, scalars, loaded.stream, place));
   evaluation.has_sums[static_cast<size_t>(device)] = 1;
   pool_->speeds().add(device, rows.rows(), static_cast<double>(base::now_ns() - begin_ns) * 1e-9,
                       first || loaded.programs->built() != built);

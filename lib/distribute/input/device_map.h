@@ -106,7 +106,7 @@ class MappedRows {
   std::vector<int32_t> output_components_;    // of the map's elements
 };
 
-/// What DevicePorts is to programs (device_ports.h): rows of an element in host memory, mapped, in memory of the device
+/// What StagedIo is to programs (staged_io.h): rows of an element in host memory, mapped, in memory of the device
 /// that is kept from call to call. Another map than the last costs its memory anew.
 class MappedLane {
  public:

@@ -54,10 +54,9 @@ Status RowComputation::run(PredictCall &call, const InputBinding &binding, RowRa
       .set(backend::RunScalar::local_rows, rows.rows())
       .set(backend::RunScalar::step_rows, call.rows);
   const base::TraceSpan span(tracer_, "step", "predict");
-  const auto place = call.map != nullptr ? DevicePorts::Inputs::on_device : DevicePorts::Inputs::in_host_memory;
+  const auto place = call.map != nullptr ? StagedIo::Inputs::on_device : StagedIo::Inputs::in_host_memory;
   const int64_t begin_ns = base::now_ns();
-  TUTTI_TRY(
-      loaded.ports->run(program->program, inputs, outputs, scalars, loaded.stream, place, {computed, rows.rows()}));
+  TUTTI_TRY(loaded.io->run(program->program, inputs, outputs, scalars, loaded.stream, place, {computed, rows.rows()}));
   pool_.speeds().add(device, rows.rows(), static_cast<double>(base::now_ns() - begin_ns) * 1e-9,
                      loaded.programs->built() != built);
   return Status();

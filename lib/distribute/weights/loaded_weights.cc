@@ -52,7 +52,7 @@ Status make_programs(LoadedWeights &loaded, ExecutableCache &executables, size_t
   loaded.programs->set_arenas(loaded.arenas);
   loaded.finish_programs = std::make_unique<ProgramCache>(executables, loaded.device, *loaded.workspace, 1);
   loaded.finish_programs->set_arenas(loaded.arenas);
-  loaded.ports = std::make_unique<DevicePorts>(loaded.device);
+  loaded.io = std::make_unique<StagedIo>(loaded.device);
   return Status();
 }
 

@@ -12,8 +12,8 @@
 #include "base/trace.h"
 #include "checkpoint/weight_version.h"
 #include "distribute/plan/state_plan.h"
-#include "distribute/program/device_ports.h"
 #include "distribute/program/program_cache.h"
+#include "distribute/program/staged_io.h"
 #include "graph/model.h"
 
 namespace tutti::impl::distribute {
@@ -31,8 +31,8 @@ struct LoadedWeights {
   ArenaPointers arenas{};                ///< of the buffers
   std::unique_ptr<Workspace> workspace;  ///< of all programs here: they run one after the other
   std::unique_ptr<ProgramCache> programs, finish_programs;
-  std::unique_ptr<DevicePorts> ports;  ///< what `programs` run with
-  bool is_traced = false;              ///< `programs` have spans around their kernels
+  std::unique_ptr<StagedIo> io;  ///< what `programs` run with
+  bool is_traced = false;        ///< `programs` have spans around their kernels
 };
 
 /// Gives `programs` spans around their kernels while `tracer` (nullable) is enabled, and names the calling thread's row

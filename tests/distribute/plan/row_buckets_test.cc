@@ -11,7 +11,7 @@
 #include "backend/lazy_backend.h"
 #include "backend/reference/reference_backend.h"
 #include "distribute/predict_case.h"
-#include "distribute/program/device_ports.h"
+#include "distribute/program/staged_io.h"
 #include "graph/serialize.h"
 #include "testing.h"
 
@@ -261,11 +261,11 @@ static void test_what_comes_back(void **) {
   const auto workspace = assert_ok_value(device->allocate(executable->description().workspace_bytes));
   backend::Program program = assert_ok_value(executable->bind(*device, {}, workspace.device_pointer()));
   backend::Stream stream = assert_ok_value(device->create_stream());
-  distribute::DevicePorts ports(device);
+  distribute::StagedIo ports(device);
   const std::array<float, 8> x = {1, 2, 3, 4, 5, 6, 7, 8};
   std::array<float, 12> y;
   y.fill(-1);
-  assert_ok(ports.run(program, {x.data()}, {y.data()}, {}, stream, distribute::DevicePorts::Inputs::in_host_memory,
+  assert_ok(ports.run(program, {x.data()}, {y.data()}, {}, stream, distribute::StagedIo::Inputs::in_host_memory,
                       {.computed = 6, .given = 4}));
   for (size_t i = 0; i < y.size(); ++i)
     assert_true(y[i] == (i < x.size() ? 2 * x[i] : -1));

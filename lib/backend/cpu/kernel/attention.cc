@@ -74,17 +74,17 @@ void copy_rows(const float *from, int64_t from_row, int64_t rows, int64_t n, flo
 void drop(const AttentionDropping *dropping, const Block &queries, const Block &keys, const ScoreBlock &block,
           float *weights) {
   if (dropping == nullptr) return;
-  const AttentionDrops &drops = *dropping->drops;
+  const AttentionDropout &dropout = *dropping->dropout;
   RandomArray array;
   array.key = dropping->key;
-  array.first_row = drops.global_row(queries.row, dropping->scalars);
+  array.first_row = dropout.global_row(queries.row, dropping->scalars);
   array.row_step = 0;
   array.rows = block.rows;
   array.width = block.columns;
   array.first_block =
-      drops.first_block(queries.row, queries.head, queries.first) + static_cast<uint64_t>(keys.first / 4);
-  array.block_step = static_cast<uint64_t>(drops.blocks);
-  random_dropout(array, drops.rate, weights, weights);
+      dropout.first_block(queries.row, queries.head, queries.first) + static_cast<uint64_t>(keys.first / 4);
+  array.block_step = static_cast<uint64_t>(dropout.blocks);
+  random_dropout(array, dropout.rate, weights, weights);
 }
 
 /// scores[rows, columns] = a · bᵀ, both with rows of `channels`.

@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "backend/attention_drops.h"
+#include "backend/attention_dropout.h"
 #include "backend/cpu/kernel/kernel.h"
 
 namespace tutti::impl::backend::cpu {
@@ -43,7 +43,7 @@ struct AttentionShape {
 
 /// What dropout_attention forgets in a run.
 struct AttentionDropping {
-  const AttentionDrops *drops = nullptr;
+  const AttentionDropout *dropout = nullptr;
   uint64_t key = 0;
   const int64_t *scalars = nullptr;  ///< of the run
 };

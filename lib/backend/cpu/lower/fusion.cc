@@ -6,7 +6,7 @@
 #include "backend/cpu/lower/product_times.h"
 #include "backend/cpu/lower/variable_update.h"
 #include "backend/cpu/shapes/attributes.h"
-#include "backend/cpu/shapes/columns_view.h"
+#include "backend/cpu/shapes/strided_view.h"
 #include "backend/cpu/simd/simd_elementwise.h"
 #include "backend/cpu/simd/simd_gemm.h"
 #include "backend/cpu/simd/simd_split_gemm.h"
@@ -253,7 +253,7 @@ class Fuser {
     const ValueId factor = node(gradient).inputs[0];
     const int32_t slice = plan_.producer(factor);
     if (slice < 0 || only_user(factor, "matmul") != gradient || !is_free(slice)) return -1;
-    return columns_view(graph_, node(slice)) && may_wait(slice, update) ? slice : -1;
+    return submatrix_view(graph_, node(slice)) && may_wait(slice, update) ? slice : -1;
   }
 
   /// A product that is the gradient of a variable, and whose sums one pass makes. For large ones of many examples the

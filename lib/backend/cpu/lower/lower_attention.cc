@@ -53,13 +53,13 @@ AttentionShape shape_of(const Lowering &l, const Node &node) {
 }
 
 /// What the node forgets, if it does.
-std::optional<AttentionDrops> drops_of(const Lowering &l, const Node &node, const AttentionShape &shape) {
+std::optional<AttentionDropout> dropout_of(const Lowering &l, const Node &node, const AttentionShape &shape) {
   if (!node.op.starts_with("dropout_")) return std::nullopt;
-  return AttentionDrops::of(l.graph(), node, integer(node, "key"), number(node, "rate"), shape.key_length);
+  return AttentionDropout::of(l.graph(), node, integer(node, "key"), number(node, "rate"), shape.key_length);
 }
 
-uint64_t key_of(const std::optional<AttentionDrops> &drops, const RunContext &c) {
-  return drops ? drops->rows.key(c.scalars).value : 0;
+uint64_t key_of(const std::optional<AttentionDropout> &dropout, const RunContext &c) {
+  return dropout ? dropout->rows.key(c.scalars).value : 0;
 }
 
 BufferId read_lengths(Lowering &l, const Node &node, size_t index) {
@@ -88,7 +88,7 @@ bool lower_attention(Lowering &l, const Node &node) {
   if (!has_attention_kernel(l.graph(), node)) return false;
   AttentionShape shape = shape_of(l, node);
   const Offsets at = read_views(l, node, shape);
-  const std::optional<AttentionDrops> drops = drops_of(l, node, shape);
+  const std::optional<AttentionDropout> dropout = dropout_of(l, node, shape);
   const Parts parts = parts_of(l, attention_items(shape), 2 * products_of(shape));
   const int64_t floats = attention_scratch_floats(shape);
   const BufferId q = l.read(node.inputs[0]), k = l.read(node.inputs[1]), v = l.read(node.inputs[2]);
@@ -96,14 +96,14 @@ bool lower_attention(Lowering &l, const Node &node) {
   const BufferId y = l.write(node.outputs[0]), statistics = l.write(node.outputs[1]);
   const BufferId scratch = l.scratch(parts.threads() * floats * static_cast<int64_t>(sizeof(float)));
   l.emit("simd:attention", [=](const RunContext &c) {
-    const AttentionDropping dropping{drops ? &*drops : nullptr, key_of(drops, c), c.scalars};
+    const AttentionDropping dropping{dropout ? &*dropout : nullptr, key_of(dropout, c), c.scalars};
     const AttentionArrays arrays{c.in(q) + at.q,
                                  c.in(k) + at.k,
                                  c.in(v) + at.v,
                                  lengths_of(c, lengths),
                                  c.out(y),
                                  c.out(statistics),
-                                 drops ? &dropping : nullptr};
+                                 dropout ? &dropping : nullptr};
     c.for_parts(
         parts, [&](Range items, int32_t thread) { attention(shape, arrays, items, c.out(scratch) + thread * floats); });
   });
@@ -114,7 +114,7 @@ bool lower_attention_gradient(Lowering &l, const Node &node) {
   if (!has_attention_kernel(l.graph(), node)) return false;
   AttentionShape shape = shape_of(l, node);
   const Offsets at = read_views(l, node, shape);
-  const std::optional<AttentionDrops> drops = drops_of(l, node, shape);
+  const std::optional<AttentionDropout> dropout = dropout_of(l, node, shape);
   // Two passes cost 7 products where one costs 5.
   const bool in_one = l.threads() == 1 || shape.rows * shape.key_heads >= 2 * l.threads();
   const auto parts_of_pass = [&](AttentionPass pass, int64_t products) {
@@ -132,7 +132,7 @@ bool lower_attention_gradient(Lowering &l, const Node &node) {
   const int64_t threads = std::max(first.threads(), second.threads());
   const BufferId scratch = l.scratch(threads * floats * static_cast<int64_t>(sizeof(float)));
   l.emit("simd:attention_gradient", [=](const RunContext &c) {
-    const AttentionDropping dropping{drops ? &*drops : nullptr, key_of(drops, c), c.scalars};
+    const AttentionDropping dropping{dropout ? &*dropout : nullptr, key_of(dropout, c), c.scalars};
     const AttentionGradientArrays arrays{c.in(dy),
                                          c.in(q) + at.q,
                                          c.in(k) + at.k,
@@ -143,7 +143,7 @@ bool lower_attention_gradient(Lowering &l, const Node &node) {
                                          c.out(dq),
                                          c.out(dk),
                                          c.out(dv),
-                                         drops ? &dropping : nullptr};
+                                         dropout ? &dropping : nullptr};
     const auto run = [&](const Parts &parts, AttentionPass pass) {
       c.for_parts(parts, [&](Range items, int32_t thread) {
         attention_gradient(shape, arrays, pass, items, c.out(scratch) + thread * floats);

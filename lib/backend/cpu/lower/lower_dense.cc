@@ -7,7 +7,7 @@
 #include "backend/cpu/lower/product_times.h"
 #include "backend/cpu/lower/variable_update.h"
 #include "backend/cpu/shapes/attributes.h"
-#include "backend/cpu/shapes/columns_view.h"
+#include "backend/cpu/shapes/strided_view.h"
 #include "backend/cpu/simd/simd_elementwise.h"
 #include "backend/cpu/simd/simd_gemm.h"
 #include "backend/cpu/simd/simd_split_gemm.h"
@@ -255,9 +255,9 @@ int64_t scratch_floats(const std::vector<DenseSlice> &slices, int64_t (*of_shape
 bool lower_dense_update(Lowering &l, const Group &group) {
   const Node &update = l.graph().step(group.steps.back()), &node = l.graph().step(group.steps.end()[-2]);
   DenseShape shape = shape_of(l.graph(), node);
-  ColumnsView factor{node.inputs[0]};
+  SubmatrixView factor{node.inputs[0]};
   if (group.steps.size() > 2) {
-    factor = *columns_view(l.graph(), l.graph().step(group.steps.front()));
+    factor = *submatrix_view(l.graph(), l.graph().step(group.steps.front()));
     (flag(node, "transpose_a") ? shape.gemm.a_column : shape.gemm.a_row) = factor.pitch;
   }
   const bool splits = l.fast() && split_gemm_update_suits(shape.gemm);

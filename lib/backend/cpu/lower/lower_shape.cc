@@ -5,8 +5,8 @@
 #include "backend/bounded_integers.h"
 #include "backend/cpu/lower/lower.h"
 #include "backend/cpu/shapes/attributes.h"
-#include "backend/cpu/shapes/columns_view.h"
 #include "backend/cpu/shapes/strided_copy.h"
+#include "backend/cpu/shapes/strided_view.h"
 #include "backend/cpu/simd/simd_reduce.h"
 
 namespace tutti::impl::backend::cpu {
@@ -180,7 +180,7 @@ bool lower_slice(Lowering &l, const Node &node) {
     l.alias(node.outputs[0], x);
     return true;
   }
-  BlockView view;
+  StridedView view;
   if (!is_fixed_size(l, x) || !view_of(l.graph(), node, l.value(x).dims, view)) return false;
   const std::vector<int64_t> &dims = l.value(node.outputs[0]).dims;
   const StridedCopy copy =
@@ -194,7 +194,7 @@ bool lower_slice(Lowering &l, const Node &node) {
 bool lower_slice_gradient(Lowering &l, const Node &node) {
   const ValueId dy = node.inputs[0];
   const LoweredValue &whole = l.value(node.outputs[0]);
-  BlockView view;
+  StridedView view;
   if (!is_fixed_size(l, dy) || !view_of(l.graph(), node, whole.dims, view)) return false;
   const std::vector<int64_t> &dims = l.value(dy).dims;
   const StridedCopy copy =

@@ -11,7 +11,7 @@
 #include <hwy/foreach_target.h>
 
 #include "backend/cpu/simd/simd-inl.h"
-#include "backend/cpu/simd/simd_stretch-inl.h"
+#include "backend/cpu/simd/simd_norm_tiles-inl.h"
 
 #include <hwy/highway.h>
 
@@ -63,7 +63,7 @@ struct Moments {
   const float *x;
   Strip strip;
   const float *shift;
-  float *sum, *squares;  // of the stretch
+  float *sum, *squares;  // of the tile
 
   template <int kVectors, bool kWhole>
   HWY_INLINE void run() const {
@@ -113,7 +113,7 @@ struct RowMoments {
   static constexpr int kRows = 4;
   const float *x, *shift;
   int64_t width;
-  float *first, *second;  // sums of the stretch, from channel 0 on
+  float *first, *second;  // sums of the tile, from channel 0 on
 
   HWY_INLINE void fetch(int64_t at) const { __builtin_prefetch(x + at); }
   template <int kTogether>
@@ -136,14 +136,14 @@ void run_moments(const ChannelShape &s, const float *x, double *sum, double *squ
   for (int64_t c = 0; c < channels; ++c)
     sum[c] = squares[c] = 0;
   if (s.count() == 0) return;
-  for_stretches(s, [&](const Stretch &stretch) HWY_ATTR {
-    StretchSums sums(stretch);
-    if (walks_rows(stretch)) {
-      const float *shift = first_row(s, x, stretch.channel) - stretch.channel;
-      for_vectors(s, stretch, RowMoments{x, shift, s.width, sums.first(0), sums.second(0)});
+  for_norm_tiles(s, [&](const NormTile &tile) HWY_ATTR {
+    NormTileSums sums(tile);
+    if (walks_rows(tile)) {
+      const float *shift = first_row(s, x, tile.channel) - tile.channel;
+      for_vectors(s, tile, RowMoments{x, shift, s.width, sums.first(0), sums.second(0)});
       return sums.add_to(sum, squares);
     }
-    for_strips(stretch, [&](const Strip &strip) HWY_ATTR {
+    for_strips(tile, [&](const Strip &strip) HWY_ATTR {
       with_vectors(strip.columns, Moments{s.width, x, strip, first_row(s, x, strip.channel), sums.first(strip.channel),
                                           sums.second(strip.channel)});
     });
@@ -210,9 +210,9 @@ struct RowApply {
 template <bool kRelu, bool kOther>
 HWY_NOINLINE void run_apply_as(const ChannelShape &s, const float *x, const float *a, const float *b,
                                const float *other, float *y) {
-  for_stretches(s, [&](const Stretch &stretch) HWY_ATTR {
-    if (walks_rows(stretch)) return for_vectors(s, stretch, RowApply<kRelu, kOther>{x, a, b, other, y, s.width});
-    for_strips(stretch, [&](const Strip &strip) HWY_ATTR {
+  for_norm_tiles(s, [&](const NormTile &tile) HWY_ATTR {
+    if (walks_rows(tile)) return for_vectors(s, tile, RowApply<kRelu, kOther>{x, a, b, other, y, s.width});
+    for_strips(tile, [&](const Strip &strip) HWY_ATTR {
       with_vectors(strip.columns, Apply<kRelu, kOther>{s.width, strip, x, a, b, other, y});
     });
   });
@@ -238,7 +238,7 @@ struct GradientMoments {
   Strip strip;
   const float *dy, *x, *mean;
   ChannelMask mask;
-  float *sum_dy, *sum_dy_xc;  // of the stretch
+  float *sum_dy, *sum_dy_xc;  // of the tile
 
   template <int kVectors, bool kWhole>
   HWY_INLINE void run() const {
@@ -288,7 +288,7 @@ struct RowGradientMoments {
   const float *dy, *x, *mean;
   ChannelMask mask;
   int64_t width;
-  float *first, *second;  // sums of the stretch, from channel 0 on
+  float *first, *second;  // sums of the tile, from channel 0 on
 
   HWY_INLINE void fetch(int64_t at) const {
     __builtin_prefetch(x + at);
@@ -313,13 +313,13 @@ struct RowGradientMoments {
 template <bool kMasked>
 HWY_NOINLINE void run_gradient_moments_as(const ChannelShape &s, const float *dy, const float *x, const float *mean,
                                           const ChannelMask &mask, double *sum_dy, double *sum_dy_xc) {
-  for_stretches(s, [&](const Stretch &stretch) HWY_ATTR {
-    StretchSums sums(stretch);
-    if (walks_rows(stretch)) {
-      for_vectors(s, stretch, RowGradientMoments<kMasked>{dy, x, mean, mask, s.width, sums.first(0), sums.second(0)});
+  for_norm_tiles(s, [&](const NormTile &tile) HWY_ATTR {
+    NormTileSums sums(tile);
+    if (walks_rows(tile)) {
+      for_vectors(s, tile, RowGradientMoments<kMasked>{dy, x, mean, mask, s.width, sums.first(0), sums.second(0)});
       return sums.add_to(sum_dy, sum_dy_xc);
     }
-    for_strips(stretch, [&](const Strip &strip) HWY_ATTR {
+    for_strips(tile, [&](const Strip &strip) HWY_ATTR {
       with_vectors(strip.columns, GradientMoments<kMasked>{s.width, strip, dy, x, mean, mask, sums.first(strip.channel),
                                                            sums.second(strip.channel)});
     });
@@ -399,10 +399,10 @@ template <bool kMasked>
 HWY_NOINLINE void run_gradient_apply_as(const ChannelShape &s, const float *dy, const float *x, const float *mean,
                                         const float *a, const float *slope, const float *shift, const ChannelMask &mask,
                                         float *dx) {
-  for_stretches(s, [&](const Stretch &stretch) HWY_ATTR {
-    if (walks_rows(stretch))
-      return for_vectors(s, stretch, RowGradientApply<kMasked>{dy, x, mean, a, slope, shift, mask, dx, s.width});
-    for_strips(stretch, [&](const Strip &strip) HWY_ATTR {
+  for_norm_tiles(s, [&](const NormTile &tile) HWY_ATTR {
+    if (walks_rows(tile))
+      return for_vectors(s, tile, RowGradientApply<kMasked>{dy, x, mean, a, slope, shift, mask, dx, s.width});
+    for_strips(tile, [&](const Strip &strip) HWY_ATTR {
       with_vectors(strip.columns, GradientApply<kMasked>{s.width, strip, dy, x, mean, a, slope, shift, mask, dx});
     });
   });

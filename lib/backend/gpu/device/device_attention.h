@@ -14,7 +14,7 @@
 
 namespace tutti::impl::backend::gpu {
 
-/// What dropout_attention forgets: AttentionDrops, with what a run adds. least 0: nothing.
+/// What dropout_attention forgets: AttentionDropout, with what a run adds. least 0: nothing.
 struct AttentionForgetting {
   uint32_t least;  ///< upper 24 bits of the words that keep a probability
   int32_t has_batch;

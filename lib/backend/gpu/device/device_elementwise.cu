@@ -3,8 +3,8 @@
 
 #include "backend/gpu/device/arithmetic-inl.h"
 #include "backend/gpu/device/device-inl.h"
-#include "backend/gpu/device/fours-inl.h"
 #include "backend/gpu/device/rows-inl.h"
+#include "backend/gpu/device/vector4-inl.h"
 
 namespace tutti::impl::backend::gpu {
 namespace {
@@ -45,7 +45,7 @@ __device__ inline Lanes<C> load_lanes(const ElementProgram &program, int32_t inp
     if (is_pack && operand.dtype == DType::f32)
       return *reinterpret_cast<const Lanes<C> *>(static_cast<const float *>(data) + first);
     if (is_pack && is_half(operand.dtype)) {
-      load_four(operand.dtype, data, first / kLanes, lanes.lane);
+      load_vector4(operand.dtype, data, first / kLanes, lanes.lane);
       return lanes;
     }
   }
@@ -71,7 +71,7 @@ __device__ inline void store_lanes(DType dtype, const ElementPlaces &places, int
       *reinterpret_cast<Lanes<C> *>(static_cast<float *>(places.output) + first) = lanes;
       return;
     }
-    if (is_pack && is_half(dtype)) return store_four(dtype, places.output, first / kLanes, lanes.lane);
+    if (is_pack && is_half(dtype)) return store_vector4(dtype, places.output, first / kLanes, lanes.lane);
   }
   for (int32_t i = 0; i < kLanes && first + i < places.elements; ++i)
     store_element<C>(dtype, places.output, first + i, lanes.lane[i]);

@@ -3,7 +3,7 @@
 
 #include "backend/gpu/device/device-inl.h"
 #include "backend/gpu/device/divider.h"
-#include "backend/gpu/device/words-inl.h"
+#include "backend/gpu/device/element_words-inl.h"
 
 namespace tutti::impl::backend::gpu {
 namespace {

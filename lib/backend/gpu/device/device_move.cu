@@ -2,7 +2,7 @@
 #include "backend/gpu/device/device_move.h"
 
 #include "backend/gpu/device/device-inl.h"
-#include "backend/gpu/device/words-inl.h"
+#include "backend/gpu/device/element_words-inl.h"
 
 namespace tutti::impl::backend::gpu {
 namespace {

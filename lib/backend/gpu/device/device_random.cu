@@ -5,8 +5,8 @@
 
 #include "backend/gpu/device/device-inl.h"
 #include "backend/gpu/device/divider.h"
-#include "backend/gpu/device/fours-inl.h"
 #include "backend/gpu/device/philox-inl.h"
+#include "backend/gpu/device/vector4-inl.h"
 
 namespace tutti::impl::backend::gpu {
 namespace {
@@ -65,7 +65,7 @@ struct RandomPlan {
   RandomLayout layout;
   int64_t row_elements;
   Divider row_blocks;
-  int32_t has_fours;  ///< blocks lie in memory as they are, aligned
+  int32_t takes_vector4;  ///< blocks lie in memory as they are, aligned
   const void *x;
   void *y;
 };
@@ -117,11 +117,11 @@ __global__ void make_random(const RandomPlan plan, const Rule rule) {
     const I row = divide(static_cast<I>(i), plan.row_blocks);
     const I number = static_cast<I>(i) - row * static_cast<I>(plan.row_blocks.divisor);
     const PhiloxBlock block = philox_block(key, static_cast<uint64_t>(first_row) + row, number);
-    if (plan.has_fours != 0) {
+    if (plan.takes_vector4 != 0) {
       C x[4] = {}, y[4];
-      if constexpr (Rule::kReads) load_four<C>(layout.dtype, plan.x, i, x);
+      if constexpr (Rule::kReads) load_vector4<C>(layout.dtype, plan.x, i, x);
       rule.make(block, x, y);
-      store_four<C>(layout.dtype, plan.y, i, y);
+      store_vector4<C>(layout.dtype, plan.y, i, y);
     } else {
       make_scattered(plan, rule, block, static_cast<int64_t>(row), 4 * static_cast<int64_t>(number));
     }
@@ -134,10 +134,10 @@ gpuError_t launch(const RandomLayout &layout, const Rule &rule, const void *x, v
   if (plan.row_elements * layout.rows == 0) return gpuSuccess;
   const int64_t blocks = (plan.row_elements + 3) / 4, total = layout.rows * blocks;
   plan.row_blocks = Divider::of(blocks);
-  plan.has_fours = layout.outer == 1 && plan.row_elements % 4 == 0 && has_fours(layout.dtype, y) &&
-                           (!Rule::kReads || has_fours(layout.dtype, x))
-                       ? 1
-                       : 0;
+  plan.takes_vector4 = layout.outer == 1 && plan.row_elements % 4 == 0 && is_vector4_aligned(layout.dtype, y) &&
+                               (!Rule::kReads || is_vector4_aligned(layout.dtype, x))
+                           ? 1
+                           : 0;
   const auto kernel = total <= Divider::kMost ? make_random<Rule, uint32_t> : make_random<Rule, uint64_t>;
   return gpu_launch(kernel, blocks_for(total), kBlockThreads, 0, stream, plan, rule);
 }

@@ -4,9 +4,9 @@
 #include <type_traits>
 
 #include "backend/gpu/device/device-inl.h"
-#include "backend/gpu/device/fours-inl.h"
 #include "backend/gpu/device/rows-inl.h"
 #include "backend/gpu/device/storage-inl.h"
+#include "backend/gpu/device/vector4-inl.h"
 
 namespace tutti::impl::backend::gpu {
 namespace {
@@ -105,13 +105,13 @@ __device__ inline void keep_all(const UpdateArrays &arrays, const UpdateScalars 
 
 /// Four neighbours of what is updated. Written out by slot: an array that a loop indexes would not stay in registers.
 template <typename Step, typename C>
-struct Fours {
+struct UpdateVector4 {
   C weight[4], slots[kUpdateSlots][4];
 
   __device__ void load(const UpdateArrays &arrays, const UpdateScalars &scalars, int64_t four) {
-    load_four(scalars.weight_dtype, arrays.weight, four, weight);
-    if constexpr (Step::kSlots > 0) load_four(scalars.slot_dtype, arrays.slots[0], four, slots[0]);
-    if constexpr (Step::kSlots > 1) load_four(scalars.slot_dtype, arrays.slots[1], four, slots[1]);
+    load_vector4(scalars.weight_dtype, arrays.weight, four, weight);
+    if constexpr (Step::kSlots > 0) load_vector4(scalars.slot_dtype, arrays.slots[0], four, slots[0]);
+    if constexpr (Step::kSlots > 1) load_vector4(scalars.slot_dtype, arrays.slots[1], four, slots[1]);
   }
 
   __device__ void update(const Step &step, const C (&gradient)[4]) {
@@ -126,9 +126,9 @@ struct Fours {
   }
 
   __device__ void store(const UpdateArrays &arrays, const UpdateScalars &scalars, int64_t four) const {
-    store_four(scalars.weight_dtype, arrays.weight_out, four, weight);
-    if constexpr (Step::kSlots > 0) store_four(scalars.slot_dtype, arrays.slots_out[0], four, slots[0]);
-    if constexpr (Step::kSlots > 1) store_four(scalars.slot_dtype, arrays.slots_out[1], four, slots[1]);
+    store_vector4(scalars.weight_dtype, arrays.weight_out, four, weight);
+    if constexpr (Step::kSlots > 0) store_vector4(scalars.slot_dtype, arrays.slots_out[0], four, slots[0]);
+    if constexpr (Step::kSlots > 1) store_vector4(scalars.slot_dtype, arrays.slots_out[1], four, slots[1]);
   }
 };
 
@@ -147,7 +147,7 @@ __device__ inline void update_one(const Step &step, const UpdateArrays &arrays, 
 template <typename Step, typename C>
 __device__ inline void update_chunk(const Step &step, const UpdateArrays &arrays, const UpdateScalars &scalars,
                                     int64_t begin, int64_t end) {
-  if (arrays.takes_fours == 0) {
+  if (arrays.takes_vector4 == 0) {
     for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x)
       update_one<Step, C>(step, arrays, scalars, i);
     return;
@@ -158,12 +158,12 @@ __device__ inline void update_chunk(const Step &step, const UpdateArrays &arrays
       update_one<Step, C>(step, arrays, scalars, i);
     return;
   }
-  Fours<Step, C> fours;
+  UpdateVector4<Step, C> vectors;
   C gradient[4];
-  fours.load(arrays, scalars, first / 4);
-  load_four(scalars.gradient_dtype, arrays.gradient, first / 4, gradient);
-  fours.update(step, gradient);
-  fours.store(arrays, scalars, first / 4);
+  vectors.load(arrays, scalars, first / 4);
+  load_vector4(scalars.gradient_dtype, arrays.gradient, first / 4, gradient);
+  vectors.update(step, gradient);
+  vectors.store(arrays, scalars, first / 4);
 }
 
 /// The makers are the first threads of as many warps.
@@ -189,20 +189,21 @@ __global__ void update(const Rows<UpdateArrays> rows, const UpdateArrays one, co
   });
 }
 
-/// What a thread does of a variable that takes fours, in f32 but for gradients of type G: what the next four needs is
-/// on its way while one is computed, and what the first needs from the beginning, whether or not there will be a step.
+/// What a thread does of a variable that takes vectors of four, in f32 but for gradients of type G: what the next one
+/// needs is on its way while one is computed, and what the first needs from the beginning, whether or not there will be
+/// a step.
 template <typename Step, typename G>
-class FoursAhead {
+class PrefetchedVector4 {
  public:
-  __device__ FoursAhead(const UpdateArrays &arrays, const UpdateScalars &scalars)
+  __device__ PrefetchedVector4(const UpdateArrays &arrays, const UpdateScalars &scalars)
       : arrays_(arrays), scalars_(scalars), four_(grid_thread()) {
     load();
   }
 
-  /// Of the fours in turn.
+  /// Of the vectors in turn.
   __device__ void update(const Step &step) {
     const int64_t four = four_;
-    Fours<Step, float> now = next_;
+    UpdateVector4<Step, float> now = next_;
     const HeldPack<G, 4> held = gradient_;
     four_ += grid_threads();
     load();
@@ -228,17 +229,17 @@ class FoursAhead {
   const UpdateArrays &arrays_;
   const UpdateScalars &scalars_;
   int64_t four_;
-  Fours<Step, float> next_;
+  UpdateVector4<Step, float> next_;
   HeldPack<G, 4> gradient_;
 };
 
-/// Of one variable that takes fours, in f32 but for the gradient.
+/// Of one variable that takes vectors of four, in f32 but for the gradient.
 template <typename G, typename Step, typename Rule>
 __global__ void __launch_bounds__(kBlockThreads, 4)
     update_alone(const int64_t chunks, const UpdateArrays arrays, const UpdateScalars given, const Rule rule) {
   UpdateScalars scalars = given;
   scalars.weight_dtype = scalars.slot_dtype = DType::f32;  // as compilers are to know
-  FoursAhead<Step, G> fours(arrays, scalars);
+  PrefetchedVector4<Step, G> vectors(arrays, scalars);
   const bool ok = *scalars.ok;
   __shared__ Step made;
   if (ok) make_step(made, scalars, rule);
@@ -247,7 +248,7 @@ __global__ void __launch_bounds__(kBlockThreads, 4)
     const int64_t begin = chunk * kUpdateChunk;
     const int64_t end = begin + kUpdateChunk < arrays.elements ? begin + kUpdateChunk : arrays.elements;
     if (ok)
-      fours.update(made);
+      vectors.update(made);
     else
       keep_all<Step>(arrays, scalars, begin, end);
   }
@@ -275,7 +276,7 @@ gpuError_t launch(const Rows<UpdateArrays> &rows, const UpdateArrays &one, const
   using Step = decltype(step_of<C>(rule));
   const auto blocks = static_cast<unsigned>(rows.chunks < kMostBlocks ? rows.chunks : kMostBlocks);
   if constexpr (std::is_same_v<C, float>) {
-    const auto alone = rows.table == nullptr && one.takes_fours != 0 ? kernel_alone<Step, Rule>(scalars) : nullptr;
+    const auto alone = rows.table == nullptr && one.takes_vector4 != 0 ? kernel_alone<Step, Rule>(scalars) : nullptr;
     if (alone != nullptr) return gpu_launch(alone, blocks, kBlockThreads, 0, stream, rows.chunks, one, scalars, rule);
   }
   return gpu_launch(update<Step, C, Rule>, blocks, kBlockThreads, 0, stream, rows, one, scalars, rule);
@@ -292,12 +293,13 @@ gpuError_t launch_rule(const Rows<UpdateArrays> &rows, const UpdateArrays &one, 
 
 }  // namespace
 
-bool takes_fours(const UpdateArrays &arrays, const UpdateScalars &scalars, int32_t slots) {
-  bool all = has_fours(scalars.weight_dtype, arrays.weight) && has_fours(scalars.weight_dtype, arrays.weight_out) &&
-             has_fours(scalars.gradient_dtype, arrays.gradient);
+bool takes_vector4(const UpdateArrays &arrays, const UpdateScalars &scalars, int32_t slots) {
+  bool all = is_vector4_aligned(scalars.weight_dtype, arrays.weight) &&
+             is_vector4_aligned(scalars.weight_dtype, arrays.weight_out) &&
+             is_vector4_aligned(scalars.gradient_dtype, arrays.gradient);
   for (int32_t slot = 0; slot < slots; ++slot)
-    all = all && has_fours(scalars.slot_dtype, arrays.slots[slot]) &&
-          has_fours(scalars.slot_dtype, arrays.slots_out[slot]);
+    all = all && is_vector4_aligned(scalars.slot_dtype, arrays.slots[slot]) &&
+          is_vector4_aligned(scalars.slot_dtype, arrays.slots_out[slot]);
   return all;
 }
 

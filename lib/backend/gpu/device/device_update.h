@@ -23,8 +23,8 @@ struct UpdateArrays {
   int64_t elements;
   const void *weight, *gradient, *slots[kUpdateSlots];
   void *weight_out, *slots_out[kUpdateSlots];
-  int32_t takes_fours;  ///< all lie where four elements can be taken together: takes_fours()
-  int64_t first_chunk;  ///< as a row among others (rows.h)
+  int32_t takes_vector4;  ///< all lie where four elements can be taken together: takes_vector4()
+  int64_t first_chunk;    ///< as a row among others (rows.h)
 };
 
 /// What all variables of a launch share. Float dtypes; pointers on the device.
@@ -51,7 +51,7 @@ struct AdamRule {
 /// Elements of a chunk of rows.
 constexpr int64_t kUpdateChunk = int64_t{kBlockThreads} * 4;
 
-bool takes_fours(const UpdateArrays &arrays, const UpdateScalars &scalars, int32_t slots);
+bool takes_vector4(const UpdateArrays &arrays, const UpdateScalars &scalars, int32_t slots);
 
 /// Of the variables of a table, or of `one` where there is none.
 gpuError_t launch_update(const Rows<UpdateArrays> &rows, const UpdateArrays &one, const UpdateScalars &scalars,

@@ -3,7 +3,7 @@
 // Scaled dot-product attention and its gradients, with dropout or without.
 #include <cmath>
 
-#include "backend/attention_drops.h"
+#include "backend/attention_dropout.h"
 #include "backend/gpu/device/device_attention.h"
 #include "backend/gpu/kernel/kernels.h"
 #include "graph/ops/op_attributes.h"
@@ -50,15 +50,15 @@ AttentionWork attention_work(const Attributes &attributes, const KernelRequest &
 
 template <typename Attributes>
 void forget(const KernelRequest &request, const Attributes &attributes, AttentionWork &work) {
-  const AttentionDrops drops =
-      AttentionDrops::of(request.lowered, request.node, attributes.key, attributes.rate, work.key_length);
+  const AttentionDropout dropout =
+      AttentionDropout::of(request.lowered, request.node, attributes.key, attributes.rate, work.key_length);
   // uniform >= rate, both times 2^24.
-  work.forgets.least = static_cast<uint32_t>(std::ceil(drops.rate * 0x1.0p24));
-  work.forgets.scale = 1 / (1 - drops.rate);
-  work.forgets.has_batch = drops.rows.has_batch ? 1 : 0;
-  work.forgets.factor = drops.factor;
-  work.forgets.blocks = drops.blocks;
-  work.forgets.stream = drops.rows.stream;
+  work.forgets.least = static_cast<uint32_t>(std::ceil(dropout.rate * 0x1.0p24));
+  work.forgets.scale = 1 / (1 - dropout.rate);
+  work.forgets.has_batch = dropout.rows.has_batch ? 1 : 0;
+  work.forgets.factor = dropout.factor;
+  work.forgets.blocks = dropout.blocks;
+  work.forgets.stream = dropout.rows.stream;
 }
 
 AttentionWork in_run(AttentionWork work, const Frame &frame) {

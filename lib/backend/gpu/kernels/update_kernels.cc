@@ -60,7 +60,7 @@ class Update final : public RowsKernel {
       arrays.slots[slot] = frame.input(input + 2 + slot);
       arrays.slots_out[slot] = frame.output(output + 1 + slot);
     }
-    arrays.takes_fours = takes_fours(arrays, scalars_, slots_) ? 1 : 0;
+    arrays.takes_vector4 = takes_vector4(arrays, scalars_, slots_) ? 1 : 0;
     return arrays;
   }
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "backend/build_id.h"
-#include "backend/gpu/device/device_ports.h"
+#include "backend/gpu/device/device_program_io.h"
 #include "backend/gpu/fusion/elementwise_trees.h"
 #include "backend/gpu/fusion/mixed_graph.h"
 #include "backend/gpu/fusion/norm_biases.h"

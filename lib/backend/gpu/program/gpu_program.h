@@ -15,7 +15,7 @@
 #include <memory>
 #include <vector>
 
-#include "backend/gpu/device/device_ports.h"
+#include "backend/gpu/device/device_program_io.h"
 #include "backend/gpu/program/gpu_executable.h"
 #include "base/status.h"
 

@@ -3,7 +3,7 @@
 // The table of times: each shape is timed once in a process, and not at all when the cache knows it; what nobody timed
 // has an answer all the same, and keeps it.
 #include "backend/cpu/convolution/convolution_times.h"
-#include "backend/cpu/dnnl/timed_processor.h"
+#include "backend/cpu/dnnl/cpu_fingerprint.h"
 
 #include <cmath>
 #include <string>

@@ -12,7 +12,7 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/convolution/convolution_times.h"
-#include "backend/cpu/dnnl/timed_processor.h"
+#include "backend/cpu/dnnl/cpu_fingerprint.h"
 #include "backend/cpu/lower/product_times.h"
 #include "backend/cpu/step_models.h"
 #include "backend/executable.h"

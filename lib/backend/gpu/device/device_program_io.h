@@ -2,8 +2,8 @@
 //
 // What a program does around its kernels: write the run block, copy inputs from where the caller has them and outputs
 // to where the caller wants them. The pointers are read on the device, so that a captured graph works for any.
-#ifndef TUTTI_BACKEND_GPU_DEVICE_DEVICE_PORTS_H_
-#define TUTTI_BACKEND_GPU_DEVICE_DEVICE_PORTS_H_
+#ifndef TUTTI_BACKEND_GPU_DEVICE_DEVICE_PROGRAM_IO_H_
+#define TUTTI_BACKEND_GPU_DEVICE_DEVICE_PROGRAM_IO_H_
 
 #include <tutti_gpu.h>
 
@@ -39,4 +39,4 @@ gpuError_t launch_copy_ports(const PortCopies &copies, gpuStream_t stream);
 
 }  // namespace tutti::impl::backend::gpu
 
-#endif  // TUTTI_BACKEND_GPU_DEVICE_DEVICE_PORTS_H_
+#endif  // TUTTI_BACKEND_GPU_DEVICE_DEVICE_PROGRAM_IO_H_

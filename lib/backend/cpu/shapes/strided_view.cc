@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cpu/shapes/columns_view.h"
+#include "backend/cpu/shapes/strided_view.h"
 
 #include "backend/cpu/shapes/attributes.h"
 #include "backend/cpu/shapes/strided_copy.h"
 
 namespace tutti::impl::backend::cpu {
 
-bool view_of(const LoweredGraph &graph, const graph::Node &node, const std::vector<int64_t> &whole, BlockView &view) {
+bool view_of(const LoweredGraph &graph, const graph::Node &node, const std::vector<int64_t> &whole, StridedView &view) {
   std::vector<int64_t> steps = integers(node, "strides");
   if (steps.empty()) steps.assign(whole.size(), 1);
   std::vector<int64_t> begin;
@@ -30,13 +30,13 @@ bool view_of(const LoweredGraph &graph, const graph::Node &node, const std::vect
   return true;
 }
 
-std::optional<ColumnsView> columns_view(const LoweredGraph &graph, const graph::Node &node) {
+std::optional<SubmatrixView> submatrix_view(const LoweredGraph &graph, const graph::Node &node) {
   if (node.op != "slice") return std::nullopt;
   const std::vector<int64_t> &all = graph.value(node.inputs[0]).dims, &part = graph.value(node.outputs[0]).dims;
-  BlockView view;
+  StridedView view;
   const bool has_all_rows = all.size() == 2 && part[0] == all[0] && view_of(graph, node, all, view);
   if (!has_all_rows || view.strides != dense_strides(all)) return std::nullopt;
-  return ColumnsView{node.inputs[0], view.offset, all[1]};
+  return SubmatrixView{node.inputs[0], view.offset, all[1]};
 }
 
 }  // namespace tutti::impl::backend::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cpu/dnnl/timed_processor.h"
+#include "backend/cpu/dnnl/cpu_fingerprint.h"
 
 #include <fstream>
 #include <utility>
@@ -27,12 +27,12 @@ std::string processor_model() {
 
 }  // namespace
 
-const TimedProcessor &timed_processor() {
+const DeviceFingerprint &cpu_fingerprint() {
   static const auto *const made =
-      new TimedProcessor{"cpu", processor_model(), base::concat(kBuildId, " / ", dnnl_version_text())};
+      new DeviceFingerprint{"cpu", processor_model(), base::concat(kBuildId, " / ", dnnl_version_text())};
   return *made;
 }
 
-PlanCache cpu_plan_cache(std::string folder) { return {std::move(folder), timed_processor()}; }
+PlanCache cpu_plan_cache(std::string folder) { return {std::move(folder), cpu_fingerprint()}; }
 
 }  // namespace tutti::impl::backend::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "distribute/program/device_ports.h"
+#include "distribute/program/staged_io.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,9 +9,9 @@ namespace tutti::impl::distribute {
 using base::Result;
 using base::Status;
 
-Status DevicePorts::run(backend::Program &program, const std::vector<const void *> &inputs,
-                        const std::vector<void *> &outputs, const backend::RunScalars &scalars, backend::Stream &stream,
-                        Inputs place, PortRows rows) {
+Status StagedIo::run(backend::Program &program, const std::vector<const void *> &inputs,
+                     const std::vector<void *> &outputs, const backend::RunScalars &scalars, backend::Stream &stream,
+                     Inputs place, PortRows rows) {
   if (device_->backend().has_host_memory()) {
     TUTTI_TRY(program.run(0, {inputs.data(), outputs.data(), scalars.data()}, stream));
     return stream.synchronize();
@@ -31,7 +31,7 @@ Status DevicePorts::run(backend::Program &program, const std::vector<const void 
   return copy_outputs(description.outputs, outputs, rows, std::move(status), stream);
 }
 
-void DevicePorts::reserve_staging(const backend::ExecutableDescription &description, bool copies) {
+void StagedIo::reserve_staging(const backend::ExecutableDescription &description, bool copies) {
   int64_t bytes = 0;
   for (size_t i = 0; copies && i < description.inputs.size(); ++i)
     bytes += CopyStaging::aligned(description.inputs[i].bytes);
@@ -40,8 +40,8 @@ void DevicePorts::reserve_staging(const backend::ExecutableDescription &descript
   staging_.reserve(*device_, bytes);
 }
 
-Status DevicePorts::copy_outputs(const std::vector<backend::PortDescription> &ports, const std::vector<void *> &outputs,
-                                 PortRows rows, Status status, backend::Stream &stream) {
+Status StagedIo::copy_outputs(const std::vector<backend::PortDescription> &ports, const std::vector<void *> &outputs,
+                              PortRows rows, Status status, backend::Stream &stream) {
   staged_outputs_.assign(outputs.size(), nullptr);
   for (size_t i = 0; i < outputs.size() && status.ok(); ++i) {
     const int64_t given = rows.given_bytes(ports[i].bytes);
@@ -58,8 +58,8 @@ Status DevicePorts::copy_outputs(const std::vector<backend::PortDescription> &po
   return status;
 }
 
-Status DevicePorts::copy_inputs(const std::vector<backend::PortDescription> &ports,
-                                const std::vector<const void *> &inputs, PortRows rows, backend::Stream &stream) {
+Status StagedIo::copy_inputs(const std::vector<backend::PortDescription> &ports,
+                             const std::vector<const void *> &inputs, PortRows rows, backend::Stream &stream) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int64_t given = rows.given_bytes(ports[i].bytes), more = ports[i].bytes - given;
     const void *const staged = staging_.stage(inputs[i], given);
@@ -69,8 +69,8 @@ Status DevicePorts::copy_inputs(const std::vector<backend::PortDescription> &por
   return Status();
 }
 
-Result<std::vector<void *>> DevicePorts::make_room(const std::vector<backend::PortDescription> &ports,
-                                                   std::vector<backend::Buffer> &buffers) {
+Result<std::vector<void *>> StagedIo::make_room(const std::vector<backend::PortDescription> &ports,
+                                                std::vector<backend::Buffer> &buffers) {
   std::vector<void *> pointers;
   buffers.resize(std::max(buffers.size(), ports.size()));
   for (size_t i = 0; i < ports.size(); ++i) {

@@ -4,8 +4,8 @@
 // host's, its inputs are copied to memory of the device, and its outputs back, both by way of page-locked memory where
 // there is such (copy_staging.h). All of it grows to the largest need and is kept. For a program of one segment;
 // belongs to the device's thread. Internal to this folder.
-#ifndef TUTTI_DISTRIBUTE_PROGRAM_DEVICE_PORTS_H_
-#define TUTTI_DISTRIBUTE_PROGRAM_DEVICE_PORTS_H_
+#ifndef TUTTI_DISTRIBUTE_PROGRAM_STAGED_IO_H_
+#define TUTTI_DISTRIBUTE_PROGRAM_STAGED_IO_H_
 
 #include <cstdint>
 #include <vector>
@@ -24,9 +24,9 @@ struct PortRows {
   int64_t given_bytes(int64_t bytes) const { return bytes / computed * given; }
 };
 
-class DevicePorts {
+class StagedIo {
  public:
-  explicit DevicePorts(backend::DeviceRef device) : device_(std::move(device)) {}
+  explicit StagedIo(backend::DeviceRef device) : device_(std::move(device)) {}
 
   /// Where the inputs of a program lie.
   enum class Inputs : uint8_t { in_host_memory, on_device };
@@ -59,4 +59,4 @@ class DevicePorts {
 
 }  // namespace tutti::impl::distribute
 
-#endif  // TUTTI_DISTRIBUTE_PROGRAM_DEVICE_PORTS_H_
+#endif  // TUTTI_DISTRIBUTE_PROGRAM_STAGED_IO_H_

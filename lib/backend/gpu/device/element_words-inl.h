@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Elements as words of their size, for kernels that do not compute with them. Included by .cu files only.
-#ifndef TUTTI_BACKEND_GPU_DEVICE_WORDS_INL_H_
-#define TUTTI_BACKEND_GPU_DEVICE_WORDS_INL_H_
+#ifndef TUTTI_BACKEND_GPU_DEVICE_ELEMENT_WORDS_INL_H_
+#define TUTTI_BACKEND_GPU_DEVICE_ELEMENT_WORDS_INL_H_
 
 #include <tutti_gpu.h>
 
@@ -57,4 +57,4 @@ inline int64_t widest_word(uint64_t sizes, int64_t element_bytes) {
 
 }  // namespace tutti::impl::backend::gpu
 
-#endif  // TUTTI_BACKEND_GPU_DEVICE_WORDS_INL_H_
+#endif  // TUTTI_BACKEND_GPU_DEVICE_ELEMENT_WORDS_INL_H_

@@ -3,8 +3,8 @@
 // What times of kernels are of: this processor, this library and oneDNN.
 //
 // Threads: any.
-#ifndef TUTTI_BACKEND_CPU_DNNL_TIMED_PROCESSOR_H_
-#define TUTTI_BACKEND_CPU_DNNL_TIMED_PROCESSOR_H_
+#ifndef TUTTI_BACKEND_CPU_DNNL_CPU_FINGERPRINT_H_
+#define TUTTI_BACKEND_CPU_DNNL_CPU_FINGERPRINT_H_
 
 #include <string>
 
@@ -13,10 +13,10 @@
 namespace tutti::impl::backend::cpu {
 
 /// Model and usable instruction sets of the processor, versions of the library and of oneDNN.
-const TimedProcessor &timed_processor();
+const DeviceFingerprint &cpu_fingerprint();
 /// Where its times are kept; the folder "" = nowhere.
 PlanCache cpu_plan_cache(std::string folder);
 
 }  // namespace tutti::impl::backend::cpu
 
-#endif  // TUTTI_BACKEND_CPU_DNNL_TIMED_PROCESSOR_H_
+#endif  // TUTTI_BACKEND_CPU_DNNL_CPU_FINGERPRINT_H_

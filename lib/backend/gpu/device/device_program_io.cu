@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/gpu/device/device_ports.h"
+#include "backend/gpu/device/device_program_io.h"
 
 #include "backend/gpu/device/device-inl.h"
 
