@@ -21,7 +21,7 @@ void SessionLog::begin(const distribute::Trainer &trainer, const distribute::Str
   if (replicas > 1 && gradients != nullptr)
     logger_.info("gradients of ", replicas, " replicas are added up: ", gradients->string());
   // Where the host reaches all memory there is nothing to know.
-  if (replicas == 1 || strategy.backend()->has_host_memory() || !how.is_object()) return;
+  if (replicas == 1 || !how.is_object() || strategy.backend()->has_host_memory()) return;
   how_steps_run_ = how.find("steps")->string();
   logger_.info("steps: ", how_steps_run_, "; memory of gradients: ", how.find("registration")->string());
 }

@@ -28,7 +28,7 @@ double now_secs() { return static_cast<double>(base::now_ns()) * 1e-9; }
 TrainSession::~TrainSession() {
   if (trainer_.is_open() && begun_ && !closed_)
     trainer_->leave_workers(base::unavailable("the training session of a worker was given up"));
-  release(failure_.ok());
+  release(resumable());
 }
 
 // Running
@@ -177,7 +177,7 @@ Result<Ref<checkpoint::WeightVersion>> TrainSession::publish() {
 // Saving
 
 RunState TrainSession::run_state() const {
-  RunState run = run_before_;
+  RunState run = *run_before_;
   passes_.save(run);
   goal_.save(run);
   statistics_.save(run);
@@ -222,19 +222,19 @@ Result<TrainResult> TrainSession::close() {
   closed_ = true;
   const TrainResult all = statistics_.result(*trainer_, *goal_.reason());
   log_.end(*trainer_, statistics_);
-  release(true);
+  release(resumable());
   return all;
 }
 
 Status TrainSession::close_variables(bool changed) {
   const bool is_on_disk = !changed && checkpoints_.newest_step() == step();
   Status status = checkpoints_.is_open() && !is_on_disk
-                      ? checkpoints_.save(trainer_, run_before_, request_.cancel.get())
+                      ? checkpoints_.save(trainer_, *run_before_, request_.cancel.get())
                       : trainer_.publish(false).status();
   if (status.ok()) status = finish_saving();
   if (!status.ok()) return fail(status);
   closed_ = true;
-  release(true);
+  release(resumable());
   return Status();
 }
 
@@ -268,7 +268,7 @@ Status TrainSession::fail(Status status) {
   event.control = nullptr;
   if (const Result<bool> sent = hooks_.send(event); !sent.ok()) state_->logger().warning(sent.status().to_string());
   keep_for_resuming();
-  release(false);
+  release(std::nullopt);
   return status;
 }
 
@@ -283,17 +283,23 @@ void TrainSession::keep_for_resuming() {
   state_->run_state = std::move(run);
 }
 
-// Gives back what belongs to the estimator. The thread that saves goes first, the trainer after what it reads.
-void TrainSession::release(bool keep_trainer) {
+std::optional<RunState> TrainSession::resumable() const {
+  if (!permitted_ || !failure_.ok()) return std::nullopt;
+  Result<Json> input = passes_.position(*trainer_);
+  if (!input.ok()) return std::nullopt;
+  RunState run = run_state();
+  run.input = input.take();
+  return run;
+}
+
+// The thread that saves goes first, the trainer after what it reads.
+void TrainSession::release(std::optional<RunState> run) {
   if (!permitted_) return;
   permitted_ = false;
   checkpoints_.abandon();
-  Result<Json> input = keep_trainer && trainer_.is_open() ? passes_.position(*trainer_) : Json();
-  if (keep_trainer && trainer_.is_open() && input.ok()) {
-    RunState run = run_state();
-    run.input = input.take();
-    trainer_.leave(std::move(run));
-  } else {
+  if (run) {
+    trainer_.leave(std::move(*run));
+  } else if (trainer_.is_open()) {
     trainer_.unshare();
   }
   passes_.cancel_reading();

@@ -88,6 +88,7 @@ class TrainSession : private RunControl {
 
   // Opening
   base::Status start();
+  void give_up_start();
   /// The trainer and what it goes on from; what the newest checkpoint says.
   base::Result<SavedRun> restore();
   std::vector<std::string> settings() const;
@@ -113,7 +114,10 @@ class TrainSession : private RunControl {
   // Ending
   base::Status finish();
   void keep_for_resuming();
-  void release(bool keep_trainer);
+  /// What the next session may go on from with this trainer; none where it failed.
+  std::optional<RunState> resumable() const;
+  /// Gives back what belongs to the estimator, with a run the trainer too.
+  void release(std::optional<RunState> run);
 
   // RunControl
   base::Status save_checkpoint() override { return save(false); }
@@ -135,8 +139,8 @@ class TrainSession : private RunControl {
   bool hook_stop_ = false;
   SessionStatistics statistics_;
   SessionLog log_;
-  RunState run_before_;  // this session
-  bool begun_ = false;   // `begin` was sent
+  std::optional<RunState> run_before_;  // this session; none: not restored yet
+  bool begun_ = false;                  // `begin` was sent
   base::Status failure_;
   bool closed_ = false;
   SessionCheckpoints checkpoints_;  // last: what its thread uses goes with it

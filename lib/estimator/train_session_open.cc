@@ -45,11 +45,23 @@ Result<std::unique_ptr<TrainSession>> TrainSession::open(Ref<EstimatorState> sta
   std::unique_ptr<TrainSession> session(new TrainSession(std::move(state), std::move(request)));
   session->permitted_ = true;
   if (const Status status = session->start(); !status.ok()) {
-    // What could not start has changed nothing: the next session begins from the checkpoint again.
-    session->release(false);
+    session->give_up_start();
     return status;
   }
   return session;
+}
+
+// What could not start has changed nothing: the next session goes on from where this one should have.
+void TrainSession::give_up_start() {
+  const bool has_former_steps = trainer_.is_taken_over() && run_before_;
+  if (!has_former_steps || state_->strategy->workers().count == 1)
+    return release(has_former_steps ? run_before_ : std::nullopt);
+  // Other workers may run already: that this one does not come they see by its trainer's end.
+  if (Result<Ref<checkpoint::WeightVersion>> version = trainer_.publish(true); version.ok()) {
+    state_->resume_version = version.take();
+    state_->run_state = run_before_;
+  }
+  release(std::nullopt);
 }
 
 Status TrainSession::start() {
@@ -59,8 +71,8 @@ Status TrainSession::start() {
   if (!request_.variables_only) TUTTI_TRY(goal_.set(request_, step(), passes_));
   TUTTI_TRY(trainer_->check_workers(settings(), request_.cancel.get()));
   TUTTI_TRY(hooks_.check_values(value_names(*trainer_)));
-  TUTTI_TRY(hooks_.restore(run_before_.hooks));
-  TUTTI_TRY(statistics_.restore(run_before_));
+  TUTTI_TRY(hooks_.restore(run_before_->hooks));
+  TUTTI_TRY(statistics_.restore(*run_before_));
   if (request_.variables_only) return checkpoints_.start(std::move(newest));
   TUTTI_TRY(publish());
   if (goal_.reason()) {
@@ -81,13 +93,20 @@ Result<SavedRun> TrainSession::restore() {
   TUTTI_ASSIGN(const ModelRef model, state_->models.get(Mode::train, spec));
   TUTTI_TRY(checkpoints_.prepare(spec));
   TUTTI_TRY(trainer_.open(*model, spec.batch_size, request_.cancel.get()));
-  TUTTI_ASSIGN(RestoredRun restored, restore_run(*state_, trainer_));
+  const int64_t left_at = step();
+  Result<RestoredRun> read = restore_run(*state_, trainer_);
+  if (!read.ok()) {
+    // Whether or not the newest checkpoint is of use, what was in memory is.
+    if (trainer_.is_taken_over() && step() == left_at) run_before_ = state_->run_state;
+    return read.status();
+  }
+  RestoredRun restored = read.take();
   trainer_.share();
   statistics_.begin(*trainer_, state_->strategy->replicas_in_all());
   state_->completed_steps.store(step(), std::memory_order_relaxed);
   run_before_ = std::move(restored.run);
-  passes_.restore(run_before_, restored.is_from_checkpoint);
-  goal_.restore(run_before_);
+  passes_.restore(*run_before_, restored.is_from_checkpoint);
+  goal_.restore(*run_before_);
   return std::move(restored.newest);
 }
 

@@ -33,7 +33,7 @@ namespace {
 
 class FakeStrategy : public distribute::Strategy {
  public:
-  FakeStrategy() : Strategy("fake", {distribute::DeviceChoice{}}) {}
+  explicit FakeStrategy(int32_t workers) : Strategy("fake", {distribute::DeviceChoice{}}, {}, {.count = workers}) {}
   base::Result<distribute::ReplicaGroups> make_groups(std::span<const backend::DeviceRef>,
                                                       const distribute::GroupOptions &) const override {
     return base::unimplemented("a fake has no groups");
@@ -42,7 +42,7 @@ class FakeStrategy : public distribute::Strategy {
 
 }  // namespace
 
-distribute::StrategyRef fake_strategy() { return std::make_shared<FakeStrategy>(); }
+distribute::StrategyRef fake_strategy(int32_t workers) { return std::make_shared<FakeStrategy>(workers); }
 
 ModelFunction fake_model_function(std::atomic<int64_t> *calls) {
   return [calls](graph::GraphBuilder &b, Mode mode) -> base::Status {

@@ -34,7 +34,8 @@ struct FakeOrders {
 FakeOrders &fake_orders();
 void reset_fake_orders();
 
-distribute::StrategyRef fake_strategy();
+/// `workers`: as the first of so many, none of which is there.
+distribute::StrategyRef fake_strategy(int32_t workers = 1);
 
 /// Counts its calls per mode in `calls` (train, evaluate, predict), when that is not null.
 ModelFunction fake_model_function(std::atomic<int64_t> *calls = nullptr);

@@ -183,6 +183,26 @@ void test_none_good_is_an_error(void **) {
   assert_int_equal(make_estimator(config_in(directory.path()))->evaluate(evaluation).code(), base::Code::data_loss);
 }
 
+void test_where_none_is_good_what_is_in_memory_stays(void **) {
+  reset_fake_orders();
+  TemporaryDirectory directory;
+  const auto estimator = make_estimator(config_in(directory.path()));
+  TrainRequest request = epochs_of(1);
+  request.epochs.reset();
+  request.steps = 4;
+  assert_ok(estimator->train(request));
+  for (const int64_t step : steps_in(directory.path())) {
+    checkpoint::flip_bit(base::concat(directory.path(), "/checkpoint-", step, "/manifest.json"), 50);
+  }
+  assert_error_contains(estimator->train(request), "none of the");
+  for (const int64_t step : steps_in(directory.path())) {
+    assert_ok(base::remove_tree(directory.path(), base::concat("checkpoint-", step)));
+  }
+  const TrainResult result = assert_ok_value(estimator->train(request));
+  assert_int_equal(result.step, 8);
+  assert_int_equal(fake_orders().initialized, 1);
+}
+
 void test_stop_writes_the_final_checkpoint(void **) {
   reset_fake_orders();
   TemporaryDirectory directory;
@@ -316,6 +336,7 @@ static int run_all(int, char **) {
       cmocka_unit_test(test_going_on_from_an_older_checkpoint_gives_the_same_bytes),
       cmocka_unit_test(test_a_damaged_newest_falls_back),
       cmocka_unit_test(test_none_good_is_an_error),
+      cmocka_unit_test(test_where_none_is_good_what_is_in_memory_stays),
       cmocka_unit_test(test_stop_writes_the_final_checkpoint),
       cmocka_unit_test(test_a_full_disk_ends_the_run),
       cmocka_unit_test(test_a_model_dir_that_cannot_be_used),

@@ -18,9 +18,10 @@ using namespace tutti::impl::estimator;
 
 namespace {
 
-base::Ref<Estimator> make_estimator(const RunConfig &config = {}, std::vector<Hook> standing_hooks = {}) {
+base::Ref<Estimator> make_estimator(const RunConfig &config = {}, std::vector<Hook> standing_hooks = {},
+                                    int32_t workers = 1) {
   reset_fake_orders();
-  return *Estimator::create(fake_model_function(), config, fake_strategy(), {}, std::move(standing_hooks));
+  return *Estimator::create(fake_model_function(), config, fake_strategy(workers), {}, std::move(standing_hooks));
 }
 
 TrainRequest request_for(data::DatasetRef dataset) {
@@ -474,6 +475,52 @@ void test_weights_that_are_written_count_at_once(void **) {
   assert_true(newest_w(*estimator) == 41);
 }
 
+// ---- sessions that cannot be opened ----
+
+Hook refusing(EventKind refused) {
+  Hook hook;
+  hook.name = "refusing";
+  hook.function = [refused](const Event &event) -> base::Result<Answer> {
+    if (event.kind == refused) return base::invalid_argument("no");
+    return Answer::go_on;
+  };
+  return hook;
+}
+
+void check_sessions_that_cannot_open(int32_t workers) {
+  const auto estimator = make_estimator({}, {}, workers);
+  TrainRequest request = request_for(fake_dataset(100, 1));
+  request.steps = 1;
+  assert_int_equal(assert_ok_value(estimator->train(request)).step, 1);
+  std::vector<TrainRequest> bad(4, request);
+  // From what is found before the trainer is asked for to what is found last.
+  bad[0].hooks = {Hook()};
+  bad[1].steps = INT64_MAX;
+  bad[2].hooks = {recorder(1, nullptr)};
+  bad[2].hooks.front().values = {"nothing"};
+  bad[3].hooks = {refusing(EventKind::begin)};
+  for (size_t i = 0; i < bad.size(); ++i) {
+    assert_false(estimator->open_session(bad[i]).ok());
+    // What is written counts, and training goes on from there with the rows that come next.
+    const float value = 40 + static_cast<float>(i);
+    assert_ok(write_variable(estimator->state(), "w",
+                             *tensor::Tensor::from_values<float>({1}, std::span<const float>(&value, 1))));
+    assert_true(newest_w(*estimator) == value);
+    const TrainResult result = assert_ok_value(estimator->train(request));
+    const int64_t step = static_cast<int64_t>(i) + 2;
+    assert_int_equal(result.step, step);
+    const float x = static_cast<float>(step - 1), number = static_cast<float>(step);
+    assert_true(std::abs(newest_w(*estimator) - (0.9F * value + 0.1F * x + number / 1000)) < 1e-4F);
+  }
+  // Other workers see the trainer go where there were steps to be made together.
+  assert_int_equal(fake_orders().trainers_opened, workers == 1 ? 1 : 4);
+  assert_int_equal(fake_orders().initialized, 1);
+}
+
+void test_a_session_that_cannot_open_changes_nothing(void **) { check_sessions_that_cannot_open(1); }
+
+void test_nor_does_one_of_several_workers(void **) { check_sessions_that_cannot_open(2); }
+
 void test_a_dropped_session_leaves_its_last_step(void **) {
   const auto estimator = make_estimator();
   TrainRequest request = request_for(fake_dataset(100, 1));
@@ -532,6 +579,8 @@ static int run_all(int, char **) {
       cmocka_unit_test(test_session_form),
       cmocka_unit_test(test_the_newest_weights_are_those_of_the_last_step),
       cmocka_unit_test(test_weights_that_are_written_count_at_once),
+      cmocka_unit_test(test_a_session_that_cannot_open_changes_nothing),
+      cmocka_unit_test(test_nor_does_one_of_several_workers),
       cmocka_unit_test(test_a_dropped_session_leaves_its_last_step),
       cmocka_unit_test(test_hooks_evaluate_the_step_they_see),
   };
