@@ -8,6 +8,7 @@
 #include "distribute/input/device_map.h"
 #include "distribute/input/input_binding.h"
 #include "distribute/program/program_cache.h"
+#include "distribute/train/factor_memory.h"
 #include "distribute/train/train_programs.h"
 
 namespace tutti::impl::distribute {

@@ -19,85 +19,18 @@
 #include "distribute/input/step_feeder.h"
 #include "distribute/input/step_rows.h"
 #include "distribute/plan/kept_outputs.h"
-#include "distribute/plan/loss_scale.h"
 #include "distribute/plan/state_plan.h"
 #include "distribute/program/program_cache.h"
 #include "distribute/train/factor_memory.h"
+#include "distribute/train/loss_history.h"
 #include "distribute/train/recorded_steps.h"
+#include "distribute/train/run_command.h"
 #include "distribute/train/step_reports.h"
 #include "distribute/train/step_times.h"
 #include "distribute/train/stream_waits.h"
-#include "distribute/train/trainer.h"
+#include "distribute/train/train_program_set.h"
 
 namespace tutti::impl::distribute {
-
-/// What all replicas of a trainer run; fixed when it opens.
-struct TrainProgramSet {
-  /// What micro-batches run: the first of a step, others, the last where rounds_at_last.
-  std::vector<GraphSource> accumulate;
-  bool rounds_at_last = false;
-  std::vector<GraphSource> finish;  ///< one per slice; none when accumulate_write does everything
-  std::vector<graph::SymbolBindings> finish_bindings;
-  std::vector<ShapeKey> finish_keys;
-  int32_t accumulation = 1;
-  int32_t steps_in_flight = 1;  ///< that a device may have been given and that are not judged yet
-  int32_t contributors = 1;
-  bool every_contributor_finishes = false;  ///< each updates its slice; else the first of each rank updates everything
-  bool parts_alternate = false;             ///< those of a replica, at collectives that their programs go on behind
-  bool sums_in_finish = false;              ///< of what would be reduced in slices: finish reads all contributors'
-  std::vector<SharedFactor> factors;        ///< what finish reads besides state
-  bool keeps_outputs = false;               ///< those of the model, of the last step
-  LossScaleOptions loss_scale;
-  base::Ref<base::Tracer> tracer;  ///< while it is enabled, kernels and steps are traced; null = never
-  Workers workers;
-  bool divides_input = false;  ///< every worker has batches of its own; else all have the same
-
-  /// Which of `accumulate` micro-batch m of a step of `count` runs.
-  size_t accumulate_position(int32_t m, int32_t count) const {
-    if (rounds_at_last && m + 1 == count) return accumulate.size() - 1;
-    return m > 0 ? 1 : 0;
-  }
-};
-
-/// One command: run steps until a limit, the end of input or a stop.
-struct RunCommand {
-  int64_t feeder_step = 0;
-  int64_t max_steps = 0;
-  int64_t step = 0;           ///< completed before
-  int64_t batch_counter = 0;  ///< micro-batches before
-  int64_t seed = 0;
-  LossScaleState loss_scale;
-  bool stops = false;  ///< nothing is run, and all workers hear of it
-  int64_t cancel_grace_ms = 0;
-  std::atomic<int64_t> *completed_steps = nullptr;  ///< told after each step; null for all replicas but one
-};
-
-/// What one replica did; equal on all replicas but for waiting times.
-struct RunOutcome {
-  StopReason reason = StopReason::steps_done;
-  int64_t steps = 0, examples = 0, batches = 0;
-  int64_t input_wait_ns = 0;
-  LossScaleState loss_scale;  ///< after the last step that was judged
-  StepTimes times;
-};
-
-/// Set by the session, read by the replicas.
-struct RunSignals {
-  std::atomic<bool> stop{false};
-};
-
-/// The last losses of a run, without growing.
-class LossHistory {
- public:
-  explicit LossHistory(size_t capacity) : values_(capacity) {}
-  void clear() { count_ = 0; }
-  void add(double loss) { values_[count_++ % values_.size()] = loss; }
-  std::vector<double> list() const;
-
- private:
-  std::vector<double> values_;
-  size_t count_ = 0;
-};
 
 class Replica {
  public:

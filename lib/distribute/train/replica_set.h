@@ -12,7 +12,9 @@
 
 #include "base/cancel.h"
 #include "base/thread.h"
+#include "distribute/train/loss_history.h"
 #include "distribute/train/replica.h"
+#include "distribute/train/run_command.h"
 
 namespace tutti::impl::distribute {
 

@@ -14,14 +14,6 @@ namespace tutti::impl::distribute {
 using base::Result;
 using base::Status;
 
-std::vector<double> LossHistory::list() const {
-  std::vector<double> losses;
-  const size_t kept = std::min(count_, values_.size());
-  for (size_t i = count_ - kept; i < count_; ++i)
-    losses.push_back(values_[i % values_.size()]);
-  return losses;
-}
-
 Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const RunSignals &signals, LossHistory &losses,
                           RunOutcome &outcome) {
   outcome.loss_scale = command.loss_scale;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "distribute/train/step_reports.h"
 #include "graph/serialize.h"
 
 namespace tutti::impl::distribute {

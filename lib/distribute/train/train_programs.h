@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "distribute/plan/state_plan.h"
 #include "distribute/plan/step_graphs.h"
-#include "distribute/train/replica.h"
+#include "distribute/train/train_program_set.h"
 #include "distribute/train/trainer.h"
 
 namespace tutti::impl::distribute {
