@@ -18,11 +18,12 @@
 #include "collective/group.h"
 #include "distribute/input/step_feeder.h"
 #include "distribute/input/step_rows.h"
-#include "distribute/plan/kept_outputs.h"
 #include "distribute/plan/state_plan.h"
-#include "distribute/program/program_cache.h"
+#include "distribute/train/batch_programs.h"
+#include "distribute/train/contributors.h"
 #include "distribute/train/factor_memory.h"
 #include "distribute/train/loss_history.h"
+#include "distribute/train/rank.h"
 #include "distribute/train/recorded_steps.h"
 #include "distribute/train/run_command.h"
 #include "distribute/train/step_reports.h"
@@ -44,21 +45,21 @@ class Replica {
   ~Replica();
 
   /// Partials of its contributors, in order.
-  std::vector<void *> partials() const;
+  std::vector<void *> partials() const { return contributors_.partials(); }
   /// Those of all contributors of the group, which finish programs read (sums_in_finish). Before the first run.
-  void see_partials(std::span<void *const> partials);
+  void see_partials(std::span<void *const> partials) { contributors_.see_partials(partials); }
   /// Where all replicas leave their factors, if they share any. Before the first run.
-  void share_factors(FactorMemory &memory) { factors_ = &memory; }
+  void share_factors(FactorMemory &memory) { batch_programs_.share_factors(memory); }
   /// The group of the runs to come; the old one is dropped.
   void set_group(std::unique_ptr<collective::Group> group);
   /// Of its gradients, which the group works on in place, as memory that was registered with the devices' library.
-  int64_t registered_bytes() const { return group_->registered_bytes(); }
+  int64_t registered_bytes() const { return rank_.group().registered_bytes(); }
   /// Before the memory of any replica goes.
   void drop_group() {
     drop_recordings();
-    group_.reset();
+    rank_.set_group(nullptr);
   }
-  collective::Group &group() { return *group_; }
+  collective::Group &group() { return rank_.group(); }
   /// How its steps run, for people, and what became of the memory of its gradients.
   std::string how_steps_run() const { return recorded_.describe(); }
   std::string how_memory_is_registered() const;
@@ -78,26 +79,26 @@ class Replica {
                         StepFeeder &feeder, LossHistory &losses, RunOutcome &outcome);
 
   /// A scalar of the report of the last step.
-  base::Result<double> report_value(const backend::StateEntry &entry) const;
+  base::Result<double> report_value(const backend::StateEntry &entry) const {
+    return contributors_.report_value(entry);
+  }
   /// Bytes of the partials of one of its contributors.
-  base::Status read_partials(int32_t part, int64_t offset, int64_t bytes, void *destination) const;
-  int64_t programs_built() const;
+  base::Status read_partials(int32_t part, int64_t offset, int64_t bytes, void *destination) const {
+    return contributors_.read_partials(part, offset, bytes, destination);
+  }
+  int64_t programs_built() const { return contributors_.programs_built(); }
   /// Outputs of the last step that was issued, of its contributors in order, which need keeps_outputs; its
   /// micro-batches.
-  std::vector<const KeptOutputs *> kept_outputs() const;
+  std::vector<const KeptOutputs *> kept_outputs() const { return contributors_.kept_outputs(); }
   int32_t kept_batches() const { return kept_batches_; }
 
  private:
-  struct Contributor;
-
   /// Control words that replicas combine (maximum) at a step boundary; those of all workers' rows follow.
   enum Word : int64_t { word_stop = 0, word_limit, word_error, word_trace, word_count };
 
-  Replica(const TrainProgramSet &programs, const StatePlan &plan, backend::DeviceRef device, size_t place);
-  base::Status add_contributor(ExecutableCache &executables, ArenaPointers arenas, size_t cache_capacity);
+  Replica(const TrainProgramSet &programs, const StatePlan &plan, backend::DeviceRef device, backend::Stream stream,
+          size_t place);
   void plan_collectives();
-  /// The stream for operations of the group on memory of the device; null where that is the host's.
-  backend::Stream *device_stream() { return device_->backend().has_host_memory() ? nullptr : &stream_; }
 
   /// What run_steps() was called with.
   struct Run {
@@ -121,8 +122,6 @@ class Replica {
   };
 
   base::Status begin_run(const RunCommand &command);
-  /// What the first contributor's programs report.
-  backend::Buffer &report();
   /// Issues the next step, and judges those before it that the device need not be kept waiting for. `built`: programs
   /// before it began; the time of a step that builds some does not count.
   base::Status advance(int64_t built, Run &run);
@@ -141,8 +140,6 @@ class Replica {
   base::Status look_back(base::Status status, const base::Status &bad, const Run &run);
   bool may_be_of(int64_t number) const;
   base::Status with_place(const base::Status &status, int64_t number, const Run &run) const;
-  /// What spans of steps go to; null while nothing is traced.
-  base::Tracer *tracer() const { return is_traced_ ? programs_.tracer.get() : nullptr; }
   /// From the next step on kernels are traced, or not any more: programs are built again. On all ranks at once.
   base::Status set_traced(bool traced);
   /// Whether step n of the feeder runs, or one without it where other workers have rows; where not, the steps before it
@@ -154,47 +151,16 @@ class Replica {
   base::Status fill_words(int64_t n, bool is_last, const RunSignals &signals, Run &run);
   base::Status run_step(const StepInput &input, StepFeeder &feeder, const LossScaleState &scale);
   base::Status run_micro_batch(const StepInput &input, int32_t m, const StepFeeder &feeder);
-  base::Status clear_accumulated();
-  /// Lets the contributors' inputs point to their rows of a batch.
-  base::Status point_to_rows(const StepInput &input, int32_t m, DeviceInputs *copies);
-  /// Finds or builds the programs for a batch. While devices combine, nothing is built or allocated: where the batch is
-  /// of another shape than the last, all ranks build before any goes on.
-  /// `batch`: null for a micro-batch that only other workers have. `position`: of the program that it runs.
-  base::Status prepare_all(const data::Element *batch, int64_t rows, const InputBinding &binding, size_t position);
-  base::Status find_programs(Contributor &contributor, const data::Element *batch, const InputBinding &binding);
-  /// Those that update, after a batch of so many rows.
-  base::Status find_finish_programs(int64_t rows);
-  /// After the workspaces have grown for all of them.
-  base::Status bind_programs(Contributor &contributor, const InputBinding &binding, size_t position);
-  bool finishes(const Contributor &contributor) const {
-    return !programs_.finish.empty() &&
-           (programs_.every_contributor_finishes || &contributor == contributors_.front().get());
-  }
-  /// Ranks wait for each other before and after one builds programs, where devices combine by themselves. Those of
-  /// other workers do not, which may have batches of other shapes: what they build keeps no device here waiting for
-  /// good.
-  base::Status settle_building() { return programs_.workers.count > 1 ? group_->settle_own() : group_->settle(); }
-  /// Finds a contributor's rows of the factors for results of its program, and lets the inputs of its finish program
-  /// point to all rows of them.
-  void point_to_factors(Contributor &contributor, const InputBinding &binding);
-  void point_to_features(const data::Element &batch);
-  /// For those of the micro-batch under way.
-  bool has_room_for_outputs() const;
-  base::Status reserve_outputs();
-  /// Lets the results of a contributor's program for micro-batch m point to its rows of the factors, and outputs to
-  /// where they are kept.
-  void point_to_results(Contributor &contributor, int32_t m);
+  void set_scalars(int32_t m);
   base::Status run_programs(bool finishing, bool last);
   /// Of these contributors, in turn.
-  base::Status run_segments(std::span<const std::unique_ptr<Contributor>> parts, bool finishing, bool last);
+  base::Status run_segments(std::span<Contributor> parts, bool finishing, bool last);
   base::Status run_external(int32_t position, bool finishing, bool last);
   base::Status begin_buckets(int32_t end);
-  /// Nobody has to wait for the devices between reduction and update: finish is guarded, and hears from the group.
-  bool is_on_devices() const { return group_->signals_end() && !programs_.finish.empty(); }
   /// How many buckets may begin before the replica knows that its part of the step has succeeded.
   int32_t early_buckets() {
     const auto all = static_cast<int32_t>(bucket_operations_.size());
-    return device_stream() == nullptr || is_on_devices() || is_recording_ ? all : std::max(all - 1, 0);
+    return rank_.device_stream() == nullptr || rank_.is_on_devices() || is_recording_ ? all : std::max(all - 1, 0);
   }
   /// Reduces what has not been begun, and waits for all.
   base::Status reduce_buckets(StepFeeder &feeder);
@@ -205,7 +171,7 @@ class Replica {
   /// What this worker publishes for a step: the program that it would begin with, if it may be launched as it was
   /// recorded: its micro-batches are all there, or none is, and of one shape.
   int64_t program_for(const StepInput &input, const InputBinding &binding);
-  bool is_launched_at_once() const { return !rows_.programs().empty() && !is_traced_; }
+  bool is_launched_at_once() const { return !rows_.programs().empty() && !rank_.is_traced(); }
   /// A step whose micro-batches have been prepared; in pieces, but for the update, where it cannot be recorded.
   base::Status launch();
   /// Tells the programs what the step runs with.
@@ -230,23 +196,12 @@ class Replica {
   base::Status finish(const StepInput &input);
   /// Judges a step by its report: OUT_OF_RANGE, or the scale of the next one.
   base::Status check_report(const StepReport &report, int64_t step, LossHistory &losses, LossScaleState &scale);
-  /// Which of a contributor's arguments micro-batch m of the step under way runs with.
-  size_t arguments_of(int32_t m) const {
-    return static_cast<size_t>(step_ % reports_.in_flight() * programs_.accumulation + m);
-  }
   static size_t ring_place(int64_t number) { return static_cast<size_t>(number % StepReports::kMostInFlight); }
   IssuedStep &issued_step(int64_t number) { return issued_steps_[ring_place(number)]; }
-  /// Tells the programs of all contributors with which scale the step runs, where it is another than the last one's.
-  base::Status write_loss_scale(int64_t scale);
 
-  const TrainProgramSet &programs_;
-  const StatePlan &plan_;
-  backend::DeviceRef device_;
-  const size_t place_;
-  backend::Stream stream_;
-  std::unique_ptr<collective::Group> group_;
-  std::vector<std::unique_ptr<Workspace>> workspaces_;  // one, or where parts alternate one for each
-  std::vector<std::unique_ptr<Contributor>> contributors_;
+  Rank rank_;
+  Contributors contributors_{rank_};
+  BatchPrograms batch_programs_{rank_, contributors_};
 
   // Per bucket that is reduced before finish: the operation with its buffers. At least one, if only a barrier.
   std::vector<collective::Operation> bucket_operations_;
@@ -258,14 +213,7 @@ class Replica {
   bool is_recording_ = false, all_record_ = false;
   bool has_recorded_ = false;           // in the step under way
   ShapeKey next_key_, next_other_key_;  // of the step that comes
-  FactorMemory *factors_ = nullptr;
-  bool plan_agreed_ = false;  // all ranks of the group have the same plan
-
-  // The whole batch that the programs were last prepared for, which is equal on all ranks, and those that there is
-  // room for outputs of, for each micro-batch.
-  ShapeKey batch_key_, last_batch_key_;
-  std::vector<ShapeKey> kept_keys_;
-  int64_t last_binding_ = -1;
+  bool plan_agreed_ = false;            // all ranks of the group have the same plan
 
   std::vector<void *> external_buffers_;
   std::vector<int64_t> words_;  // control words, one group per contributor
@@ -276,16 +224,26 @@ class Replica {
   int64_t step_ = 0, batch_counter_ = 0;  // what was issued
   int64_t begun_ = 0, applied_ = 0;       // steps of this run
   int64_t iteration_ = 0;                 // number of the update under way: skipped steps do not count
-  int64_t written_scale_ = 0;             // what the programs read
   int32_t micro_batch_ = 0;               // the last that was begun
   int32_t kept_batches_ = 0;              // of the last step
-  bool is_traced_ = false;
-  StepTimes now_;                                                     // of the step under way
+  StepTimes now_;                         // of the step under way
   std::array<StreamWaits, StepReports::kMostInFlight> stream_waits_;  // of steps in flight
   std::array<IssuedStep, StepReports::kMostInFlight> issued_steps_;   // by number in the run
   StreamWaits *step_waits_ = nullptr;                                 // of the one under way, or of the recording
   const backend::StateEntry *scale_entry_;
 };
+
+template <typename Wait>
+base::Status Replica::wait_for_group(Wait wait) {
+  if (rank_.device_stream() == nullptr) {
+    const WaitClock clock(now_.communication_ns, rank_.tracer(), "communication");
+    return wait();
+  }
+  // The device goes on while this thread waits: its own clock tells for how long it does not.
+  TUTTI_TRY(step_waits_->begin(*rank_.device(), rank_.stream()));
+  TUTTI_TRY(wait());
+  return step_waits_->end(rank_.stream());
+}
 
 }  // namespace tutti::impl::distribute
 

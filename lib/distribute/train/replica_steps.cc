@@ -27,8 +27,8 @@ Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const R
   if (!has_thrown) return thrown;
   // The other ranks would wait for this one, and its device for them.
   return base::without_exceptions([&] {
-    group_->withdraw();
-    group_->abort(thrown);
+    rank_.group().withdraw();
+    rank_.group().abort(thrown);
     return fail(run.issued, thrown, run);
   });
 }
@@ -39,7 +39,7 @@ Status Replica::run_steps(Run &run, const RunSignals &signals) {
   RunOutcome &outcome = run.outcome;
   TUTTI_TRY(begin_run(command));
   for (int64_t n = command.feeder_step;;) {
-    const int64_t begin_ns = base::now_ns(), built = programs_built();
+    const int64_t begin_ns = base::now_ns(), built = contributors_.programs_built();
     now_ = {.steps = 1};
     const bool has_more_to_judge = run.in_flight() > 0 && issued_step(run.issued - 1).is_counted;
     const bool is_last = command.stops || run.issued >= command.max_steps;
@@ -55,13 +55,13 @@ Status Replica::run_steps(Run &run, const RunSignals &signals) {
     step = {
         .feeder_step = n, .has_input = feeder.input(n).count > 0, .rows = rows_.step_rows(), .batches = rows_.count()};
     begun_ = run.issued + 1;
-    if (place_ == 0 && step.has_input) feeder.start(n);
+    if (rank_.place() == 0 && step.has_input) feeder.start(n);
     if (step.has_input) ++n;  // else this worker's has ended
     TUTTI_TRY(advance(built, run));
     if (!step.is_counted) continue;
     now_.total_ns = base::now_ns() - begin_ns;
     outcome.times += now_;
-    if (tracer() != nullptr) tracer()->record("step", "step", begin_ns, now_.total_ns);
+    if (rank_.tracer() != nullptr) rank_.tracer()->record("step", "step", begin_ns, now_.total_ns);
   }
 }
 
@@ -71,9 +71,9 @@ Status Replica::advance(int64_t built, Run &run) {
   step_waits_ = &stream_waits_[ring_place(number)];
   step_waits_->drop();
   Status status = run_step(run.feeder.input(step.feeder_step), run.feeder, run.outcome.loss_scale);
-  if (status.ok()) status = reports_.issue(number, report(), stream_);
+  if (status.ok()) status = reports_.issue(number, contributors_.front().report, rank_.stream());
   if (!status.ok()) {
-    group_->withdraw();  // else this thread would wait for a device that waits for it
+    rank_.group().withdraw();  // else this thread would wait for a device that waits for it
     // What the step before met with on the device may have come up here.
     const int64_t earlier = run.outcome.steps;
     const Status judged = judge(0, run);
@@ -84,19 +84,19 @@ Status Replica::advance(int64_t built, Run &run) {
     const bool is_earlier = status.code() == base::Code::invalid_argument && may_be_of(earlier);
     return is_earlier ? fail(earlier, std::move(status), run) : judged;
   }
-  step.is_counted = !has_recorded_ && programs_built() == built;
+  step.is_counted = !has_recorded_ && contributors_.programs_built() == built;
   step.last_ticket = last_ticket_;
   step.launched = launched_;
   ++run.issued;
   ++step_;
   batch_counter_ += step.batches;
-  return judge(tracer() == nullptr ? reports_.in_flight() - 1 : 0, run);
+  return judge(rank_.tracer() == nullptr ? reports_.in_flight() - 1 : 0, run);
 }
 
 /// Can bad data that come up behind a step be those of the step? Where the stream was waited for before the update, no.
 bool Replica::may_be_of(int64_t number) const {
   if (!reports_.tells_faults()) return true;
-  return is_on_devices() && reports_.read(number).has_faults;
+  return rank_.is_on_devices() && reports_.read(number).has_faults;
 }
 
 Status Replica::judge(int64_t left, Run &run) {
@@ -110,15 +110,16 @@ Status Replica::judge(int64_t left, Run &run) {
 Status Replica::judge_oldest(Run &run) {
   const int64_t number = run.outcome.steps;
   IssuedStep &step = issued_step(number);
-  if (is_on_devices() && step.last_ticket >= 0) TUTTI_TRY(group_->await_done(step.last_ticket));
-  if (tracer() != nullptr) TUTTI_TRY(stream_.synchronize());  // which tells the times of kernels
-  TUTTI_ASSIGN(const StepReport report, reports_.wait(number, stream_));
-  TUTTI_ASSIGN(int64_t waited_ns, stream_waits_[ring_place(number)].take(*device_, stream_, tracer()));
+  if (rank_.is_on_devices() && step.last_ticket >= 0) TUTTI_TRY(rank_.group().await_done(step.last_ticket));
+  if (rank_.tracer() != nullptr) TUTTI_TRY(rank_.stream().synchronize());  // which tells the times of kernels
+  TUTTI_ASSIGN(const StepReport report, reports_.wait(number, rank_.stream()));
+  TUTTI_ASSIGN(int64_t waited_ns,
+               stream_waits_[ring_place(number)].take(*rank_.device(), rank_.stream(), rank_.tracer()));
   if (const RecordedStepRef launched = std::exchange(step.launched, nullptr); launched != nullptr) {
     TUTTI_ASSIGN(waited_ns, launched->waits.sum());
   }
   if (step.is_counted) now_.communication_ns += waited_ns;
-  if (is_on_devices() && !report.is_ok) TUTTI_TRY(what_went_wrong(report, run));
+  if (rank_.is_on_devices() && !report.is_ok) TUTTI_TRY(what_went_wrong(report, run));
   TUTTI_TRY(count(report, run));
   applied_ = run.outcome.steps;
   return Status();
@@ -128,11 +129,11 @@ Status Replica::judge_oldest(Run &run) {
 Status Replica::what_went_wrong(const StepReport &report, const Run &run) {
   if (report.has_faults) {
     // Behind the step the stream may wait for ranks that do not come any more.
-    group_->abort(base::aborted("the data of rank ", group_->rank(), " are bad in step ",
-                                run.command.step + run.outcome.steps + 1));
-    TUTTI_TRY(stream_.synchronize());
+    rank_.group().abort(base::aborted("the data of rank ", rank_.group().rank(), " are bad in step ",
+                                      run.command.step + run.outcome.steps + 1));
+    TUTTI_TRY(rank_.stream().synchronize());
   }
-  return group_->error();  // then the step may have been fine, but for its end
+  return rank_.group().error();  // then the step may have been fine, but for its end
 }
 
 Status Replica::count(const StepReport &report, Run &run) {
@@ -142,17 +143,17 @@ Status Replica::count(const StepReport &report, Run &run) {
   ++run.outcome.steps;
   run.outcome.examples += step.rows;
   run.outcome.batches += step.batches;
-  if (place_ == 0 && step.has_input) run.feeder.finish(step.feeder_step);
+  if (rank_.place() == 0 && step.has_input) run.feeder.finish(step.feeder_step);
   if (run.command.completed_steps != nullptr) run.command.completed_steps->store(in_all, std::memory_order_relaxed);
   return Status();
 }
 
 Status Replica::fail(int64_t number, Status status, Run &run) {
   status = with_place(status, number, run);
-  group_->abort(status);
-  const Status bad = stream_.synchronize();  // nothing reads the input any more
+  rank_.group().abort(status);
+  const Status bad = rank_.stream().synchronize();  // nothing reads the input any more
   drop_recordings();
-  if (is_on_devices()) return look_back(std::move(status), bad, run);
+  if (rank_.is_on_devices()) return look_back(std::move(status), bad, run);
   run.issued = run.outcome.steps;
   return status;
 }
@@ -175,14 +176,14 @@ Status Replica::look_back(Status status, const Status &bad, const Run &run) {
 }
 
 Status Replica::with_place(const Status &status, int64_t number, const Run &run) const {
-  return status.with_detail("rank", std::to_string(group_->rank()))
+  return status.with_detail("rank", std::to_string(rank_.group().rank()))
       .with_detail("step", std::to_string(run.command.step + number + 1));
 }
 
 Status Replica::conclude(const Replica &ahead, const Status &failure, const RunCommand &command, StepFeeder &feeder,
                          LossHistory &losses, RunOutcome &outcome) {
   Run run{command, feeder, losses, outcome};
-  while (is_on_devices() && outcome.steps < ahead.applied_)
+  while (rank_.is_on_devices() && outcome.steps < ahead.applied_)
     TUTTI_TRY(count(ahead.reports_.read(outcome.steps), run));
   if (outcome.steps == begun_) return Status();
   const IssuedStep &step = issued_step(outcome.steps);
@@ -206,14 +207,14 @@ Status Replica::fill_words(int64_t n, bool is_last, const RunSignals &signals, R
     // Who has to wait for input had better know first what became of its steps.
     if (!feeder.is_ready(n)) TUTTI_TRY(judge(0, run));
     {
-      const WaitClock clock(now_.input_ns, tracer(), "input");
+      const WaitClock clock(now_.input_ns, rank_.tracer(), "input");
       ready = feeder.wait_ready(n);
     }
     outcome.input_wait_ns += now_.input_ns;
     words_[word_stop] = ready ? 0 : 1;
     words_[word_error] = ready && !feeder.input(n).status.ok() ? 1 : 0;
   }
-  words_[word_trace] = programs_.tracer && programs_.tracer->enabled() ? 1 : 0;
+  words_[word_trace] = rank_.programs().tracer && rank_.programs().tracer->enabled() ? 1 : 0;
   if (ready) rows_.publish(words_.data() + word_count, feeder.input(n), program_for(feeder.input(n), feeder.binding()));
   for (size_t c = 1; c < contributors_.size(); ++c)
     std::copy_n(words_.begin(), words_per_part_, words_.begin() + static_cast<int64_t>(c) * words_per_part_);
@@ -227,21 +228,21 @@ Result<bool> Replica::agree(int64_t n, bool is_last, const RunSignals &signals, 
     // A device that has a step to do is not kept waiting.
     int64_t hidden_ns = 0;
     const WaitClock clock(run.in_flight() > 0 ? hidden_ns : now_.communication_ns,
-                          group_->size() > 1 ? tracer() : nullptr, "control word");
-    agreed = group_->all_reduce(word_pointers_, words_per_part_, tensor::DType::i64, collective::Reduction::max,
-                                "control word");
+                          rank_.group().size() > 1 ? rank_.tracer() : nullptr, "control word");
+    agreed = rank_.group().all_reduce(word_pointers_, words_per_part_, tensor::DType::i64, collective::Reduction::max,
+                                      "control word");
   }
   const Result<bool> begins = agreed.ok() ? conclude(n, run) : Result<bool>(agreed);
   if (begins.ok() && *begins) {
-    if (is_traced_ != (words_[word_trace] != 0)) {
+    if (rank_.is_traced() != (words_[word_trace] != 0)) {
       TUTTI_TRY(judge(0, run));
-      TUTTI_TRY(set_traced(!is_traced_));
+      TUTTI_TRY(set_traced(!rank_.is_traced()));
     }
     return true;
   }
   TUTTI_TRY(judge(0, run));
   const bool is_over = words_[word_limit] != 0 || words_[word_stop] != 0;
-  if (agreed.ok() && !is_over && place_ == 0 && !run.feeder.input(n).status.ok()) run.feeder.failed();
+  if (agreed.ok() && !is_over && rank_.place() == 0 && !run.feeder.input(n).status.ok()) run.feeder.failed();
   return begins;
 }
 
@@ -264,8 +265,9 @@ Result<bool> Replica::conclude(int64_t n, Run &run) {
 }
 
 Status Replica::check_report(const StepReport &report, int64_t step, LossHistory &losses, LossScaleState &scale) {
-  if (place_ == 0) losses.add(report.loss);
-  if (scale_entry_ != nullptr && std::isfinite(report.loss) && judge_step(programs_.loss_scale, report.is_ok, scale))
+  if (rank_.place() == 0) losses.add(report.loss);
+  if (scale_entry_ != nullptr && std::isfinite(report.loss) &&
+      judge_step(rank_.programs().loss_scale, report.is_ok, scale))
     return Status();
   if (report.is_ok) return Status();
   return base::out_of_range("step ", step, ": the loss or the gradient is not finite (loss ", report.loss,

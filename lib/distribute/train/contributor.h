@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a replica runs for one contributor. Internal to the sources of Replica.
-#ifndef TUTTI_DISTRIBUTE_TRAIN_REPLICA_CONTRIBUTOR_H_
-#define TUTTI_DISTRIBUTE_TRAIN_REPLICA_CONTRIBUTOR_H_
+// A contributor, one logical replica: what a replica has of it. A value; internal to this folder.
+#ifndef TUTTI_DISTRIBUTE_TRAIN_CONTRIBUTOR_H_
+#define TUTTI_DISTRIBUTE_TRAIN_CONTRIBUTOR_H_
 
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "distribute/train/replica.h"
+#include "backend/backend.h"
+#include "backend/executable.h"
+#include "distribute/input/input_binding.h"
+#include "distribute/plan/kept_outputs.h"
+#include "distribute/program/program_cache.h"
 
 namespace tutti::impl::distribute {
 
@@ -19,8 +23,8 @@ inline void clear_key(size_t symbols, ShapeKey &key) {
   if (!key.empty()) key.front() = 0;
 }
 
-/// One logical replica: its partial sums, its programs and what they run with.
-struct Replica::Contributor {
+/// Its partial sums, its programs and what they run with.
+struct Contributor {
   int32_t index = 0;                              // among all contributors
   backend::Buffer partials, report, accumulated;  // the last one empty where nothing is accumulated apart
   std::unique_ptr<ProgramCache> accumulate_programs, finish_programs;
@@ -46,18 +50,6 @@ struct Replica::Contributor {
   std::vector<int32_t> finish_components;
 };
 
-template <typename Wait>
-base::Status Replica::wait_for_group(Wait wait) {
-  if (device_stream() == nullptr) {
-    const WaitClock clock(now_.communication_ns, tracer(), "communication");
-    return wait();
-  }
-  // The device goes on while this thread waits: its own clock tells for how long it does not.
-  TUTTI_TRY(step_waits_->begin(*device_, stream_));
-  TUTTI_TRY(wait());
-  return step_waits_->end(stream_);
-}
-
 }  // namespace tutti::impl::distribute
 
-#endif  // TUTTI_DISTRIBUTE_TRAIN_REPLICA_CONTRIBUTOR_H_
+#endif  // TUTTI_DISTRIBUTE_TRAIN_CONTRIBUTOR_H_

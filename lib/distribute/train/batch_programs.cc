@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/train/batch_programs.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+namespace tutti::impl::distribute {
+
+using base::Status;
+
+Status BatchPrograms::prepare(const MicroBatch &micro_batch, const InputBinding &binding) {
+  const data::Element *const batch = micro_batch.batch;
+  if (batch == nullptr) clear_key(binding.symbols().size(), batch_key_);
+  if (batch != nullptr) binding.fill_key(*batch, micro_batch.rows, batch_key_);
+  const bool is_new =
+      batch_key_ != last_batch_key_ || binding.number() != last_binding_ || !has_room_for_outputs(micro_batch.number);
+  if (is_new) TUTTI_TRY(rank_.settle_building());
+  for (Contributor &contributor : contributors_.all())
+    TUTTI_TRY(find_programs(contributor, batch, binding));
+  if (is_new) TUTTI_TRY(find_finish_programs(micro_batch.rows));
+  for (Contributor &contributor : contributors_.all())
+    TUTTI_TRY(bind_programs(contributor, binding, micro_batch.position));
+  if (!is_new) return Status();
+  if (rank_.programs().keeps_outputs) TUTTI_TRY(reserve_outputs(micro_batch.number));
+  if (factors_ != nullptr) TUTTI_TRY(reserve_factors(micro_batch.rows, binding));
+  TUTTI_TRY(rank_.settle_building());
+  last_batch_key_ = batch_key_;
+  last_binding_ = binding.number();
+  return Status();
+}
+
+Status BatchPrograms::find_programs(Contributor &contributor, const data::Element *batch, const InputBinding &binding) {
+  if (batch == nullptr) clear_key(binding.symbols().size(), contributor.key);
+  if (batch != nullptr) binding.fill_key(*batch, contributor.rows.rows(), contributor.key);
+  if (contributor.binding == binding.number() && contributor.accumulate_programs->is_current(contributor.key))
+    return Status();
+  const std::vector<GraphSource> &variants = rank_.programs().accumulate;
+  std::array<const GraphSource *, 3> sources{};
+  for (size_t i = 0; i < variants.size(); ++i)
+    sources[i] = &variants[i];
+  const auto bindings = [&] { return binding.bindings(contributor.key); };
+  TUTTI_TRY(rank_.stream().synchronize());  // the programs of another shape, or their memory, may go
+  return contributor.accumulate_programs->find(std::span(sources).first(variants.size()), contributor.key, bindings);
+}
+
+Status BatchPrograms::find_finish_programs(int64_t rows) {
+  const TrainProgramSet &programs = rank_.programs();
+  for (Contributor &contributor : contributors_.all()) {
+    if (!contributors_.finishes(contributor)) continue;
+    const size_t slice = programs.finish.size() > 1 ? static_cast<size_t>(contributor.index) : 0;
+    ShapeKey &key = contributor.finish_key;
+    key = programs.finish_keys[slice];
+    if (factors_ != nullptr) key.push_back(rows);
+    if (contributor.finish_programs->is_current(key)) continue;
+    const auto bindings = [&] {
+      graph::SymbolBindings values = programs.finish_bindings[slice];
+      if (factors_ != nullptr) values.emplace(graph::kBatchSymbol, rows);
+      return values;
+    };
+    const GraphSource *source = &programs.finish[slice];
+    TUTTI_TRY(rank_.stream().synchronize());
+    TUTTI_TRY(contributor.finish_programs->find({&source, 1}, key, bindings));
+  }
+  return Status();
+}
+
+Status BatchPrograms::bind_programs(Contributor &contributor, const InputBinding &binding, size_t position) {
+  const size_t variants = rank_.programs().accumulate.size();
+  TUTTI_TRY(contributor.accumulate_programs->bind(std::span(contributor.accumulate).first(variants)));
+  contributor.current = contributor.accumulate[position];
+  if (contributors_.finishes(contributor)) TUTTI_TRY(contributor.finish_programs->bind({&contributor.finish, 1}));
+  if (contributor.binding == binding.number()) return Status();
+  TUTTI_ASSIGN(contributor.components, binding.components_of(contributor.current->description()));
+  contributor.binding = binding.number();
+  return Status();
+}
+
+Status BatchPrograms::reserve_outputs(int32_t m) {
+  TUTTI_TRY(rank_.stream().synchronize());
+  for (Contributor &contributor : contributors_.all())
+    TUTTI_TRY(contributor.outputs->reserve(m, contributor.current->executable, *rank_.device()));
+  kept_keys_[static_cast<size_t>(m)] = batch_key_;
+  return Status();
+}
+
+Status BatchPrograms::reserve_factors(int64_t rows, const InputBinding &binding) {
+  TUTTI_TRY(factors_->reserve(rows, *rank_.device()));
+  for (Contributor &contributor : contributors_.all())
+    point_to_factors(contributor, binding);
+  return Status();
+}
+
+void BatchPrograms::point_to_factors(Contributor &contributor, const InputBinding &binding) {
+  contributor.results.clear();
+  for (const backend::PortDescription &result : contributor.current->description().outputs) {
+    const int32_t factor = factors_->find(result.name);
+    contributor.results.push_back(factor >= 0 ? factors_->row(factor, contributor.rows.begin) : nullptr);
+  }
+  contributor.finish_inputs.clear();
+  contributor.finish_components.clear();
+  if (!contributors_.finishes(contributor)) return;
+  for (const backend::PortDescription &input : contributor.finish->description().inputs) {
+    const int32_t factor = factors_->find(input.name);
+    contributor.finish_inputs.push_back(factor >= 0 ? factors_->row(factor, 0) : nullptr);
+    contributor.finish_components.push_back(factor >= 0 ? -1 : binding.component_of(input.name));
+  }
+}
+
+Status BatchPrograms::point_to_rows(const StepInput &input, int32_t m, DeviceInputs *copies) {
+  const size_t place = rank_.place();
+  const data::Element &batch = input.batches[static_cast<size_t>(m)];
+  const bool has_batch = m < input.count;
+  if (copies != nullptr && has_batch) TUTTI_TRY(copies->wait(place, input.slot, m, rank_.stream()));
+  for (size_t p = 0; p < contributors_.size(); ++p) {
+    Contributor &contributor = contributors_.all()[p];
+    std::vector<const void *> &inputs = contributors_.arguments(contributor, m).inputs;
+    inputs.resize(contributor.components.size());
+    // Of no rows, nothing is read.
+    if (!has_batch) std::ranges::fill(inputs, contributor.partials.device_pointer());
+    for (size_t i = 0; has_batch && i < contributor.components.size(); ++i) {
+      const int32_t component = contributor.components[i];
+      inputs[i] = copies != nullptr ? copies->rows(place, input.slot, m, p, component)
+                                    : InputBinding::row_pointer(batch, component, contributor.rows.begin);
+    }
+  }
+  return Status();
+}
+
+void BatchPrograms::point_to_results(int32_t m) {
+  for (Contributor &contributor : contributors_.all())
+    point_to_results(contributor, m);
+}
+
+void BatchPrograms::point_to_results(Contributor &contributor, int32_t m) {
+  const size_t count = contributor.current->description().outputs.size();
+  std::vector<void *> &results = contributors_.arguments(contributor, m).results;
+  results.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    void *const factor = i < contributor.results.size() ? contributor.results[i] : nullptr;
+    results[i] = factor != nullptr ? factor : contributor.outputs->place(m, i);
+  }
+  if (contributor.outputs) contributor.outputs->ran(m, contributor.current->executable);
+}
+
+void BatchPrograms::point_to_features(const data::Element &batch) {
+  if (factors_ == nullptr) return;
+  for (Contributor &contributor : contributors_.all()) {
+    for (size_t i = 0; i < contributor.finish_components.size(); ++i) {
+      const int32_t component = contributor.finish_components[i];
+      if (component >= 0) contributor.finish_inputs[i] = InputBinding::row_pointer(batch, component, 0);
+    }
+  }
+}
+
+}  // namespace tutti::impl::distribute
