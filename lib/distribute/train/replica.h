@@ -22,10 +22,15 @@
 #include "distribute/train/batch_programs.h"
 #include "distribute/train/contributors.h"
 #include "distribute/train/factor_memory.h"
+#include "distribute/train/gradient_buckets.h"
 #include "distribute/train/loss_history.h"
+#include "distribute/train/program_runner.h"
 #include "distribute/train/rank.h"
 #include "distribute/train/recorded_steps.h"
+#include "distribute/train/recording_agreement.h"
 #include "distribute/train/run_command.h"
+#include "distribute/train/step_clock.h"
+#include "distribute/train/step_recorder.h"
 #include "distribute/train/step_reports.h"
 #include "distribute/train/step_times.h"
 #include "distribute/train/stream_waits.h"
@@ -61,8 +66,8 @@ class Replica {
   }
   collective::Group &group() { return rank_.group(); }
   /// How its steps run, for people, and what became of the memory of its gradients.
-  std::string how_steps_run() const { return recorded_.describe(); }
-  std::string how_memory_is_registered() const;
+  std::string how_steps_run() const { return recorder_.describe(); }
+  std::string how_memory_is_registered() const { return recorder_.describe_memory(); }
 
   /// Runs steps. On failure the group has been aborted with the cause; the feeder then has to hear of the steps that
   /// have begun, by conclude().
@@ -98,7 +103,7 @@ class Replica {
 
   Replica(const TrainProgramSet &programs, const StatePlan &plan, backend::DeviceRef device, backend::Stream stream,
           size_t place);
-  void plan_collectives();
+  void open_words();
 
   /// What run_steps() was called with.
   struct Run {
@@ -152,47 +157,7 @@ class Replica {
   base::Status run_step(const StepInput &input, StepFeeder &feeder, const LossScaleState &scale);
   base::Status run_micro_batch(const StepInput &input, int32_t m, const StepFeeder &feeder);
   void set_scalars(int32_t m);
-  base::Status run_programs(bool finishing, bool last);
-  /// Of these contributors, in turn.
-  base::Status run_segments(std::span<Contributor> parts, bool finishing, bool last);
-  base::Status run_external(int32_t position, bool finishing, bool last);
-  base::Status begin_buckets(int32_t end);
-  /// How many buckets may begin before the replica knows that its part of the step has succeeded.
-  int32_t early_buckets() {
-    const auto all = static_cast<int32_t>(bucket_operations_.size());
-    return rank_.device_stream() == nullptr || rank_.is_on_devices() || is_recording_ ? all : std::max(all - 1, 0);
-  }
-  /// Reduces what has not been begun, and waits for all.
-  base::Status reduce_buckets(StepFeeder &feeder);
-  base::Status finish_buckets(StepFeeder &feeder);
-  // ---- steps that are launched at once (recorded_steps.h), replica_recordings.cc ----
-  /// Ok where steps of the group may be recorded.
-  base::Status check_recording();
-  /// What this worker publishes for a step: the program that it would begin with, if it may be launched as it was
-  /// recorded: its micro-batches are all there, or none is, and of one shape.
-  int64_t program_for(const StepInput &input, const InputBinding &binding);
-  bool is_launched_at_once() const { return !rows_.programs().empty() && !rank_.is_traced(); }
-  /// A step whose micro-batches have been prepared; in pieces, but for the update, where it cannot be recorded.
-  base::Status launch();
-  /// Tells the programs what the step runs with.
-  base::Status set_arguments();
-  /// Null where some worker cannot.
-  base::Result<RecordedStepRef> record_step();
-  /// Says whether this worker can go on recording, and hears whether all can: before each operation, and at the end.
-  /// Who could not says no more, nor does anybody then.
-  base::Status tell_recording(bool can_go_on);
-  base::Status go_on_recording();
-  base::Result<RecordedStepRef> record();
-  /// What is recorded of a step.
-  base::Status issue_recorded();
-  /// Programs of all micro-batches, and the buckets that are complete at their marks.
-  base::Status run_micro_batches();
-  /// Settles what was launched: nobody updates before all have come so far, with data that are good.
-  base::Status settle_launched();
   void drop_recordings();
-  /// Counts the time that `wait` keeps the device from computing.
-  template <typename Wait>
-  base::Status wait_for_group(Wait wait);
   base::Status finish(const StepInput &input);
   /// Judges a step by its report: OUT_OF_RANGE, or the scale of the next one.
   base::Status check_report(const StepReport &report, int64_t step, LossHistory &losses, LossScaleState &scale);
@@ -203,19 +168,13 @@ class Replica {
   Contributors contributors_{rank_};
   BatchPrograms batch_programs_{rank_, contributors_};
 
-  // Per bucket that is reduced before finish: the operation with its buffers. At least one, if only a barrier.
-  std::vector<collective::Operation> bucket_operations_;
-  std::vector<std::vector<void *>> bucket_buffers_;
-  int32_t next_bucket_ = 0;
-  collective::Ticket last_ticket_ = -1;
-  RecordedSteps recorded_;
-  RecordedStepRef launched_;  // of the step under way, where it was launched at once
-  bool is_recording_ = false, all_record_ = false;
-  bool has_recorded_ = false;           // in the step under way
-  ShapeKey next_key_, next_other_key_;  // of the step that comes
-  bool plan_agreed_ = false;            // all ranks of the group have the same plan
+  StepClock clock_{rank_};
+  RecordingAgreement recording_{rank_};
+  GradientBuckets buckets_{rank_, clock_, recording_};
+  ProgramRunner runner_{rank_, contributors_, buckets_, clock_, recording_};
+  StepRecorder recorder_{rank_, contributors_, buckets_, runner_, clock_, recording_};
+  bool plan_agreed_ = false;  // all ranks of the group have the same plan
 
-  std::vector<void *> external_buffers_;
   std::vector<int64_t> words_;  // control words, one group per contributor
   std::vector<void *> word_pointers_;
   int64_t words_per_part_ = 0;
@@ -224,26 +183,11 @@ class Replica {
   int64_t step_ = 0, batch_counter_ = 0;  // what was issued
   int64_t begun_ = 0, applied_ = 0;       // steps of this run
   int64_t iteration_ = 0;                 // number of the update under way: skipped steps do not count
-  int32_t micro_batch_ = 0;               // the last that was begun
   int32_t kept_batches_ = 0;              // of the last step
-  StepTimes now_;                         // of the step under way
   std::array<StreamWaits, StepReports::kMostInFlight> stream_waits_;  // of steps in flight
   std::array<IssuedStep, StepReports::kMostInFlight> issued_steps_;   // by number in the run
-  StreamWaits *step_waits_ = nullptr;                                 // of the one under way, or of the recording
   const backend::StateEntry *scale_entry_;
 };
-
-template <typename Wait>
-base::Status Replica::wait_for_group(Wait wait) {
-  if (rank_.device_stream() == nullptr) {
-    const WaitClock clock(now_.communication_ns, rank_.tracer(), "communication");
-    return wait();
-  }
-  // The device goes on while this thread waits: its own clock tells for how long it does not.
-  TUTTI_TRY(step_waits_->begin(*rank_.device(), rank_.stream()));
-  TUTTI_TRY(wait());
-  return step_waits_->end(rank_.stream());
-}
 
 }  // namespace tutti::impl::distribute
 

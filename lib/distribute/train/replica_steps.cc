@@ -37,18 +37,20 @@ Status Replica::run_steps(Run &run, const RunSignals &signals) {
   const RunCommand &command = run.command;
   StepFeeder &feeder = run.feeder;
   RunOutcome &outcome = run.outcome;
+  StepTimes &times = clock_.times();
   TUTTI_TRY(begin_run(command));
   for (int64_t n = command.feeder_step;;) {
     const int64_t begin_ns = base::now_ns(), built = contributors_.programs_built();
-    now_ = {.steps = 1};
+    clock_.begin_step();
     const bool has_more_to_judge = run.in_flight() > 0 && issued_step(run.issued - 1).is_counted;
     const bool is_last = command.stops || run.issued >= command.max_steps;
     if (command.stops) outcome.reason = StopReason::stopped;
     TUTTI_ASSIGN(const bool go_on, agree(n, is_last, signals, run));
     if (!go_on) {
-      now_ = {
-          .total_ns = base::now_ns() - begin_ns, .input_ns = now_.input_ns, .communication_ns = now_.communication_ns};
-      if (has_more_to_judge) outcome.times += now_;
+      times = {.total_ns = base::now_ns() - begin_ns,
+               .input_ns = times.input_ns,
+               .communication_ns = times.communication_ns};
+      if (has_more_to_judge) outcome.times += times;
       return Status();
     }
     IssuedStep &step = issued_step(run.issued);
@@ -59,17 +61,18 @@ Status Replica::run_steps(Run &run, const RunSignals &signals) {
     if (step.has_input) ++n;  // else this worker's has ended
     TUTTI_TRY(advance(built, run));
     if (!step.is_counted) continue;
-    now_.total_ns = base::now_ns() - begin_ns;
-    outcome.times += now_;
-    if (rank_.tracer() != nullptr) rank_.tracer()->record("step", "step", begin_ns, now_.total_ns);
+    times.total_ns = base::now_ns() - begin_ns;
+    outcome.times += times;
+    if (rank_.tracer() != nullptr) rank_.tracer()->record("step", "step", begin_ns, times.total_ns);
   }
 }
 
 Status Replica::advance(int64_t built, Run &run) {
   const int64_t number = run.issued;
   IssuedStep &step = issued_step(number);
-  step_waits_ = &stream_waits_[ring_place(number)];
-  step_waits_->drop();
+  StreamWaits &waits = stream_waits_[ring_place(number)];
+  waits.drop();
+  clock_.write_waits_to(&waits);
   Status status = run_step(run.feeder.input(step.feeder_step), run.feeder, run.outcome.loss_scale);
   if (status.ok()) status = reports_.issue(number, contributors_.front().report, rank_.stream());
   if (!status.ok()) {
@@ -84,9 +87,9 @@ Status Replica::advance(int64_t built, Run &run) {
     const bool is_earlier = status.code() == base::Code::invalid_argument && may_be_of(earlier);
     return is_earlier ? fail(earlier, std::move(status), run) : judged;
   }
-  step.is_counted = !has_recorded_ && contributors_.programs_built() == built;
-  step.last_ticket = last_ticket_;
-  step.launched = launched_;
+  step.is_counted = !recorder_.has_recorded() && programs_built() == built;
+  step.launched = recorder_.launched();
+  step.last_ticket = step.launched != nullptr ? recorder_.last_ticket() : buckets_.last_ticket();
   ++run.issued;
   ++step_;
   batch_counter_ += step.batches;
@@ -118,7 +121,7 @@ Status Replica::judge_oldest(Run &run) {
   if (const RecordedStepRef launched = std::exchange(step.launched, nullptr); launched != nullptr) {
     TUTTI_ASSIGN(waited_ns, launched->waits.sum());
   }
-  if (step.is_counted) now_.communication_ns += waited_ns;
+  if (step.is_counted) clock_.times().communication_ns += waited_ns;
   if (rank_.is_on_devices() && !report.is_ok) TUTTI_TRY(what_went_wrong(report, run));
   TUTTI_TRY(count(report, run));
   applied_ = run.outcome.steps;
@@ -207,15 +210,17 @@ Status Replica::fill_words(int64_t n, bool is_last, const RunSignals &signals, R
     // Who has to wait for input had better know first what became of its steps.
     if (!feeder.is_ready(n)) TUTTI_TRY(judge(0, run));
     {
-      const WaitClock clock(now_.input_ns, rank_.tracer(), "input");
+      const WaitClock clock(clock_.times().input_ns, rank_.tracer(), "input");
       ready = feeder.wait_ready(n);
     }
-    outcome.input_wait_ns += now_.input_ns;
+    outcome.input_wait_ns += clock_.times().input_ns;
     words_[word_stop] = ready ? 0 : 1;
     words_[word_error] = ready && !feeder.input(n).status.ok() ? 1 : 0;
   }
   words_[word_trace] = rank_.programs().tracer && rank_.programs().tracer->enabled() ? 1 : 0;
-  if (ready) rows_.publish(words_.data() + word_count, feeder.input(n), program_for(feeder.input(n), feeder.binding()));
+  if (ready)
+    rows_.publish(words_.data() + word_count, feeder.input(n),
+                  recorder_.program_for(feeder.input(n), feeder.binding(), rows_));
   for (size_t c = 1; c < contributors_.size(); ++c)
     std::copy_n(words_.begin(), words_per_part_, words_.begin() + static_cast<int64_t>(c) * words_per_part_);
   return Status();
@@ -227,7 +232,7 @@ Result<bool> Replica::agree(int64_t n, bool is_last, const RunSignals &signals, 
   {
     // A device that has a step to do is not kept waiting.
     int64_t hidden_ns = 0;
-    const WaitClock clock(run.in_flight() > 0 ? hidden_ns : now_.communication_ns,
+    const WaitClock clock(run.in_flight() > 0 ? hidden_ns : clock_.times().communication_ns,
                           rank_.group().size() > 1 ? rank_.tracer() : nullptr, "control word");
     agreed = rank_.group().all_reduce(word_pointers_, words_per_part_, tensor::DType::i64, collective::Reduction::max,
                                       "control word");
