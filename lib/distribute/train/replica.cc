@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/train/replica.h"
 
-#include <algorithm>
+#include <utility>
 
+#include "base/exceptions.h"
 #include "base/text.h"
 #include "distribute/workers/plan_agreement.h"
 
@@ -14,7 +15,7 @@ using base::Status;
 
 Replica::Replica(const TrainProgramSet &programs, const StatePlan &plan, backend::DeviceRef device,
                  backend::Stream stream, size_t place)
-    : rank_(programs, plan, std::move(device), std::move(stream), place), scale_entry_(plan.find(loss_scale_entry)) {}
+    : rank_(programs, plan, std::move(device), std::move(stream), place) {}
 
 // The group may still be copying from and to the contributors' memory.
 Replica::~Replica() { drop_group(); }
@@ -24,19 +25,12 @@ Result<std::unique_ptr<Replica>> Replica::create(const TrainProgramSet &programs
                                                  const ArenaPointers &arenas, int32_t parts, size_t cache_capacity) {
   TUTTI_ASSIGN(backend::Stream stream, device->create_stream());
   std::unique_ptr<Replica> replica(new Replica(programs, plan, std::move(device), std::move(stream), place));
-  TUTTI_TRY(replica->reports_.open(plan, *replica->rank_.device(), programs.steps_in_flight));
-  TUTTI_TRY(replica->contributors_.open(executables, arenas, parts, cache_capacity, replica->reports_.in_flight()));
-  replica->buckets_.plan(replica->contributors_.all());
-  replica->open_words();
+  Contributors &contributors = replica->contributors_;
+  TUTTI_TRY(replica->steps_.open());
+  TUTTI_TRY(contributors.open(executables, arenas, parts, cache_capacity, replica->steps_.most()));
+  replica->buckets_.plan(contributors.all());
+  replica->agreement_.open(contributors.size());
   return replica;
-}
-
-void Replica::open_words() {
-  rows_ = StepRows(rank_.programs().workers, rank_.programs().divides_input, rank_.programs().accumulation);
-  words_per_part_ = word_count + rows_.word_count();
-  words_.resize(contributors_.size() * static_cast<size_t>(words_per_part_));
-  for (size_t c = 0; c < contributors_.size(); ++c)
-    word_pointers_.push_back(&words_[c * static_cast<size_t>(words_per_part_)]);
 }
 
 void Replica::set_group(std::unique_ptr<collective::Group> group) {
@@ -48,22 +42,119 @@ void Replica::set_group(std::unique_ptr<collective::Group> group) {
   contributors_.register_partials();
 }
 
+void Replica::drop_group() {
+  steps_.drop_recordings();
+  rank_.set_group(nullptr);
+}
+
 Status Replica::begin_run(const RunCommand &command) {
   step_ = command.step;
   batch_counter_ = command.batch_counter;
-  begun_ = applied_ = 0;
   contributors_.set_seed(command.seed);
-  for (Contributor &contributor : contributors_.all()) {
-    if (rank_.programs().steps_in_flight > 1) TUTTI_TRY(reports_.begin(contributor.report));
-  }
+  TUTTI_TRY(steps_.begin_run());
   if (!plan_agreed_) TUTTI_TRY(check_same_plan(rank_.group(), rank_.plan().hash()));
   plan_agreed_ = true;
   return Status();
 }
 
+Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const RunSignals &signals, LossHistory &losses,
+                          RunOutcome &outcome) {
+  outcome.loss_scale = command.loss_scale;
+  Run run{command, feeder, losses, outcome};
+  bool has_thrown = true;
+  const Status thrown = base::without_exceptions([&] {
+    const Status status = run_steps(run, signals);
+    has_thrown = false;
+    return status;
+  });
+  if (!has_thrown) return thrown;
+  // The other ranks would wait for this one, and its device for them.
+  return base::without_exceptions([&] {
+    rank_.group().withdraw();
+    rank_.group().abort(thrown);
+    return steps_.fail(run.issued, thrown, run);
+  });
+}
+
+Status Replica::run_steps(Run &run, const RunSignals &signals) {
+  StepFeeder &feeder = run.feeder;
+  StepTimes &times = clock_.times();
+  TUTTI_TRY(begin_run(run.command));
+  for (int64_t n = run.command.feeder_step;;) {
+    const int64_t begin_ns = base::now_ns(), built = programs_built();
+    clock_.begin_step();
+    const bool has_more_to_judge = steps_.counts_last(run);
+    TUTTI_ASSIGN(const bool go_on, agree(n, signals, run));
+    if (!go_on) {
+      times = {.total_ns = base::now_ns() - begin_ns,
+               .input_ns = times.input_ns,
+               .communication_ns = times.communication_ns};
+      if (has_more_to_judge) run.outcome.times += times;
+      return Status();
+    }
+    const StepRows &rows = agreement_.rows();
+    IssuedStep &step = steps_.begin(
+        run,
+        {.feeder_step = n, .has_input = feeder.input(n).count > 0, .rows = rows.step_rows(), .batches = rows.count()});
+    if (rank_.place() == 0 && step.has_input) feeder.start(n);
+    if (step.has_input) ++n;  // else this worker's has ended
+    TUTTI_TRY(advance(step, built, run));
+    if (!step.is_counted) continue;
+    times.total_ns = base::now_ns() - begin_ns;
+    run.outcome.times += times;
+    if (rank_.tracer() != nullptr) rank_.tracer()->record("step", "step", begin_ns, times.total_ns);
+  }
+}
+
+Result<bool> Replica::agree(int64_t n, const RunSignals &signals, Run &run) {
+  TUTTI_ASSIGN(const StepProposal proposal, propose(n, signals, run));
+  agreement_.propose(proposal);
+  Status agreed;
+  {
+    // A device that has a step to do is not kept waiting.
+    int64_t hidden_ns = 0;
+    const WaitClock clock(run.in_flight() > 0 ? hidden_ns : clock_.times().communication_ns,
+                          rank_.group().size() > 1 ? rank_.tracer() : nullptr, "control word");
+    agreed = agreement_.exchange();
+  }
+  const StepInput &input = run.feeder.input(n);
+  const Result<bool> begins =
+      agreed.ok() ? agreement_.conclude(input, step_ + 1, run.outcome.reason) : Result<bool>(agreed);
+  if (begins.ok() && *begins) {
+    if (rank_.is_traced() != agreement_.is_traced()) {
+      TUTTI_TRY(steps_.judge(0, run));
+      TUTTI_TRY(set_traced(!rank_.is_traced()));
+    }
+    return true;
+  }
+  TUTTI_TRY(steps_.judge(0, run));
+  if (agreed.ok() && !agreement_.is_over() && rank_.place() == 0 && !input.status.ok()) run.feeder.failed();
+  return begins;
+}
+
+Result<StepProposal> Replica::propose(int64_t n, const RunSignals &signals, Run &run) {
+  StepFeeder &feeder = run.feeder;
+  StepProposal proposal;
+  proposal.reaches_limit = !run.command.stops && run.issued >= run.command.max_steps;
+  if (proposal.reaches_limit) return proposal;
+  proposal.stops = run.command.stops || signals.stop.load(std::memory_order_seq_cst);
+  if (proposal.stops) return proposal;
+  // Who has to wait for input had better know first what became of its steps.
+  if (!feeder.is_ready(n)) TUTTI_TRY(steps_.judge(0, run));
+  {
+    const WaitClock clock(clock_.times().input_ns, rank_.tracer(), "input");
+    proposal.stops = !feeder.wait_ready(n);
+  }
+  run.outcome.input_wait_ns += clock_.times().input_ns;
+  if (proposal.stops) return proposal;
+  proposal.input = &feeder.input(n);
+  proposal.program = recorder_.program_for(*proposal.input, feeder.binding(), agreement_.rows());
+  return proposal;
+}
+
 Status Replica::set_traced(bool traced) {
   TUTTI_TRY(rank_.stream().synchronize());
-  drop_recordings();  // of programs that go
+  steps_.drop_recordings();  // of programs that go
   rank_.set_traced(traced);
   if (traced) {
     const std::string &device = rank_.device()->name();
@@ -75,16 +166,30 @@ Status Replica::set_traced(bool traced) {
   return Status();
 }
 
+Status Replica::advance(IssuedStep &step, int64_t built, Run &run) {
+  Status status = run_step(run.feeder.input(step.feeder_step), run.feeder, run.outcome.loss_scale);
+  if (status.ok()) status = steps_.issue_report(run);
+  if (!status.ok()) return steps_.fail_under_way(std::move(status), run);
+  step.is_counted = !recorder_.has_recorded() && programs_built() == built;
+  step.launched = recorder_.launched();
+  step.last_ticket = step.launched != nullptr ? recorder_.last_ticket() : buckets_.last_ticket();
+  ++run.issued;
+  ++step_;
+  batch_counter_ += step.batches;
+  return steps_.judge(rank_.tracer() == nullptr ? steps_.most() - 1 : 0, run);
+}
+
 Status Replica::run_step(const StepInput &input, StepFeeder &feeder, const LossScaleState &scale) {
+  const StepRows &rows = agreement_.rows();
   contributors_.begin_step(step_);
   TUTTI_TRY(contributors_.write_loss_scale(scale.scale));
   iteration_ = step_ + 1 - scale.skipped_steps;
   buckets_.begin_step();
   recorder_.begin_step();
-  kept_batches_ = rows_.count();
-  for (int32_t m = 0; m < rows_.count(); ++m)
+  kept_batches_ = rows.count();
+  for (int32_t m = 0; m < rows.count(); ++m)
     TUTTI_TRY(run_micro_batch(input, m, feeder));
-  if (recorder_.is_launched_at_once(rows_)) TUTTI_TRY(recorder_.launch(rows_));
+  if (recorder_.is_launched_at_once(rows)) TUTTI_TRY(recorder_.launch(rows));
   if (recorder_.launched() != nullptr) return recorder_.settle_launched();
   TUTTI_TRY(buckets_.reduce(feeder));
   return finish(input);
@@ -92,32 +197,34 @@ Status Replica::run_step(const StepInput &input, StepFeeder &feeder, const LossS
 
 Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFeeder &feeder) {
   const TrainProgramSet &programs = rank_.programs();
+  const StepRows &rows = agreement_.rows();
   set_scalars(m);
   const MicroBatch micro_batch{.number = m,
                                .batch = m < input.count ? &input.batches[static_cast<size_t>(m)] : nullptr,
-                               .rows = rows_.own(m),
-                               .position = programs.accumulate_position(m, rows_.count())};
+                               .rows = rows.own(m),
+                               .position = programs.accumulate_position(m, rows.count())};
   TUTTI_TRY(batch_programs_.prepare(micro_batch, feeder.binding()));
   TUTTI_TRY(batch_programs_.point_to_rows(input, m, feeder.device_inputs()));
   batch_programs_.point_to_results(m);
   // The last micro-batch adds to what others left, and there are no others.
-  if (programs.rounds_at_last && rows_.count() == 1) TUTTI_TRY(contributors_.clear_accumulated());
-  if (recorder_.is_launched_at_once(rows_)) return Status();
+  if (programs.rounds_at_last && rows.count() == 1) TUTTI_TRY(contributors_.clear_accumulated());
+  if (recorder_.is_launched_at_once(rows)) return Status();
   recorder_.note_pieces();
-  const Status status = runner_.accumulate(m, m + 1 == rows_.count());
-  return rows_.count() == 1 ? status : status.with_detail("micro_batch", std::to_string(m + 1));
+  const Status status = runner_.accumulate(m, m + 1 == rows.count());
+  return rows.count() == 1 ? status : status.with_detail("micro_batch", std::to_string(m + 1));
 }
 
 void Replica::set_scalars(int32_t m) {
+  const StepRows &rows = agreement_.rows();
   for (Contributor &contributor : contributors_.all()) {
-    contributor.rows = rows_.share(m, contributor.index, rank_.programs().contributors);
+    contributor.rows = rows.share(m, contributor.index, rank_.programs().contributors);
     contributors_.arguments(contributor, m)
         .scalars.set(RunScalar::step, step_)
         .set(RunScalar::iteration, iteration_)
         .set(RunScalar::batch_counter, batch_counter_ + m)
-        .set(RunScalar::row_offset, rows_.first(m) + contributor.rows.begin)
+        .set(RunScalar::row_offset, rows.first(m) + contributor.rows.begin)
         .set(RunScalar::local_rows, contributor.rows.rows())
-        .set(RunScalar::step_rows, rows_.step_rows())
+        .set(RunScalar::step_rows, rows.step_rows())
         .set(RunScalar::first_flag, contributor.index == 0 && m == 0 ? 1 : 0);
   }
 }
@@ -125,13 +232,13 @@ void Replica::set_scalars(int32_t m) {
 Status Replica::finish(const StepInput &input) {
   if (rank_.programs().finish.empty()) return Status();
   batch_programs_.point_to_features(input.batches[0]);
-  return runner_.finish(rows_.count() - 1);
+  return runner_.finish(agreement_.rows().count() - 1);
 }
 
-void Replica::drop_recordings() {
-  recorder_.drop();
-  for (IssuedStep &step : issued_steps_)
-    step.launched = nullptr;
+Status Replica::conclude(const Replica &ahead, const Status &failure, const RunCommand &command, StepFeeder &feeder,
+                         LossHistory &losses, RunOutcome &outcome) {
+  Run run{command, feeder, losses, outcome};
+  return steps_.conclude(ahead.steps_, failure, run);
 }
 
 }  // namespace tutti::impl::distribute

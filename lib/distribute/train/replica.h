@@ -3,22 +3,32 @@
 // A replica: one rank of the group on one device, with the contributors it runs (one, or several logical replicas). It
 // executes whole steps: accumulate for each micro-batch, buckets, finish. Internal to this folder.
 //
+// It puts together what each part of a step has a class for, all of which share the Rank:
+//
+//   Contributors     memory and programs of the logical replicas
+//   StepAgreement    what all ranks agree on before a step
+//   BatchPrograms    programs for the shape of a batch, and what they read and write
+//   ProgramRunner    runs them, segment by segment
+//   GradientBuckets  reduces what they leave
+//   StepRecorder     launches all that at once, where it can be recorded
+//   StepsInFlight    finds out what became of the steps
+//   StepClock        where their time goes
+//
 // Threads: run_steps() on the replica's own thread; everything else while no steps run.
 #ifndef TUTTI_DISTRIBUTE_TRAIN_REPLICA_H_
 #define TUTTI_DISTRIBUTE_TRAIN_REPLICA_H_
 
-#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "backend/backend.h"
-#include "backend/executable.h"
 #include "base/status.h"
 #include "collective/group.h"
 #include "distribute/input/step_feeder.h"
-#include "distribute/input/step_rows.h"
-#include "distribute/plan/state_plan.h"
 #include "distribute/train/batch_programs.h"
 #include "distribute/train/contributors.h"
 #include "distribute/train/factor_memory.h"
@@ -26,14 +36,12 @@
 #include "distribute/train/loss_history.h"
 #include "distribute/train/program_runner.h"
 #include "distribute/train/rank.h"
-#include "distribute/train/recorded_steps.h"
 #include "distribute/train/recording_agreement.h"
 #include "distribute/train/run_command.h"
+#include "distribute/train/step_agreement.h"
 #include "distribute/train/step_clock.h"
 #include "distribute/train/step_recorder.h"
-#include "distribute/train/step_reports.h"
-#include "distribute/train/step_times.h"
-#include "distribute/train/stream_waits.h"
+#include "distribute/train/steps_in_flight.h"
 #include "distribute/train/train_program_set.h"
 
 namespace tutti::impl::distribute {
@@ -60,10 +68,7 @@ class Replica {
   /// Of its gradients, which the group works on in place, as memory that was registered with the devices' library.
   int64_t registered_bytes() const { return rank_.group().registered_bytes(); }
   /// Before the memory of any replica goes.
-  void drop_group() {
-    drop_recordings();
-    rank_.set_group(nullptr);
-  }
+  void drop_group();
   collective::Group &group() { return rank_.group(); }
   /// How its steps run, for people, and what became of the memory of its gradients.
   std::string how_steps_run() const { return recorder_.describe(); }
@@ -76,7 +81,7 @@ class Replica {
 
   /// Steps of the last run that changed this replica's weights as they should, judged or not. Some ranks of a group may
   /// have one more than others.
-  int64_t applied_steps() const { return applied_; }
+  int64_t applied_steps() const { return steps_.applied(); }
   /// After a run that failed, on the first replica, while no steps run: counts the steps that `ahead` has applied. The
   /// feeder passes over the batches of the step that failed, if they are why; else it gives them again, like those of
   /// the steps behind.
@@ -98,95 +103,41 @@ class Replica {
   int32_t kept_batches() const { return kept_batches_; }
 
  private:
-  /// Control words that replicas combine (maximum) at a step boundary; those of all workers' rows follow.
-  enum Word : int64_t { word_stop = 0, word_limit, word_error, word_trace, word_count };
-
   Replica(const TrainProgramSet &programs, const StatePlan &plan, backend::DeviceRef device, backend::Stream stream,
           size_t place);
-  void open_words();
-
-  /// What run_steps() was called with.
-  struct Run {
-    const RunCommand &command;
-    StepFeeder &feeder;
-    LossHistory &losses;
-    RunOutcome &outcome;  // of the steps that were judged
-    int64_t issued = 0;   // steps that the device was given
-
-    int64_t in_flight() const { return issued - outcome.steps; }
-  };
-  /// A step of a run that was issued.
-  struct IssuedStep {
-    int64_t feeder_step = 0;
-    bool has_input = false;  // of this worker
-    int64_t rows = 0;        // of all workers
-    int32_t batches = 0;
-    bool is_counted = false;              // its time
-    collective::Ticket last_ticket = -1;  // of the group's operations
-    RecordedStepRef launched{};           // null: it ran in pieces
-  };
 
   base::Status begin_run(const RunCommand &command);
-  /// Issues the next step, and judges those before it that the device need not be kept waiting for. `built`: programs
-  /// before it began; the time of a step that builds some does not count.
-  base::Status advance(int64_t built, Run &run);
-  /// Judges steps, oldest first, until so many are left in flight.
-  base::Status judge(int64_t left, Run &run);
-  /// Waits until the device has done the oldest step, and adds what it was; or says why it counts for nothing.
-  base::Status judge_oldest(Run &run);
-  /// Adds the oldest step, which reports this.
-  base::Status count(const StepReport &report, Run &run);
-  /// Why the oldest step, which is done, is not as it should be.
-  base::Status what_went_wrong(const StepReport &report, const Run &run);
-  /// Ends the group because a step of the run, counted from 0, went wrong; those behind it have not happened.
-  base::Status fail(int64_t number, base::Status status, Run &run);
   base::Status run_steps(Run &run, const RunSignals &signals);
-  /// Finds out which of the steps that nobody judged were applied. `bad`: what the stream says of the data.
-  base::Status look_back(base::Status status, const base::Status &bad, const Run &run);
-  bool may_be_of(int64_t number) const;
-  base::Status with_place(const base::Status &status, int64_t number, const Run &run) const;
+  /// Whether step n of the feeder runs, or one without it where other workers have rows; where not, the steps before it
+  /// have been judged.
+  base::Result<bool> agree(int64_t n, const RunSignals &signals, Run &run);
+  /// What this replica has to say of it.
+  base::Result<StepProposal> propose(int64_t n, const RunSignals &signals, Run &run);
   /// From the next step on kernels are traced, or not any more: programs are built again. On all ranks at once.
   base::Status set_traced(bool traced);
-  /// Whether step n of the feeder runs, or one without it where other workers have rows; where not, the steps before it
-  /// have been judged. `is_last`: it may not.
-  base::Result<bool> agree(int64_t n, bool is_last, const RunSignals &signals, Run &run);
-  /// The same by the words of all.
-  base::Result<bool> conclude(int64_t n, Run &run);
-  /// The control words of this replica.
-  base::Status fill_words(int64_t n, bool is_last, const RunSignals &signals, Run &run);
+  /// Issues a step, and judges those before it that the device need not be kept waiting for. `built`: programs before
+  /// it began; the time of a step that builds some does not count.
+  base::Status advance(IssuedStep &step, int64_t built, Run &run);
   base::Status run_step(const StepInput &input, StepFeeder &feeder, const LossScaleState &scale);
   base::Status run_micro_batch(const StepInput &input, int32_t m, const StepFeeder &feeder);
+  /// Of the contributors' rows of micro-batch m.
   void set_scalars(int32_t m);
-  void drop_recordings();
   base::Status finish(const StepInput &input);
-  /// Judges a step by its report: OUT_OF_RANGE, or the scale of the next one.
-  base::Status check_report(const StepReport &report, int64_t step, LossHistory &losses, LossScaleState &scale);
-  static size_t ring_place(int64_t number) { return static_cast<size_t>(number % StepReports::kMostInFlight); }
-  IssuedStep &issued_step(int64_t number) { return issued_steps_[ring_place(number)]; }
 
   Rank rank_;
   Contributors contributors_{rank_};
   BatchPrograms batch_programs_{rank_, contributors_};
-
   StepClock clock_{rank_};
   RecordingAgreement recording_{rank_};
   GradientBuckets buckets_{rank_, clock_, recording_};
   ProgramRunner runner_{rank_, contributors_, buckets_, clock_, recording_};
   StepRecorder recorder_{rank_, contributors_, buckets_, runner_, clock_, recording_};
-  bool plan_agreed_ = false;  // all ranks of the group have the same plan
-
-  std::vector<int64_t> words_;  // control words, one group per contributor
-  std::vector<void *> word_pointers_;
-  int64_t words_per_part_ = 0;
-  StepRows rows_;  // of the step under way
-  StepReports reports_;
+  StepsInFlight steps_{rank_, contributors_, clock_, recorder_};
+  StepAgreement agreement_{rank_};
+  bool plan_agreed_ = false;              // all ranks of the group have the same plan
   int64_t step_ = 0, batch_counter_ = 0;  // what was issued
-  int64_t begun_ = 0, applied_ = 0;       // steps of this run
   int64_t iteration_ = 0;                 // number of the update under way: skipped steps do not count
   int32_t kept_batches_ = 0;              // of the last step
-  std::array<StreamWaits, StepReports::kMostInFlight> stream_waits_;  // of steps in flight
-  std::array<IssuedStep, StepReports::kMostInFlight> issued_steps_;   // by number in the run
-  const backend::StateEntry *scale_entry_;
 };
 
 }  // namespace tutti::impl::distribute
