@@ -7,47 +7,16 @@
 #ifndef TUTTI_DISTRIBUTE_PLAN_FINISH_GRAPH_H_
 #define TUTTI_DISTRIBUTE_PLAN_FINISH_GRAPH_H_
 
-#include <cstddef>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/status.h"
-#include "distribute/plan/frontier.h"
-#include "distribute/plan/shared_factors.h"
 #include "distribute/plan/state_plan.h"
 #include "distribute/plan/step_graphs.h"
+#include "distribute/plan/step_parts.h"
 #include "graph/model.h"
-#include "tensor/dtype.h"
 
 namespace tutti::impl::distribute {
-
-/// What both halves of a step follow: of a model and its options, which outlive it.
-struct StepTraits {
-  const graph::Model &model;
-  const StepGraphOptions &options;
-  bool joined = false;  ///< to one program
-
-  bool several() const { return options.contributors > 1 || options.accumulation > 1; }
-  /// What is joined refuses bad data before its first update.
-  bool is_guarded() const { return options.is_guarded && !joined; }
-  bool may_be_ended() const { return options.is_guarded && options.contributors > 1; }
-  bool scales_loss() const { return options.scales_loss && model.train->gradients.empty(); }
-  tensor::DType dtype_of_faults() const;
-};
-
-/// What accumulate leaves for finish.
-struct StepParts {
-  explicit StepParts(const StepGraphOptions &options) : factored(options.factors, options.slices) {}
-
-  Frontier frontier;  ///< its tail has become the graph below
-  graph::Graph tail;
-  graph::ValueId tail_loss = graph::kNoValue;
-  std::vector<graph::ValueId> coefficients;                      ///< by gradient set, in the tail's graph; none = 1
-  std::unordered_map<std::string, std::vector<size_t>> sets_of;  ///< gradient sets of a variable
-  FactoredGradients factored;
-  std::vector<StateSpec> written;
-};
 
 struct FinishGraph {
   graph::SealedGraph graph;
@@ -56,9 +25,6 @@ struct FinishGraph {
 };
 
 base::Result<FinishGraph> make_finish_graph(const StepTraits &traits, StepParts &parts);
-
-/// "gradient/<set>/<variable>".
-std::string gradient_entry(size_t set, const std::string &variable);
 
 /// That all gradients are clipped by; 0 = none.
 double global_clip_norm(const graph::Model &model, const StepGraphOptions &options);

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "distribute/plan/finish_context.h"
+
+#include <algorithm>
+
+namespace tutti::impl::distribute {
+
+using graph::Dim;
+using graph::Dims;
+using graph::ValueId;
+using tensor::DType;
+
+void FinishContext::report(const std::string &name, ValueId value) {
+  builder.state_write(value, "report/" + name);
+  reports.push_back({"report/" + name, Arena::report, builder.dtype(value), {}, ""});
+}
+
+static Dims slice_dims(const FinishContext &context, const std::string &variable) {
+  if (context.traits.joined) return graph::to_dims(context.traits.model.find_variable(variable)->dims);
+  if (context.parts.factored.has(variable)) return context.parts.factored.slice_dims(variable);
+  return {Dim::symbol("slice." + variable)};
+}
+
+ValueId FinishContext::read_slice(const std::string &entry, const std::string &variable) {
+  const auto written =
+      std::find_if(parts.written.begin(), parts.written.end(), [&](const auto &one) { return one.name == entry; });
+  const DType dtype = written == parts.written.end() ? traits.model.find_variable(variable)->dtype : written->dtype;
+  return builder.state_read(entry, dtype, slice_dims(*this, variable));
+}
+
+ValueId FinishContext::read_total(const std::string &entry, const std::string &variable) {
+  if (!traits.options.sums_in_finish) return read_slice(entry, variable);
+  ValueId total = read_slice(of_contributor(0, entry), variable);
+  for (int32_t c = 1; c < traits.options.contributors; ++c)
+    total = builder.add(total, read_slice(of_contributor(c, entry), variable));
+  return total;
+}
+
+ValueId FinishContext::is_finite(ValueId scalar) {
+  return builder.op("equal", {builder.sub(scalar, scalar), builder.constant(0.0, builder.dtype(scalar))});
+}
+
+}  // namespace tutti::impl::distribute
