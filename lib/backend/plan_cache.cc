@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "backend/cache_folder.h"
-#include "base/checksum.h"
 #include "base/file.h"
+#include "base/hash/checksum.h"
 #include "base/json.h"
 
 namespace tutti::impl::backend {

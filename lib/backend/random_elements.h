@@ -22,7 +22,7 @@
 
 #include "backend/batch_rows.h"
 #include "backend/lowered_graph.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 
 namespace tutti::impl::backend {
 

@@ -3,8 +3,8 @@
 
 #include <charconv>
 
-#include "base/checksum.h"
 #include "base/file.h"
+#include "base/hash/checksum.h"
 
 namespace tutti::impl::checkpoint {
 

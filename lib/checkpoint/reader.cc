@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "base/checksum.h"
 #include "base/file.h"
+#include "base/hash/checksum.h"
 #include "checkpoint/layout.h"
 
 namespace tutti::impl::checkpoint {

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <span>
 
-#include "base/checksum.h"
 #include "base/file.h"
+#include "base/hash/checksum.h"
 #include "base/json.h"
 
 namespace tutti::impl::checkpoint {

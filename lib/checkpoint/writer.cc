@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <atomic>
 
-#include "base/checksum.h"
 #include "base/file.h"
+#include "base/hash/checksum.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/reader.h"
 

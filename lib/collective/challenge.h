@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 #include "base/status.h"
 
 namespace tutti::impl::collective {

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "base/checksum.h"
+#include "base/hash/checksum.h"
 
 namespace tutti::impl::estimator {
 

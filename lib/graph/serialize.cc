@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/serialize.h"
 
-#include "base/checksum.h"
+#include "base/hash/checksum.h"
 #include "graph/attribute_json.h"
 
 namespace tutti::impl::graph {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "testing.h"
 
 using namespace tutti::impl;

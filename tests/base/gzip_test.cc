@@ -3,7 +3,7 @@
 
 #include <zlib.h>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "testing.h"
 
 namespace gzip_test {

@@ -6,7 +6,7 @@
 #include "base/allocation_probe.h"
 #include "base/bounded_queue.h"
 #include "base/handle_table.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/thread.h"
 #include "base/trace.h"
 #include "testing.h"

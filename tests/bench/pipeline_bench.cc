@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/thread.h"
 #include "bench_backend.h"
 #include "data/graph/backend_graph_runner.h"

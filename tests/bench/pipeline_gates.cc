@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/thread.h"
 #include "bench_backend.h"
 #include "data/format/encode_example.h"

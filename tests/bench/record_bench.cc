@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "base/checksum.h"
-#include "base/philox.h"
+#include "base/hash/checksum.h"
+#include "base/random/philox.h"
 #include "data/format/record.h"
 #include "data/pipeline/pipeline.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/manifest.h"
 
-#include "base/checksum.h"
+#include "base/hash/checksum.h"
 #include "testing.h"
 
 namespace manifest_test {

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "base/checksum.h"
 #include "base/file.h"
+#include "base/hash/checksum.h"
 #include "checkpoint/checkpoint_testing.h"
 #include "testing.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/thread.h"
 #include "collective/reduction.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/text.h"
 
 namespace tutti::impl::conformance {

@@ -17,7 +17,7 @@
 
 #include "backend_cases.h"
 #include "backend_under_test.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/text.h"
 #include "case_selection.h"
 #include "graph/op_registry.h"

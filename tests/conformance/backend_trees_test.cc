@@ -9,7 +9,7 @@
 
 #include "backend_cases.h"
 #include "backend_under_test.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "testing.h"
 
 namespace backend_trees_test {

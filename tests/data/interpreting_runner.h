@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "data/graph/graph_runner.h"
 #include "graph/graph.h"
 #include "tensor/tensor.h"

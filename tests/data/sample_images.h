@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 
 // Last: it needs size_t and FILE.
 #include <jpeglib.h>

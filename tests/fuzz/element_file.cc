@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/checksum.h"
+#include "base/hash/checksum.h"
 #include "data/keep/element_file_layout.h"
 #include "tensor/bytes_tensor.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "backend/clique.h"
-#include "base/checksum.h"
+#include "base/hash/checksum.h"
 
 namespace tutti::impl::collective::device {
 namespace {

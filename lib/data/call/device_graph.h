@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/status.h"
 #include "data/dataset/dataset.h"
 #include "data/element/element.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "data/call/prefetching_stage.h"
 #include "data/dataset/walk_report.h"
 #include "data/thread/sleep_point.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/checksum.h"
+#include "base/hash/checksum.h"
 
 namespace tutti::impl::data {
 

@@ -4,7 +4,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/keyed_hash.h"
+#include "base/hash/keyed_hash.h"
 #include "data/element/name_index.h"
 #include "data/file/file_system.h"
 #include "data/format/field.h"

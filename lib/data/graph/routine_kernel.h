@@ -24,7 +24,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/status.h"
 #include "data/graph/pixel_window.h"
 #include "graph/graph.h"

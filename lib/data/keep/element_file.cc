@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/checksum.h"
+#include "base/hash/checksum.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "data/keep/element_file_layout.h"

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "data/dataset/stage.h"
 
 namespace tutti::impl::data {

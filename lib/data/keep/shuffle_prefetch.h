@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/long_random_stream.h"
+#include "base/random/long_random_stream.h"
 #include "data/call/row_prefetch.h"
 #include "data/element/element.h"
 

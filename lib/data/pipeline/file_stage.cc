@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "base/checksum.h"
+#include "base/hash/checksum.h"
 #include "data/thread/worker_threads.h"
 
 namespace tutti::impl::data {

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/checksum.h"
+#include "base/hash/checksum.h"
 #include "base/status.h"
 #include "data/dataset/dataset.h"
 #include "data/file/file_system.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/cancel.h"
-#include "base/keyed_hash.h"
+#include "base/hash/keyed_hash.h"
 #include "tensor/bytes_tensor.h"
 
 namespace tutti::impl::data {

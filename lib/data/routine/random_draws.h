@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "data/graph/pixel_window.h"
 #include "graph/ops/op_attributes.h"
 

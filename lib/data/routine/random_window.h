@@ -11,7 +11,7 @@
 
 #include <vector>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "data/routine/image_file.h"
 
 namespace tutti::impl::data {

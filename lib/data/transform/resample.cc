@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "data/dataset/stage.h"
 #include "data/pipeline/class_column.h"
 #include "data/transform_parameters.h"

@@ -4,7 +4,7 @@
 // that number and those of the datasets.
 #include <utility>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "data/call/interleaving.h"
 #include "data/dataset/dataset_list.h"
 #include "data/dataset/stage.h"

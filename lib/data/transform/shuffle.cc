@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "data/dataset/stage.h"
 #include "data/keep/reservoir.h"
 #include "data/keep/shuffle_elements.h"

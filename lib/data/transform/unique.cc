@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/keyed_hash.h"
+#include "base/hash/keyed_hash.h"
 #include "data/dataset/stage.h"
 #include "data/transform_parameters.h"
 #include "tensor/bytes_tensor.h"

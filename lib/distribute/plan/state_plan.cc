@@ -5,7 +5,7 @@
 #include <array>
 #include <unordered_set>
 
-#include "base/checksum.h"
+#include "base/hash/checksum.h"
 
 namespace tutti::impl::distribute {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "backend/executable.h"
-#include "base/checksum.h"
+#include "base/hash/checksum.h"
 #include "base/text.h"
 #include "graph/builder.h"
 #include "graph/serialize.h"

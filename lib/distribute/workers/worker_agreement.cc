@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/checksum.h"
+#include "base/hash/checksum.h"
 #include "base/json.h"
 #include "graph/serialize.h"
 

@@ -6,7 +6,7 @@
 #include <ctime>
 #include <utility>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "graph/serialize.h"
 
 namespace tutti::testing {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/gzip.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "data/format/record.h"
 #include "odd_file_systems.h"
 #include "sample_files.h"

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "base/gzip.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "data/pipeline/sources.h"
 #include "sample_data.h"
 #include "testing.h"

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "data/file/file_system.h"
 #include "sample_files.h"
 

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "base/gzip.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "data/format/record.h"
 #include "sample_files.h"
 

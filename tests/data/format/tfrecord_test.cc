@@ -3,7 +3,7 @@
 // Records against files that TensorFlow wrote (golden/make_golden.py), and against every kind of damage.
 #include "base/gzip.h"
 #include "base/memory.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "data/format/record.h"
 #include "sample_files.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <set>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "routine_runs.h"
 
 namespace image_ops_test {

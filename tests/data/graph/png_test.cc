@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/gzip.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "routine_runs.h"
 #include "sample_data.h"
 

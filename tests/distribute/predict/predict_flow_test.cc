@@ -15,7 +15,7 @@
 
 #include "backend/host_services.h"
 #include "backend/lazy_backend.h"
-#include "base/checksum.h"
+#include "base/hash/checksum.h"
 #include "data/pipeline/pipeline.h"
 #include "data/pipeline/sources.h"
 #include "distribute/paced_backend.h"

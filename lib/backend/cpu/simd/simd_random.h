@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random numbers by counting, many at a time: the same bits as base/philox.h gives one by one. Element e of row r takes
-// word e % 4 of block e / 4 of that row.
+// Random numbers by counting, many at a time: the same bits as base/random/philox.h gives one by one. Element e of row
+// r takes word e % 4 of block e / 4 of that row.
 #ifndef TUTTI_BACKEND_CPU_SIMD_SIMD_RANDOM_H_
 #define TUTTI_BACKEND_CPU_SIMD_SIMD_RANDOM_H_
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// base/philox.h and uniform_in() of backend/random_elements.h for devices: the same words and the same uniforms bit for
-// bit, normals by the same formulas in double (tests/backend/gpu/device/philox_test.cc compares them). Included by
-// .cu files
-// only.
+// base/random/philox.h and uniform_in() of backend/random_elements.h for devices: the same words and the same uniforms
+// bit for bit, normals by the same formulas in double (tests/backend/gpu/device/philox_test.cc compares them). Included
+// by .cu files only.
 #ifndef TUTTI_BACKEND_GPU_DEVICE_PHILOX_INL_H_
 #define TUTTI_BACKEND_GPU_DEVICE_PHILOX_INL_H_
 

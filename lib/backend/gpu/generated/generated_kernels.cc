@@ -9,7 +9,7 @@
 #include "backend/gpu/generated/platform.h"
 #include "backend/gpu/runtime/launch_gate.h"
 #include "backend/gpu/runtime/runtime.h"
-#include "base/checksum.h"
+#include "base/hash/checksum.h"
 #include "tensor/dtype.h"
 
 namespace tutti::impl::backend::gpu {

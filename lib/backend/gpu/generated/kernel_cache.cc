@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "backend/cache_folder.h"
-#include "base/checksum.h"
 #include "base/file.h"
+#include "base/hash/checksum.h"
 #include "base/json.h"
 
 namespace tutti::impl::backend::gpu {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "base/checksum.h"
+#include "base/hash/checksum.h"
 #include "base/status.h"
 #include "tensor/dtype.h"
 

@@ -17,7 +17,7 @@
 #include "backend/cpu/step_models.h"
 #include "backend/executable.h"
 #include "backend/graph_executor.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/temporary_directory.h"
 #include "graph/autodiff.h"
 #include "graph/builder.h"

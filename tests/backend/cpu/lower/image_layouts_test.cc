@@ -18,7 +18,7 @@
 #include "backend/cpu/simd/simd_gemm.h"
 #include "backend/executable.h"
 #include "backend/graph_executor.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "graph/autodiff.h"
 #include "graph/builder.h"
 #include "graph/serialize.h"

@@ -17,7 +17,7 @@
 #include "backend/cpu/simd/simd_reduce.h"
 #include "backend/cpu/simd/simd_testing.h"
 #include "backend/cpu/simd/simd_update.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "testing.h"
 
 namespace simd_test {

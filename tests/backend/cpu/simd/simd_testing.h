@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "testing.h"
 
 namespace tutti::testing {

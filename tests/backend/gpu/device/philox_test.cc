@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kernels compute beside other code: random numbers as base/philox.h and backend/random_elements.h have them, and
-// quotients without a division.
+// What kernels compute beside other code: random numbers as base/random/philox.h and backend/random_elements.h have
+// them, and quotients without a division.
 #include "backend/gpu/device/philox-inl.h"
 
 #include <bit>
 
 #include "backend/gpu/device/divider.h"
 #include "backend/random_elements.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "testing.h"
 
 using namespace tutti::impl;

@@ -13,7 +13,7 @@
 #include "../../conformance/backend_under_test.h"
 #include "../../conformance/bound_graph.h"
 #include "backend/graph_executor.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "base/text.h"
 #include "testing.h"
 

@@ -4,15 +4,15 @@
 // waste for who takes three.
 //
 // Threads: belongs to one.
-#ifndef TUTTI_BASE_LONG_RANDOM_STREAM_H_
-#define TUTTI_BASE_LONG_RANDOM_STREAM_H_
+#ifndef TUTTI_BASE_RANDOM_LONG_RANDOM_STREAM_H_
+#define TUTTI_BASE_RANDOM_LONG_RANDOM_STREAM_H_
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-#include "base/below.h"
-#include "base/philox.h"
+#include "base/random/philox.h"
+#include "base/random/uniform_int.h"
 
 namespace tutti::impl::base {
 
@@ -30,7 +30,7 @@ class LongRandomStream {
     return low | uint64_t{next()} << 32;
   }
   /// Each of 0 .. bound-1 with the same probability; bound > 0.
-  int64_t below(int64_t bound) { return draw_below(*this, bound); }
+  int64_t below(int64_t bound) { return uniform_int(*this, bound); }
 
   /// Words that were taken; a stream of the same key goes on from there after seek().
   int64_t position() const { return next_block_ == 0 ? 0 : static_cast<int64_t>(4 * next_block_ - kWords + taken_); }
@@ -53,4 +53,4 @@ class LongRandomStream {
 
 }  // namespace tutti::impl::base
 
-#endif  // TUTTI_BASE_LONG_RANDOM_STREAM_H_
+#endif  // TUTTI_BASE_RANDOM_LONG_RANDOM_STREAM_H_

@@ -4,8 +4,8 @@
 // strangers wrote: without the key nobody can choose texts that all fall into one bucket.
 //
 // Threads: values without hidden state.
-#ifndef TUTTI_BASE_KEYED_HASH_H_
-#define TUTTI_BASE_KEYED_HASH_H_
+#ifndef TUTTI_BASE_HASH_KEYED_HASH_H_
+#define TUTTI_BASE_HASH_KEYED_HASH_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -29,4 +29,4 @@ class KeyedHash {
 
 }  // namespace tutti::impl::base
 
-#endif  // TUTTI_BASE_KEYED_HASH_H_
+#endif  // TUTTI_BASE_HASH_KEYED_HASH_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Each of 0 .. bound-1 with the same probability, from a stream of random words: `words` gives next() and next64().
-#ifndef TUTTI_BASE_BELOW_H_
-#define TUTTI_BASE_BELOW_H_
+#ifndef TUTTI_BASE_RANDOM_UNIFORM_INT_H_
+#define TUTTI_BASE_RANDOM_UNIFORM_INT_H_
 
 #include <bit>
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace tutti::impl::base {
 
 /// bound > 0.
 template <typename Words>
-int64_t draw_below(Words &words, int64_t bound) {
+int64_t uniform_int(Words &words, int64_t bound) {
   // Lemire, "Fast random integer generation in an interval" (2019): the high part of a product, rejecting the few low
   // parts that would favour some results.
   if (bound <= UINT32_MAX) {
@@ -34,4 +34,4 @@ int64_t draw_below(Words &words, int64_t bound) {
 
 }  // namespace tutti::impl::base
 
-#endif  // TUTTI_BASE_BELOW_H_
+#endif  // TUTTI_BASE_RANDOM_UNIFORM_INT_H_

@@ -2,8 +2,8 @@
 //
 // Checksums: CRC-32C (Castagnoli) for files and records, FNV-1a for fingerprints of plans and texts. Neither resists an
 // attacker; they find damage and differences. All functions are pure.
-#ifndef TUTTI_BASE_CHECKSUM_H_
-#define TUTTI_BASE_CHECKSUM_H_
+#ifndef TUTTI_BASE_HASH_CHECKSUM_H_
+#define TUTTI_BASE_HASH_CHECKSUM_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -41,4 +41,4 @@ constexpr uint64_t fnv1a64(uint64_t number, uint64_t hash) {
 
 }  // namespace tutti::impl::base
 
-#endif  // TUTTI_BASE_CHECKSUM_H_
+#endif  // TUTTI_BASE_HASH_CHECKSUM_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/philox.h"
+#include "base/random/philox.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,8 +8,8 @@
 #include <numeric>
 #include <span>
 
-#include "base/below.h"
-#include "base/long_random_stream.h"
+#include "base/random/long_random_stream.h"
+#include "base/random/uniform_int.h"
 
 namespace tutti::impl::base {
 
@@ -91,7 +91,7 @@ double truncated_normal(uint32_t word, double bound) {
   return std::clamp(normal_quantile(below + uniform * (1 - 2 * below)), -bound, bound);
 }
 
-int64_t RandomStream::below(int64_t bound) { return draw_below(*this, bound); }
+int64_t RandomStream::below(int64_t bound) { return uniform_int(*this, bound); }
 
 std::vector<int64_t> random_permutation(RandomKey key, int64_t n) {
   std::vector<int64_t> order(static_cast<size_t>(std::max<int64_t>(0, n)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/long_random_stream.h"
+#include "base/random/long_random_stream.h"
 
 namespace tutti::impl::base {
 

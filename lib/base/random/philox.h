@@ -14,8 +14,8 @@
 //   int64_t pick = stream.below(buffer_size);
 //
 // Threads: all functions are pure but those of RandomStream, which belongs to one thread.
-#ifndef TUTTI_BASE_PHILOX_H_
-#define TUTTI_BASE_PHILOX_H_
+#ifndef TUTTI_BASE_RANDOM_PHILOX_H_
+#define TUTTI_BASE_RANDOM_PHILOX_H_
 
 #include <array>
 #include <cstdint>
@@ -138,4 +138,4 @@ class KeyedPermutation {
 
 }  // namespace tutti::impl::base
 
-#endif  // TUTTI_BASE_PHILOX_H_
+#endif  // TUTTI_BASE_RANDOM_PHILOX_H_

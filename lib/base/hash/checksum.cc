@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/checksum.h"
+#include "base/hash/checksum.h"
 
 #include <array>
 #include <cstring>

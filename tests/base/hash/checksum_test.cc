@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/checksum.h"
+#include "base/hash/checksum.h"
 
 #include <string>
 #include <vector>
 
-#include "base/philox.h"
+#include "base/random/philox.h"
 #include "testing.h"
 
 namespace checksum_test {

@@ -10,8 +10,8 @@
 //   if (!equal_in_constant_time(as_text(proof), received)) ...
 //
 // Threads: pure functions.
-#ifndef TUTTI_BASE_SHA256_H_
-#define TUTTI_BASE_SHA256_H_
+#ifndef TUTTI_BASE_HASH_SHA256_H_
+#define TUTTI_BASE_HASH_SHA256_H_
 
 #include <array>
 #include <cstdint>
@@ -39,4 +39,4 @@ Result<std::string> random_bytes(size_t count);
 
 }  // namespace tutti::impl::base
 
-#endif  // TUTTI_BASE_SHA256_H_
+#endif  // TUTTI_BASE_HASH_SHA256_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/keyed_hash.h"
+#include "base/hash/keyed_hash.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/philox.h"
-#include "base/long_random_stream.h"
+#include "base/random/philox.h"
+#include "base/random/long_random_stream.h"
 
 #include <algorithm>
 #include <cmath>
