@@ -15,12 +15,15 @@ CallDivision::Rule CallDivision::rule_for(const PredictCall &call) const {
   return is_fast && pool_.speeds().are_uneven() ? Rule::by_speed : Rule::equal;
 }
 
-void CallDivision::submit(const RowJob &job, CallParts parts) {
-  PredictCall &call = job.call();
+void CallDivision::submit(const std::shared_ptr<PredictCall> &shared_call,
+                          const std::shared_ptr<const InputBinding> &binding, CallParts parts) {
+  PredictCall &call = *shared_call;
   const Rule rule = rule_for(call);
   if (rule == Rule::by_speed) {
     call.jobs.add(call.rows);
-    pool_.submit_rows(call.rows, [job](int32_t lane, RowRange rows) { job(lane, rows, rows.rows()); });
+    pool_.submit_rows(call.rows, [job = RowJob(computation_, shared_call, binding)](int32_t lane, RowRange rows) {
+      job(lane, rows, rows.rows());
+    });
     return;
   }
   const int64_t cut = rule == Rule::equal && parts.is_alone ? rows_of_part(call) : 0;
@@ -32,7 +35,7 @@ void CallDivision::submit(const RowJob &job, CallParts parts) {
         cut > 0 ? RowRange{part * cut, std::min(call.rows, (part + 1) * cut)} : share_of_rows(call.rows, part, count);
     const auto device = static_cast<int32_t>((parts.first_device + part) % programs_.device_count());
     pool_.submit(rule == Rule::fixed ? device : DevicePool::any_device,
-                 [job, rows](int32_t lane) { job(lane, rows, 1); });
+                 [job = RowJob(computation_, shared_call, binding), rows](int32_t lane) { job(lane, rows, 1); });
   }
 }
 

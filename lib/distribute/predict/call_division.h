@@ -8,8 +8,10 @@
 #define TUTTI_DISTRIBUTE_PREDICT_CALL_DIVISION_H_
 
 #include <cstdint>
+#include <memory>
 
 #include "backend/executable.h"
+#include "distribute/input/input_binding.h"
 #include "distribute/predict/device_pool.h"
 #include "distribute/predict/predict_call.h"
 #include "distribute/predict/predict_programs.h"
@@ -20,11 +22,12 @@ namespace tutti::impl::distribute {
 class CallDivision {
  public:
   /// All of them outlive it.
-  CallDivision(const PredictPrograms &programs, backend::Level level, DevicePool &pool)
-      : programs_(programs), level_(level), pool_(pool) {}
+  CallDivision(const PredictPrograms &programs, backend::Level level, RowComputation &computation, DevicePool &pool)
+      : programs_(programs), level_(level), computation_(computation), pool_(pool) {}
 
-  /// Has the jobs of the call, which has its batch and its outputs, done for all of its rows.
-  void submit(const RowJob &job, CallParts parts);
+  /// Has all rows of the call computed, which has its batch, of `binding`, and its outputs.
+  void submit(const std::shared_ptr<PredictCall> &call, const std::shared_ptr<const InputBinding> &binding,
+              CallParts parts);
 
  private:
   enum class Rule : uint8_t {
@@ -39,6 +42,7 @@ class CallDivision {
 
   const PredictPrograms &programs_;
   const backend::Level level_;
+  RowComputation &computation_;
   DevicePool &pool_;
 };
 

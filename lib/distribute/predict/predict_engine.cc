@@ -91,7 +91,7 @@ Engine::Engine(Made made, StrategyRef strategy, const PredictOptions &options)
       weights_(*model_, programs_, *made.pool, static_cast<size_t>(options.program_cache_size),
                strategy_->workers().count > 1),
       rows_(programs_, signature_.output_names(), *made.pool, options_.tracer.get()),
-      division_(programs_, options.level, *made.pool),
+      division_(programs_, options.level, rows_, *made.pool),
       pool_(std::move(made.pool)) {}
 
 Result<std::shared_ptr<PredictEngine>> Engine::open(const graph::Model &model, StrategyRef strategy,
@@ -127,7 +127,7 @@ Result<std::shared_ptr<PredictCall>> Engine::start(std::shared_ptr<const LoadedV
   call->version = std::move(version);
   TUTTI_TRY(signature_.allocate_outputs(*call, *binding));
   calls_.fetch_add(1, std::memory_order_relaxed);
-  division_.submit(RowJob(rows_, call, binding), parts);
+  division_.submit(call, binding, parts);
   return call;
 }
 

@@ -53,7 +53,6 @@ class RowJob {
   RowJob(RowComputation &computation, std::shared_ptr<PredictCall> call, std::shared_ptr<const InputBinding> binding)
       : computation_(computation), call_(std::move(call)), binding_(std::move(binding)) {}
 
-  PredictCall &call() const { return *call_; }
   /// `jobs`: how many of the call's JobGroup this is.
   void operator()(int32_t lane, RowRange rows, int64_t jobs) const;
 
