@@ -10,11 +10,11 @@ using base::Status;
 
 Status CsvReader::begin(ByteStream &stream) {
   next_line_ = record_line_ = 1;
-  is_first_ = true;
   return stream.skip_byte_order_mark();
 }
 
-// A file whose lines end so is one long record, of which nothing would come.
+// A file whose lines end so is one long record, of which nothing would come. Where a walk goes on behind the first line
+// nothing is looked at, as it would not have been from the beginning.
 Status CsvReader::check_line_ends(const ByteStream &stream) const {
   for (const Place &place : places_) {
     if (place.quoted || here_.substr(place.begin, place.end - place.begin).find('\r') == std::string_view::npos)
@@ -115,7 +115,7 @@ Result<bool> CsvReader::read(ByteStream &stream) {
     if (here_.empty()) return false;
     at_ = 0;
     Result<bool> found = find_fields(stream);
-    if (found.ok() && std::exchange(is_first_, false)) {
+    if (found.ok() && record_line_ == 1) {
       if (Status status = check_line_ends(stream); !status.ok()) found = std::move(status);
     }
     if (found.ok()) {

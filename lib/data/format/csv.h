@@ -31,7 +31,7 @@ class CsvReader {
   /// Before the first record of a file.
   base::Status begin(ByteStream &stream);
   /// The next record; false at the end. The values lie in the stream's buffer or in the reader until the next call.
-  /// DATA_LOSS naming file and line: a quote that does not end, text behind one, and in the first record lines that end
+  /// DATA_LOSS naming file and line: a quote that does not end, text behind one, and on the first line a line that ends
   /// in CR alone. The record is consumed then too.
   base::Result<bool> read(ByteStream &stream);
 
@@ -61,7 +61,6 @@ class CsvReader {
   std::vector<Value> values_;
   std::string unquoted_;
   int64_t next_line_ = 1, record_line_ = 1;
-  bool is_first_ = false;
 };
 
 }  // namespace tutti::impl::data

@@ -135,6 +135,36 @@ void mistakes_in_files_are_told(void **) {
   assert_true((values_of("a,b\r\n1,\"x\ry\"\r\n", typed) == Strings{"i8 [] {1}", "x\ry"}));
 }
 
+// Elements and errors of a walk that is saved and restored before each of them.
+Strings resumed_before_each(const std::string &text, const graph::Attributes &attributes) {
+  const TemporaryDirectory folder;
+  write_bytes(folder / "f.csv", text);
+  graph::Attributes all = attributes;
+  all["paths"] = Strings{folder / "f.csv"};
+  const auto dataset = begin_with("csv", all).build().value();
+  Strings got;
+  base::Json state = dataset->make_iterator({}).value()->save();
+  for (;;) {
+    const auto iterator = dataset->make_iterator({}).value();
+    if (!iterator->restore(state).ok()) return {"not restored"};
+    data::Element element;
+    const auto more = iterator->next(element);
+    if (more.ok() && !*more) return got;
+    got.push_back(more.ok() ? std::string(tensor::bytes_at(element.components[1], 0)) : more.status().to_string());
+    state = iterator->save();
+  }
+}
+
+void where_a_walk_goes_on_changes_nothing(void **) {
+  const graph::Attributes bare{{"columns", Strings{"a: i8", "b: bytes"}}, {"header", false}};
+  assert_true((resumed_before_each("1,x\n2,y\rz\n3,\r\n4,v\n", bare) == Strings{"x", "y\rz", "", "v"}));
+  const Strings spoiled = resumed_before_each("1,\"x\"y\n2,y\rz\n", bare);
+  assert_int_equal(spoiled.size(), 2);
+  assert_contains(spoiled[0].c_str(), "goes on behind its closing quote");
+  assert_string_equal(spoiled[1].c_str(), "y\rz");
+  assert_contains(resumed_before_each("1,x\r2,y\r", bare)[0].c_str(), "lines end in LF or CR LF");
+}
+
 // What programs leave that write in parallel.
 void empty_parts_have_no_elements(void **) {
   const TemporaryDirectory folder;
@@ -178,9 +208,13 @@ void mistakes_in_parameters_are_told(void **) {
 }  // namespace
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(python_reads_the_same),           cmocka_unit_test(quotes_and_line_ends_are_those_of_the_rfc),
-    cmocka_unit_test(columns_have_types_and_defaults), cmocka_unit_test(mistakes_in_files_are_told),
-    cmocka_unit_test(empty_parts_have_no_elements),    cmocka_unit_test(mistakes_in_parameters_are_told),
+    cmocka_unit_test(python_reads_the_same),
+    cmocka_unit_test(quotes_and_line_ends_are_those_of_the_rfc),
+    cmocka_unit_test(columns_have_types_and_defaults),
+    cmocka_unit_test(mistakes_in_files_are_told),
+    cmocka_unit_test(empty_parts_have_no_elements),
+    cmocka_unit_test(mistakes_in_parameters_are_told),
+    cmocka_unit_test(where_a_walk_goes_on_changes_nothing),
 };
 TEST_MAIN(tests)
 
