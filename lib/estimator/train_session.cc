@@ -284,7 +284,7 @@ void TrainSession::keep_for_resuming() {
 }
 
 std::optional<RunState> TrainSession::resumable() const {
-  if (!permitted_ || !failure_.ok()) return std::nullopt;
+  if (!permitted_ || !failure_.ok() || !trainer_.is_open() || !run_before_) return std::nullopt;
   Result<Json> input = passes_.position(*trainer_);
   if (!input.ok()) return std::nullopt;
   RunState run = run_state();

@@ -3,6 +3,7 @@
 // Opening a training session.
 #include <utility>
 
+#include "base/exceptions.h"
 #include "estimator/restored_run.h"
 #include "estimator/train_session.h"
 
@@ -44,7 +45,7 @@ Result<std::unique_ptr<TrainSession>> TrainSession::open(Ref<EstimatorState> sta
   TUTTI_TRY(state->begin_training());
   std::unique_ptr<TrainSession> session(new TrainSession(std::move(state), std::move(request)));
   session->permitted_ = true;
-  if (const Status status = session->start(); !status.ok()) {
+  if (const Status status = base::without_exceptions([&] { return session->start(); }); !status.ok()) {
     session->give_up_start();
     return status;
   }
@@ -94,10 +95,11 @@ Result<SavedRun> TrainSession::restore() {
   TUTTI_TRY(checkpoints_.prepare(spec));
   TUTTI_TRY(trainer_.open(*model, spec.batch_size, request_.cancel.get()));
   const int64_t left_at = step();
+  // Whether or not the newest checkpoint is of use, what was in memory is.
+  if (trainer_.is_taken_over()) run_before_ = state_->run_state;
   Result<RestoredRun> read = restore_run(*state_, trainer_);
   if (!read.ok()) {
-    // Whether or not the newest checkpoint is of use, what was in memory is.
-    if (trainer_.is_taken_over() && step() == left_at) run_before_ = state_->run_state;
+    if (step() != left_at) run_before_.reset();
     return read.status();
   }
   RestoredRun restored = read.take();
