@@ -2,7 +2,8 @@
  * A library to preload: lets the n-th call of a kind fail, once, as a system under pressure does.
  *
  *   TUTTI_FAULT=KIND:N     which call; 0 only counts
- *   TUTTI_FAULT_COUNT=PATH where the count of that kind is written at the end
+ *   TUTTI_FAULT_COUNT=PATH where the count of that kind is written at the end; on the lines below, the number of the first
+ *                          call from each place: of those that have the same functions above them
  *
  * Kinds: malloc (calloc, realloc and aligned ones, too), open, read, write, fsync, rename, mmap, thread. Calls count
  * from fault_injector_begin() on, which the program finds by dlsym(), to fault_injector_end(); those of a thread do not
@@ -10,6 +11,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -32,9 +34,33 @@ static atomic_long count;
 static atomic_bool counting;
 static __thread int pauses __attribute__((tls_model("initial-exec")));
 
+/* Places that calls came from, by a hash of their stacks. Where the table is full, more are not told apart. */
+enum { PLACES = 1 << 18, STACK_DEPTH = 10 };
+static atomic_ulong places[PLACES];
+static long first_calls[PLACES];
+
+static void note_place(long number) {
+  void *stack[STACK_DEPTH];
+  pauses++;
+  const int depth = backtrace(stack, STACK_DEPTH);
+  pauses--;
+  unsigned long hash = 14695981039346656037UL; /* FNV-1a, by words */
+  for (int i = 0; i < depth; i++)
+    hash = (hash ^ (unsigned long)stack[i]) * 1099511628211UL;
+  hash |= 1; /* 0 is a free entry */
+  for (unsigned long i = 0; i < PLACES; i++) {
+    const unsigned long at = ((hash >> 20) + i) % PLACES;
+    unsigned long found = 0;
+    if (atomic_compare_exchange_strong(&places[at], &found, hash)) first_calls[at] = number;
+    if (found == 0 || found == hash) return;
+  }
+}
+
 static int fails(enum kind kind) {
   if (kind != failing || pauses > 0 || !atomic_load_explicit(&counting, memory_order_relaxed)) return 0;
-  return atomic_fetch_add(&count, 1) + 1 == fails_at;
+  const long number = atomic_fetch_add(&count, 1) + 1;
+  if (fails_at == 0) note_place(number);
+  return number == fails_at;
 }
 
 EXPORTED void fault_injector_pause(int is_wanted) { pauses += is_wanted ? 1 : -1; }
@@ -47,6 +73,8 @@ EXPORTED void fault_injector_end(void) {
   FILE *file = path != NULL ? fopen(path, "w") : NULL;
   if (file == NULL) return;
   fprintf(file, "%ld\n", atomic_load(&count));
+  for (long i = 0; i < PLACES; i++)
+    if (first_calls[i] > 0) fprintf(file, "%ld\n", first_calls[i]);
   fclose(file);
 }
 
@@ -58,6 +86,8 @@ __attribute__((constructor)) static void read_environment(void) {
     failing = kind;
     fails_at = atol(text + length + 1);
   }
+  void *stack[1];
+  backtrace(stack, 1); /* the first one loads a library */
 }
 
 /* dlsym() itself allocates: the C library's own names do not need it. */

@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lets each system call of a small program fail, one in each run: the result is right or the error is clean.
 
-usage: run_faults.py INJECTOR PROGRAM [--part PART ...] [--kind KIND ...] [--backend B] [--most N | --all] [--only N]
+usage: run_faults.py INJECTOR PROGRAM [--part PART ...] [--kind KIND ...] [--backend B] [--most N | --places | --all]
+                     [--only N]
 
 INJECTOR is preloaded (fault_injector.c), PROGRAM is faulted_program. Of each part and kind as many calls as --most says
-are chosen, evenly, and always the same; --all takes every one. A run is right if it prints what a run without faults
-prints; clean, if it ends with an error (of memory: RESOURCE_EXHAUSTED) and leaves no object behind, or reads an older checkpoint
-and says so. A signal, other
-results, a hang, an error without a text where there is memory are faults, printed with the words that repeat them.
+are chosen, evenly, and always the same; --places takes the first one from each place in the code, with what called it;
+--all takes every one, which is hours. A run is right if it prints what a run without faults prints; clean, if it ends
+with an error (of memory: RESOURCE_EXHAUSTED) and leaves no object behind, or reads an older checkpoint and says so. A
+signal, other results, a hang, an error without a text where there is memory are faults, printed with the words that
+repeat them.
 """
 import argparse
 import collections
@@ -48,15 +50,15 @@ class Runs:
             return done.returncode, done.stdout.replace(folder, 'FOLDER') or done.stderr
 
     def count(self, part, kind):
-        """How many calls there are without a fault, and what is printed."""
+        """How many calls there are without a fault, the first from each place, and what is printed."""
         with tempfile.NamedTemporaryFile(mode='r', suffix='.count') as file:
             status, said = self.once(part, kind, 0, file.name)
             if status != 0:
                 sys.exit(f'{part} fails without a fault: status {status}: {said}')
-            counted = file.read()
+            counted = [int(line) for line in file]
             if not counted:
                 sys.exit(f'{self.arguments.injector} was not there in {self.arguments.program}')
-            return int(counted), said
+            return counted[0], sorted(counted[1:]), said
 
     def judge(self, part, kind, number, right):
         """'right', 'clean', or what is wrong."""
@@ -72,9 +74,11 @@ class Runs:
         return f'status {status}: {said.strip()[-300:]}'
 
 
-def chosen(count, arguments):
+def chosen(count, places, arguments):
     if arguments.only:
         return [arguments.only]
+    if arguments.places:
+        return places
     if arguments.all or count <= arguments.most:
         return list(range(1, count + 1))
     return sorted({1 + i * (count - 1) // (arguments.most - 1) for i in range(arguments.most)})
@@ -88,6 +92,7 @@ def main():
     parser.add_argument('--kind', action='append', choices=KINDS)
     parser.add_argument('--backend', default='')
     parser.add_argument('--most', type=int, default=20)
+    parser.add_argument('--places', action='store_true')
     parser.add_argument('--all', action='store_true')
     parser.add_argument('--only', type=int)
     arguments = parser.parse_args()
@@ -96,8 +101,8 @@ def main():
     runs, faults, total = Runs(arguments), 0, collections.Counter()
     for part in arguments.part or PARTS:
         for kind in arguments.kind or KINDS:
-            count, right = runs.count(part, kind)
-            numbers, seen = chosen(count, arguments), collections.Counter()
+            count, places, right = runs.count(part, kind)
+            numbers, seen = chosen(count, places, arguments), collections.Counter()
             with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
                 answers = pool.map(lambda number: runs.judge(part, kind, number, right), numbers)
             for number, answer in zip(numbers, answers):
