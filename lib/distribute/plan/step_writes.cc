@@ -109,7 +109,8 @@ graph::SealedGraph with_rounded_sums(const Graph &accumulate, const std::vector<
     }
     const StepWrite &write = *found->second;
     const ValueId part = graph.node(id).inputs[0];
-    const auto [dtype, dims] = std::pair(graph.value(part).dtype, graph.value(part).dims);
+    const tensor::DType dtype = graph.value(part).dtype;
+    const graph::Dims dims = graph.value(part).dims;  // values are added below
     const auto add_node = [&, at = graph.node(id).scope_name](const char *op, std::vector<ValueId> inputs,
                                                               tensor::DType result, graph::Attributes attributes) {
       const ValueId output = graph.add_value({result, dims, graph::kNoNode, 0, ""});
