@@ -2,8 +2,8 @@
  * A library to preload: lets the n-th call of a kind fail, once, as a system under pressure does.
  *
  *   TUTTI_FAULT=KIND:N     which call; 0 only counts
- *   TUTTI_FAULT_COUNT=PATH where the count of that kind is written at the end, and below it the number of the first call
- *                          from each place: of those that have the same functions above them
+ *   TUTTI_FAULT_COUNT=PATH where the count of that kind is written at the end, and below it the number of the first
+ *                          call from each place: of those that have the same functions above them
  *
  * Kinds: malloc (calloc, realloc and aligned ones, too), open, read, write, fsync, rename, mmap, thread. Calls count
  * from fault_injector_begin() on, which the program finds by dlsym(), to fault_injector_end(); those of a thread do not
