@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -126,7 +127,8 @@ Result<AlignedMemory> allocate_aligned(size_t size_bytes) {
   if (memory == nullptr) {
     memory = is_padded(size_bytes) ? allocate_padded(size_bytes) : std::aligned_alloc(alignment, storage);
   }
-  if (memory == nullptr) return resource_exhausted("out of memory: cannot allocate ", size_bytes, " bytes");
+  if (memory == nullptr)
+    return resource_exhausted("out of memory: cannot allocate ", size_bytes, " bytes").with_domain("errno", ENOMEM);
   // Only a wish: without huge pages the memory is as good.
   if (alignment == kHugePage) madvise(memory, storage, MADV_HUGEPAGE);
   count_allocation(size_bytes);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/exceptions.h"
 #include "base/file.h"
 #include "base/hash/checksum.h"
 #include "checkpoint/layout.h"
@@ -106,9 +107,10 @@ Result<Checkpoint> read_checkpoint(const std::string &path, const ReadOptions &o
                                   base::concat("checkpoint '", path, "' cannot be used"));
 }
 
-/// Did the process lack something, files or threads? That tells nothing about a checkpoint.
+/// Did the process lack something: memory, files or threads? That tells nothing about a checkpoint.
 static bool is_shortage(const Status &status) {
-  return status.code() == base::Code::resource_exhausted && status.root_cause()->domain() == "errno";
+  if (status.code() != base::Code::resource_exhausted) return false;
+  return status.root_cause()->domain() == "errno" || base::is_out_of_memory(status);
 }
 
 Result<Checkpoint> read_newest_checkpoint(const std::string &directory, const ReadOptions &options,

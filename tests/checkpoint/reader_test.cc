@@ -2,6 +2,10 @@
 #include "checkpoint/reader.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
+
+#include <fstream>
+#include <string>
 
 #include "base/file.h"
 #include "checkpoint/averaged_version.h"
@@ -124,6 +128,45 @@ void test_damage_falls_back(void **) {
   }
 }
 
+// In bytes, as RLIMIT_DATA counts; 0 where the system does not say.
+rlim_t data_of_this_process() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmData:")) return std::stoul(line.substr(7)) << 10;
+  return 0;
+}
+
+// Want of memory says nothing about a checkpoint.
+void test_without_memory_nothing_older_is_taken(void **) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  test_skip();  // a sanitizer's memory is more than any limit
+#endif
+  const rlim_t held = data_of_this_process();
+  if (held == 0) test_skip();
+  TemporaryDirectory directory;
+  for (const int64_t step : {1, 2}) {
+    Snapshot snapshot = small_snapshot(step);
+    const std::vector<StateEntry> entries = {
+        {"large", StateRole::weight, tensor::DType::f32, tensor::Shape{step << 23}}};
+    const std::vector<tensor::Tensor> tensors = {
+        assert_ok_value(tensor::Tensor::zeros(tensor::DType::f32, {step << 23}))};
+    snapshot.state = base::make_ref<TensorVersion>(step, entries, tensors);
+    assert_ok(write_checkpoint(directory.path(), snapshot, nullptr));
+  }
+  RememberingLogger log;
+  rlimit before;
+  assert_int_equal(getrlimit(RLIMIT_DATA, &before), 0);
+  // Enough for the first checkpoint, not for the second.
+  const rlimit narrow{held + (rlim_t{48} << 20), before.rlim_max};
+  assert_int_equal(setrlimit(RLIMIT_DATA, &narrow), 0);
+  const auto read = read_newest_checkpoint(directory.path(), {}, *log.logger());
+  assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
+  assert_int_equal(read.code(), base::Code::resource_exhausted);
+  assert_error_contains(read, "out of memory");
+  assert_null(strstr(log.text().c_str(), "falling back"));
+  assert_int_equal(assert_ok_value(read_newest_checkpoint(directory.path(), {}, *log.logger())).manifest.step, 2);
+}
+
 void test_none_good_is_a_clear_error(void **) {
   TemporaryDirectory directory;
   RememberingLogger log;
@@ -170,6 +213,7 @@ static int run_all(int argument_count, char **arguments) {
       cmocka_unit_test(test_nothing_there),
       cmocka_unit_test(test_newest_by_number_not_by_name),
       cmocka_unit_test(test_damage_falls_back),
+      cmocka_unit_test(test_without_memory_nothing_older_is_taken),
       cmocka_unit_test(test_none_good_is_a_clear_error),
       cmocka_unit_test(test_a_renamed_checkpoint_is_not_believed),
       cmocka_unit_test(test_fixture),
