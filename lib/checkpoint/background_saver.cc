@@ -41,10 +41,9 @@ Result<std::unique_ptr<BackgroundSaver>> BackgroundSaver::start(Options options)
   return saver;
 }
 
+// Allocates nothing: nobody could be told.
 BackgroundSaver::~BackgroundSaver() {
-  const auto cancelled = base::CancelToken::create();
-  cancelled->cancel();
-  (void)close(cancelled.get()).ok();
+  if (thread_.running()) end(true);
 }
 
 Status BackgroundSaver::save(Snapshot snapshot, const base::CancelToken *cancel) {
@@ -73,15 +72,19 @@ Status BackgroundSaver::flush(const base::CancelToken *cancel) {
 Status BackgroundSaver::close(const base::CancelToken *cancel) {
   if (!thread_.running()) return Status();
   const Status status = flush(cancel);
+  end(!status.ok());
+  return status;
+}
+
+void BackgroundSaver::end(bool gives_up) {
   {
     std::lock_guard lock(mutex_);
     ending_ = true;
-    if (!status.ok()) waiting_.clear();
+    if (gives_up) waiting_.clear();
   }
-  if (!status.ok()) abandon_->cancel();
+  if (gives_up) abandon_->cancel();
   changed_.notify_all();
   thread_.join();
-  return status;
 }
 
 Status BackgroundSaver::status() const {

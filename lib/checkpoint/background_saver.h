@@ -66,6 +66,8 @@ class BackgroundSaver {
   explicit BackgroundSaver(Options options);
   void loop();
   base::Status write(Snapshot snapshot);
+  /// Ends the thread, after what it writes now; with `gives_up` as soon as it can.
+  void end(bool gives_up);
 
   const Options options_;
   const base::Ref<base::CancelToken> abandon_;  // raised when the snapshots left are given up

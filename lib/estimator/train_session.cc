@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/exceptions.h"
 #include "base/function_token.h"
 #include "base/trace.h"
 
@@ -26,9 +27,14 @@ double now_secs() { return static_cast<double>(base::now_ns()) * 1e-9; }
 }  // namespace
 
 TrainSession::~TrainSession() {
-  if (trainer_.is_open() && begun_ && !closed_)
-    trainer_->leave_workers(base::unavailable("the training session of a worker was given up"));
-  release(resumable());
+  std::optional<RunState> run;  // none without the memory for it
+  (void)base::without_exceptions([&] {
+    if (trainer_.is_open() && begun_ && !closed_)
+      trainer_->leave_workers(base::unavailable("the training session of a worker was given up"));
+    run = resumable();
+    return Status();
+  });
+  release(std::move(run));
 }
 
 // Running

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/exceptions.h"
 #include "data/dataset/stage.h"
 #include "data/dataset/walk_report.h"
 #include "data/pipeline/sources.h"
@@ -225,7 +226,12 @@ class ChannelFeed : public Feed {
       : channel_(std::move(channel)), dataset_(base::make_ref<FeedDataset>(channel_)) {}
   ~ChannelFeed() override {
     // The host is gone without a word: whoever waits for elements must hear it.
-    (void)channel_->close(base::aborted("the feed was released before its end"));
+    Status why = base::out_of_memory();
+    (void)base::without_exceptions([&] {
+      why = base::aborted("the feed was released before its end");
+      return Status();
+    });
+    (void)channel_->close(why);
   }
 
   DatasetRef dataset() override { return dataset_; }

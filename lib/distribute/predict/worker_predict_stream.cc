@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "base/exceptions.h"
 #include "base/memory.h"
 #include "distribute/predict/device_pool.h"
 
@@ -67,8 +68,13 @@ class WorkerStream : public PredictStream {
         own_(std::move(own)),
         pool_(std::move(pool)) {}
   ~WorkerStream() override {
-    if (!ended_)
-      rounds_->leave(base::cancelled("worker ", workers().index, " has left its predictions before their end"));
+    if (ended_) return;
+    Status why = base::out_of_memory();
+    (void)base::without_exceptions([&] {
+      why = base::cancelled("worker ", workers().index, " has left its predictions before their end");
+      return Status();
+    });
+    rounds_->leave(why);
   }
 
   Result<bool> next(PredictBatch &batch) override {
