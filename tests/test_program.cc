@@ -27,7 +27,7 @@ std::string_view name_of(std::string_view file) {
   return file;
 }
 
-// Whether the limit to older instructions that the test is to keep is none on this processor.
+// Whether the test is limited to AVX2 on a processor that has nothing newer.
 bool limits_nothing() {
 #if defined(__x86_64__)
   const char *limit = std::getenv("DNNL_MAX_CPU_ISA");
