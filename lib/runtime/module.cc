@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/shared_library.h"
 
 namespace tutti::impl::runtime {
 
@@ -20,9 +21,11 @@ Result<Module> Module::load(const std::string &path) {
   if (const Result<base::FileDescriptor> file = base::open_regular_file(path, O_RDONLY, "cannot open plug-in");
       !file.ok())
     return base::unavailable("plug-in '", path, "' cannot be loaded: ", file.status().message());
-  void *const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return base::unavailable("plug-in '", path, "' cannot be loaded: ", std::string(dlerror()));
-  return Module(path, handle);
+  const Result<void *> handle = base::open_shared_library(path);
+  if (!handle.ok())
+    return base::Status(handle.status().code(),
+                        base::concat("plug-in '", path, "' cannot be loaded: ", handle.status().message()));
+  return Module(path, *handle);
 }
 
 Result<void *> Module::symbol(const char *name, std::string_view kind) const {

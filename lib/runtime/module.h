@@ -21,7 +21,7 @@ namespace tutti::impl::runtime {
 class Module {
  public:
   /// INVALID_ARGUMENT for a path that is not absolute or no regular file, NOT_FOUND when there is no file, UNAVAILABLE
-  /// when it cannot be loaded.
+  /// when it cannot be loaded, RESOURCE_EXHAUSTED where there is no memory for it.
   static base::Result<Module> load(const std::string &path);
 
   /// The address of what the module exports; UNAVAILABLE "is not a tutti <kind>".

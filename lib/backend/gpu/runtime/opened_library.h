@@ -17,8 +17,12 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
+#include <memory>
+#include <mutex>
 #include <string>
 
+#include "base/shared_library.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::gpu {
@@ -26,16 +30,21 @@ namespace tutti::impl::backend::gpu {
 /// An opened library, which is never closed, and the first name that was not found in it.
 class OpenedLibrary {
  public:
-  /// Looks where the system's loader looks, then in `folder`. UNAVAILABLE with the loader's sentence.
+  /// Looks where the system's loader looks, then in `folder`. UNAVAILABLE with the loader's sentence, or
+  /// RESOURCE_EXHAUSTED.
   static base::Result<OpenedLibrary> open(const std::string &file, const std::string &folder) {
     OpenedLibrary library;
-    library.handle_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library.handle_ != nullptr) return library;
-    const char *const reason = dlerror();
-    const std::string sentence = reason != nullptr ? reason : "cannot be loaded";
-    library.handle_ = dlopen((folder + "/" + file).c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library.handle_ != nullptr) return library;
-    return base::unavailable(sentence);
+    const base::Result<void *> found = base::open_shared_library(file);
+    if (!found.ok() && found.status().code() != base::Code::unavailable) return found.status();
+    if (found.ok()) {
+      library.handle_ = *found;
+      return library;
+    }
+    const base::Result<void *> in_folder = base::open_shared_library(folder + "/" + file);
+    if (!in_folder.ok())
+      return in_folder.status().code() == base::Code::unavailable ? found.status() : in_folder.status();
+    library.handle_ = *in_folder;
+    return library;
   }
 
   /// Null where it is missing.
@@ -59,12 +68,25 @@ class OpenedLibrary {
   std::string missing_;
 };
 
-/// What `load` gave the first time. Never destroyed: programs may be released while the process ends.
+/// What `load` gave the first time, or the first time that there was memory for it. Never destroyed: programs may be
+/// released while the process ends.
 template <typename Table, base::Result<Table> (*load)()>
 base::Result<const Table *> loaded_once() {
-  static const auto *const loaded = new base::Result<Table>(load());
-  if (!loaded->ok()) return loaded->status();
-  return &loaded->value();
+  static std::mutex mutex;
+  static std::atomic<const base::Result<Table> *> loaded{nullptr};
+  const base::Result<Table> *found = loaded.load(std::memory_order_acquire);
+  if (found == nullptr) {
+    const std::lock_guard guard(mutex);
+    found = loaded.load(std::memory_order_relaxed);
+    if (found == nullptr) {
+      auto given = std::make_unique<const base::Result<Table>>(load());
+      if (!given->ok() && given->status().code() == base::Code::resource_exhausted) return given->status();
+      found = given.release();
+      loaded.store(found, std::memory_order_release);
+    }
+  }
+  if (!found->ok()) return found->status();
+  return &found->value();
 }
 
 }  // namespace tutti::impl::backend::gpu
