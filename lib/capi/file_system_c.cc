@@ -210,7 +210,7 @@ int32_t tutti_context_load_file_system(tutti_context *context, const char *modul
     TUTTI_TRY(find_context(context));
     std::string path = module;
     if (path.find('/') == std::string::npos) {
-      TUTTI_ASSIGN(path, runtime::plugin_path(path));
+      TUTTI_ASSIGN(path, runtime::find_plugin(path));
     }
     TUTTI_ASSIGN(runtime::Module loaded, runtime::Module::load(path));
     TUTTI_ASSIGN(void *const symbol, loaded.symbol(TUTTI_FILE_SYSTEM_ENTRY_NAME, "file system"));

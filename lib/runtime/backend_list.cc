@@ -85,16 +85,16 @@ Result<BackendRef> open_backend(std::string_view name, std::string_view options_
       known.emplace_back(linked.name);
     return base::not_found("there is no backend ", base::quoted(name), base::but_there_are(name, known));
   }
-  TUTTI_ASSIGN(const std::string path, plugin_path(name));
+  TUTTI_ASSIGN(const std::string path, find_plugin(name));
   return load_plugin(path, options_json, std::move(host), backend::build_id());
 }
 
 Result<BackendRef> open_best_backend(std::string_view options_json, const backend::HostOptions &host) {
   for (const ForGpus &gpus : for_gpus()) {
     const std::string_view name = gpus.name;
-    TUTTI_ASSIGN(const std::string path, plugin_path(name));
-    if (!base::path_exists(path) || !may_have_devices(gpus)) continue;
-    Result<BackendRef> opened = load_plugin(path, options_json, host, backend::build_id());
+    const Result<std::string> path = find_plugin(name);
+    if (!path.ok() || !may_have_devices(gpus)) continue;
+    Result<BackendRef> opened = load_plugin(*path, options_json, host, backend::build_id());
     if (opened.ok() || is_of_options(opened)) return opened;
     if (host.log)
       host.log(opened.code() == base::Code::unavailable ? kInfo : kWarning,

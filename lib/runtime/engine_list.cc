@@ -33,18 +33,15 @@ Result<EngineRef> load(const std::string &path) {
 }  // namespace
 
 Result<EngineRef> open_engine(std::string_view name) {
-  std::string path(name);
-  if (!name.starts_with('/')) {
-    const std::vector<std::string> known(std::begin(kEngines), std::end(kEngines));
-    if (std::find(known.begin(), known.end(), path) == known.end())
-      return base::not_found("there is no engine ", base::quoted(name), base::but_there_are(name, known));
-    TUTTI_ASSIGN(path, plugin_path(name));
-  }
-  Result<EngineRef> engine = load(path);
+  const std::vector<std::string> known(std::begin(kEngines), std::end(kEngines));
+  if (!name.starts_with('/') && std::ranges::find(known, name) == known.end())
+    return base::not_found("there is no engine ", base::quoted(name), base::but_there_are(name, known));
+  const Result<std::string> path = name.starts_with('/') ? std::string(name) : find_plugin(name);
+  const Result<EngineRef> engine = path.ok() ? load(*path) : path.status();
   if (engine.ok()) return engine;
   return engine.status()
       .wrap("training in several processes needs the engine over Gloo, which this installation lacks")
-      .with_detail("plugin", path);
+      .with_detail("plugin", path.ok() ? *path : std::string(name));
 }
 
 }  // namespace tutti::impl::runtime

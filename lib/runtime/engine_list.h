@@ -15,7 +15,7 @@
 
 namespace tutti::impl::runtime {
 
-/// Loads the module "<plugin_directory>/tutti-<name>.so" of this build, or one of this build at an absolute path. The
+/// Loads the plug-in tutti-<name>.so of this build (find_plugin), or one of this build at an absolute path. The
 /// error is one sentence that says why it cannot be used, with the detail "plugin"; an unknown name is NOT_FOUND with
 /// the nearest match.
 base::Result<collective::EngineRef> open_engine(std::string_view name);

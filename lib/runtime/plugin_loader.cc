@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/plugin_loader.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <memory>
 #include <utility>
 
+#include "base/file.h"
+#include "base/text.h"
 #include "runtime/module.h"
 #include "runtime/plugin_directory.h"
 
@@ -17,17 +21,39 @@ using backend::BackendRef;
 using base::Result;
 using base::Status;
 
-std::string plugin_directory() {
-  const char *const from_environment = secure_getenv("TUTTI_PLUGIN_PATH");
-  return from_environment != nullptr && from_environment[0] != '\0' ? from_environment : kPluginDirectory;
+namespace {
+
+/// Of the shared library, or of the program where it is linked statically. Empty where the system does not tell.
+std::string own_directory() {
+  Dl_info place{};
+  if (dladdr(kPluginDirectory, &place) == 0 || place.dli_fname == nullptr) return "";
+  const std::unique_ptr<char, decltype(&std::free)> real(realpath(place.dli_fname, nullptr), std::free);
+  return real != nullptr ? base::parent_directory(real.get()) : "";
 }
 
-Result<std::string> plugin_path(std::string_view name) {
+}  // namespace
+
+std::vector<std::string> plugin_directories() {
+  const char *const from_environment = secure_getenv("TUTTI_PLUGIN_PATH");
+  if (from_environment != nullptr && from_environment[0] != '\0') return {from_environment};
+  std::vector<std::string> found;
+  if (const std::string own = own_directory(); !own.empty())
+    found = {own, base::concat(own, "/tutti/", base::base_name(kPluginDirectory))};
+  if (std::ranges::find(found, kPluginDirectory) == found.end()) found.emplace_back(kPluginDirectory);
+  return found;
+}
+
+Result<std::string> find_plugin(std::string_view name) {
   const bool is_plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '-' || c == '_';
   });
   if (!is_plain) return base::invalid_argument("'", base::quoted(name), "' is not the name of a plug-in");
-  return base::concat(plugin_directory(), "/tutti-", name, ".so");
+  const std::vector<std::string> directories = plugin_directories();
+  for (const std::string &directory : directories) {
+    std::string path = base::concat(directory, "/tutti-", name, ".so");
+    if (base::path_exists(path)) return path;
+  }
+  return base::not_found("there is no plug-in tutti-", name, ".so in ", base::join(directories, " or "));
 }
 
 namespace {

@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "backend/backend.h"
 #include "runtime/backend_list.h"
@@ -78,12 +80,37 @@ void bad_plugins_are_refused(void **) {
 }
 
 void names_become_paths(void **) {
-  assert_error_contains(runtime::plugin_path("../evil"), "not the name");
-  assert_error_contains(runtime::plugin_path(""), "not the name");
+  assert_error_contains(runtime::find_plugin("../evil"), "not the name");
+  assert_error_contains(runtime::find_plugin(""), "not the name");
   setenv("TUTTI_PLUGIN_PATH", directory.c_str(), 1);
-  assert_string_equal(assert_ok_value(runtime::plugin_path("cuda")).c_str(), bad("cuda").c_str());
+  assert_string_equal(assert_ok_value(runtime::find_plugin("no_entry")).c_str(), bad("no_entry").c_str());
+  assert_error_contains(runtime::find_plugin("cuda"), "there is no plug-in tutti-cuda.so in " + directory);
+  setenv("TUTTI_PLUGIN_PATH", "/nonexistent", 1);
+  assert_error_contains(runtime::find_plugin("no_entry"), "in /nonexistent");
   unsetenv("TUTTI_PLUGIN_PATH");
-  assert_contains(runtime::plugin_directory().c_str(), "tutti/plugins-");
+}
+
+/// What was unpacked elsewhere than it was configured for finds its plug-ins: beside it, or in a folder beside it.
+void plugins_are_found_beside_the_library(void **) {
+  const std::string own = std::filesystem::canonical("/proc/self/exe").parent_path();
+  const std::string folder = own + "/tutti/plugins-0.1";
+  const std::vector<std::string> looked_in = runtime::plugin_directories();
+  assert_int_equal(looked_in.size(), 3);
+  assert_string_equal(looked_in[0].c_str(), own.c_str());
+  assert_string_equal(looked_in[1].c_str(), folder.c_str());
+  assert_contains(looked_in[2].c_str(), "tutti/plugins-0.1");
+
+  std::filesystem::create_directories(folder);
+  const std::string in_folder = folder + "/tutti-" + std::to_string(getpid()) + ".so";
+  const std::string beside = own + "/tutti-" + std::to_string(getpid()) + ".so";
+  std::ofstream(in_folder) << "text";
+  assert_string_equal(assert_ok_value(runtime::find_plugin(std::to_string(getpid()))).c_str(), in_folder.c_str());
+  std::ofstream(beside) << "text";
+  assert_string_equal(assert_ok_value(runtime::find_plugin(std::to_string(getpid()))).c_str(), beside.c_str());
+  std::filesystem::remove_all(own + "/tutti");
+  std::filesystem::remove(beside);
+  const std::string missing = "there is no plug-in tutti-nobody.so in " + own + " or " + folder + " or /";
+  assert_error_contains(runtime::find_plugin("nobody"), missing);
 }
 
 void backends_open_by_name(void **) {
@@ -109,8 +136,11 @@ int main(int argc, char **argv) {
   directory = argv[1];
   reference_path = argv[2];
   const CMUnitTest tests[] = {
-      cmocka_unit_test(a_good_plugin_is_taken),  cmocka_unit_test(options_are_checked),
-      cmocka_unit_test(bad_plugins_are_refused), cmocka_unit_test(names_become_paths),
+      cmocka_unit_test(a_good_plugin_is_taken),
+      cmocka_unit_test(options_are_checked),
+      cmocka_unit_test(bad_plugins_are_refused),
+      cmocka_unit_test(names_become_paths),
+      cmocka_unit_test(plugins_are_found_beside_the_library),
       cmocka_unit_test(backends_open_by_name),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
