@@ -5,7 +5,8 @@
  *   TUTTI_FAULT_COUNT=PATH where the count of that kind is written at the end, and below it the number of the first
  *                          call from each place: of those that have the same functions above them
  *
- * Kinds: malloc (calloc, realloc and aligned ones, too), open, read, write, fsync, rename, mmap, thread. Calls count
+ * Kinds: malloc (calloc, realloc and aligned ones, too), open, read, write, fsync, rename, mmap, thread; driver: calls
+ * of the emulated GPU's run-time library, which ask fault_injector_driver_call() whether to fail. Calls count
  * from fault_injector_begin() on, which the program finds by dlsym(), to fault_injector_end(); those of a thread do not
  * between fault_injector_pause(1) and fault_injector_pause(0). */
 #define _GNU_SOURCE
@@ -25,8 +26,9 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-enum kind { NONE, MALLOC, OPEN, READ, WRITE, FSYNC, RENAME, MMAP, THREAD };
-static const char *const kNames[] = {"", "malloc", "open", "read", "write", "fsync", "rename", "mmap", "thread"};
+enum kind { NONE, MALLOC, OPEN, READ, WRITE, FSYNC, RENAME, MMAP, THREAD, DRIVER };
+static const char *const kNames[] = {"",      "malloc", "open", "read",   "write",
+                                     "fsync", "rename", "mmap", "thread", "driver"};
 
 static enum kind failing;
 static long fails_at;
@@ -65,6 +67,8 @@ static int fails(enum kind kind) {
 
 EXPORTED void fault_injector_pause(int is_wanted) { pauses += is_wanted ? 1 : -1; }
 
+EXPORTED int fault_injector_driver_call(void) { return fails(DRIVER); }
+
 EXPORTED void fault_injector_begin(void) { atomic_store(&counting, 1); }
 
 EXPORTED void fault_injector_end(void) {
@@ -80,7 +84,7 @@ EXPORTED void fault_injector_end(void) {
 
 __attribute__((constructor)) static void read_environment(void) {
   const char *text = getenv("TUTTI_FAULT");
-  for (enum kind kind = MALLOC; text != NULL && kind <= THREAD; kind++) {
+  for (enum kind kind = MALLOC; text != NULL && kind <= DRIVER; kind++) {
     const size_t length = strlen(kNames[kind]);
     if (strncmp(text, kNames[kind], length) != 0 || text[length] != ':') continue;
     failing = kind;

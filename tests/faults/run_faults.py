@@ -8,9 +8,10 @@ usage: run_faults.py INJECTOR PROGRAM [--part PART ...] [--kind KIND ...] [--bac
 INJECTOR is preloaded (fault_injector.c), PROGRAM is faulted_program. Of each part and kind as many calls as --most says
 are chosen, evenly, and always the same; --places takes the first one from each place in the code, with what called it;
 --all takes every one, which is hours. A run is right if it prints what a run without faults prints; clean, if it ends
-with an error (of memory: RESOURCE_EXHAUSTED) and leaves no object behind, or reads an older checkpoint and says so. A
-signal, other results, a hang, an error without a text where there is memory are faults, printed with the words that
-repeat them.
+with an error (of memory: RESOURCE_EXHAUSTED) and leaves no object behind, or reads an older checkpoint and says so. The
+C library ends the process itself where a thread first uses variables of its own in a module that was loaded late and
+there is no memory for them: such runs are counted apart. A signal, other results, a hang, an error without a text where
+there is memory are faults, printed with the words that repeat them.
 """
 import argparse
 import collections
@@ -22,10 +23,13 @@ import sys
 import tempfile
 
 PARTS = ['pipeline', 'train', 'checkpoint']
-KINDS = ['malloc', 'open', 'read', 'write', 'fsync', 'rename', 'mmap', 'thread']
+KINDS = ['malloc', 'open', 'read', 'write', 'fsync', 'rename', 'mmap', 'thread', 'driver']
+GOOD = ['right', 'clean', 'ended']
 # Of the codes of the program.
 ERROR = 3
 LIMIT_S = 60
+# What the C library says before it ends a process by itself, and its status then.
+LIBRARY_ENDED = 'cannot allocate memory for thread-local data'
 ROWS = 'x,y\n' + ''.join(f'{i / 8},{i % 5}\n' for i in range(12))
 
 
@@ -61,7 +65,7 @@ class Runs:
             return counted[0], sorted(counted[1:]), said
 
     def judge(self, part, kind, number, right):
-        """'right', 'clean', or what is wrong."""
+        """'right', 'clean', 'ended' (by the C library), or what is wrong."""
         status, said = self.once(part, kind, number)
         if status == 0:
             # What cannot be read may be replaced by something older, if that is told.
@@ -69,6 +73,8 @@ class Runs:
             return 'right' if said == right else 'clean' if told else f'other results: {said.strip()[-300:]}'
         if status == ERROR and (kind != 'malloc' or 'error RESOURCE_EXHAUSTED' in said):
             return 'clean'
+        if status is not None and kind == 'malloc' and LIBRARY_ENDED in said:
+            return 'ended'
         if status is None:
             return f'hangs for {LIMIT_S} s'
         return f'status {status}: {said.strip()[-300:]}'
@@ -82,6 +88,11 @@ def chosen(count, places, arguments):
     if arguments.all or count <= arguments.most:
         return list(range(1, count + 1))
     return sorted({1 + i * (count - 1) // (arguments.most - 1) for i in range(arguments.most)})
+
+
+def summary(seen):
+    ended = f'{seen["ended"]} ended by the C library, ' if seen['ended'] else ''
+    return f'{seen["right"]} right, {seen["clean"]} clean, {ended}{seen["wrong"]} wrong'
 
 
 def main():
@@ -106,16 +117,15 @@ def main():
             with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
                 answers = pool.map(lambda number: runs.judge(part, kind, number, right), numbers)
             for number, answer in zip(numbers, answers):
-                seen[answer if answer in ('right', 'clean') else 'wrong'] += 1
-                if answer not in ('right', 'clean'):
+                seen[answer if answer in GOOD else 'wrong'] += 1
+                if answer not in GOOD:
                     print(f'--part {part} --kind {kind} --only {number}: {answer}', flush=True)
             total.update(seen)
             faults += seen['wrong']
-            print(f'{part} {kind}: {len(numbers)} of {count} calls failed: {seen["right"]} right, {seen["clean"]} clean, '
-                  f'{seen["wrong"]} wrong', flush=True)
+            print(f'{part} {kind}: {len(numbers)} of {count} calls failed: {summary(seen)}', flush=True)
     if not total:
         sys.exit('nothing failed: there was no call of these kinds')
-    print(f'{sum(total.values())} runs: {total["right"]} right, {total["clean"]} clean, {faults} wrong')
+    print(f'{sum(total.values())} runs: {summary(total)}')
     return 1 if faults else 0
 
 

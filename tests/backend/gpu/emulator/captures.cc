@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "driver.h"
+#include "host_call.h"
 #include "streams.h"
 
 namespace tutti_gpu_emulator {
@@ -117,6 +118,8 @@ gpuError_t refuse_unsafe() {
 using namespace tutti_gpu_emulator;
 
 gpuError_t gpuStreamBeginCapture(gpuStream_t stream, gpuStreamCaptureMode mode) {
+  if (is_refused()) return gpuErrorMemoryAllocation;
+  const HostCall host;
   const std::lock_guard guard(work_lock());
   if (stream->capture) return gpuErrorStreamCaptureUnsupported;
   stream->capture = std::make_shared<Capture>();
@@ -128,6 +131,7 @@ gpuError_t gpuStreamBeginCapture(gpuStream_t stream, gpuStreamCaptureMode mode) 
 }
 
 gpuError_t gpuStreamEndCapture(gpuStream_t stream, gpuGraph_t *graph) {
+  const HostCall host;
   const std::lock_guard guard(work_lock());
   *graph = nullptr;
   const std::shared_ptr<Capture> capture = stream->capture;
@@ -153,29 +157,37 @@ gpuError_t gpuThreadExchangeStreamCaptureMode(gpuStreamCaptureMode *mode) {
 }
 
 gpuError_t gpuGraphInstantiate(gpuGraphExec_t *executable, gpuGraph_t graph, unsigned long long) {
+  if (is_refused()) return gpuErrorMemoryAllocation;
+  const HostCall host;
   const DriverCall call("making a graph ready", current_device());
   *executable = new EmulatedGraph(*graph);
   return gpuSuccess;
 }
 
 gpuError_t gpuGraphUpload(gpuGraphExec_t executable, gpuStream_t) {
+  if (is_refused()) return gpuErrorMemoryAllocation;
+  const HostCall host;
   const DriverCall call("making a graph ready", current_device());
   executable->is_uploaded = true;
   return gpuSuccess;
 }
 
 gpuError_t gpuGraphDestroy(gpuGraph_t graph) {
+  const HostCall host;
   delete graph;
   return gpuSuccess;
 }
 
 gpuError_t gpuGraphExecDestroy(gpuGraphExec_t executable) {
+  const HostCall host;
   const DriverCall call("destroying a graph", current_device());
   delete executable;
   return gpuSuccess;
 }
 
 gpuError_t gpuGraphLaunch(gpuGraphExec_t executable, gpuStream_t stream) {
+  if (is_refused()) return gpuErrorMemoryAllocation;
+  const HostCall host;
   if (!executable->is_uploaded) (void)gpuGraphUpload(executable, stream);
   const DriverPause behind;
   const DriverCall call;

@@ -18,12 +18,10 @@
 
 #include "driver.h"
 #include "grid.h"
+#include "host_call.h"
 #include "streams.h"
 
 using namespace tutti_gpu_emulator;
-
-// Of tests/faults/fault_injector.c, where that is preloaded.
-extern "C" void fault_injector_pause(int is_wanted) __attribute__((weak));
 
 namespace {
 
@@ -52,20 +50,14 @@ std::condition_variable_any &work_changed() {
 
 namespace {
 
-/// What a device does takes no memory of the host, so none that is refused can fail it.
 class DeviceWork {
  public:
-  explicit DeviceWork(bool &is_running) : is_running_(is_running) {
-    is_running_ = true;
-    if (fault_injector_pause != nullptr) fault_injector_pause(1);
-  }
-  ~DeviceWork() {
-    if (fault_injector_pause != nullptr) fault_injector_pause(0);
-    is_running_ = false;
-  }
+  explicit DeviceWork(bool &is_running) : is_running_(is_running) { is_running_ = true; }
+  ~DeviceWork() { is_running_ = false; }
   DeviceWork(const DeviceWork &) = delete;
 
  private:
+  const HostCall memory_;
   bool &is_running_;
 };
 
@@ -234,6 +226,7 @@ gpuError_t gpuDeviceGetP2PAttribute(int *value, gpuDeviceP2PAttr attribute, int 
 }
 
 gpuError_t gpuDeviceGetPCIBusId(char *text, int bytes, int device) {
+  const HostCall host;
   const char *const machine = std::getenv("TUTTI_EMULATED_MACHINE");
   const std::string process = std::to_string(getpid());
   std::snprintf(text, static_cast<size_t>(bytes), "%s:%d", machine == nullptr ? process.c_str() : machine, device);
@@ -241,6 +234,7 @@ gpuError_t gpuDeviceGetPCIBusId(char *text, int bytes, int device) {
 }
 
 gpuError_t gpuSetDevice(int device) {
+  const HostCall host;
   int count = 0;
   if (gpuGetDeviceCount(&count) != gpuSuccess || device < 0 || device >= count) return gpuErrorInvalidValue;
   device_of_thread = device;
@@ -249,6 +243,7 @@ gpuError_t gpuSetDevice(int device) {
 }
 
 gpuError_t gpuMemGetInfo(size_t *available, size_t *total) {
+  const HostCall host;
   note_use();
   const std::lock_guard guard(work_lock());
   *available = free_bytes();
@@ -257,6 +252,8 @@ gpuError_t gpuMemGetInfo(size_t *available, size_t *total) {
 }
 
 gpuError_t gpuMalloc(void **memory, size_t bytes) {
+  if (is_refused()) return gpuErrorMemoryAllocation;
+  const HostCall host;
   note_use();
   const DriverCall call("taking memory", device_of_thread);
   const std::lock_guard guard(work_lock());
@@ -271,6 +268,7 @@ gpuError_t gpuMalloc(void **memory, size_t bytes) {
 }
 
 gpuError_t gpuFree(void *memory) {
+  const HostCall host;
   if (memory == nullptr) return gpuSuccess;
   const DriverCall call("freeing memory", device_of_thread);
   const std::lock_guard guard(work_lock());
@@ -287,6 +285,8 @@ gpuError_t gpuFree(void *memory) {
 }
 
 gpuError_t gpuHostAlloc(void **memory, size_t bytes, unsigned) {
+  if (is_refused()) return gpuErrorMemoryAllocation;
+  const HostCall host;
   note_use();
   const DriverCall call("locking pages", kAllDevices);
   void *const made = std::aligned_alloc(256, (std::max<size_t>(bytes, 1) + 255) / 256 * 256);
@@ -297,24 +297,31 @@ gpuError_t gpuHostAlloc(void **memory, size_t bytes, unsigned) {
 }
 
 gpuError_t gpuFreeHost(void *memory) {
+  const HostCall host;
   const DriverCall call("unlocking pages", kAllDevices);
   std::free(memory);
   return gpuSuccess;
 }
 
 gpuError_t gpuMemcpyAsync(void *to, const void *from, size_t bytes, gpuMemcpyKind, gpuStream_t stream) {
+  if (is_refused()) return gpuErrorMemoryAllocation;
+  const HostCall host;
   return issue_action(stream, [=] {
     if (bytes != 0) std::memmove(to, from, bytes);
   });
 }
 
 gpuError_t gpuMemsetAsync(void *to, int value, size_t bytes, gpuStream_t stream) {
+  if (is_refused()) return gpuErrorMemoryAllocation;
+  const HostCall host;
   return issue_action(stream, [=] {
     if (bytes != 0) std::memset(to, value, bytes);
   });
 }
 
 gpuError_t gpuStreamCreateWithFlags(gpuStream_t *stream, unsigned) {
+  if (is_refused()) return gpuErrorMemoryAllocation;
+  const HostCall host;
   note_use();
   const DriverCall call("making a stream", device_of_thread);
   *stream = new EmulatedStream;
@@ -326,12 +333,14 @@ gpuError_t gpuStreamCreateWithFlags(gpuStream_t *stream, unsigned) {
 }
 
 gpuError_t gpuStreamDestroy(gpuStream_t stream) {
+  const HostCall host;
   const gpuError_t error = gpuStreamSynchronize(stream);
   delete stream;
   return error;
 }
 
 gpuError_t gpuStreamSynchronize(gpuStream_t stream) {
+  const HostCall host;
   std::unique_lock lock(work_lock());
   if (stream->capture) return invalidate(*stream->capture, gpuErrorStreamCaptureUnsupported);
   const std::shared_ptr<Lane> lane = stream->lane;
@@ -343,6 +352,8 @@ gpuError_t gpuStreamSynchronize(gpuStream_t stream) {
 }
 
 gpuError_t gpuStreamWaitEvent(gpuStream_t stream, gpuEvent_t event, unsigned) {
+  if (is_refused()) return gpuErrorMemoryAllocation;
+  const HostCall host;
   const DriverCall call;
   const std::lock_guard guard(work_lock());
   if (event->capture != nullptr) return join_capture(*stream, *event);
@@ -353,17 +364,22 @@ gpuError_t gpuStreamWaitEvent(gpuStream_t stream, gpuEvent_t event, unsigned) {
 }
 
 gpuError_t gpuEventCreateWithFlags(gpuEvent_t *event, unsigned flags) {
+  if (is_refused()) return gpuErrorMemoryAllocation;
+  const HostCall host;
   *event = new EmulatedEvent;
   (*event)->is_timed = (flags & gpuEventDisableTiming) == 0;
   return gpuSuccess;
 }
 
 gpuError_t gpuEventDestroy(gpuEvent_t event) {
+  const HostCall host;
   delete event;
   return gpuSuccess;
 }
 
 gpuError_t gpuEventRecord(gpuEvent_t event, gpuStream_t stream) {
+  if (is_refused()) return gpuErrorMemoryAllocation;
+  const HostCall host;
   const DriverCall driver;
   const DriverCall call;
   const std::lock_guard guard(work_lock());
@@ -380,6 +396,8 @@ gpuError_t gpuEventRecord(gpuEvent_t event, gpuStream_t stream) {
 }
 
 gpuError_t gpuEventRecordWithFlags(gpuEvent_t event, gpuStream_t stream, unsigned flags) {
+  if (is_refused()) return gpuErrorMemoryAllocation;
+  const HostCall host;
   if (flags != gpuEventRecordExternal) return flags == 0 ? gpuEventRecord(event, stream) : gpuErrorInvalidValue;
   if (std::getenv("TUTTI_EMULATED_UNTIMED_GRAPHS") != nullptr) return gpuErrorNotSupported;
   const std::lock_guard guard(work_lock());
@@ -403,6 +421,7 @@ gpuError_t gpuEventRecordWithFlags(gpuEvent_t event, gpuStream_t stream, unsigne
 }
 
 gpuError_t gpuEventSynchronize(gpuEvent_t event) {
+  const HostCall host;
   {
     const std::lock_guard guard(work_lock());
     if (event->capture != nullptr) return refuse_captured(*event);
@@ -413,6 +432,7 @@ gpuError_t gpuEventSynchronize(gpuEvent_t event) {
 }
 
 gpuError_t gpuEventQuery(gpuEvent_t event) {
+  const HostCall host;
   const std::lock_guard guard(work_lock());
   if (event->capture != nullptr) return refuse_captured(*event);
   if (const gpuError_t refused = refuse_unsafe(); refused != gpuSuccess) return refused;

@@ -16,6 +16,7 @@
 
 #include "backend/gpu/collective/nccl.h"
 #include "driver.h"
+#include "host_call.h"
 #include "nccl_calls.h"
 #include "ordered_fault.h"
 #include "streams.h"
@@ -243,6 +244,8 @@ ncclResult_t capture(ncclComm_t communicator, gpuStream_t stream, Call made) {
 }
 
 ncclResult_t call(ncclComm_t communicator, gpuStream_t stream, Call made) {
+  if (is_refused()) return ncclSystemError;
+  const HostCall host;
   const std::lock_guard guard(work_lock());
   made.place = communicator->place_of(made);
   const bool same_group = group_depth > 0 && !communicator->due.empty();
@@ -276,6 +279,8 @@ const char *ncclGetErrorString(ncclResult_t result) {
 const char *ncclGetLastError(ncclComm_t) { return "as ordered"; }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
+  if (is_refused()) return ncclSystemError;
+  const HostCall host;
   const std::lock_guard guard(work_lock());
   if (ordered_fault().kind == "noid") return ncclSystemError;
   std::memset(id->internal, 0, sizeof id->internal);
@@ -307,18 +312,23 @@ static ncclResult_t begin(ncclComm_t *communicator, int ranks, const ncclUniqueI
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *communicator, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t *config) {
+  if (is_refused()) return ncclSystemError;
+  const HostCall host;
   const std::lock_guard guard(work_lock());
   if (config->blocking != 0 || group_depth == 0) give_up("a communicator that blocks");
   return begin(communicator, ranks, id, rank, false);
 }
 
 ncclResult_t ncclCommInitRank(ncclComm_t *communicator, int ranks, ncclUniqueId id, int rank) {
+  if (is_refused()) return ncclSystemError;
+  const HostCall host;
   const std::lock_guard guard(work_lock());
   if (group_depth == 0) give_up("ranks of one process that are not connected together");
   return begin(communicator, ranks, id, rank, true);
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t *error) {
+  const HostCall host;
   const std::lock_guard guard(work_lock());
   *error = ncclInProgress;
   if (communicator->clique->fault.kind == "busy") return ncclSuccess;
@@ -374,6 +384,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t *error)
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
+  const HostCall host;
   const std::lock_guard guard(work_lock());
   if (communicator->is_busy()) give_up("a communicator is finalized while it is busy");
   if (!communicator->registered.empty()) give_up("a communicator is finalized while memory is registered with it");
@@ -385,6 +396,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
+  const HostCall host;
   const std::lock_guard guard(work_lock());
   if (!communicator->is_finalized || communicator->is_busy()) give_up("a communicator is destroyed too early");
   delete communicator;
@@ -392,6 +404,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
+  const HostCall host;
   std::unique_lock lock(work_lock());
   communicator->clique->is_aborted = true;
   work_changed().notify_all();
@@ -409,6 +422,8 @@ ncclResult_t ncclCommAbort(ncclComm_t communicator) {
 }
 
 ncclResult_t ncclCommRegister(ncclComm_t communicator, void *memory, size_t bytes, void **handle) {
+  if (is_refused()) return ncclSystemError;
+  const HostCall host;
   const std::lock_guard guard(work_lock());
   if (communicator->is_busy()) return ncclInvalidUsage;
   if (communicator->device != current_device()) give_up("memory of another device is registered");
@@ -422,6 +437,7 @@ ncclResult_t ncclCommRegister(ncclComm_t communicator, void *memory, size_t byte
 }
 
 ncclResult_t ncclCommDeregister(ncclComm_t communicator, void *handle) {
+  const HostCall host;
   const std::lock_guard guard(work_lock());
   if (!communicator->registered.contains(handle)) return ncclInvalidArgument;
   communicator->forget(handle);
@@ -430,6 +446,8 @@ ncclResult_t ncclCommDeregister(ncclComm_t communicator, void *handle) {
 }
 
 ncclResult_t ncclMemAlloc(void **memory, size_t bytes) {
+  if (is_refused()) return ncclSystemError;
+  const HostCall host;
   const DriverCall call("taking memory", current_device());
   const std::lock_guard guard(work_lock());
   if (gpuMalloc(memory, bytes) != gpuSuccess) return ncclSystemError;
@@ -438,6 +456,7 @@ ncclResult_t ncclMemAlloc(void **memory, size_t bytes) {
 }
 
 ncclResult_t ncclMemFree(void *memory) {
+  const HostCall host;
   const DriverCall call("freeing memory", current_device());
   const std::lock_guard guard(work_lock());
   if (window_memory().erase(memory) == 0) give_up("memory of another allocator is freed");
@@ -445,6 +464,7 @@ ncclResult_t ncclMemFree(void *memory) {
 }
 
 ncclResult_t ncclCommWindowRegister(ncclComm_t communicator, void *memory, size_t bytes, void **window, int flags) {
+  const HostCall host;
   const std::lock_guard guard(work_lock());
   if (group_depth == 0) give_up("one process makes windows of all its GPUs in one group of calls");
   if (!window_memory().contains(memory) || flags != 1) return ncclInvalidArgument;
@@ -461,6 +481,7 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t communicator, void *memory, size_
 }
 
 ncclResult_t ncclCommWindowDeregister(ncclComm_t communicator, void *window) {
+  const HostCall host;
   const std::lock_guard guard(work_lock());
   if (group_depth == 0) give_up("a window is closed by one rank alone");
   if (!communicator->windows.contains(window)) return ncclInvalidArgument;
@@ -475,6 +496,7 @@ ncclResult_t ncclGroupStart() {
   return ncclSuccess;
 }
 ncclResult_t ncclGroupEnd() {
+  const HostCall host;
   if (group_depth-- == 0) return ncclInvalidUsage;
   const std::lock_guard guard(work_lock());
   if (group_depth == 0 && !group_members.empty()) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "host_call.h"
 #include "streams.h"
 
 namespace tutti_gpu_emulator {
@@ -74,6 +75,8 @@ static Work be_late(Work question) {
 
 /// The host may do something else meanwhile than wait for the stream.
 gpuError_t launch_until(const std::function<std::function<bool()>()> &make_question, gpuStream_t stream) {
+  if (is_refused()) return gpuErrorMemoryAllocation;
+  const HostCall host;
   const std::lock_guard guard(work_lock());
   const LaunchedWork launched = [make_question](const std::shared_ptr<Lane> &lane) {
     keep_going(lane);

@@ -38,6 +38,7 @@
 #include <functional>
 
 #include "emulated_machine.h"
+#include "host_call.h"
 #include "tensor/half.h"
 
 // ---- what the host calls -------------------------------------------------------------------------------------------
@@ -189,6 +190,8 @@ inline void gpu_store_to_host(uint32_t *word, uint32_t value) { __atomic_store_n
 template <typename... Parameters, typename... Arguments>
 gpuError_t gpu_launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes, gpuStream_t stream,
                       Arguments... arguments) {
+  if (tutti_gpu_emulator::is_refused()) return gpuErrorMemoryAllocation;
+  const tutti_gpu_emulator::HostCall host;
   tutti_gpu_emulator::launch(grid, block, shared_bytes, stream, [=] { kernel(static_cast<Parameters>(arguments)...); });
   return gpuSuccess;
 }
