@@ -31,19 +31,22 @@ void SessionStatistics::save(RunState &run) const {
     run.metrics.set(number.name, number.value);
 }
 
-int64_t SessionStatistics::add(const distribute::Trainer &trainer, const distribute::RunReport *report) {
+Status SessionStatistics::add(const distribute::Trainer &trainer, const distribute::RunReport *report) {
   const int64_t examples = trainer.counters().examples - counted_examples_;
   counted_examples_ += examples;
   examples_ += examples;
   warning_.clear();
-  if (examples > 0 && (report == nullptr || report->steps > 0)) values_ = trainer.report();
-  if (report == nullptr) return examples;
-  input_wait_ns_ += report->input_wait_ns;
-  run_ns_ += report->total_ns;
-  if (report->steps == 0) return examples;
-  warning_ = efficiency_.add(report->times);
-  secs_per_step_ = std::max(1e-9, static_cast<double>(report->total_ns) * 1e-9 / static_cast<double>(report->steps));
-  return examples;
+  if (report != nullptr) {
+    input_wait_ns_ += report->input_wait_ns;
+    run_ns_ += report->total_ns;
+  }
+  if (report != nullptr && report->steps > 0) {
+    warning_ = efficiency_.add(report->times);
+    secs_per_step_ = std::max(1e-9, static_cast<double>(report->total_ns) * 1e-9 / static_cast<double>(report->steps));
+  }
+  if (examples == 0 || (report != nullptr && report->steps == 0)) return Status();
+  TUTTI_ASSIGN(values_, trainer.report());
+  return Status();
 }
 
 double SessionStatistics::loss() const {

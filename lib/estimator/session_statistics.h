@@ -27,9 +27,9 @@ class SessionStatistics {
   /// What is of them in a run state.
   void save(RunState &run) const;
 
-  /// Counts what the trainer has done since the last call, also in a run that failed, which has no `report`; returns
-  /// the rows.
-  int64_t add(const distribute::Trainer &trainer, const distribute::RunReport *report);
+  /// Counts what the trainer has done since the last call, also in a run that failed, which has no `report`. An error
+  /// where the values of the last step cannot be read; all else is counted then.
+  base::Status add(const distribute::Trainer &trainer, const distribute::RunReport *report);
   /// What to warn of since the last add(); "" = nothing.
   const std::string &warning() const { return warning_; }
 

@@ -83,8 +83,9 @@ Result<SessionReport> TrainSession::run_steps(const RunLimit &limit) {
 Result<bool> TrainSession::run_chunk(int64_t last_step) {
   if (passes_.is_between()) TUTTI_TRY(passes_.attach(*trainer_));
   const Result<distribute::RunReport> ran = trainer_.run(chunk_steps(last_step), request_.cancel.get());
-  account(ran.ok() ? &*ran : nullptr);
+  const Status accounted = account(ran.ok() ? &*ran : nullptr);
   TUTTI_TRY(ran);
+  TUTTI_TRY(accounted);
   const distribute::RunReport &report = *ran;
   if (report.steps > 0) {
     Event event = event_of(EventKind::step);
@@ -111,10 +112,13 @@ int64_t TrainSession::chunk_steps(int64_t last_step) const {
 }
 
 // Counts what was done; steps of a run that failed later are done too.
-void TrainSession::account(const distribute::RunReport *report) {
-  passes_.add_examples(statistics_.add(*trainer_, report));
+Status TrainSession::account(const distribute::RunReport *report) {
+  const int64_t examples = statistics_.examples();
+  Status added = statistics_.add(*trainer_, report);
+  passes_.add_examples(statistics_.examples() - examples);
   state_->completed_steps.store(step(), std::memory_order_relaxed);
   if (!statistics_.warning().empty()) state_->logger().warning(statistics_.warning());
+  return added;
 }
 
 Status TrainSession::end_pass() {

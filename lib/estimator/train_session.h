@@ -97,7 +97,7 @@ class TrainSession : private RunControl {
   base::Result<SessionReport> run_steps(const RunLimit &limit);
   base::Result<bool> run_chunk(int64_t last_step);
   int64_t chunk_steps(int64_t last_step) const;
-  void account(const distribute::RunReport *report);
+  base::Status account(const distribute::RunReport *report);
   base::Status end_pass();
   base::Status pump();
   base::Status stop();

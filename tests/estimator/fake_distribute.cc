@@ -155,7 +155,9 @@ class FakeTrainer : public Trainer {
   void set_batch_counter(int64_t counter) override { batch_counter_ = counter; }
   LossScaleState loss_scale() const override { return loss_scale_; }
   void set_loss_scale(const LossScaleState &state) override { loss_scale_ = state; }
-  std::vector<NamedNumber> report() const override { return {{"loss", std::fabs(w_)}, {"learning_rate", 0.1}}; }
+  Result<std::vector<NamedNumber>> report() const override {
+    return std::vector<NamedNumber>{{"loss", std::fabs(w_)}, {"learning_rate", 0.1}};
+  }
   std::vector<double> loss_history() const override { return {}; }
   Result<base::Ref<checkpoint::WeightVersion>> publish_weights(bool with_slots) override {
     ++fake_orders().published;

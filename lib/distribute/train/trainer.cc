@@ -72,7 +72,7 @@ class TrainerSession : public Trainer {
   void set_loss_scale(const LossScaleState &state) override {
     if (loss_scale_.scale != 0 && state.scale != 0) loss_scale_ = state;
   }
-  std::vector<NamedNumber> report() const override;
+  Result<std::vector<NamedNumber>> report() const override;
   std::vector<double> loss_history() const override { return replicas_->losses().list(); }
 
   Result<base::Ref<checkpoint::WeightVersion>> publish_weights(bool with_slots) override {
@@ -388,14 +388,15 @@ Status TrainerSession::check_workers(const std::vector<std::string> &settings, c
                           cancel);
 }
 
-std::vector<NamedNumber> TrainerSession::report() const {
+Result<std::vector<NamedNumber>> TrainerSession::report() const {
   std::vector<NamedNumber> numbers;
   for (const StateEntry &entry : setup_->plan.entries()) {
     if (entry.arena != static_cast<int32_t>(Arena::report) || entry.name.rfind("report/coefficient/", 0) == 0) continue;
     std::string name = entry.name.substr(7);
     if (name == "ok" || entry.name == fault_entry) continue;
     if (name.rfind("metric/", 0) == 0) name = name.substr(7);
-    numbers.push_back({std::move(name), replicas_->replica(0).report_value(entry).value_or(NAN)});
+    TUTTI_ASSIGN(const double value, replicas_->replica(0).report_value(entry));
+    numbers.push_back({std::move(name), value});
   }
   if (loss_scale_.scale != 0) numbers.push_back({"skipped_steps", static_cast<double>(loss_scale_.skipped_steps)});
   return numbers;

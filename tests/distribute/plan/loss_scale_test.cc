@@ -123,7 +123,7 @@ static std::vector<double> numbers_of(const Values &values) {
 }
 
 static double reported(const Trainer &trainer, std::string_view name) {
-  for (const auto &number : trainer.report()) {
+  for (const auto &number : assert_ok_value(trainer.report())) {
     if (number.name == name) return number.value;
   }
   return -1;

@@ -155,7 +155,7 @@ static void test_runs_end_where_they_should(void **) {
     assert_int_equal(session.trainer->step(), 5);
     report = assert_ok_value(session.trainer->run(1, nullptr));
     assert_int_equal(report.steps, 0);
-    const auto numbers = session.trainer->report();
+    const auto numbers = assert_ok_value(session.trainer->report());
     assert_true(numbers.size() >= 3);
   }
 }
