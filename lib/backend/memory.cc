@@ -22,6 +22,11 @@ Status Stream::synchronize() {
   return sink.take(device_->api().stream->synchronize(handle_, sink.handle()));
 }
 
+Status Stream::finish(Status issued) {
+  Status done = synchronize();
+  return issued.ok() ? done : issued;
+}
+
 bool Stream::has_failed() const {
   const tutti_stream_table &stream = *device_->api().stream;
   return stream.struct_size >= offsetof(tutti_stream_table, record_begin) && stream.has_failed != nullptr &&

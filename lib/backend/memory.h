@@ -35,6 +35,9 @@ class Stream {
 
   /// Waits for everything issued so far; the first error of that work.
   base::Status synchronize();
+  /// The same where issuing may have failed half-way: in any case nothing reads or writes memory of that work any more.
+  /// `issued`, or where that is ok what synchronize() gives.
+  base::Status finish(base::Status issued);
   /// Whether synchronize() would tell an error that is known already; false also where the backend does not say.
   bool has_failed() const;
   /// Later work on this stream starts after `event`.

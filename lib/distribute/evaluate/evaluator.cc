@@ -334,8 +334,7 @@ Status EvaluatorSession::finish(Evaluation &evaluation, int64_t rows, EvaluateRe
   scalars.set(backend::RunScalar::step, evaluation.step)
       .set(backend::RunScalar::local_rows, rows)
       .set(backend::RunScalar::step_rows, rows);
-  TUTTI_TRY(program->program.run(0, {nullptr, nullptr, scalars.data()}, first.stream));
-  TUTTI_TRY(first.stream.synchronize());
+  TUTTI_TRY(first.stream.finish(program->program.run(0, {nullptr, nullptr, scalars.data()}, first.stream)));
   for (const std::string &name : metrics_) {
     const backend::StateEntry *entry =
         programs_.front().plan.find(name == "loss" ? "report/loss" : "report/metric/" + name);

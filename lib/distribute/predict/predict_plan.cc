@@ -52,8 +52,8 @@ Result<std::vector<double>> time_kernels(const backend::Executable &executable, 
   std::vector<double> least;
   for (int64_t run = 0; run <= runs; ++run) {
     const backend::SpanTimes times;
-    TUTTI_TRY(program.run(0, {read.data(), outputs.pointers.data(), scalars.data()}, loaded.stream));
-    TUTTI_TRY(loaded.stream.synchronize());
+    const backend::RunArguments arguments{read.data(), outputs.pointers.data(), scalars.data()};
+    TUTTI_TRY(loaded.stream.finish(program.run(0, arguments, loaded.stream)));
     if (run <= 1) least = times.seconds();
     for (size_t i = 0; i < std::min(least.size(), times.seconds().size()); ++i)
       least[i] = std::min(least[i], times.seconds()[i]);

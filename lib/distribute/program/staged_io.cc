@@ -13,8 +13,7 @@ Status StagedIo::run(backend::Program &program, const std::vector<const void *> 
                      const std::vector<void *> &outputs, const backend::RunScalars &scalars, backend::Stream &stream,
                      Inputs place, PortRows rows) {
   if (device_->backend().has_host_memory()) {
-    TUTTI_TRY(program.run(0, {inputs.data(), outputs.data(), scalars.data()}, stream));
-    return stream.synchronize();
+    return stream.finish(program.run(0, {inputs.data(), outputs.data(), scalars.data()}, stream));
   }
   const backend::ExecutableDescription &description = program.executable()->description();
   std::vector<const void *> device_inputs = inputs;
@@ -49,8 +48,7 @@ Status StagedIo::copy_outputs(const std::vector<backend::PortDescription> &ports
     void *const to = staged_outputs_[i] != nullptr ? staged_outputs_[i] : outputs[i];
     status = outputs_[i].read(0, to, given, &stream);
   }
-  const Status done = stream.synchronize();
-  if (status.ok()) status = done;
+  status = stream.finish(std::move(status));
   for (size_t i = 0; i < outputs.size() && status.ok(); ++i) {
     if (staged_outputs_[i] == nullptr) continue;
     std::memcpy(outputs[i], staged_outputs_[i], static_cast<size_t>(rows.given_bytes(ports[i].bytes)));

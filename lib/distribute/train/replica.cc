@@ -17,8 +17,11 @@ Replica::Replica(const TrainProgramSet &programs, const StatePlan &plan, backend
                  backend::Stream stream, size_t place)
     : rank_(programs, plan, std::move(device), std::move(stream), place) {}
 
-// The group may still be copying from and to the contributors' memory.
-Replica::~Replica() { drop_group(); }
+// The group may still be copying from and to the contributors' memory, and so may what a step has issued before it failed.
+Replica::~Replica() {
+  drop_group();
+  (void)rank_.stream().synchronize();
+}
 
 Result<std::unique_ptr<Replica>> Replica::create(const TrainProgramSet &programs, const StatePlan &plan,
                                                  ExecutableCache &executables, backend::DeviceRef device, size_t place,
@@ -51,10 +54,17 @@ Status Replica::begin_run(const RunCommand &command) {
   step_ = command.step;
   batch_counter_ = command.batch_counter;
   contributors_.set_seed(command.seed);
-  TUTTI_TRY(steps_.begin_run());
+  TUTTI_TRY(of_this_rank(steps_.begin_run()));
   if (!plan_agreed_) TUTTI_TRY(check_same_plan(rank_.group(), rank_.plan().hash()));
   plan_agreed_ = true;
   return Status();
+}
+
+Status Replica::of_this_rank(Status status) {
+  if (status.ok()) return status;
+  rank_.group().withdraw();
+  rank_.group().abort(status);
+  return status;
 }
 
 Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const RunSignals &signals, LossHistory &losses,
@@ -68,10 +78,8 @@ Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const R
     return status;
   });
   if (!has_thrown) return thrown;
-  // The other ranks would wait for this one, and its device for them.
   return base::without_exceptions([&] {
-    rank_.group().withdraw();
-    rank_.group().abort(thrown);
+    (void)of_this_rank(thrown);
     return steps_.fail(run.issued, thrown, run);
   });
 }
@@ -123,7 +131,7 @@ Result<bool> Replica::agree(int64_t n, const RunSignals &signals, Run &run) {
   if (begins.ok() && *begins) {
     if (rank_.is_traced() != agreement_.is_traced()) {
       TUTTI_TRY(steps_.judge(0, run));
-      TUTTI_TRY(set_traced(!rank_.is_traced()));
+      TUTTI_TRY(of_this_rank(set_traced(!rank_.is_traced())));
     }
     return true;
   }

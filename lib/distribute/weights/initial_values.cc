@@ -117,8 +117,7 @@ Status run_values(const graph::Graph &graph, int64_t seed, backend::Device &devi
   TUTTI_ASSIGN(backend::Stream stream, device.create_stream());
   backend::RunScalars scalars;
   scalars.set(backend::RunScalar::seed, seed);
-  TUTTI_TRY(program.run(0, {nullptr, outputs.data(), scalars.data()}, stream));
-  TUTTI_TRY(stream.synchronize());
+  TUTTI_TRY(stream.finish(program.run(0, {nullptr, outputs.data(), scalars.data()}, stream)));
   for (size_t i = 0; i < buffers.size(); ++i) {
     const backend::PortDescription &port = description.outputs[i];
     TUTTI_TRY(buffers[i].read(0, destination(port.name, port.bytes), port.bytes));

@@ -58,6 +58,10 @@ Status make_programs(LoadedWeights &loaded, ExecutableCache &executables, size_t
 
 }  // namespace
 
+LoadedWeights::~LoadedWeights() {
+  if (stream.handle() != nullptr) (void)stream.synchronize();
+}
+
 Status check_weights(const StatePlan &plan, const graph::Model &model, const checkpoint::WeightVersion &version) {
   for (const StateEntry &entry : plan.entries()) {
     if (entry.name.rfind(kWeightEntry, 0) != 0) continue;
@@ -121,8 +125,7 @@ Status compute_derived(const GraphSource &prepare, ExecutableCache &executables,
   BoundProgram *program = nullptr;
   TUTTI_TRY(programs.prepare({&source, 1}, {}, [] { return graph::SymbolBindings{}; }, {&program, 1}));
   const backend::RunScalars scalars;
-  TUTTI_TRY(program->program.run(0, {nullptr, nullptr, scalars.data()}, loaded.stream));
-  return loaded.stream.synchronize();
+  return loaded.stream.finish(program->program.run(0, {nullptr, nullptr, scalars.data()}, loaded.stream));
 }
 
 }  // namespace tutti::impl::distribute

@@ -25,6 +25,12 @@ struct WeightBuffers {
 
 /// One device with the weights it computes with.
 struct LoadedWeights {
+  LoadedWeights() = default;
+  LoadedWeights(const LoadedWeights &) = delete;
+  LoadedWeights &operator=(const LoadedWeights &) = delete;
+  /// Waits for the stream: what a call has issued before it failed may still use the memory.
+  ~LoadedWeights();
+
   backend::DeviceRef device;
   backend::Stream stream;
   std::shared_ptr<WeightBuffers> buffers;

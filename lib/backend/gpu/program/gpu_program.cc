@@ -68,11 +68,18 @@ GpuProgram::~GpuProgram() {
 }
 
 Status GpuProgram::upload_constants() {
-  const std::vector<Node> &nodes = executable_.lowered_.graph().nodes();
-  constant_at_.assign(nodes.size(), nullptr);
+  constant_at_.assign(executable_.lowered_.graph().nodes().size(), nullptr);
   if (executable_.constants_bytes_ == 0) return Status();
   TUTTI_ASSIGN(constants_, device_.allocate(executable_.constants_bytes_));
   const std::lock_guard guard(device_.copies_mutex);
+  const Status issued = issue_constants(device_.copies);
+  // Of copies that were issued before one that failed nothing is left behind the memory's end.
+  const Status done = status_of(gpuStreamSynchronize(device_.copies), "copying constants");
+  return issued.ok() ? done : issued;
+}
+
+Status GpuProgram::issue_constants(gpuStream_t stream) {
+  const std::vector<Node> &nodes = executable_.lowered_.graph().nodes();
   char *next = static_cast<char *>(constants_);
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].op != "constant") continue;
@@ -80,12 +87,12 @@ Status GpuProgram::upload_constants() {
     const int64_t bytes = executable_.lowered_.value(nodes[i].outputs[0]).bytes;
     constant_at_[i] = next;
     if (bytes > 0)
-      TUTTI_TRY(status_of(
-          gpuMemcpyAsync(next, tensor.data(), static_cast<size_t>(bytes), gpuMemcpyHostToDevice, device_.copies),
-          "copying constants"));
+      TUTTI_TRY(
+          status_of(gpuMemcpyAsync(next, tensor.data(), static_cast<size_t>(bytes), gpuMemcpyHostToDevice, stream),
+                    "copying constants"));
     next += (bytes + kConstantAlignment - 1) / kConstantAlignment * kConstantAlignment;
   }
-  return status_of(gpuStreamSynchronize(device_.copies), "copying constants");
+  return Status();
 }
 
 Result<void *> GpuProgram::address(const Location &location, const tutti_bind_request &request) const {

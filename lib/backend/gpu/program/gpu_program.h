@@ -37,6 +37,7 @@ class GpuProgram {
  private:
   GpuProgram(const GpuExecutable &executable, GpuDevice &device) : executable_(executable), device_(device) {}
   base::Status upload_constants();
+  base::Status issue_constants(gpuStream_t stream);
   base::Status place(const tutti_bind_request &request);
   /// Writes the tables of joined calls.
   base::Status upload_rows();
