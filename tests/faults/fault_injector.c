@@ -4,6 +4,7 @@
  *   TUTTI_FAULT=KIND:N     which call; 0 only counts
  *   TUTTI_FAULT_COUNT=PATH where the count of that kind is written at the end, and below it the number of the first
  *                          call from each place: of those that have the same functions above them
+ *   TUTTI_FAULT_ABORT=1    the process ends at that call instead, for a debugger to tell where it is
  *
  * Kinds: malloc (calloc, realloc and aligned ones, too), open, read, write, fsync, rename, mmap, thread; driver: calls
  * of the emulated GPU's run-time library, which ask fault_injector_driver_call() whether to fail. Calls count
@@ -62,6 +63,7 @@ static int fails(enum kind kind) {
   if (kind != failing || pauses > 0 || !atomic_load_explicit(&counting, memory_order_relaxed)) return 0;
   const long number = atomic_fetch_add(&count, 1) + 1;
   if (fails_at == 0) note_place(number);
+  if (number == fails_at && getenv("TUTTI_FAULT_ABORT") != NULL) abort();
   return number == fails_at;
 }
 
