@@ -22,7 +22,11 @@ packages_of() {
     java) echo default-jdk-headless junit4 swig ;;
     csharp) echo mono-mcs swig ;;
     hip) echo hipcc libamdhip64-dev ;;
-    *) echo "install-deps.sh: unknown group '$1'; known: build test example go java csharp hip" >&2 && return 1 ;;
+    deb) echo debhelper dpkg-dev javahelper cli-common-dev mono-devel lintian xz-utils ;;
+    rpm) echo rpm rpmlint ;;
+    tarball) echo patchelf zstd ;;
+    check) echo mmdebstrap ;;
+    *) echo "install-deps.sh: unknown group '$1'; known: build test example go java csharp hip deb rpm tarball check" >&2 && return 1 ;;
     esac
 }
 

@@ -17,7 +17,7 @@ Replica::Replica(const TrainProgramSet &programs, const StatePlan &plan, backend
                  backend::Stream stream, size_t place)
     : rank_(programs, plan, std::move(device), std::move(stream), place) {}
 
-// The group may still be copying from and to the contributors' memory, and so may what a step has issued before it failed.
+// The group may still be copying from and to the contributors' memory, and so may what a step issued before it failed.
 Replica::~Replica() {
   drop_group();
   (void)rank_.stream().synchronize();

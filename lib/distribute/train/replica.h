@@ -107,7 +107,8 @@ class Replica {
           size_t place);
 
   base::Status begin_run(const RunCommand &command);
-  /// An error that the other ranks do not meet as well ends the group: they, and their devices, would wait for this one.
+  /// An error that the other ranks do not meet as well ends the group: they, and their devices, would wait for this
+  /// one.
   base::Status of_this_rank(base::Status status);
   base::Status run_steps(Run &run, const RunSignals &signals);
   /// Whether step n of the feeder runs, or one without it where other workers have rows; where not, the steps before it

@@ -184,8 +184,8 @@ class TrainerProgress {
   virtual void set_loss_scale(const LossScaleState &state) = 0;
 
   /// Loss, learning rate and metrics of the last step, by name: "loss", "learning_rate", metric names. With a scale of
-  /// the loss "loss_scale", that of the last step, and "skipped_steps", those so far. An error where the device's memory
-  /// cannot be read.
+  /// the loss "loss_scale", that of the last step, and "skipped_steps", those so far. An error where the device's
+  /// memory cannot be read.
   virtual base::Result<std::vector<NamedNumber>> report() const = 0;
   /// Losses of the steps of the last run, oldest first; the last 65,536 at most.
   virtual std::vector<double> loss_history() const = 0;
