@@ -234,7 +234,7 @@ func TestAVocabularyIsMadeFromACorpus(t *testing.T) {
 		t.Error(got)
 	}
 	_, _, err = count(CountTextsOptions{MemoryBytes: 100})
-	if !errors.Is(err, ResourceExhausted) || !strings.Contains(err.Error(), "take more than 100 bytes") {
+	if !errors.Is(err, ResourceExhausted) || !strings.Contains(err.Error(), "need more than 100 bytes") {
 		t.Error(err)
 	}
 	if _, _, err := corpus.CountTexts(background, "y"); !errors.Is(err, InvalidArgument) {

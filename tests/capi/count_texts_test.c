@@ -114,7 +114,8 @@ static void test_mistakes(void **state) {
   assert_error(TUTTI_INVALID_ARGUMENT, "'least_count' must be 0 or more, got -2", COUNT(words, "text", 0, -2, 0, NULL));
   assert_error(TUTTI_INVALID_ARGUMENT, "'memory_bytes' must be 0 or more, got -3",
                COUNT(words, "text", 0, 0, -3, NULL));
-  assert_error(TUTTI_RESOURCE_EXHAUSTED, "take more than 332 bytes (memory_bytes; each its length and 64): there are 4",
+  assert_error(TUTTI_RESOURCE_EXHAUSTED,
+               "need more than 332 bytes (memory_bytes; each needs its length and 64): there are 4",
                COUNT(words, "text", 1, 0, 5 * 64 + 12, NULL));
   assert_error(TUTTI_INVALID_ARGUMENT, "'texts' is NULL",
                tutti_dataset_count_texts(words, "text", 0, 0, 0, NULL, NULL, &counts, &err));

@@ -327,7 +327,7 @@ static void test_caches_ask_for_versions(void **state) {
   unlink(path);
   struct memory memory = {0};
   tutti_pipeline *pipeline = cached(&memory, path, NULL);
-  assert_build_error(TUTTI_INVALID_ARGUMENT, "what 'mem://a/1.txt' gives could not be seen", pipeline);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "changes in the results of 'mem://a/1.txt' cannot be detected", pipeline);
   memory.version = "";
   pipeline = cached(&memory, path, NULL);
   assert_build_error(TUTTI_INVALID_ARGUMENT, "the parameter 'key'", pipeline);

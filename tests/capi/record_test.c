@@ -30,8 +30,8 @@ static void test_records(void **state) {
     assert_ok(tutti_record_writer_write(writer, "one", 3, &err));
     assert_ok(tutti_record_writer_write(writer, NULL, 0, &err));
     assert_ok(tutti_record_writer_close(writer, &err));
-    assert_error(TUTTI_FAILED_PRECONDITION, "was closed before", tutti_record_writer_write(writer, "x", 1, &err));
-    assert_error(TUTTI_FAILED_PRECONDITION, "was closed before", tutti_record_writer_close(writer, &err));
+    assert_error(TUTTI_FAILED_PRECONDITION, "is already closed", tutti_record_writer_write(writer, "x", 1, &err));
+    assert_error(TUTTI_FAILED_PRECONDITION, "is already closed", tutti_record_writer_close(writer, &err));
     tutti_record_writer_unref(writer);
     tutti_pipeline *pipeline = read_file();
     tutti_pipeline_batch(pipeline, 9, NULL);

@@ -254,7 +254,7 @@ void test_a_feed_after_a_checkpoint(void **) {
     } else {
       assert_error_contains(status, expected);
       assert_error_contains(status,
-                            "with element 6, but 8 elements were pushed before; push from the resume position on");
+                            "at element 6, but 8 elements were pushed before; start pushing at the resume position");
     }
   }
 }

@@ -162,7 +162,7 @@ class Dataset(unittest.TestCase):
         columns = ('--set', 'columns=a: bytes', '--set', 'columns=b: bytes')
         for more, says, status in (((), 'there are a, b', 2), (('--of', 'c'), "no component of texts 'c'", 2),
                                    (('--of', 'a'), 'has line ends', 1),
-                                   (('--of', 'b', '--memory-bytes', '64'), 'take more than 64 bytes', 1)):
+                                   (('--of', 'b', '--memory-bytes', '64'), 'need more than 64 bytes', 1)):
             done = tutti('vocabulary', self.path('two.csv'), self.path('words.txt'), *columns, *more)
             self.assertEqual(done.returncode, status, done.stderr)
             self.assertIn(says, done.stderr)

@@ -72,7 +72,7 @@ Result<DeviceGraph> DeviceLowering::make(const std::vector<int32_t> &wanted) {
     made_.results.push_back({name, component});
   }
   TUTTI_TRY(builder_.status());
-  if (made_.results.empty()) return base::unimplemented("none of its results is asked for");
+  if (made_.results.empty()) return base::unimplemented("none of its results is used");
   TUTTI_ASSIGN(graph::Graph graph, builder_.finish_graph());
   made_.graph = std::make_shared<const graph::Graph>(std::move(graph));
   return std::move(made_);
@@ -100,7 +100,8 @@ Status DeviceLowering::lower_node(const Node &node, Side side) {
     return Status();
   }
   const DeviceOp op = find_device_op(node.op);
-  if (op == nullptr) return base::unimplemented(backend::describe(node), ": op '", node.op, "' is not made on devices");
+  if (op == nullptr)
+    return base::unimplemented(backend::describe(node), ": op '", node.op, "' is not supported on devices");
   Result<Values> outputs = op(*this, node, side);
   if (!outputs.ok()) return outputs.status().wrap(backend::describe(node));
   TUTTI_TRY(builder_.status());
@@ -117,8 +118,7 @@ Status DeviceLowering::check_program_node(const Node &node, Side side) const {
   if (depends_on_rows(*plan_.graph, node, *definition) || (is_random && !has_rows))
     return base::unimplemented(backend::describe(node), ": its rows are not independent of each other");
   if (is_random && side == Side::partner)
-    return base::unimplemented(backend::describe(node),
-                               ": draws before an op that mixes rows are made for image ops alone");
+    return base::unimplemented(backend::describe(node), ": before an op that mixes rows only image ops may be random");
   return Status();
 }
 
@@ -186,8 +186,8 @@ const Dataset *trailing_device_map(const Dataset &dataset) {
 
 Result<DeviceGraph> make_device_graph(const Dataset &map, const std::vector<int32_t> &wanted) {
   const GraphPlan *const plan = map.device_plan();
-  if (plan == nullptr) return base::internal_error("a device graph of what is no map for devices");
-  if (!plan->is_batched) return base::unimplemented("its elements are single examples; put the map behind batch");
+  if (plan == nullptr) return base::internal_error("the dataset is not a map for devices");
+  if (!plan->is_batched) return base::unimplemented("its elements are single examples; put the map after batch");
   return DeviceLowering(*plan, map.inputs()[0]->spec()).make(wanted);
 }
 
@@ -201,8 +201,8 @@ void collect_refused(const Dataset &dataset, const Dataset *trailing, std::vecto
   if (dataset.device_plan() != nullptr) {
     if (&dataset != trailing) {
       reasons.emplace_back(
-          "map with on_device: something computes behind it, so it runs on the host; put it last, with nothing but "
-          "prefetch and options behind it");
+          "map with on_device: another transform computes after it, so it runs on the host; put it last, with "
+          "only prefetch and options after it");
     } else {
       std::vector<int32_t> all(dataset.spec().components.size());
       for (size_t i = 0; i < all.size(); ++i)

@@ -28,9 +28,9 @@ class StageCounters;
 inline base::Status expect_in_order(const base::JsonReader &state) {
   if (!state.has("taken_early")) return base::Status();
   return base::invalid_argument(
-      state.path(), ": was saved by a walk that did not keep the order (transform \"options\", ",
-      "deterministic off) and can only be restored in one with several threads, or that does not "
-      "keep it either");
+      state.path(), ": was saved by an iterator that did not keep the order (transform \"options\", ",
+      "deterministic off); it can only be restored into an iterator that has several threads or "
+      "does not keep the order either");
 }
 
 class PrefetchingStage : public Stage {

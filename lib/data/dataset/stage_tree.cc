@@ -95,7 +95,7 @@ void add_stage(const StageTree &stage, JsonObject &object, std::string &text) {
   text += base::concat(stage.name, ": ", sums.elements, " elements, own work ", milliseconds(busy));
   if (runs_ahead(stage)) text += base::concat(" in each of ", sums.threads, " threads");
   text += base::concat(", waited ", milliseconds(wait_in), " for its input and ", milliseconds(wait_out),
-                       " for who takes it, waited for during ", milliseconds(time_ms(stage)));
+                       " for its consumer, which waited ", milliseconds(time_ms(stage)));
   if (sums.depths > 0) text += base::concat(", ", decimal(mean_depth(stage)), " elements ready");
   text += "\n";
 }
@@ -115,8 +115,8 @@ void add_stages(const StageTree &stage, int64_t level, JsonArray &stages, std::s
 // stage that runs ahead works while the consumer waits.
 std::pair<std::string, std::string> limit(const StageTree &last, double elapsed_ms) {
   if (time_ms(last) <= kSmallShare * elapsed_ms) {
-    return {"consumer", base::concat("the pipeline was waited for during ", milliseconds(time_ms(last)), " of ",
-                                     milliseconds(elapsed_ms), " only")};
+    return {"consumer", base::concat("it waited for the pipeline only ", milliseconds(time_ms(last)), " of ",
+                                     milliseconds(elapsed_ms))};
   }
   const StageTree *stage = &last;
   for (;;) {
@@ -132,7 +132,7 @@ std::pair<std::string, std::string> limit(const StageTree &last, double elapsed_
   const double arrival_ms = ms(stage->sums.arrival_ns);
   std::string reason = base::concat("its own work took ", milliseconds(busy_ms(*stage)));
   if (runs_ahead(*stage)) reason += base::concat(" in each of ", stage->sums.threads, " threads");
-  if (arrival_ms > busy_ms(*stage)) reason = base::concat("nothing had been pushed during ", milliseconds(arrival_ms));
+  if (arrival_ms > busy_ms(*stage)) reason = base::concat("nothing was pushed for ", milliseconds(arrival_ms));
   return {stage->name, base::concat(reason, " of ", milliseconds(elapsed_ms), ", while the consumer waited ",
                                     milliseconds(time_ms(last)))};
 }

@@ -47,7 +47,7 @@ Status ByteStream::choose(Compression compression) {
   if (compression == Compression::automatic && !is_gzip) return Status();
   if (compression == Compression::zlib ? !looks_like_zlib(start) : !is_gzip) {
     return base::data_loss("corrupt file ", base::quoted(path(), 400), ": expected ",
-                           compression == Compression::zlib ? "a zlib" : "a gzip", " stream, which it does not begin");
+                           compression == Compression::zlib ? "a zlib" : "a gzip", " stream");
   }
   // What was read is the compressed form; it is read again into a buffer of its own.
   TUTTI_TRY(source_->inflate(capacity_));
@@ -84,9 +84,9 @@ Status ByteStream::fail(const Status &status) {
 
 Status ByteStream::too_large() {
   ended_ = true;
-  failure_ = base::data_loss("file ", base::quoted(path(), 400), ", inflated, at offset ", offset_,
-                             ": expected at most maximum_record_bytes = ", most_record_bytes_,
-                             " bytes, what begins there has more");
+  failure_ =
+      base::data_loss("file ", base::quoted(path(), 400), ": the record at offset ", offset_,
+                      " of the decompressed data is larger than maximum_record_bytes = ", most_record_bytes_, " bytes");
   return told_failure();
 }
 

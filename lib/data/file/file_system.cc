@@ -108,11 +108,11 @@ Result<Ref<tensor::Buffer>> ReadableFile::contents() const {
 Status FileSystems::add(const std::string &scheme, std::shared_ptr<const FileSystem> system) {
   if (!is_scheme(scheme)) {
     return base::invalid_argument("scheme ", base::quoted(scheme),
-                                  ": expected small letters, digits, '+', '-' and '.', beginning with a letter");
+                                  ": expected lower-case letters, digits, '+', '-' and '.', beginning with a letter");
   }
   const std::lock_guard lock(mutex_);
   if (systems_.emplace(scheme, std::move(system)).second) return Status();
-  return Status(base::Code::already_exists, base::concat("there is a file system for '", scheme, "://' already"));
+  return Status(base::Code::already_exists, base::concat("a file system for '", scheme, "://' already exists"));
 }
 
 std::shared_ptr<const FileSystem> FileSystems::find(std::string_view scheme) const {

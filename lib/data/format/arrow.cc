@@ -110,11 +110,10 @@ class TableReader {
     };
     if (array.length < 0 || array.offset < 0) return bad("its length or offset is negative");
     if (array.n_children != schema_.schema.n_children || (array.n_children > 0 && array.children == nullptr))
-      return bad("it has not as many columns as the schema");
+      return bad("its number of columns differs from that of the schema");
     if (array.n_buffers > 0 && array.buffers != nullptr && array.buffers[0] != nullptr && array.null_count != 0) {
       for (int64_t i = 0; i < array.length; ++i) {
-        if (!arrow_bit(array.buffers[0], array.offset + i))
-          return bad(base::concat("row ", rows_ + i, " is null as a whole"));
+        if (!arrow_bit(array.buffers[0], array.offset + i)) return bad(base::concat("row ", rows_ + i, " is null"));
       }
     }
     std::vector<ArrowValues> columns;
@@ -162,7 +161,7 @@ std::shared_ptr<ArrowStream> ArrowStream::take(ArrowArrayStream *stream) {
 
 Result<ArrowArrayStream *> ArrowStream::get() {
   if (stream_.release != nullptr) return &stream_;
-  return base::failed_precondition("the Arrow stream was read already; a stream can be read once");
+  return base::failed_precondition("the Arrow stream was already read; a stream can be read only once");
 }
 
 void ArrowStream::release() {

@@ -122,7 +122,7 @@ class ColumnReader {
     if (by_views && rows > 0 && array.buffers[2] == nullptr)
       return bad("the buffer of the lengths of its lists is NULL");
     if (array.n_children != 1 || array.children == nullptr || array.children[0] == nullptr)
-      return bad("a list without a child");
+      return bad("the list has no child");
     TUTTI_ASSIGN(shape_, Shape::make({&rows, 1}));
     rows_ = rows;
     TUTTI_TRY(note_nulls(array, offset, rows));
@@ -154,7 +154,7 @@ class ColumnReader {
       begin = (begin + values->offset) * extent;
       count *= extent;
       if (values->n_children != 1 || values->children == nullptr || values->children[0] == nullptr)
-        return bad("a list without a child");
+        return bad("the list has no child");
       values = values->children[0];
     }
     TUTTI_TRY(check_values(*values, begin, count));
@@ -207,7 +207,7 @@ class ColumnReader {
   // `factor`: what an offset here is multiplied by.
   Status check(const ArrowArray &array, int64_t buffers, int64_t begin, int64_t count, int64_t factor) const {
     if (array.length < count || array.offset < 0 || array.length - count < begin)
-      return bad("expected ", count, " values behind ", begin, ", got ", array.length, " from offset ", array.offset);
+      return bad("expected ", count, " values after ", begin, ", got ", array.length, " from offset ", array.offset);
     const int64_t most = std::numeric_limits<int64_t>::max() / 2 / std::max<int64_t>(1, factor);
     if (begin > most || array.offset > most - begin) return bad("the offset is too large");
     if (array.n_buffers != buffers || array.buffers == nullptr)
@@ -247,7 +247,7 @@ class ColumnReader {
     const std::optional<int64_t> of = items_ != nullptr && !column_.fill ? items_->row_of(row) : row;
     if (!column_.fill && of) {
       return base::invalid_argument("Arrow column '", column_.name, "', row ", first_row_ + *of,
-                                    ": the value is null, and no other is given for it, as in \"", column_.name,
+                                    ": the value is null; give a value that replaces nulls, as in \"", column_.name,
                                     " = 0\"");
     }
     nulls_.emplace_back(first, count);
@@ -323,18 +323,18 @@ class ColumnReader {
       if (are_null[static_cast<size_t>(i)]) continue;
       int32_t parts[4];  // length, prefix, buffer, offset
       std::memcpy(parts, views + i * 16, sizeof(parts));
-      if (parts[0] < 0) return bad("a text of it has ", parts[0], " bytes");
+      if (parts[0] < 0) return bad("a text has ", parts[0], " bytes");
       if (parts[0] <= 12) {
         all[static_cast<size_t>(i)] = {views + i * 16 + 4, static_cast<size_t>(parts[0])};
         continue;
       }
       if (parts[2] < 0 || parts[2] >= values.n_buffers - 3)
-        return bad("a text of it lies in buffer ", parts[2], " of ", values.n_buffers - 3);
+        return bad("a text is in buffer ", parts[2], " of ", values.n_buffers - 3);
       int64_t size = 0;
       std::memcpy(&size, sizes + int64_t{parts[2]} * 8, sizeof(size));
       const auto *const data = static_cast<const char *>(values.buffers[2 + parts[2]]);
       if (data == nullptr || parts[3] < 0 || size - parts[3] < parts[0])
-        return bad("a text of it lies beyond the end of its buffer of ", size, " bytes");
+        return bad("a text extends beyond the end of its buffer of ", size, " bytes");
       all[static_cast<size_t>(i)] = {data + parts[3], static_cast<size_t>(parts[0])};
     }
     return texts_tensor(std::move(all));
@@ -342,7 +342,7 @@ class ColumnReader {
 
   Result<Tensor> from_dictionary(const ArrowArray &values, int64_t begin, int64_t count) {
     const ArrowArray *const dictionary = values.dictionary;
-    if (dictionary == nullptr || dictionary->length < 0) return bad("a batch without its dictionary");
+    if (dictionary == nullptr || dictionary->length < 0) return bad("the batch has no dictionary");
     TUTTI_ASSIGN(const std::vector<int64_t> indices, indices_in(values, begin, count, dictionary->length));
     // What stands for nulls of the dictionary itself is not seen: the values that have such an index are nulls.
     const ArrowColumn column{column_.name, type_.dtype == DType::bytes ? "" : "0"};
@@ -485,7 +485,7 @@ Result<ArrowType> arrow_type_of(const ArrowSchema &schema, const std::string &co
   const std::optional<int64_t> extent = size_behind(format, "+w:");
   if (!is_list && !extent) return refuse("expected numbers, texts or lists of them");
   if (schema.n_children != 1 || schema.children == nullptr || schema.children[0] == nullptr)
-    return base::invalid_argument("Arrow column '", column, "': a list without a child");
+    return base::invalid_argument("Arrow column '", column, "': the list has no child");
   TUTTI_ASSIGN(ArrowType inner, arrow_type_of(*schema.children[0], column));
   if (inner.lists) return refuse("lists of differing length in lists; expected fixed-size lists as items");
   if (is_list) {

@@ -345,7 +345,7 @@ class Exporter {
 Status check_exportable(const ElementSpec &spec) {
   for (const ComponentSpec &component : spec.components) {
     if (format_of(component.dtype) == nullptr)
-      return base::unimplemented("component '", component.name, "' cannot be given as Arrow, which has no type ",
+      return base::unimplemented("component '", component.name, "' cannot be exported: Arrow has no type ",
                                  component.dtype);
   }
   return Status();

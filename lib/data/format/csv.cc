@@ -20,7 +20,7 @@ Status CsvReader::check_line_ends(const ByteStream &stream) const {
     if (place.quoted || here_.substr(place.begin, place.end - place.begin).find('\r') == std::string_view::npos)
       continue;
     return base::data_loss("corrupt CSV file ", base::quoted(stream.path(), 400), ":", record_line_,
-                           ": a carriage return without a line feed behind it; lines end in LF or CR LF");
+                           ": a carriage return is not followed by a line feed; lines end in LF or CR LF");
   }
   return Status();
 }
@@ -55,7 +55,7 @@ Status CsvReader::find_quote_end(ByteStream &stream) {
   }
   TUTTI_TRY(status);
   return base::data_loss("corrupt CSV file ", base::quoted(stream.path(), 400), ":", record_line_, ": field ",
-                         places_.size() + 1, " begins with a quote that does not end");
+                         places_.size() + 1, " has an opening quote without a closing quote");
 }
 
 Status CsvReader::text_behind_quote(ByteStream &stream) {
@@ -66,7 +66,7 @@ Status CsvReader::text_behind_quote(ByteStream &stream) {
   ++next_line_;
   TUTTI_TRY(status);
   return base::data_loss("corrupt CSV file ", base::quoted(stream.path(), 400), ":", record_line_, ": field ",
-                         places_.size(), " goes on behind its closing quote");
+                         places_.size(), " has characters after its closing quote");
 }
 
 // One field and what ends it; false when the contents end before it.

@@ -131,7 +131,7 @@ class CsvFileReader : public FileReader {
   Result<Tensor> missing_value(const ByteStream &stream, const Field &field) const {
     if (field.default_value) return field.default_value;
     return base::invalid_argument("CSV file ", base::quoted(stream.path(), 400), ":", reader_.line(), ": column '",
-                                  field.component.name, "' has no value, and no default");
+                                  field.component.name, "' has no value and no default");
   }
 
   Status write(const ByteStream &stream, const Field &field, const CsvReader::Value &value, void *target) const {

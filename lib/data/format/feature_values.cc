@@ -74,10 +74,11 @@ std::string_view raw_values(const List &list) {
 Status check_raw(const Field &field, const List &list) {
   int64_t texts = 0;
   for_each_text(list.message, [&](std::string_view) { ++texts; });
-  if (texts != 1) return wrong(field, base::concat("a bytes_list of ", texts, " texts, where one has all values"));
+  if (texts != 1)
+    return wrong(field, base::concat("a bytes_list of ", texts, " texts instead of one text with all values"));
   const size_t bytes = raw_values(list).size();
   if (bytes % tensor::size_bytes(field.component.dtype) == 0) return Status();
-  return wrong(field, base::concat("a text of ", bytes, " bytes, no whole number of values"));
+  return wrong(field, base::concat("a text of ", bytes, " bytes, which is not a whole number of values"));
 }
 
 Result<Tensor> make_texts(const Field &field, const List &list) {

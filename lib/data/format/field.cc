@@ -76,7 +76,7 @@ Result<Tensor> fill_default(const ComponentSpec &component, const std::string &v
   char *const data = tensor.mutable_data_as<char>();
   for (int64_t i = 0; i < shape.elements(); ++i) {
     if (!write_number(value, component.dtype, data + static_cast<size_t>(i) * size)) {
-      return bad_field(text, base::concat("the default is no ", tensor::name(component.dtype)));
+      return bad_field(text, base::concat("the default is not a valid ", tensor::name(component.dtype)));
     }
   }
   return tensor;
@@ -139,7 +139,7 @@ int64_t Field::inner_elements() const {
 
 Result<Field> parse_field(std::string_view text) {
   const size_t colon = text.find(':');
-  if (colon == std::string_view::npos) return bad_field(text, "no ':'");
+  if (colon == std::string_view::npos) return bad_field(text, "missing ':'");
   Field field;
   field.component.name = base::trim(text.substr(0, colon));
   std::string_view type = text.substr(colon + 1);
@@ -153,7 +153,7 @@ Result<Field> parse_field(std::string_view text) {
   if (extents && !Shape::make(*extents).ok()) return bad_field(text, "the shape is too large");
   if (field.default_text) {
     if (field.is_variable() && !field.default_text->empty())
-      return bad_field(text, "a field of any length is empty where it is missing, and has no other default");
+      return bad_field(text, "a field of any length cannot have a default other than the empty one");
     TUTTI_ASSIGN(field.default_value, fill_default(field.component, *field.default_text, text));
   }
   return field;

@@ -212,12 +212,13 @@ Result<bool> map_files(const FileList &list, const Ref<base::CancelToken> &cance
     if (stream.is_compressed()) return false;
     const int64_t left = file->size_bytes() - layout.header_bytes - layout.footer_bytes;
     if (left < 0 || left % layout.record_bytes != 0) {
-      return base::data_loss("corrupt file ", base::quoted(path, 400), ": ", file->size_bytes(),
-                             " bytes are no whole number of records of ", layout.record_bytes, " bytes after ",
-                             layout.header_bytes, " bytes of header and before ", layout.footer_bytes, " of footer");
+      return base::data_loss("corrupt file ", base::quoted(path, 400), ": its ", file->size_bytes(), " bytes without ",
+                             layout.header_bytes, " bytes of header and ", layout.footer_bytes,
+                             " of footer are not a multiple of the record size, ", layout.record_bytes, " bytes");
     }
     TUTTI_ASSIGN(Ref<Buffer> contents, file->contents());
-    if (contents->size_bytes() < file->size_bytes()) return base::data_loss("file ", path, " was cut meanwhile");
+    if (contents->size_bytes() < file->size_bytes())
+      return base::data_loss("file ", path, " was truncated while it was opened");
     files.push_back({std::move(contents), records, std::make_shared<const std::string>(path)});
     records += left / layout.record_bytes;
   }

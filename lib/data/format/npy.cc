@@ -228,12 +228,13 @@ Result<Tensor> copy_numbers(const char *data, DType dtype, const Shape &shape, b
 Status check_truth_values(const char *data, int64_t count, std::string_view name) {
   const char *const found = std::find_if(data, data + count, [](char c) { return c != 0 && c != 1; });
   if (found == data + count) return Status();
-  return corrupt_npy(name, "element ", found - data, " is ", static_cast<unsigned char>(*found), ", no truth value");
+  return corrupt_npy(name, "element ", found - data, " is ", static_cast<unsigned char>(*found), ", expected 0 or 1");
 }
 
 // The header's text and where the elements begin.
 Result<std::string_view> find_header(std::string_view bytes, std::string_view name) {
-  if (!bytes.starts_with(kMagic) || bytes.size() < 10) return corrupt_npy(name, "it does not begin like one");
+  if (!bytes.starts_with(kMagic) || bytes.size() < 10)
+    return corrupt_npy(name, "it does not begin with the magic bytes of an npy file");
   const auto major = static_cast<unsigned char>(bytes[6]);
   if (major < 1 || major > 3) return corrupt_npy(name, "expected version 1, 2 or 3, got ", major);
   const size_t begin = major == 1 ? 10 : 12;
@@ -255,7 +256,7 @@ Result<Tensor> decode_npy(const Ref<Buffer> &buffer, int64_t offset, int64_t siz
   const std::optional<DType> dtype = dtype_of(type);
   if (!dtype) {
     return base::unimplemented("npy file ", base::quoted(name, 400), ": elements of type ", base::quoted(header.descr),
-                               " have no counterpart");
+                               " are not supported");
   }
   const Result<Shape> shape = Shape::make(header.shape);
   if (!shape.ok()) return corrupt_npy(name, shape.status().message());
@@ -263,7 +264,7 @@ Result<Tensor> decode_npy(const Ref<Buffer> &buffer, int64_t offset, int64_t siz
   const int64_t left = size - begin;
   if (shape->elements() > left / type.size || shape->elements() * type.size != left) {
     return corrupt_npy(name, "expected ", shape->elements(), " elements of ", type.size,
-                       " bytes behind the header, got ", left, " bytes");
+                       " bytes after the header, got ", left, " bytes");
   }
   const char *const data = bytes.data() + begin;
   const bool fortran = header.fortran_order && shape->rank() > 1;

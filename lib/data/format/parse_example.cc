@@ -114,7 +114,7 @@ class ParseExampleDataset : public Dataset {
 
 // Which component holds the examples.
 Result<size_t> find_record(const ElementSpec &spec, const std::string &name) {
-  if (spec.is_batched()) return base::invalid_argument("it must stand before batch");
+  if (spec.is_batched()) return base::invalid_argument("it must come before batch");
   int32_t found = -1;
   for (size_t i = 0; i < spec.components.size(); ++i) {
     const ComponentSpec &component = spec.components[i];

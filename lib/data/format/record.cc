@@ -89,12 +89,12 @@ Result<bool> RecordReader::find(ByteStream &stream, Record &record) {
     return corrupt(stream, record.start, "expected the 12 bytes before a record, the file ends after ", header.size());
   }
   if (!is_header(header)) {
-    return corrupt(stream, record.start, "the length of the record does not have its checksum");
+    return corrupt(stream, record.start, "the checksum of the record's length is wrong");
   }
   const auto length = load<uint64_t>(header.data());
   const auto most = static_cast<uint64_t>(stream.most_left());
   if (length > most || most - length < kHeaderBytes + kFooterBytes) {
-    return corrupt(stream, record.start, "expected a record of ", length, " bytes, the file ends before it does");
+    return corrupt(stream, record.start, "expected a record of ", length, " bytes, the file ends within it");
   }
   record.size = static_cast<size_t>(length);
   TUTTI_TRY(stream.check_record(record.size));
@@ -198,7 +198,7 @@ Result<char *> RecordReader::make_room(size_t size, Tensor &record) {
 Status RecordReader::check_data(const ByteStream &stream, const Record &record, uint32_t crc, const char *stored) {
   can_go_on_ = true;
   if (load<uint32_t>(stored) == base::mask_crc(crc)) return Status();
-  return corrupt(stream, record.start, "the data of the record, ", record.size, " bytes, do not have their checksum");
+  return corrupt(stream, record.start, "the checksum of the record's data (", record.size, " bytes) is wrong");
 }
 
 Status RecordReader::ends_early(const ByteStream &stream, const Record &record) {
@@ -238,7 +238,7 @@ Status RecordWriter::flush(size_t most) {
 
 Status RecordWriter::write(std::string_view record) {
   TUTTI_TRY(failure_);
-  if (closed_) return base::failed_precondition("the record writer was closed before");
+  if (closed_) return base::failed_precondition("the record writer is already closed");
   char header[kHeaderBytes], footer[kFooterBytes];
   store<uint64_t>(record.size(), header);
   store<uint32_t>(masked_crc(header, 8), header + 8);
@@ -256,7 +256,7 @@ Status RecordWriter::write(std::string_view record) {
 
 Status RecordWriter::close() {
   TUTTI_TRY(failure_);
-  if (closed_) return base::failed_precondition("the record writer was closed before");
+  if (closed_) return base::failed_precondition("the record writer is already closed");
   closed_ = true;
   if (deflater_) failure_ = deflater_->finish(waiting_);
   TUTTI_TRY(failure_);

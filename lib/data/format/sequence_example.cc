@@ -77,7 +77,7 @@ Result<Shape> shape_of_steps(const Field &field, const Steps &steps, size_t exam
   const int64_t most = kBytesOfAnyExample + kMostBytesPerByte * static_cast<int64_t>(example_bytes);
   if (shape.elements() <= most / static_cast<int64_t>(tensor::size_bytes(field.component.dtype))) return shape;
   return base::resource_exhausted("feature list '", field.component.name, "': ", field.component.dtype, shape,
-                                  " is out of proportion to an example of ", example_bytes, " bytes");
+                                  " is too large for an example of ", example_bytes, " bytes");
 }
 
 Result<Tensor> make_texts(const Field &field, const Steps &steps, const Shape &shape, int64_t stride) {

@@ -94,7 +94,7 @@ Result<bool> TarReader::read_header(ByteStream &stream, size_t at, Member &membe
   const std::string_view header = all.substr(at, kBlock);
   if (header.find_first_not_of('\0') == std::string_view::npos) return false;
   const std::optional<int64_t> size = number_field(header, 124, 12), sum = number_field(header, 148, 8);
-  if (!sum || !has_checksum(header, *sum)) return corrupt(stream, at, "a header does not have its checksum");
+  if (!sum || !has_checksum(header, *sum)) return corrupt(stream, at, "the checksum of a header is wrong");
   if (!size || *size < 0) return corrupt(stream, at, "a header without a size");
   member.type = header[156];
   const std::string_view prefix =

@@ -63,7 +63,7 @@ class TarFileReader : public FileReader {
 
   Status check_sample(const ByteStream &stream) {
     if (!keys_.insert(hash_(sample_.key)).second)
-      return bad_sample(stream, " stands in more than one place; expected its files one after the other");
+      return bad_sample(stream, " occurs in several places; expected its files one after the other");
     parts_.emplace(sample_.parts, [](const TarSample::Part &part) -> std::string_view { return part.name; });
     for (const TarSample::Part &part : sample_.parts) {
       if (parts_->find(part.name)->count > 1)
@@ -78,7 +78,7 @@ class TarFileReader : public FileReader {
     const NameIndex::Place *const found = parts_->find(small_letters(component.name));
     if (found == nullptr) {
       if (field.default_value) return field.default_value;
-      return bad_sample(stream, " has no part '", component.name, "', and no default");
+      return bad_sample(stream, " has no part '", component.name, "' and no default");
     }
     const std::string_view contents = sample_.contents(sample_.parts[found->first]);
     if (component.dtype == DType::bytes) return tensor::make_bytes_tensor({}, {contents});

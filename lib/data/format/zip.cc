@@ -53,7 +53,7 @@ Result<Directory> find_directory(std::string_view archive, std::string_view path
   const size_t most = std::min(archive.size(), kEndBytes + kMostComment);
   const size_t found = archive.size() < kEndBytes ? std::string_view::npos : archive.rfind(kEnd);
   if (found == std::string_view::npos || archive.size() - found > most || archive.size() - found < kEndBytes)
-    return corrupt_zip(path, "it does not end like one");
+    return corrupt_zip(path, "it has no end-of-directory record");
   const std::string_view end = archive.substr(found);
   Directory directory{number(end, 16, 4), number(end, 10, 2)};
   if (directory.offset != UINT32_MAX && directory.count != UINT16_MAX) return directory;
@@ -61,7 +61,7 @@ Result<Directory> find_directory(std::string_view archive, std::string_view path
       found < kLocatorBytes ? std::nullopt : record_at(archive, found - kLocatorBytes, kLocatorBytes, kLocator64);
   if (!locator) return directory;
   const auto end64 = record_at(archive, number(*locator, 8, 8), kEnd64Bytes, kEnd64);
-  if (!end64) return corrupt_zip(path, "its large directory is not where it should be");
+  if (!end64) return corrupt_zip(path, "its zip64 directory is not at the expected offset");
   return Directory{number(*end64, 48, 8), number(*end64, 32, 8)};
 }
 
@@ -74,7 +74,7 @@ Status read_extra(std::string_view extra, uint64_t &bytes, uint64_t &packed, uin
       std::string_view field = extra.substr(4, size);
       for (uint64_t *value : {&bytes, &packed, &offset}) {
         if (*value != UINT32_MAX) continue;
-        if (field.size() < 8) return corrupt_zip(path, "a large member without its sizes");
+        if (field.size() < 8) return corrupt_zip(path, "a zip64 member has no sizes");
         *value = number(field, 0, 8);
         field.remove_prefix(8);
       }
@@ -113,7 +113,8 @@ namespace {
 
 Result<Piece> inflate_member(std::string_view packed, const ZipMember &member, std::string_view path) {
   if (member.bytes > member.packed_bytes * base::kMostDeflateRatio + base::kDeflateRatioSlack)
-    return corrupt_zip(path, "member '", member.name, "' says ", member.bytes, " bytes, which it cannot hold");
+    return corrupt_zip(path, "member '", member.name, "' says ", member.bytes,
+                       " bytes, more than its compressed data can hold");
   TUTTI_ASSIGN(base::Inflater inflater,
                base::Inflater::create({member.bytes, base::kMostDeflateRatio}, base::Inflater::Header::none));
   TUTTI_ASSIGN(Ref<Buffer> buffer, Buffer::allocate(std::max<int64_t>(member.bytes, 1)));
@@ -139,7 +140,7 @@ Result<Piece> inflate_member(std::string_view packed, const ZipMember &member, s
 Result<Piece> read_zip_member(const Ref<Buffer> &archive, const ZipMember &member, std::string_view path) {
   const std::string_view bytes(static_cast<const char *>(archive->data()), static_cast<size_t>(archive->size_bytes()));
   const auto local = record_at(bytes, static_cast<uint64_t>(member.header_offset), kLocalBytes, kLocal);
-  if (!local) return corrupt_zip(path, "member '", member.name, "' is not where the directory says");
+  if (!local) return corrupt_zip(path, "member '", member.name, "' is not at the offset in the directory");
   const size_t begin = kLocalBytes + number(*local, 26, 2) + number(*local, 28, 2);
   if (local->size() < begin || local->size() - begin < static_cast<uint64_t>(member.packed_bytes))
     return corrupt_zip(path, "member '", member.name, "' is cut");
@@ -150,11 +151,11 @@ Result<Piece> read_zip_member(const Ref<Buffer> &archive, const ZipMember &membe
     return base::unimplemented("zip archive ", base::quoted(path, 400), ": member '", member.name,
                                "' is compressed by method ", member.method, "; only deflate can be read");
   } else if (member.bytes != member.packed_bytes) {
-    return corrupt_zip(path, "member '", member.name, "' has two sizes");
+    return corrupt_zip(path, "member '", member.name, "' is not compressed but has two different sizes");
   }
   const auto *data = reinterpret_cast<const Bytef *>(static_cast<const char *>(piece.buffer->data()) + piece.offset);
   if (crc32_z(0, data, static_cast<size_t>(piece.size)) != member.checksum)
-    return corrupt_zip(path, "member '", member.name, "' does not have its checksum");
+    return corrupt_zip(path, "member '", member.name, "' has a wrong checksum");
   return piece;
 }
 

@@ -46,7 +46,7 @@ std::vector<std::string> names_of(const ElementSpec &spec) {
 Result<GraphPlan::Input> plan_input(const std::string &name, const ValueInfo &info, const ElementSpec &spec) {
   const int32_t index = spec.find(name);
   if (index < 0) {
-    return base::invalid_argument("graph input '", name, "' is no component of the elements ", spec.to_string(),
+    return base::invalid_argument("graph input '", name, "' is not a component of the elements ", spec.to_string(),
                                   base::did_you_mean(name, names_of(spec)));
   }
   const ComponentSpec &component = spec.components[static_cast<size_t>(index)];
@@ -83,7 +83,7 @@ Status plan_inputs(GraphPlan &plan, const ElementSpec &spec) {
       ++with_rows;
     } else if (mentions_batch(input.dims)) {
       return base::invalid_argument("graph input '", name,
-                                    "' has rows on another axis than 0: ", graph::to_string(input.dims));
+                                    "' has rows on an axis other than 0: ", graph::to_string(input.dims));
     }
     plan.inputs.push_back(std::move(input));
   }
@@ -208,7 +208,7 @@ Status classify_nodes(GraphPlan &plan) {
     TUTTI_ASSIGN(const graph::OpDefinition *definition, graph::require_op(node.op, node.revision));
     plan.is_random = plan.is_random || definition->effect == graph::Effect::random;
     if (belongs_to_training(node, *definition)) {
-      return base::invalid_argument("node '", node.scope_name, "' (", node.op, ") has no meaning in a dataset");
+      return base::invalid_argument("node '", node.scope_name, "' (", node.op, ") cannot be used in a dataset");
     }
     rowwise = rowwise && !depends_on_rows(*plan.graph, node, *definition);
   }

@@ -259,7 +259,7 @@ Result<Routine::Form *> Routine::find_form(size_t index) {
     std::rotate(forms.begin(), found, found + 1);
     return &forms.front();
   }
-  if (runner_ == nullptr) return base::failed_precondition("nothing here runs graphs");
+  if (runner_ == nullptr) return base::failed_precondition("this context cannot run graphs");
   Form form;
   graph::SymbolBindings own;
   for (const int32_t symbol : step.symbols) {

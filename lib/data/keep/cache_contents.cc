@@ -139,14 +139,14 @@ class FileContents : public CacheContents {
     if (file.code() == base::Code::not_found || file.code() == base::Code::unimplemented)
       return std::shared_ptr<const ElementFile>();
     if (file.code() != base::Code::failed_precondition) return file;
-    return file.status().wrap("the path of a cache must be one where there is nothing yet, or an element file");
+    return file.status().wrap("the path of a cache must not exist yet or be an element file");
   }
   Status check_unchanged(const Ref<CancelToken> &cancel) const {
     TUTTI_ASSIGN(Fingerprint now, fingerprint_of(*input_, cancel));
     now.add(place_.key);
     if (now.value() == fingerprint_.value()) return Status();
     return base::failed_precondition("files that the pipeline reads have changed while ",
-                                     base::quoted(place_.path, 400), " was filled; nothing is kept");
+                                     base::quoted(place_.path, 400), " was being filled; the cache is discarded");
   }
 
   const DatasetRef input_;
@@ -170,9 +170,9 @@ Result<std::unique_ptr<CacheContents>> make_file_contents(const DatasetRef &inpu
   }
   TUTTI_ASSIGN(Fingerprint fingerprint, fingerprint_of(*input, cancel));
   if (fingerprint.has_unknown() && place.key.empty()) {
-    return base::invalid_argument("a change of what '", fingerprint.unknown(),
-                                  "' gives could not be seen; expected the parameter 'key', a text that is changed "
-                                  "whenever that changes");
+    return base::invalid_argument("changes in the results of '", fingerprint.unknown(),
+                                  "' cannot be detected; set the parameter 'key' to a text that you change "
+                                  "whenever they change");
   }
   fingerprint.add(place.key);
   return std::unique_ptr<CacheContents>(std::make_unique<FileContents>(input, std::move(place), fingerprint));

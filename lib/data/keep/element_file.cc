@@ -55,7 +55,7 @@ Result<ElementSpec> parse_spec(const JsonReader &json) {
 
 Status ElementFile::corrupt(uint64_t offset, std::string_view what) const {
   return base::data_loss("damaged element file ", base::quoted(path_, 400), " at offset ", offset, ": ", what,
-                         "; delete the file, it will be written again");
+                         "; delete the file so that it is written again");
 }
 
 Result<std::shared_ptr<const ElementFile>> ElementFile::open(const std::string &path) {
@@ -96,7 +96,7 @@ Status ElementFile::read_structure() {
   if (trailer.index_offset > trailer_offset ||
       (trailer_offset - trailer.index_offset) / sizeof(ElementBlock) != trailer.blocks ||
       (trailer_offset - trailer.index_offset) % sizeof(ElementBlock) != 0 || trailer.elements > total) {
-    return corrupt(trailer_offset, "the index is not where it should be");
+    return corrupt(trailer_offset, "the index is not at the expected offset");
   }
   size_ = static_cast<int64_t>(trailer.elements);
   return read_index(trailer.index_offset, trailer.blocks, header_end, trailer.index_checksum);
@@ -142,7 +142,7 @@ Status ElementFile::read_index(uint64_t offset, uint64_t blocks, uint64_t begin,
     elements += block.count;
   }
   if (begin != offset || elements != static_cast<uint64_t>(size_)) {
-    return corrupt(offset, "the index does not count what is there");
+    return corrupt(offset, "the index does not match the blocks of the file");
   }
   return Status();
 }
@@ -179,7 +179,7 @@ Status ElementFile::verify(const ElementBlock &block) const {
   if (verified.load(std::memory_order_relaxed)) return Status();
   if (base::crc32c(data() + block.offset, block.bytes) != block.checksum) {
     return corrupt(block.offset, base::concat("the ", block.bytes, " bytes of elements ", block.first, " to ",
-                                              block.first + block.count - 1, " do not fit their checksum"));
+                                              block.first + block.count - 1, " do not match their checksum"));
   }
   verified.store(true, std::memory_order_relaxed);
   return Status();

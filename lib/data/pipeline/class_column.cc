@@ -27,7 +27,7 @@ Result<ClassColumn> ClassColumn::find(const ElementSpec &spec, std::string_view 
   return base::invalid_argument("component '", label.name, "': expected a single integer for each ",
                                 spec.is_batched() ? "row" : "element", ", the number of its class, got ",
                                 label.to_string(),
-                                may_be_one_hot ? "; of labels that are one-hot a map with argmax makes numbers" : "");
+                                may_be_one_hot ? "; convert one-hot labels by a map with argmax" : "");
 }
 
 std::string ClassColumn::describe(std::string_view whose, const void *label) const {

@@ -94,7 +94,7 @@ void check_draws(const Dataset &map, const Graph &graph, std::vector<std::string
   });
   if (whole != nullptr) {
     warnings.push_back(base::concat("batch before map with ", whole->op,
-                                    ": what it gives has no axis for the rows, so one draw serves a whole batch; put "
+                                    ": its result has no axis for the rows, so the whole batch shares one draw; put "
                                     "the map before batch"));
   }
   static constexpr std::string_view kImageOps[] = {"random_crop", "random_flip", "random_resized_crop", "random_cutout",
@@ -105,9 +105,10 @@ void check_draws(const Dataset &map, const Graph &graph, std::vector<std::string
     return dims.size() == 3 && dims[0].mentions(graph::kBatchSymbol);
   });
   if (misread != nullptr) {
-    warnings.push_back(base::concat("map with ", misread->op, ": it takes [", graph::kBatchSymbol,
-                                    ", ...] of three axes for the height, width and channels of one image, so one draw "
-                                    "serves all rows; add an axis for the channels"));
+    warnings.push_back(
+        base::concat("map with ", misread->op, ": it takes [", graph::kBatchSymbol,
+                     ", ...] with three axes for the height, width and channels of one image, so all rows "
+                     "share one draw; add an axis for the channels"));
   }
 }
 
@@ -117,7 +118,7 @@ void check_batch(const Dataset &batch, const Dataset &map, std::vector<std::stri
                                                     "random_resized_crop"};
   if (map.kind() == "map_callback") {
     warnings.push_back(base::concat(batch.kind(),
-                                    " before map_callback: the function sees whole batches one after the other; put it "
+                                    " before map_callback: the function gets whole batches, one at a time; put it "
                                     "before batch, with parallelism, or make it a graph"));
   }
   const Graph *const graph = graph_of(map);
@@ -126,8 +127,8 @@ void check_batch(const Dataset &batch, const Dataset &map, std::vector<std::stri
   const Node *const node = find_node(*graph, is_expensive);
   if (node == nullptr) return;
   warnings.push_back(base::concat(batch.kind(), " before map with ", node->op,
-                                  ": images of a batch are worked on one after the other; put the map before batch, "
-                                  "where they are worked on side by side"));
+                                  ": the images of a batch are processed one after the other; put the map before batch "
+                                  "to process them in parallel"));
 }
 
 void check_random(const Dataset &dataset, const Passed &passed, std::vector<std::string> &warnings) {
@@ -148,16 +149,17 @@ void check_random(const Dataset &dataset, const Passed &passed, std::vector<std:
 
 void check_order(const Dataset &dataset, std::vector<std::string> &warnings) {
   if (dataset.kind() == "shuffle" && is_batch(*origin(dataset))) {
-    warnings.push_back("shuffle after batch: whole batches change places, their rows stay together; put it before");
+    warnings.push_back(
+        "shuffle after batch: whole batches are shuffled and their rows stay together; put shuffle before batch");
   }
   if (dataset.kind() == "shuffle" && origin(dataset)->kind() == "repeat") {
     warnings.push_back(
-        "shuffle after repeat: passes run into each other, so that some elements come twice before others come at all; "
+        "shuffle after repeat: passes overlap, so some elements appear twice before others appear at all; "
         "put shuffle before repeat");
   }
   if (dataset.kind() == "shard" && origin(dataset)->kind() == "shuffle") {
     warnings.push_back(
-        "shard after shuffle: every process shuffles the elements of all, and with different seeds some are lost; put "
+        "shard after shuffle: every process shuffles all elements, and with different seeds some are lost; put "
         "shard before shuffle");
   }
 }
@@ -170,10 +172,11 @@ void check_take(const Dataset &take, std::vector<std::string> &warnings) {
   while (is_map(*input) || is_one_of(input->kind(), kOneForOne))
     input = input->inputs()[0].get();
   if (!is_cache(*input) || (all.is_exact() && take.cardinality() == all)) return;
-  warnings.push_back(base::concat(input->kind(),
-                                  " before take: a pass that ends early keeps nothing, so each one makes its elements "
-                                  "anew until some walk has gone over all; put take, or split, before ",
-                                  input->kind()));
+  warnings.push_back(
+      base::concat(input->kind(),
+                   " before take: a pass that ends early does not fill the cache, so every pass computes its "
+                   "elements again until one is complete; put take, or split, before ",
+                   input->kind()));
 }
 
 void walk(const Dataset &dataset, Passed passed, std::vector<std::string> &warnings) {
@@ -182,7 +185,7 @@ void walk(const Dataset &dataset, Passed passed, std::vector<std::string> &warni
   if (dataset.kind() == "take") check_take(dataset, warnings);
   if (is_batch(dataset) && passed.map != nullptr) check_batch(dataset, *passed.map, warnings);
   if (dataset.kind() == "repeat" && passed.cache) {
-    warnings.push_back("cache after repeat: all passes are kept as one; put cache before repeat");
+    warnings.push_back("cache after repeat: all passes are cached as one; put cache before repeat");
   }
   passed.cache = passed.cache || is_cache(dataset);
   if (is_map(dataset)) {
@@ -204,7 +207,8 @@ Result<std::vector<std::string>> lint(const Dataset &dataset) {
   while (last->inputs().size() == 1 && is_one_of(last->kind(), kFree))
     last = last->inputs()[0].get();
   if (last->kind() != "prefetch") {
-    warnings.push_back("no prefetch at the end: the consumer waits while elements are made; add prefetch as the last");
+    warnings.push_back(
+        "no prefetch at the end: the consumer waits while elements are computed; add prefetch as the last transform");
   }
   walk(dataset, {}, warnings);
   for (std::string &reason : refused_device_maps(dataset))

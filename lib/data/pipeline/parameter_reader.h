@@ -59,7 +59,7 @@ inline base::Status require_argument(bool present, std::string_view what) {
 
 inline base::Status refuse_argument(bool present, std::string_view what) {
   if (!present) return base::Status();
-  return base::invalid_argument("it was given ", what, ", which it does not take");
+  return base::invalid_argument("it does not take ", what, ", which was given");
 }
 
 }  // namespace tutti::impl::data

@@ -114,7 +114,7 @@ Pipeline &Pipeline::apply(const std::function<Result<DatasetRef>(DatasetRef)> &t
   if (result.ok() && *result != nullptr) {
     dataset_ = result.take();
   } else {
-    status_ = result.ok() ? base::invalid_argument("pipeline: transformation ", applied_, " gave no dataset")
+    status_ = result.ok() ? base::invalid_argument("pipeline: transformation ", applied_, " returned no dataset")
                           : result.status().wrap(base::concat("pipeline: transformation ", applied_, " failed"));
   }
   return *this;

@@ -29,7 +29,7 @@ Result<GraphPlan> plan_predicate(graph::SealedGraph graph, const ElementSpec &in
 
 Result<Predicate> Predicate::by_graph(const GraphPlan &plan, const IteratorContext &context, const char *transform) {
   if (context.graphs == nullptr) {
-    return base::failed_precondition(transform, ": this iterator's context has nothing that runs graphs");
+    return base::failed_precondition(transform, ": the iterator's context cannot run graphs");
   }
   const auto calls = std::make_shared<GraphCalls>(GraphTarget{&plan, context.graphs, nullptr, context.seed});
   FilterFunction function = [calls, results = std::vector<tensor::Tensor>()](const Element &element,

@@ -52,7 +52,7 @@ class Server {
     output_.components.clear();
     Status status = function_(input_, output_);
     output_.lineage = lineage;
-    if (status.ok()) status = check_element(output_, outputs_, "what the function gives");
+    if (status.ok()) status = check_element(output_, outputs_, "the result of the function");
     TUTTI_TRY(status.ok() ? send_element(channel_, outputs_, output_) : send_error(channel_, status, &lineage));
     return true;
   }
@@ -61,7 +61,7 @@ class Server {
   Status agree(const Json &greeting) {
     TUTTI_ASSIGN(const int64_t protocol, JsonReader(greeting, "greeting").get_integer("protocol"));
     if (protocol != kProcessProtocol) {
-      return base::failed_precondition("the process that started this one talks in form ", protocol, ", expected ",
+      return base::failed_precondition("the process that started this one uses protocol ", protocol, ", expected ",
                                        kProcessProtocol, ": both should use the same release");
     }
     TUTTI_ASSIGN(inputs_, spec_in(greeting, "inputs"));
@@ -86,8 +86,9 @@ Status talk(ProcessChannel &channel, const MapMaker &make) {
 // Another descriptor for one of the standard streams, and in the place of that the replacement.
 Result<FileDescriptor> take_stream(int stream, int replacement) {
   FileDescriptor taken(fcntl(stream, F_DUPFD_CLOEXEC, 3));
-  if (taken.get() < 0) return base::status_from_errno(errno, base::concat("take descriptor ", stream));
-  if (dup2(replacement, stream) < 0) return base::status_from_errno(errno, base::concat("replace descriptor ", stream));
+  if (taken.get() < 0) return base::status_from_errno(errno, base::concat("cannot duplicate descriptor ", stream));
+  if (dup2(replacement, stream) < 0)
+    return base::status_from_errno(errno, base::concat("cannot replace descriptor ", stream));
   return taken;
 }
 
@@ -108,7 +109,7 @@ Status serve_map(const MapMaker &make, const CancelToken *token) {
         "standard input is a terminal: this program is a worker process, which the transform map_process starts");
   }
   const FileDescriptor nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (nothing.get() < 0) return base::status_from_errno(errno, "open /dev/null");
+  if (nothing.get() < 0) return base::status_from_errno(errno, "cannot open /dev/null");
   TUTTI_ASSIGN(const FileDescriptor input, take_stream(0, nothing.get()));
   const bool has_error_stream = fcntl(2, F_GETFD) >= 0;
   TUTTI_ASSIGN(const FileDescriptor output, take_stream(1, has_error_stream ? 2 : nothing.get()));

@@ -91,9 +91,9 @@ Status count_element(const Tensor &texts, const base::CancelToken &token, TextTa
 
 Status too_many(std::string_view component, const TextTable &table, int64_t memory_bytes, const Lineage &lineage) {
   return in_element(base::resource_exhausted(
-                        "count_texts: component '", component, "': the different texts take more than ", memory_bytes,
-                        " bytes (memory_bytes; each its length and ", TextCountLimits::kBytesBeside, "): there are ",
-                        table.size(), " of them in what lies before, and element ", lineage.index, " brings more"),
+                        "count_texts: component '", component, "': the different texts need more than ", memory_bytes,
+                        " bytes (memory_bytes; each needs its length and ", TextCountLimits::kBytesBeside,
+                        "): there are ", table.size(), " of them before element ", lineage.index, ", which has more"),
                     lineage);
 }
 

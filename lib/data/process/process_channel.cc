@@ -58,7 +58,7 @@ std::span<iovec> behind(std::span<iovec> parts, size_t written) {
 
 Result<WakeEvent> WakeEvent::create() {
   base::FileDescriptor event(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (event.get() < 0) return base::status_from_errno(errno, "make an event");
+  if (event.get() < 0) return base::status_from_errno(errno, "cannot create an event");
   return WakeEvent(std::move(event));
 }
 
@@ -108,7 +108,7 @@ Result<int16_t> ProcessChannel::wait(int descriptor, int16_t events) {
     const int timeout = deadline.is_never() ? -1 : static_cast<int>(std::min<int64_t>(deadline.remaining_ms(), 60000));
     pollfd entries[] = {{descriptor, events, 0}, {event_ == nullptr ? -1 : event_->descriptor(), POLLIN, 0}};
     const int count = poll(entries, 2, timeout);
-    if (count < 0 && errno != EINTR) return base::status_from_errno(errno, "wait for the other process");
+    if (count < 0 && errno != EINTR) return base::status_from_errno(errno, "cannot wait for the other process");
     if (count > 0 && entries[1].revents != 0) event_->clear();
     if (count > 0 && entries[0].revents != 0) return entries[0].revents;
   }
@@ -123,7 +123,7 @@ Status ProcessChannel::wait_to_send() {
   const ssize_t count = recv(input_, first, sizeof(first), MSG_DONTWAIT | MSG_PEEK);
   if (count == 0 || (count < 0 && says_closed(errno))) return closed();
   if (count < 0) return Status();
-  return base::data_loss("expected it to read a whole message before it writes, got ",
+  return base::data_loss("expected the process to read a whole message before it writes, got ",
                          shown(first, static_cast<size_t>(count)));
 }
 
@@ -142,7 +142,7 @@ Status ProcessChannel::send_all(std::span<iovec> parts) {
     } else if (says_closed(errno)) {
       return closed();
     } else if (errno != EINTR) {
-      return base::status_from_errno(errno, "write to the other process");
+      return base::status_from_errno(errno, "cannot write to the other process");
     }
   }
   return Status();
@@ -169,7 +169,7 @@ Result<size_t> ProcessChannel::read_some(void *data, size_t size) {
     if (errno == EAGAIN || errno == EWOULDBLOCK) {
       TUTTI_TRY(wait(input_, POLLIN).status());
     } else if (errno != EINTR) {
-      return base::status_from_errno(errno, "read from the other process");
+      return base::status_from_errno(errno, "cannot read from the other process");
     }
   }
 }
@@ -224,7 +224,7 @@ Result<bool> ProcessChannel::receive_header(Json &header) {
     const size_t more = std::min(sizeof(seen) - count, end_ - begin_);
     std::memcpy(seen + count, buffer_.data() + begin_, more);
     return base::data_loss("expected a message, got ", shown(seen, count + more),
-                           " (does it print to its standard output?)");
+                           " (does the process print to its standard output?)");
   }
   header_.resize(static_cast<size_t>(size));
   header_[0] = '{';

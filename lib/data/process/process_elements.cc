@@ -46,7 +46,7 @@ Result<Role> role_of(std::string_view text) {
   for (const Role role : {Role::feature, Role::label, Role::weight}) {
     if (name(role) == text) return role;
   }
-  return base::invalid_argument("there is no role '", text, "'");
+  return base::invalid_argument("unknown role '", text, "'");
 }
 
 Result<ComponentSpec> component_in(const JsonReader &entry) {

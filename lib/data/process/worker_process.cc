@@ -79,7 +79,7 @@ class SpawnSettings {
 Result<FileDescriptor> above_streams(FileDescriptor descriptor) {
   if (descriptor.get() > 2) return descriptor;
   FileDescriptor moved(fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 3));
-  if (moved.get() < 0) return base::status_from_errno(errno, "duplicate a descriptor");
+  if (moved.get() < 0) return base::status_from_errno(errno, "cannot duplicate a descriptor");
   return moved;
 }
 
@@ -90,7 +90,7 @@ struct Sockets {
 Result<Sockets> make_sockets() {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-    return base::status_from_errno(errno, "make a pair of sockets");
+    return base::status_from_errno(errno, "cannot create a pair of sockets");
   FileDescriptor first(pair[0]), second(pair[1]);
   Sockets sockets;
   TUTTI_ASSIGN(sockets.ours, above_streams(std::move(first)));
@@ -130,7 +130,7 @@ WorkerProcess::WorkerProcess(std::shared_ptr<const WorkerProgram> program, pid_t
 
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(std::shared_ptr<const WorkerProgram> program,
                                                             const CancelToken *token) {
-  const std::string what = base::concat("start worker process ", program->to_string());
+  const std::string what = base::concat("cannot start worker process ", program->to_string());
   const auto wrapped = [&](const Status &status) { return status.wrap(what); };
   Result<WakeEvent> event = WakeEvent::create();
   if (!event.ok()) return wrapped(event.status());
@@ -196,7 +196,7 @@ Status WorkerProcess::exchange(const Element &input, Element &output) {
 Status WorkerProcess::explain(const Status &status, const std::string &during) {
   is_broken_ = true;
   if (base::is_interrupt(status)) return status;
-  if (!channel_.is_closed()) return status.wrap(base::concat("the talk with ", to_string(), " broke off ", during));
+  if (!channel_.is_closed()) return status.wrap(base::concat("the connection to ", to_string(), " failed ", during));
   if (!await_end(base::Deadline::after_ms(kDeathMs)))
     return base::unavailable(to_string(), " closed its output ", during);
   if (!has_wait_status_) return base::unavailable(to_string(), " ended ", during);

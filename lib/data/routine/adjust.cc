@@ -61,7 +61,7 @@ Status change_images(RoutineFrame &frame, const auto &change) {
 Status require_three_channels(const RoutineFrame &frame) {
   const tensor::Shape &shape = frame.input(0).shape;
   if (shape[shape.rank() - 1] == 3) return Status();
-  return base::invalid_argument("an image ", shape, " has no three channels");
+  return base::invalid_argument("an image ", shape, " does not have three channels");
 }
 
 double even(double middle, double reach, RandomStream &random) {

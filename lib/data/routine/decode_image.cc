@@ -25,7 +25,7 @@ struct ImageReaders {
 };
 
 Status neither(std::string_view contents) {
-  return base::invalid_argument("a file of ", contents.size(), " bytes that begins neither as JPEG nor as PNG");
+  return base::invalid_argument("a file of ", contents.size(), " bytes is neither a JPEG nor a PNG file");
 }
 
 JpegSettings settings_of(const DecodeJpegAttributes &attributes) {

@@ -120,7 +120,7 @@ Result<Values> lower_rotate90(DeviceLowering &lowering, const Node &node, Side s
 Result<Values> lower_crop(DeviceLowering &lowering, const Node &node, Side side) {
   TUTTI_ASSIGN(const auto attributes, ops::CropAttributes::from(node));
   if (node.inputs.size() > 1 && node.inputs[1] != graph::kNoValue)
-    return base::unimplemented("windows that the data tells are not cut out on devices");
+    return base::unimplemented("windows given by the data are not supported on devices");
   TUTTI_ASSIGN(const ValueId x, lowering.input(node, 0, side));
   TUTTI_ASSIGN(const ImageDims image, lowering.image(node, x));
   const int64_t height = attributes.size[0], width = attributes.size[1];
@@ -225,8 +225,8 @@ Result<Values> lower_resize(DeviceLowering &lowering, const Node &node, Side sid
     return Values{gives_bytes ? x : builder.cast(x, DType::f32)};
   }
   if (std::max(vertical.taps, horizontal.taps) > kMostTaps) {
-    return base::unimplemented("a pixel of the result is made of up to ", std::max(vertical.taps, horizontal.taps),
-                               " pixels along an axis, on devices of ", kMostTaps, " at most");
+    return base::unimplemented("a pixel of the result depends on up to ", std::max(vertical.taps, horizontal.taps),
+                               " pixels along an axis; devices support at most ", kMostTaps);
   }
   TUTTI_ASSIGN(x, mixed(builder, x, kRows, vertical, true));
   TUTTI_ASSIGN(x, mixed(builder, x, kColumns, horizontal, false));
@@ -388,7 +388,7 @@ ValueId blend(GraphBuilder &builder, const Pair &pair, ValueId share) {
 }
 
 Status check_mixing(DeviceLowering &lowering, const Node &node, int64_t key, Side side) {
-  if (side == Side::partner) return base::unimplemented("rows are mixed twice, one behind the other");
+  if (side == Side::partner) return base::unimplemented("rows are mixed by two ops in a row");
   return lowering.mix(node, key);
 }
 

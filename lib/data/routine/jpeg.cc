@@ -243,7 +243,7 @@ Result<PixelSize> JpegReader::open(std::string_view contents, const JpegSettings
   State &state = *state_;
   state.is_open = false;
   if (contents.size() < 2 || contents[0] != '\xff' || contents[1] != '\xd8') {
-    return base::invalid_argument("no JPEG file: it does not begin with FF D8");
+    return base::invalid_argument("not a JPEG file: it does not begin with FF D8");
   }
   if (!state.create()) return base::resource_exhausted("a JPEG decoder cannot be made: ", state.errors.text.data());
   if (!state.read_header(contents)) return state.failure("has no valid header");

@@ -115,7 +115,7 @@ bool PngReader::is_built() { return true; }
 
 Result<PixelSize> PngReader::open(std::string_view contents, int64_t maximum_pixels) {
   State &state = *state_;
-  if (!is_png(contents)) return base::invalid_argument("no PNG file: it does not begin with its signature");
+  if (!is_png(contents)) return base::invalid_argument("not a PNG file: it does not begin with the PNG signature");
   state.close();
   state.decoder = spng_ctx_new(0);
   if (state.decoder == nullptr) return base::resource_exhausted("a PNG decoder cannot be made");

@@ -66,7 +66,7 @@ Status parse_number(std::string_view text, T &value) {
   if (read.ec == std::errc() && read.ptr == digits.data() + digits.size() && !digits.empty() && !has_other_sign) {
     return Status();
   }
-  return base::invalid_argument("the text ", shown(text), " is no number of dtype ", tensor::dtype_of<T>);
+  return base::invalid_argument("the text ", shown(text), " is not a number of dtype ", tensor::dtype_of<T>);
 }
 
 template <typename T>
@@ -89,7 +89,7 @@ Status read_values(RoutineFrame &frame, const BytesToValuesAttributes &attribute
     const size_t got = x.text(i).size();
     if (got == length && got % value_bytes == 0) continue;
     if (got % value_bytes != 0) {
-      return base::invalid_argument("text ", i, " has ", got, " bytes, no multiple of ", value_bytes);
+      return base::invalid_argument("text ", i, " has ", got, " bytes, which is not a multiple of ", value_bytes);
     }
     return base::invalid_argument("text ", i, " has ", got, " bytes, expected ", length);
   }

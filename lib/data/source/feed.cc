@@ -34,7 +34,7 @@ class Channel : public base::Object {
     const auto ready = [&] { return waiting_.size() < capacity_ || ended_ || walk_ == Walk::gone; };
     TUTTI_TRY(base::wait_until(room_, lock, cancel, deadline, ready));
     if (ended_) return base::failed_precondition("feed: push after the end of the feed");
-    if (walk_ == Walk::gone) return base::failed_precondition("feed: nobody takes elements out any more");
+    if (walk_ == Walk::gone) return base::failed_precondition("feed: its reader is gone");
     element.lineage = {0, resume_position_ + pushed_};
     waiting_.push_back(std::move(element));
     ++pushed_;
@@ -46,7 +46,7 @@ class Channel : public base::Object {
   Status close(Status failure) {
     {
       std::lock_guard lock(mutex_);
-      if (ended_) return base::failed_precondition("feed: it has ended already");
+      if (ended_) return base::failed_precondition("feed: it has already ended");
       ended_ = true;
       failure_ = std::move(failure);
     }
@@ -60,7 +60,7 @@ class Channel : public base::Object {
     std::lock_guard lock(mutex_);
     if (walk_ != Walk::none && walk_ != Walk::refused) {
       return base::failed_precondition(
-          "feed: its elements can be walked over once only; put cache before repeat to see them again");
+          "feed: its elements can be read only once; put cache before repeat to read them again");
     }
     walk_ = Walk::attached;
     return Status();
@@ -69,8 +69,8 @@ class Channel : public base::Object {
     std::lock_guard lock(mutex_);
     if (pushed_ > 0 && position != 0) {
       walk_ = Walk::refused;
-      return base::failed_precondition("feed: the saved walk goes on with element ", position, ", but ", pushed_,
-                                       " elements were pushed before; push from the resume position on");
+      return base::failed_precondition("feed: the saved iterator resumes at element ", position, ", but ", pushed_,
+                                       " elements were pushed before; start pushing at the resume position");
     }
     resume_position_ = position;
     return Status();
@@ -169,7 +169,7 @@ class FeedStage : public Stage {
   ~FeedStage() override { channel_->detach(refused_); }
 
   Result<bool> next(Element &element) override {
-    if (refused_) return base::failed_precondition("feed: this walk could not be resumed; begin another");
+    if (refused_) return base::failed_precondition("feed: this iterator could not be resumed; create another");
     TUTTI_ASSIGN(const bool more, channel_->take(element, cancel_.get(), counters_));
     if (!more) return false;
     element.lineage = {epoch_, rows_};

@@ -37,7 +37,7 @@ class GeneratorStage : public Stage {
           more.status().wrap(base::concat("generator: the function failed for element ", number, " of epoch ", epoch_)),
           element.lineage);
     }
-    TUTTI_TRY(in_element(check_element(element, spec_, "generator: what the function gives"), element.lineage));
+    TUTTI_TRY(in_element(check_element(element, spec_, "generator: the result of the function"), element.lineage));
     return true;
   }
   void save(State &state) const override {

@@ -147,7 +147,7 @@ class LeftOut {
     int64_t more = files_;
     for (const auto &[kind, found] : kinds_) {
       if (texts.size() == kMost) break;
-      texts.push_back(base::concat(found.count, " ", kind.empty() ? "without a kind" : kind));
+      texts.push_back(base::concat(found.count, " ", kind.empty() ? "without an extension" : kind));
       if (with_examples) texts.back() += base::concat(" (", base::quoted(found.example, 400), ")");
       more -= found.count;
     }
@@ -183,7 +183,7 @@ class FolderWalk {
       if (is_hidden(entry.name)) continue;
       const std::string inner = join_path(path, entry.name);
       if (!entry.is_directory) {
-        left_out.add("outside of the directories of classes", inner);
+        left_out.add("outside of the class directories", inner);
         continue;
       }
       TUTTI_TRY(walk_class(inner));
@@ -241,12 +241,12 @@ Result<DatasetRef> make_image_folder(const ImageFolderParameters &parameters) {
   TUTTI_TRY(found.walk(parameters.path));
   if (found.files.empty()) {
     return base::not_found(
-        "expected files of the kinds ", base::join(found.extensions(), ", "), " in the directories of ",
+        "expected files with the extensions ", base::join(found.extensions(), ", "), " in the directories of ",
         base::quoted(parameters.path, 400), "; there are ", found.classes.size(), " directories with ",
         found.left_out.files() > 0 ? base::concat("the files ", found.left_out.describe(false)) : "no files");
   }
   if (found.left_out.files() > 0 && parameters.logger) {
-    parameters.logger->warning("image_folder ", base::quoted(parameters.path, 400), " takes files of the kinds ",
+    parameters.logger->warning("image_folder ", base::quoted(parameters.path, 400), " takes files with the extensions ",
                                base::join(found.extensions(), ", "),
                                " and leaves out: ", found.left_out.describe(true));
   }

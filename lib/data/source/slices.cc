@@ -178,7 +178,7 @@ Status check_ranges(const NamedTensor &named) {
     const auto [begin, count] = (*named.ranges)[i];
     if (begin >= 0 && count >= 0 && begin <= rows && count <= rows - begin) continue;
     return base::invalid_argument("slices: component '", named.name, "', element ", i, ": ", count, " rows from row ",
-                                  begin, " on do not lie in the ", rows, " rows of the tensor");
+                                  begin, " are not within the ", rows, " rows of the tensor");
   }
   return Status();
 }

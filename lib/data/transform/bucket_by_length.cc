@@ -267,8 +267,8 @@ Result<BucketPlan> plan_buckets(const ElementSpec &spec, const BucketByLengthPar
   plan.boundaries = parameters.boundaries;
   for (size_t i = 0; i < plan.boundaries.size(); ++i) {
     if (plan.boundaries[i] > (i == 0 ? 0 : plan.boundaries[i - 1])) continue;
-    return base::invalid_argument("boundaries: expected growing lengths above 0, got ", plan.boundaries[i],
-                                  " at place ", i);
+    return base::invalid_argument("boundaries: expected increasing lengths above 0, got ", plan.boundaries[i],
+                                  " at index ", i);
   }
   if (plan.boundaries.empty()) return base::invalid_argument("boundaries: expected at least one");
   const size_t buckets = plan.boundaries.size() + 1;

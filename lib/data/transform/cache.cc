@@ -200,7 +200,7 @@ class CacheAccess : public RandomAccess {
     TUTTI_ASSIGN(kept_, filling_->finish());
     if (kept_ != nullptr) return Status();
     TUTTI_TRY(first_failure_.wrap("an element failed; put ignore_errors before a cache in a file"));
-    return base::unavailable("another pipeline writes the same file");
+    return base::unavailable("another pipeline is writing the same file");
   }
 
   CacheContents &contents_;
@@ -236,7 +236,7 @@ class CacheDataset : public Dataset {
 
 Result<DatasetRef> make_cache(const char *kind, const DatasetRef &input, std::unique_ptr<CacheContents> contents) {
   if (input->cardinality().is_infinite()) {
-    return base::invalid_argument("the input never ends, so a cache would never be filled; put repeat behind it");
+    return base::invalid_argument("the input never ends, so a cache would never be filled; put repeat after the cache");
   }
   return DatasetRef(base::make_ref<CacheDataset>(kind, input, std::move(contents)));
 }

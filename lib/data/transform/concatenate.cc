@@ -123,7 +123,7 @@ class ConcatenateStage : public Stage {
     if (!state.has("input")) return Status();
     TUTTI_ASSIGN(const bool any, open_current());
     TUTTI_ASSIGN(const JsonReader input, state.get("input"));
-    return any ? input_->restore(input) : input.wrong("no input behind the last dataset");
+    return any ? input_->restore(input) : input.wrong("no input after the last dataset");
   }
 
  private:

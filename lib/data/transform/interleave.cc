@@ -58,7 +58,7 @@ class ExpandedDatasets : public DatasetSequence {
     if (is_held_) return dataset;
     element_.components.clear();
     Status status = dataset.status();
-    if (status.ok() && *dataset == nullptr) status = base::invalid_argument("it gave no dataset");
+    if (status.ok() && *dataset == nullptr) status = base::invalid_argument("it returned no dataset");
     if (status.ok()) status = check_equal(owner_.spec(), (*dataset)->spec());
     if (status.ok()) return made_ = dataset.take();
     return in_element(status.wrap(base::concat(kind_, ": the function failed for element ", lineage_, " of epoch ",

@@ -413,7 +413,7 @@ class MapDataset : public Dataset {
 
   Result<GraphTarget> make_target(const IteratorContext &context) const {
     if (context.graphs == nullptr) {
-      return base::failed_precondition("map: this iterator's context has nothing that runs graphs");
+      return base::failed_precondition("map: the iterator's context cannot run graphs");
     }
     // Tables belong to the runner that made them.
     std::lock_guard lock(mutex_);

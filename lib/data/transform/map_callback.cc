@@ -31,7 +31,7 @@ Status call(const MapFunction &function, const ElementSpec &spec, const Element 
                                                " of epoch ", input.lineage.epoch)),
                       input.lineage);
   }
-  return in_element(check_element(output, spec, "map: what the function yields"), input.lineage);
+  return in_element(check_element(output, spec, "map: the result of the function"), input.lineage);
 }
 
 class MapCallbackStage : public Stage {

@@ -68,7 +68,7 @@ class RepeatStage : public Stage {
     TUTTI_ASSIGN(const bool any, open_pass());
     given_ = given;
     TUTTI_ASSIGN(const JsonReader input, state.get("input"));
-    return any ? input_->restore(input) : input.wrong("no input behind the last pass");
+    return any ? input_->restore(input) : input.wrong("no input after the last pass");
   }
 
  private:

@@ -160,12 +160,13 @@ Result<std::vector<double>> factors_of(const ResampleParameters &parameters) {
   std::vector<double> factors(classes, 0.0);
   for (size_t i = 0; i < classes; ++i) {
     if (target[i] == 0) continue;
-    if (initial[i] == 0) return base::invalid_argument("class ", i, " never comes, so it cannot come more often");
+    if (initial[i] == 0)
+      return base::invalid_argument("class ", i, " never occurs, so it cannot be made more frequent");
     factors[i] = (target[i] / wanted) / (initial[i] / all);
   }
   const double largest = *std::max_element(factors.begin(), factors.end());
   if (largest > kMostTimes && parameters.repetition) {
-    return base::invalid_argument("an element would be given ", largest, " times; expected at most ", kMostTimes);
+    return base::invalid_argument("an element would appear ", largest, " times; expected at most ", kMostTimes);
   }
   if (!parameters.repetition) {
     for (double &factor : factors)

@@ -41,7 +41,7 @@ class CallbackStep : public ScanStep {
     output.components.resize(output_.components.size());
     TUTTI_TRY(function_(state, input, new_state, output));
     TUTTI_TRY(check_element(new_state, state_, "the new state"));
-    return check_element(output, output_, "what the function yields");
+    return check_element(output, output_, "the result of the function");
   }
 
  private:
@@ -190,7 +190,7 @@ class ScanDataset : public Dataset {
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     if (context.graphs == nullptr) {
-      return base::failed_precondition("scan: this iterator's context has nothing that runs graphs");
+      return base::failed_precondition("scan: the iterator's context cannot run graphs");
     }
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
     GraphTarget target{&plan_.graph, context.graphs, nullptr, context.seed};
@@ -237,7 +237,7 @@ Result<ScanPlan> plan_scan(const ElementSpec &input, const ElementSpec &state, T
   output.components.clear();
   for (const ComponentSpec &component : state.components) {
     const int32_t index = given.find(component.name);
-    if (index < 0) return base::invalid_argument("the graph gives no new value of state '", component.name, "'");
+    if (index < 0) return base::invalid_argument("the graph has no new value for state '", component.name, "'");
     const ComponentSpec &next = given.components[static_cast<size_t>(index)];
     if (next.dtype != component.dtype || next.dims != component.dims) {
       return base::invalid_argument("state '", component.name, "': expected ", component.to_string(),
@@ -250,7 +250,7 @@ Result<ScanPlan> plan_scan(const ElementSpec &input, const ElementSpec &state, T
     plan.output.push_back(i);
     output.components.push_back(given.components[i]);
   }
-  if (output.components.empty()) return base::invalid_argument("the graph gives nothing but the state");
+  if (output.components.empty()) return base::invalid_argument("the graph has no results other than the state");
   return plan;
 }
 
@@ -259,7 +259,7 @@ Result<ScanPlan> plan_scan(const ElementSpec &input, const ElementSpec &state, T
 Result<DatasetRef> apply_scan(const DatasetRef &input, const ScanParameters &, TransformArguments &arguments) {
   if (input->spec().is_batched()) {
     return base::invalid_argument("elements are batches of ", input->spec().batch_size,
-                                  " rows, through which no state goes; scan them before the batch");
+                                  " rows, and the state cannot go from row to row; put scan before batch");
   }
   Element initial;
   TUTTI_ASSIGN(const ElementSpec state, describe_state(arguments.state, initial));

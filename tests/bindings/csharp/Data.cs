@@ -278,7 +278,7 @@ namespace Tutti.Tests
                 }
                 TuttiException large = Check.Fails(ErrorCode.ResourceExhausted,
                     () => corpus.CountTexts("text", out counts, memoryBytes: 100));
-                Check.True(large.Message.Contains("take more than 100 bytes"), large.Message);
+                Check.True(large.Message.Contains("need more than 100 bytes"), large.Message);
                 Check.Fails(ErrorCode.InvalidArgument, () => corpus.CountTexts("y", out counts));
                 using (var source = new CancellationTokenSource())
                 {

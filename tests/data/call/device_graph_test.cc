@@ -276,7 +276,7 @@ void what_devices_cannot_do_is_said(void **) {
     if (message.find(text) == std::string::npos) print_error("%s\n", message.c_str());
     assert_true(message.find(text) != std::string::npos);
   };
-  says(image_case("random_rotate", {{"degrees", 10.0}}), "op 'random_rotate' is not made on devices");
+  says(image_case("random_rotate", {{"degrees", 10.0}}), "op 'random_rotate' is not supported on devices");
   MapCase large = image_case("resize", {{"size", Ints{1, 1}}, {"method", "area"}});
   large.height = 40;
   says(large, "up to 40 pixels");
@@ -313,8 +313,7 @@ void places_in_the_pipeline(void **) {
   Pipeline single(data::from_slices({{"x", images(of)}, {"t", targets()}}));
   single.apply("map", {{"on_device", true}}, std::move(arguments)).prefetch(1);
   const DatasetRef examples = assert_ok_value(single.build());
-  assert_error_contains(data::make_device_graph(*data::trailing_device_map(*examples), {0}),
-                        "put the map behind batch");
+  assert_error_contains(data::make_device_graph(*data::trailing_device_map(*examples), {0}), "put the map after batch");
 }
 
 /// A walk that has left its map goes on from the state of one that has not, and the other way round.

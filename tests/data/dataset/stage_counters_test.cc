@@ -341,7 +341,7 @@ void a_feed_tells_what_was_missing(void **) {
   assert_true(number(stage_at(report, 0), "wait_in_ms") >= 15);
   const base::JsonReader limit = assert_ok_value(base::JsonReader(report, "report").get("limit"));
   assert_string_equal(assert_ok_value(limit.get_string("stage")).c_str(), "feed");
-  assert_contains(assert_ok_value(limit.get_string("reason")).c_str(), "nothing had been pushed during ");
+  assert_contains(assert_ok_value(limit.get_string("reason")).c_str(), "nothing was pushed for ");
 }
 
 }  // namespace

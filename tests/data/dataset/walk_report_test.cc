@@ -137,7 +137,7 @@ void the_limit_is_named(void **) {
                       "its own work took 90.0 ms in each of 2 threads of 100.0 ms, while the consumer waited 95.0 ms");
   assert_contains(assert_ok_value(base::JsonReader(mapping, "report").get_string("text")).c_str(),
                   "    map_callback: 10 elements, own work 90.0 ms in each of 2 threads, waited 2.0 ms for its input "
-                  "and 3.0 ms for who takes it, waited for during 96.0 ms, 1.5 elements ready\n");
+                  "and 3.0 ms for its consumer, which waited 96.0 ms, 1.5 elements ready\n");
   const base::JsonReader batch = stage_of(mapping, "batch");
   assert_true(assert_ok_value(batch.get_double("busy_ms")) == 1);
   assert_true(assert_ok_value(batch.get_double("wait_in_ms")) == 96);
@@ -148,7 +148,7 @@ void the_limit_is_named(void **) {
   assert_string_equal(limit_of(batching).c_str(), "batch");
   const base::Json consuming = report_of(last, {9, 20, 10, 0}, two_threads(100));
   assert_string_equal(limit_of(consuming).c_str(), "consumer");
-  assert_contains(reason_of(consuming).c_str(), "waited for during 9.0 ms of 100.0 ms only");
+  assert_contains(reason_of(consuming).c_str(), "waited for the pipeline only 9.0 ms of 100.0 ms");
 }
 
 // What does not depend on who else uses the machine: calls that sleep take as long as that, at least.

@@ -461,7 +461,7 @@ void damage_before_an_end_does_not_hide_what_lies_between(void **) {
     }
     data::RecordReader reader;
     tensor::Tensor record;
-    assert_error_contains(reader.read(stream, record), "do not have their checksum");
+    assert_error_contains(reader.read(stream, record), "the checksum of the record's data");
     assert_false(stream.has_failed());
     for (const char *expected : {"second", "third"}) {
       assert_true(assert_ok_value(reader.read(stream, record)));

@@ -171,9 +171,9 @@ void damaged_lists_are_refused(void **) {
   Column codes("c", 1, {nullptr, offsets});
   assert_non_null(std::strstr(refusal(codes.of(inner), 1).c_str(), "expected a dictionary of numbers or texts"));
   inner.array.n_children = 0;
-  assert_non_null(std::strstr(refusal(inner, 2).c_str(), "batch at row 0: a list without a child"));
+  assert_non_null(std::strstr(refusal(inner, 2).c_str(), "batch at row 0: the list has no child"));
   inner.schema.n_children = 0;
-  assert_non_null(std::strstr(refusal(inner, 2).c_str(), "column 'x': a list without a child"));
+  assert_non_null(std::strstr(refusal(inner, 2).c_str(), "column 'x': the list has no child"));
 }
 
 // ---- out and in again ----
@@ -365,7 +365,7 @@ void ranges_lie_in_their_tensor(void **) {
   };
   assert_ok(slices({{0, 4}, {4, 0}}));
   assert_error_contains(slices({{0, 4}, {4, 1}}),
-                        "component 'x', element 1: 1 rows from row 4 on do not lie in the 4 rows");
+                        "component 'x', element 1: 1 rows from row 4 are not within the 4 rows");
   assert_error_contains(slices({{-1, 1}, {0, 1}}), "element 0: 1 rows from row -1 on");
   assert_error_contains(slices({{0, -1}, {0, 1}}), "element 0: -1 rows");
   assert_error_contains(slices({{5, 0}, {0, 1}}), "element 0: 0 rows from row 5 on");

@@ -119,7 +119,7 @@ void damaged_dictionaries_are_refused(void **) {
   column.array.length = 1;
   assert_error_contains(read_column(column, 1), "value 0 is number -1 of");
   column.array.dictionary = nullptr;
-  assert_error_contains(read_column(column, 1), "a batch without its dictionary");
+  assert_error_contains(read_column(column, 1), "the batch has no dictionary");
   Column by_float("f", 3, {nullptr, numbers});
   assert_error_contains(read_column(by_float.of(values), 3),
                         "expected integers as indices of a dictionary, format 'f'");
@@ -165,13 +165,13 @@ void texts_are_found_by_views(void **) {
   column.schema.format = "vz";
   assert_true(texts_in(assert_ok_value(read_column(column, 6, "x = none"))) == expected);
   column.buffers[0] = nullptr;
-  assert_error_contains(read_column(column, 6), "a text of it has -7 bytes");
+  assert_error_contains(read_column(column, 6), "a text has -7 bytes");
   views[5] = placed(22, 1, 0);
-  assert_error_contains(read_column(column, 6), "lies beyond the end of its buffer of 21 bytes");
+  assert_error_contains(read_column(column, 6), "extends beyond the end of its buffer of 21 bytes");
   views[5] = placed(20, 1, -1);
-  assert_error_contains(read_column(column, 6), "lies beyond the end of its buffer of 21 bytes");
+  assert_error_contains(read_column(column, 6), "extends beyond the end of its buffer of 21 bytes");
   views[5] = placed(20, 2, 0);
-  assert_error_contains(read_column(column, 6), "a text of it lies in buffer 2 of 2");
+  assert_error_contains(read_column(column, 6), "a text is in buffer 2 of 2");
   column.buffers[4] = nullptr;
   assert_error_contains(read_column(column, 6), "the buffer of the sizes of its buffers is NULL");
   Column few("vu", 1, {nullptr, views});

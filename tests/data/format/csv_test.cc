@@ -114,11 +114,11 @@ void mistakes_in_files_are_told(void **) {
                                   "/f.csv':5: column 'a': expected i8, got '300'",
                                   "/f.csv':6: expected 2 fields, got 1",
                                   "/f.csv':7: expected 2 fields, got 3",
-                                  "/f.csv':8: column 'a' has no value, and no default",
-                                  "/f.csv':9: field 2 goes on behind its closing quote",
+                                  "/f.csv':8: column 'a' has no value and no default",
+                                  "/f.csv':9: field 2 has characters after its closing quote",
                                   "i8 [] {6}",
                                   "v",
-                                  "/f.csv':11: field 2 begins with a quote that does not end"};
+                                  "/f.csv':11: field 2 has an opening quote without a closing quote"};
   assert_int_equal(got.size(), std::size(expected));
   for (size_t i = 0; i < got.size(); ++i)
     assert_contains(got[i].c_str(), expected[i]);
@@ -129,7 +129,7 @@ void mistakes_in_files_are_told(void **) {
   const graph::Attributes bare{{"columns", Strings{"a: i8"}}, {"header", false}};
   for (const char *const text : {"a,b\r1,2\r3,4\r", "a\r1\r2", "\r\ra\r1\r"}) {
     for (const graph::Attributes &attributes : {typed, bare})
-      assert_contains(values_of(text, attributes)[0].c_str(), ":1: a carriage return without a line feed behind it");
+      assert_contains(values_of(text, attributes)[0].c_str(), ":1: a carriage return is not followed by a line feed");
     assert_error_contains(error_of(text), "lines end in LF or CR LF");
   }
   assert_true((values_of("a,b\r\n1,\"x\ry\"\r\n", typed) == Strings{"i8 [] {1}", "x\ry"}));
@@ -160,7 +160,7 @@ void where_a_walk_goes_on_changes_nothing(void **) {
   assert_true((resumed_before_each("1,x\n2,y\rz\n3,\r\n4,v\n", bare) == Strings{"x", "y\rz", "", "v"}));
   const Strings spoiled = resumed_before_each("1,\"x\"y\n2,y\rz\n", bare);
   assert_int_equal(spoiled.size(), 2);
-  assert_contains(spoiled[0].c_str(), "goes on behind its closing quote");
+  assert_contains(spoiled[0].c_str(), "has characters after its closing quote");
   assert_string_equal(spoiled[1].c_str(), "y\rz");
   assert_contains(resumed_before_each("1,x\r2,y\r", bare)[0].c_str(), "lines end in LF or CR LF");
 }

@@ -122,10 +122,10 @@ void mistakes_name_the_feature(void **) {
   assert_error_contains(build({"label: i65"}), "field 'label: i65'");
   assert_error_contains(build({"box: f32[4, ?]"}), "bad dimension '?'");
   assert_error_contains(build({"box: f32[-1]"}), "bad dimension '-1'");
-  assert_error_contains(build({"label: i8 = 300"}), "the default is no i8");
+  assert_error_contains(build({"label: i8 = 300"}), "the default is not a valid i8");
   assert_error_contains(build({"x: f32[4194305] = 0"}), "a default is for at most 4194304 elements");
   assert_error_contains(build({"x: bytes[999999999999] = a"}), "a default is for at most 4194304 elements");
-  assert_error_contains(build({"ids: i64[?] = 3"}), "empty where it is missing");
+  assert_error_contains(build({"ids: i64[?] = 3"}), "cannot have a default other than the empty one");
   assert_error_contains(build({"a: i64", "a: f32"}), "two components are called 'a'");
   assert_error_contains(build({"label: i64"}, {{"labels", Strings{"lable"}}}), "did you mean 'label'?");
   assert_error_contains(build({"label: i64"}, {{"input", std::string("recrd")}}), "recrd");
@@ -136,7 +136,7 @@ void mistakes_name_the_feature(void **) {
                             .batch(2)
                             .apply("parse_example", {{"features", Strings{"a: i64"}}})
                             .build(),
-                        "it must stand before batch");
+                        "it must come before batch");
 }
 
 // What we write from what we read is, byte by byte, what TensorFlow wrote.
@@ -222,8 +222,10 @@ void numbers_are_read_from_one_text(void **) {
   assert_memory_equal(rows + 6, pixels.data(), 6);
   assert_true(std::all_of(rows, rows + 6, [](uint8_t value) { return value == 0; }));
   assert_error_contains(parse({"pixels: u8[5]"}, tensors), "feature 'pixels': expected u8[5], got 6 values");
-  assert_error_contains(parse({"pixels: f32[?]"}, tensors), "got a text of 6 bytes, no whole number of values");
-  assert_error_contains(parse({"two: u8[12]"}, tensors), "got a bytes_list of 2 texts, where one has all values");
+  assert_error_contains(parse({"pixels: f32[?]"}, tensors),
+                        "got a text of 6 bytes, which is not a whole number of values");
+  assert_error_contains(parse({"two: u8[12]"}, tensors),
+                        "got a bytes_list of 2 texts instead of one text with all values");
   // A text that stands where one number is expected is a mistake, and so are truth values of any bits.
   assert_error_contains(parse({"pixels: u8"}, tensors), "expected u8[], got a bytes_list");
   assert_error_contains(parse({"pixels: bool[6]"}, tensors), "expected boolean[6], got a bytes_list");

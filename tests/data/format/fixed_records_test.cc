@@ -98,8 +98,7 @@ void what_does_not_fit_is_told(void **) {
     return begin_with("fixed_records", from.with(std::move(more))).build();
   };
   assert_error_contains(error(records, {}), "expected fields or record_bytes");
-  assert_error_contains(error(records, {{"record_bytes", int64_t{4}}}),
-                        "22 bytes are no whole number of records of 4 bytes after 4 bytes of header");
+  assert_error_contains(error(records, {{"record_bytes", int64_t{4}}}), "its 22 bytes without 4 bytes of header");
   assert_error_contains(error(records, {{"record_bytes", int64_t{4}}, {"fields", kFields}}),
                         "record_bytes is 4, but the fields have 5 bytes");
   assert_error_contains(error(records, {{"fields", Strings{"a: bytes"}}}), "expected numbers of a fixed shape");
@@ -147,7 +146,7 @@ void folders_are_classes(void **) {
   assert_contains(left[1].c_str(), "!NOT_FOUND");
   assert_string_equal(left[2].c_str(), "<dog/b.JPG>");
   assert_error_contains(begin_with("image_folder", {{"path", folder / "empty"}}).build(),
-                        "expected files of the kinds jpg, jpeg, png in the directories of");
+                        "expected files with the extensions jpg, jpeg, png in the directories of");
   assert_error_contains(begin_with("image_folder", {{"path", folder / "empty"}}).build(),
                         "there are 0 directories with no files");
   // What no op decodes is taken where it is asked for only.
@@ -201,10 +200,10 @@ void deeper_files_belong_to_their_class(void **) {
   (void)build();
   assert_int_equal(lines.size(), 2);
   assert_contains(lines[1].c_str(),
-                  base::concat("image_folder '", folder.path(), "' takes files of the kinds").c_str());
-  for (const std::string &told : {base::concat("1 without a kind ('", folder / "cat/README", "')"),
+                  base::concat("image_folder '", folder.path(), "' takes files with the extensions").c_str());
+  for (const std::string &told : {base::concat("1 without an extension ('", folder / "cat/README", "')"),
                                   base::concat("2 webp ('", folder / "cat/more/e.webp", "')"),
-                                  base::concat("1 outside of the directories of classes ('", folder / "top.jpg", "')")})
+                                  base::concat("1 outside of the class directories ('", folder / "top.jpg", "')")})
     assert_contains(lines[1].c_str(), told.c_str());
 }
 

@@ -113,12 +113,12 @@ void headers_are_checked(void **) {
     std::string bytes;
     const char *text;
   } const cases[] = {
-      {"", "it does not begin like one"},
+      {"", "it does not begin with the magic bytes"},
       {std::string("\x93NUMPY\4\0\0\0", 10), "expected version 1, 2 or 3, got 4"},
       {std::string("\x93NUMPY\1\0\7\0{}", 12), "expected 7 bytes of header"},
       {std::string("\x93NUMPY\2\0\7\0", 10), "expected 7 bytes of header"},
-      {with_header(good, std::string(7, '\0')), "expected 2 elements of 4 bytes behind the header, got 7 bytes"},
-      {with_header(good, std::string(9, '\0')), "expected 2 elements of 4 bytes behind the header, got 9 bytes"},
+      {with_header(good, std::string(7, '\0')), "expected 2 elements of 4 bytes after the header, got 7 bytes"},
+      {with_header(good, std::string(9, '\0')), "expected 2 elements of 4 bytes after the header, got 9 bytes"},
       {with_header("{'descr': '<f4', 'fortran_order': False}"), "expected descr, fortran_order and shape"},
       {with_header("{'descr': '<f4', 'fortran_order': 0, 'shape': ()}"), "expected True or False"},
       {with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}"), "expected a shape"},
@@ -131,7 +131,7 @@ void headers_are_checked(void **) {
       {with_header("{'descr': ''}"), "expected descr"},
       {with_header("{'descr': 'f', 'fortran_order': False, 'shape': ()}"), "the element type 'f'"},
       {with_header("{'descr': '|b1', 'fortran_order': False, 'shape': (2,)}", "\1\2"),
-       "element 1 is 2, no truth value"},
+       "element 1 is 2, expected 0 or 1"},
       {with_header("{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", std::string("\0\xd8\0\0", 4)),
        "the character 55296"},
   };

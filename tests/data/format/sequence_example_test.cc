@@ -215,7 +215,8 @@ void numbers_of_steps_are_read_from_texts(void **) {
   expect<uint8_t>(tensors[1], {2, 2, 2}, {'a', 'b', 0, 0, 'c', 'd', 'e', 'f'});
   expect<int64_t>(tensors[2], {2}, {1, 2});
   assert_error_contains(parse(example, {"rows: u8[2]"}).status(), "step 1 of feature list 'rows' cannot be read");
-  assert_error_contains(parse(example, {"frames: f64[?]"}).status(), "a text of 4 bytes, no whole number of values");
+  assert_error_contains(parse(example, {"frames: f64[?]"}).status(),
+                        "a text of 4 bytes, which is not a whole number of values");
 }
 
 void steps_and_lists_that_are_missing(void **) {
@@ -283,7 +284,7 @@ void filling_is_bounded(void **) {
   const std::string one = large(1, large(3, large(1, std::string(100000, '\x01'))));
   const std::string example = large(2, large(1, message(1, "a") + large(2, list + one)));
   const auto got = parse(example, {"a: i64[?]"});
-  assert_error_contains(got, "RESOURCE_EXHAUSTED: feature list 'a': i64[400001, 100000] is out of proportion");
+  assert_error_contains(got, "RESOURCE_EXHAUSTED: feature list 'a': i64[400001, 100000] is too large for an example");
   assert_error_contains(parse(example, {"a: f32[1000, 1000] = 0"}), "step 400000 of feature list 'a'");
 }
 

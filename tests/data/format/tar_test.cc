@@ -50,7 +50,7 @@ void mistakes_are_told(void **) {
     return texts_of(assert_ok_value(open({kGolden + "ustar.tar"}, parts)));
   };
   const Strings missing = first({"seg.png: bytes"});
-  assert_contains(missing[0].c_str(), "sample 'train.d/0001' has no part 'seg.png', and no default");
+  assert_contains(missing[0].c_str(), "sample 'train.d/0001' has no part 'seg.png' and no default");
   assert_true(missing[1] == std::string(512, 's'));
   assert_contains(first({"__key__: bytes", "jpg: i64"})[0].c_str(), "part 'jpg': expected i64, got 'iii");
   assert_error_contains(open({kGolden + "ustar.tar"}, {"jpg: u8[2]"}), "expected a text or one number");
@@ -187,8 +187,8 @@ void a_sample_in_two_places_is_told(void **) {
     assert_int_equal(whole.size(), 7);
     assert_true(whole[0] == large && whole[1] == "B" && whole[3] == "C" && whole[5] == "D" && whole[6] == "E");
     assert_contains(whole[2].c_str(), (folder / name).c_str());
-    assert_contains(whole[2].c_str(), "sample '1' stands in more than one place");
-    assert_contains(whole[4].c_str(), "sample '2' stands in more than one place");
+    assert_contains(whole[2].c_str(), "sample '1' occurs in several places");
+    assert_contains(whole[4].c_str(), "sample '2' occurs in several places");
     auto iterator = assert_ok_value(dataset->make_iterator({}));
     data::Element element;
     for (const std::string &expected : whole) {

@@ -154,7 +154,7 @@ void every_cut_is_found(void **) {
           const size_t begin = ends[got.size() - 1] - (records[got.size() - 1].size() + 16);
           assert_contains(got.back().c_str(), base::concat("' at offset ", begin, ": expected ").c_str());
         } else if (size < 2) {
-          assert_contains(got.back().c_str(), "stream, which it does not begin");
+          assert_contains(got.back().c_str(), ": expected a ");
         } else {
           // The place in what is packed, and in what came out of it.
           assert_contains(got.back().c_str(), base::concat("ends early, after ", size, " bytes").c_str());
@@ -176,11 +176,11 @@ void large_damage_is_found(void **) {
   write_bytes(folder / "f", bytes);
   const Strings got = read_records({folder / "f"});
   assert_int_equal(got.size(), 3);
-  assert_contains(got[0].c_str(), "at offset 0: the data of the record, 500000 bytes, do not have their checksum");
+  assert_contains(got[0].c_str(), "at offset 0: the checksum of the record's data (500000 bytes) is wrong");
   assert_string_equal(got[1].c_str(), "small");
   write_bytes(folder / "f", bytes.substr(0, bytes.size() - 2));
   assert_contains(read_records({folder / "f"}).back().c_str(),
-                  "at offset 500037: expected a record of 300000 bytes, the file ends before it does");
+                  "at offset 500037: expected a record of 300000 bytes, the file ends within it");
 }
 
 // Sizes on both sides of those that are copied, viewed in the stream's buffer and read by themselves.
@@ -291,7 +291,7 @@ void a_damaged_record_takes_its_batch_along(void **) {
   const Strings got = texts_of(assert_ok_value(pipeline().batch(2).build()));
   assert_int_equal(got.size(), 6);
   assert_true(got[0] == "zero" && got[1] == "one" && got[3] == "four" && got[4] == "five" && got[5] == "six");
-  assert_contains(got[2].c_str(), "at offset 39: the data of the record, 3 bytes, do not have their checksum");
+  assert_contains(got[2].c_str(), "at offset 39: the checksum of the record's data (3 bytes) is wrong");
   assert_true((texts_of(assert_ok_value(pipeline().batch(3, true).build())).size()) == 4);
 }
 
@@ -305,8 +305,8 @@ void writers_leave_whole_files_or_none(void **) {
   assert_int_equal(assert_ok_value(base::list_directory(folder.path())).size(), 0);
   RecordWriter writer = assert_ok_value(RecordWriter::create(folder / "f", Compression::none));
   assert_ok(writer.close());
-  assert_error_contains(writer.write("x"), "was closed before");
-  assert_error_contains(writer.close(), "was closed before");
+  assert_error_contains(writer.write("x"), "is already closed");
+  assert_error_contains(writer.close(), "is already closed");
   assert_error_contains(RecordWriter::create("", Compression::none), "got an empty text");
   assert_error_contains(RecordWriter::create(folder / "none/f", Compression::none), "none/f");
   assert_error_contains(RecordWriter::create(folder / "g", Compression::automatic), "expected none, gzip or zlib");

@@ -110,11 +110,11 @@ void numbers_are_read_whole(void **) {
               (std::vector<double>{0.1, -INFINITY}));
   assert_true(std::isnan(number_op<float>("bytes_to_number", {}, {"nan"})[0]));
   for (const char *bad : {"", " ", "1 2", "1x", "--1", "+-1", "0x", "1,5", "."}) {
-    assert_error_contains(run_routine_op("bytes_to_number", {}, {text_tensor({bad})}), "is no number of dtype f32");
+    assert_error_contains(run_routine_op("bytes_to_number", {}, {text_tensor({bad})}), "is not a number of dtype f32");
   }
   for (const char *bad : {"1.0", "+-1", "-+1", "", "0x10", "-"}) {
     assert_error_contains(run_routine_op("bytes_to_number", {{"dtype", DType::i64}}, {text_tensor({bad})}),
-                          "is no number of dtype i64");
+                          "is not a number of dtype i64");
   }
   assert_error_contains(run_routine_op("bytes_to_number", {{"dtype", DType::i32}}, {text_tensor({"2147483648"})}),
                         "the text '2147483648' does not fit i32");
@@ -132,7 +132,7 @@ void numbers_are_read_whole(void **) {
     assert_int_equal(reversed.data_as<uint16_t>()[2 * i + 1], 513);
   }
   assert_error_contains(run_routine_op("bytes_to_values", {{"dtype", DType::f64}}, {text_tensor({pair})}),
-                        "has 4 bytes, no multiple of 8");
+                        "has 4 bytes, which is not a multiple of 8");
   assert_error_contains(run_routine_op("bytes_to_values", {{"count", int64_t{3}}}, {text_tensor({pair})}),
                         "has 4 bytes, expected 3");
 }

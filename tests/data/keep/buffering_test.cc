@@ -148,7 +148,7 @@ void what_a_callback_yields_is_checked(void **) {
   auto iterator = assert_ok_value(dataset->make_iterator({}));
   Element element;
   assert_error_contains(iterator->next(element),
-                        "map: what the function yields: component 'value': expected i64[], got i32 [4]");
+                        "map: the result of the function: component 'value': expected i64[], got i32 [4]");
 }
 
 void a_callback_is_released_with_its_dataset(void **) {

@@ -275,17 +275,17 @@ void what_cannot_be_told_needs_a_key(void **) {
   const TemporaryDirectory directory;
   std::atomic<int64_t> calls{0};
   const Status status = cached(counting(calls), directory / "cache", "").status();
-  assert_error_contains(status, "what 'map_callback' gives could not be seen; expected the parameter 'key'");
+  assert_error_contains(status, "changes in the results of 'map_callback' cannot be detected; set the parameter 'key'");
   // A command does not tell what its program does.
   const graph::Attributes program{{"command", std::vector<std::string>{"true"}}};
   assert_error_contains(cached(std::move(sample().apply("map_process", program)), directory / "cache", "").status(),
-                        "what 'map_process' gives could not be seen; expected the parameter 'key'");
+                        "changes in the results of 'map_process' cannot be detected; set the parameter 'key'");
   assert_error_contains(sample().apply("cache", {{"key", kKey}}).status(), "expected the parameter 'path'");
   assert_error_contains(cached(std::move(sample().repeat()), directory / "cache").status(), "never ends");
   // The key of a cache stands for what comes before it.
   assert_ok(cached(cached(counting(calls), directory / "cache"), directory / "second", "").status());
   const DatasetRef unkeyed = assert_ok_value(counting(calls).apply("cache", {{"key", std::string()}}).build());
-  assert_error_contains(cached(Pipeline(unkeyed), directory / "third", "").status(), "expected the parameter 'key'");
+  assert_error_contains(cached(Pipeline(unkeyed), directory / "third", "").status(), "set the parameter 'key'");
   const std::string other = directory / "notes.txt";
   write_bytes(other, "something of the user's");
   const DatasetRef dataset = assert_ok_value(cached(sample(), other, "").build());

@@ -94,7 +94,7 @@ void draws_for_whole_batches_are_named(void **) {
     Pipeline pipeline = images(false);
     if (is_batched) pipeline.batch(2);
     assert_contains(warnings(pipeline.apply("map", {}, op("random_flip", no_channels)).prefetch()).c_str(),
-                    "map with random_flip: it takes [batch, ...] of three axes");
+                    "map with random_flip: it takes [batch, ...] with three axes");
   }
 }
 

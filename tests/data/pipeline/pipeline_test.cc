@@ -47,9 +47,9 @@ void what_a_transform_does_not_take_is_refused(void **) {
   like.output_spec = assert_ok_value(sample().build())->spec();
   another.others = {assert_ok_value(sample().build())};
   function.map = [](const data::Element &, data::Element &) { return base::Status(); };
-  assert_error_contains(error_of("take", like), "a dataset 'like' what it yields, which it does not take");
-  assert_error_contains(error_of("skip", another), "it was given another dataset, which it does not take");
-  assert_error_contains(error_of("repeat", function), "it was given a function, which it does not take");
+  assert_error_contains(error_of("take", like), "it does not take a dataset 'like' what it yields, which was given");
+  assert_error_contains(error_of("skip", another), "it does not take another dataset, which was given");
+  assert_error_contains(error_of("repeat", function), "it does not take a function, which was given");
 }
 
 void splits_divide(void **) {

@@ -126,13 +126,13 @@ void memory_is_bounded(void **) {
   assert_true(status.code() == Code::resource_exhausted);
   assert_contains(
       status.to_string().c_str(),
-      "count_texts: component 'text': the different texts take more than 3549 bytes (memory_bytes; each its "
-      "length and 64): there are 49 of them in what lies before, and element 49 brings more [element=49, "
+      "count_texts: component 'text': the different texts need more than 3549 bytes (memory_bytes; each needs its "
+      "length and 64): there are 49 of them before element 49, which has more [element=49, "
       "epoch=0");
   // One that is long, of a batch.
   const base::Status batched =
       count(texts({"a", "b", std::string(1000, 'x'), "c"}).batch(2), {.memory_bytes = 1000}).status();
-  assert_contains(batched.to_string().c_str(), "there are 2 of them in what lies before, and element 2 brings more");
+  assert_contains(batched.to_string().c_str(), "there are 2 of them before element 2, which has more");
 }
 
 void what_cannot_be_counted_is_named(void **) {

@@ -140,7 +140,7 @@ void a_failure_comes_behind_what_was_pushed(void **) {
                           "feed: the host reported a failure [stage=feed]; caused by: NOT_FOUND: camera 3");
   }
   assert_error_contains(push(*feed, 1), "push after the end");
-  assert_error_contains(feed->end(), "it has ended already");
+  assert_error_contains(feed->end(), "it has already ended");
 }
 
 void only_one_walk_is_possible(void **) {
@@ -151,8 +151,8 @@ void only_one_walk_is_possible(void **) {
   auto iterator = assert_ok_value(repeated->make_iterator({}));
   Element element;
   assert_true(assert_ok_value(iterator->next(element)));
-  assert_error_contains(iterator->next(element), "its elements can be walked over once only; put cache before repeat");
-  assert_error_contains(feed->dataset()->make_iterator({}), "once only");
+  assert_error_contains(iterator->next(element), "its elements can be read only once; put cache before repeat");
+  assert_error_contains(feed->dataset()->make_iterator({}), "only once");
 }
 
 void the_position_to_resume_at_can_be_read(void **) {
@@ -185,10 +185,10 @@ void the_position_to_resume_at_can_be_read(void **) {
   const DatasetRef early_dataset = assert_ok_value(pipeline(*early));
   auto late = assert_ok_value(early_dataset->make_iterator({}));
   assert_error_contains(late->restore(state),
-                        "the saved walk goes on with element 6, but 1 elements were pushed before");
+                        "the saved iterator resumes at element 6, but 1 elements were pushed before");
   // It has not begun: another one may, and nothing that was pushed is lost.
   Element element;
-  assert_error_contains(late->next(element), "this walk could not be resumed");
+  assert_error_contains(late->next(element), "this iterator could not be resumed");
   auto anew = assert_ok_value(early_dataset->make_iterator({}));
   late.reset();
   assert_ok(push(*early, 1));
@@ -200,9 +200,9 @@ void the_position_to_resume_at_can_be_read(void **) {
   assert_ok(push(*left, 0));
   const DatasetRef left_dataset = assert_ok_value(pipeline(*left));
   auto refused = assert_ok_value(left_dataset->make_iterator({}));
-  assert_error_contains(refused->restore(state), "push from the resume position on");
+  assert_error_contains(refused->restore(state), "start pushing at the resume position");
   refused.reset();
-  assert_error_contains(push(*left, 1), "nobody takes elements out any more");
+  assert_error_contains(push(*left, 1), "its reader is gone");
 }
 
 // ---- elements that are batches ----
@@ -339,7 +339,7 @@ void nobody_waits_for_who_is_gone(void **) {
   });
   const Status status = push(*other, 1);
   leaver.join();
-  assert_error_contains(status, "nobody takes elements out any more");
+  assert_error_contains(status, "its reader is gone");
 }
 
 void a_walk_waits_until_cancelled(void **) {

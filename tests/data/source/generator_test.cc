@@ -73,7 +73,7 @@ void what_does_not_fit_is_refused(void **) {
   auto iterator = assert_ok_value(wrong->make_iterator({}));
   Element element;
   assert_error_contains(iterator->next(element),
-                        "generator: what the function gives: component 'value': expected i32[], got i64 []");
+                        "generator: the result of the function: component 'value': expected i32[], got i64 []");
   assert_error_contains(data::from_generator(spec, nullptr), "expected a function");
   assert_error_contains(data::from_generator({}, nullptr), "at least one component");
 }

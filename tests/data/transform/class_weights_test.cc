@@ -196,7 +196,7 @@ void what_makes_no_weights_is_explained(void **) {
   taken.emplace("name", std::string("x"));
   assert_error_contains(build(examples(), taken), "two components are called 'x'");
   // One-hot labels, of any type, and what is no number at all.
-  const char *const advice = "of labels that are one-hot a map with argmax makes numbers";
+  const char *const advice = "convert one-hot labels by a map with argmax";
   assert_error_contains(build(examples(), weighing(kCounts, "x")), advice);
   assert_error_contains(build(std::move(examples().batch(4)), weighing(kCounts, "x")),
                         "component 'x': expected a single integer for each row, the number of its class, got x: f32");

@@ -490,7 +490,7 @@ void impossible_buckets_are_refused(void **) {
   };
   assert_error_contains(build("component", std::string("words")), "there is no component 'words'");
   assert_error_contains(build("component", std::string("y")), "component 'y' is a scalar without a length");
-  assert_error_contains(build("boundaries", Numbers{4, 4}), "expected growing lengths above 0, got 4 at place 1");
+  assert_error_contains(build("boundaries", Numbers{4, 4}), "expected increasing lengths above 0, got 4 at index 1");
   assert_error_contains(build("boundaries", Numbers{}), "boundaries: expected at least one");
   assert_error_contains(build("batch_sizes", Numbers{1, 2}), "batch_sizes: expected 1 or 3");
   assert_error_contains(build("batch_sizes", Numbers{1, 0, 2}), "expected numbers of at least 1, got 0");

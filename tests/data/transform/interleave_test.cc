@@ -238,7 +238,7 @@ void datasets_that_do_not_fit_are_refused(void **) {
   assert_error_contains(iterator->next(element), "expected datasets of equal specs");
   expand.expand = [](const Element &) -> Result<DatasetRef> { return DatasetRef(); };
   auto none = assert_ok_value(assert_ok_value(range(3).apply("flat_map", {}, expand).build())->make_iterator({}));
-  assert_error_contains(none->next(element), "it gave no dataset");
+  assert_error_contains(none->next(element), "it returned no dataset");
   assert_error_contains(sampled({1, 2}, {{"weights", std::vector<double>{1}}}).build(),
                         "weights: expected one for each of the 2 datasets, got 1");
   assert_error_contains(sampled({1, 2}, {{"weights", std::vector<double>{0, 0}}}).build(),

@@ -305,8 +305,8 @@ void check_talks(const ElementSpec &like, const std::vector<Talk> &talks) {
     const Status status = first_error(worker({"say", "{\"ready\":1}", talk.answer, talk.data}), like);
     assert_error_contains(status, talk.error);
     assert_int_equal(static_cast<int>(status.code()), static_cast<int>(Code::data_loss));
-    assert_error_contains(status, "the talk with worker process '" MAP_WORKER " say");
-    assert_error_contains(status, "broke off while it computed element 0 of epoch 0");
+    assert_error_contains(status, "the connection to worker process '" MAP_WORKER " say");
+    assert_error_contains(status, "failed while it computed element 0 of epoch 0");
   }
 }
 
@@ -367,7 +367,7 @@ void texts_that_do_not_fit_are_told(void **) {
 void what_is_no_talk_at_all_is_told(void **) {
   const Status printed = first_error(worker({"print", "Hello, I am a worker, and here I am.\n"}));
   assert_error_contains(printed, "expected a message, got 'Hello, I am a worker");
-  assert_error_contains(printed, "does it print to its standard output?");
+  assert_error_contains(printed, "does the process print to its standard output?");
   // An empty line makes of a number of bytes another, and of so many nothing would come.
   assert_error_contains(first_error(worker({"print", "\n", "{\"element\":0,\"tensors\":[]}"})),
                         "expected a message, got");
@@ -383,7 +383,7 @@ void what_is_no_talk_at_all_is_told(void **) {
   assert_int_equal(static_cast<int>(closed.code()), static_cast<int>(Code::unavailable));
   assert_error_contains(closed, "closed its output while it computed element 0 of epoch 0");
   assert_error_contains(first_error(worker({"early"}), {}, sample(1, 1 << 20)),
-                        "expected it to read a whole message before it writes, got 'xxxx");
+                        "expected the process to read a whole message before it writes, got 'xxxx");
   assert_false(has_children());
 }
 
@@ -492,7 +492,7 @@ void a_worker_checks_what_it_gets(void **) {
   const std::string good = outputs("{\"name\":\"x\",\"role\":\"label\",\"dtype\":\"f32\",\"shape\":[-1]}");
   assert_ok(served({}));
   assert_ok(served({good}));
-  assert_error_contains(served({"{\"protocol\":2}"}), "talks in form 2, expected 1");
+  assert_error_contains(served({"{\"protocol\":2}"}), "uses protocol 2, expected 1");
   assert_error_contains(served({"{}"}), "protocol");
   assert_error_contains(served({"{\"protocol\":1}"}), "inputs");
   assert_error_contains(served({greeting}), "an element needs at least one component");

@@ -219,7 +219,7 @@ void bad_graphs_are_refused_by_name(void **) {
   {
     GraphBuilder b;
     b.set_result("x", b.input("xx", DType::f32, kRow));
-    assert_error_contains(status_of_map(sample(), b), "graph input 'xx' is no component");
+    assert_error_contains(status_of_map(sample(), b), "graph input 'xx' is not a component");
   }
   {
     GraphBuilder b;
@@ -253,7 +253,7 @@ void bad_graphs_are_refused_by_name(void **) {
   assert_error_contains(filtered(std::move(sample().batch(2)), small({GraphBuilder::batch()})).build(),
                         "put it before the batch");
   const DatasetRef dataset = assert_ok_value(mapped(sample(), row_sum()).build());
-  assert_error_contains(dataset->make_iterator({}), "nothing that runs graphs");
+  assert_error_contains(dataset->make_iterator({}), "cannot run graphs");
 }
 
 void results_can_be_labels(void **) {

@@ -158,12 +158,12 @@ void misuse_is_told(void **) {
   arguments.state.push_back({"large", Tensor::zeros(DType::f32, {20000}).value()});
   assert_error_contains(scan(std::move(arguments)), "the state has 80012 bytes, expected at most 65536");
   assert_error_contains(sample().batch(2).apply("scan", {}, average(kRows, kRows, ones())).status(),
-                        "scan them before the batch");
+                        "put scan before batch");
   GraphBuilder b;
   b.set_result("x", b.add(b.input("x", DType::f32, kRow), b.input("s", DType::f32, kRow)));
   arguments = average(kRow, kRow, ones());
   arguments.graph = std::make_shared<const graph::Graph>(b.finish_graph().take());
-  assert_error_contains(scan(std::move(arguments)), "the graph gives no new value of state 's'");
+  assert_error_contains(scan(std::move(arguments)), "the graph has no new value for state 's'");
 
   // A function whose state changes its shape.
   arguments = {};

@@ -270,7 +270,7 @@ static void test_what_devices_cannot_do_is_done_by_the_host(void **) {
   const data::DatasetRef dataset = images(Chain::refused);
   data::IteratorContext context = host_context();
   const std::string why = trainer->leave_map(*dataset, context);
-  assert_true(why.find("op 'random_rotate' is not made on devices") != std::string::npos);
+  assert_true(why.find("op 'random_rotate' is not supported on devices") != std::string::npos);
   assert_null(context.left_map);
   assert_ok(trainer->attach_input(assert_ok_value(dataset->make_iterator(context))));
   assert_int_equal(assert_ok_value(trainer->run(-1, nullptr)).steps, kSteps);

@@ -284,7 +284,7 @@ public class DataTest {
             }
             TuttiException large = Toy.failure(() -> corpus.countTexts("text", 0, 0, 100));
             assertEquals(Code.RESOURCE_EXHAUSTED, large.code());
-            assertTrue(large.getMessage(), large.getMessage().contains("take more than 100 bytes"));
+            assertTrue(large.getMessage(), large.getMessage().contains("need more than 100 bytes"));
             assertEquals(Code.INVALID_ARGUMENT, Toy.failure(() -> corpus.countTexts("y")).code());
             assertEquals(Code.INVALID_ARGUMENT, Toy.failure(() -> corpus.countTexts("text", -1, 0, 0)).code());
         }
