@@ -26,7 +26,7 @@ base::Result<Ticket> Group::announce(const Operation &operation) {
 }
 
 base::Status Group::check_recording() {
-  return base::unimplemented("operations that the host takes part in are not recorded");
+  return base::unimplemented("operations that involve the host cannot be recorded");
 }
 
 base::Status Group::begin_recording() { return check_recording(); }

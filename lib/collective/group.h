@@ -143,7 +143,7 @@ class Group {
   virtual void register_memory(void *memory, int64_t bytes) { (void)memory, (void)bytes; }
   /// Bytes of the rank's that this has made faster to reach, when all ranks have come, and a sentence how, or why not.
   virtual int64_t registered_bytes() const { return 0; }
-  virtual std::string registration() const { return "nothing is registered"; }
+  virtual std::string registration() const { return "not registered"; }
 
   /// Ok when operations on memory of this rank's device may be recorded with the stream that they are ordered on; else
   /// one sentence why not.

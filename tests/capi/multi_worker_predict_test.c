@@ -361,7 +361,7 @@ static void test_a_worker_in_trouble_is_named(void **state) {
   (void)state;
   const struct {
     const char *name, *expected[2];
-  } cases[] = {{"kill", {"worker 1 (127.0.0.1:", "has gone"}},
+  } cases[] = {{"kill", {"worker 1 (127.0.0.1:", "disconnected"}},
                {"hang", {"worker 0 waited 3000 ms for worker 1 (127.0.0.1:", "DEADLINE_EXCEEDED"}},
                {"data_error", {"worker 1 (127.0.0.1:", "row 20 cannot be read"}},
                {"early", {"worker 1 (127.0.0.1:", "has left its predictions before their end"}}};

@@ -274,9 +274,9 @@ static void test_a_secret_that_one_has_not(void **state) {
   run("other_secret", directory, 2, codes, all);
   assert_int_equal(all[1].code, TUTTI_FAILED_PRECONDITION);
   assert_contains(all[1].error, "worker 0 at 127.0.0.1:");
-  assert_contains(all[1].error, "has another job secret than worker 1");
+  assert_contains(all[1].error, "has a different job secret than worker 1");
   assert_int_equal(all[0].code, TUTTI_DEADLINE_EXCEEDED);
-  assert_contains(all[0].error, "a process at 127.0.0.1 was turned away, for it has another job secret");
+  assert_contains(all[0].error, "a process at 127.0.0.1 was rejected because it has a different job secret");
   for (int w = 0; w < 2; w++)
     assert_true(strstr(all[w].error, "hunter2") == NULL && strstr(all[w].error, "swordfish") == NULL);
   remove_directory(directory);
@@ -324,7 +324,7 @@ static void test_unreachable_workers_are_named(void **state) {
   assert_int_equal(tutti_strategy_get_worker_index(strategy), 0);
   struct trained trained = {0};
   assert_int_equal(train_on(strategy, "plain", "", &trained), TUTTI_DEADLINE_EXCEEDED);
-  assert_contains(trained.error, "waited in vain for worker 1 (host2.invalid:2222)");
+  assert_contains(trained.error, "timed out waiting for worker 1 (host2.invalid:2222)");
   tutti_strategy_unref(strategy);
   tutti_options_unref(options);
 }

@@ -445,7 +445,7 @@ static void check_registered_by(const char *scenario, int count, const std::stri
 }
 
 static void test_memory_is_registered(void **) {
-  const std::string none = "0 bytes, nothing is registered: no windows are made between processes";
+  const std::string none = "0 bytes, not registered: no windows are made between processes";
   if (has_blocking_communicators()) {
     const std::string text = base::concat(none, " | registered 0, not any more 0");
     return check_registered_by("registered_1", 2, text, text);
@@ -457,9 +457,10 @@ static void test_memory_is_registered(void **) {
   check_registered_by("registered_1", 3, one, one);
   const std::string two = base::concat(each, each, "registered 2, not any more 2");
   check_registered_by("registered_2", 2, two, two);
-  check_registered_by("unregistered", 3,
-                      base::concat(none, ", and another process registers nothing | registered 1, not any more 1"),
-                      base::concat(none, " | registered 0, not any more 0"));
+  check_registered_by(
+      "unregistered", 3,
+      base::concat(none, ", and another process does not register its memory | registered 1, not any more 1"),
+      base::concat(none, " | registered 0, not any more 0"));
 }
 
 /// All workers but `silent`, which may have been stopped, say all of `expected`, within `most_ms`.
@@ -480,11 +481,11 @@ static void check_told(const char *scenario, int count, int silent, int64_t most
 constexpr int64_t kSoonMs = 10000;  // where the deadline is a minute
 
 static void test_a_worker_that_dies_is_named(void **) {
-  check_told("kill", has_real_gpus() ? 2 : 3, 1, kSoonMs, {"worker 1 (127.0.0.1)", "has gone"});
+  check_told("kill", has_real_gpus() ? 2 : 3, 1, kSoonMs, {"worker 1 (127.0.0.1)", "disconnected"});
   if (has_real_gpus()) return;
   // While the others wait for devices only: no operation of the host tells them.
-  check_told("kill_behind_device", 3, 1, kSoonMs, {"worker 1 (127.0.0.1)", "has gone"});
-  check_told("kill_connecting", 3, 1, kSoonMs, {"worker 1 (127.0.0.1)", "has gone", "refused"});
+  check_told("kill_behind_device", 3, 1, kSoonMs, {"worker 1 (127.0.0.1)", "disconnected"});
+  check_told("kill_connecting", 3, 1, kSoonMs, {"worker 1 (127.0.0.1)", "disconnected", "refused"});
 }
 
 static void test_a_worker_that_hangs_is_named(void **) {
@@ -510,21 +511,21 @@ static void test_another_operation_is_found(void **) {
 }
 
 static void test_workers_that_do_not_fit_go_on_without(void **) {
-  check_told("missing", 3, -1, kSoonMs, {"worker 1 (127.0.0.1) says: there is no emulated NCCL", "goes on"});
+  check_told("missing", 3, -1, kSoonMs, {"worker 1 (127.0.0.1) reports: there is no emulated NCCL", "goes on"});
   check_told(
       "newer", 3, -1, kSoonMs,
       {"worker 1 (127.0.0.1) has emulated NCCL 2.27.5 and worker 0 (127.0.0.1) has emulated NCCL 2.21.5", "goes on"});
   check_told("same_gpu", 2, -1, kSoonMs,
              {"device 0 of worker 1 (127.0.0.1) and device 0 of worker 0 (127.0.0.1) are the same", "goes on"});
   check_told("old_plugin", 2, -1, kSoonMs,
-             {"worker 1 (127.0.0.1) says: the plug-in of backend 'emulated' is older", "goes on"});
-  check_told("declined", 2, -1, kSoonMs, {"worker 1 (127.0.0.1) says: all_reduce is host", "goes on"});
+             {"worker 1 (127.0.0.1) reports: the plug-in of backend 'emulated' is older", "goes on"});
+  check_told("declined", 2, -1, kSoonMs, {"worker 1 (127.0.0.1) reports: all_reduce is host", "goes on"});
 }
 
 static void test_a_demand_that_cannot_be_met_is_refused_by_all(void **) {
   for (const char *scenario : {"demanded", "demanded_declined"})
     check_told(scenario, 2, -1, kSoonMs,
-               {"refused", "worker 0 (127.0.0.1) asks for connected devices", "worker 1 (127.0.0.1) says"});
+               {"refused", "worker 0 (127.0.0.1) asks for connected devices", "worker 1 (127.0.0.1) reports"});
 }
 
 static void test_what_fails_while_connecting_is_refused_by_all(void **) {

@@ -227,7 +227,7 @@ class Engine {
   void abort_locked(const Status &cause) {
     if (!error_.ok()) return;
     if (options.alive != nullptr) tell_devices();
-    error_ = cause.wrap(base::Code::aborted, "the group was given up");
+    error_ = cause.wrap(base::Code::aborted, "the group was aborted");
     changed_.notify_all();
   }
   /// They read it as they please.
@@ -343,7 +343,7 @@ base::Result<Ticket> FakeRank::begin(const Operation &operation) {
   TUTTI_TRY(check_operation(operation, contributors()));
   if (!takes_streams()) TUTTI_TRY(check_on_host(operation));
   if (begun_ - waited_ >= max_pending_operations) {
-    return base::failed_precondition("more than ", max_pending_operations, " collective operations are under way");
+    return base::failed_precondition("more than ", max_pending_operations, " collective operations are in flight");
   }
   TUTTI_TRY(await_done(begun_ - max_pending_operations));
   TUTTI_ASSIGN(const Ticket ticket, engine_->post(rank_, operation));
@@ -361,7 +361,7 @@ base::Result<Ticket> FakeRank::begin(const Operation &operation) {
 }
 
 Status FakeRank::wait(Ticket ticket) {
-  if (ticket >= begun_) return base::invalid_argument("operation ", ticket, " of rank ", rank_, " was never begun");
+  if (ticket >= begun_) return base::invalid_argument("operation ", ticket, " of rank ", rank_, " was never started");
   for (; waited_ <= ticket; ++waited_) {
     backend::Stream *const stream = stream_of(waited_);
     if (stream == nullptr) {

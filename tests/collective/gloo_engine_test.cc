@@ -176,7 +176,7 @@ static void test_who_has_voted_waits_longer_than_who_counts(void **) {
     return status;
   });
   assert_error_contains(statuses[0], "worker 0 waited 300 ms for worker 1 in settle");
-  assert_error_contains(statuses[2], "worker 0 has gone while worker 2 was in settle");
+  assert_error_contains(statuses[2], "worker 0 disconnected while worker 2 was in settle");
 }
 
 /// Worker 0 hangs when it is to say what it makes of the votes. Whoever has voted waits a little longer than it was
@@ -286,7 +286,7 @@ static void test_a_rendezvous_that_is_sought_at_a_port_of_gloo(void **) {
     assert_false(status.ok());
   assert_int_equal(sought.size(), 2);
   for (const Status &status : sought)
-    assert_error_contains(status, "does not answer as a rendezvous does");
+    assert_error_contains(status, "does not use the rendezvous protocol");
 }
 
 static const struct CMUnitTest tests[] = {

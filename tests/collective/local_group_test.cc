@@ -39,7 +39,7 @@ static void test_too_many_pending(void **) {
   Operation barrier;
   for (int64_t i = 0; i < impl::collective::max_pending_operations; ++i)
     assert_ok(groups[0]->begin(barrier));
-  assert_error_contains(groups[0]->begin(barrier), "under way");
+  assert_error_contains(groups[0]->begin(barrier), "in flight");
   assert_ok(groups[0]->wait(0));
   assert_ok(groups[0]->begin(barrier));
 }
@@ -88,7 +88,7 @@ static void test_who_stays_behind_is_named(void **) {
   assert_int_equal(static_cast<int>(refused.status().code()), static_cast<int>(impl::base::Code::deadline_exceeded));
   assert_error_contains(refused, "'meeting' for rank 1");
   assert_ok(groups[1]->wait(0));  // all had begun it
-  assert_error_contains(groups[1]->begin({}), "given up");
+  assert_error_contains(groups[1]->begin({}), "aborted");
 }
 
 /// In float, rounded once at the end: 1 + 2^-8 + 2^-8 rounds to 1 + 2^-7, where rounding each sum would give 1.

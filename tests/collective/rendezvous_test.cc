@@ -118,13 +118,13 @@ static void test_the_first_value_stays(void **) {
   assert_string_equal(assert_ok_value(store->get("cause", within(0))).c_str(), "first");
   assert_ok(store->set("cause", "third", within(kLongMs)));
   assert_string_equal(assert_ok_value(store->get("cause", within(0))).c_str(), "third");
-  assert_error_contains(store->get("nothing", within(20)), "in vain for the key 'nothing'");
+  assert_error_contains(store->get("nothing", within(20)), "timed out waiting for the key 'nothing'");
   assert_error_contains(store->set("large", std::string(kMostBytes, 'x'), within(kLongMs)), "at most 1048576");
   // 64 MiB and no more, for all.
   Status full;
   for (int i = 0; i < 80 && full.ok(); ++i)
     full = store->set(std::to_string(i), std::string(kMostBytes - 100, 'x'), within(kLongMs));
-  assert_error_contains(full, "keeps no more values");
+  assert_error_contains(full, "has no room for more values");
 }
 
 static void test_a_missing_worker_is_named(void **) {
@@ -133,7 +133,7 @@ static void test_a_missing_worker_is_named(void **) {
   options.addresses[2] = "far.example:2222";
   const auto store = assert_ok_value(Store::connect(options, within(kLongMs)));
   const Status late = store->join(within(50)).status();
-  assert_error_contains(late, "worker 0 waited in vain for worker 1, worker 2 (far.example:2222)");
+  assert_error_contains(late, "worker 0 timed out waiting for worker 1, worker 2 (far.example:2222)");
   assert_int_equal(static_cast<int>(late.code()), static_cast<int>(impl::base::Code::deadline_exceeded));
   // The connection is still good.
   assert_ok(store->set("a", "b", within(kLongMs)));
@@ -199,12 +199,12 @@ static void test_who_does_not_belong_is_turned_away(void **) {
   };
   assert_error_contains(connect([](StoreOptions &o) { o.build_id = "build 2"; }), "has build id 'build 2'");
   assert_error_contains(connect([](StoreOptions &o) { o.addresses.resize(3); }),
-                        "worker 1 counts 3 workers and worker 0 2");
+                        "worker 1 expects 3 workers, but worker 0 expects 2");
   assert_error_contains(connect([](StoreOptions &o) { o.rank = 2; }), "there is no worker 2");
   // Worker 0 is told whom it waits for in vain, and why.
   const auto leader = assert_ok_value(Store::connect(options_of(server->port(), 0, 2), within(kLongMs)));
   const Status late = leader->join(within(50)).status();
-  assert_error_contains(late, "worker 1 (turned away: worker 1 counts 3 workers");
+  assert_error_contains(late, "worker 1 (rejected: worker 1 expects 3 workers");
   StoreOptions other = options_of(server->port(), 1, 2);
   other.replicas = 4;
   const auto worker = assert_ok_value(Store::connect(other, within(kLongMs)));
@@ -221,7 +221,7 @@ static void test_two_processes_with_one_number(void **) {
   std::thread joining([&] { displaced = first->join(within(kLongMs)).status(); });
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const auto second = assert_ok_value(Store::connect(options_of(server->port(), 1, 2), within(kLongMs)));
-  assert_error_contains(second->join(within(200)), "in vain for worker 0");
+  assert_error_contains(second->join(within(200)), "timed out waiting for worker 0");
   joining.join();
   assert_error_contains(displaced, "another process has joined as worker 1");
 }
@@ -374,7 +374,7 @@ static void test_another_secret_is_turned_away(void **) {
     const auto began = Deadline::Clock::now();
     const Status status = connect_with(server->port(), secret);
     assert_int_equal(static_cast<int>(status.code()), static_cast<int>(impl::base::Code::failed_precondition));
-    assert_error_contains(status, "worker 0 at " + address + " has another job secret than worker 1");
+    assert_error_contains(status, "worker 0 at " + address + " has a different job secret than worker 1");
     assert_error_contains(status, secret.empty() ? "worker 1, which has none" : "TUTTI_JOB_SECRET");
     assert_true(Deadline::Clock::now() - began < std::chrono::seconds(10));  // it does not try again
     assert_without(status.to_string(), "horse");
@@ -384,10 +384,11 @@ static void test_another_secret_is_turned_away(void **) {
   StoreOptions leader = options_of(server->port(), 0, 2);
   leader.secret = "correct horse";
   const Status late = assert_ok_value(Store::connect(leader, within(kLongMs)))->join(within(50)).status();
-  assert_error_contains(late, "in vain for worker 1; a process at 127.0.0.1 was turned away, for it has another job");
+  assert_error_contains(
+      late, "timed out waiting for worker 1; a process at 127.0.0.1 was rejected because it has a different job");
   assert_without(late.to_string(), "horse");
   assert_int_equal(warnings.take().size(), 1);
-  assert_contains(warnings.take()[0].c_str(), "from 127.0.0.1 was dropped: it has another job secret");
+  assert_contains(warnings.take()[0].c_str(), "from 127.0.0.1 was dropped: it has a different job secret");
 }
 
 /// Somebody else listens where worker 0 is sought, and says yes to everybody.
@@ -408,7 +409,8 @@ static void test_a_server_proves_itself(void **) {
   });
   const Status status = connect_with(listener.local_port(), "secret");
   impostor.join();
-  assert_error_contains(status, impl::base::concat("who listens at 127.0.0.1:", listener.local_port(), " has another"));
+  assert_error_contains(
+      status, impl::base::concat("the process that listens at 127.0.0.1:", listener.local_port(), " has a different"));
 }
 
 /// What a worker has said once does not let anybody in who has heard it.
@@ -454,7 +456,7 @@ static void test_who_proves_nothing_is_dropped(void **) {
     assert_true(answer.empty() || answer == std::string(kVerdictBytes, '\0'));
   }
   const auto store = assert_ok_value(Store::connect(options_of(server->port(), 0, 2), within(kLongMs)));
-  assert_error_contains(store->get("key", within(0)), "in vain");
+  assert_error_contains(store->get("key", within(0)), "timed out waiting");
   assert_int_equal(warnings.take().size(), 1);  // all are of one address
   assert_serves(server->port());
 }
@@ -558,7 +560,8 @@ static void test_a_leader_that_is_stopped(void **) {
   const auto joined = Deadline::Clock::now();
   end(leader);
   for (const Status &status : {late, alone})
-    assert_error_contains(status, impl::base::concat("has lost the rendezvous with worker 0 (127.0.0.1:", leader.port));
+    assert_error_contains(
+        status, impl::base::concat("has lost the connection to the rendezvous of worker 0 (127.0.0.1:", leader.port));
   assert_true(got - began >= std::chrono::milliseconds(300) && got - began < std::chrono::milliseconds(3000));
   assert_true(joined - got >= std::chrono::milliseconds(200) && joined - got < std::chrono::milliseconds(4000));
 }

@@ -270,7 +270,7 @@ static void test_a_worker_that_has_ended(void **) {
   assert_int_equal(meeting.warnings.size(), 0);
   const Meeting nowhere = meet(std::make_shared<Table>(), {.timeout_ms = 20000, .host = "203.0.113.7"});
   for (const Status &status : nowhere.statuses)
-    assert_error_contains(status, "cannot connect with the other workers");
+    assert_error_contains(status, "cannot connect to the other workers");
   assert_true(nowhere.took_ms < 15000);
   assert_int_equal(nowhere.warnings.size(), 0);
 }

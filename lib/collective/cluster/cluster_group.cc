@@ -94,7 +94,7 @@ class Process {
   bool is_complete(Ticket ticket) const { return completed_.load(std::memory_order_seq_cst) > ticket; }
   bool has_stopped() const { return stopped_.load(std::memory_order_seq_cst); }
   bool is_dead() const { return dead_.load(std::memory_order_seq_cst); }
-  void abort(const Status &cause) { give_up(cause.wrap(base::Code::aborted, "the group was given up")); }
+  void abort(const Status &cause) { give_up(cause.wrap(base::Code::aborted, "the group was aborted")); }
   Status error() const;
   Status watch();
   int64_t posted(int32_t replica) const { return state(replica).posted.load(std::memory_order_relaxed); }
@@ -394,7 +394,7 @@ void Process::publish_cause(const Status &status) {
 
 Status Process::heard(const LastWords &words) const {
   const std::string &name = name_of(static_cast<int32_t>(words.worker));
-  return words.cause.wrap(base::Code::aborted, base::concat("the group was given up by ", name));
+  return words.cause.wrap(base::Code::aborted, base::concat("the group was aborted by ", name));
 }
 
 /// Why the first worker gave up, or `own` where nobody has said so.
@@ -477,7 +477,7 @@ Result<Ticket> Process::post(int32_t replica, const Operation &operation, Purpos
   RankState &rank = ranks_[static_cast<size_t>(replica)];
   const Ticket ticket = rank.posted.load(std::memory_order_relaxed);
   if (ticket - completed_.load(std::memory_order_seq_cst) >= max_pending_operations) {
-    return base::failed_precondition("more than ", max_pending_operations, " collective operations are under way");
+    return base::failed_precondition("more than ", max_pending_operations, " collective operations are in flight");
   }
   Posted &slot = rank.ring[static_cast<size_t>(ticket % max_pending_operations)];
   slot.operation = operation;
@@ -525,7 +525,7 @@ class ClusterRank : public Group {
 
 Status ClusterRank::wait(Ticket ticket) {
   if (ticket >= process_->posted(replica_))
-    return base::invalid_argument("operation ", ticket, " of rank ", rank(), " was never begun");
+    return base::invalid_argument("operation ", ticket, " of rank ", rank(), " was never started");
   const auto over = [&] { return process_->is_complete(ticket) || process_->has_stopped(); };
   Status cancelled;
   if (!process_->notifier().wait(over, 0, Deadline::never(), cancel_)) {

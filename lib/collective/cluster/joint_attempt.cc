@@ -39,7 +39,7 @@ bool has_gone(const ClusterGroupOptions &options, int32_t worker, Deadline deadl
 }
 
 Outcome Outcome::parse(std::string_view text) {
-  if (text.empty()) return {Verdict::give_up, "the word of a worker cannot be read"};
+  if (text.empty()) return {Verdict::give_up, "the message of a worker cannot be read"};
   const char verdict = text.front();
   const bool is_known = verdict == static_cast<char>(Verdict::go_on) || verdict == static_cast<char>(Verdict::again);
   return {is_known ? static_cast<Verdict>(verdict) : Verdict::give_up, std::string(text.substr(1))};
@@ -63,7 +63,7 @@ Result<std::string> JointAttempt::find_verdict(const std::string &key, Deadline 
     Result<std::string> text = look(*options_.table, key, deadline);
     if (text.ok() || text.code() != base::Code::not_found) return text;
     if (deadline.passed()) {
-      return base::deadline_exceeded(name_of(0), " did not say in time whether all are connected")
+      return base::deadline_exceeded(name_of(0), " did not report in time whether all workers are connected")
           .with_detail("rank", "0");
     }
   }
@@ -87,8 +87,8 @@ Result<Outcome> JointAttempt::hear(int32_t worker, const std::string &stage, Dea
     if (text.ok()) return Outcome::parse(*text);
     if (text.code() != base::Code::not_found) return text.status();
     if (has_gone(options_, worker, deadline))
-      return Outcome{Verdict::give_up, base::concat(name_of(worker), " has gone")};
-    if (deadline.passed()) return Outcome{Verdict::again, base::concat(name_of(worker), " did not come in time")};
+      return Outcome{Verdict::give_up, base::concat(name_of(worker), " has disconnected")};
+    if (deadline.passed()) return Outcome{Verdict::again, base::concat(name_of(worker), " did not connect in time")};
   }
 }
 

@@ -64,7 +64,7 @@ Status prove_over(Mesh &mesh, const MeshProof &proof) {
     if (w == proof.worker || proves(proofs.received[place], proof.secret, role(proof, w, proof.worker),
                                     nonces.sent[place], nonces.received[place]))
       continue;
-    return base::permission_denied("who is there does not know the secret of the job")
+    return base::permission_denied("the other side does not know the secret of the job")
         .with_detail("rank", std::to_string(w));
   }
   return Status();

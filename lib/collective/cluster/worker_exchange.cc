@@ -186,7 +186,7 @@ Status WorkerExchange::gather(const Operation &operation, std::span<void *const>
 /// Two phases (Gray, "Notes on Data Base Operating Systems", 1978, section 5.8.3): nobody who has voted decides alone.
 Status WorkerExchange::settle() {
   const auto dead = [&] { return is_dead_.load(std::memory_order_seq_cst); };
-  const Status given_up = base::cancelled("the group has been given up");
+  const Status given_up = base::cancelled("the group has been aborted");
   std::byte vote{1};
   std::array<std::byte, 1> decision{};
   clear();

@@ -54,7 +54,7 @@ class MeshAddresses : public AddressTable {
     for (;;) {
       Result<std::string> bytes = look(*options_.table, prefix_ + key, deadline_);
       if (bytes.ok() || bytes.code() != base::Code::not_found) return bytes;
-      if (!is_awaited(std::atoi(key))) return base::unavailable("it has gone");
+      if (!is_awaited(std::atoi(key))) return base::unavailable("it has disconnected");
       if (deadline_.passed()) return bytes;
     }
   }
@@ -151,7 +151,7 @@ Result<std::unique_ptr<Mesh>> Connecting::connect(MeshAddresses &addresses, Dead
   const std::optional<int32_t> peer = failed_peer(mesh.status(), workers());
   return wrapped(
       mesh.status(), peer,
-      base::concat(name_of(options_.worker), " cannot connect with ", peer ? name_of(*peer) : "the other workers"));
+      base::concat(name_of(options_.worker), " cannot connect to ", peer ? name_of(*peer) : "the other workers"));
 }
 
 Status Connecting::prove(Mesh &mesh, MeshAddresses &addresses, const std::string &mesh_name) const {
@@ -166,12 +166,12 @@ Status Connecting::prove(Mesh &mesh, MeshAddresses &addresses, const std::string
   const std::optional<int32_t> peer = failed_peer(status, workers());
   if (status.ok() || !peer) return status;
   if (!addresses.is_awaited(*peer))
-    return wrapped(status, peer, base::concat(name_of(*peer), " has gone while the workers connected"));
+    return wrapped(status, peer, base::concat(name_of(*peer), " disconnected while the workers connected"));
   const int32_t port = addresses.port_for(options_.worker, *peer);
-  const std::string at = port == 0 ? std::string() : base::concat(", for whom it had opened port ", port);
+  const std::string at = port == 0 ? std::string() : base::concat(" at port ", port);
   return wrapped(status, peer,
-                 base::concat("who is connected with ", name_of(options_.worker), " in place of ", name_of(*peer), at,
-                              ", has not proved that it belongs to the job"));
+                 base::concat("the process that connected to ", name_of(options_.worker), at, " in place of ",
+                              name_of(*peer), " has not proved that it belongs to the job"));
 }
 
 /// With whom a connection is not made, as others may have come first, is worth another attempt; and nothing else is.
@@ -191,10 +191,10 @@ Result<bool> Connecting::all_go_on(const JointAttempt &attempt, std::string_view
   }
   if (all->verdict == Verdict::go_on && own.ok()) return true;
   if (all->verdict != Verdict::again)
-    return own.ok() ? base::unavailable("the workers cannot connect with each other: ", all->why) : own;
+    return own.ok() ? base::unavailable("the workers cannot connect to each other: ", all->why) : own;
   if (options_.warn && (!own.ok() || options_.worker == 0)) {
     options_.warn(base::concat(own.ok() ? all->why : own.to_string(),
-                               "; somebody else may have called at a port first: all workers connect again"));
+                               "; another process may have connected to a port first: all workers connect again"));
   }
   return false;
 }
@@ -213,7 +213,7 @@ Status name_peer(const Status &failure, std::span<const std::string> names, int3
   const Status named =
       failure.code() == base::Code::deadline_exceeded
           ? base::deadline_exceeded("worker ", worker, " waited ", timeout_ms, " ms for ", peer, " in ", what)
-          : base::unavailable(peer, " has gone while worker ", worker, " was in ", what);
+          : base::unavailable(peer, " disconnected while worker ", worker, " was in ", what);
   return rank ? named.with_cause(failure).with_detail("worker", std::to_string(*rank)) : named.with_cause(failure);
 }
 

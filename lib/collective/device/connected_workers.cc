@@ -130,7 +130,7 @@ Status Meeting::compare(Status &unconnected) {
   for (size_t w = 0; w < count(); ++w) {
     if (word(w, place_state) == state_able) continue;
     TUTTI_ASSIGN(const std::string why, find("why", w));
-    unconnected = base::unavailable(name_of(w), " says: ", why).with_detail("worker", std::to_string(w));
+    unconnected = base::unavailable(name_of(w), " reports: ", why).with_detail("worker", std::to_string(w));
     return Status();
   }
   for (size_t w = 1; w < count(); ++w) {
@@ -138,7 +138,7 @@ Status Meeting::compare(Status &unconnected) {
     TUTTI_ASSIGN(const std::string first, find("library", 0));
     TUTTI_ASSIGN(const std::string other, find("library", w));
     unconnected = base::unavailable(name_of(w), " has ", other, " and ", name_of(0), " has ", first,
-                                    ", and devices are connected by the same version everywhere")
+                                    ", but connected devices need the same version on all workers")
                       .with_detail("worker", std::to_string(w));
     return Status();
   }
@@ -153,7 +153,7 @@ Status Meeting::compare_devices() const {
       const auto [known, is_new] = seen.try_emplace(words_[w * words_of_each_ + place_devices + d], w, d);
       if (is_new) continue;
       return base::unimplemented("device ", d, " of ", name_of(w), " and device ", known->second.second, " of ",
-                                 name_of(known->second.first), " are the same, and different ones are connected")
+                                 name_of(known->second.first), " are the same; connected devices must be different")
           .with_detail("worker", std::to_string(w));
     }
   }
@@ -172,8 +172,8 @@ Result<WorkersConnection> Meeting::run() {
   for (size_t w = 0; w < count(); ++w) {
     if (word(w, place_demands) == 0) continue;
     return unconnected.wrap(base::concat(name_of(w),
-                                         " asks for connected devices, and they cannot be connected (all_reduce "
-                                         "automatic and host do without)"));
+                                         " asks for connected devices, but they cannot be connected (all_reduce "
+                                         "automatic and host do not need them)"));
   }
   return WorkersConnection{.unconnected = unconnected, .library = {}};
 }
@@ -188,8 +188,8 @@ Status Meeting::tell(State state, const Status &failure, const char *label, bool
     all_ready = all_ready && word(w, place_state) == state_ready;
     if (word(w, place_state) != state_failed) continue;
     TUTTI_ASSIGN(const std::string text, find("failure", w));
-    return base::unavailable(name_of(w), " could not connect its devices with those of the other workers: ", text,
-                             " (all_reduce host does without)")
+    return base::unavailable(name_of(w), " could not connect its devices to those of the other workers: ", text,
+                             " (all_reduce host does not need that)")
         .with_detail("worker", std::to_string(w));
   }
   return Status();

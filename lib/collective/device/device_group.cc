@@ -209,7 +209,7 @@ DeviceRank::~DeviceRank() {
 Result<Slot *> DeviceRank::next_slot() {
   TUTTI_TRY(inner_->error());
   if (begun_ - waited_ >= max_pending_operations) {
-    return base::failed_precondition("more than ", max_pending_operations, " collective operations are under way");
+    return base::failed_precondition("more than ", max_pending_operations, " collective operations are in flight");
   }
   // Whoever waits for an operation looks at its slot. This one's last was waited for, if only by its stream.
   TUTTI_TRY(await_done(begun_ - max_pending_operations));
@@ -335,7 +335,7 @@ Status DeviceRank::join_recorded() {
 Result<Ticket> DeviceRank::replay(const RecordedOperations &operations, backend::Recording &recording,
                                   backend::Stream &stream) {
   TUTTI_ASSIGN(Slot *const slot, next_slot());
-  if (waited_ != begun_) return base::failed_precondition("operations are under way that nobody has waited for");
+  if (waited_ != begun_) return base::failed_precondition("some operations that were started have not been waited for");
   slot->operation = {.kind = Kind::all_reduce, .dtype = tensor::DType::u8, .count = operations.elements};
   slot->on_device = slot->has_work = true;
   std::strncpy(slot->label.data(), operations.operations == 1 ? "recorded operation" : "recorded operations",
@@ -353,7 +353,7 @@ Result<Ticket> DeviceRank::replay(const RecordedOperations &operations, backend:
 
 Status DeviceRank::wait(Ticket ticket) {
   if (ticket == kRecorded) return join_recorded();
-  if (ticket >= begun_) return base::invalid_argument("operation ", ticket, " of rank ", rank(), " was never begun");
+  if (ticket >= begun_) return base::invalid_argument("operation ", ticket, " of rank ", rank(), " was never started");
   for (; waited_ <= ticket; ++waited_) {
     Slot &slot = at(waited_);
     TUTTI_TRY(enqueue(waited_ + 1, true));

@@ -39,7 +39,7 @@ void MemoryOffers::take() {
     is_registered_ &= clique_.register_memory(static_cast<int32_t>(r), offers_[r].memory, offers_[r].bytes);
   std::string why = windows.message();
   if (spans_processes_) agree(why);
-  description_ = base::concat(is_registered_ ? "registered, without windows: " : "nothing is registered: ", why);
+  description_ = base::concat(is_registered_ ? "registered, without windows: " : "not registered: ", why);
   for (size_t r = 0; !is_registered_ && r < offers_.size(); ++r)
     clique_.deregister_memory(static_cast<int32_t>(r));
 }
@@ -50,7 +50,7 @@ Status MemoryOffers::make_windows() {
     memory.push_back(offer.memory);
   const int64_t bytes = offers_.front().bytes;
   if (std::ranges::count(offers_, bytes, &Offer::bytes) != std::ssize(offers_))
-    return base::unimplemented("ranks have memory of different size");
+    return base::unimplemented("the memory of the ranks differs in size");
   return clique_.register_windows(memory, bytes);
 }
 
@@ -75,7 +75,7 @@ void MemoryOffers::agree(std::string &why) {
   if (!agreed.ok()) {
     why = agreed.message();
   } else if (is_registered_ && offers_.front().word == 0) {
-    why += ", and another process registers nothing";
+    why += ", and another process does not register its memory";
   }
   is_registered_ = agreed.ok() && offers_.front().word == 1;
 }

@@ -50,7 +50,7 @@ class MemoryOffers {
   // Guarded by mutex_:
   std::vector<Offer> offers_;
   bool is_registered_ = false;
-  std::string description_ = "nothing is registered";
+  std::string description_ = "not registered";
 };
 
 }  // namespace tutti::impl::collective::device

@@ -169,7 +169,7 @@ class ConnectingLimit {
     const std::lock_guard lock(mutex_);
     awaited_ = nullptr;
     if (is_over_) throw late(peer);
-    if (std::exchange(has_gone_, false)) throw Failure{kUnavailable, peer, "it has gone"};
+    if (std::exchange(has_gone_, false)) throw Failure{kUnavailable, peer, "it has disconnected"};
     if (!failure.empty()) throw Failure{kUnavailable, peer, failure};
   }
 
@@ -325,7 +325,7 @@ void wait(tutti_mesh &mesh, const tutti_exchange &exchange, const tutti_message 
     bool is_over = false;
     while (!wait_awhile(mesh, may_interrupt, buffer, direction)) {
       check_connection(*mesh.watches[static_cast<size_t>(message.peer)]);
-      if (is_over) throw Failure{kDeadlineExceeded, message.peer, "the time of the exchange is over"};
+      if (is_over) throw Failure{kDeadlineExceeded, message.peer, "the exchange timed out"};
       is_over = Clock::now() >= end;  // one more wait, for what has come just then
     }
   } catch (const std::exception &error) {

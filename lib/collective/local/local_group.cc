@@ -18,7 +18,7 @@ base::Result<Ticket> LocalRank::begin(const Operation &operation) {
   TUTTI_TRY(check_on_host(operation));
   const Ticket ticket = self().posted.load(std::memory_order_relaxed);
   if (ticket - completed_ >= max_pending_operations) {
-    return base::failed_precondition("more than ", max_pending_operations, " collective operations are under way");
+    return base::failed_precondition("more than ", max_pending_operations, " collective operations are in flight");
   }
   if (ticket - max_pending_operations >= done_by_all_) TUTTI_TRY(wait_until_done(ticket - max_pending_operations));
   Posted &slot = self().slot(ticket);
@@ -41,7 +41,7 @@ base::Result<Ticket> LocalRank::begin(const Operation &operation) {
 
 Status LocalRank::wait(Ticket ticket) {
   if (ticket >= self().posted.load(std::memory_order_relaxed)) {
-    return base::invalid_argument("operation ", ticket, " of rank ", rank_, " was never begun");
+    return base::invalid_argument("operation ", ticket, " of rank ", rank_, " was never started");
   }
   while (completed_ <= ticket) {
     TUTTI_TRY(complete(completed_));

@@ -112,7 +112,7 @@ class Shared {
     {
       std::lock_guard lock(error_mutex);
       if (!error.ok()) return;
-      error = cause.wrap(base::Code::aborted, "the group was given up");
+      error = cause.wrap(base::Code::aborted, "the group was aborted");
       dead.store(true, std::memory_order_seq_cst);
       for (size_t r = 0; r < ranks.size(); ++r)
         last_reach[r] = {ranks[r].posted, ranks[r].progress};

@@ -32,10 +32,10 @@ Limits with_patience(const Limits &limits, int64_t patience_ms) {
 
 /// Of a worker whose secret is not worker 0's. Says whether it has one at all, and nothing else of it.
 Status secrets_differ(const StoreOptions &options, std::string_view who) {
-  return base::failed_precondition(who, " at ", options.addresses.front(), " has another job secret than worker ",
+  return base::failed_precondition(who, " at ", options.addresses.front(), " has a different job secret than worker ",
                                    options.rank, options.secret.empty() ? ", which has none" : "",
-                                   ": all workers of a job need the same (option job_secret, or the environment's ",
-                                   "TUTTI_JOB_SECRET)")
+                                   ": all workers of a job need the same one (option job_secret, or the environment ",
+                                   "variable TUTTI_JOB_SECRET)")
       .with_detail("rank", "0")
       .with_detail("address", options.addresses.front());
 }
@@ -49,7 +49,8 @@ Status prove_to_each_other(const Socket &socket, const StoreOptions &options, st
   TUTTI_TRY(socket.receive_all(verdict.data(), verdict.size(), limits));
   const std::string_view proof(verdict.data() + 1, kProofBytes);
   if (verdict.front() == 0) return secrets_differ(options, "worker 0");
-  return proves(proof, options.secret, kServerRole, nonce, own) ? Status() : secrets_differ(options, "who listens");
+  return proves(proof, options.secret, kServerRole, nonce, own) ? Status()
+                                                                : secrets_differ(options, "the process that listens");
 }
 
 /// A connection to a rendezvous. One attempt has no more than a second to connect: the machine may be up before its
@@ -70,7 +71,8 @@ Result<Socket> reach(const StoreOptions &options, const Limits &limits) {
     if (status.ok()) return socket;
     if (status.code() == base::Code::failed_precondition) return status;
   }
-  const std::string what = base::concat("who listens at ", address, " does not answer as a rendezvous does");
+  const std::string what =
+      base::concat("the process that listens at ", address, " does not use the rendezvous protocol");
   return status.ok() ? base::unavailable(what) : status.wrap(base::Code::unavailable, what);
 }
 
@@ -83,7 +85,7 @@ std::string worker_name(const std::vector<std::string> &addresses, int32_t rank)
 }
 
 Result<std::unique_ptr<Store>> Store::connect(const StoreOptions &options, const Limits &limits) {
-  Status failure = base::unavailable("there was no time to try");
+  Status failure = base::unavailable("there was no time for an attempt");
   for (;;) {
     Result<Socket> socket = reach(options, limits);
     if (socket.ok()) {
@@ -118,7 +120,7 @@ Status Store::greet(const Limits &limits) {
 }
 
 Status Store::turned_away(const Answer &answer) const {
-  return base::failed_precondition(worker_name(options_.addresses, 0), " has turned this worker away: ", answer.body)
+  return base::failed_precondition(worker_name(options_.addresses, 0), " has rejected this worker: ", answer.body)
       .with_detail("rank", std::to_string(options_.rank));
 }
 
@@ -130,7 +132,7 @@ Result<Store::Answer> Store::ask(std::string_view bytes, const Limits &limits) {
     char head_bytes[FrameHead::kBytes];
     TUTTI_TRY(socket_.receive_all(head_bytes, sizeof(head_bytes), limits));
     const auto head = parse_head({head_bytes, sizeof(head_bytes)});
-    if (!head) return base::unavailable("the answer is not that of a rendezvous");
+    if (!head) return base::unavailable("the answer is not one of the rendezvous protocol");
     Answer answer{head->type, std::string(head->length, '\0')};
     TUTTI_TRY(socket_.receive_all(answer.body.data(), answer.body.size(), limits));
     return answer;
@@ -141,8 +143,8 @@ Result<Store::Answer> Store::ask(std::string_view bytes, const Limits &limits) {
   if (base::is_interrupt(answer.status()) && limits.cancel != nullptr && !limits.cancel->check().ok())
     return answer.status();
   return answer.status()
-      .wrap(
-          base::concat("worker ", options_.rank, " has lost the rendezvous with ", worker_name(options_.addresses, 0)))
+      .wrap(base::concat("worker ", options_.rank, " has lost the connection to the rendezvous of ",
+                         worker_name(options_.addresses, 0)))
       .with_detail("rank", "0")
       .with_detail("address", options_.addresses.front());
 }
@@ -157,11 +159,11 @@ Status Store::missing(std::string_view listed) const {
     if (tab == 0) strangers = base::concat("; ", why);
     if (tab == 0) continue;
     names += (names.empty() ? "" : ", ") + worker_name(options_.addresses, rank);
-    if (!why.empty()) names += base::concat(" (turned away: ", why, ")");
+    if (!why.empty()) names += base::concat(" (rejected: ", why, ")");
     ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
   }
-  return base::deadline_exceeded("worker ", options_.rank, " waited in vain for ", names.empty() ? "others" : names,
-                                 strangers)
+  return base::deadline_exceeded("worker ", options_.rank, " timed out waiting for ",
+                                 names.empty() ? "other workers" : names, strangers)
       .with_detail("rank", ranks);
 }
 
@@ -217,7 +219,7 @@ Result<std::string> Store::get(std::string_view key, const Limits &limits, int64
   TUTTI_ASSIGN(Answer answer, ask(frame(MessageType::get, body), with_patience(limits, patience_ms)));
   if (answer.type == MessageType::ok) return std::move(answer.body);
   if (answer.type != MessageType::late) return turned_away(answer);
-  return base::not_found("worker ", options_.rank, " waited in vain for the key ", base::quoted(key));
+  return base::not_found("worker ", options_.rank, " timed out waiting for the key ", base::quoted(key));
 }
 
 }  // namespace tutti::impl::collective::rendezvous

@@ -99,7 +99,7 @@ void StoreServer::has_gone(const Connection &connection) {
     const bool is_late = connection.deadline.passed();
     strangers_.dropped(connection.host, !connection.strange.empty() ? connection.strange
                                         : is_late                   ? "did not prove in time that it belongs to the job"
-                                                  : "ended before it had proved that it belongs to the job");
+                                                  : "ended before it proved that it belongs to the job");
   }
   if (connection.gathering == 0) return;
   (void)store(base::concat(connection.gathering, "/gone/", connection.rank), "");
@@ -132,7 +132,7 @@ void StoreServer::drop_the_oldest_unproved() {
   const auto count = std::count_if(connections_.begin(), connections_.end(), is_unproved);
   if (static_cast<size_t>(count) < most_connections()) return;
   const auto oldest = std::find_if(connections_.begin(), connections_.end(), is_unproved);
-  oldest->strange = "was one of too many that had not proved to belong to the job";
+  oldest->strange = "was one of too many connections without a proof that they belong to the job";
   has_gone(*oldest);
   connections_.erase(oldest);
 }
@@ -180,10 +180,10 @@ bool StoreServer::drop_as_stranger(Connection &connection, std::string_view why)
 bool StoreServer::handle_magic(Connection &connection) {
   const size_t known = std::min(connection.input.size(), kMagic.size());
   if (connection.input.compare(0, known, kMagic.substr(0, known)) != 0 || connection.input.size() > kMagic.size())
-    return drop_as_stranger(connection, "does not speak as a worker does");
+    return drop_as_stranger(connection, "does not use the protocol of workers");
   if (known < kMagic.size()) return true;
   Result<std::string> nonce = make_nonce();
-  if (!nonce.ok()) return drop_as_stranger(connection, "could not be given a random number");
+  if (!nonce.ok()) return drop_as_stranger(connection, "needs a random number, which could not be generated");
   connection.nonce = nonce.take();
   connection.input.clear();
   connection.output.append(kServerMagic).append(connection.nonce);
@@ -193,13 +193,14 @@ bool StoreServer::handle_magic(Connection &connection) {
 
 bool StoreServer::handle_proof(Connection &connection) {
   if (connection.ends || connection.input.size() < kAnswerBytes) return true;
-  if (connection.input.size() > kAnswerBytes) return drop_as_stranger(connection, "does not speak as a worker does");
+  if (connection.input.size() > kAnswerBytes)
+    return drop_as_stranger(connection, "does not use the protocol of workers");
   const std::string nonce = connection.input.substr(0, kNonceBytes);
   const bool is_proved = proves(std::string_view(connection.input).substr(kNonceBytes), options_.secret, kClientRole,
                                 connection.nonce, nonce);
   connection.input.clear();
   if (!is_proved) {
-    (void)drop_as_stranger(connection, "has another job secret");
+    (void)drop_as_stranger(connection, "has a different job secret");
     other_secret_from_ = connection.host;
     connection.output.append(kVerdictBytes, '\0');
     connection.ends = true;
@@ -208,7 +209,7 @@ bool StoreServer::handle_proof(Connection &connection) {
   const auto proved = std::count_if(connections_.begin(), connections_.end(),
                                     [](const Connection &other) { return other.has_proved(); });
   if (static_cast<size_t>(proved) >= most_connections())
-    return drop_as_stranger(connection, "was one of too many of the job");
+    return drop_as_stranger(connection, "was one of too many connections of the job");
   connection.output.push_back(1);
   connection.output += prove(options_.secret, kServerRole, connection.nonce, nonce);
   connection.stage = Connection::Stage::frames;
@@ -249,21 +250,23 @@ bool StoreServer::handle_hello(Connection &connection, std::string_view body) {
   const auto version = reader.u32();
   if (!version) return false;
   if (*version != kProtocolVersion) {
-    return refuse(connection, base::concat("it speaks version ", *version, " of the rendezvous and worker 0 version ",
-                                           kProtocolVersion));
+    return refuse(connection,
+                  base::concat("it uses version ", *version, " of the rendezvous protocol, but worker 0 uses version ",
+                               kProtocolVersion));
   }
   const auto world_size = reader.u32(), rank = reader.u32(), replicas = reader.u32();
   const auto build = reader.text();
   if (!world_size || !rank || !replicas || !build) return false;
   if (*rank < static_cast<uint32_t>(options_.world_size)) connection.rank = static_cast<int32_t>(*rank);
   if (*world_size != static_cast<uint32_t>(options_.world_size)) {
-    return refuse(connection, base::concat("worker ", *rank, " counts ", *world_size, " workers and worker 0 ",
-                                           options_.world_size));
+    return refuse(connection, base::concat("worker ", *rank, " expects ", *world_size,
+                                           " workers, but worker 0 expects ", options_.world_size));
   }
   if (connection.rank < 0) return refuse(connection, base::concat("there is no worker ", *rank));
   if (*build != options_.build_id) {
-    return refuse(connection, base::concat("worker ", *rank, " has build id ", base::quoted(*build), " and worker 0 ",
-                                           base::quoted(options_.build_id), ": run the same build everywhere"));
+    return refuse(connection,
+                  base::concat("worker ", *rank, " has build id ", base::quoted(*build), ", but worker 0 has ",
+                               base::quoted(options_.build_id), ": run the same build everywhere"));
   }
   connection.replicas = *replicas;
   connection.has_greeted = true;
@@ -282,7 +285,7 @@ bool StoreServer::handle_set(Connection &connection, std::string_view body, bool
     connection.answer(MessageType::ok, "");
     return true;
   }
-  if (!store(std::string(*key), value)) return refuse(connection, "the rendezvous keeps no more values");
+  if (!store(std::string(*key), value)) return refuse(connection, "the rendezvous has no room for more values");
   connection.answer(MessageType::ok, "");
   return true;
 }
@@ -357,8 +360,9 @@ std::string StoreServer::missing_ranks(const Connection &waiting) const {
     if (!joins && !was_there) missing += base::concat(rank, "\t", why == turned_away_.end() ? "" : why->second, "\n");
   }
   if (!other_secret_from_.empty()) {
-    missing += base::concat("\ta process at ", other_secret_from_, " was turned away, for it has another job secret ",
-                            "(option job_secret, or the environment's TUTTI_JOB_SECRET)\n");
+    missing +=
+        base::concat("\ta process at ", other_secret_from_, " was rejected because it has a different job secret ",
+                     "(option job_secret, or the environment variable TUTTI_JOB_SECRET)\n");
   }
   return missing;
 }

@@ -15,7 +15,7 @@ void Strangers::dropped(const std::string &address, std::string_view what) {
   if (lines_ >= kMostLines) return;
   ++lines_;
   told_.insert(address);
-  warn_(base::concat("a connection to the rendezvous from ", address.empty() ? "somewhere" : address,
+  warn_(base::concat("a connection to the rendezvous from ", address.empty() ? "an unknown address" : address,
                      " was dropped: it ", what));
 }
 

@@ -142,7 +142,7 @@ Result<Ticket> StagedRank::begin(const Operation &operation) {
   TUTTI_TRY(inner_->error());
   TUTTI_TRY(check_operation(operation, contributors()));
   if (begun_ - completed_ >= max_pending_operations) {
-    return base::failed_precondition("more than ", max_pending_operations, " collective operations are under way");
+    return base::failed_precondition("more than ", max_pending_operations, " collective operations are in flight");
   }
   Staged &staged = at(begun_);
   staged.operation = operation;
@@ -155,7 +155,7 @@ Result<Ticket> StagedRank::begin(const Operation &operation) {
 }
 
 Status StagedRank::wait(Ticket ticket) {
-  if (ticket >= begun_) return base::invalid_argument("operation ", ticket, " of rank ", rank(), " was never begun");
+  if (ticket >= begun_) return base::invalid_argument("operation ", ticket, " of rank ", rank(), " was never started");
   for (; completed_ <= ticket; ++completed_) {
     Staged &staged = at(completed_);
     TUTTI_TRY(begin_on_host(completed_ + 1, true));

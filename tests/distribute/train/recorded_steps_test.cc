@@ -395,11 +395,11 @@ static void test_what_is_registered_is_told(void **) {
   }
   setenv("TUTTI_EMULATED_NCCL", "unregistered", 1);
   for (const std::string &text : outputs_of("plain", 2)) {
-    assert_contains(first_line(text).c_str(), "included: 2 recorded; memory: nothing is registered: ");
+    assert_contains(first_line(text).c_str(), "included: 2 recorded; memory: not registered: ");
     assert_contains(first_line(text).c_str(), by_itself);
   }
   for (const std::string &text : outputs_in_pieces("plain", 2)) {
-    assert_contains(first_line(text).c_str(), "memory: nothing is registered: ");
+    assert_contains(first_line(text).c_str(), "memory: not registered: ");
     assert_null(strstr(text.c_str(), by_itself));
   }
   unsetenv("TUTTI_EMULATED_NCCL");

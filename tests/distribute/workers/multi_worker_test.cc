@@ -494,8 +494,8 @@ static void test_workers_whose_gpus_cannot_be_connected(void **) {
     const char *scenario, *expected;
     int code;
   } cases[] = {
-      {"unconnected", "copies on the host, and messages between workers: worker 1 (127.0.0.1) says: there is no", 0},
-      {"unconnected_by_choice", "worker 1 (127.0.0.1) says: all_reduce is host", 0},
+      {"unconnected", "copies on the host, and messages between workers: worker 1 (127.0.0.1) reports: there is no", 0},
+      {"unconnected_by_choice", "worker 1 (127.0.0.1) reports: all_reduce is host", 0},
       {"unconnected_on_demand", "asks for connected devices, and they cannot be connected", 1},
   };
   for (const auto &c : cases) {
@@ -503,7 +503,7 @@ static void test_workers_whose_gpus_cannot_be_connected(void **) {
     workers.wait();
     for (int w = 0; w < 2; ++w) {
       assert_contains(workers.output(w).c_str(), c.expected);
-      assert_contains(workers.output(w).c_str(), "worker 1 (127.0.0.1) says");
+      assert_contains(workers.output(w).c_str(), "worker 1 (127.0.0.1) reports");
       assert_int_equal(workers.code(w), c.code);
     }
   }
@@ -513,7 +513,7 @@ static void test_what_does_not_fit_is_refused(void **) {
   const struct {
     const char *scenario, *expected;
   } refused[] = {
-      {"misfit", "worker 1 counts 3 workers and worker 0 2"},
+      {"misfit", "worker 1 expects 3 workers, but worker 0 expects 2"},
       {"other_model", "worker 1"},
       {"other_seed", "worker 1 begins with other weights"},
       {"other_rate", "worker 1 begins with another model or other settings of the run than worker 0: the first"},
