@@ -81,7 +81,7 @@ def mistakes():
 def without_outputs():
     yield from begin(3)
     _, step, *_ = loop(Line(), [5])
-    yield f'loop {MOST} 5\n{step}= FAILED_PRECONDITION: outputs are kept only with keep_outputs\n'
+    yield f'loop {MOST} 5\n{step}= FAILED_PRECONDITION: outputs are kept only with the run option keep_outputs\n'
 
 
 def scenario(name, lines):

@@ -296,7 +296,7 @@ static void test_what_cannot_be_had(void **state) {
   tutti_context *context = context_of(2);
   estimator = slope_estimator(context, &line, "{\"all_reduce\": \"device\"}");
   tutti_dataset *dataset = slope_dataset(context, 1, 4);
-  assert_error(TUTTI_UNIMPLEMENTED, "automatic, host, ring, hierarchical and reduce_to_one do without",
+  assert_error(TUTTI_UNIMPLEMENTED, "automatic, host, ring, hierarchical and reduce_to_one do not need them",
                tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, NULL, &err));
   tutti_estimator_unref(estimator), tutti_dataset_unref(dataset), tutti_context_unref(context);
   options = make_options("run", "{\"all_reduce\": \"ring\", \"determinism\": \"invariant\"}");

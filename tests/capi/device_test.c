@@ -146,7 +146,7 @@ static void count_refusals(void *user, int32_t severity, const char *text) {
 }
 
 static void count_words_on_steps(void *user, int32_t severity, const char *text) {
-  const char *const expected = "steps: in pieces: there is one process; memory of gradients: ";
+  const char *const expected = "steps: in pieces: there is only one process; memory of gradients: ";
   if (severity == TUTTI_LOG_INFO && strstr(text, expected)) ++*(int *)user;
 }
 

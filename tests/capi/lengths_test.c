@@ -152,7 +152,7 @@ static void test_neighbours(void **state) {
       check_output(loop, "sums", sums, size);
     }
     /* What the model multiplies must be of one length. */
-    assert_error(TUTTI_INVALID_ARGUMENT, "input 'near' has dims [batch, unknown, unknown]; a batch of 4 rows brought",
+    assert_error(TUTTI_INVALID_ARGUMENT, "input 'near' has dims [batch, unknown, unknown]; a batch of 4 rows has",
                  tutti_session_run(loop.session, 1, NULL, &err));
     close_loop(loop);
   }

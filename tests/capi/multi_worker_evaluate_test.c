@@ -276,9 +276,9 @@ static void test_what_differs_is_refused_by_all(void **state) {
   const struct {
     const char *scenario, *expected;
   } cases[] = {
-      {"other_weights", "worker 1 evaluates with step 9 and worker 0 at step 4"},
-      {"other_data", "worker 1 has read 2 batches with 12 rows behind batch 6 where worker 0 has read 2 with 13"},
-      {"no_rows", "there is not one row to evaluate"}};
+      {"other_weights", "worker 1 evaluates with step 9, but worker 0 is at step 4"},
+      {"other_data", "worker 1 has read 2 batches with 12 rows after batch 6, but worker 0 has read 2 with 13"},
+      {"no_rows", "there are no rows to evaluate"}};
   char directory[64];
   make_directory(directory);
   train_alone(directory, "model", 4, ROWS, 0);

@@ -364,7 +364,7 @@ static void test_a_worker_in_trouble_is_named(void **state) {
   } cases[] = {{"kill", {"worker 1 (127.0.0.1:", "disconnected"}},
                {"hang", {"worker 0 waited 3000 ms for worker 1 (127.0.0.1:", "DEADLINE_EXCEEDED"}},
                {"data_error", {"worker 1 (127.0.0.1:", "row 20 cannot be read"}},
-               {"early", {"worker 1 (127.0.0.1:", "has left its predictions before their end"}}};
+               {"early", {"worker 1 (127.0.0.1:", "has closed its predictions before their end"}}};
   char directory[64];
   make_directory(directory);
   train_model(directory, "model", 4);
@@ -390,8 +390,8 @@ static void test_what_differs_is_refused(void **state) {
   (void)state;
   const struct {
     const char *name, *expected;
-  } cases[] = {{"other_weights", "worker 1 predicts with step 9 and worker 0 at step 4"},
-               {"other_data", "worker 1 has read 2 batches with 12 rows where worker 0 has read 2 with 13"}};
+  } cases[] = {{"other_weights", "worker 1 predicts with step 9, but worker 0 is at step 4"},
+               {"other_data", "worker 1 has read 2 batches with 12 rows, but worker 0 has read 2 with 13"}};
   char directory[64];
   make_directory(directory);
   train_model(directory, "model", 4);

@@ -28,7 +28,7 @@ void bad_scaling_is_told_once(void **) {
   assert_true(watch.add(steps_of(99, 20)).empty());  // not yet a window
   const std::string warning = watch.add(steps_of(1, 20));
   assert_non_null(strstr(warning.c_str(), "2 replicas train at 20 % of 2 times the speed of one"));
-  assert_non_null(strstr(warning.c_str(), "80 % of their time goes into communication"));
+  assert_non_null(strstr(warning.c_str(), "80 % of their time is spent on communication"));
   assert_true(watch.add(steps_of(200, 20)).empty());
   assert_int_equal(watch.shares().steps, 300);
   assert_true(std::abs(watch.shares().compute - 0.2) < 1e-9);

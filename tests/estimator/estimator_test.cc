@@ -157,7 +157,7 @@ void test_evaluate(void **) {
   request.steps = 0;
   assert_error_contains(estimator->evaluate(request), "steps is 0");
   assert_error_contains(estimator->evaluate(evaluation_on(nullptr)), "no dataset");
-  assert_error_contains(estimator->evaluate(evaluation_on(fake_dataset(0, 3))), "not one row");
+  assert_error_contains(estimator->evaluate(evaluation_on(fake_dataset(0, 3))), "no rows to evaluate");
   request = evaluation_on(fake_dataset(7, 3));
   request.cancel = base::CancelToken::create();
   request.cancel->cancel();

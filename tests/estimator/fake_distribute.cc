@@ -229,7 +229,7 @@ class FakeEvaluator : public Evaluator {
         sum += std::fabs(x.data_as<float>()[i] - w);
       report.examples += x.rows();
     }
-    if (report.examples == 0) return base::invalid_argument("there is not one row to evaluate on");
+    if (report.examples == 0) return base::invalid_argument("there are no rows to evaluate on");
     report.names = {"loss", "spread"};
     report.values = {sum / static_cast<double>(report.examples), 1.0};
     report.step = weights.step();

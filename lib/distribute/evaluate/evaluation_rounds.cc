@@ -30,8 +30,8 @@ Status EvaluationRounds::check_same_input(int64_t batches, int64_t rows) const {
   for (size_t w = 1; w < static_cast<size_t>(workers_.count); ++w) {
     if (told_[2 * w] == batches && told_[2 * w + 1] == rows) continue;
     return base::failed_precondition("worker ", w, " has read ", told_[2 * w], " batches with ", told_[2 * w + 1],
-                                     " rows behind batch ", batches_, " where worker 0 has read ", batches, " with ",
-                                     rows, ": workers that do not divide their input must all read the same")
+                                     " rows after batch ", batches_, ", but worker 0 has read ", batches, " with ",
+                                     rows, ": all workers must read the same data unless worker_input is own")
         .with_detail("worker", std::to_string(w));
   }
   return Status();

@@ -190,7 +190,7 @@ Result<EvaluateReport> EvaluatorSession::evaluate(const checkpoint::WeightVersio
     TUTTI_ASSIGN(more, run_round(evaluation, iterator, rounds, cancel));
   }
   TUTTI_TRY(evaluation->jobs.wait(cancel));
-  if (rounds.rows() == 0) return base::invalid_argument("there is not one row to evaluate");
+  if (rounds.rows() == 0) return base::invalid_argument("there are no rows to evaluate");
   TUTTI_TRY(add_up(*evaluation, rounds));
   EvaluateReport report;
   report.names = metrics_;

@@ -60,7 +60,7 @@ Result<std::shared_ptr<const DeviceMap>> DeviceMap::create(const data::DatasetRe
 
 Status DeviceMap::describe(const data::Element &raw, data::Element &mapped) const {
   const data::ElementSpec &from = dataset_->inputs()[0]->spec();
-  TUTTI_TRY(data::check_element(raw, from, "what goes into the map"));
+  TUTTI_TRY(data::check_element(raw, from, "the input of the map"));
   const data::GraphPlan &plan = *dataset_->device_plan();
   const int64_t rows = raw.rows();
   if (rows > from.batch_size)
@@ -258,7 +258,7 @@ Result<std::shared_ptr<const DeviceMap>> DeviceMaps::find(const data::Iterator &
   if (iterator.left_map() == nullptr) return std::shared_ptr<const DeviceMap>();
   std::lock_guard lock(mutex_);
   if (last_ != nullptr && &last_->dataset() == iterator.left_map()) return last_;
-  return base::failed_precondition("the walk has left its map to other devices");
+  return base::failed_precondition("the iterator has left its map to other devices");
 }
 
 }  // namespace tutti::impl::distribute

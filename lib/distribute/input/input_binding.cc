@@ -49,7 +49,7 @@ Result<InputBinding> InputBinding::make(const std::vector<graph::InputSpec> &inp
 
 Status InputBinding::misfit(const Input &input, int64_t rows, const tensor::Tensor &tensor) const {
   return base::invalid_argument("the model's input '", input.name, "' has dims ", graph::to_string(input.dims),
-                                "; a batch of ", rows, " rows brought ", tensor.describe());
+                                "; a batch of ", rows, " rows has ", tensor.describe());
 }
 
 /// Its dimensions are numbers, symbols, whose values other inputs may have told, or made of these.

@@ -45,8 +45,8 @@ Result<int64_t> StepRows::rows_of_all(const int64_t *words, size_t m, int64_t st
     all += rows;
     if (divides_input_ || rows == of_first) continue;
     return base::failed_precondition("worker ", w, " has read ", rows, " rows for step ", step,
-                                     " where worker 0 has read ", of_first,
-                                     ": workers that do not divide their input must all read the same")
+                                     ", but worker 0 has read ", of_first,
+                                     ": all workers must read the same data unless worker_input is own")
         .with_detail("worker", std::to_string(w));
   }
   return divides_input_ ? all : of_first;

@@ -61,8 +61,8 @@ Status check_independent_rows(const Graph &graph) {
     const graph::Node &node = graph.node(id);
     if (node.op != "all_reduce") continue;
     return base::invalid_argument("node '", node.scope_name,
-                                  "' combines rows of the batch, but here each row must stand "
-                                  "alone: use the form for inference (such as batch_norm_inference)")
+                                  "' combines rows of the batch, but here each row must be "
+                                  "independent: use the form for inference (such as batch_norm_inference)")
         .with_detail("node", node.scope_name);
   }
   return Status();
@@ -127,7 +127,7 @@ static Result<EvaluateGraphs> evaluate_graphs(const Model &model, const StepGrap
   }
   if (const graph::Node *node = find_scalar(step.graph(), "step_rows")) {
     return base::invalid_argument("node '", node->scope_name,
-                                  "' (run_scalar): rows of an evaluation use the number of "
+                                  "' (run_scalar): rows of an evaluation cannot use the number of "
                                   "all rows, which is known only at its end");
   }
   // Several batches always: their sums are added up.
@@ -145,11 +145,9 @@ Result<EvaluateGraphs> make_evaluate_graphs(const Model &model, const StepGraphO
   Result<EvaluateGraphs> graphs = evaluate_graphs(model, options);
   if (graphs.ok() || !is_of_pieces(graphs.status())) return graphs;
   return graphs.status().wrap(
-      "an evaluation adds up what its batches give, so loss and metrics have to be sums or means over rows of what "
-      "each "
-      "row gives by itself, or be computed from such: give them so, or leave them out in mode EVAL and compute them "
-      "from "
-      "predictions");
+      "an evaluation adds up the results of its batches, so loss and metrics must be sums or means over independent "
+      "rows, or be computed from such sums and means: define them so, or leave them out in mode EVAL and compute them "
+      "from predictions");
 }
 
 Result<PredictGraph> make_predict_graph(const Model &model, const StepGraphOptions &options) {

@@ -108,9 +108,8 @@ class Cutter {
     const bool several = options_.several_contributors || options_.several_batches;
     if (placement == Placement::partial_sum || !several) return add_frontier(value, true);
     if (placement == Placement::replicated && !options_.several_batches) return add_frontier(value, false);
-    return base::invalid_argument(
-               "the ", what, " uses node '", node.scope_name, "' (", node.op,
-               "), which is not a sum over rows and so cannot be put together from pieces of a batch")
+    return base::invalid_argument("the ", what, " uses node '", node.scope_name, "' (", node.op,
+                                  "), which is not a sum over rows and so cannot be combined from parts of a batch")
         .with_detail("node", node.scope_name);
   }
 

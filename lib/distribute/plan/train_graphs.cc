@@ -236,7 +236,7 @@ class TrainGraphBuilder {
     for (const auto &[name, value] : model_.train->gradients) {
       const VariableSpec *variable = model_.find_variable(name);
       if (variable == nullptr)
-        return base::invalid_argument("a gradient is given for variable '", name, "', which the model does not have");
+        return base::invalid_argument("a gradient is given for variable '", name, "', which is not in the model");
       if (!variable->trainable) continue;  // frozen after the model function returned
       add_gradient(0, name, forward_.mapped(value));
     }
@@ -390,11 +390,10 @@ Result<TrainGraphs> make_train_graphs(const Model &model, const StepGraphOptions
   Result<TrainGraphs> graphs = train_graphs(model, options);
   const std::string pieces = describe_pieces(options);
   if (graphs.ok() || pieces.empty() || !is_of_pieces(graphs.status())) return graphs;
-  return graphs.status().wrap(base::concat(
-      "a step is computed in ", pieces,
-      ", so what it sums up has to be sums or means over rows of what each row gives by ",
-      "itself: give loss, metrics and gradients so, or train where the batch is in one piece: on one device",
-      options.accumulation > 1 ? ", without accumulation_steps" : ""));
+  return graphs.status().wrap(
+      base::concat("a step is computed in ", pieces, ", so its results must be sums or means over independent rows: ",
+                   "define loss, metrics and gradients so, or train on the whole batch at once: on one device",
+                   options.accumulation > 1 ? ", without accumulation_steps" : ""));
 }
 
 }  // namespace tutti::impl::distribute

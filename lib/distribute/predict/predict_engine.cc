@@ -181,8 +181,8 @@ std::string Engine::advice() const {
   const int32_t slowest = pool_->speeds().hardly_helps();
   if (slowest < 0) return std::string();
   return base::concat("device ", programs_.devices()[static_cast<size_t>(slowest)]->name(),
-                      " computes less than a fiftieth of what the devices of the strategy predict together: it may ",
-                      "cost more, in memory and time of the host, than it gives");
+                      " computes less than 2 % of the predictions of all devices of the strategy: it may ",
+                      "cost more memory and time of the host than it saves");
 }
 
 }  // namespace

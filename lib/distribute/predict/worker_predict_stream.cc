@@ -71,7 +71,7 @@ class WorkerStream : public PredictStream {
     if (ended_) return;
     Status why = base::out_of_memory();
     (void)base::without_exceptions([&] {
-      why = base::cancelled("worker ", workers().index, " has left its predictions before their end");
+      why = base::cancelled("worker ", workers().index, " has closed its predictions before their end");
       return Status();
     });
     rounds_->leave(why);
@@ -173,9 +173,9 @@ Status WorkerStream::check_same_input() const {
     const int64_t *const other = words_of(w);
     if (std::equal(first + word_batches_before, first + word_dims, other + word_batches_before)) continue;
     return base::failed_precondition("worker ", w, " has read ", other[word_batches_before], " batches with ",
-                                     other[word_rows_before], " rows where worker 0 has read ",
+                                     other[word_rows_before], " rows, but worker 0 has read ",
                                      first[word_batches_before], " with ", first[word_rows_before], ", up to row ",
-                                     next_row_, ": workers that do not divide their input must all read the same")
+                                     next_row_, ": all workers must read the same data unless worker_input is own")
         .with_detail("worker", std::to_string(w));
   }
   return Status();

@@ -23,7 +23,8 @@ Status Workspace::reserve(int64_t bytes, int64_t alignment) {
   alignment_ = std::max(alignment_, alignment);
   const Status grown = allocate(std::max({bytes, before, int64_t{64}}));
   if (grown.ok() || before == 0 || allocate(before).ok()) return grown;
-  return Status(grown).wrap(base::concat("the workspace of ", before, " bytes, which was given up, is gone"));
+  return Status(grown).wrap(
+      base::concat("the workspace of ", before, " bytes was released and cannot be allocated again"));
 }
 
 }  // namespace tutti::impl::distribute

@@ -61,7 +61,7 @@ Result<std::string> group_from_environment() {
   const char *const value = secure_getenv("TUTTI_GROUP");
   const std::string group = value == nullptr ? "" : value;
   if (group.empty() || group == "staged" || group == "device") return group;
-  return base::invalid_argument("the environment's TUTTI_GROUP is ", base::quoted(group),
+  return base::invalid_argument("the environment variable TUTTI_GROUP is ", base::quoted(group),
                                 ", expected \"staged\" or \"device\"");
 }
 
@@ -74,8 +74,8 @@ Result<ConnectionWish> connection_wish(AllReduceChoice choice, backend::Level le
   if (choice == AllReduceChoice::automatic) {
     TUTTI_ASSIGN(const std::string group, group_from_environment());
     wish.is_demanded = group == "device";
-    if (wish.is_demanded) wish.whose = "the environment's TUTTI_GROUP";
-    if (group == "staged") wish.may = base::unavailable("the environment's TUTTI_GROUP says so");
+    if (wish.is_demanded) wish.whose = "the environment variable TUTTI_GROUP";
+    if (group == "staged") wish.may = base::unavailable("the environment variable TUTTI_GROUP is staged");
   }
   if (wish.may.ok() && level == backend::Level::invariant)
     wish.may = base::unimplemented("level invariant adds in the order of the logical replicas");

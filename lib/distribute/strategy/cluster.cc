@@ -43,10 +43,11 @@ std::string with_port(const std::string &host, int64_t port) {
 
 Result<int64_t> get_number(const Cluster::Variables &variables, const char *key) {
   const char *const text = variables(key);
-  if (text == nullptr) return base::invalid_argument("the environment lacks ", key);
+  if (text == nullptr) return base::invalid_argument("the environment variable ", key, " is not set");
   const auto number = base::parse_integer(text);
   if (number) return *number;
-  return base::invalid_argument("the environment's ", key, " is ", base::quoted(text), ", expected a whole number");
+  return base::invalid_argument("the environment variable ", key, " is ", base::quoted(text),
+                                ", expected a whole number");
 }
 
 Result<int64_t> get_port(const Cluster::Variables &variables) {
@@ -127,7 +128,8 @@ Result<std::vector<int32_t>> expand_task_counts(std::string_view text) {
     const int64_t most = Cluster::kMostWorkers;
     if (!tasks || !nodes || *tasks < 1 || *tasks > most || *nodes < 1 ||
         *nodes > most - static_cast<int64_t>(counts.size())) {
-      return base::invalid_argument("the tasks per node are ", base::quoted(text), ", expected such as \"2(x3),1\"");
+      return base::invalid_argument("the tasks per node are ", base::quoted(text),
+                                    ", expected counts such as \"2(x3),1\"");
     }
     counts.insert(counts.end(), static_cast<size_t>(*nodes), static_cast<int32_t>(*tasks));
   }
@@ -160,7 +162,8 @@ namespace {
 
 /// TensorFlow takes the index as a number and as the text of one.
 Result<int64_t> read_index(const JsonReader &task) {
-  if (!task.has("index")) return base::invalid_argument(task.path(), ".index is missing, expected a number from 0 on");
+  if (!task.has("index"))
+    return base::invalid_argument(task.path(), ".index is missing, expected a number of at least 0");
   TUTTI_ASSIGN(const JsonReader index, task.get("index"));
   if (!index.json().is_string()) return index.as_integer();
   const auto number = base::parse_integer(index.json().string());
@@ -190,11 +193,12 @@ Result<TfTasks> read_tasks(const JsonReader &cluster) {
       tasks.evaluators = addresses.size();
     } else if (job == "ps") {
       if (addresses.empty()) continue;
-      return base::unimplemented(
-          list.path(), " lists parameter servers, and gradients are reduced between workers: leave \"ps\" out");
+      return base::unimplemented(list.path(),
+                                 " lists parameter servers, which are not supported (gradients are reduced between "
+                                 "workers): leave \"ps\" out");
     } else {
       return base::invalid_argument(list.path(),
-                                    " is no kind of task, expected \"chief\", \"worker\" or \"evaluator\"");
+                                    " is not a task type, expected \"chief\", \"worker\" or \"evaluator\"");
     }
   }
   if (tasks.chiefs.size() > 1) {
@@ -211,19 +215,20 @@ Result<TfTasks> read_tasks(const JsonReader &cluster) {
 }
 
 Result<TaskType> read_type(const JsonReader &task) {
-  if (!task.has("type")) return base::invalid_argument(task.path(), ".type is missing, expected such as \"worker\"");
+  if (!task.has("type"))
+    return base::invalid_argument(task.path(), ".type is missing, expected a type such as \"worker\"");
   TUTTI_ASSIGN(const std::string type, task.get_string("type"));
   if (type == "worker") return TaskType::worker;
   if (type == "chief" || type == "master") return TaskType::chief;
   if (type == "evaluator") return TaskType::evaluator;
-  if (type == "ps") return base::unimplemented(task.path(), ".type is \"ps\", and there are no parameter servers");
+  if (type == "ps") return base::unimplemented(task.path(), ".type is \"ps\", but parameter servers are not supported");
   return base::invalid_argument(task.path(), ".type is ", base::quoted(type),
                                 ", expected \"chief\", \"worker\" or \"evaluator\"");
 }
 
 Status check_task(const JsonReader &task, TaskType type, int64_t index, size_t count) {
   if (index >= 0 && index < static_cast<int64_t>(count)) return Status();
-  return base::invalid_argument(task.path(), ".index is ", index, ", and the cluster lists ", count, " of type \"",
+  return base::invalid_argument(task.path(), ".index is ", index, ", but the cluster lists ", count, " of type \"",
                                 name(type), "\"");
 }
 
@@ -235,7 +240,7 @@ Status check_alone(const JsonReader &root) {
   for (const auto &[key, value] : members) {
     if (std::find(std::begin(kBeside), std::end(kBeside), key) != std::end(kBeside)) continue;
     return base::invalid_argument(value.path(),
-                                  " is not known, and there is no TF_CONFIG.cluster: this process would train alone. "
+                                  " is not known and there is no TF_CONFIG.cluster: this process would train alone. "
                                   "Workers are listed as {\"cluster\": {\"worker\": [\"host:port\", ...]}, ...}");
   }
   return Status();
@@ -287,8 +292,9 @@ Result<Cluster> Cluster::from_tf_config(std::string_view text) {
 Result<Cluster> Cluster::from_torchrun(const Variables &variables) {
   TUTTI_ASSIGN(const int64_t rank, get_number(variables, "RANK"));
   TUTTI_ASSIGN(const int64_t size, get_number(variables, "WORLD_SIZE"));
-  TUTTI_TRY(check_index(rank, size, "the environment's RANK"));
-  if (variables("MASTER_ADDR") == nullptr) return base::invalid_argument("the environment lacks MASTER_ADDR");
+  TUTTI_TRY(check_index(rank, size, "the environment variable RANK"));
+  if (variables("MASTER_ADDR") == nullptr)
+    return base::invalid_argument("the environment variable MASTER_ADDR is not set");
   TUTTI_ASSIGN(int64_t port, get_port(variables));
   // torchrun listens at MASTER_PORT itself, and says so.
   const char *const agent = variables("TORCHELASTIC_USE_AGENT_STORE");
@@ -302,7 +308,7 @@ Result<Cluster> Cluster::from_torchrun(const Variables &variables) {
 Result<Cluster> Cluster::from_open_mpi(const Variables &variables) {
   TUTTI_ASSIGN(const int64_t rank, get_number(variables, "OMPI_COMM_WORLD_RANK"));
   TUTTI_ASSIGN(const int64_t size, get_number(variables, "OMPI_COMM_WORLD_SIZE"));
-  TUTTI_TRY(check_index(rank, size, "the environment's OMPI_COMM_WORLD_RANK"));
+  TUTTI_TRY(check_index(rank, size, "the environment variable OMPI_COMM_WORLD_RANK"));
   std::string host = "127.0.0.1";
   if (const char *leader = variables("MASTER_ADDR"); leader != nullptr) {
     host = leader;
@@ -310,9 +316,8 @@ Result<Cluster> Cluster::from_open_mpi(const Variables &variables) {
     TUTTI_ASSIGN(const int64_t local, get_number(variables, "OMPI_COMM_WORLD_LOCAL_SIZE"));
     if (local != size) {
       return base::invalid_argument(
-          "mpirun runs this on several machines and the environment lacks MASTER_ADDR, the name of the machine of "
-          "rank ",
-          "0: mpirun -x MASTER_ADDR=host ...");
+          "mpirun runs this on several machines, but the environment variable MASTER_ADDR, the host name of rank 0, ",
+          "is not set: mpirun -x MASTER_ADDR=host ...");
     }
   }
   TUTTI_ASSIGN(const int64_t port, get_port(variables));
@@ -328,12 +333,12 @@ Result<Cluster> Cluster::from_slurm(const Variables &variables) {
   const char *const nodes_key = either("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST");
   const char *const tasks_key = either("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
   for (const char *key : {nodes_key, tasks_key}) {
-    if (variables(key) == nullptr) return base::invalid_argument("the environment lacks ", key);
+    if (variables(key) == nullptr) return base::invalid_argument("the environment variable ", key, " is not set");
   }
   const auto hosts = expand_host_list(variables(nodes_key));
-  if (!hosts.ok()) return hosts.status().wrap(base::concat("the environment's ", nodes_key, " cannot be read"));
+  if (!hosts.ok()) return hosts.status().wrap(base::concat("the environment variable ", nodes_key, " cannot be read"));
   const auto tasks = expand_task_counts(variables(tasks_key));
-  if (!tasks.ok()) return tasks.status().wrap(base::concat("the environment's ", tasks_key, " cannot be read"));
+  if (!tasks.ok()) return tasks.status().wrap(base::concat("the environment variable ", tasks_key, " cannot be read"));
   if (hosts->size() != tasks->size()) {
     return base::invalid_argument(nodes_key, " has ", hosts->size(), " nodes and ", tasks_key, " ", tasks->size());
   }
@@ -344,7 +349,7 @@ Result<Cluster> Cluster::from_slurm(const Variables &variables) {
       addresses.push_back(with_port((*hosts)[node], port + task));
     if (addresses.size() > static_cast<size_t>(kMostWorkers)) break;
   }
-  TUTTI_TRY(check_index(rank, static_cast<int64_t>(addresses.size()), "the environment's SLURM_PROCID"));
+  TUTTI_TRY(check_index(rank, static_cast<int64_t>(addresses.size()), "the environment variable SLURM_PROCID"));
   TUTTI_ASSIGN(Cluster made, make(std::move(addresses), static_cast<int32_t>(rank)));
   made.origin_ = "Slurm";
   return made;

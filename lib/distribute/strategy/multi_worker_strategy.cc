@@ -136,7 +136,7 @@ Result<collective::device::WorkersConnection> MultiWorkerStrategy::connect_devic
   workers.is_demanded = wish.is_demanded;
   workers.cancel = options.cancel;
   if (workers.own.ok() && backend()->has_host_memory())
-    workers.own = base::unimplemented("devices of backend '", backend()->name(), "' are the host's memory");
+    workers.own = base::unimplemented("devices of backend '", backend()->name(), "' use host memory");
   const collective::device::DeviceGroupOptions between = {
       .timeout_ms = options.timeout_ms, .repeatable = options.level != backend::Level::fast, .alive = options.alive};
   if (this->workers().count > 1) return collective::device::connect_workers(groups.ranks, devices, between, workers);
@@ -144,7 +144,7 @@ Result<collective::device::WorkersConnection> MultiWorkerStrategy::connect_devic
   if (workers.own.ok()) {
     TUTTI_ASSIGN(groups.ranks, collective::device::connect(std::move(groups.ranks), devices, between));
   } else if (wish.is_demanded) {
-    return workers.own.wrap(base::concat(wish.whose, " asks for connected devices, and they cannot be connected"));
+    return workers.own.wrap(base::concat(wish.whose, " asks for connected devices, but they cannot be connected"));
   }
   return collective::device::WorkersConnection{.unconnected = workers.own, .library = {}};
 }
@@ -153,9 +153,10 @@ Result<ReplicaGroups> MultiWorkerStrategy::make_groups(std::span<const backend::
                                                        const GroupOptions &options) const {
   const AllReduceChoice choice = options.all_reduce;
   if (choice != AllReduceChoice::automatic && choice != AllReduceChoice::host && choice != AllReduceChoice::device) {
-    return base::invalid_argument("all_reduce is ", distribute::name(choice),
-                                  "; several workers add up on their devices, or in the host's memory and by ",
-                                  "messages: automatic, device or host");
+    return base::invalid_argument(
+        "all_reduce is ", distribute::name(choice),
+        ", expected automatic, device or host: several workers add up on their devices, or in host memory ",
+        "and by messages");
   }
   TUTTI_ASSIGN(const ConnectionWish wish, connection_wish(choice, options.level));
   const bool is_alone = workers().count == 1;
@@ -191,7 +192,7 @@ Result<StrategyRef> multi_worker(Cluster cluster, std::vector<DeviceChoice> devi
   if (cluster.task_type() == TaskType::evaluator) {
     return base::invalid_argument(
         "this process is the evaluator of the cluster, which does not train with the others: ",
-        "give it a strategy of its own machine");
+        "give it a strategy for its own machine only");
   }
   return StrategyRef(std::make_shared<MultiWorkerStrategy>(std::move(cluster), std::move(devices), std::move(options)));
 }

@@ -29,7 +29,7 @@ class LocalStrategy : public Strategy {
     if (!backend()->has_host_memory()) {
       TUTTI_TRY(reach_devices(devices, options, how, groups));
     } else if (options.all_reduce == AllReduceChoice::device) {
-      return cannot_connect(base::unimplemented("devices of backend '", backend()->name(), "' are the host's memory"));
+      return cannot_connect(base::unimplemented("devices of backend '", backend()->name(), "' use host memory"));
     }
     return groups;
   }
@@ -37,8 +37,8 @@ class LocalStrategy : public Strategy {
  private:
   static Status cannot_connect(const Status &why) {
     return why.wrap(
-        "all_reduce asks for connected devices, and they cannot be connected (automatic, host, ring, "
-        "hierarchical and reduce_to_one do without)");
+        "all_reduce asks for connected devices, but they cannot be connected (automatic, host, ring, "
+        "hierarchical and reduce_to_one do not need them)");
   }
 
   /// `how` the host was asked to add up; empty where it was not.
@@ -59,7 +59,8 @@ class LocalStrategy : public Strategy {
     }
     if (wish.is_demanded) {
       if (is_asked) return cannot_connect(unconnected);
-      return unconnected.wrap("the environment's TUTTI_GROUP asks for connected devices, and they cannot be connected");
+      return unconnected.wrap(
+          "the environment variable TUTTI_GROUP asks for connected devices, but they cannot be connected");
     }
     if (is_asked) unconnected = base::unavailable(how);
     groups.description = "copies on the host: " + unconnected.message();

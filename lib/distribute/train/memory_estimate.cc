@@ -28,7 +28,7 @@ Result<data::Element> empty_batch(const data::ElementSpec &spec, int64_t rows) {
       const graph::Dim &dim = component.dims[axis];
       if (!dim.is_constant()) {
         return base::invalid_argument("the memory of batches with ", component.to_string(), " '", component.name,
-                                      "' cannot be told: dimension ", axis, " is known from the data alone");
+                                      "' cannot be estimated: dimension ", axis, " is known only from the data");
       }
       extents.push_back(dim.constant());
     }

@@ -20,8 +20,8 @@ Status StepRecorder::check_recording() {
   const collective::Group &group = rank_.group();
   if (contributors_.size() > 1 || group.size() != programs.workers.count)
     return base::unimplemented(rank_.has_other_workers() ? "workers have several replicas each"
-                                                         : "there is one process");
-  if (rank_.device_stream() == nullptr) return base::unimplemented("memory of the devices is the host's");
+                                                         : "there is only one process");
+  if (rank_.device_stream() == nullptr) return base::unimplemented("the devices use host memory");
   if (!rank_.device()->backend().records_streams()) return base::unimplemented("the backend does not record streams");
   if (!rank_.has_other_workers() && programs.finish.empty())
     return base::unimplemented("a step is one program, launched at once");
@@ -63,7 +63,7 @@ Status StepRecorder::launch(const StepRows &rows) {
   const size_t turn = contributors_.turn();
   const int64_t own = rows.programs()[static_cast<size_t>(rank_.programs().workers.index)];
   if (contributors_.front().accumulate.front()->id != own)
-    return base::internal_error("a program was bound anew after the workers had agreed to launch it");
+    return base::internal_error("a program was bound again after the workers had agreed to launch it");
   launched_ = recorded_.find(rows.programs(), turn);
   if (launched_ == nullptr) {
     TUTTI_ASSIGN(launched_, record_step(rows.count()));
@@ -145,7 +145,7 @@ Status StepRecorder::settle_launched() {
 std::string StepRecorder::describe_memory() const {
   std::string how = rank_.group().registration();
   if (recorded_.are_recorded() && rank_.has_other_workers() && rank_.group().registered_bytes() == 0)
-    how += "; with steps that are launched at once the devices' library does that by itself";
+    how += "; for steps that are launched at once the library of the devices does it itself";
   return how;
 }
 

@@ -97,15 +97,17 @@ std::string StepShares::warning() const {
   if (replicas < 2 || steps == 0 || compute >= 0.5) return "";
   std::string cause;
   if (input >= communication && input >= imbalance) {
-    cause = base::concat(percent(input), " % of their time they wait for input: speed up the input pipeline, whose ",
-                         "report names the stage that limits it");
-  } else if (communication >= imbalance) {
-    cause = base::concat(percent(communication), " % of their time goes into communication: use larger batches, more ",
-                         "accumulation_steps or fewer devices");
-  } else {
     cause =
-        base::concat(percent(imbalance), " % of their time they wait for the slowest of them: use devices of equal ",
-                     "speed that nothing else keeps busy");
+        base::concat(percent(input), " % of their time is spent waiting for input: speed up the input pipeline, whose ",
+                     "report names the limiting stage");
+  } else if (communication >= imbalance) {
+    cause =
+        base::concat(percent(communication), " % of their time is spent on communication: use larger batches, more ",
+                     "accumulation_steps or fewer devices");
+  } else {
+    cause = base::concat(percent(imbalance),
+                         " % of their time is spent waiting for the slowest of them: use devices of equal ",
+                         "speed without other load");
   }
   return base::concat(replicas, " replicas train at ", percent(compute), " % of ", replicas,
                       " times the speed of one; ", cause);

@@ -90,8 +90,9 @@ Status StepsInFlight::check_report(const StepReport &report, int64_t step, Run &
       judge_step(rank_.programs().loss_scale, report.is_ok, run.outcome.loss_scale))
     return Status();
   if (report.is_ok) return Status();
-  return base::out_of_range("step ", step, ": the loss or the gradient is not finite (loss ", report.loss,
-                            "), or a learning rate that the host sets; the weights keep the values of step ", step - 1);
+  return base::out_of_range("step ", step,
+                            ": the loss, a gradient or a learning rate set by the host is not finite (loss ",
+                            report.loss, "); the weights keep the values of step ", step - 1);
 }
 
 Status StepsInFlight::fail(int64_t number, Status status, Run &run) {

@@ -131,8 +131,8 @@ Status check_gradient_dtype(const TrainerOptions &options) {
   }
   if (options.level != backend::Level::fast) {
     return base::invalid_argument(
-        "gradient_dtype is bf16, which needs determinism fast: what rounding loses depends on ",
-        "the devices and on the order in which they add up");
+        "gradient_dtype is bf16, which needs determinism fast: the effect of rounding depends on ",
+        "the devices and on the order of their additions");
   }
   return Status();
 }

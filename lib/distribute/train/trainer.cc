@@ -271,15 +271,17 @@ Status TrainerSession::restore(const checkpoint::WeightVersion &version) {
 }
 
 Result<Tensor> TrainerSession::gradient(std::string_view variable) {
-  if (!options_.keep_gradients) return base::failed_precondition("gradients are kept only with keep_gradients");
+  if (!options_.keep_gradients)
+    return base::failed_precondition("gradients are kept only with the run option keep_gradients");
   if (steps_run_ == 0) return base::failed_precondition("there is no gradient before the first step");
   TUTTI_ASSIGN(const StateEntry *weight, variables().find(StoredKind::variable, variable));
   return gather_gradient(*setup_, *strategy_->backend(), *replicas_, *weight, variable);
 }
 
 Result<Tensor> TrainerSession::output(std::string_view name) {
-  if (!options_.keep_outputs) return base::failed_precondition("outputs are kept only with keep_outputs");
-  if (!has_outputs_) return base::failed_precondition("there are no outputs: no step, or a run that failed, was last");
+  if (!options_.keep_outputs)
+    return base::failed_precondition("outputs are kept only with the run option keep_outputs");
+  if (!has_outputs_) return base::failed_precondition("there are no outputs: no step was run, or the last run failed");
   std::vector<const KeptOutputs *> parts;
   for (size_t r = 0; r < replicas_->size(); ++r)
     std::ranges::copy(replicas_->replica(r).kept_outputs(), std::back_inserter(parts));

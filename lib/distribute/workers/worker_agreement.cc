@@ -136,25 +136,25 @@ Result<Difference> find_difference(const Meeting &meeting, int32_t other, const 
 
 Status differs_in_facts(std::string_view act, int32_t worker, const Difference &difference) {
   const auto or_nothing = [](const std::string &text) { return text.empty() ? "nothing more" : text; };
-  return base::failed_precondition("worker ", worker, " ", act,
-                                   " with another model or other settings of the run than worker 0: the first that ",
-                                   "differs is ", or_nothing(difference.other),
-                                   "; on worker 0: ", or_nothing(difference.first))
+  return base::failed_precondition(
+             "worker ", worker, " ", act, " with a different model or different run settings than worker 0: the first ",
+             "difference is ", or_nothing(difference.other), "; on worker 0: ", or_nothing(difference.first))
       .with_detail("worker", std::to_string(worker));
 }
 
 Status differs(std::string_view act, int32_t worker, const int64_t *first, const int64_t *other) {
   if (other[word_devices] != first[word_devices]) {
-    return base::failed_precondition("worker ", worker, " ", act,
-                                     " on devices that round otherwise than those of worker 0: training needs devices ",
-                                     "of one backend on all workers, level invariant those of one kind")
+    return base::failed_precondition(
+               "worker ", worker, " ", act,
+               " on devices that round differently from those of worker 0: training needs devices ",
+               "of one backend on all workers, level invariant those of one kind")
         .with_detail("worker", std::to_string(worker));
   }
   const int64_t step = joined(first[word_step_high], first[word_step_low]);
   const int64_t other_step = joined(other[word_step_high], other[word_step_low]);
-  std::string what = "other weights or optimizer slots";
+  std::string what = "different weights or optimizer slots";
   if (other_step != step) what = base::concat("step ", other_step);
-  return base::failed_precondition("worker ", worker, " ", act, " with ", what, " and worker 0 at step ", step,
+  return base::failed_precondition("worker ", worker, " ", act, " with ", what, ", but worker 0 is at step ", step,
                                    ": all workers need the same checkpoint, in storage that all can read, or the same ",
                                    "seed")
       .with_detail("worker", std::to_string(worker));

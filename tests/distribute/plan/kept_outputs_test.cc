@@ -179,7 +179,7 @@ static void test_without_the_option(void **) {
   const Fed fed(2, 1, false);
   fed.push(0);
   assert_ok(fed.trainer->run(1, nullptr));
-  assert_error_contains(fed.trainer->output("y"), "only with keep_outputs");
+  assert_error_contains(fed.trainer->output("y"), "only with the run option keep_outputs");
 }
 
 static const struct CMUnitTest tests[] = {

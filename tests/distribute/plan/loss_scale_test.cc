@@ -258,7 +258,8 @@ static void test_what_is_never_finite_is_an_error(void **) {
     const Values before = values_of(*trainer);
     const auto report = trainer->run(10, nullptr);
     assert_int_equal(static_cast<int>(report.code()), static_cast<int>(base::Code::out_of_range));
-    assert_error_contains(report.status(), "step 3: the loss or the gradient is not finite");
+    assert_error_contains(report.status(),
+                          "step 3: the loss, a gradient or a learning rate set by the host is not finite");
     assert_error_contains(report.status(), "the weights keep the values of step 2");
     assert_true(trainer->loss_scale() == (LossScaleState{1, 0, 2}));
     assert_int_equal(trainer->counters().skipped_steps, 2);
@@ -270,7 +271,8 @@ static void test_a_loss_that_is_not_finite_is_an_error(void **) {
   Network network;
   network.loss_factor = INFINITY;
   const auto trainer = open_trainer(network, with_scale(1024));
-  assert_error_contains(trainer->run(1, nullptr).status(), "step 1: the loss or the gradient is not finite");
+  assert_error_contains(trainer->run(1, nullptr).status(),
+                        "step 1: the loss, a gradient or a learning rate set by the host is not finite");
   assert_true(trainer->loss_scale() == (LossScaleState{1024, 0, 0}));
 }
 

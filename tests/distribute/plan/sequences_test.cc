@@ -134,7 +134,7 @@ static void test_lengths_that_differ_are_told(void **) {
     const auto trainer = assert_ok_value(Trainer::open(model, assert_ok_value(make_test_strategy(replicas)), {}));
     assert_ok(trainer->initialize());
     assert_ok(trainer->attach_input(assert_ok_value(feed->dataset()->make_iterator({}))));
-    assert_error_contains(trainer->run(1, nullptr), "input 'y' has dims [batch, unknown]; a batch of 2 rows brought");
+    assert_error_contains(trainer->run(1, nullptr), "input 'y' has dims [batch, unknown]; a batch of 2 rows has");
     assert_ok(feed->end());
   }
 }

@@ -290,7 +290,7 @@ static void test_evaluation_weighs_examples(void **) {
       assert_true(relative_difference(report.values, first) < 1e-5);
     }
     auto nothing = fixture.rows(70, 70);
-    assert_error_contains(evaluator->run(*fixture.version, *nothing, 0, nullptr), "not one row");
+    assert_error_contains(evaluator->run(*fixture.version, *nothing, 0, nullptr), "no rows to evaluate");
   }
   assert_true(first[0] > 0.5 && first[0] < 3);
   assert_true(first[1] > 0 && first[1] < 1);

@@ -86,7 +86,7 @@ void what_is_gone_is_said(void **) {
   asked.most = 500;  // others have taken it
   const impl::base::Status status = workspace.reserve(700, 64);
   assert_int_equal(status.code(), impl::base::Code::resource_exhausted);
-  assert_error_contains(status, "the workspace of 600 bytes, which was given up, is gone");
+  assert_error_contains(status, "the workspace of 600 bytes was released and cannot be allocated again");
   assert_null(workspace.pointer());
   assert_ok(workspace.reserve(400, 64));
   assert_int_equal(asked.bytes.back(), 400);

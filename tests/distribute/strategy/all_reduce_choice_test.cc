@@ -91,7 +91,7 @@ void what_cannot_be_had_is_an_error(void **) {
   if (!assert_ok_value(open_test_backend(1))->has_host_memory()) return;
   options.lowering = Lowering::automatic;
   options.all_reduce = AllReduceChoice::device;
-  assert_error_contains(open(2, options), "automatic, host, ring, hierarchical and reduce_to_one do without");
+  assert_error_contains(open(2, options), "automatic, host, ring, hierarchical and reduce_to_one do not need them");
   assert_ok(open(1, options));  // there is nothing to connect
 }
 

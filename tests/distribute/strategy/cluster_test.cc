@@ -90,7 +90,7 @@ static void test_tf_config_errors_name_the_key(void **) {
       {R"({"cluster":{"worker":"a:1"},"task":{"type":"worker","index":0}})", "TF_CONFIG.cluster.worker"},
       {R"({"cluster":{"worker":["a:1","a:1"]},"task":{"type":"worker","index":0}})", "listed twice"},
       {R"({"sparseCluster":{"worker":{"0":"h0:2222"},"ps":[]},"task":{"type":"worker","index":0}})",
-       "TF_CONFIG.sparseCluster is not known, and there is no TF_CONFIG.cluster: this process would train alone"},
+       "TF_CONFIG.sparseCluster is not known and there is no TF_CONFIG.cluster: this process would train alone"},
       {R"({"sparseCluster":{"worker":{},"ps":[]},"task":{"type":"chief","index":0}})", "TF_CONFIG.sparseCluster"},
       {R"({"cluster":{},"workers":["a:1"],"task":{"type":"worker","index":0}})", "TF_CONFIG.workers is not known"},
       {R"({"cluster":{"worker":{"0":"a:1","1":"b:1"}},"task":{"type":"worker","index":1}})",
@@ -130,7 +130,7 @@ static void test_torchrun(void **) {
   assert_error_contains(from(bad), "RANK is 'two', expected a whole number");
   bad = good;
   bad.erase("MASTER_ADDR");
-  assert_error_contains(from(bad), "lacks MASTER_ADDR");
+  assert_error_contains(from(bad), "variable MASTER_ADDR is not set");
   bad = good;
   bad["MASTER_PORT"] = "70000";
   assert_error_contains(from(bad), "port of 1 to 65535");
@@ -143,7 +143,7 @@ static void test_open_mpi(void **) {
   assert_string_equal(assert_ok_value(from(run)).leader_address().c_str(), "127.0.0.1:8888");
   assert_int_equal(assert_ok_value(from(run)).worker_index(), 1);
   run["OMPI_COMM_WORLD_LOCAL_SIZE"] = "1";
-  assert_error_contains(from(run), "lacks MASTER_ADDR");
+  assert_error_contains(from(run), "variable MASTER_ADDR, the host name of rank 0");
   run["MASTER_ADDR"] = "head";
   run["MASTER_PORT"] = "4000";
   assert_string_equal(assert_ok_value(from(run)).leader_address().c_str(), "head:4000");
@@ -169,7 +169,7 @@ static void test_slurm(void **) {
   run["SLURM_STEP_TASKS_PER_NODE"] = "2(y3)";
   assert_error_contains(from(run), "SLURM_STEP_TASKS_PER_NODE cannot be read");
   run.erase("SLURM_STEP_TASKS_PER_NODE");
-  assert_error_contains(from(run), "lacks SLURM_TASKS_PER_NODE");
+  assert_error_contains(from(run), "variable SLURM_TASKS_PER_NODE is not set");
   assert_error_contains(from({{"HOME", "/"}}), "describes no cluster");
 }
 

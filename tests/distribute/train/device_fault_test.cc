@@ -188,7 +188,7 @@ static void test_which_group_is_taken(void **) {
   options.all_reduce = AllReduceChoice::device;
   assert_error_contains(Trainer::open(model, assert_ok_value(make_test_strategy(5)), options), "are both on GPU 0");
   assert_error_contains(Trainer::open(model, assert_ok_value(make_test_strategy(5)), options),
-                        "automatic, host, ring, hierarchical and reduce_to_one do without");
+                        "automatic, host, ring, hierarchical and reduce_to_one do not need them");
   setenv("TUTTI_EMULATED_NCCL", "refuse", 1);
   fails(2, "connecting devices: NCCL says");
   unsetenv("TUTTI_EMULATED_NCCL");

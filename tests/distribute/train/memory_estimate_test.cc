@@ -330,7 +330,7 @@ void what_cannot_be_told_is_said(void **) {
   impl::data::ElementSpec spec = rows_of(network, kRows)->spec();
   spec.components[0].dims[1] = impl::graph::Dim::symbol("length");
   const auto unknown = assert_ok_value(MemoryEstimator::open(model, tested.strategy, {}, spec));
-  assert_error_contains(unknown->estimate(3), "dimension 1 is known from the data alone");
+  assert_error_contains(unknown->estimate(3), "dimension 1 is known only from the data");
   spec.batch_size = 0;
   assert_error_contains(MemoryEstimator::open(model, tested.strategy, {}, spec), "single elements");
 }

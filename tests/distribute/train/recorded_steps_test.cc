@@ -388,7 +388,7 @@ static void test_others_may_wait_for_the_gpu(void **) {
 
 /// Of steps that are launched at once the library registers what nobody has.
 static void test_what_is_registered_is_told(void **) {
-  const char *const by_itself = "does that by itself";
+  const char *const by_itself = "does it itself";
   for (const std::string &text : outputs_of("plain", 2)) {
     assert_contains(first_line(text).c_str(), "included: 2 recorded; memory: registered, without windows: ");
     assert_null(strstr(text.c_str(), by_itself));
@@ -414,7 +414,7 @@ static Told told_of_times(const std::string &text) {
   Told told;
   assert_int_equal(sscanf(rest(text).c_str(), "counted %lld communication %lf", &told.counted, &told.communication), 2);
   assert_contains(text.c_str(), "2 replicas train at ");
-  assert_contains(text.c_str(), " % of their time goes into communication");
+  assert_contains(text.c_str(), " % of their time is spent on communication");
   return told;
 }
 

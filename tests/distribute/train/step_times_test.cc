@@ -44,7 +44,7 @@ void a_replica_of_several_workers_has_an_efficiency(void **) {
   assert_near(0.3, shares.to_json().find("efficiency")->number());
   assert_string_equal(shares.text().c_str(), "compute 30 %, input 10 %, communication 60 %, imbalance 0 %");
   assert_string_equal(shares.warning().c_str(),
-                      "4 replicas train at 30 % of 4 times the speed of one; 60 % of their time goes into "
+                      "4 replicas train at 30 % of 4 times the speed of one; 60 % of their time is spent on "
                       "communication: use larger batches, more accumulation_steps or fewer devices");
 }
 
@@ -104,16 +104,16 @@ void no_steps_have_no_shares(void **) {
 void a_warning_names_the_main_cause(void **) {
   const StepTimes communicating[] = {ten_steps(50, 600), ten_steps(50, 600)};
   assert_string_equal(shares_of(communicating).warning().c_str(),
-                      "2 replicas train at 35 % of 2 times the speed of one; 60 % of their time goes into "
+                      "2 replicas train at 35 % of 2 times the speed of one; 60 % of their time is spent on "
                       "communication: use larger batches, more accumulation_steps or fewer devices");
   const StepTimes fed_slowly[] = {ten_steps(600, 50), ten_steps(600, 50)};
   assert_string_equal(shares_of(fed_slowly).warning().c_str(),
-                      "2 replicas train at 35 % of 2 times the speed of one; 60 % of their time they wait for input: "
-                      "speed up the input pipeline, whose report names the stage that limits it");
+                      "2 replicas train at 35 % of 2 times the speed of one; 60 % of their time is spent waiting for "
+                      "input: speed up the input pipeline, whose report names the limiting stage");
   const StepTimes uneven[] = {ten_steps(0, 900), ten_steps(0, 900), ten_steps(0, 100)};
   assert_string_equal(shares_of(uneven).warning().c_str(),
-                      "3 replicas train at 37 % of 3 times the speed of one; 53 % of their time they wait for the "
-                      "slowest of them: use devices of equal speed that nothing else keeps busy");
+                      "3 replicas train at 37 % of 3 times the speed of one; 53 % of their time is spent waiting for "
+                      "the slowest of them: use devices of equal speed without other load");
   const StepTimes just_enough[] = {ten_steps(0, 500), ten_steps(0, 500)};
   assert_string_equal(shares_of(just_enough).warning().c_str(), "");
   const StepTimes not_enough[] = {ten_steps(0, 501), ten_steps(0, 500)};

@@ -294,7 +294,7 @@ static void test_predictions_are_those_of_one_process(void **) {
 
 static void test_evaluations_are_those_of_one_process(void **) {
   const std::string expected = assert_ok_value(evaluate_sizes({}, alone(), {}, kSizes));
-  assert_contains(expected.c_str(), "there is not one row");
+  assert_contains(expected.c_str(), "there are no rows");
   for (int count = 2; count <= 3; ++count) {
     check_against(expected, "rows:evaluate", count);
     check_against(expected, "shards:evaluate", count);
@@ -409,20 +409,20 @@ static void check_refused(const char *scenario, const char *expected) {
 
 static void test_training_is_refused(void **) {
   check_refused("train", "cannot train together");
-  check_refused("train:one_backend", "worker 1 begins on devices that round otherwise than those of worker 0");
+  check_refused("train:one_backend", "worker 1 begins on devices that round differently from those of worker 0");
 }
 
 static void test_another_model_with_the_same_weights_is_refused(void **) {
-  check_refused("other_model:predict", "worker 1 predicts with another model");
+  check_refused("other_model:predict", "worker 1 predicts with a different model");
   check_refused("other_model:predict", "(relu); on worker 0: node");
-  check_refused("other_model:evaluate", "worker 1 evaluates with another model");
+  check_refused("other_model:evaluate", "worker 1 evaluates with a different model");
   for (const char *const scenario : {"other_level:predict", "other_level:evaluate"})
-    check_refused(scenario, "the first that differs is determinism: repeatable; on worker 0: determinism: fast");
+    check_refused(scenario, "the first difference is determinism: repeatable; on worker 0: determinism: fast");
 }
 
 static void test_level_invariant_is_for_devices_of_one_kind(void **) {
-  check_refused("invariant:predict", "worker 1 predicts on devices that round otherwise");
-  check_refused("invariant:evaluate", "worker 1 evaluates on devices that round otherwise");
+  check_refused("invariant:predict", "worker 1 predicts on devices that round differently");
+  check_refused("invariant:evaluate", "worker 1 evaluates on devices that round differently");
 }
 
 }  // namespace tutti::testing

@@ -484,7 +484,7 @@ static void test_ways_to_add_up_that_workers_have_not_are_refused(void **) {
   const bool are_real = has_test_backend_libraries() && gpus_of(getenv("TUTTI_TEST_BACKEND")) > 1;
   if (has_gpus() || are_real) return assert_ok(opened(distribute::AllReduceChoice::device).status());
   assert_error_contains(opened(distribute::AllReduceChoice::device),
-                        "all_reduce asks for connected devices, and they cannot be connected");
+                        "all_reduce asks for connected devices, but they cannot be connected");
 }
 
 /// All come to the same, and know of whom.
@@ -496,7 +496,7 @@ static void test_workers_whose_gpus_cannot_be_connected(void **) {
   } cases[] = {
       {"unconnected", "copies on the host, and messages between workers: worker 1 (127.0.0.1) reports: there is no", 0},
       {"unconnected_by_choice", "worker 1 (127.0.0.1) reports: all_reduce is host", 0},
-      {"unconnected_on_demand", "asks for connected devices, and they cannot be connected", 1},
+      {"unconnected_on_demand", "asks for connected devices, but they cannot be connected", 1},
   };
   for (const auto &c : cases) {
     Workers workers(c.scenario, 2);
@@ -515,11 +515,11 @@ static void test_what_does_not_fit_is_refused(void **) {
   } refused[] = {
       {"misfit", "worker 1 expects 3 workers, but worker 0 expects 2"},
       {"other_model", "worker 1"},
-      {"other_seed", "worker 1 begins with other weights"},
-      {"other_rate", "worker 1 begins with another model or other settings of the run than worker 0: the first"},
+      {"other_seed", "worker 1 begins with different weights"},
+      {"other_rate", "worker 1 begins with a different model or different run settings than worker 0: the first"},
       {"other_rate", "0.25"},
-      {"other_settings", "the first that differs is order: 1; on worker 0: order: 0"},
-      {"other_rows", "worker 1 has read 21 rows for step 1 where worker 0 has read 20"},
+      {"other_settings", "the first difference is order: 1; on worker 0: order: 0"},
+      {"other_rows", "worker 1 has read 21 rows for step 1, but worker 0 has read 20"},
   };
   for (const auto &c : refused) {
     Workers workers(c.scenario, 2);
