@@ -98,7 +98,7 @@ Status sync_directory(const std::string &path) {
   if (directory.get() < 0) return file_error("cannot open directory", path);
   if (sync_call(directory.get()) == 0) return Status();
   // Some network file systems know no sync of directories.
-  return errno == EINVAL ? Status() : file_error("cannot write to disk directory", path);
+  return errno == EINVAL ? Status() : file_error("cannot sync directory", path);
 }
 
 Status rename_synced(const std::string &from, const std::string &to) {

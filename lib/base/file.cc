@@ -153,10 +153,10 @@ Status AtomicFile::append(const void *data, size_t size) {
 
 Status AtomicFile::commit() {
   TUTTI_TRY(failure_);
-  if (file_.get() < 0) return failed_precondition("file ", base::quoted(path_, 400), " was committed before");
+  if (file_.get() < 0) return failed_precondition("file ", base::quoted(path_, 400), " is already committed");
   failure_ = sync_file(file_.get(), partial_path_);
   TUTTI_TRY(failure_);
-  if (rename_call(partial_path_, path_) != 0) return failure_ = file_error("cannot put into place", path_);
+  if (rename_call(partial_path_, path_) != 0) return failure_ = file_error("cannot move the finished file to", path_);
   partial_path_.clear();
   file_ = FileDescriptor();
   return sync_directory(parent_directory(path_));

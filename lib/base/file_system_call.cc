@@ -84,7 +84,7 @@ Status write_all(int file, const void *data, size_t size, const std::string &pat
 }
 
 Status sync_file(int file, const std::string &path) {
-  return sync_call(file) == 0 ? Status() : file_error("cannot write to disk", path);
+  return sync_call(file) == 0 ? Status() : file_error("cannot sync file", path);
 }
 
 }  // namespace tutti::impl::base

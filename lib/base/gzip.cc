@@ -47,8 +47,9 @@ Status Inflater::State::begin_next_member(std::string_view *input) {
   input->remove_prefix(zeros);
   total_in += static_cast<int64_t>(zeros);
   if (input->empty()) return Status();
-  if (!is_gzip || input->front() != '\x1f') return fail(data_loss("compressed data is followed by something else"));
-  if (inflateReset2(&stream, kGzipHeader) != Z_OK) return fail(internal_error("zlib refuses to begin anew"));
+  if (!is_gzip || input->front() != '\x1f')
+    return fail(data_loss("unexpected data after the end of the compressed data"));
+  if (inflateReset2(&stream, kGzipHeader) != Z_OK) return fail(internal_error("zlib cannot be reset"));
   member_ended = false;
   return Status();
 }
@@ -91,7 +92,7 @@ Result<Inflater> Inflater::create(InflateLimits limits, Header header) {
   auto state = std::make_unique<State>();
   state->limits = limits;
   if (inflateInit2(&state->stream, header == Header::none ? kNoHeader : kAnyHeader) != Z_OK)
-    return resource_exhausted("zlib cannot start");
+    return resource_exhausted("zlib cannot be initialized");
   state->started = true;
   state->is_bare = header == Header::none;
   return Inflater(std::move(state));
@@ -160,7 +161,7 @@ Result<Deflater> Deflater::create(Format format, int level, int memory_level) {
   auto state = std::make_unique<State>();
   const int window = format == Format::gzip ? kGzipHeader : kZlibHeader;
   if (deflateInit2(&state->stream, level, Z_DEFLATED, window, memory_level, Z_DEFAULT_STRATEGY) != Z_OK) {
-    return resource_exhausted("zlib cannot start");
+    return resource_exhausted("zlib cannot be initialized");
   }
   state->started = true;
   return Deflater(std::move(state));
@@ -177,7 +178,7 @@ Status Deflater::step(std::string_view input, bool last, std::string &out) {
       stream.next_out = reinterpret_cast<Bytef *>(piece.data());
       stream.avail_out = static_cast<uInt>(piece.size());
       answer = deflate(&stream, last ? Z_FINISH : Z_NO_FLUSH);
-      if (answer == Z_STREAM_ERROR) return internal_error("zlib refuses to deflate");
+      if (answer == Z_STREAM_ERROR) return internal_error("zlib cannot compress");
       out.append(piece.data(), piece.size() - stream.avail_out);
     } while (stream.avail_out == 0);
     input.remove_prefix(given - stream.avail_in);

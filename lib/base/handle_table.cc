@@ -137,7 +137,7 @@ Object *HandleTable::pin(const void *handle, const HandleTypeBase &type) const {
 Status HandleTable::explain(const void *handle, const HandleTypeBase &type, std::string_view argument) const {
   const uint64_t bits = bits_of(handle);
   if (bits == 0) return not_live(type, argument, "NULL");
-  if (slot_of(bits) == nullptr) return not_live(type, argument, "a pointer that is no handle of this library");
+  if (slot_of(bits) == nullptr) return not_live(type, argument, "a pointer that is not a handle of this library");
   Slot *slot = pin_slot(bits);
   if (slot == nullptr) return not_live(type, argument, "one that was already released");
   Status status = not_live(type, argument, described(*slot->type));
@@ -164,8 +164,7 @@ HandleTable::Slot *HandleTable::take_free_slot() {
 Result<void *> HandleTable::insert_object(Ref<Object> object, HandleTypeBase &type) {
   if (object == nullptr) return internal_error(described(type), " needs an object");
   Slot *slot = take_free_slot();
-  if (slot == nullptr)
-    return resource_exhausted("no room for another ", type.name(), " handle: ", live_count(), " live");
+  if (slot == nullptr) return resource_exhausted("too many ", type.name(), " handles: ", live_count(), " are live");
   slot->object = object.release();
   slot->type = &type;
   type.live_.fetch_add(1, std::memory_order_relaxed);

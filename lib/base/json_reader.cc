@@ -59,7 +59,7 @@ Result<double> JsonReader::as_double() const {
   if (json_->is_integer()) {
     const int64_t integer = json_->integer();
     if (integer > kExactInDouble || integer < -kExactInDouble) {
-      return invalid_argument(path_, ": integer ", integer, " is no exact double");
+      return invalid_argument(path_, ": integer ", integer, " cannot be represented exactly as a double");
     }
     return static_cast<double>(integer);
   }

@@ -7,8 +7,8 @@ namespace tutti::impl::base {
 
 std::string but_there_are(std::string_view name, std::span<const std::string> known) {
   constexpr size_t kMostBytes = 400;
-  if (known.empty()) return "; there are none";
-  std::string text = did_you_mean(name, known) + "; there are: ";
+  if (known.empty()) return "; none are known";
+  std::string text = did_you_mean(name, known) + "; known: ";
   const size_t begin = text.size();
   for (size_t i = 0; i < known.size(); ++i) {
     const bool is_long = text.size() - begin + known[i].size() > kMostBytes;
@@ -21,7 +21,8 @@ std::string but_there_are(std::string_view name, std::span<const std::string> kn
 
 Status check_utf8(std::string_view what, std::string_view name) {
   if (is_utf8(name)) return Status();
-  return invalid_argument(what, " ", quoted(name, 400), " is not UTF-8: files and reports that it stands in are");
+  return invalid_argument(what, " ", quoted(name, 400),
+                          " is not UTF-8, as the files and reports that contain it must be");
 }
 
 }  // namespace tutti::impl::base

@@ -4,7 +4,7 @@
 // could read again.
 //
 //   not_found("there is no output '", name, "'", but_there_are(name, {"logits", "class"}))
-//   // "there is no output 'logit', did you mean 'logits'?; there are: logits, class"
+//   // "there is no output 'logit', did you mean 'logits'?; known: logits, class"
 #ifndef TUTTI_BASE_NAME_SUGGESTIONS_H_
 #define TUTTI_BASE_NAME_SUGGESTIONS_H_
 

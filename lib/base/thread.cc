@@ -67,7 +67,7 @@ Result<Thread> Thread::start(const std::string &name, std::function<void()> body
   const int error = pthread_create(&thread.thread_, nullptr, run_thread, argument.get());
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error != 0) {
-    return status_from_errno(error, concat("start thread '", name, "'"))
+    return status_from_errno(error, concat("cannot start thread '", name, "'"))
         .wrap(Code::resource_exhausted, "out of threads");
   }
   argument.release();
@@ -92,8 +92,9 @@ Status check_not_forked() {
   if (!is_forked()) [[likely]]
     return Status();
   return failed_precondition(
-      "this process was forked from one that used the library: its threads are gone, and what was made before the fork "
-      "can be released here, no more; start the library in one of the two");
+      "this process was forked from one that used the library: the library's threads do not exist here, and objects "
+      "made "
+      "before the fork can only be released; use the library in only one of the two processes");
 }
 
 ThreadBudget::Lease &ThreadBudget::Lease::operator=(Lease &&other) noexcept {

@@ -120,11 +120,12 @@ Status add_early_stopping(const ResolvedOptions &options, Evaluations evaluation
   early.every_steps = options.i64("early_stopping_every_steps");
   if (early.value.empty()) {
     if (early.patience_steps == 0 && early.min_steps == 0 && early.every_steps == 0) return Status();
-    return base::invalid_argument("options about early stopping need early_stopping, the name of the value to look at");
+    return base::invalid_argument(
+        "the early stopping options need the option early_stopping, the name of the value to monitor");
   }
   if (early.every_steps == 0 && evaluations == Evaluations::none) {
     return base::invalid_argument(
-        "early_stopping looks at evaluations, which this training has not: set "
+        "early_stopping monitors evaluations, but this training has none: set "
         "early_stopping_every_steps, or train and evaluate in one call");
   }
   TUTTI_ASSIGN(estimator::Hook hook, estimator::hooks::early_stopping_hook(std::move(early)));
@@ -280,7 +281,7 @@ int32_t tutti_estimator_set_trainable(tutti_estimator *estimator, const char *pa
     TUTTI_ASSIGN(const Ref<EstimatorObject> object, find(estimator, estimator_handles, "estimator"));
     TUTTI_TRY(require(pattern, "pattern"));
     if (object->spec().ok())
-      return base::failed_precondition("variables must be frozen or freed before the estimator is used");
+      return base::failed_precondition("variables must be frozen or unfrozen before the estimator is used");
     const std::lock_guard lock(object->rules().mutex);
     object->rules().rules.emplace_back(pattern, trainable != 0);
     return Status();

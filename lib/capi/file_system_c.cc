@@ -73,7 +73,7 @@ class HostFile : public data::ReadableFile {
     if (!status.ok()) return failed(token_.get(), status, "cannot open ", base::quoted(path(), 400));
     is_open_ = true;
     if (size_ >= 0) return Status();
-    return base::invalid_argument("cannot open ", base::quoted(path(), 400), ": its file system gives the size ",
+    return base::invalid_argument("cannot open ", base::quoted(path(), 400), ": its file system reports the size ",
                                   size_);
   }
 
@@ -104,7 +104,7 @@ class HostFile : public data::ReadableFile {
     if (!status.ok()) return failed(token_.get(), status, where());
     if (got > 0 && got <= wanted) return static_cast<size_t>(got);
     if (got == 0) return base::data_loss(where(), ": the file ends there, but its size was ", size_);
-    return base::invalid_argument(where(), ": its file system says that it gave ", got, " bytes");
+    return base::invalid_argument(where(), ": its file system reports that it read ", got, " bytes");
   }
 
  private:

@@ -293,7 +293,7 @@ Result<graph::InitializerSpec> initializer_of(std::string_view name, double para
     if (candidate == name) return graph::InitializerSpec{std::string(name), {}};
   }
   return base::invalid_argument("unknown initializer ", base::quoted(name), base::did_you_mean(name, *known),
-                                "; there are ", base::join(*known, ", "));
+                                "; known: ", base::join(*known, ", "));
 }
 
 }  // namespace

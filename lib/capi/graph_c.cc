@@ -34,7 +34,7 @@ bool GraphObject::is_here() const {
 Status GraphObject::check_threads() const {
   if (!was_elsewhere_.load(std::memory_order_relaxed)) return Status();
   return base::failed_precondition(
-      "the graph was used on another thread; it belongs to the one that its function was called on");
+      "the graph was used on another thread; use it only on the thread that its function was called on");
 }
 
 tutti_value GraphObject::to_value(ValueId id) const {
@@ -68,7 +68,7 @@ ValueId GraphObject::component(const char *name, data::Role role) {
   if (value != kNoValue) return value;
   if (role == data::Role::label && mode_ == TUTTI_MODE_PREDICT)
     return builder_->fail(
-        base::failed_precondition("label ", base::quoted(name), " was asked for in a model for prediction"));
+        base::failed_precondition("label ", base::quoted(name), " was requested in mode PREDICT, which has no labels"));
   std::vector<std::string> names;
   for (const graph::InputSpec &input :
        role == data::Role::label && mode_ != 0 ? builder_->model().labels : builder_->model().features)

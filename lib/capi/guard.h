@@ -79,7 +79,7 @@ using SoleUse = std::unique_lock<BusyFlag>;
 inline Result<SoleUse> sole_use(BusyFlag &flag, std::string_view what) {
   SoleUse use(flag, std::try_to_lock);
   if (use.owns_lock()) return use;
-  return base::failed_precondition("another call uses this ", what, " just now; it serves one thread at a time");
+  return base::failed_precondition("this ", what, " is in use by another call; it serves one thread at a time");
 }
 
 /// Runs `body`, which returns a Status, and reports it.

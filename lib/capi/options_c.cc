@@ -182,8 +182,8 @@ int32_t tutti_options_create(const char *schema, tutti_options **out, tutti_erro
     TUTTI_TRY(require(schema, "schema"));
     const OptionSchema *found = find_schema(schema);
     if (found == nullptr)
-      return base::not_found("no option schema ", base::quoted(schema), "; there are ",
-                             base::join(names_of(option_schemas()), ", "));
+      return base::not_found("no option schema ", base::quoted(schema),
+                             "; known: ", base::join(names_of(option_schemas()), ", "));
     return emit(base::make_ref<OptionsObject>(*found), options_handles, out);
   });
 }
@@ -214,7 +214,7 @@ void tutti_options_set_json(tutti_options *options, const char *text) {
     if (!json.ok() && has_secrets(object.schema())) {
       // What is wrong is told with a piece of the text.
       return object.fail(
-          base::invalid_argument("options: the text is no JSON; as it may hold a secret, it is not shown"));
+          base::invalid_argument("options: the text is not valid JSON (it is not shown, as it may contain a secret)"));
     }
     if (!json.ok() || !json->is_object())
       return object.fail(json.ok() ? base::invalid_argument("options: expected a JSON object")

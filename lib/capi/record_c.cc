@@ -71,7 +71,7 @@ int32_t tutti_record_writer_write_example(tutti_record_writer *writer, tutti_err
     return with_writer(writer, [&](RecordWriterObject &object) -> Status {
       if (!object.lists().empty()) {
         return base::failed_precondition("feature list '", object.lists().begin()->first,
-                                         "' was added, which an example has no place for; expected "
+                                         "' was added, which an example cannot contain; expected "
                                          "tutti_record_writer_write_sequence_example");
       }
       const std::map<std::string, tensor::Tensor> features = std::exchange(object.features(), {});

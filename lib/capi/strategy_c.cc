@@ -69,14 +69,15 @@ Result<distribute::Cluster> listed_workers(const ResolvedOptions &options) {
   std::vector<std::string> addresses;
   for (const std::string &part : base::split(options.text("workers"), ','))
     addresses.emplace_back(base::trim(part));
-  if (options.text("workers").empty()) return base::invalid_argument("the option workers lists no worker");
+  if (options.text("workers").empty())
+    return base::invalid_argument("the option workers is empty; expected the address of each worker");
   return distribute::Cluster::make(std::move(addresses), static_cast<int32_t>(options.i64("worker")));
 }
 
 Result<distribute::Cluster> workers_from_environment(const ResolvedOptions &options) {
   for (const char *key : {"workers", "worker"}) {
     if (options.was_set(key))
-      return base::invalid_argument("the option ", key, " is set, and so the environment is not asked");
+      return base::invalid_argument("the option ", key, " must not be set where the environment lists the workers");
   }
   return distribute::Cluster::from_environment();
 }

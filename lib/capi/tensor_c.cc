@@ -53,7 +53,8 @@ Status check_size(tensor::DType dtype, const tensor::Shape &shape, int64_t size_
   if (dtype == tensor::DType::bytes) {
     // Whether the texts fit is a matter of the offsets before them, which Tensor::from_buffer() looks at.
     if (size_bytes >= 8) return Status();
-    return base::invalid_argument("a tensor of dtype bytes begins with offsets, got ", size_bytes, " bytes");
+    return base::invalid_argument("a tensor of dtype bytes begins with offsets of 8 bytes each, got ", size_bytes,
+                                  " bytes");
   }
   const int64_t needed = shape.elements() * static_cast<int64_t>(tensor::size_bytes(dtype));
   if (size_bytes == needed) return Status();

@@ -87,7 +87,7 @@ Result<Manifest> from_json(const JsonReader &root) {
                                      " was written by a newer release; this one reads up to ", kManifestFormatVersion);
   }
   if (manifest.format_version < 1)
-    return invalid_argument("format version ", manifest.format_version, " never existed");
+    return invalid_argument("format version ", manifest.format_version, " does not exist");
   TUTTI_ASSIGN(manifest.step, root.get_integer("step"));
   if (manifest.step < 0) return invalid_argument("step ", manifest.step, " is negative");
   TUTTI_ASSIGN(const JsonReader files, root.get("files"));

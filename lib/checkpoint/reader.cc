@@ -36,7 +36,7 @@ Result<std::string> read_text(const std::string &directory, const FileRecord &fi
   TUTTI_ASSIGN(const int64_t size, base::file_size_bytes(path));
   if (size != file.summary.size_bytes) {
     return data_loss("'", path, "': expected ", file.summary.size_bytes, " bytes, the file has ", size,
-                     size > file.summary.size_bytes ? ": there is something behind its end" : "");
+                     size > file.summary.size_bytes ? ": there is extra data after its end" : "");
   }
   TUTTI_ASSIGN(std::string text, base::read_file(path, size));
   if (base::crc32c(text) != file.summary.crc32c)
@@ -48,7 +48,7 @@ Result<Manifest> read_manifest(const std::string &directory) {
   const std::string path = base::concat(directory, "/", kManifestFile);
   TUTTI_ASSIGN(const int64_t size, base::file_size_bytes(path));
   if (size > kMaxManifestBytes)
-    return data_loss("'", path, "' has ", size, " bytes, no manifest has more than ", kMaxManifestBytes);
+    return data_loss("'", path, "' has ", size, " bytes, expected at most ", kMaxManifestBytes);
   TUTTI_ASSIGN(const std::string text, base::read_file(path, kMaxManifestBytes));
   Result<Manifest> manifest = parse_manifest(text);
   if (manifest.ok()) return manifest;
@@ -121,7 +121,7 @@ Result<Checkpoint> read_newest_checkpoint(const std::string &directory, const Re
   for (auto name = all.rbegin(); name != all.rend(); ++name) {
     Result<Checkpoint> checkpoint = read_checkpoint(name->path, options);
     if (checkpoint.ok() && checkpoint->manifest.step != name->step) {
-      checkpoint = data_loss("checkpoint '", name->path, "' holds step ", checkpoint->manifest.step);
+      checkpoint = data_loss("checkpoint '", name->path, "' contains step ", checkpoint->manifest.step);
     }
     if (checkpoint.ok()) {
       if (!newest_reason.ok()) logger.warning("falling back to checkpoint '", name->path, "'");

@@ -94,7 +94,7 @@ Status check_contiguous(const std::vector<SafetensorsEntry> &entries, int64_t da
 Status read_exactly(const base::RandomAccessFile &file, int64_t offset, void *data, int64_t size) {
   TUTTI_ASSIGN(const size_t got, file.read_at(offset, data, static_cast<size_t>(size)));
   if (static_cast<int64_t>(got) == size) return Status();
-  return data_loss("expected ", size, " bytes at offset ", offset, ", got ", got, ": the file has become shorter");
+  return data_loss("expected ", size, " bytes at offset ", offset, ", got ", got, ": the file has been truncated");
 }
 
 // The JSON text of the header, with everything before the data added to `crc`.
@@ -104,7 +104,7 @@ Result<std::string> read_header_text(const base::RandomAccessFile &file, uint32_
   TUTTI_TRY(read_exactly(file, 0, &length, kLengthBytes));
   *crc = base::crc32c(&length, kLengthBytes, *crc);
   const auto room = static_cast<uint64_t>(std::min(file.size_bytes() - kLengthBytes, kMaxSafetensorsHeaderBytes));
-  if (length > room) return data_loss("a header of ", length, " bytes is announced where ", room, " are possible");
+  if (length > room) return data_loss("the header has ", length, " bytes, expected at most ", room);
   std::string text(length, '\0');
   TUTTI_TRY(read_exactly(file, kLengthBytes, text.data(), static_cast<int64_t>(length)));
   *crc = base::crc32c(text.data(), text.size(), *crc);
@@ -240,7 +240,8 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, int64_
       continue;
     }
     Result<SafetensorsEntry> entry = parse_entry(name, reader, data_bytes);
-    if (!entry.ok()) return data_loss("tensor ", base::quoted(name), " is badly described").with_cause(entry.status());
+    if (!entry.ok())
+      return data_loss("tensor ", base::quoted(name), " has a bad description").with_cause(entry.status());
     header.entries.push_back(entry.take());
   }
   std::stable_sort(header.entries.begin(), header.entries.end(),

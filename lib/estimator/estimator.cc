@@ -48,7 +48,7 @@ Result<TrainResult> Estimator::train(TrainRequest request) {
   TUTTI_ASSIGN(const std::unique_ptr<TrainSession> session, open_session(std::move(request)));
   if (is_endless) {
     state_->logger().info(
-        "the dataset has no end, and none of steps, max_steps and epochs is set: training goes on until "
+        "the dataset has no end, and none of steps, max_steps and epochs is set: training continues until "
         "a hook, early stopping or a cancel token ends it");
   }
   TUTTI_TRY(session->run({}));

@@ -55,7 +55,8 @@ data::IteratorContext EstimatorState::iterator_context(Ref<base::CancelToken> ca
 
 Status EstimatorState::begin_training() {
   std::lock_guard lock(mutex_);
-  if (training_) return base::failed_precondition("this estimator is training already; one training at a time");
+  if (training_)
+    return base::failed_precondition("this estimator is already training; it can run only one training at a time");
   training_ = true;
   return Status();
 }

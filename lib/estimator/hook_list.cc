@@ -62,10 +62,10 @@ Result<HookList> HookList::make(std::vector<Hook> hooks) {
       return invalid_argument("hook '", hook.name, "': every_secs is ", hook.every_secs, ", expected at least 0");
     }
     if (hook.every_steps > 0 && hook.every_secs > 0) {
-      return invalid_argument("hook '", hook.name, "' has a cadence in steps and one in seconds: set one of the two");
+      return invalid_argument("hook '", hook.name, "' has a cadence in steps and one in seconds: set only one of them");
     }
     if (!hook.values.empty() && hook.every_steps == 0 && hook.every_secs == 0) {
-      return invalid_argument("hook '", hook.name, "' wants values of steps but has no cadence");
+      return invalid_argument("hook '", hook.name, "' requests step values but has no cadence");
     }
     list.hooks_.push_back({std::move(hook)});
   }
@@ -76,7 +76,7 @@ Status HookList::check_values(const std::vector<std::string> &available) const {
   for (const Registered &registered : hooks_) {
     for (const std::string &value : registered.hook.values) {
       if (value == kAllValues || std::find(available.begin(), available.end(), value) != available.end()) continue;
-      return invalid_argument("hook '", registered.hook.name, "' wants the value '", value,
+      return invalid_argument("hook '", registered.hook.name, "' requests the value '", value,
                               "', which a step does not have", base::but_there_are(value, available));
     }
   }
@@ -160,7 +160,7 @@ Status HookList::restore(const base::Json &state) {
     const base::Json *mine = state.find(registered.hook.name);
     if (mine == nullptr || !registered.hook.restore) continue;
     const Status status = registered.hook.restore(*mine);
-    if (!status.ok()) return status.wrap(base::concat("hook '", registered.hook.name, "' cannot take up its state"));
+    if (!status.ok()) return status.wrap(base::concat("hook '", registered.hook.name, "' cannot restore its state"));
   }
   return Status();
 }

@@ -70,7 +70,7 @@ Status InputPasses::attach(distribute::Trainer &trainer) {
   if (!begun_at_.is_null()) {
     if (const Status status = iterator->restore(begun_at_); !status.ok()) {
       if (!may_begin_anew(status, from_checkpoint_))
-        return status.wrap("the input cannot go on where the checkpoint left it");
+        return status.wrap("the input cannot continue at the position of the checkpoint");
       begin_new(status.message());
       TUTTI_ASSIGN(iterator, open(trainer));
     }
@@ -87,7 +87,7 @@ Result<bool> InputPasses::end(int64_t step) {
   const bool whole = begun_at_.is_null();
   if (whole && examples_ == 0)
     return base::invalid_argument("the dataset gave no elements in pass ", epoch_ + 1,
-                                  ": there is not one row to train on");
+                                  ": there are no rows to train on");
   if (whole) whole_steps_ = step - first_step_;
   ++epoch_;
   begun_at_ = Json();

@@ -18,7 +18,7 @@ Result<base::FileDescriptor> open_locked(const std::string &model_dir) {
   TUTTI_ASSIGN(base::FileDescriptor file, base::open_regular_file(path, O_RDWR | O_CREAT, "cannot open"));
   if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
   if (errno != EWOULDBLOCK) return base::status_from_errno(errno, base::concat("cannot lock '", path, "'"));
-  return base::failed_precondition("another training run holds '", path, "'");
+  return base::failed_precondition("another training run uses '", path, "'");
 }
 
 }  // namespace

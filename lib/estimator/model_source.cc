@@ -47,7 +47,7 @@ Status declare_inputs(graph::GraphBuilder &builder, Mode mode, const data::Eleme
 Status check_parts(const graph::Model &model, Mode mode) {
   const bool has_loss = model.loss != graph::kNoValue;
   if (mode == Mode::predict && model.outputs.empty()) {
-    return invalid_argument("it set no output, and predictions are the outputs");
+    return invalid_argument("it set no output; predictions are the outputs of the model");
   }
   if (mode == Mode::train && !has_loss) return invalid_argument("it set no loss");
   if (mode == Mode::train && !model.train) return invalid_argument("it set no optimizer");

@@ -36,11 +36,11 @@ Status check(const TrainRequest &request) {
   TUTTI_TRY(check_positive("epochs", request.epochs));
   if (request.steps && request.max_steps) {
     return invalid_argument("steps is ", *request.steps, " and max_steps is ", *request.max_steps,
-                            ": set one of the two, steps counts from the present step, max_steps from the first");
+                            ": set only one of them (steps counts from the current step, max_steps from the first)");
   }
   if (request.epochs && (request.steps || request.max_steps)) {
     return invalid_argument("epochs is ", *request.epochs, " and ", request.steps ? "steps" : "max_steps", " is ",
-                            request.steps ? *request.steps : *request.max_steps, ": set one of the two");
+                            request.steps ? *request.steps : *request.max_steps, ": set only one of them");
   }
   if (request.epochs && request.dataset->cardinality().is_infinite()) {
     return invalid_argument("epochs is ", *request.epochs,

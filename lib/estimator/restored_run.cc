@@ -41,13 +41,13 @@ Status take_up(Trainer &trainer, const WeightVersion &version, const RunState &r
 // What is different in this run from the one that wrote the checkpoint.
 void adapt(RunState &run, const EstimatorState &state) {
   if (state.strategy->input_pipeline().count > 1 && !run.input.is_null()) {
-    state.logger().warning("the input begins a new pass: the checkpoint knows the position of worker 0 alone");
+    state.logger().warning("the input begins a new pass: the checkpoint contains only the position of worker 0");
     run.input = Json();
     ++run.epoch;
   }
   if (run.seed != state.config.seed) {
     state.logger().warning("the checkpoint was trained with seed ", run.seed, ", now the seed is ", state.config.seed,
-                           ": the run cannot be repeated exactly");
+                           ": the run cannot be reproduced exactly");
     run.seed = state.config.seed;
   }
 }

@@ -59,7 +59,7 @@ Status check_same_model(const graph::Model &model, const WeightVersion &version)
   const size_t more = differences.size() - 1;
   return base::failed_precondition("the model is not the one of the checkpoint: ", differences.front(),
                                    more == 0 ? std::string() : base::concat(" (and ", more, " more)"),
-                                   "; use another model_dir to start anew");
+                                   "; use another model_dir to start from scratch");
 }
 
 std::string slot_difference(const distribute::Trainer &trainer, const WeightVersion &version) {
@@ -69,11 +69,12 @@ std::string slot_difference(const distribute::Trainer &trainer, const WeightVers
   }
   for (const std::string &name : wanted) {
     if (version.find(StateRole::slot, name) < 0)
-      return base::concat("slot '", name, "' of the optimizer is not in the checkpoint and begins anew");
+      return base::concat("slot '", name,
+                          "' of the optimizer is not in the checkpoint and starts with its initial value");
   }
   for (const StateEntry &entry : version.entries()) {
     if (entry.role == StateRole::slot && std::find(wanted.begin(), wanted.end(), entry.name) == wanted.end())
-      return base::concat("slot '", entry.name, "' of the checkpoint is not one of the optimizer and is dropped");
+      return base::concat("slot '", entry.name, "' of the checkpoint does not belong to the optimizer and is dropped");
   }
   return "";
 }
@@ -87,7 +88,7 @@ Json plan_json(const distribute::Trainer &trainer, const distribute::Strategy &s
 std::string plan_difference(const Json &saved, const Json &present) {
   const std::string was = plan_text(saved), is = plan_text(present);
   if (was == is || text_of(saved, "hash") == "?") return "";
-  return base::concat("the checkpoint was trained on ", was, "; training goes on from the same state on ", is);
+  return base::concat("the checkpoint was trained on ", was, "; training continues from the same state on ", is);
 }
 
 }  // namespace tutti::impl::estimator

@@ -54,7 +54,7 @@ Result<std::string> prediction_graph(EstimatorState &state, const data::ElementS
   const Result<ModelRef> model = state.models.get(Mode::predict, spec);
   if (model.ok()) return graph::to_json(**model).dump();
   return model.status().wrap(
-      "checkpoints have the graph to predict with, unless the run option without_predictions is set");
+      "checkpoints contain the graph for predictions unless the run option without_predictions is set");
 }
 
 Status save(EstimatorState &state, const std::string &directory, const data::ElementSpec &spec,

@@ -30,7 +30,7 @@ TrainSession::~TrainSession() {
   std::optional<RunState> run;  // none without the memory for it
   (void)base::without_exceptions([&] {
     if (trainer_.is_open() && begun_ && !closed_)
-      trainer_->leave_workers(base::unavailable("the training session of a worker was given up"));
+      trainer_->leave_workers(base::unavailable("the training session of a worker was abandoned"));
     run = resumable();
     return Status();
   });

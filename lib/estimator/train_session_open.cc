@@ -77,7 +77,7 @@ Status TrainSession::start() {
   if (request_.variables_only) return checkpoints_.start(std::move(newest));
   TUTTI_TRY(publish());
   if (goal_.reason()) {
-    state_->logger().info("nothing to train: the model is at step ", step(), " already, max_steps is ",
+    state_->logger().info("nothing to train: the model is already at step ", step(), ", max_steps is ",
                           *request_.max_steps);
     return Status();
   }

@@ -138,7 +138,7 @@ Result<Tensor> read_of_last_step(EstimatorState &state, const Reader &reader) {
     return Status();
   }));
   if (looked) return std::move(*value);
-  return base::failed_precondition("there was no step to read from, or the last one failed");
+  return base::failed_precondition("there is nothing to read: no step was run, or the last one failed");
 }
 
 }  // namespace
@@ -187,7 +187,7 @@ Status write_variables(EstimatorState &state, const std::map<std::string, Tensor
     }
     return Status();
   }));
-  return looked ? Status() : base::failed_precondition("there is no training whose variables could be written");
+  return looked ? Status() : base::failed_precondition("there are no variables to write: train or initialize first");
 }
 
 Result<Tensor> read_gradient(EstimatorState &state, std::string_view variable) {

@@ -39,7 +39,7 @@ std::string base64_encode(std::string_view bytes) {
 
 base::Result<std::string> base64_decode(std::string_view text) {
   if (text.size() % 4 != 0)
-    return base::invalid_argument("base64 text has ", text.size(), " characters, no multiple of 4");
+    return base::invalid_argument("base64 text has ", text.size(), " characters, which is not a multiple of 4");
   std::string bytes;
   bytes.reserve(text.size() / 4 * 3);
   for (size_t i = 0; i < text.size(); i += 4) {

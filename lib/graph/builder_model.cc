@@ -225,7 +225,7 @@ bool GraphBuilder::check_gradient(const std::string &variable_name, ValueId grad
     std::vector<std::string> known;
     for (const VariableSpec &one : model_.variables)
       known.push_back(one.name);
-    fail(base::not_found("a gradient is given for variable '", variable_name, "', which the model does not have",
+    fail(base::not_found("a gradient is given for variable '", variable_name, "', which is not in the model",
                          base::but_there_are(variable_name, known)));
   } else if (gradient == kNoValue) {
     fail(base::invalid_argument("variable '", variable_name,

@@ -177,7 +177,7 @@ class GraphReader {
   base::Status walk_node(NodeId id, int32_t region, size_t depth) {
     const std::string &path = nodes_[static_cast<size_t>(id)].path();
     if (placed_[static_cast<size_t>(id)])
-      return base::invalid_argument(path, ": stands twice in the order of execution");
+      return base::invalid_argument(path, ": occurs twice in the order of execution");
     placed_[static_cast<size_t>(id)] = true;
     for (const ValueId input : graph_.node(id).inputs) {
       if (input != kNoValue) TUTTI_TRY(require_defined(input, region, path));

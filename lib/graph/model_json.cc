@@ -121,7 +121,7 @@ class ModelReader {
     for (const auto *const list : {&model_.features, &model_.labels}) {
       for (const InputSpec &input : *list) {
         if (!listed.insert(input.value).second)
-          return base::invalid_argument("model: input ", base::quoted(input.name), " stands twice");
+          return base::invalid_argument("model: input ", base::quoted(input.name), " is listed twice");
       }
     }
     for (const VariableSpec &variable : model_.variables)
@@ -177,7 +177,7 @@ class ModelReader {
       VariableSpec variable;
       TUTTI_ASSIGN(variable.name, reader.get_string("name"));
       if (model_.find_variable(variable.name) != nullptr) {
-        return base::invalid_argument(reader.path(), ": variable ", base::quoted(variable.name), " stands twice");
+        return base::invalid_argument(reader.path(), ": variable ", base::quoted(variable.name), " is listed twice");
       }
       TUTTI_ASSIGN(variable.value, leaf(reader, "variable", variable.name));
       const ValueInfo &info = model_.graph.value(variable.value);

@@ -59,7 +59,7 @@ class NodeView {
 
   Status refuse(std::string_view why) const {
     return base::invalid_argument("node '", node_.scope_name, "' (", node_.op, "): ", why,
-                                  "; so it cannot be computed of a batch in pieces")
+                                  ", so it cannot be computed on parts of a batch")
         .with_detail("node", node_.scope_name);
   }
 

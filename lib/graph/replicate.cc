@@ -55,7 +55,7 @@ class Replicator {
     const ValueInfo &value = global_.value(node.inputs[static_cast<size_t>(placed.reduced_inputs.front())]);
     const std::string producer = value.producer == kNoNode ? "a parameter" : global_.node(value.producer).scope_name;
     return base::invalid_argument("node '", node.scope_name, "' (", node.op, ") needs '", producer,
-                                  "', a result over all rows, before the last of them are there")
+                                  "', a result over all rows, before all rows are computed")
         .with_detail("node", node.scope_name);
   }
 

@@ -19,7 +19,7 @@ Outcome RemoteFile::open(const IsCancelled &is_cancelled) {
     const std::lock_guard lock(mutex_);
     request = fetch(0);
   }
-  if (!transfers_.wait(request, is_cancelled)) return {TUTTI_CANCELLED, "told to end"};
+  if (!transfers_.wait(request, is_cancelled)) return {TUTTI_CANCELLED, "the request was cancelled"};
   const Result &result = request->result;
   if (result.code != TUTTI_OK) return {result.code, result.message};
   size_ = result.total_bytes;
@@ -74,7 +74,7 @@ Outcome RemoteFile::read(int64_t offset, char *target, int64_t size, int64_t &go
       forget_behind(block);
     }
   }
-  if (!transfers_.wait(request, is_cancelled)) return {TUTTI_CANCELLED, "told to end"};
+  if (!transfers_.wait(request, is_cancelled)) return {TUTTI_CANCELLED, "the request was cancelled"};
   const Result &result = request->result;
   Outcome outcome{result.code, result.message};
   if (outcome.code == TUTTI_OK && !is_whole_) outcome = check_version(result);

@@ -181,7 +181,7 @@ bool Request::finish_body(long status) {
     return true;
   }
   if (!check_range()) {
-    fail(TUTTI_DATA_LOSS, "the server gives another range: '" + content_range_.substr(0, 200) + "'");
+    fail(TUTTI_DATA_LOSS, "the server sent another range: '" + content_range_.substr(0, 200) + "'");
     return true;
   }
   const int64_t expected = std::min(size_, result.total_bytes - first_);
@@ -198,7 +198,8 @@ void Request::finish_status(long status) {
     result.is_whole = true;
     return;
   }
-  if (status == kRangeNotSatisfiable) return fail(TUTTI_DATA_LOSS, "the file ends before, it has become shorter");
+  if (status == kRangeNotSatisfiable)
+    return fail(TUTTI_DATA_LOSS, "the requested range is beyond the end of the file, which has become shorter");
   fail(code_of(status), "status " + std::to_string(status));
 }
 
@@ -207,12 +208,12 @@ bool Request::finish(CURLcode outcome) {
   (void)curl_easy_getinfo(handle(), CURLINFO_RESPONSE_CODE, &status);
   if (is_too_large_ && status == kOk) {
     fail(TUTTI_RESOURCE_EXHAUSTED,
-         "the server gives no ranges, and the whole file is larger than largest_download_bytes, " +
+         "the server does not support range requests, and the whole file is larger than largest_download_bytes, " +
              std::to_string(settings_.largest_download_bytes));
     return true;
   }
   if (is_too_large_) {
-    fail(TUTTI_DATA_LOSS, "the server gives more than was asked for");
+    fail(TUTTI_DATA_LOSS, "the server sent more than was requested");
     return true;
   }
   if (outcome != CURLE_OK) {

@@ -70,7 +70,7 @@ Settings Settings::parse(const char *text) {
       for (const json &header : value)
         settings.headers.push_back(line(key, header));
     } else {
-      throw std::invalid_argument("there is no setting '" + key + "'");
+      throw std::invalid_argument("unknown setting '" + key + "'");
     }
   }
   return settings;

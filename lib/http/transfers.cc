@@ -130,7 +130,7 @@ void Transfers::begin(const std::shared_ptr<Request> &request) {
     running_.push_back(request);
     return;
   }
-  request->fail(TUTTI_RESOURCE_EXHAUSTED, "no memory for a request");
+  request->fail(TUTTI_RESOURCE_EXHAUSTED, "out of memory for a request");
   const std::lock_guard lock(mutex_);
   request->is_done = true;
   ended_.notify_all();

@@ -52,7 +52,7 @@ ValueId element_weights(Expansion &e, ValueId weights, ValueId value) {
     fits = dims[axis] == of_value[axis] || dims[axis] == graph::Dim(1);
   if (!fits) {
     return e.fail(base::concat("weights ", shape_of(e, weights), " do not fit the values ", shape_of(e, value),
-                               " that they weigh: expected one for each example, or for each element"));
+                               ": expected one for each example, or for each element"));
   }
   const ValueId own = b.cast(squeezed, b.dtype(value));
   if (dims.size() == 1) return own;

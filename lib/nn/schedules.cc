@@ -59,7 +59,7 @@ ValueId expand_schedule_piecewise(Expansion &e) {
   const ValueId step = b.run_scalar("step", tensor::DType::i64);
   ValueId rate = b.constant(values.back(), kRate);
   for (size_t i = boundaries.size(); i-- > 0;) {
-    if (i > 0 && boundaries[i] <= boundaries[i - 1]) return e.fail("boundaries must grow");
+    if (i > 0 && boundaries[i] <= boundaries[i - 1]) return e.fail("boundaries must increase");
     const ValueId before = b.op("less", {step, b.constant(double(boundaries[i]), tensor::DType::i64)});
     rate = b.select(before, b.constant(values[i], kRate), rate);
   }

@@ -37,7 +37,7 @@ base::Result<DType> dtype_of_dlpack(DLDataType type) {
     if (pair.code == type.code && pair.bits == type.bits && type.lanes == 1) return pair.dtype;
   }
   return base::unimplemented("DLPack type code ", int{type.code}, ", ", int{type.bits}, " bits, ", type.lanes,
-                             " lanes has no dtype here");
+                             " lanes has no matching dtype");
 }
 
 base::Status check_readable(DLDevice device) {
@@ -147,7 +147,7 @@ base::Result<Tensor> from_dlpack(DLManagedTensorVersioned *managed) {
 
 base::Result<DLManagedTensorVersioned *> to_dlpack(const Tensor &tensor) {
   const std::optional<DLDataType> type = type_to_dlpack(tensor.dtype());
-  if (tensor.empty() || !type) return base::invalid_argument("DLPack has no form for ", tensor.describe());
+  if (tensor.empty() || !type) return base::invalid_argument("DLPack cannot represent ", tensor.describe());
   auto exported = std::make_unique<Exported>();
   exported->tensor = tensor;
   const Shape &shape = tensor.shape();

@@ -55,8 +55,8 @@ base::Result<DType> parse_dtype(std::string_view text) {
     if (text == type.name || text == type.other_names[0] || text == type.other_names[1]) return type.dtype;
     names.emplace_back(type.name);
   }
-  return base::invalid_argument("unknown dtype ", base::quoted(text), base::did_you_mean(text, names), "; known are ",
-                                base::join(names, ", "));
+  return base::invalid_argument("unknown dtype ", base::quoted(text), base::did_you_mean(text, names),
+                                "; known: ", base::join(names, ", "));
 }
 
 base::Result<DType> dtype_from_number(int32_t number) {

@@ -130,7 +130,7 @@ void an_uncommitted_file_leaves_nothing(void **) {
   AtomicFile file = assert_ok_value(AtomicFile::create(directory / "a"));
   assert_ok(file.append("new"));
   assert_ok(file.commit());
-  assert_error_contains(file.commit(), "committed before");
+  assert_error_contains(file.commit(), "already committed");
   assert_true(assert_ok_value(read_file(directory / "a")) == "new");
 }
 

@@ -50,9 +50,9 @@ void every_wrong_handle_is_named(void **) {
   assert_error_contains(find(nullptr), "argument 'fruit': expected an apple handle, got NULL");
   assert_error_contains(find(pear), "got a pear handle");
   assert_error_contains(find(gone), "already released");
-  assert_error_contains(find(&local), "no handle of this library");
-  assert_error_contains(find(reinterpret_cast<void *>(8)), "no handle of this library");
-  assert_error_contains(find(reinterpret_cast<void *>(UINTPTR_MAX)), "no handle of this library");
+  assert_error_contains(find(&local), "not a handle of this library");
+  assert_error_contains(find(reinterpret_cast<void *>(8)), "not a handle of this library");
+  assert_error_contains(find(reinterpret_cast<void *>(UINTPTR_MAX)), "not a handle of this library");
   assert_true(find(gone).code() == Code::invalid_argument);
   assert_true(table.unref(gone, apples).code() == Code::invalid_argument);
   assert_true(table.ref(gone, apples).code() == Code::invalid_argument);

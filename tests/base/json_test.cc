@@ -92,7 +92,7 @@ void reading_names_the_path(void **) {
   assert_error_contains(root.get_integer("step"), "manifest.step: expected integer, got string");
   assert_error_contains(root.get_integer("stop"), "manifest: key 'stop' is missing");
   assert_true(root.get_integer("stop").code() == Code::not_found);
-  assert_error_contains(root.get_double("big"), "is no exact double");
+  assert_error_contains(root.get_double("big"), "cannot be represented exactly as a double");
   assert_error_contains(root.get_integers("list"), "manifest.list[1]: expected integer, got object");
   assert_int_equal(assert_ok_value(root.get_integer("none", 5)), 5);
   assert_int_equal(assert_ok_value(root.get_integer("stop", 6)), 6);

@@ -77,15 +77,14 @@ void nearest_names(void **) {
 void what_there_is_instead(void **) {
   const std::vector<std::string> names = {"momentum", "nesterov"};
   assert_string_equal(but_there_are("nesterof", names).c_str(),
-                      ", did you mean 'nesterov'?; there are: momentum, nesterov");
-  assert_string_equal(but_there_are("something", names).c_str(), "; there are: momentum, nesterov");
-  assert_string_equal(but_there_are("something", {}).c_str(), "; there are none");
+                      ", did you mean 'nesterov'?; known: momentum, nesterov");
+  assert_string_equal(but_there_are("something", names).c_str(), "; known: momentum, nesterov");
+  assert_string_equal(but_there_are("something", {}).c_str(), "; none are known");
   const std::string long_name(390, 'a');
   const std::vector<std::string> many = {long_name, "b", std::string(20, 'c'), "d"};
-  assert_string_equal(but_there_are("something", many).c_str(),
-                      ("; there are: " + long_name + ", b and 2 more").c_str());
+  assert_string_equal(but_there_are("something", many).c_str(), ("; known: " + long_name + ", b and 2 more").c_str());
   assert_string_equal(but_there_are("something", std::vector<std::string>{long_name + long_name}).c_str(),
-                      ("; there are: " + long_name + long_name).c_str());
+                      ("; known: " + long_name + long_name).c_str());
 }
 
 void utf8(void **) {

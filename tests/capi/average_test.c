@@ -268,7 +268,7 @@ static void check_all_reduce(const char *choice, const char *said) {
   for (int i = 0; i < 2; i++)
     step(estimator, context, -1);
   assert_close(read_scalar(estimator, "w"), 2 + 1 + 1.9);
-  assert_contains(kept.text, "gradients of 4 replicas are added up: ");
+  assert_contains(kept.text, "gradients of 4 replicas are summed: ");
   assert_contains(kept.text, said);
   assert_ok(tutti_context_set_log(context, NULL, NULL, NULL, TUTTI_LOG_INFO, &err));
   tutti_estimator_unref(estimator), tutti_context_unref(context);

@@ -181,7 +181,7 @@ static const struct bad_input {
      mixed_rows,
      TUTTI_INVALID_ARGUMENT,
      {"tower/softmax", "rows of the batch", "replica"}},
-    {"loss is no scalar", vector_loss, TUTTI_INVALID_ARGUMENT, {"loss", "[batch]", "scalar"}},
+    {"loss is not a scalar", vector_loss, TUTTI_INVALID_ARGUMENT, {"loss", "[batch]", "scalar"}},
     {"no predictions", no_predictions, TUTTI_INVALID_ARGUMENT, {"predictions", "outputs", ""}},
     {"NaN loss", nan_loss, TUTTI_OUT_OF_RANGE, {"loss", "not finite", "step 1"}},
     {"corrupt IDX", corrupt_idx, TUTTI_DATA_LOSS, {"train-labels", "corrupt IDX", ""}},

@@ -497,7 +497,7 @@ static void test_one_estimator_trains_once_at_a_time(void **state) {
   assert_int_equal(pthread_create(&thread, NULL, train_all, &trainer), 0);
   push_rows(feed, 0, 4);
   wait_for_step(&stopper);
-  assert_error(TUTTI_FAILED_PRECONDITION, "training already",
+  assert_error(TUTTI_FAILED_PRECONDITION, "already training",
                tutti_estimator_train(trainer.estimator, endless, NULL, NULL, NULL, NULL, &err));
   assert_ok(tutti_feed_finish(feed, &err));
   assert_int_equal(pthread_join(thread, NULL), 0);

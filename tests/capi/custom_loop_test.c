@@ -229,7 +229,7 @@ static void test_outputs_are_of_the_last_step(void **state) {
   work_out(parameters, 5, 6, logits, &accuracy);
   assert_ok(tutti_session_run(loop.session, 1, NULL, &err));
   assert_output(loop.estimator, "logits", logits, 6);
-  assert_error(TUTTI_NOT_FOUND, "'logit' in mode TRAIN, did you mean 'logits'?; there are: ",
+  assert_error(TUTTI_NOT_FOUND, "'logit' in mode TRAIN, did you mean 'logits'?; known: ",
                tutti_estimator_read_output(loop.estimator, "logit", &none, &err));
   assert_error(TUTTI_INVALID_ARGUMENT, "'name' is NULL",
                tutti_estimator_read_output(loop.estimator, NULL, &none, &err));

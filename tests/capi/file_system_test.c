@@ -266,7 +266,7 @@ static void test_functions_that_fail(void **state) {
   memory = (struct memory){.list_code = -1};
   assert_lines_error(TUTTI_INVALID_ARGUMENT, "expected the name of a file", new_context(&memory), "mem://*");
   memory = (struct memory){.claimed_size = -5};
-  assert_lines_error(TUTTI_INVALID_ARGUMENT, "gives the size -5", new_context(&memory), "mem://a/1.txt");
+  assert_lines_error(TUTTI_INVALID_ARGUMENT, "reports the size -5", new_context(&memory), "mem://a/1.txt");
   assert_all_closed(&memory);
   memory = (struct memory){0};
   assert_lines_error(TUTTI_NOT_FOUND, "no such object", new_context(&memory), "mem://a/3.txt");
@@ -291,10 +291,10 @@ static void test_reads_that_fail(void **state) {
   const char *const at_once[] = {"cannot read", "at offset 0 of 'mem://long.txt'", "the disk is gone", NULL};
   struct memory memory = {.read_code = TUTTI_DATA_LOSS};
   check_walk_error(&memory, "", TUTTI_DATA_LOSS, at_once);
-  const char *const too_much[] = {"at offset 0 of 'mem://long.txt'", "says that it gave 100000 bytes", NULL};
+  const char *const too_much[] = {"at offset 0 of 'mem://long.txt'", "reports that it read 100000 bytes", NULL};
   memory = (struct memory){.claimed = 100000};
   check_walk_error(&memory, "", TUTTI_INVALID_ARGUMENT, too_much);
-  const char *const negative[] = {"says that it gave -1 bytes", NULL};
+  const char *const negative[] = {"reports that it read -1 bytes", NULL};
   memory = (struct memory){.claimed = -1};
   check_walk_error(&memory, "", TUTTI_INVALID_ARGUMENT, negative);
   /* A host's own CANCELLED is an error like any other while nobody has cancelled. */

@@ -251,7 +251,7 @@ static void test_early_stopping_at_steps(void **state) {
   } wrong[] = {
       {"{\"early_stopping\": \"loss\", \"early_stopping_patience_steps\": 5}", "early_stopping_every_steps"},
       {"{\"early_stopping\": \"loss\", \"early_stopping_every_steps\": 5}", "early_stopping_patience_steps is 0"},
-      {"{\"early_stopping_patience_steps\": 5}", "need early_stopping"},
+      {"{\"early_stopping_patience_steps\": 5}", "need the option early_stopping"},
       {"{\"early_stopping\": \"los\", \"early_stopping_patience_steps\": 5, \"early_stopping_every_steps\": 1}",
        "did you mean 'loss'"},
   };

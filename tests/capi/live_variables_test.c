@@ -82,7 +82,7 @@ static void check_steps(int replicas, int accumulation) {
     check_near(velocity, expected, DENSE_PARAMETERS, 1e-5f, "velocity");
     check_near(after, before, DENSE_PARAMETERS, 1e-5f, "weights");
   }
-  assert_error(TUTTI_NOT_FOUND, "'kernl', did you mean 'kernel'?; there are: ",
+  assert_error(TUTTI_NOT_FOUND, "'kernl', did you mean 'kernel'?; known: ",
                tutti_estimator_read_gradient(estimator, "kernl", &none, &err));
   assert_ok(tutti_session_close(session, NULL, &err));
   tutti_session_unref(session);

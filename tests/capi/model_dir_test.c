@@ -105,7 +105,7 @@ static void test_a_model_that_cannot_predict(void **state) {
     if (without) {
       assert_int_equal(train(estimator, dataset, NULL).step, 1);
       assert_int_equal(stat(path, &status), 0);
-      assert_error(TUTTI_FAILED_PRECONDITION, "no graph to predict with",
+      assert_error(TUTTI_FAILED_PRECONDITION, "contains no graph for predictions",
                    tutti_predictor_open(NULL, directory, NULL, NULL, &predictor, &err));
     } else {
       assert_error(TUTTI_INVALID_ARGUMENT, "labels are needed",

@@ -107,7 +107,7 @@ static void test_wrong_models_for_prediction_and_evaluation(void **state) {
     int32_t code;
     const char *message;
   } cases[] = {{NO_OUTPUTS, TUTTI_INVALID_ARGUMENT, "predictions are the outputs"},
-               {LABEL_WHILE_PREDICTING, TUTTI_FAILED_PRECONDITION, "label 'y' was asked for in a model for prediction"},
+               {LABEL_WHILE_PREDICTING, TUTTI_FAILED_PRECONDITION, "label 'y' was requested in mode PREDICT"},
                {OTHER_VARIABLES_IN_EVAL, TUTTI_INVALID_ARGUMENT, "variable 'dense/kernel'"}};
   tutti_dataset *dataset = toy_dataset(32, 8, 0);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

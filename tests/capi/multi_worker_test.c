@@ -292,7 +292,7 @@ static void expect_refusal(const char *json, int32_t code, const char *needle) {
 
 static void test_mistakes(void **state) {
   (void)state;
-  expect_refusal("{}", TUTTI_INVALID_ARGUMENT, "lists no worker");
+  expect_refusal("{}", TUTTI_INVALID_ARGUMENT, "option workers is empty");
   expect_refusal("{\"workers\": \"a:1,a:1\"}", TUTTI_INVALID_ARGUMENT, "listed twice");
   expect_refusal("{\"workers\": \"a\"}", TUTTI_INVALID_ARGUMENT, "host:port");
   expect_refusal("{\"workers\": \"a:1\", \"worker\": 1}", TUTTI_INVALID_ARGUMENT, "is 1, expected 0 to 0");

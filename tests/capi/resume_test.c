@@ -83,16 +83,16 @@ static void test_another_number_of_replicas(void **state) {
     lines.text[0] = '\0';
     assert_ok(train(SAME, replicas[i], pieces, 3 * (i + 1), &lines, got, &err));
     if (i > 0)
-      assert_contains(lines.text, "training goes on from the same state on ");
+      assert_contains(lines.text, "training continues from the same state on ");
     else
-      assert_null(strstr(lines.text, "training goes on"));
+      assert_null(strstr(lines.text, "training continues"));
   }
   check_near(got, expected, DENSE_PARAMETERS, 1e-5f, "the same curve");
   /* The same again: nothing to say. */
   lines.text[0] = '\0';
   assert_ok(train(SAME, 2, pieces, 10, &lines, got, &err));
   assert_contains(lines.text, "continuing from checkpoint");
-  assert_null(strstr(lines.text, "training goes on"));
+  assert_null(strstr(lines.text, "training continues"));
   remove_directory(whole), remove_directory(pieces);
 }
 
@@ -146,7 +146,7 @@ static void test_another_optimizer(void **state) {
   assert_ok(train(SAME, 1, directory, 2, NULL, NULL, &err));
   struct lines lines = {.mutex = PTHREAD_MUTEX_INITIALIZER};
   assert_ok(train(ADAM, 1, directory, 4, &lines, NULL, &err));
-  assert_contains(lines.text, "of the optimizer is not in the checkpoint and begins anew");
+  assert_contains(lines.text, "of the optimizer is not in the checkpoint and starts with its initial value");
   remove_directory(directory);
 }
 

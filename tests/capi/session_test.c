@@ -115,7 +115,7 @@ static void test_session(void **state) {
   tutti_session *session = NULL, *second = NULL;
   tutti_result *result = NULL;
   assert_ok(tutti_session_open(estimator, dataset, NULL, NULL, NULL, &session, &err));
-  assert_error(TUTTI_FAILED_PRECONDITION, "training already",
+  assert_error(TUTTI_FAILED_PRECONDITION, "already training",
                tutti_session_open(estimator, dataset, NULL, NULL, NULL, &second, &err));
   assert_null(second);
   assert_ok(tutti_session_run(session, 1, &result, &err)); /* (1, 1): error 1, gradient 2 */

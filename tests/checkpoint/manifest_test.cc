@@ -69,7 +69,7 @@ void test_impossible_manifests(void **) {
   const std::string head = "{\"format\":\"tutti checkpoint\",\"format_version\":";
   assert_error_contains(parse_manifest(sealed(head + "2,\"step\":1,\"files\":[]}")), "newer release");
   assert_int_equal(parse_manifest(sealed(head + "2}")).code(), base::Code::failed_precondition);
-  assert_error_contains(parse_manifest(sealed(head + "0}")), "never existed");
+  assert_error_contains(parse_manifest(sealed(head + "0}")), "does not exist");
   assert_error_contains(parse_manifest(sealed(head + "1,\"step\":-1,\"files\":[]}")), "negative");
   const auto file = [&](std::string_view name, std::string_view size, std::string_view crc) {
     return sealed(base::concat(head, "1,\"step\":1,\"files\":[{\"name\":", name, ",\"size_bytes\":", size,

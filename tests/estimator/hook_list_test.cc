@@ -39,7 +39,7 @@ void test_bad_hooks(void **) {
   assert_error_contains(HookList::make({recorder("a", -1, &seen)}), "every_steps is -1");
   Hook both = recorder("a", 1, &seen);
   both.every_secs = 1;
-  assert_error_contains(HookList::make({both}), "set one of the two");
+  assert_error_contains(HookList::make({both}), "set only one of them");
   Hook negative = recorder("a", 0, &seen);
   negative.every_secs = -1;
   assert_error_contains(HookList::make({negative}), "every_secs is -1");

@@ -254,7 +254,7 @@ void test_a_model_dir_that_cannot_be_used(void **) {
   const auto session = assert_ok_value(first->open_session(epochs_of(1)));
   const auto second = make_estimator(config_in(directory.path() + "/run"))->train(epochs_of(1));
   assert_int_equal(second.code(), base::Code::failed_precondition);
-  assert_error_contains(second, "another training run holds");
+  assert_error_contains(second, "another training run uses");
   assert_ok(session->close());
 }
 

@@ -122,7 +122,7 @@ void test_an_empty_dataset_is_an_error(void **) {
   for (const int64_t epochs : {0, 2}) {
     TrainRequest request = request_for(empty);
     if (epochs > 0) request.epochs = epochs;
-    assert_error_contains(estimator->train(request), "the dataset gave no elements in pass 1: there is not one row");
+    assert_error_contains(estimator->train(request), "the dataset gave no elements in pass 1: there are no rows");
   }
   assert_int_equal(assert_ok_value(estimator->train(request_for(fake_dataset(8, 2)))).step, 4);
 }
@@ -243,7 +243,7 @@ void test_a_feed_after_a_checkpoint(void **) {
   checkpoint::TemporaryDirectory directory;
   RunConfig config;
   config.model_dir = directory.path();
-  for (const char *const expected : {"", "the input cannot go on where the checkpoint left it"}) {
+  for (const char *const expected : {"", "the input cannot continue at the position of the checkpoint"}) {
     const auto feed = assert_ok_value(data::Feed::create(fake_dataset(1, 1)->inputs()[0]->spec(), 16));
     push_rows(*feed, 8);
     TrainRequest request = request_for(assert_ok_value(data::Pipeline(feed->dataset()).batch(2).build()));
@@ -347,7 +347,7 @@ void test_hooks_can_stop_and_fail(void **) {
   assert_error_contains(failed, "hook 'mine' failed on event 'step' at step 6");
   assert_error_contains(failed, "the sky is falling");
   request.hooks[0].values = {"accuracy"};
-  assert_error_contains(estimator->train(request), "wants the value 'accuracy'");
+  assert_error_contains(estimator->train(request), "requests the value 'accuracy'");
 }
 
 void test_one_training_at_a_time(void **) {

@@ -148,7 +148,7 @@ static void test_extremes_of_floats_take_two(void **) {
 static void test_accumulation_refuses_sums_in_mid_step(void **) {
   const Graph graph =
       graph_of([](GraphBuilder &b, ValueId x, ValueId) { return b.sub(x, b.reduce_sum(x, {0}, true)); });
-  assert_error_contains(replicate(graph, {.contributors = 1, .accumulation = 3}), "before the last of them are there");
+  assert_error_contains(replicate(graph, {.contributors = 1, .accumulation = 3}), "before all rows are computed");
   assert_error_contains(replicate(graph, {.contributors = 2, .accumulation = 3}), "reduce_sum");
   assert_ok(replicate(graph, {.contributors = 2, .accumulation = 1}));
 }

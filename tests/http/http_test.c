@@ -102,7 +102,8 @@ static void test_servers_without_ranges(void **state) {
   assert_lines(3, "{" SMALL "}", address, "no_ranges.txt");
   assert_lines(3, "{\"block_bytes\": 4, \"retry_delay_ms\": 1}", address, "no_ranges_truncated.txt");
   assert_lines(20000, "{" SMALL "}", address, "no_ranges_large.txt");
-  assert_lines_error(TUTTI_RESOURCE_EXHAUSTED, "the server gives no ranges, and the whole file is larger than",
+  assert_lines_error(TUTTI_RESOURCE_EXHAUSTED,
+                     "the server does not support range requests, and the whole file is larger than",
                      "{\"largest_download_bytes\": 100000}", address, "no_ranges_large.txt");
 }
 
@@ -194,7 +195,7 @@ static void test_settings(void **state) {
   } bad[] = {
       {"[1]", "a JSON object"},
       {"{", "a JSON object"},
-      {"{\"retry\": 1}", "there is no setting 'retry'"},
+      {"{\"retry\": 1}", "unknown setting 'retry'"},
       {"{\"retries\": -1}", "'retries': expected a whole number from 0 to 100"},
       {"{\"retries\": 1.5}", "'retries'"},
       {"{\"headers\": \"a: b\"}", "'headers': expected a list"},

@@ -103,7 +103,7 @@ void test_errors(void **) {
   assert_contains(error_of("schedule_piecewise",
                            {{"boundaries", std::vector<int64_t>{5, 5}}, {"values", std::vector<double>{1, 2, 3}}})
                       .c_str(),
-                  "boundaries must grow");
+                  "boundaries must increase");
   assert_contains(
       error_of("schedule_exponential", {{"value", 1.0}, {"decay_rate", 0.5}, {"decay_steps", int64_t{0}}}).c_str(),
       "attribute 'decay_steps' must be in [1");

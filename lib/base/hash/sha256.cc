@@ -118,7 +118,7 @@ Result<std::string> random_bytes(size_t count) {
   std::string bytes(count, '\0');
   for (size_t done = 0; done < count;) {
     const ssize_t got = getrandom(bytes.data() + done, count - done, 0);
-    if (got < 0 && errno != EINTR) return internal_error("the kernel gives no random bytes: ", strerror(errno));
+    if (got < 0 && errno != EINTR) return internal_error("cannot get random bytes from the kernel: ", strerror(errno));
     if (got > 0) done += static_cast<size_t>(got);
   }
   return bytes;

@@ -215,7 +215,7 @@ Result<Predictor::LoadedRef> Predictor::load_checkpoint(const std::string &path,
   TUTTI_ASSIGN(checkpoint::Checkpoint checkpoint,
                checkpoint::read_checkpoint_or_newest(path, read, *environment_.logger));
   if (checkpoint.graph_text.empty()) {
-    return base::failed_precondition("checkpoint '", checkpoint.path, "' has no graph to predict with");
+    return base::failed_precondition("checkpoint '", checkpoint.path, "' contains no graph for predictions");
   }
   if (current != nullptr && current->graph_text == checkpoint.graph_text) {
     Loaded loaded = *current;
@@ -234,7 +234,7 @@ Result<Predictor::LoadedRef> Predictor::load_checkpoint(const std::string &path,
     const std::string found = signature_text((*loaded)->features, *(*loaded)->outputs);
     const std::string wanted = signature_text(current->features, *current->outputs);
     if (found != wanted)
-      status = base::failed_precondition("it is of another model, which ", found, "; this predictor ", wanted);
+      status = base::failed_precondition("it belongs to another model, which ", found, "; this predictor ", wanted);
   }
   if (status.ok()) return loaded;
   return status.wrap(base::concat("cannot predict with checkpoint '", checkpoint.path, "'"));
@@ -285,7 +285,8 @@ Result<ResultBatch> Predictor::run_all(const data::DatasetRef &dataset, Ref<base
   }
   const bool has_gaps = strategy_->workers().count > strategy_->input_pipeline().count;
   if (has_gaps && options_.worker_rows == distribute::WorkerRows::own) {
-    return invalid_argument("rows of one worker of several have gaps between them: use a stream, or worker_rows all");
+    return invalid_argument(
+        "the rows of one of several workers have gaps between them: use a stream, or worker_rows all");
   }
   TUTTI_ASSIGN(const std::unique_ptr<ResultStream> results, stream(dataset, cancel));
   std::vector<ResultBatch> batches;

@@ -29,7 +29,8 @@ base::Status require_queries_and_keys(const InferContext &context, size_t q) {
                           heads.constant() % key_heads.constant() == 0;
   if (is_grouped) return {};
   return context.inputs_error(
-      q, k, base::concat("do not fit: ", heads, " heads of queries are no multiple of ", key_heads, " heads of keys"));
+      q, k,
+      base::concat("do not fit: ", heads, " heads of queries are not a multiple of ", key_heads, " heads of keys"));
 }
 
 base::Status require_lengths(const InferContext &context, size_t q, size_t lengths) {

@@ -23,7 +23,7 @@ base::Result<Dims> convolved(const InferContext &context, const A &attributes, c
                                       groups, " groups)"));
   }
   if (!kernel[3].divide_exactly(groups)) {
-    return context.error(base::concat(both, ": ", kernel[3], " filters are no multiple of ", groups, " groups"));
+    return context.error(base::concat(both, ": ", kernel[3], " filters are not a multiple of ", groups, " groups"));
   }
   const Window2d window = Window2d::from(attributes, kernel[0].constant(), kernel[1].constant());
   const Dims y{x[0], window.vertical.output(x[1]), window.horizontal.output(x[2]), kernel[3]};

@@ -13,7 +13,7 @@ using tensor::DType;
 // x is an image or rows of images of a dtype that kernels know.
 base::Status require_image(const InferContext &context, size_t index) {
   if (context.rank(index) < 3) {
-    return context.input_error(index, "is no image; expected [..., height, width, channels]");
+    return context.input_error(index, "is not an image; expected [..., height, width, channels]");
   }
   const DType dtype = context.input(index).dtype;
   if (dtype == DType::u8 || dtype == DType::f32) return {};
@@ -164,7 +164,7 @@ base::Status infer_pad_image(InferContext &context) {
   const bool reflects = attributes.mode == PadImageAttributes::Mode::reflect;
   if (reflects && (!fits(height_of(dims), std::max(pads[0], pads[1]) + 1) ||
                    !fits(width_of(dims), std::max(pads[2], pads[3]) + 1))) {
-    return context.input_error(0, "has too few pixels to be mirrored so far");
+    return context.input_error(0, "has too few pixels for mirrored padding of this size");
   }
   context.add_output(context.input(0).dtype,
                      with_size(dims, height_of(dims) + pads[0] + pads[1], width_of(dims) + pads[2] + pads[3]));

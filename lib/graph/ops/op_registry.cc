@@ -177,7 +177,7 @@ base::Status check_attribute(const AttributeDefinition &definition, const Node &
     return base::invalid_argument(place_of(node), ": attribute '", definition.name, "' holds no tensor");
   }
   if (const auto *dtype = std::get_if<tensor::DType>(&attribute); dtype != nullptr && !tensor::is_valid(*dtype)) {
-    return base::invalid_argument(place_of(node), ": attribute '", definition.name, "' is no dtype");
+    return base::invalid_argument(place_of(node), ": attribute '", definition.name, "' is not a dtype");
   }
   return {};
 }

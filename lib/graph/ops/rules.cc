@@ -42,7 +42,7 @@ base::Status require_vector(const InferContext &context, size_t index, const Dim
 }
 
 base::Status require_scalar(const InferContext &context, size_t index) {
-  return context.rank(index) == 0 ? base::Status() : context.input_error(index, "is no scalar");
+  return context.rank(index) == 0 ? base::Status() : context.input_error(index, "is not a scalar");
 }
 
 base::Status require_shape(const InferContext &context, std::string_view attribute, const Dims &dims) {

@@ -22,7 +22,7 @@ base::Status infer_reshape(InferContext &context) {
     if (!missing) {
       *open = -1;
       return context.input_error(0, base::concat("cannot become ", to_string(attributes.dims), ": ", count,
-                                                 " elements are no multiple of ", rest));
+                                                 " elements are not a multiple of ", rest));
     }
     *open = *std::move(missing);
   }

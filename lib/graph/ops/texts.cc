@@ -73,7 +73,7 @@ base::Status infer_lookup(InferContext &context) {
     TUTTI_TRY(context.require_rank(1, 1));
     const NodeId producer = context.input(1).producer;
     if (producer == kNoNode || context.graph().node(producer).op != "constant") {
-      return context.input_error(1, "is no constant");
+      return context.input_error(1, "is not a constant");
     }
   }
   context.add_output(DType::i64, context.dims(0));

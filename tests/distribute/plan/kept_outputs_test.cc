@@ -131,7 +131,7 @@ static void test_batches_of_any_rows_and_length(void **) {
       assert_outputs(*fed.trainer, {index}, before);
       assert_near(assert_ok_value(fed.trainer->get_variable("w")), {kWidth}, moved(before, index));
     }
-    assert_error_contains(fed.trainer->output("no_such"), "no output 'no_such' in mode TRAIN; there are: mean, x, y");
+    assert_error_contains(fed.trainer->output("no_such"), "no output 'no_such' in mode TRAIN; known: mean, x, y");
   }
 }
 
