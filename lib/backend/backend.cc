@@ -194,7 +194,7 @@ Result<int64_t> Device::available_bytes() const {
     return description_.memory_bytes > 0 ? description_.memory_bytes : INT64_MAX;
   }
   const int64_t bytes = table.available_bytes(handle_);
-  if (bytes < 0) return base::internal_error("device ", name(), " does not know how much of its memory is free");
+  if (bytes < 0) return base::internal_error("device ", name(), " cannot report its free memory");
   return bytes;
 }
 
@@ -211,11 +211,11 @@ Result<Buffer> Device::allocate_shared(int64_t bytes, int64_t alignment) {
 }
 
 Result<Buffer> Device::allocate_by(decltype(tutti_buffer_table::allocate) function, int64_t bytes, int64_t alignment) {
-  if (bytes < 0) return base::invalid_argument("a buffer of ", bytes, " bytes");
+  if (bytes < 0) return base::invalid_argument("the size of a buffer is ", bytes, " bytes, expected at least 0");
   const MemoryBudget *budget = backend_->memory_budget();
   const auto over_budget = [&] {
-    return base::resource_exhausted("device ", name(), " needs ", bytes, " bytes more, and of the memory budget of ",
-                                    budget->limit(), " bytes ", budget->in_use(), " are in use");
+    return base::resource_exhausted("device ", name(), " needs ", bytes, " more bytes, but ", budget->in_use(),
+                                    " bytes of the memory budget of ", budget->limit(), " bytes are in use");
   };
   if (!backend_->take_device_memory(bytes)) return over_budget();
   tutti_device_buffer *handle = nullptr;
@@ -254,7 +254,7 @@ Result<Event> Device::create_event() {
 
 Result<Event> Device::create_timed_event() {
   if (!backend_->has_timed_events())
-    return base::unimplemented("backend '", backend_->name(), "' has no events with times");
+    return base::unimplemented("backend '", backend_->name(), "' does not support timed events");
   tutti_event *handle = nullptr;
   ErrorSink sink;
   TUTTI_TRY(sink.take(api().stream->event_create_timed(handle_, &handle, sink.handle())));

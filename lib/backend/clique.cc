@@ -34,10 +34,10 @@ void take_text(void *user, const char *text, uint64_t length) {
 }  // namespace
 
 Status Clique::check(std::span<const DeviceRef> devices, const CliqueOptions &options) {
-  if (devices.empty()) return base::invalid_argument("a clique of no devices");
+  if (devices.empty()) return base::invalid_argument("no devices to connect");
   Backend &backend = devices.front()->backend();
   if (backend.collective() == nullptr)
-    return base::unimplemented("backend '", backend.name(), "' does not connect its devices");
+    return base::unimplemented("backend '", backend.name(), "' cannot connect its devices");
   for (const DeviceRef &device : devices) {
     if (&device->backend() != &backend)
       return base::unimplemented("devices ", devices.front()->name(), " and ", device->name(),
@@ -67,7 +67,7 @@ Result<CliqueDescription> Clique::describe(std::span<const DeviceRef> devices, c
   const tutti_collective_table &table = *backend.collective();
   if (!joins_processes(table)) {
     return base::unimplemented("the plug-in of backend '", backend.name(),
-                               "' is older and connects devices of one process only");
+                               "' is too old: it connects devices of one process only");
   }
   const std::vector<tutti_device *> handles = handles_of(devices);
   std::string text;
@@ -149,7 +149,8 @@ Status Clique::check_recording() {
   const bool is_known = table_->struct_size >= offsetof(tutti_collective_table, record_check) + sizeof(void *) &&
                         table_->record_check != nullptr;
   if (!is_known || !devices_.front()->backend().records_streams())
-    return base::unimplemented("backend '", devices_.front()->backend().name(), "' records no operations of devices");
+    return base::unimplemented("backend '", devices_.front()->backend().name(),
+                               "' does not record operations of devices");
   ErrorSink sink;
   return sink.take(table_->record_check(handle_, sink.handle()));
 }

@@ -122,7 +122,7 @@ Status check_precision(Precision precision, Level level) {
   if (precision == Precision::f32 || level == Level::fast) return Status();
   return base::invalid_argument("precision is ", name(precision),
                                 ", which needs determinism fast: where it is faster is ",
-                                "measured, and results that repeat must not depend on what was measured");
+                                "measured, and repeatable results must not depend on measurements");
 }
 
 std::string_view name(Precision precision) { return kPrecisions[static_cast<size_t>(precision)].name; }

@@ -71,7 +71,7 @@ int32_t buffer_allocate(tutti_device *device, uint64_t bytes, uint64_t alignment
     auto made = std::make_unique<HostBuffer>(HostBuffer{host, nullptr, bytes});
     made->memory = static_cast<char *>(host->allocate(host->user, bytes, alignment));
     if (made->memory == nullptr)
-      return base::resource_exhausted("device ", HostDevice::of(device).name(), ": no memory for ", bytes, " bytes");
+      return base::resource_exhausted("device ", HostDevice::of(device).name(), ": cannot allocate ", bytes, " bytes");
     *buffer = reinterpret_cast<tutti_device_buffer *>(made.release());
     return Status();
   });

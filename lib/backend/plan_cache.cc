@@ -69,9 +69,9 @@ Result<Json> read_times(const std::string &path, const std::string &processor) {
   TUTTI_ASSIGN(const Json json, Json::parse(text));
   const JsonReader root(json, "plan cache");
   TUTTI_ASSIGN(const int64_t format, root.get_integer("format"));
-  if (format != kFormat) return base::failed_precondition("plan cache: format ", format, " is not ", kFormat);
+  if (format != kFormat) return base::failed_precondition("plan cache: format is ", format, ", expected ", kFormat);
   TUTTI_ASSIGN(const std::string of, root.get_string("processor"));
-  if (of != processor) return base::failed_precondition("plan cache: it is of another processor, '", of, "'");
+  if (of != processor) return base::failed_precondition("plan cache: it was written for another processor, '", of, "'");
   TUTTI_ASSIGN(const JsonReader times, root.get("times"));
   TUTTI_ASSIGN(const int64_t checksum, root.get_integer("checksum"));
   if (checksum != static_cast<int64_t>(base::crc32c(times.json().dump()))) {

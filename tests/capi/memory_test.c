@@ -116,7 +116,7 @@ static void test_batches_are_found_for_a_budget(void **state) {
 }
 
 static void count_lines(void *user, int32_t severity, const char *text) {
-  if (severity == TUTTI_LOG_WARNING && strstr(text, "taken from the host's memory") != NULL) ++*(int *)user;
+  if (severity == TUTTI_LOG_WARNING && strstr(text, "host memory is used instead") != NULL) ++*(int *)user;
 }
 
 /* The loss of wide_model's last step with context options; how many warnings were logged. */
@@ -176,7 +176,7 @@ static void test_a_share_of_a_gpu_is_kept(void **state) {
   assert_in_range(limit, 21499000, 21501000);
   tutti_dataset *dataset = dataset_in(context);
   assert_ok(tutti_estimator_create(context, wide_model, NULL, NULL, NULL, NULL, &wide, &err));
-  snprintf(allowed, sizeof allowed, "of the %lld bytes that are allowed of its GPU", (long long)limit);
+  snprintf(allowed, sizeof allowed, "of the %lld bytes allowed on its GPU", (long long)limit);
   assert_error(TUTTI_RESOURCE_EXHAUSTED, allowed, tutti_estimator_train(wide, dataset, NULL, NULL, NULL, NULL, &err));
   int64_t rows = -1;
   assert_error(TUTTI_RESOURCE_EXHAUSTED, "more than memory 'GPU 0' has",

@@ -187,7 +187,7 @@ void test_a_renamed_checkpoint_is_not_believed(void **) {
   assert_ok(write_checkpoint(directory.path(), small_snapshot(2), nullptr));
   assert_ok(base::rename_synced(directory.path() + "/checkpoint-2", directory.path() + "/checkpoint-3"));
   assert_int_equal(assert_ok_value(read_newest_checkpoint(directory.path(), {}, *log.logger())).manifest.step, 1);
-  assert_contains(log.text().c_str(), "holds step 2");
+  assert_contains(log.text().c_str(), "contains step 2");
 }
 
 // A checkpoint of the first release: every later one must read it.

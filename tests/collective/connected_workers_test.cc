@@ -420,9 +420,9 @@ static void test_recordings(void **) {
     int count;
     const char *expected;
   } cases[] = {
-      {"recorded_1", 2, blocks ? "communicators that block are not captured" : "| recorded"},
-      {"recorded_1", 3, blocks ? "communicators that block are not captured" : "| recorded"},
-      {"recorded_2", 2, "graphs of several GPUs of a process"},
+      {"recorded_1", 2, blocks ? "blocking communicators cannot be captured" : "| recorded"},
+      {"recorded_1", 3, blocks ? "blocking communicators cannot be captured" : "| recorded"},
+      {"recorded_2", 2, "graphs of several GPUs of one process"},
   };
   for (const auto &c : cases) {
     Workers workers(c.scenario, c.count);
@@ -445,13 +445,13 @@ static void check_registered_by(const char *scenario, int count, const std::stri
 }
 
 static void test_memory_is_registered(void **) {
-  const std::string none = "0 bytes, not registered: no windows are made between processes";
+  const std::string none = "0 bytes, not registered: windows between processes are not supported";
   if (has_blocking_communicators()) {
     const std::string text = base::concat(none, " | registered 0, not any more 0");
     return check_registered_by("registered_1", 2, text, text);
   }
-  const std::string each =
-      base::concat(kRegistered * 4, " bytes, registered, without windows: no windows are made between processes | ");
+  const std::string each = base::concat(
+      kRegistered * 4, " bytes, registered, without windows: windows between processes are not supported | ");
   const std::string one = base::concat(each, "registered 1, not any more 1");
   check_registered_by("registered_1", 2, one, one);
   check_registered_by("registered_1", 3, one, one);
@@ -518,7 +518,7 @@ static void test_workers_that_do_not_fit_go_on_without(void **) {
   check_told("same_gpu", 2, -1, kSoonMs,
              {"device 0 of worker 1 (127.0.0.1) and device 0 of worker 0 (127.0.0.1) are the same", "goes on"});
   check_told("old_plugin", 2, -1, kSoonMs,
-             {"worker 1 (127.0.0.1) reports: the plug-in of backend 'emulated' is older", "goes on"});
+             {"worker 1 (127.0.0.1) reports: the plug-in of backend 'emulated' is too old", "goes on"});
   check_told("declined", 2, -1, kSoonMs, {"worker 1 (127.0.0.1) reports: all_reduce is host", "goes on"});
 }
 

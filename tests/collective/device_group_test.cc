@@ -375,7 +375,7 @@ static void test_what_cannot_be_connected(void **) {
     options.timeout_ms = 50;
     const auto status = collective::device::connect(assert_ok_value(LocalGroup::create(2)), devices, options).status();
     assert_code(status, base::Code::deadline_exceeded);
-    assert_error_contains(status, "rank 0 (GPU 0) is not ready in time");
+    assert_error_contains(status, "rank 0 (GPU 0) was not ready in time");
   }
   const auto five = assert_ok_value(open_devices(5));  // on four GPUs
   const Status twice = collective::device::check(five, 1, {});
@@ -383,7 +383,7 @@ static void test_what_cannot_be_connected(void **) {
   assert_error_contains(twice, "emulated:0 and emulated:4 are both on GPU 0");
   const auto reference = assert_ok_value(impl::runtime::open_backend("reference", "{}", {}));
   const std::vector<backend::DeviceRef> none = {assert_ok_value(reference->open_device(0))};
-  assert_error_contains(collective::device::check(none, 1, {}), "'reference' does not connect its devices");
+  assert_error_contains(collective::device::check(none, 1, {}), "'reference' cannot connect its devices");
 }
 
 /// Whatever their number.

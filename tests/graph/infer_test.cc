@@ -233,7 +233,7 @@ const std::vector<Case> &bad_cases() {
       {"bytes_to_values", {{"", DType::bytes}}, {{"dtype", DType::boolean}}, "expected a number dtype"},
       {"lookup", {{"", DType::bytes}}, {}, "attribute 'path' and the input 'vocabulary'"},
       {"lookup", {{"", DType::bytes}, {"9", DType::bytes}}, {}, "input 'vocabulary' [9] is not a constant"},
-      {"resize", {{"8 9", DType::u8}}, {{"size", Ints{4, 5}}}, "input 'x' [8, 9] is no image"},
+      {"resize", {{"8 9", DType::u8}}, {{"size", Ints{4, 5}}}, "input 'x' [8, 9] is not an image"},
       {"resize", {{"8 9 3", DType::i32}}, {{"size", Ints{4, 5}}}, "has dtype i32, expected u8 or f32"},
       {"resize",
        {{"8 9 3"}},

@@ -170,8 +170,8 @@ void all_dtypes_go_out_and_in(void **) {
 }
 
 void what_cannot_go_out(void **) {
-  assert_error_contains(to_dlpack(Tensor()), "no form for no tensor");
-  assert_error_contains(to_dlpack(assert_ok_value(make_bytes_tensor({1}, {"a"}))), "no form for bytes [1]");
+  assert_error_contains(to_dlpack(Tensor()), "cannot represent no tensor");
+  assert_error_contains(to_dlpack(assert_ok_value(make_bytes_tensor({1}, {"a"}))), "cannot represent bytes [1]");
   float memory[2] = {};
   const Tensor locked = assert_ok_value(
       Tensor::from_buffer(DType::f32, {2}, Buffer::borrow(memory, 8, nullptr, Buffer::Access::read_only)));

@@ -32,15 +32,15 @@ const char *nccl_name() { return "NCCL"; }
 Status check_sums_repeat() {
   if (!may_switches_add_from_environment()) return Status();
   return base::unavailable(
-      "sums of NCCL may differ from run to run where NVLink switches add them up: set the environment's "
-      "NCCL_NVLS_ENABLE to 0 before the process begins");
+      "sums of NCCL may differ from run to run where NVLink switches add them up: set the environment variable "
+      "NCCL_NVLS_ENABLE to 0 before the process starts");
 }
 
 // It can since 2.9. Communicators that do not block are younger, so the least is set with some distance; not tried.
 Status check_captures(int version) {
   constexpr int kLeast = 21800;
   if (version >= kLeast) return Status();
-  return base::unimplemented("operations of NCCL are captured from 2.18 on, and this is ", version / 10000, ".",
+  return base::unimplemented("capturing operations needs NCCL 2.18, and this is ", version / 10000, ".",
                              version / 100 % 100);
 }
 

@@ -51,7 +51,7 @@ Status check() {
   (void)cudaGetLastError();  // it would be reported by the next launch
   if (error == cudaErrorInsufficientDriver) return missing_driver();
   if (error == cudaSuccess || error == cudaErrorNoDevice)
-    return base::unavailable("there is no NVIDIA GPU, or the environment's CUDA_VISIBLE_DEVICES hides it");
+    return base::unavailable("there is no NVIDIA GPU, or the environment variable CUDA_VISIBLE_DEVICES hides it");
   return base::unavailable("CUDA cannot be used: ", cudaGetErrorString(error), " (", cudaGetErrorName(error), ")");
 }
 

@@ -36,7 +36,7 @@ Status DeviceHandle::open() {
   // Else sums of parts may be added in any order.
   TUTTI_TRY(status_of(*opened, opened->set_atomics_mode(handle_, rocblas_atomics_not_allowed), "opening it"));
   char version[64] = "";
-  TUTTI_TRY(status_of(*opened, opened->get_version_string(version, sizeof(version)), "asking for its version"));
+  TUTTI_TRY(status_of(*opened, opened->get_version_string(version, sizeof(version)), "querying its version"));
   text_ = base::concat("rocBLAS ", static_cast<const char *>(version));
   return Status();
 }

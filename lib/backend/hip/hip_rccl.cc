@@ -26,9 +26,9 @@ Result<const Nccl *> nccl() {
 const char *nccl_name() { return "RCCL"; }
 
 Status check_sums_repeat() {
-  return base::unavailable("nobody has looked yet whether sums of RCCL have the same bits in every run");
+  return base::unavailable("it has not been verified that sums of RCCL are bit-identical from run to run");
 }
 
-Status check_captures(int) { return base::unimplemented("operations of RCCL are not captured"); }
+Status check_captures(int) { return base::unimplemented("capturing operations of RCCL is not supported"); }
 
 }  // namespace tutti::impl::backend::gpu::platform

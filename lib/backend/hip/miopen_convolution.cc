@@ -37,19 +37,21 @@ miopenDataType_t type_of(DType dtype) {
 /// one padding for both ends of an axis.
 Status check(const ConvolutionShape &shape) {
   if (shape.dtype != DType::f32 && shape.dtype != DType::f16 && shape.dtype != DType::bf16)
-    return base::unimplemented("MIOpen convolves f32, f16 and bf16, and this is ", tensor::name(shape.dtype));
+    return base::unimplemented("MIOpen supports convolutions of f32, f16 and bf16, and this is ",
+                               tensor::name(shape.dtype));
   if (shape.pad_before != shape.pad_after)
-    return base::unimplemented("MIOpen pads both ends of an axis alike, and this needs ",
-                               base::join(shape.pad_before, "x"), " in front and ", base::join(shape.pad_after, "x"),
-                               " behind");
+    return base::unimplemented("MIOpen supports only equal padding at both ends of an axis, and this needs ",
+                               base::join(shape.pad_before, "x"), " before and ", base::join(shape.pad_after, "x"),
+                               " after");
   const std::array<int64_t, 2> dense = {1, 1};
   if (shape.groups() > 1 && shape.dilation != dense)
-    return base::unimplemented("MIOpen dilates no kernels of groups, and this has ", shape.groups(), " groups");
+    return base::unimplemented("MIOpen does not support dilation with groups, and this has ", shape.groups(),
+                               " groups");
   constexpr int64_t kMost = std::numeric_limits<int>::max();
   const Four kernel = {shape.filters(), shape.kernel[0], shape.kernel[1], shape.kernel[2]};
   for (const Four &dims : {shape.x, kernel, shape.y}) {
     if (dims[0] > kMost || dims[1] * dims[2] * dims[3] > kMost)
-      return base::unimplemented("MIOpen's images have less than 2^31 numbers each, and these are ",
+      return base::unimplemented("MIOpen supports images of less than 2^31 elements, and these are ",
                                  base::join(dims, "x"));
   }
   return Status();
@@ -123,7 +125,7 @@ Result<std::vector<MiopenSolution>> MiopenConvolution::solutions(miopenHandle_t 
   const Status asked = status_of(*miopen_,
                                  pass_->miopenGetSolution(handle, descriptor(0), descriptor(1), window_.get(),
                                                           descriptor(2), found.size(), &count, found.data()),
-                                 "asking for convolutions");
+                                 "looking for convolutions");
   if (!asked.ok() && asked.code() != base::Code::unimplemented) return asked;
   std::vector<MiopenSolution> taken;
   for (size_t i = 0; asked.ok() && i < count && i < found.size(); ++i) {

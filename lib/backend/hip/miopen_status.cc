@@ -24,7 +24,7 @@ base::Code code_of(miopenStatus_t status) {
 
 Result<std::string> version_of(const Miopen &miopen) {
   size_t major = 0, minor = 0, patch = 0;
-  TUTTI_TRY(status_of(miopen, miopen.miopenGetVersion(&major, &minor, &patch), "asking for its version"));
+  TUTTI_TRY(status_of(miopen, miopen.miopenGetVersion(&major, &minor, &patch), "querying its version"));
   return base::concat(major, ".", minor, ".", patch);
 }
 

@@ -47,8 +47,8 @@ Result<MiopenSolution> PlannedConvolution::choose(MiopenHandle &device, const Mi
   TUTTI_ASSIGN(Solutions found,
                convolution_->solutions(device.handle(), first_ ? first_->scratch_bytes : kMostScratch));
   if (found.empty())
-    return base::unimplemented("MIOpen has nothing", must_repeat_ ? " that repeats itself" : "",
-                               " for a convolution: ", gpu::describe_convolution(shape_, pass_));
+    return base::unimplemented("MIOpen has no", must_repeat_ ? " repeatable" : "",
+                               " solution for a convolution: ", gpu::describe_convolution(shape_, pass_));
   const std::string what = base::concat("miopen ", device.version(), " ", gpu::describe_convolution(shape_, pass_),
                                         " within ", kMostScratch);
   const std::optional<std::string> known = first_              ? std::optional(name_of(*first_))
@@ -77,7 +77,7 @@ Result<PlannedConvolution::Solutions> PlannedConvolution::compile(miopenHandle_t
   }
   if (compiled.empty())
     return Status(base::Code::unimplemented,
-                  base::concat("MIOpen can compile nothing for a convolution (", failure.message(),
+                  base::concat("MIOpen can compile no solution for a convolution (", failure.message(),
                                "): ", gpu::describe_convolution(shape_, pass_)));
   return compiled;
 }

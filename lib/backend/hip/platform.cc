@@ -44,9 +44,9 @@ Status check() {
     return base::unavailable("there is no AMD driver: the kernel module amdgpu makes /dev/kfd, which is missing");
   if (access("/dev/kfd", R_OK | W_OK) != 0)
     return base::unavailable(
-        "AMD GPUs are not accessible: /dev/kfd is closed to this user, whom the group 'render' lets in");
+        "AMD GPUs are not accessible: this user may not open /dev/kfd; members of the group 'render' may");
   if (error == hipSuccess || error == hipErrorNoDevice)
-    return base::unavailable("there is no AMD GPU, or the environment's HIP_VISIBLE_DEVICES hides it");
+    return base::unavailable("there is no AMD GPU, or the environment variable HIP_VISIBLE_DEVICES hides it");
   return base::unavailable("HIP cannot be used: ", hipGetErrorString(error), " (", hipGetErrorName(error), ")");
 }
 
@@ -78,8 +78,8 @@ Result<std::unique_ptr<Library>> open_library(int32_t ordinal, std::shared_ptr<c
   const std::vector<std::string> compiled = base::split(TUTTI_HIP_ARCHITECTURES, ' ');
   // The runtime of early releases ends the process when it is asked for code that it does not have.
   if (std::find(compiled.begin(), compiled.end(), architecture) == compiled.end())
-    return base::unavailable("GPU ", ordinal, " (hip ", architecture, ") runs no code of this plug-in, which is for ",
-                             architectures());
+    return base::unavailable("GPU ", ordinal, " (hip ", architecture,
+                             ") is not supported by this plug-in, which was built for ", architectures());
   return hip::open_library(ordinal);
 }
 

@@ -11,7 +11,7 @@ using base::Status;
 Status check_same_runtime(const void *function) {
   Dl_info library{}, own{}, other{};
   if (dladdr(function, &library) == 0 || dladdr(reinterpret_cast<const void *>(&hipRuntimeGetVersion), &own) == 0)
-    return base::unavailable("it cannot be seen which files RCCL and HIP are");
+    return base::unavailable("cannot determine from which files RCCL and HIP were loaded");
   // It is open: this counts one more, for ever. Found is what the library itself, or one that it needs, defines.
   void *const opened = dlopen(library.dli_fname, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
   const void *const found = opened == nullptr ? nullptr : dlsym(opened, "hipRuntimeGetVersion");

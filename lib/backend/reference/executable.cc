@@ -54,7 +54,7 @@ Status check_layouts(const LoweredGraph &lowered) {
   for (const StateEntry &entry : lowered.state().entries()) {
     if (!entry.layout.empty())
       return base::invalid_argument("state entry '", entry.name, "' has layout '", entry.layout,
-                                    "', the reference backend knows row-major only");
+                                    "', the reference backend supports only row-major");
   }
   return Status();
 }

@@ -212,17 +212,17 @@ void check_refused(const LoweredGraph &lowered, const char *reason) {
 const Case &simple() { return cases()[0]; }
 
 void what_it_lacks_is_said(void **) {
-  check_refused(forward(simple(), DType::f64), "MIOpen convolves f32, f16 and bf16, and this is f64");
+  check_refused(forward(simple(), DType::f64), "MIOpen supports convolutions of f32, f16 and bf16, and this is f64");
   const Case uneven = {{1, 6, 6, 2}, {3, 3, 2, 2}, {2, 2}};
-  check_refused(forward(uneven, DType::f32), "needs 0x0 in front and 1x1 behind");
-  check_refused(input_gradient(uneven, DType::f32), "MIOpen pads both ends of an axis alike");
-  check_refused(kernel_gradient(uneven, DType::f32), "MIOpen pads both ends of an axis alike");
+  check_refused(forward(uneven, DType::f32), "needs 0x0 before and 1x1 after");
+  check_refused(input_gradient(uneven, DType::f32), "MIOpen supports only equal padding at both ends of an axis");
+  check_refused(kernel_gradient(uneven, DType::f32), "MIOpen supports only equal padding at both ends of an axis");
   const Case dilated = {{1, 9, 9, 4}, {3, 3, 2, 4}, {1, 1}, {2, 2}, 2};
-  check_refused(forward(dilated, DType::f32), "MIOpen dilates no kernels of groups, and this has 2 groups");
+  check_refused(forward(dilated, DType::f32), "MIOpen does not support dilation with groups, and this has 2 groups");
   host_miopen().solutions.clear();
-  check_refused(forward(simple(), DType::f32), "MIOpen has nothing for a convolution: forward f32 x 2x6x6x4");
+  check_refused(forward(simple(), DType::f32), "MIOpen has no solution for a convolution: forward f32 x 2x6x6x4");
   host_miopen().asked = miopenStatusNotImplemented;
-  check_refused(forward(simple(), DType::f32), "MIOpen 3.7.5, not for every convolution: MIOpen has nothing");
+  check_refused(forward(simple(), DType::f32), "MIOpen 3.7.5, not for every convolution: MIOpen has no solution");
 }
 
 void images_of_2_to_the_31_are_not_its(void **) {
@@ -233,7 +233,7 @@ void images_of_2_to_the_31_are_not_its(void **) {
   const auto *const functions = assert_ok_value(backend::hip::miopen());
   assert_error_contains(
       backend::hip::MiopenConvolution::make(*functions, shape, backend::gpu::ConvolutionPass::forward, false),
-      "less than 2^31 numbers each, and these are 1x65536x32768x1");
+      "less than 2^31 elements, and these are 1x65536x32768x1");
 }
 
 /// Plain loops, products that use memory of MIOpen's own, and what takes too much memory.
@@ -252,7 +252,7 @@ void levels_choose_solutions(void **) {
     check(lowered, "miopen_54");
   }
   host_miopen().solutions.pop_back();
-  check_refused(forward(simple(), DType::f32, false, TUTTI_LEVEL_REPEATABLE), "nothing that repeats itself");
+  check_refused(forward(simple(), DType::f32, false, TUTTI_LEVEL_REPEATABLE), "MIOpen has no repeatable solution");
 }
 
 // ---- trials ----
@@ -318,7 +318,7 @@ void a_kernel_runs_on_another_gpu_of_the_kind(void **) {
   const backend::gpu::IssueContext context;
   assert_error_contains(
       found.kernel(backend::gpu::Frame(table.data(), node.inputs.data(), node.outputs.data(), scratch.data(), context)),
-      "MIOpen has nothing for a convolution");
+      "MIOpen has no solution for a convolution");
 }
 
 // ---- what goes wrong ----
@@ -348,11 +348,11 @@ void failures_are_told(void **) {
   assert_true(failure_of(lowered, found, inputs).code() == base::Code::resource_exhausted);
   host_miopen().solutions[0].running = miopenStatusSuccess;
   host_miopen().solutions[0].compiling = miopenStatusUnknownError;
-  check_refused(lowered, "MIOpen can compile nothing for a convolution (compiling solution 53: MIOpen says no)");
+  check_refused(lowered, "MIOpen can compile no solution for a convolution (compiling solution 53: MIOpen says no)");
   host_miopen().asked = miopenStatusInternalError;
   std::vector<backend::BoundedIntegers> faults;
   backend::gpu::KernelRequest request{lowered, last_of(lowered), found.library.get(), faults};
-  assert_error_contains(found.library->find(request), "asking for convolutions: MIOpen says no");
+  assert_error_contains(found.library->find(request), "looking for convolutions: MIOpen says no");
 }
 
 void a_missing_library_is_said(void **) {

@@ -195,7 +195,7 @@ void empty_parts_have_no_elements(void **) {
 
 void mistakes_in_parameters_are_told(void **) {
   assert_error_contains(error_of("a\n", {{"columns", Strings{"a: i8[2]"}}}), "a column holds one value");
-  assert_error_contains(error_of("a\n", {{"columns", Strings{"a"}}}), "field 'a': no ':'");
+  assert_error_contains(error_of("a\n", {{"columns", Strings{"a"}}}), "field 'a': missing ':'");
   assert_error_contains(error_of("a\n", {{"columns", Strings{"a: i8", "a: i8"}}}), "two components are called 'a'");
   assert_error_contains(error_of("a\n", {{"delimiter", std::string(",,")}}), "expected one character, got ',,'");
   assert_error_contains(error_of("a\n", {{"delimiter", std::string("\"")}}), "expected one character");

@@ -335,7 +335,7 @@ void impossible_classes_are_refused(void **) {
   assert_error_contains(build({{"component", std::string("z")}}), "there is no component 'z'");
   assert_error_contains(build({{"target", std::vector<double>{1}}}),
                         "target: expected as many numbers as initial has, 2");
-  assert_error_contains(build({{"initial", std::vector<double>{9, 0}}}), "class 1 never comes");
+  assert_error_contains(build({{"initial", std::vector<double>{9, 0}}}), "class 1 never occurs");
   assert_error_contains(build({{"initial", std::vector<double>{0, 0}}}), "expected a number above 0");
   const DatasetRef dataset = assert_ok_value(build({{"initial", std::vector<double>{1}}}));
   auto iterator = assert_ok_value(dataset->make_iterator({}));

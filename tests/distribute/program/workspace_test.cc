@@ -69,7 +69,7 @@ void the_old_one_goes_first(void **) {
   assert_ok(workspace.reserve(640, 64));
   assert_ok(workspace.reserve(960, 64));
   assert_error_contains(workspace.reserve(1024, 64),
-                        "needs 1024 bytes more, and of the memory budget of 1000 bytes 0 are in use");
+                        "needs 1024 more bytes, but 0 bytes of the memory budget of 1000 bytes are in use");
   assert_int_equal(host.memory->in_use(), 960);
   assert_non_null(workspace.pointer());
   const int64_t generation = workspace.generation();

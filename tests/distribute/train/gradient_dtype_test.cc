@@ -435,8 +435,8 @@ static void test_windows_are_made_anew(void **) {
 static void test_memory_is_registered_without_windows(void **) {
   if (!has_connected_devices()) test_skip();
   const std::pair<const char *, const char *> libraries[] = {
-      {"nowindows", "registered, without windows: this NCCL has no windows: they came with 2.27"},
-      {"windowless", "registered, without windows: NCCL makes no windows between these GPUs"},
+      {"nowindows", "registered, without windows: this NCCL has no windows: they need NCCL 2.27"},
+      {"windowless", "registered, without windows: NCCL does not support windows between these GPUs"},
       {"badwindow", "registered, without windows: making windows to memory: NCCL says an emulated error"},
   };
   for (const auto &[fault, text] : libraries) {

@@ -158,7 +158,7 @@ Result<ConvolutionPlanPointer> make_stage_plan(const ConvolutionCandidate &candi
 }
 
 Result<ConvolutionCandidate> choose_by_rule(const ConvolutionShape &shape, int32_t level, int32_t threads) {
-  base::Status last = base::unimplemented("there is no way to do this convolution");
+  base::Status last = base::unimplemented("no implementation supports this convolution");
   for (ConvolutionCandidate &candidate : convolution_candidates(shape, ConvolutionPass::forward, level, threads)) {
     const Result<ConvolutionPlanPointer> plan = candidate.family->make(candidate.request);
     if (plan.ok()) return std::move(candidate);

@@ -36,8 +36,7 @@ std::optional<Tag> tag_of_name(std::string_view name) {
 }
 
 Result<KernelLayout> parse_layout(std::string_view layout) {
-  const Status wrong =
-      base::invalid_argument("'", layout, "' is no layout of a convolution kernel of ", dnnl_version_text());
+  const Status wrong = base::invalid_argument("'", layout, "' is not a kernel layout of ", dnnl_version_text());
   const size_t slash = layout.find('/');
   if (!layout.starts_with("conv") || slash == std::string_view::npos) return wrong;
   KernelLayout parsed;
@@ -239,7 +238,7 @@ class DnnlConvolutionPlan final : public ConvolutionPlan, public std::enable_sha
       return plan.prepare(exact).ok() ? plan.kernel_layout_ : std::string();
     }
     const std::optional<Tag> tag = find_tag(kernel_.desc, d.kernel_dims);
-    if (!tag) return base::unimplemented("oneDNN wants a kernel layout without a name");
+    if (!tag) return base::unimplemented("oneDNN requires a kernel layout that has no name");
     return layout_name(request.shape.groups, d.grouped, *tag);
   }
 

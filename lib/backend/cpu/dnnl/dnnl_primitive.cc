@@ -147,7 +147,8 @@ Result<dnnl::primitive> make_reorder(const dnnl::memory::desc &from, const dnnl:
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::reorder::primitive_desc description(dnnl_engine(), from, dnnl_engine(), to, attributes);
-  if (description.scratchpad_desc().get_size() > 0) return base::unimplemented("oneDNN wants scratch for a reorder");
+  if (description.scratchpad_desc().get_size() > 0)
+    return base::unimplemented("oneDNN requires scratch memory for a reorder");
   return dnnl::primitive(dnnl::reorder(description));
 }
 

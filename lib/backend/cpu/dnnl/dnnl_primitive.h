@@ -54,7 +54,7 @@ base::Status choose_implementation(Description &description, bool accept_plain, 
     const std::string implementation = description.impl_info_str();
     if ((accept_plain || !is_plain(implementation)) && !is_wrong(implementation)) return base::Status();
     if (!description.next_impl())
-      return base::unimplemented("oneDNN has only plain loops for this, or what is known to be wrong");
+      return base::unimplemented("oneDNN has only plain loops for this, or an implementation with a known error");
   }
 }
 template <typename Description>

@@ -70,7 +70,7 @@ class DnnlProductPlan final : public ProductPlan {
 
   // Rows of A are examples; B is a kernel [inputs, outputs], or [outputs, inputs].
   Status prepare_forward(const ProductRequest &request, const dnnl::primitive_attr &attributes) {
-    if (request.b_turned && !request.bf16) return base::unimplemented("A·Bᵀ in f32 is not the library's");
+    if (request.b_turned && !request.bf16) return base::unimplemented("A·Bᵀ in f32 is not computed by oneDNN");
     const memory::dims a = {request.m, request.k}, b = {request.n, request.k}, c = {request.m, request.n};
     const auto type = request.bf16 ? kBf16 : kFloat;
     bias_ = memory::desc({request.n}, kFloat, Tag::x);

@@ -60,7 +60,7 @@ Result<std::unique_ptr<Kernel>> make_reorder(const LoweredValue &value, std::str
   }
   const std::vector<int64_t> &d = value.dims;
   if (d.size() != 4 || d[3] % kBlockChannels != 0 || !(from_layout.empty() || to_layout.empty())) {
-    return base::internal_error("no way from layout '", from_layout, "' to '", to_layout, "'");
+    return base::internal_error("cannot convert layout '", from_layout, "' to '", to_layout, "'");
   }
   const int64_t rows = d[0], positions = d[1] * d[2], channels = d[3];
   const bool forward = from_layout.empty();

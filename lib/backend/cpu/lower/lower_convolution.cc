@@ -63,7 +63,7 @@ struct Chosen {
 
 Result<Chosen> plan_chosen(const ConvolutionCandidate *candidate, const std::string &layout,
                            const ConvolutionEpilogue &epilogue) {
-  if (candidate == nullptr) return base::unimplemented("there is no way to do this convolution");
+  if (candidate == nullptr) return base::unimplemented("no implementation supports this convolution");
   Result<ConvolutionPlanPointer> plan = make_plan(*candidate, layout, epilogue);
   if (plan.ok()) return Chosen{*candidate, std::move(plan).value()};
   const ConvolutionRequest &request = candidate->request;

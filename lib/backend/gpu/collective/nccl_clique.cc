@@ -177,7 +177,7 @@ Status NcclClique::await_all(std::string_view action, base::Deadline deadline) {
       continue;
     }
     if (deadline.passed()) {
-      return base::deadline_exceeded(action, ": rank ", r, " (GPU ", ranks_[r].ordinal, ") is not ready in time")
+      return base::deadline_exceeded(action, ": rank ", r, " (GPU ", ranks_[r].ordinal, ") was not ready in time")
           .with_detail("rank", std::to_string(r));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -232,11 +232,11 @@ void NcclClique::disconnect() {
 
 Status NcclClique::begin_captures() {
   if (ranks_.size() > 1)
-    return base::unimplemented("graphs of several GPUs of a process may wait for one another to be launched");
+    return base::unimplemented("graphs of several GPUs of one process may wait for each other to be launched");
   if (nccl_.ncclCommInitRankConfig == nullptr)
-    return base::unimplemented("operations of communicators that block are not captured");
+    return base::unimplemented("operations of blocking communicators cannot be captured");
   int version = 0;
-  TUTTI_TRY(status_of(nccl_, nccl_.ncclGetVersion(&version), "asking for its version"));
+  TUTTI_TRY(status_of(nccl_, nccl_.ncclGetVersion(&version), "querying its version"));
   TUTTI_TRY(platform::check_captures(version));
   has_captures_.store(true);
   return Status();
@@ -338,8 +338,8 @@ bool NcclClique::register_memory(int32_t rank, void *memory, size_t bytes) {
 }
 
 Status NcclClique::register_windows(void *const *memory, size_t bytes) {
-  if (rank_count_ != ranks_.size()) return base::unimplemented("no windows are made between processes");
-  if (!nccl_.has_windows()) return base::unimplemented("this NCCL has no windows: they came with 2.27");
+  if (rank_count_ != ranks_.size()) return base::unimplemented("windows between processes are not supported");
+  if (!nccl_.has_windows()) return base::unimplemented("this NCCL has no windows: they need NCCL 2.27");
   const BetweenLaunches section;
   const Status opened = open_windows(memory, bytes);
   if (opened.ok() || opened.code() == base::Code::unimplemented) return opened;
@@ -360,7 +360,7 @@ Status NcclClique::open_windows(void *const *memory, size_t bytes) {
   for (const Rank &rank : ranks_) {
     if (rank.window != nullptr) continue;
     TUTTI_TRY(close_windows());
-    return base::unimplemented("NCCL makes no windows between these GPUs");
+    return base::unimplemented("NCCL does not support windows between these GPUs");
   }
   return Status();
 }
@@ -395,7 +395,7 @@ void NcclClique::deregister_memory(int32_t rank) {
   // A communicator that was aborted has no registrations any more.
   for (void *const handle : self.registrations) {
     if (call.check().ok())
-      warn(status_of(nccl_, nccl_.ncclCommDeregister(self.communicator, handle), "forgetting registered memory"));
+      warn(status_of(nccl_, nccl_.ncclCommDeregister(self.communicator, handle), "deregistering memory"));
   }
   self.registrations.clear();
 }
@@ -416,7 +416,7 @@ void NcclClique::abort() {
   for (size_t r = 0; r < ranks_.size(); ++r) {
     Rank &rank = ranks_[r];
     if (is_out[r] == 0) {
-      warn(base::internal_error("aborting: GPU ", rank.ordinal, " does not return from a call of NCCL"));
+      warn(base::internal_error("aborting: a call of NCCL for GPU ", rank.ordinal, " does not return"));
     } else if (take(rank) != nullptr) {
       out.push_back(&rank);
     }

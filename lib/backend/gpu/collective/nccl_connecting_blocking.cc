@@ -79,7 +79,7 @@ Status NcclConnecting::begin(const Nccl &nccl, std::span<const int32_t> ordinals
   try {
     std::thread([state] { state->run(); }).detach();
   } catch (const std::system_error &error) {
-    return base::unavailable("connecting devices: there is no thread for it: ", error.what());
+    return base::unavailable("connecting devices: cannot start a thread: ", error.what());
   }
   return Status();
 }

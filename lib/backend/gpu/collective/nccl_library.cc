@@ -27,7 +27,7 @@ Result<Nccl> open_nccl(const std::string &file, const std::string &folder) {
   find_connecting(library, nccl);
   TUTTI_TRY(library.all_found(file));
   int version = 0;
-  TUTTI_TRY(status_of(nccl, nccl.ncclGetVersion(&version), "asking for its version"));
+  TUTTI_TRY(status_of(nccl, nccl.ncclGetVersion(&version), "querying its version"));
   if (version < kLeastNcclVersion) {
     return base::unavailable(file, " has version ", version / 10000, ".", version / 100 % 100, ", 2.",
                              kLeastNcclVersion / 100 % 100, " is needed");

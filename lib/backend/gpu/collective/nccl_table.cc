@@ -95,7 +95,7 @@ int32_t register_windows(tutti_clique *clique, void *const *memory, uint64_t byt
 Result<std::string> version_text() {
   TUTTI_ASSIGN(const Nccl *const nccl, platform::nccl());
   int version = 0;
-  TUTTI_TRY(status_of(*nccl, nccl->ncclGetVersion(&version), "asking for its version"));
+  TUTTI_TRY(status_of(*nccl, nccl->ncclGetVersion(&version), "querying its version"));
   return base::concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 

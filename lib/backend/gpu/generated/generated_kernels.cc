@@ -102,7 +102,7 @@ Result<const RunTimeCompiler *> KernelGenerator::compiler() {
       compiler_ = std::move(opened).value();
     } else {
       status_ = opened.status();
-      log(kInfo, base::concat("elementwise work is interpreted: ", status_.message()));
+      log(kInfo, base::concat("elementwise kernels are interpreted: ", status_.message()));
     }
   });
   TUTTI_TRY(status_);
@@ -145,7 +145,7 @@ Status KernelBatch::compile() {
   if (status.ok()) return Status();
   if (generator_.mode() == GenerateKernels::always) return status.wrap("kernels cannot be compiled at run time");
   if (compiler.ok())
-    generator_.log(kWarning, base::concat("elementwise work is interpreted, its kernels cannot be compiled: ",
+    generator_.log(kWarning, base::concat("elementwise kernels are interpreted because they cannot be compiled: ",
                                           status.to_string()));
   report_ = JsonObject{{"missing", status.message()}};
   return Status();
@@ -168,12 +168,13 @@ Status KernelBatch::find_all(const RunTimeCompiler &compiler) {
     const Status loaded = kept.ok() ? load_into(compiler, *kept, missing, kernels) : kept.status();
     is_kept = loaded.ok();
     if (!is_kept && loaded.code() != base::Code::not_found)
-      generator_.log(kWarning, base::concat("kernels are compiled anew: ", loaded.to_string()));
+      generator_.log(kWarning,
+                     base::concat("compiled kernels cannot be loaded and are compiled again: ", loaded.to_string()));
     if (!is_kept) {
       TUTTI_ASSIGN(const std::string image, compiler.compile(source));
       TUTTI_TRY(load_into(compiler, image, missing, kernels));
       const Status stored = generator_.cache().store(key, image);
-      if (!stored.ok()) generator_.log(kWarning, base::concat("kernels are not kept: ", stored.to_string()));
+      if (!stored.ok()) generator_.log(kWarning, base::concat("compiled kernels are not cached: ", stored.to_string()));
     }
   }
   for (const auto &program : programs_)

@@ -31,7 +31,7 @@ std::string KernelCache::path(std::string_view key) const {
 
 Result<std::string> KernelCache::load(std::string_view key) const {
   const std::string file = path(key);
-  if (folder_.empty() || !base::path_exists(file)) return base::not_found("no kernels are kept for this text");
+  if (folder_.empty() || !base::path_exists(file)) return base::not_found("no kernels are cached for this source");
   TUTTI_TRY(check_private_file(file));
   TUTTI_ASSIGN(const std::string bytes, base::read_file(file, kMaximumBytes));
   const size_t line = bytes.find('\n');
@@ -39,7 +39,7 @@ Result<std::string> KernelCache::load(std::string_view key) const {
   TUTTI_ASSIGN(const Json json, Json::parse(bytes.substr(0, line)));
   const JsonReader head(json, "kernel cache");
   TUTTI_ASSIGN(const int64_t format, head.get_integer("format"));
-  if (format != kFormat) return base::failed_precondition("kernel cache: format ", format, " is not ", kFormat);
+  if (format != kFormat) return base::failed_precondition("kernel cache: format is ", format, ", expected ", kFormat);
   TUTTI_ASSIGN(const int64_t checksum, head.get_integer("checksum"));
   TUTTI_ASSIGN(const int64_t key_bytes, head.get_integer("key_bytes"));
   TUTTI_ASSIGN(const int64_t image_bytes, head.get_integer("image_bytes"));
@@ -50,7 +50,7 @@ Result<std::string> KernelCache::load(std::string_view key) const {
   if (checksum != static_cast<int64_t>(base::crc32c(rest)))
     return base::data_loss("kernel cache: the checksum of '", file, "' is wrong");
   if (rest.substr(0, static_cast<size_t>(key_bytes)) != key)
-    return base::not_found("kernel cache: '", file, "' is of another text");
+    return base::not_found("kernel cache: '", file, "' belongs to another source");
   return std::string(rest.substr(static_cast<size_t>(key_bytes)));
 }
 

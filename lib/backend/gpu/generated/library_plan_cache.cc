@@ -18,7 +18,7 @@ void LibraryPlanCache::store(const std::string &name, const std::string &text) c
 }
 
 void LibraryPlanCache::report(const base::Status &status) const {
-  if (!has_reported_.exchange(true)) log_("plans of libraries are not kept: " + status.message());
+  if (!has_reported_.exchange(true)) log_("plans of libraries are not cached: " + status.message());
 }
 
 }  // namespace tutti::impl::backend::gpu

@@ -20,7 +20,7 @@ using tensor::DType;
 
 namespace {
 
-constexpr char kProbing[] = "looking at what an algorithm does to a NaN";
+constexpr char kProbing[] = "checking how an algorithm handles NaN";
 
 /// What this process knows, by the cache that keeps it: how long the call of an algorithm took that keeps a NaN; none
 /// where it does not.

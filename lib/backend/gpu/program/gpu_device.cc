@@ -44,7 +44,7 @@ Status check_code(int32_t ordinal, const std::string &kind) {
   if (error != gpuErrorNoKernelImage && error != gpuErrorInvalidDeviceFunction)
     return status_of(error, "loading kernels");
   (void)gpuGetLastError();  // it would be reported by the next launch
-  return base::unavailable("GPU ", ordinal, " (", kind, ") runs no code of this plug-in, which is for ",
+  return base::unavailable("GPU ", ordinal, " (", kind, ") is not supported by this plug-in, which was built for ",
                            platform::architectures());
 }
 
@@ -286,7 +286,7 @@ int32_t transfer_allocate(tutti_device *handle, uint64_t bytes, void **memory, t
     if (error == gpuErrorMemoryAllocation) {
       (void)gpuGetLastError();  // it would be reported by the next launch
       return base::resource_exhausted("device ", device.name(), " needs ", bytes,
-                                      " bytes of page-locked host memory, which the system does not give");
+                                      " bytes of page-locked host memory, which the system cannot provide");
     }
     TUTTI_TRY(status_of(error, "allocating host memory"));
     *memory = made;
@@ -405,7 +405,7 @@ int32_t event_record(tutti_event *event, tutti_stream *stream, tutti_error_sink 
     if (!self.is_recording || !recorded.is_timed)
       return status_of(gpuEventRecord(recorded.event, self.stream), "recording an event");
     const gpuError_t error = gpuEventRecordWithFlags(recorded.event, self.stream, gpuEventRecordExternal);
-    if (error == gpuErrorNotSupported) return base::unimplemented("events of recordings have no times");
+    if (error == gpuErrorNotSupported) return base::unimplemented("events of recordings do not support timing");
     return status_of(error, "recording an event");
   });
 }

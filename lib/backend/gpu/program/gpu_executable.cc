@@ -53,7 +53,7 @@ Status check_layouts(const LoweredGraph &lowered, const GpuDevice &device) {
   for (const StateEntry &entry : lowered.state().entries()) {
     if (!entry.layout.empty())
       return base::invalid_argument("state entry '", entry.name, "' has layout '", entry.layout, "', device ",
-                                    device.name(), " knows row-major only");
+                                    device.name(), " supports only row-major");
   }
   return Status();
 }
@@ -99,7 +99,7 @@ void tell_missing(const GpuDevice &device) {
   const std::lock_guard guard(mutex);
   for (const std::string &missing : device.library->missing()) {
     if (!told.insert(missing).second) continue;
-    const std::string line = base::concat(device.name(), ": ", missing, "; other kernels do its work, more slowly");
+    const std::string line = base::concat(device.name(), ": ", missing, "; slower kernels are used instead");
     device.host()->log(device.host()->user, kWarning, line.c_str());
   }
 }

@@ -114,7 +114,7 @@ int32_t hold(tutti_stream *stream, void *words, void *verdict, tutti_error_sink 
   return guarded(self.device->host(), sink, [&]() -> Status {
     if (launches_block_from_environment())
       return base::unimplemented(
-          "CUDA_LAUNCH_BLOCKING or HIP_LAUNCH_BLOCKING is set: nothing on a device waits for the host");
+          "CUDA_LAUNCH_BLOCKING or HIP_LAUNCH_BLOCKING is set: streams cannot wait for the host");
     TUTTI_TRY(self.device->make_current());
     return status_of(launch_hold(static_cast<uint32_t *>(words), static_cast<uint8_t *>(verdict), self.stream),
                      "holding a stream");

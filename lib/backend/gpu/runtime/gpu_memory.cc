@@ -25,12 +25,11 @@ Status GpuMemory::take(int64_t bytes) {
   const int64_t shared = bounds_.share != nullptr ? bounds_.share->in_use.fetch_add(bytes) : 0;
   Status status;
   if (bytes > left_of(bounds_.limit, own)) {
-    status = base::resource_exhausted("device ", device_, " needs ", bytes, " bytes more, and of its limit of ",
-                                      bounds_.limit, " bytes ", own, " are in use");
+    status = base::resource_exhausted("device ", device_, " needs ", bytes, " more bytes, but ", own, " of the ",
+                                      bounds_.limit, " bytes of its limit are in use");
   } else if (bounds_.share != nullptr && bytes > left_of(bounds_.share->limit, shared)) {
-    status =
-        base::resource_exhausted("device ", device_, " needs ", bytes, " bytes more, and of the ", bounds_.share->limit,
-                                 " bytes that are allowed of its GPU ", shared, " are in use");
+    status = base::resource_exhausted("device ", device_, " needs ", bytes, " more bytes, but ", shared, " of the ",
+                                      bounds_.share->limit, " bytes allowed on its GPU are in use");
   }
   if (!status.ok()) give_back(bytes);
   return status;
@@ -52,8 +51,8 @@ Result<void *> GpuMemory::allocate_on_gpu(int64_t bytes) {
   if (error != gpuErrorMemoryAllocation) return failure_of(error, "allocating device memory");
   size_t available = 0, total = 0;
   (void)gpuMemGetInfo(&available, &total);
-  return base::resource_exhausted("device ", device_, " needs ", bytes, " bytes more, and of its ", total, " bytes ",
-                                  available, " are free (", before, " in use by this device)");
+  return base::resource_exhausted("device ", device_, " needs ", bytes, " more bytes, but only ", available, " of its ",
+                                  total, " bytes are free (", before, " in use by this device)");
 }
 
 Result<void *> GpuMemory::allocate_on_host(int64_t bytes, const Status &refusal) {
@@ -61,11 +60,10 @@ Result<void *> GpuMemory::allocate_on_host(int64_t bytes, const Status &refusal)
   const gpuError_t error = gpuHostAlloc(&memory, static_cast<size_t>(std::max<int64_t>(bytes, 1)), gpuHostAllocMapped);
   if (error != gpuSuccess) {
     (void)gpuGetLastError();
-    return Status(refusal).wrap(
-        base::concat("the host has no ", bytes, " bytes of page-locked memory for what does not fit into the GPU's"));
+    return Status(refusal).wrap(base::concat("the host cannot provide ", bytes,
+                                             " bytes of page-locked memory for what does not fit into GPU memory"));
   }
-  const std::string line =
-      base::concat(refusal.message(), ": these bytes are taken from the host's memory, which is many times slower");
+  const std::string line = base::concat(refusal.message(), ": host memory is used instead, which is many times slower");
   host_->log(host_->user, kWarning, line.c_str());
   const std::lock_guard lock(mutex_);
   on_host_.insert(memory);

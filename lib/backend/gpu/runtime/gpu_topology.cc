@@ -14,8 +14,8 @@ using base::Result;
 
 Result<GpuPlace> place_of(int32_t gpu, const std::string &pci_devices) {
   std::array<char, 64> address{};
-  TUTTI_TRY(
-      status_of(gpuDeviceGetPCIBusId(address.data(), static_cast<int>(address.size()), gpu), "asking where a GPU is"));
+  TUTTI_TRY(status_of(gpuDeviceGetPCIBusId(address.data(), static_cast<int>(address.size()), gpu),
+                      "querying the address of a GPU"));
   GpuPlace place;
   place.pci = address.data();
   // The system writes hexadecimal digits small.
@@ -26,7 +26,7 @@ Result<GpuPlace> place_of(int32_t gpu, const std::string &pci_devices) {
 }
 
 Result<GpuLink> link_between(int32_t gpu, int32_t other) {
-  constexpr const char *doing = "asking which GPUs reach each other";
+  constexpr const char *doing = "querying which GPUs reach each other";
   int reaches = 0, rank = 0, has_atomics = 0;
   TUTTI_TRY(status_of(gpuDeviceCanAccessPeer(&reaches, gpu, other), doing));
   if (reaches == 0) return GpuLink();

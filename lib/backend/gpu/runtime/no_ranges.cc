@@ -8,6 +8,6 @@ namespace tutti::impl::backend::gpu {
 RangeName register_range(const std::string &) { return nullptr; }
 void begin_range(RangeName, int64_t) {}
 void end_range() {}
-const char *describe_ranges() { return "is missing: the build had no header of it"; }
+const char *describe_ranges() { return "is missing: its header was missing in the build"; }
 
 }  // namespace tutti::impl::backend::gpu

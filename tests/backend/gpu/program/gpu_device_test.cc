@@ -33,7 +33,7 @@ void a_gpu_without_code_is_refused_with_what_there_is(void **) {
     const auto refused = opened->open_device(index);
     assert_int_equal(refused.status().code(), base::Code::unavailable);
     assert_contains(refused.status().to_string().c_str(),
-                    "GPU 2 (emulated) runs no code of this plug-in, which is for sm_1, sm_2 and later");
+                    "GPU 2 (emulated) is not supported by this plug-in, which was built for sm_1, sm_2 and later");
   }
   // The others are used where they are chosen.
   assert_ok(assert_ok_value(runtime::open_backend(plugin, R"({"gpus": [3]})", {}))->open_device(0).status());

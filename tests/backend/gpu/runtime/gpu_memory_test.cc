@@ -98,9 +98,10 @@ void a_gpu_that_is_full_is_told(void **) {
   const auto second = assert_ok_value(devices[1]->allocate(300000));
   const auto refused = devices[0]->allocate(300000);
   assert_int_equal(refused.code(), base::Code::resource_exhausted);
-  assert_error_contains(refused,
-                        "device emulated:0 needs 300000 bytes more, and of its 1000000 bytes 200000 are free (500000 "
-                        "in use by this device)");
+  assert_error_contains(
+      refused,
+      "device emulated:0 needs 300000 more bytes, but only 200000 of its 1000000 bytes are free (500000 "
+      "in use by this device)");
   assert_int_equal(available(*devices[0]), 200000);
   assert_ok(devices[0]->allocate(200000).status());
 }
@@ -112,7 +113,7 @@ void a_limit_of_a_device_is_told(void **) {
   const auto refused = devices[0]->allocate(100001);
   assert_int_equal(refused.code(), base::Code::resource_exhausted);
   assert_error_contains(
-      refused, "device emulated:0 needs 100001 bytes more, and of its limit of 400000 bytes 300000 are in use");
+      refused, "device emulated:0 needs 100001 more bytes, but 300000 of the 400000 bytes of its limit are in use");
   assert_int_equal(available(*devices[0]), 100000);
   assert_ok(devices[0]->allocate(100000).status());
   assert_ok(devices[1]->allocate(400000).status());  // which has a limit of its own

@@ -45,7 +45,7 @@ void pairs_are_linked(void **) {
       assert_int_equal(link.has_atomics, is_pair);
     }
   }
-  assert_error_contains(link_between(0, 4), "asking which GPUs reach each other");
+  assert_error_contains(link_between(0, 4), "querying which GPUs reach each other");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ void there_are_none(void **) {
   const gpu::RangeName name = gpu::register_range("segment 0");
   assert_null(name);
   const gpu::Range range(name, 1);
-  assert_contains(gpu::describe_ranges(), "is missing: the build had no header");
+  assert_contains(gpu::describe_ranges(), "is missing: its header was missing in the build");
 }
 
 }  // namespace
