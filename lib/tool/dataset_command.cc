@@ -51,8 +51,8 @@ DatasetRequest parse(Arguments &arguments, const std::string &what) {
     request.target = std::move(request.source.paths.back());
     request.source.paths.pop_back();
   }
-  if (request.source.paths.empty()) throw UsageError{"which files?"};
-  if (has_target && request.target.empty()) throw UsageError{what + " takes a source and a target"};
+  if (request.source.paths.empty()) throw UsageError{"no source files given"};
+  if (has_target && request.target.empty()) throw UsageError{what + " needs a source and a target"};
   return request;
 }
 
@@ -75,30 +75,31 @@ int dataset_command(const std::vector<std::string> &words) {
 std::string dataset_usage() {
   return std::string(
              "  tutti dataset inspect SOURCE... [--first N] [--sheet FILE.png] [--json]\n"
-             "      --first       elements that are shown (3), and images on the sheet (64)\n"
-             "      --sheet       writes a picture of the first images\n"
+             "      --first       number of elements to show (3), and of images on the sheet (64)\n"
+             "      --sheet       writes a contact sheet of the first images\n"
              "  tutti dataset stats SOURCE... [--first N] [--json]\n"
-             "      --first       elements that are read (all)\n"
+             "      --first       number of elements to read (all)\n"
              "  tutti dataset convert SOURCE... TARGET [--first N] [--shards N] [--compression gzip|zlib]\n"
-             "                     writes the examples, as they are or preprocessed once by --map\n"
-             "      TARGET        a name with .tfrecord (one tf.train.Example for each element), .csv (scalars) or\n"
-             "                    .elements (as in memory: types, shapes and roles are kept; the source element_files\n"
+             "                     writes the examples, unchanged or preprocessed by --map\n"
+             "      TARGET        a file name with .tfrecord (one tf.train.Example for each element), .csv (scalars) "
+             "or\n"
+             "                    .elements (as in memory, with types, shapes and roles; the source element_files\n"
              "                    maps it)\n"
-             "      --shards      so many TFRecord files, NAME-00000-of-00004.tfrecord: element i goes to file i "
+             "      --shards      number N of TFRecord files, NAME-00000-of-00004.tfrecord: element i goes to file i "
              "modulo N\n"
-             "      In an Example, numbers of a shape with less than 32 bits (pixels: u8) are one text of the values "
-             "as\n"
-             "      they lie in memory; the features that are printed in the end are those with which parse_example\n"
-             "      reads the file. In TensorFlow: tf.reshape(tf.io.decode_raw(x, tf.uint8), shape).\n"
+             "      In an Example, arrays of numbers with less than 32 bits (pixels: u8) are stored as one bytes "
+             "value, as\n"
+             "      they are in memory. The command prints the features for parse_example to read the file. In\n"
+             "      TensorFlow: tf.reshape(tf.io.decode_raw(x, tf.uint8), shape).\n"
              "  tutti dataset vocabulary SOURCE... TARGET [--of COMPONENT] [--most N] [--least N] [--first N] "
              "[--json]\n"
              "                     writes the different texts of a component, one per line, the most frequent first,\n"
-             "                     as lookup(text, path=\"TARGET\") reads them; words of lines are made by\n"
+             "                     as lookup(text, path=\"TARGET\") reads them; split lines into words by\n"
              "                     --map 'text = bytes_tokenize(text)'\n"
-             "      --of          the component, where there are several of texts\n"
-             "      --most        so many texts at most\n"
-             "      --least       only texts that come so often\n"
-             "      --memory-bytes  what all different texts may take, each its length and 64 bytes (1 GiB)\n") +
+             "      --of          the component; needed if several components are texts\n"
+             "      --most        maximum number of texts\n"
+             "      --least       minimum number of occurrences of a text\n"
+             "      --memory-bytes  memory limit for all different texts, each its length and 64 bytes (1 GiB)\n") +
          kPreparationUsage + kSourceUsage;
 }
 

@@ -17,13 +17,12 @@ const char *const kSourceUsage =
     "      SOURCE        files, patterns (\"train-*.tfrecord\") or a directory with one directory for each class;\n"
     "                    .tfrecord, .csv, .tsv, .npy, .npz, .tar, .elements, idx, and text for all others; .gz of\n"
     "                    each but .elements\n"
-    "      --format KIND what they are, when their names do not say: tfrecord, csv, npy, npz, tar, element_files, "
-    "idx,\n"
-    "                    image_folder, text_lines, fixed_records\n"
+    "      --format KIND format of the files, if their names do not tell: tfrecord, csv, npy, npz, tar,\n"
+    "                    element_files, idx, image_folder, text_lines, fixed_records\n"
     "      --set KEY=VALUE\n"
-    "                    a parameter of the source, as in --set 'columns=age: f32'; again for one more text\n"
+    "                    sets a parameter of the source, as in --set 'columns=age: f32'; repeat it for a list\n"
     "      --feature 'NAME: TYPE[DIMENSIONS]'\n"
-    "                    a feature to read of examples in TFRecord files (all that the first hundred have)\n";
+    "                    a feature to read from the examples of TFRecord files (default: those of the first 100)\n";
 
 namespace {
 

@@ -19,7 +19,7 @@ constexpr int64_t kElementsShown = 3, kImagesShown = 64;
 
 std::string cardinality_text(int64_t cardinality) {
   if (cardinality >= 0) return with_commas(cardinality) + (cardinality == 1 ? " element" : " elements");
-  return cardinality == TUTTI_CARDINALITY_INFINITE ? "endless" : "as many elements as the files have";
+  return cardinality == TUTTI_CARDINALITY_INFINITE ? "infinitely many elements" : "unknown number of elements";
 }
 
 const char *role_name(int32_t role) {
@@ -58,7 +58,7 @@ json element_json(const Dataset &dataset, int64_t count, int64_t seed) {
 void write_sheet(const DatasetRequest &request, const Dataset &dataset, const Context &context) {
   const int64_t seed = request.preparation.seed;
   const int64_t component = find_images(dataset, seed);
-  if (component < 0) throw std::runtime_error("no component of the dataset looks like an image");
+  if (component < 0) throw std::runtime_error("no component of the dataset is recognized as an image");
   const int64_t wanted = request.first > 0 ? request.first : kImagesShown;
   const int64_t count = write_contact_sheet(dataset, seed, component, wanted, request.sheet, context);
   std::fprintf(stderr, "%s: the first %lld of '%s'\n", request.sheet.c_str(), static_cast<long long>(count),

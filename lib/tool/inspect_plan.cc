@@ -16,9 +16,9 @@ using json = nlohmann::ordered_json;
 const char *const kInspectPlanUsage =
     "  tutti inspect plan PATH [--rows N] [--time RUNS] [--threads N] [--determinism LEVEL]\n"
     "                     [--precision PRECISION] [--json]\n"
-    "      PATH          a checkpoint, or a directory of them (the newest)\n"
-    "      --rows        rows of the batch that is planned for (64)\n"
-    "      --time        measures every kernel: milliseconds of the fastest of so many runs\n"
+    "      PATH          a checkpoint, or a directory of checkpoints (the newest is used)\n"
+    "      --rows        rows of the planned batch (64)\n"
+    "      --time        times every kernel, in milliseconds: the fastest of RUNS runs\n"
     "      --threads     threads of the device (1)\n"
     "      --determinism fast, repeatable or invariant (fast)\n"
     "      --precision   f32, bf16_where_faster, tf32_where_faster or f16_where_faster (f32)\n"
@@ -58,7 +58,7 @@ InspectRequest parse_inspect(const std::vector<std::string> &words) {
       request.path = word;
     }
   }
-  if (request.path.empty()) throw UsageError{"which checkpoint or model directory?"};
+  if (request.path.empty()) throw UsageError{"no checkpoint or model directory given"};
   return request;
 }
 

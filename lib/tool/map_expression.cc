@@ -31,7 +31,7 @@ class Parser {
     statement.source = source_;
     if (!begins_name(peek())) fail("expected the name of a component, as in NAME = EXPRESSION");
     statement.target = name();
-    if (!accept('=')) fail("expected '=' behind '" + statement.target + "'");
+    if (!accept('=')) fail("expected '=' after '" + statement.target + "'");
     statement.value = expression(0);
     if (peek() != '\0') fail("expected the end, got " + here());
     return statement;
@@ -107,7 +107,7 @@ class Parser {
     const double divisor = number(is_integer);
     if (divisor == 0) {
       at_ = below;
-      fail("a fraction of 0");
+      fail("division by 0");
     }
     found.number /= divisor;
     found.is_integer = false;
@@ -135,7 +135,7 @@ class Parser {
       found += source_[at_] == '\\' ? escaped() : source_[at_];
     if (at_ == source_.size()) {
       at_ = begin;
-      fail("the text has no end");
+      fail("the text has no closing quote");
     }
     ++at_;
     return found;

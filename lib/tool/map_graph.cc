@@ -75,7 +75,7 @@ class MapWriter {
   void write(const MapStatement &statement) {
     source_ = &statement.source;
     const Expression &value = statement.value;
-    if (value.is_literal()) fail(value, "expected an op or a component; a constant alone is no map");
+    if (value.is_literal()) fail(value, "expected an op or a component; a constant alone is not a map");
     // A component under another name is a value of its own.
     const tutti_value written = value.kind == Kind::call ? call(value) : unary(value, "identity", name(value));
     values_[statement.target] = written;
@@ -96,9 +96,9 @@ class MapWriter {
     const auto given = values_.find(place.text);
     if (given != values_.end()) return given->second;
     if (std::find(names_.begin(), names_.end(), place.text) == names_.end()) {
-      const std::string what = find_op(place.text) != nullptr ? "; the op wants arguments in brackets" : "";
+      const std::string what = find_op(place.text) != nullptr ? "; the op needs arguments in parentheses" : "";
       fail(place, "there is no component '" + place.text + "'" + did_you_mean(place.text, names_) + what +
-                      "; there are " + listed(names_));
+                      "; known: " + listed(names_));
     }
     return graph_.feature(place.text.c_str());
   }
@@ -146,7 +146,7 @@ class MapWriter {
     for (const OpSignature &signature : op_signatures())
       ops.push_back(signature.name);
     const std::string near = did_you_mean(place.text, ops);
-    fail(place, "there is no op '" + place.text + "'" + (near.empty() ? "; there are " + listed(ops) : near));
+    fail(place, "there is no op '" + place.text + "'" + (near.empty() ? "; known: " + listed(ops) : near));
   }
 
   void check_arguments(const Expression &place, const OpSignature &op) const {
@@ -206,7 +206,7 @@ class MapWriter {
                        const std::vector<tutti_value> &inputs) {
     const Expression &literal = place.arguments[index];
     const std::vector<const Expression *> elements = elements_of(literal);
-    if (elements.empty()) fail(literal, "an empty list is no constant");
+    if (elements.empty()) fail(literal, "an empty list is not a constant");
     const int32_t dtype = type_of(place, op, index, inputs);
     for (const Expression *element : elements) {
       const bool fits = dtype == TUTTI_DTYPE_BYTES  ? element->kind == Kind::text
@@ -214,7 +214,7 @@ class MapWriter {
                                                     : element->kind == Kind::number && holds(dtype, *element);
       if (!fits) {
         fail(*element, "expected a constant of type " + std::string(dtype_name(dtype)) + " for '" +
-                           op.input(index).name + "' of " + op.name + "; cast makes values of other types");
+                           op.input(index).name + "' of " + op.name + "; use cast for values of other types");
       }
     }
     return dtype == TUTTI_DTYPE_BYTES ? texts(literal, elements) : numbers(literal, elements, dtype);

@@ -83,11 +83,11 @@ std::string expected(const OpAttribute &attribute) {
     case AttributeKind::ints_:
       return "a list of integers";
     case AttributeKind::dims_:
-      return "a list of integers, and of the word batch for the rows of a batch";
+      return "a list of integers, with the word batch for the rows of a batch";
     case AttributeKind::doubles_:
       return "a list of numbers";
     case AttributeKind::dtype_:
-      return "a type as \"f32\"";
+      return "a type such as \"f32\"";
   }
   return "";
 }

@@ -19,15 +19,15 @@ namespace tutti::tool {
 
 const char *const kPredictUsage =
     "  tutti predict MODEL SOURCE... TARGET.csv [--batch N] [--backend NAMES] [--devices N] [--first N]\n"
-    "                     writes the model's outputs, a line for each example in the order of the source\n"
-    "      MODEL         a checkpoint, or a directory of them (the newest)\n"
-    "      SOURCE        as for dataset; components that --map and --select leave are the model's features by name\n"
-    "      TARGET.csv    a column for each output, NAME_0, NAME_1, ... for one of several numbers\n"
-    "      --batch       examples of a batch (64)\n"
-    "      --backend     whose devices predict, such as cuda or cuda,cpu (the GPUs, or else the processors)\n"
-    "      --devices     logical devices of each process and backend (as many as cores, or GPUs)\n"
-    "      --first       examples that are read (all)\n"
-    "      Under `tutti run` and other launchers processes share the batches, and the first one writes the file.\n";
+    "                     writes the model's outputs, one line per example, in the order of the source\n"
+    "      MODEL         a checkpoint, or a directory of checkpoints (the newest is used)\n"
+    "      SOURCE        as for dataset; the components after --map and --select are the model's features, by name\n"
+    "      TARGET.csv    one column per output; NAME_0, NAME_1, ... for an output of several numbers\n"
+    "      --batch       batch size (64)\n"
+    "      --backend     backends to use, such as cuda or cuda,cpu (default: the GPUs, or else the CPUs)\n"
+    "      --devices     number of logical devices of each process and backend (default: one per core or GPU)\n"
+    "      --first       number of examples to read (all)\n"
+    "      Under `tutti run` and other launchers the processes share the batches, and the first one writes the file.\n";
 
 namespace {
 
@@ -58,7 +58,7 @@ PredictRequest parse_predict(const std::vector<std::string> &words) {
       paths.push_back(word);
     }
   }
-  if (paths.size() < 3) throw UsageError{"predict takes a model, a source and a target"};
+  if (paths.size() < 3) throw UsageError{"predict needs a model, a source and a target"};
   if (request.batch == 0) throw UsageError{"--batch takes a number above 0"};
   request.model = paths.front();
   request.target = paths.back();

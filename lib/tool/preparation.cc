@@ -10,19 +10,19 @@
 namespace tutti::tool {
 
 const char *const kPreparationUsage =
-    "  Of all of these:\n"
+    "  Options of all these commands:\n"
     "      --map 'NAME = EXPRESSION'\n"
-    "                    replaces a component or adds one, again for one more; the ops of the library by their names,\n"
-    "                    on components, numbers and texts, with attributes by name, as in\n"
+    "                    replaces or adds a component; may be repeated. An expression calls ops of the library by\n"
+    "                    name, on components, numbers and texts, with attributes by name:\n"
     "                    --map 'image = resize(decode_image(image), size=[224, 224], antialias=true)'\n"
     "                    --map 'image = normalize_image(image, mean=[0.5], stddev=[0.25], scale=1/255)'\n"
     "                    --map 'label = one_hot(label, depth=10)'\n"
-    "                    values have the rows of a batch in front, as in graphs of the C interface: axes are counted\n"
-    "                    from the end, and shapes begin with the word batch: reshape(x, dims=[batch, 28, 28, 1])\n"
+    "                    The first dimension of values is the batch, as in graphs of the C interface: count axes from\n"
+    "                    the end, and begin shapes with the word batch: reshape(x, dims=[batch, 28, 28, 1])\n"
     "      --select NAME,...\n"
-    "                    only these components; NEW=OLD gives another name\n"
-    "      --shuffle N   draws each element from a buffer of so many, before maps\n"
-    "      --seed N      of --shuffle and random ops (0)\n";
+    "                    keeps only these components; NEW=OLD renames one\n"
+    "      --shuffle N   shuffles with a buffer of N elements, before maps\n"
+    "      --seed N      seed of --shuffle and random ops (0)\n";
 
 namespace {
 
@@ -36,7 +36,7 @@ void add_names(const std::string &list, std::vector<std::string> &names) {
   for (size_t begin = 0; begin <= list.size();) {
     const size_t end = std::min(list.find(',', begin), list.size());
     std::string name = trimmed(list.substr(begin, end - begin));
-    if (name.empty()) throw UsageError{"--select takes names of components, got '" + list + "'"};
+    if (name.empty()) throw UsageError{"--select takes component names, got '" + list + "'"};
     names.push_back(std::move(name));
     begin = end + 1;
   }
@@ -54,7 +54,7 @@ const char *parameter_of(const Dataset &dataset, const std::string &selected) {
     return role == TUTTI_ROLE_LABEL ? "labels" : role == TUTTI_ROLE_WEIGHT ? "weights" : "features";
   }
   throw UsageError{
-      "--select: there is no component '" + wanted + "'" + did_you_mean(wanted, names) + "; there are " + listed(names),
+      "--select: there is no component '" + wanted + "'" + did_you_mean(wanted, names) + "; known: " + listed(names),
       false};
 }
 

@@ -39,7 +39,7 @@ void check_dims(const std::string &name, const json &dims) {
   for (size_t axis = 1; axis < dims.size(); ++axis) {
     if (dims[axis].is_number()) continue;
     throw UsageError{"'" + name + "' has the shape " + dims_text(dims) +
-                         ", and records do not tell dimensions behind the first; give it a shape by --map (resize, "
+                         ", but records support only an unknown first dimension; give it a shape by --map (resize, "
                          "reshape) or write .elements",
                      false};
   }

@@ -23,11 +23,9 @@ namespace tutti::tool {
 
 const char *const kRunWorkersUsage =
     "  tutti run -n N PROGRAM [ARGUMENT...]\n"
-    "      starts PROGRAM N times on this machine, as workers that train together: with MASTER_ADDR, MASTER_PORT,\n"
-    "      WORLD_SIZE and RANK in the environment, and a TUTTI_JOB_SECRET that nobody else knows, unless that is set\n"
-    "      already. Signals go to all of them. When one fails the others have 10 seconds to end by themselves. The "
-    "exit\n"
-    "      status is that of the first that failed\n";
+    "      starts PROGRAM N times on this machine, as workers that train together. Sets MASTER_ADDR, MASTER_PORT,\n"
+    "      WORLD_SIZE and RANK, and a random TUTTI_JOB_SECRET unless one is set. Forwards signals to all workers.\n"
+    "      When a worker fails, the others have 10 seconds to exit. The exit status is that of the first failure\n";
 
 namespace {
 
@@ -58,8 +56,8 @@ WorkersRequest parse_workers(const std::vector<std::string> &words) {
   }
   while (!arguments.done())
     request.program.push_back(arguments.take());
-  if (request.workers < 1 || request.workers > kMostWorkers) throw UsageError{"run takes -n with 1 to 1024 workers"};
-  if (request.program.empty()) throw UsageError{"run takes a program"};
+  if (request.workers < 1 || request.workers > kMostWorkers) throw UsageError{"run needs -n with 1 to 1024 workers"};
+  if (request.program.empty()) throw UsageError{"run needs a program"};
   return request;
 }
 
@@ -73,7 +71,7 @@ int free_port() {
   const bool is_bound = bind(descriptor, reinterpret_cast<sockaddr *>(&address), length) == 0 &&
                         getsockname(descriptor, reinterpret_cast<sockaddr *>(&address), &length) == 0;
   close(descriptor);
-  if (!is_bound) throw std::runtime_error("there is no free port on the loopback");
+  if (!is_bound) throw std::runtime_error("no free port on the loopback interface");
   return ntohs(address.sin_port);
 }
 
@@ -94,7 +92,8 @@ std::vector<std::string> own_environment() {
 /// "TUTTI_JOB_SECRET=" and 256 random bits.
 std::string new_secret() {
   uint8_t bytes[32];
-  if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) throw std::runtime_error("the system gives no random bytes");
+  if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+    throw std::runtime_error("cannot get random bytes from the system");
   std::string secret = "TUTTI_JOB_SECRET=";
   for (const uint8_t byte : bytes) {
     secret += "0123456789abcdef"[byte / 16];
@@ -176,8 +175,9 @@ class Workers {
     children_[rank] = 0;
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (code == 0) return;
-    if (WIFEXITED(status)) std::fprintf(stderr, "tutti: worker %zu has ended with status %d\n", rank, code);
-    if (WIFSIGNALED(status)) std::fprintf(stderr, "tutti: worker %zu was ended by signal %d\n", rank, WTERMSIG(status));
+    if (WIFEXITED(status)) std::fprintf(stderr, "tutti: worker %zu exited with status %d\n", rank, code);
+    if (WIFSIGNALED(status))
+      std::fprintf(stderr, "tutti: worker %zu was terminated by signal %d\n", rank, WTERMSIG(status));
     if (code_ != 0) return;
     code_ = code;
     deadline_ = Clock::now() + kGrace;

@@ -46,8 +46,8 @@ int run(const std::vector<std::string> &arguments) {
     std::printf("%s\n", tutti_version());
     return EXIT_SUCCESS;
   }
-  if (arguments.empty()) throw tutti::tool::UsageError{"which command?"};
-  throw tutti::tool::UsageError{"there is no command '" + arguments[0] + "'"};
+  if (arguments.empty()) throw tutti::tool::UsageError{"no command given"};
+  throw tutti::tool::UsageError{"unknown command '" + arguments[0] + "'"};
 }
 
 }  // namespace

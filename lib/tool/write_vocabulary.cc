@@ -26,8 +26,8 @@ std::string component_of(const DatasetRequest &request, const Dataset &dataset) 
   for (const std::string &name : names) {
     if (name == wanted) return name;
   }
-  const std::string there = names.empty() ? "; there are none" : "; there are " + listed(names);
-  if (wanted.empty()) throw UsageError{"--of takes the component whose texts are wanted" + there, false};
+  const std::string there = names.empty() ? "; none are known" : "; known: " + listed(names);
+  if (wanted.empty()) throw UsageError{"--of needs the component to read texts from" + there, false};
   throw UsageError{"--of: there is no component of texts '" + wanted + "'" + did_you_mean(wanted, names) + there,
                    false};
 }
@@ -57,7 +57,7 @@ Written write_lines(const DatasetRequest &request, const TextCounts &found) {
     const std::string_view text = bytes_at(found.texts, i);
     if (text.find('\n') != std::string_view::npos || (!text.empty() && text.back() == '\r')) {
       throw std::runtime_error("a vocabulary has one text per line, but " + tool::quoted(text) +
-                               " has line ends; split it by --map, as with bytes_tokenize");
+                               " has line breaks; split it by --map, for example with bytes_tokenize");
     }
     file.write(text);
     file.write("\n");

@@ -116,7 +116,7 @@ static void test_other_components_and_errors(void **state) {
   assert_error(TUTTI_DATA_LOSS, "row is torn", tutti_iterator_next(iterator, NULL, &more, &err));
   assert_error(TUTTI_INVALID_ARGUMENT, "component 'negative': expected f32[], got i32 []",
                tutti_iterator_next(iterator, NULL, &more, &err));
-  assert_error(TUTTI_UNAVAILABLE, "was ended by signal 6 (Aborted) while it computed element 5",
+  assert_error(TUTTI_UNAVAILABLE, "was terminated by signal 6 (Aborted) while it computed element 5",
                tutti_iterator_next(iterator, NULL, &more, &err));
   assert_error(TUTTI_INVALID_ARGUMENT, "left an output without a tensor",
                tutti_iterator_next(iterator, NULL, &more, &err));

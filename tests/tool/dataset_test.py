@@ -160,8 +160,8 @@ class Dataset(unittest.TestCase):
         with open(self.path('two.csv'), 'w', encoding='utf-8') as file:
             file.write('a,b\n"one\ntwo",x\n')
         columns = ('--set', 'columns=a: bytes', '--set', 'columns=b: bytes')
-        for more, says, status in (((), 'there are a, b', 2), (('--of', 'c'), "no component of texts 'c'", 2),
-                                   (('--of', 'a'), 'has line ends', 1),
+        for more, says, status in (((), 'known: a, b', 2), (('--of', 'c'), "no component of texts 'c'", 2),
+                                   (('--of', 'a'), 'has line breaks', 1),
                                    (('--of', 'b', '--memory-bytes', '64'), 'need more than 64 bytes', 1)):
             done = tutti('vocabulary', self.path('two.csv'), self.path('words.txt'), *columns, *more)
             self.assertEqual(done.returncode, status, done.stderr)
@@ -306,18 +306,18 @@ class Dataset(unittest.TestCase):
         source = ('inspect', self.path('x.csv'), '--set', 'columns=x: f32', '--set', 'columns=class: i32', '--set',
                   'columns=word: bytes')
         for statement, place, says in (
-                ('', 0, 'expected the name of a component'), ('x', 1, "expected '=' behind 'x'"),
+                ('', 0, 'expected the name of a component'), ('x', 1, "expected '=' after 'x'"),
                 ('x =', 3, 'got the end'), ('x = add(x 1)', 10, "expected ',' or ')' in the arguments of add, got '1'"),
                 ('x = add(x, 1) x', 14, "expected the end, got 'x'"), ('x = $', 4, "got '$'"),
                 ('x = add(x, 1', 12, 'got the end'), ('y = one_hot(class, depth=[2', 27, "',' or ']'"),
-                ('x = add(x, 1.2.3)', 11, 'expected a number'), ('x = div(x, 1/0)', 13, 'a fraction of 0'),
-                ('w = bytes_split(word, separator="a)', 32, 'the text has no end'),
+                ('x = add(x, 1.2.3)', 11, 'expected a number'), ('x = div(x, 1/0)', 13, 'division by 0'),
+                ('w = bytes_split(word, separator="a)', 32, 'the text has no closing quote'),
                 ('w = bytes_split(word, separator="\\q")', 33, 'expected \\n'),
                 ('x = ad(x, 1)', 4, "there is no op 'ad', did you mean 'add'?"),
-                ('x = frobnicate(x)', 4, "there is no op 'frobnicate'; there are abs, add,"),
+                ('x = frobnicate(x)', 4, "there is no op 'frobnicate'; known: abs, add,"),
                 ('x = variable(x)', 4, "there is no op 'variable'"),
                 ('x = add(y, 1)', 8, "there is no component 'y'"), ('x = add(clas, 1)', 8, "did you mean 'class'?"),
-                ('x = relu', 4, 'the op wants arguments in brackets'), ('x = 3', 4, 'a constant alone is no map'),
+                ('x = relu', 4, 'the op needs arguments in parentheses'), ('x = 3', 4, 'a constant alone is not a map'),
                 ('x = add(x)', 4, 'add has 2 inputs, got 1: add(a, b)'),
                 ('x = add(x, 1, 2)', 4, 'add has 2 inputs, got 3'),
                 ('w = lookup(word, ["a"], x)', 4, 'lookup has 1 to 2 inputs, got 3'),
@@ -340,7 +340,7 @@ class Dataset(unittest.TestCase):
             message, line, mark = done.stderr.rstrip('\n').split('\n')
             self.assertIn(says, message)
             self.assertEqual((line, mark), ('  ' + statement, '  ' + ' ' * place + '^'), message)
-        for arguments, says in ((('--select', 'y'), "there is no component 'y'"), (('--select', 'x,,x'), 'takes names'),
+        for arguments, says in ((('--select', 'y'), "there is no component 'y'"), (('--select', 'x,,x'), 'takes component names'),
                                 (('--shuffle', '0'), 'a number above 0'), (('--seed', 'x'), 'takes a number')):
             done = tutti(*source, *arguments)
             self.assertEqual(done.returncode, 2, arguments)
@@ -466,8 +466,8 @@ class Dataset(unittest.TestCase):
         self.assertEqual(os.listdir(self.folder.name), ['bad.csv'])
 
     def test_wrong_arguments(self):
-        for arguments, says in ((('inspect',), 'which files'), (('look', 'x'), 'inspect, stats, convert or'),
-                                (('vocabulary', 'x.csv'), 'vocabulary takes a source and a target'),
+        for arguments, says in ((('inspect',), 'no source files'), (('look', 'x'), 'inspect, stats, convert or'),
+                                (('vocabulary', 'x.csv'), 'vocabulary needs a source and a target'),
                                 (('convert', 'x.csv'), 'a source and a target'),
                                 (('inspect', 'x.csv', '--sheet'), 'takes a value'),
                                 (('stats', 'x.csv', '--first', 'ten'), "takes a number, got 'ten'")):

@@ -63,8 +63,8 @@ class InspectPlan(unittest.TestCase):
         self.assertEqual({len(line) for line in lines[1:]}, {len(lines[1])})
 
     def test_wrong_arguments_are_told(self):
-        for arguments, text in [((), 'which command'), (('dance',), "no command 'dance'"),
-                                (('inspect', 'plan'), 'which checkpoint'),
+        for arguments, text in [((), 'no command given'), (('dance',), "unknown command 'dance'"),
+                                (('inspect', 'plan'), 'no checkpoint or model directory'),
                                 (('inspect', 'plan', 'x', '--rows'), '--rows takes a value'),
                                 (('inspect', 'plan', 'x', '--rows', 'many'), "got 'many'"),
                                 (('inspect', 'plan', 'x', 'y'), "unknown argument 'y'"),

@@ -105,7 +105,7 @@ class Predict(unittest.TestCase):
 
     def test_mistakes(self):
         write_npy(self.path('x.npy'), [toy_row(0)])
-        for words, text in ((['a', 'b'], 'takes a model, a source and a target'), ([MODEL, 'x.npy', 'y.json'], 'writes .csv'),
+        for words, text in ((['a', 'b'], 'needs a model, a source and a target'), ([MODEL, 'x.npy', 'y.json'], 'writes .csv'),
                             ([MODEL, 'x.npy', 'y.csv', '--batch', '0'], 'above 0'),
                             ([MODEL, 'x.npy', 'y.csv', '--fast'], "unknown argument '--fast'")):
             done = self.run_command(TUTTI, 'predict', *words)

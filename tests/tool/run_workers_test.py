@@ -51,16 +51,16 @@ class RunWorkers(unittest.TestCase):
     def test_the_first_failure_is_the_exit_status(self):
         done = tutti_run(3, script('[ $RANK != 1 ] || exit 7; sleep 1'))
         self.assertEqual(done.returncode, 7)
-        self.assertIn('worker 1 has ended with status 7', done.stderr)
+        self.assertIn('worker 1 exited with status 7', done.stderr)
         done = tutti_run(2, script('[ $RANK != 1 ] || kill -9 $$'))
         self.assertEqual(done.returncode, 128 + 9)
-        self.assertIn('worker 1 was ended by signal 9', done.stderr)
+        self.assertIn('worker 1 was terminated by signal 9', done.stderr)
 
     def test_who_does_not_end_after_a_failure_is_ended(self):
         begin = time.monotonic()
         done = tutti_run(2, script('[ $RANK != 1 ] || exit 3; exec sleep 50'))
         self.assertEqual(done.returncode, 3)
-        self.assertIn('worker 0 was ended by signal 15', done.stderr)
+        self.assertIn('worker 0 was terminated by signal 15', done.stderr)
         self.assertLess(time.monotonic() - begin, 30)
 
     def test_signals_reach_the_workers(self):

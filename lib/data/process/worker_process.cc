@@ -102,7 +102,7 @@ std::string ending(int wait_status) {
   if (WIFSIGNALED(wait_status)) {
     const int number = WTERMSIG(wait_status);
     const char *const name = sigdescr_np(number);
-    return base::concat("was ended by signal ", number, " (", name == nullptr ? "unknown" : name, ")");
+    return base::concat("was terminated by signal ", number, " (", name == nullptr ? "unknown" : name, ")");
   }
   return base::concat("ended with exit status ", WEXITSTATUS(wait_status));
 }

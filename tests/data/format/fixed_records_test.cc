@@ -155,7 +155,7 @@ void folders_are_classes(void **) {
   for (const char *name : {"old/one/a.BMP", "old/one/b.bmp", "old/two/c.webp", "old/two/README"})
     write_bytes(folder / name, name);
   assert_error_contains(begin_with("image_folder", {{"path", folder / "old"}}).build(),
-                        "there are 2 directories with the files 1 without a kind, 2 bmp, 1 webp");
+                        "there are 2 directories with the files 1 without an extension, 2 bmp, 1 webp");
   const auto old = begin_with("image_folder", {{"path", folder / "old"}, {"extensions", Strings{"bmp", "webp"}}});
   assert_int_equal(assert_ok_value(old.build())->cardinality().value(), 3);
   assert_error_contains(begin_with("image_folder", {{"path", folder / "none"}}).build(), "none");

@@ -161,7 +161,7 @@ void a_process_that_dies_is_replaced(void **) {
     }
     assert_contains(got[5].c_str(), "failed: UNAVAILABLE: worker process");
     assert_contains(got[5].c_str(), by_signal
-                                        ? ") was ended by signal 9 (Killed) while it computed element 5 of epoch 0"
+                                        ? ") was terminated by signal 9 (Killed) while it computed element 5 of epoch 0"
                                         : ") ended with exit status 3 while it computed element 5 of epoch 0");
     assert_contains(got[5].c_str(), "element=5");
   }
