@@ -7,9 +7,9 @@ import "tutti.org/tutti/internal/raw"
 
 // ArrowOptions are what Arrow may be told; the zero value means the defaults.
 type ArrowOptions struct {
-	// Columns to take, each as NAME or, with a value for nulls, NAME = VALUE, as in "age = 0"; none means all, and
-	// nulls are errors. The value stands for nulls in a list, too, and a list that is null itself is one without
-	// items.
+	// Columns to read, each as NAME or, with a value that replaces nulls, NAME = VALUE, as in "age = 0". Empty =
+	// all columns, in which nulls are errors. The value also replaces nulls within a list; a list that is itself
+	// null becomes an empty list.
 	Columns []string
 	// Columns that are labels.
 	Labels []string
@@ -17,10 +17,10 @@ type ArrowOptions struct {
 	Weights []string
 }
 
-// Arrow: The rows of the record batches of an Arrow C stream, which the pipeline must have been given before; it is
-// read to its end when the source is made. Numbers stay in the memory of the producer, dictionaries are looked up.
-// Fixed-size lists are axes, other lists (also by views) a dimension of unknown length; their items may be
-// fixed-size lists, but no other lists.
+// Arrow: The rows of the record batches of an Arrow C stream. Set the stream on the pipeline first; the source
+// reads it to its end when it is created. Numbers stay in the memory of the producer; dictionaries are decoded.
+// Fixed-size lists become axes. Other lists (including list views) become a dimension of unknown length; their
+// items may be fixed-size lists, but not other lists.
 func (p *Pipeline) Arrow(options ...ArrowOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -41,8 +41,8 @@ func (p *Pipeline) Arrow(options ...ArrowOptions) *Pipeline {
 
 // CsvOptions are what Csv may be told; the zero value means the defaults.
 type CsvOptions struct {
-	// Columns to read, each as NAME: TYPE = DEFAULT, as in "age: f32 = 0"; without a header all of them, in the
-	// order of the file. None: all columns of the first header, as texts.
+	// Columns to read, each as NAME: TYPE = DEFAULT, as in "age: f32 = 0"; without a header, list all columns in
+	// the order of the file. Empty = all columns of the first header, as texts.
 	Columns []string
 	// Columns that are labels.
 	Labels []string
@@ -50,21 +50,21 @@ type CsvOptions struct {
 	Weights []string
 	// The files do not begin with the names of their columns.
 	WithoutHeader bool
-	// What stands between fields. Default: ,.
+	// Separator between fields. Default: ,.
 	Delimiter string
-	// Texts that mean that a value is missing, as an empty one does; as in "NA".
+	// Texts that mark a missing value, such as "NA". An empty field is always a missing value.
 	Missing []string
-	// auto, none, gzip or zlib; auto finds gzip by the first bytes. Default: auto.
+	// auto, none, gzip or zlib; auto detects gzip by the first bytes. Default: auto.
 	Compression string
-	// Bytes that a record of a compressed file has at most, inflated, so that a small file cannot fill the memory;
-	// beyond them the file is damaged. Default: 268435456.
+	// Maximum size in bytes of a record of a compressed file after decompression, so that a small file cannot fill
+	// the memory; a larger one means that the file is damaged. Default: 268435456.
 	MaximumRecordBytes int64
 }
 
 // Csv: The records of CSV files (RFC 4180), each an element with one scalar for each column. A record that cannot
-// be read is one error, which names file, line and column. One of several files that is empty, without even a
-// header, has no elements. paths: Files, in this order; a pattern ("part-*.csv") stands for the files it matches,
-// ordered by name.
+// be read is one error, which names the file, line and column. Among several files, an empty one without a header
+// has no elements. paths: Files, in this order; a pattern ("part-*.csv") stands for the files it matches, ordered
+// by name.
 func (p *Pipeline) Csv(paths []string, options ...CsvOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -101,9 +101,9 @@ func (p *Pipeline) Csv(paths []string, options ...CsvOptions) *Pipeline {
 	return p
 }
 
-// ElementFiles: Elements as caches and snapshots have written them, with components, roles and shapes as they were.
-// The files are mapped, not read, and can be read in any order. paths: Files of equal components, in this order; a
-// pattern ("part-*.elements") stands for the files it matches, ordered by name.
+// ElementFiles: Elements written by cache or snapshot, with their components, roles and shapes. The files are
+// memory-mapped and can be read in any order. paths: Files with equal components, in this order; a pattern
+// ("part-*.elements") stands for the files it matches, ordered by name.
 func (p *Pipeline) ElementFiles(paths []string) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -140,29 +140,29 @@ func (p *Pipeline) Files(paths []string, options ...FilesOptions) *Pipeline {
 
 // FixedRecordsOptions are what FixedRecords may be told; the zero value means the defaults.
 type FixedRecordsOptions struct {
-	// What a record is made of, one after the other, each as NAME: TYPE[DIMENSIONS], as in "label: u8" and "image:
-	// u8[3, 32, 32]". None: the whole record as one text.
+	// The fields of a record in order, each as NAME: TYPE[DIMENSIONS], as in "label: u8" and "image: u8[3, 32,
+	// 32]". Empty = the whole record as one text.
 	Fields []string
 	// Fields that are labels.
 	Labels []string
 	// Fields that are weights.
 	Weights []string
-	// Size of a record; need not be said where there are fields. Default: 0.
+	// Size of a record; optional if fields are given. Default: 0.
 	RecordBytes int64
-	// Bytes to leave out at the beginning of each file. Default: 0.
+	// Bytes to skip at the beginning of each file. Default: 0.
 	HeaderBytes int64
-	// Bytes to leave out at the end of each file. Default: 0.
+	// Bytes to skip at the end of each file. Default: 0.
 	FooterBytes int64
-	// Numbers begin with their highest byte.
+	// Numbers are in big-endian byte order.
 	BigEndian bool
-	// none, gzip, zlib or auto, which finds gzip by the first bytes. Default: none.
+	// none, gzip, zlib or auto, which detects gzip by the first bytes. Default: none.
 	Compression string
-	// Name of the component where there are no fields. Default: record.
+	// Name of the component if no fields are given. Default: record.
 	Name string
 }
 
-// FixedRecords: Records of one size, as numbers or as texts. Files that are not compressed are mapped and can be
-// read in any order. paths: Files, in this order; a pattern ("data_batch_*.bin") stands for the files it matches,
+// FixedRecords: Records of a fixed size, as numbers or texts. Uncompressed files are memory-mapped and can be read
+// in any order. paths: Files, in this order; a pattern ("data_batch_*.bin") stands for the files it matches,
 // ordered by name.
 func (p *Pipeline) FixedRecords(paths []string, options ...FixedRecordsOptions) *Pipeline {
 	p.mutex.Lock()
@@ -205,18 +205,18 @@ func (p *Pipeline) FixedRecords(paths []string, options ...FixedRecordsOptions) 
 
 // ImageFolderOptions are what ImageFolder may be told; the zero value means the defaults.
 type ImageFolderOptions struct {
-	// Give the paths of the files, in a component path, instead of their bytes.
+	// Yield the paths of the files, in a component path, instead of their bytes.
 	PathsOnly bool
-	// Name of one more component with the name of the class; none where it is empty. Default: .
+	// Name of an additional component with the class name; empty = none. Default: .
 	ClassName string
-	// Kinds of files to take, in small letters; none means jpg, jpeg and png, which decode_image reads.
+	// File extensions to read, in lower case; empty = jpg, jpeg and png, which decode_image reads.
 	Extensions []string
 }
 
-// ImageFolder: The files of a directory with one directory for each class, also those that lie deeper; an element
-// is the component image, the file's bytes, and label, the number of the class as i32. Classes are numbered by
-// name. What begins with a dot is no class and no file; other files that are left out are told to the log of the
-// context, once. path: The directory.
+// ImageFolder: The files of a directory with one subdirectory for each class, including files in nested
+// directories. An element has the components image, the bytes of the file, and label, the class number as i32.
+// Classes are numbered in the order of their names. Names that begin with a dot are ignored; other skipped files
+// are reported in the log of the context, once. path: The directory.
 func (p *Pipeline) ImageFolder(path string, options ...ImageFolderOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -244,8 +244,8 @@ type NpyOptions struct {
 	Weights []string
 }
 
-// Npy: The rows of NumPy's array files, which must be of equal number; element i is row i of each. The files are
-// mapped, not read. arrays: Components and their files, each as NAME=PATH, as in "x=images.npy".
+// Npy: The rows of NumPy array files, which must have equal numbers of rows; element i is row i of each. The files
+// are memory-mapped. arrays: Components and their files, each as NAME=PATH, as in "x=images.npy".
 func (p *Pipeline) Npy(arrays []string, options ...NpyOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -266,7 +266,7 @@ func (p *Pipeline) Npy(arrays []string, options ...NpyOptions) *Pipeline {
 
 // NpzOptions are what Npz may be told; the zero value means the defaults.
 type NpzOptions struct {
-	// Names of the arrays to take; none means all.
+	// Names of the arrays to read; empty = all.
 	Arrays []string
 	// Arrays that are labels.
 	Labels []string
@@ -274,8 +274,8 @@ type NpzOptions struct {
 	Weights []string
 }
 
-// Npz: The rows of the arrays of a NumPy archive, which must be of equal number; element i is row i of each. path:
-// The archive.
+// Npz: The rows of the arrays of a NumPy archive, which must have equal numbers of rows; element i is row i of
+// each. path: The archive.
 func (p *Pipeline) Npz(path string, options ...NpzOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -299,14 +299,14 @@ func (p *Pipeline) Npz(path string, options ...NpzOptions) *Pipeline {
 type RangeOptions struct {
 	// The first number. Default: 0.
 	Start int64
-	// From one number to the next; not 0. Default: 1.
+	// Difference between consecutive numbers; not 0. Default: 1.
 	Step *int64
 	// Name of the component. Default: value.
 	Name string
 }
 
-// Range: The numbers start, start + step, ... below (for a negative step, above) stop, as i64 scalars. stop: Where
-// the numbers end; it is not one of them.
+// Range: The numbers start, start + step, ... below (for a negative step, above) stop, as i64 scalars. stop: End of
+// the range, exclusive.
 func (p *Pipeline) Range(stop int64, options ...RangeOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -332,19 +332,19 @@ type TarOptions struct {
 	Labels []string
 	// Parts that are weights.
 	Weights []string
-	// auto, none, gzip or zlib; auto finds gzip by the first bytes. Default: auto.
+	// auto, none, gzip or zlib; auto detects gzip by the first bytes. Default: auto.
 	Compression string
-	// Bytes that a sample, with its headers, of a compressed file has at most, inflated, so that a small file
-	// cannot fill the memory; beyond them the file is damaged. Default: 268435456.
+	// Maximum size in bytes of a sample, with its headers, of a compressed file after decompression, so that a
+	// small file cannot fill the memory; a larger one means that the file is damaged. Default: 268435456.
 	MaximumRecordBytes int64
 }
 
-// Tar: The samples of tar archives, as WebDataset writes them. Consecutive files whose paths are the same up to the
-// first dot of the name are one element, and what follows the dot, in small letters, is the name of the part. Files
-// whose name has no dot or begins with one are left out. A sample with a part twice, or whose files do not follow
-// one another, is an error. paths: Archives, in this order; a pattern ("train-*.tar") stands for the files it
-// matches, ordered by name. parts: Parts to give, each as NAME: TYPE = DEFAULT, as in "jpg: bytes" and, for a
-// number in decimal, "cls: i64"; __key__ is what precedes the dot, with the folder.
+// Tar: The samples of tar archives in the format of WebDataset. Consecutive files whose paths are equal up to the
+// first dot of the file name form one element; the text after the dot, in lower case, is the name of the part.
+// Files whose name has no dot or begins with a dot are skipped. A sample with a duplicate part, or whose files are
+// not consecutive, is an error. paths: Archives, in this order; a pattern ("train-*.tar") stands for the files it
+// matches, ordered by name. parts: Parts to read, each as NAME: TYPE = DEFAULT, as in "jpg: bytes" and, for a
+// decimal number, "cls: i64"; __key__ is the path up to the dot, including the folder.
 func (p *Pipeline) Tar(paths []string, parts []string, options ...TarOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -374,20 +374,20 @@ func (p *Pipeline) Tar(paths []string, parts []string, options ...TarOptions) *P
 
 // TextLinesOptions are what TextLines may be told; the zero value means the defaults.
 type TextLinesOptions struct {
-	// auto, none, gzip or zlib; auto finds gzip by the first bytes. Default: auto.
+	// auto, none, gzip or zlib; auto detects gzip by the first bytes. Default: auto.
 	Compression string
-	// Bytes that a line of a compressed file has at most, inflated, so that a small file cannot fill the memory;
-	// beyond them the file is damaged. Default: 268435456.
+	// Maximum size in bytes of a line of a compressed file after decompression, so that a small file cannot fill
+	// the memory; a larger one means that the file is damaged. Default: 268435456.
 	MaximumRecordBytes int64
-	// Lines to leave out at the beginning of each file. Default: 0.
+	// Lines to skip at the beginning of each file. Default: 0.
 	SkipLines int64
 	// Name of the component. Default: text.
 	Name string
 }
 
-// TextLines: The lines of text files, each a scalar of dtype bytes without its end (LF or CRLF). The last line of a
-// file may lack its end. A byte order mark at the beginning of a file is left out. paths: Files, in this order; a
-// pattern ("part-*.txt") stands for the files it matches, ordered by name.
+// TextLines: The lines of text files, each a scalar of dtype bytes without its line ending (LF or CRLF). The last
+// line of a file may have no line ending. A byte order mark at the beginning of a file is skipped. paths: Files, in
+// this order; a pattern ("part-*.txt") stands for the files it matches, ordered by name.
 func (p *Pipeline) TextLines(paths []string, options ...TextLinesOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -414,18 +414,18 @@ func (p *Pipeline) TextLines(paths []string, options ...TextLinesOptions) *Pipel
 
 // TfrecordOptions are what Tfrecord may be told; the zero value means the defaults.
 type TfrecordOptions struct {
-	// auto, none, gzip or zlib; auto finds gzip and zlib by the first bytes. Default: auto.
+	// auto, none, gzip or zlib; auto detects gzip and zlib by the first bytes. Default: auto.
 	Compression string
-	// Bytes that a record of a compressed file has at most, inflated, so that a small file cannot fill the memory;
-	// beyond them the file is damaged. Default: 268435456.
+	// Maximum size in bytes of a record of a compressed file after decompression, so that a small file cannot fill
+	// the memory; a larger one means that the file is damaged. Default: 268435456.
 	MaximumRecordBytes int64
 	// Name of the component. Default: record.
 	Name string
 }
 
-// Tfrecord: The records of TFRecord files, each a scalar of dtype bytes; both checksums of each are checked. A
-// record with damaged data is one error, damage to a length ends its file. paths: Files, in this order; a pattern
-// ("part-*.tfrecord") stands for the files it matches, ordered by name.
+// Tfrecord: The records of TFRecord files, each a scalar of dtype bytes; both checksums of each record are
+// verified. A record with damaged data is one error; a damaged length ends the file. paths: Files, in this order; a
+// pattern ("part-*.tfrecord") stands for the files it matches, ordered by name.
 func (p *Pipeline) Tfrecord(paths []string, options ...TfrecordOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -7,11 +7,11 @@ import "tutti.org/tutti/internal/raw"
 
 // BatchOptions are what Batch may be told; the zero value means the defaults.
 type BatchOptions struct {
-	// Leave out a last batch of fewer rows.
+	// Drop a last batch with fewer rows.
 	DropRemainder bool
 }
 
-// Batch: Joins batch_size consecutive elements along a new first axis. Sizes are global, over all replicas.
+// Batch: Joins batch_size consecutive elements along a new first axis. Batch sizes are global, over all replicas.
 // batchSize: Rows of a batch.
 func (p *Pipeline) Batch(batchSize int64, options ...BatchOptions) *Pipeline {
 	p.mutex.Lock()
@@ -28,21 +28,21 @@ func (p *Pipeline) Batch(batchSize int64, options ...BatchOptions) *Pipeline {
 
 // BucketByLengthOptions are what BucketByLength may be told; the zero value means the defaults.
 type BucketByLengthOptions struct {
-	// Leave out batches that are not full at the end.
+	// Drop batches that are not full at the end.
 	DropRemainder bool
-	// Make each batch as long as its bucket's boundary, along the first axis of every component that does not know
-	// its length; longer elements than the last boundary fail.
+	// Make each batch as long as its bucket's boundary, along the first axis of every component whose length is
+	// unknown; elements longer than the last boundary fail.
 	PadToBoundary bool
-	// What fills up, one number per component; empty = zeros. Bytes are filled with empty strings and have 0 here.
+	// Padding values, one number per component; empty = zeros. Bytes are padded with empty strings and have 0 here.
 	Padding []float64
 }
 
 // BucketByLength: Batches elements of similar length together and pads them like padded_batch. The length is that
-// of the component's first axis, or of its bytes when it is a single string. Bucket i takes lengths up to
-// boundaries[i], the last one all above. A bucket gives its batch when it is full; at the end the others follow,
-// shortest first. component: The component whose length counts. boundaries: The longest length of each bucket but
-// the last, growing. batchSizes: Rows of a batch: one number for all buckets, or one for each (one more than
-// boundaries).
+// of the component's first axis, or its number of bytes if it is a single string. Bucket i takes lengths up to
+// boundaries[i], the last one all longer elements. A bucket yields its batch when it is full; at the end the
+// remaining buckets follow, shortest first. component: The component whose length is used. boundaries: The maximum
+// length of each bucket except the last, in increasing order. batchSizes: Rows of a batch: one number for all
+// buckets, or one for each (one more than boundaries).
 func (p *Pipeline) BucketByLength(component string, boundaries []int64, batchSizes []int64, options ...BucketByLengthOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -66,17 +66,17 @@ func (p *Pipeline) BucketByLength(component string, boundaries []int64, batchSiz
 
 // CacheOptions are what Cache may be told; the zero value means the defaults.
 type CacheOptions struct {
-	// The file; none keeps elements in memory. Default: .
+	// The file; empty = in memory. Default: .
 	Path string
-	// For a file: stands for what functions in the pipeline do. Must be given where there are any, and changed
-	// whenever they give something else. Default: .
+	// For a file: identifies what the functions in the pipeline do. Required if there are any; change it whenever
+	// their results change. Default: .
 	Key string
 }
 
-// Cache: Keeps the elements of one complete pass, in memory or in a file; later passes do not touch what lies
-// before. Randomness before it is frozen. A file serves later processes too, as long as the pipeline before the
-// cache and the files it reads stay as they are; else it is written anew. A pass in which an element fails is not
-// kept.
+// Cache: Stores the elements of one complete pass, in memory or in a file; later passes read the cache instead of
+// the pipeline before it. Randomness before the cache is frozen. Later processes reuse a file as long as the
+// pipeline before the cache and the files that it reads are unchanged; otherwise it is written again. A pass in
+// which an element fails is not stored.
 func (p *Pipeline) Cache(options ...CacheOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -99,9 +99,9 @@ type ClassWeightsOptions struct {
 }
 
 // ClassWeights: Adds a weight to each element, by its class, so that rare classes count as much as common ones: all
-// elements / (classes that come * elements of its class). Losses and metrics take it as weights. On batches too, a
-// weight for each row. component: The component that says the class: an integer from 0 on. counts: How often each
-// class comes.
+// elements / (classes that occur * elements of its class). Losses and metrics accept it as weights. Batches get a
+// weight for each row. component: The component with the class: an integer of at least 0. counts: Number of
+// elements of each class.
 func (p *Pipeline) ClassWeights(component string, counts []int64, options ...ClassWeightsOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -116,7 +116,7 @@ func (p *Pipeline) ClassWeights(component string, counts []int64, options ...Cla
 	return p
 }
 
-// Concatenate: All elements of the first dataset, then those of the others, which must have equal specs.
+// Concatenate: Yields all elements of the first dataset, then those of the others, which must have equal specs.
 func (p *Pipeline) Concatenate(other *Dataset) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -152,13 +152,13 @@ func (p *Pipeline) Enumerate(options ...EnumerateOptions) *Pipeline {
 
 // IgnoreErrorsOptions are what IgnoreErrors may be told; the zero value means the defaults.
 type IgnoreErrorsOptions struct {
-	// Failing elements of a pass that are left out. Default: 100.
+	// Maximum number of failing elements that are skipped in a pass. Default: 100.
 	Budget *int64
 }
 
-// IgnoreErrors: Leaves out elements that fail; more than budget of them end the walk with an error. The iterator's
-// report counts them and shows the first errors, and so does the log, which then tells their number at 10, 100,
-// 1000 and so on.
+// IgnoreErrors: Skips elements that fail; more than budget failures end the iteration with an error. The iterator's
+// report counts them and shows the first errors. The log shows the first errors, too, and then the count at 10,
+// 100, 1000 and so on.
 func (p *Pipeline) IgnoreErrors(options ...IgnoreErrorsOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -175,15 +175,14 @@ func (p *Pipeline) IgnoreErrors(options ...IgnoreErrorsOptions) *Pipeline {
 type InterleaveOptions struct {
 	// Datasets open at a time; 0 = all. Default: 0.
 	CycleLength int64
-	// Elements of a turn. Default: 1.
+	// Elements per turn. Default: 1.
 	BlockLength int64
-	// Datasets read ahead, each by a thread of its own; 1 = none, 0 = all of the cycle. Default: 1.
+	// Datasets read ahead, each on its own thread; 1 = none, 0 = all of the cycle. Default: 1.
 	Parallelism *int64
 }
 
 // Interleave: Takes turns among several datasets of equal specs. cycle_length of them are open at a time; each
-// gives block_length elements in its turn. One that ends makes room for the next. The order does not depend on
-// threads.
+// yields block_length elements per turn. When one ends, the next is opened. The order does not depend on threads.
 func (p *Pipeline) Interleave(others []*Dataset, options ...InterleaveOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -207,18 +206,18 @@ func (p *Pipeline) Interleave(others []*Dataset, options ...InterleaveOptions) *
 
 // MapProcessOptions are what MapProcess may be told; the zero value means the defaults.
 type MapProcessOptions struct {
-	// Processes at work at a time; 0 = as many as threads of the budget. Default: 0.
+	// Number of processes; 0 = the number of threads of the budget. Default: 0.
 	Processes int64
 	// Has the components of what comes out; its elements are not read. Without it they are as those that go in.
 	Like *Dataset
 }
 
-// MapProcess: Maps each element by a program of the user, of which several processes run at a time; order is kept.
-// A process reads elements from its standard input and writes what it makes of them to its standard output, in the
-// form that tutti/map_process.h describes. It gives what elements of the dataset "like" consist of, or else what it
-// gets. Processes are started when the first elements need them, serve all passes of a walk, and end with it. An
-// element whose process dies is an error; the next one gets a new process. command: The program, looked for in
-// PATH, and its arguments.
+// MapProcess: Maps each element by a program of the user, which runs in several processes; order is kept. A process
+// reads elements from its standard input and writes the results to its standard output, in the format of
+// tutti/map_process.h. The results have the components of the dataset "like", or otherwise those of the input.
+// Processes are started with the first elements, serve all passes of an iterator, and end with it. An element whose
+// process dies is an error; the next element gets a new process. command: The program, searched in PATH, and its
+// arguments.
 func (p *Pipeline) MapProcess(command []string, options ...MapProcessOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -239,20 +238,20 @@ func (p *Pipeline) MapProcess(command []string, options ...MapProcessOptions) *P
 
 // OptionsOptions are what Options may be told; the zero value means the defaults.
 type OptionsOptions struct {
-	// What automatic parallelism means: threads that compute; 0 = those that the context has for pipelines.
-	// Default: 0.
+	// Number of compute threads for automatic parallelism; 0 = those that the context has for pipelines. Default:
+	// 0.
 	Threads int64
-	// Bytes of elements that automatic buffers may hold ahead of the reader; 0 = an eighth of the memory that is
-	// free. Default: 0.
+	// Bytes of elements that automatic buffers may hold ahead of the reader; 0 = an eighth of the free memory.
+	// Default: 0.
 	MemoryBytes int64
-	// Interleave and parallel maps give the elements that are ready instead of waiting for those whose turn it is.
-	// The order then differs from run to run, and in a walk that is resumed a shuffle, or another transform that
-	// reads again what it held, may give some elements twice and leave out others.
+	// Interleave and parallel maps yield elements that are ready instead of waiting for the next one in order. The
+	// order then differs from run to run. After a restore, shuffle and other transforms that read their buffered
+	// elements again may yield some elements twice and skip others.
 	AnyOrder bool
 }
 
-// Options: Settings for the sources and transforms before it. Where there are several, numbers are those of the
-// first that sets them, and the order is kept where all say so. Elements go through as they are.
+// Options: Settings for the sources and transforms before it. If there are several, the first one that sets a
+// number wins, and the order is kept only if all of them keep it. Elements pass through unchanged.
 func (p *Pipeline) Options(options ...OptionsOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -273,17 +272,17 @@ func (p *Pipeline) Options(options ...OptionsOptions) *Pipeline {
 
 // PaddedBatchOptions are what PaddedBatch may be told; the zero value means the defaults.
 type PaddedBatchOptions struct {
-	// Leave out a last batch of fewer rows.
+	// Drop a last batch with fewer rows.
 	DropRemainder bool
-	// What fills up, one number per component; empty = zeros. Bytes are filled with empty strings and have 0 here.
+	// Padding values, one number per component; empty = zeros. Bytes are padded with empty strings and have 0 here.
 	Padding []float64
 	// Fixed lengths, one for each unknown dimension in the order of the components and their axes; 0 = the longest
-	// of the batch. Empty = that for all.
+	// of the batch. Empty = 0 for all.
 	Lengths []int64
 }
 
-// PaddedBatch: Joins batch_size consecutive elements of different shapes. Each unknown dimension becomes as long as
-// the longest of the batch, or as a fixed length; what is missing is filled up. batchSize: Rows of a batch.
+// PaddedBatch: Joins batch_size consecutive elements of different shapes. Each unknown dimension is padded to the
+// longest of the batch, or to a fixed length. batchSize: Rows of a batch.
 func (p *Pipeline) PaddedBatch(batchSize int64, options ...PaddedBatchOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -309,14 +308,14 @@ type ParseExampleOptions struct {
 	Labels []string
 	// Features that are weights.
 	Weights []string
-	// Component that holds the examples; need not be said where only one is of dtype bytes. Default: .
+	// Component that holds the examples; optional if only one component has dtype bytes. Default: .
 	Input string
 }
 
-// ParseExample: Reads features of a tf.train.Example, in place of the component that holds its bytes. Other
-// components stay. features: What to read, each as NAME: TYPE[DIMENSIONS] = DEFAULT, as in "label: i64", "box:
-// f32[4] = 0" or, of any length, "words: bytes[?]". Numbers of a shape, as in "image: u8[32, 32, 3]", are also read
-// from one text that has the values as they lie in memory, little-endian.
+// ParseExample: Parses features of a tf.train.Example; they replace the component that holds its bytes. Other
+// components are kept. features: Features to read, each as NAME: TYPE[DIMENSIONS] = DEFAULT, as in "label: i64",
+// "box: f32[4] = 0" or, of any length, "words: bytes[?]". Numbers of a shape, as in "image: u8[32, 32, 3]", are
+// also read from a single bytes value that holds them as in memory, little-endian.
 func (p *Pipeline) ParseExample(features []string, options ...ParseExampleOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -340,21 +339,21 @@ func (p *Pipeline) ParseExample(features []string, options ...ParseExampleOption
 
 // ParseSequenceExampleOptions are what ParseSequenceExample may be told; the zero value means the defaults.
 type ParseSequenceExampleOptions struct {
-	// Features of the whole to read, each as NAME: TYPE[DIMENSIONS] = DEFAULT.
+	// Context features to read, each as NAME: TYPE[DIMENSIONS] = DEFAULT.
 	Context []string
 	// Components that are labels.
 	Labels []string
 	// Components that are weights.
 	Weights []string
-	// Component that holds the examples; need not be said where only one is of dtype bytes. Default: .
+	// Component that holds the examples; optional if only one component has dtype bytes. Default: .
 	Input string
 }
 
-// ParseSequenceExample: Reads a tf.train.SequenceExample, in place of the component that holds its bytes. Other
-// components stay. A feature list becomes a component with the steps as its first dimension. sequences: Feature
+// ParseSequenceExample: Parses a tf.train.SequenceExample, which replaces the component that holds its bytes. Other
+// components are kept. A feature list becomes a component with the steps as its first dimension. sequences: Feature
 // lists to read, each as NAME: TYPE[DIMENSIONS] = DEFAULT of one step, as in "frames: f32[128]", "label: i64 = -1"
-// or, with any number of values in a step, "words: bytes[?]". Then all steps are filled up to the longest with 0 or
-// empty texts, and a component NAME_lengths tells how much of each is real.
+// or, with any number of values in a step, "words: bytes[?]". Then all steps are padded to the longest with 0 or
+// empty texts, and a component NAME_lengths has the number of values of each.
 func (p *Pipeline) ParseSequenceExample(sequences []string, options ...ParseSequenceExampleOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -381,11 +380,11 @@ func (p *Pipeline) ParseSequenceExample(sequences []string, options ...ParseSequ
 
 // PrefetchOptions are what Prefetch may be told; the zero value means the defaults.
 type PrefetchOptions struct {
-	// Elements held; 0 = automatic. Default: 0.
+	// Number of prefetched elements; 0 = automatic. Default: 0.
 	BufferSize int64
 }
 
-// Prefetch: Prepares up to buffer_size elements ahead on a thread of its own.
+// Prefetch: Prepares up to buffer_size elements ahead on its own thread.
 func (p *Pipeline) Prefetch(options ...PrefetchOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -400,11 +399,11 @@ func (p *Pipeline) Prefetch(options ...PrefetchOptions) *Pipeline {
 
 // RebatchOptions are what Rebatch may be told; the zero value means the defaults.
 type RebatchOptions struct {
-	// Leave out a last batch of fewer rows.
+	// Drop a last batch with fewer rows.
 	DropRemainder bool
 }
 
-// Rebatch: Makes batches of another size from batches. Rows keep their order. batchSize: Rows of a new batch.
+// Rebatch: Changes the size of batches. Rows keep their order. batchSize: Rows of a new batch.
 func (p *Pipeline) Rebatch(batchSize int64, options ...RebatchOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -420,11 +419,11 @@ func (p *Pipeline) Rebatch(batchSize int64, options ...RebatchOptions) *Pipeline
 
 // RepeatOptions are what Repeat may be told; the zero value means the defaults.
 type RepeatOptions struct {
-	// Passes; -1 = for ever. Default: -1.
+	// Number of passes; -1 = infinite. Default: -1.
 	Count *int64
 }
 
-// Repeat: Makes count passes over the input, each as its own epoch. An empty input ends at once.
+// Repeat: Makes count passes over the input, each of them an epoch. An empty input ends immediately.
 func (p *Pipeline) Repeat(options ...RepeatOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -439,18 +438,18 @@ func (p *Pipeline) Repeat(options ...RepeatOptions) *Pipeline {
 
 // ResampleOptions are what Resample may be told; the zero value means the defaults.
 type ResampleOptions struct {
-	// How often each shall come; empty = all equally.
+	// Wanted frequency of each class; empty = all equal.
 	Target []float64
-	// Give elements of rare classes several times and keep the size of the whole on average.
+	// Repeat elements of rare classes and keep the size of the dataset on average.
 	Repetition bool
-	// Seed of its own instead of the iterator's.
+	// Seed to use instead of the iterator's.
 	Seed *int64
 }
 
-// Resample: Changes how often the classes come. Elements of a class are left out at random, or given several times,
-// so that their shares become those of target. Without repetition the class that is rarest in comparison keeps all
-// elements. component: The component that says the class: an integer from 0 on. initial: How often each class comes
-// in the input; shares or counts.
+// Resample: Changes the frequencies of the classes. Elements of a class are dropped at random, or repeated, so that
+// the shares of the classes become those of target. Without repetition the class that is rarest in comparison keeps
+// all of its elements. component: The component with the class: an integer of at least 0. initial: Frequency of
+// each class in the input, as shares or counts.
 func (p *Pipeline) Resample(component string, initial []float64, options ...ResampleOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -475,14 +474,14 @@ func (p *Pipeline) Resample(component string, initial []float64, options ...Resa
 type SampleFromOptions struct {
 	// One weight for each dataset, the pipeline's own first; empty = all equal.
 	Weights []float64
-	// End with the first dataset that ends; otherwise go on with the others.
+	// End with the first dataset that ends; otherwise continue with the others.
 	StopOnEmpty bool
-	// Seed of its own instead of the iterator's.
+	// Seed to use instead of the iterator's.
 	Seed *int64
 }
 
 // SampleFrom: Draws each element from one of several datasets of equal specs, at random by their weights. The draws
-// depend on seed and epoch alone.
+// depend only on seed and epoch.
 func (p *Pipeline) SampleFrom(others []*Dataset, options ...SampleFromOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -506,7 +505,7 @@ func (p *Pipeline) SampleFrom(others []*Dataset, options ...SampleFromOptions) *
 
 // SelectOptions are what Select may be told; the zero value means the defaults.
 type SelectOptions struct {
-	// Components that are features, each as NAME or, to give it another name, NEW = OLD.
+	// Components that are features, each as NAME or, to rename it, NEW = OLD.
 	Features []string
 	// Components that are labels, in the same way.
 	Labels []string
@@ -514,8 +513,8 @@ type SelectOptions struct {
 	Weights []string
 }
 
-// Select: Chooses the components of the elements: the features, then the labels and the weights, in the order
-// named. What is not named is left out. A component may serve twice under different names, as in an autoencoder.
+// Select: Selects the components of the elements: the features, then the labels and the weights, in the given
+// order. Other components are dropped. A component may be used twice under different names, as in an autoencoder.
 // Nothing is copied.
 func (p *Pipeline) Select(options ...SelectOptions) *Pipeline {
 	p.mutex.Lock()
@@ -535,8 +534,8 @@ func (p *Pipeline) Select(options ...SelectOptions) *Pipeline {
 	return p
 }
 
-// Shard: Keeps the elements whose position modulo num_shards is index. numShards: How many shards there are. index:
-// Which of them this is.
+// Shard: Keeps the elements whose position modulo num_shards is index. numShards: Number of shards. index: Index of
+// this shard.
 func (p *Pipeline) Shard(numShards int64, index int64) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -549,15 +548,15 @@ func (p *Pipeline) Shard(numShards int64, index int64) *Pipeline {
 
 // ShuffleOptions are what Shuffle may be told; the zero value means the defaults.
 type ShuffleOptions struct {
-	// Seed of its own instead of the iterator's.
+	// Seed to use instead of the iterator's.
 	Seed *int64
 	// The same order in every pass.
 	SameOrderEachEpoch bool
 }
 
 // Shuffle: Draws each element uniformly from a buffer of buffer_size elements, so element i comes no earlier than
-// position i - buffer_size + 1. A buffer as large as the dataset gives a uniform permutation. bufferSize: Elements
-// to draw from.
+// position i - buffer_size + 1. A buffer as large as the dataset gives a uniform permutation. bufferSize: Size of
+// the buffer in elements.
 func (p *Pipeline) Shuffle(bufferSize int64, options ...ShuffleOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -574,7 +573,7 @@ func (p *Pipeline) Shuffle(bufferSize int64, options ...ShuffleOptions) *Pipelin
 	return p
 }
 
-// Skip: Leaves out the first count elements. count: Elements to leave out.
+// Skip: Skips the first count elements. count: Elements to skip.
 func (p *Pipeline) Skip(count int64) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -586,14 +585,14 @@ func (p *Pipeline) Skip(count int64) *Pipeline {
 
 // SnapshotOptions are what Snapshot may be told; the zero value means the defaults.
 type SnapshotOptions struct {
-	// Stands for what functions in the pipeline do. Must be given where there are any, and changed whenever they
-	// give something else. Default: .
+	// Identifies what the functions in the pipeline do. Required if there are any; change it whenever their results
+	// change. Default: .
 	Key string
 }
 
-// Snapshot: As cache, with files in a folder; each state of the pipeline before it has one of its own there, so
-// that none replaces another. The source element_files reads them without the pipeline. path: The folder; made if
-// need be.
+// Snapshot: Like cache, with files in a folder. Each version of the pipeline before it has its own file there, so
+// that none replaces another. The source element_files reads them without the pipeline. path: The folder; created
+// if it does not exist.
 func (p *Pipeline) Snapshot(path string, options ...SnapshotOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -611,7 +610,7 @@ func (p *Pipeline) Snapshot(path string, options ...SnapshotOptions) *Pipeline {
 type SplitOptions struct {
 	// Size of the first part.
 	Fraction *float64
-	// Size of the first part instead of fraction.
+	// Size of the first part, instead of fraction.
 	Count *int64
 }
 
@@ -643,7 +642,7 @@ func (p *Pipeline) Take(count int64) *Pipeline {
 	return p
 }
 
-// Unbatch: Gives the rows of each element one by one.
+// Unbatch: Yields the rows of each element one by one.
 func (p *Pipeline) Unbatch() *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -652,9 +651,9 @@ func (p *Pipeline) Unbatch() *Pipeline {
 	return p
 }
 
-// Unique: Leaves out elements whose value of one component has come before in this pass. Keeps all different values
-// in memory; a restored walk reads again what lies before its place. component: The component whose values are
-// compared.
+// Unique: Skips elements whose value of one component has already occurred in this pass. Keeps all different values
+// in memory; a restored iterator reads the elements before its position again. component: The component whose
+// values are compared.
 func (p *Pipeline) Unique(component string) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -666,17 +665,17 @@ func (p *Pipeline) Unique(component string) *Pipeline {
 
 // WindowOptions are what Window may be told; the zero value means the defaults.
 type WindowOptions struct {
-	// Elements from the beginning of one window to that of the next; 0 = size. Default: 0.
+	// Elements from the start of one window to the start of the next; 0 = size. Default: 0.
 	Shift int64
-	// Distance of the elements of a window. Default: 1.
+	// Distance between the elements of a window. Default: 1.
 	Stride int64
-	// Leave out windows of fewer elements.
+	// Drop windows with fewer elements.
 	DropRemainder bool
 }
 
 // Window: Joins size elements along a new first axis, which is not a batch axis. Windows begin shift elements apart
-// and take each stride-th element, so they may overlap or leave elements out. Unless drop_remainder is set the last
-// windows may be shorter. size: Elements of a window.
+// and take each stride-th element, so they may overlap or skip elements. Unless drop_remainder is set, the last
+// windows may be shorter. size: Number of elements of a window.
 func (p *Pipeline) Window(size int64, options ...WindowOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
