@@ -5,8 +5,8 @@ package tutti
 
 import "tutti.org/tutti/internal/raw"
 
-// LayerDenseActivation is a choice of LayerDense: What is applied to the result; gelu_tanh is the tanh
-// approximation of gelu, as GPT-2 has it.
+// LayerDenseActivation is a choice of LayerDense: Applied to the result; gelu_tanh is the tanh approximation of
+// gelu, as in GPT-2.
 type LayerDenseActivation string
 
 const (
@@ -21,7 +21,7 @@ const (
 
 // LayerDenseOptions are what LayerDense may be told; the zero value means the defaults.
 type LayerDenseOptions struct {
-	// What is applied to the result; gelu_tanh is the tanh approximation of gelu, as GPT-2 has it. Default: none.
+	// Applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none.
 	Activation LayerDenseActivation
 	// Adds no bias.
 	WithoutBias bool
@@ -62,8 +62,8 @@ const (
 	LayerConv2dPaddingValid LayerConv2dPadding = "valid"
 )
 
-// LayerConv2dActivation is a choice of LayerConv2d: What is applied to the result; gelu_tanh is the tanh
-// approximation of gelu, as GPT-2 has it.
+// LayerConv2dActivation is a choice of LayerConv2d: Applied to the result; gelu_tanh is the tanh approximation of
+// gelu, as in GPT-2.
 type LayerConv2dActivation string
 
 const (
@@ -86,7 +86,7 @@ type LayerConv2dOptions struct {
 	Padding LayerConv2dPadding
 	// Independent groups of channels. Default: 1.
 	Groups int64
-	// What is applied to the result; gelu_tanh is the tanh approximation of gelu, as GPT-2 has it. Default: none.
+	// Applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none.
 	Activation LayerConv2dActivation
 	// Adds no bias.
 	WithoutBias bool
@@ -97,9 +97,9 @@ type LayerConv2dOptions struct {
 }
 
 // LayerConv2d: Two-dimensional convolution of images [batch, height, width, channels]. Variables, in the scope
-// conv2d, conv2d_1, ...: kernel [height, width, channels / groups, filters], as Keras has it, where PyTorch's
-// weight is [filters, channels / groups, height, width]; bias [filters]. filters: Channels of the result. size:
-// Height and width of the kernel.
+// conv2d, conv2d_1, ...: kernel [height, width, channels / groups, filters], as in Keras; PyTorch's weight is
+// [filters, channels / groups, height, width]; bias [filters]. filters: Channels of the result. size: Height and
+// width of the kernel.
 func (g *Graph) LayerConv2d(x Value, filters int64, size int64, options ...LayerConv2dOptions) Value {
 	raw.Graph_begin(g.handle, "layer_conv2d", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -141,8 +141,8 @@ const (
 	LayerDepthwiseConv2dPaddingValid LayerDepthwiseConv2dPadding = "valid"
 )
 
-// LayerDepthwiseConv2dActivation is a choice of LayerDepthwiseConv2d: What is applied to the result; gelu_tanh is
-// the tanh approximation of gelu, as GPT-2 has it.
+// LayerDepthwiseConv2dActivation is a choice of LayerDepthwiseConv2d: Applied to the result; gelu_tanh is the tanh
+// approximation of gelu, as in GPT-2.
 type LayerDepthwiseConv2dActivation string
 
 const (
@@ -163,7 +163,7 @@ type LayerDepthwiseConv2dOptions struct {
 	Stride int64
 	// same: ceil(size / stride); valid: no padding. Default: same.
 	Padding LayerDepthwiseConv2dPadding
-	// What is applied to the result; gelu_tanh is the tanh approximation of gelu, as GPT-2 has it. Default: none.
+	// Applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none.
 	Activation LayerDepthwiseConv2dActivation
 	// Adds no bias.
 	WithoutBias bool
@@ -172,7 +172,7 @@ type LayerDepthwiseConv2dOptions struct {
 }
 
 // LayerDepthwiseConv2d: Convolution of each channel by itself. Variables, in the scope depthwise_conv2d, ...:
-// kernel [height, width, 1, channels * multiplier], of which the first multiplier are those of the first channel;
+// kernel [height, width, 1, channels * multiplier], where the first multiplier filters belong to the first channel;
 // bias [channels * multiplier]. size: Height and width of the kernel.
 func (g *Graph) LayerDepthwiseConv2d(x Value, size int64, options ...LayerDepthwiseConv2dOptions) Value {
 	raw.Graph_begin(g.handle, "layer_depthwise_conv2d", 1)
@@ -208,8 +208,8 @@ const (
 	LayerSeparableConv2dPaddingValid LayerSeparableConv2dPadding = "valid"
 )
 
-// LayerSeparableConv2dActivation is a choice of LayerSeparableConv2d: What is applied to the result; gelu_tanh is
-// the tanh approximation of gelu, as GPT-2 has it.
+// LayerSeparableConv2dActivation is a choice of LayerSeparableConv2d: Applied to the result; gelu_tanh is the tanh
+// approximation of gelu, as in GPT-2.
 type LayerSeparableConv2dActivation string
 
 const (
@@ -230,7 +230,7 @@ type LayerSeparableConv2dOptions struct {
 	Stride int64
 	// same: ceil(size / stride); valid: no padding. Default: same.
 	Padding LayerSeparableConv2dPadding
-	// What is applied to the result; gelu_tanh is the tanh approximation of gelu, as GPT-2 has it. Default: none.
+	// Applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none.
 	Activation LayerSeparableConv2dActivation
 	// Adds no bias.
 	WithoutBias bool
@@ -293,8 +293,8 @@ type LayerBatchNormOptions struct {
 
 // LayerBatchNorm: Batch normalization (Ioffe and Szegedy, 2015) over all but the last dimension: batch statistics
 // while training, running ones otherwise. Variables, in the scope batch_norm, ..., each [channels]: scale, offset,
-// and not trained running_mean and running_variance. The running variance is that of n elements over n, as in
-// Keras; PyTorch keeps n / (n - 1) times as much.
+// and the non-trainable running_mean and running_variance. The running variance divides by the number of elements,
+// n, as in Keras; PyTorch divides by n - 1.
 func (g *Graph) LayerBatchNorm(x Value, options ...LayerBatchNormOptions) Value {
 	raw.Graph_begin(g.handle, "layer_batch_norm", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -380,7 +380,7 @@ type LayerGroupNormOptions struct {
 
 // LayerGroupNorm: Group normalization (Wu and He, 2018): of each row and group of channels, over the group and all
 // dimensions between the first and the last. Variables, in the scope group_norm, ..., each [channels]: scale,
-// offset. groups: Groups of channels, which divide them; as many as channels: instance normalization.
+// offset. groups: Number of groups, which must divide the channels; equal to the channels: instance normalization.
 func (g *Graph) LayerGroupNorm(x Value, groups int64, options ...LayerGroupNormOptions) Value {
 	raw.Graph_begin(g.handle, "layer_group_norm", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -400,13 +400,13 @@ func (g *Graph) LayerGroupNorm(x Value, groups int64, options ...LayerGroupNormO
 
 // LayerMultiHeadAttentionOptions are what LayerMultiHeadAttention may be told; the zero value means the defaults.
 type LayerMultiHeadAttentionOptions struct {
-	// [batch, memory length, memory channels], which keys and values are made of instead of x.
+	// [batch, memory length, memory channels]: source of keys and values instead of x.
 	Memory Value
-	// How many positions of x, or of the memory, each row has [batch]; those behind are not seen.
+	// Number of valid positions of x, or of the memory, in each row [batch]; later positions are masked.
 	Lengths Value
-	// A position sees itself and those before it only; of a longer memory x is the end.
+	// A position attends only to itself and earlier positions; x is aligned with the end of a longer memory.
 	Causal bool
-	// Heads of keys and values, which divide those of the queries and are shared by them; 0 = heads. Default: 0.
+	// Heads of keys and values, each shared by several query heads; must divide heads; 0 = heads. Default: 0.
 	KeyHeads int64
 	// Channels of each head; 0 = channels of x / heads. Default: 0.
 	HeadChannels int64
@@ -418,8 +418,8 @@ type LayerMultiHeadAttentionOptions struct {
 	KernelInitializer string
 	// Initial values of the biases. Default: zeros.
 	BiasInitializer string
-	// While training, the probability in [0, 1) with which a position forgets one that it sees; the others count 1
-	// / (1 - dropout) as much. Default: 0.
+	// While training, the probability in [0, 1) that an attention weight is dropped; the others are scaled by 1 /
+	// (1 - dropout). Default: 0.
 	Dropout float64
 }
 
@@ -570,10 +570,10 @@ const (
 // LossSparseSoftmaxCrossEntropyOptions are what LossSparseSoftmaxCrossEntropy may be told; the zero value means the
 // defaults.
 type LossSparseSoftmaxCrossEntropyOptions struct {
-	// A weight for each example, or for each element of what is reduced: [batch, time] where logits are [batch,
-	// time, classes]; fewer dimensions weigh all elements below.
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
 	Weights Value
-	// A weight per class, multiplied into the example's weight; one for each class.
+	// One weight for each class, multiplied with the weight of the example.
 	ClassWeights []float64
 	// Share of probability spread over all classes. Default: 0.
 	LabelSmoothing float64
@@ -582,7 +582,7 @@ type LossSparseSoftmaxCrossEntropyOptions struct {
 }
 
 // LossSparseSoftmaxCrossEntropy: Cross-entropy of softmax(logits) against class numbers, reduced to a scalar. Like
-// all losses here a sum or mean of what each row gives by itself, so that a batch may be computed in pieces.
+// all losses here, it is a sum or mean of independent rows, so a batch may be computed in parts.
 func (g *Graph) LossSparseSoftmaxCrossEntropy(logits Value, labels Value, options ...LossSparseSoftmaxCrossEntropyOptions) Value {
 	raw.Graph_begin(g.handle, "loss_sparse_softmax_cross_entropy", 1)
 	raw.Graph_add_input(g.handle, int64(logits))
@@ -612,8 +612,8 @@ const (
 
 // LossSoftmaxCrossEntropyOptions are what LossSoftmaxCrossEntropy may be told; the zero value means the defaults.
 type LossSoftmaxCrossEntropyOptions struct {
-	// A weight for each example, or for each element of what is reduced: [batch, time] where logits are [batch,
-	// time, classes]; fewer dimensions weigh all elements below.
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
 	Weights Value
 	// Share of probability spread over all classes. Default: 0.
 	LabelSmoothing float64
@@ -648,15 +648,15 @@ const (
 
 // LossSigmoidCrossEntropyOptions are what LossSigmoidCrossEntropy may be told; the zero value means the defaults.
 type LossSigmoidCrossEntropyOptions struct {
-	// A weight for each example, or for each element of what is reduced: [batch, time] where logits are [batch,
-	// time, classes]; fewer dimensions weigh all elements below.
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
 	Weights Value
 	// As for sparse_softmax_cross_entropy. Default: mean.
 	Reduction LossSigmoidCrossEntropyReduction
 }
 
-// LossSigmoidCrossEntropy: Cross-entropy of sigmoid(logits) against targets in [0, 1], elementwise; the mean over
-// an example's elements counts.
+// LossSigmoidCrossEntropy: Cross-entropy of sigmoid(logits) against targets in [0, 1], elementwise, averaged over
+// the elements of an example.
 func (g *Graph) LossSigmoidCrossEntropy(logits Value, targets Value, options ...LossSigmoidCrossEntropyOptions) Value {
 	raw.Graph_begin(g.handle, "loss_sigmoid_cross_entropy", 1)
 	raw.Graph_add_input(g.handle, int64(logits))
@@ -680,8 +680,8 @@ const (
 
 // LossMeanSquaredErrorOptions are what LossMeanSquaredError may be told; the zero value means the defaults.
 type LossMeanSquaredErrorOptions struct {
-	// A weight for each example, or for each element of what is reduced: [batch, time] where logits are [batch,
-	// time, classes]; fewer dimensions weigh all elements below.
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
 	Weights Value
 	// As for sparse_softmax_cross_entropy. Default: mean.
 	Reduction LossMeanSquaredErrorReduction
@@ -711,8 +711,8 @@ func (g *Graph) LossL2Penalty(variable Value, rate float64) Value {
 
 // MetricMeanOptions are what MetricMean may be told; the zero value means the defaults.
 type MetricMeanOptions struct {
-	// A weight for each example, or for each element of what is reduced: [batch, time] where logits are [batch,
-	// time, classes]; fewer dimensions weigh all elements below.
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
 	Weights Value
 }
 
@@ -728,12 +728,12 @@ func (g *Graph) MetricMean(name string, value Value, options ...MetricMeanOption
 
 // MetricAccuracyOptions are what MetricAccuracy may be told; the zero value means the defaults.
 type MetricAccuracyOptions struct {
-	// A weight for each example, or for each element of what is reduced: [batch, time] where logits are [batch,
-	// time, classes]; fewer dimensions weigh all elements below.
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
 	Weights Value
 }
 
-// MetricAccuracy: How often the largest of the logits is the label.
+// MetricAccuracy: Fraction of examples whose largest logit is the label.
 func (g *Graph) MetricAccuracy(name string, logits Value, labels Value, options ...MetricAccuracyOptions) Value {
 	raw.Graph_begin(g.handle, "metric_accuracy", 1)
 	raw.Graph_set_string(g.handle, "name", name)
@@ -746,12 +746,12 @@ func (g *Graph) MetricAccuracy(name string, logits Value, labels Value, options 
 
 // MetricTopKAccuracyOptions are what MetricTopKAccuracy may be told; the zero value means the defaults.
 type MetricTopKAccuracyOptions struct {
-	// A weight for each example, or for each element of what is reduced: [batch, time] where logits are [batch,
-	// time, classes]; fewer dimensions weigh all elements below.
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
 	Weights Value
 }
 
-// MetricTopKAccuracy: How often the label is among the k largest logits. k: How many candidates count.
+// MetricTopKAccuracy: Fraction of examples whose label is among the k largest logits. k: Number of candidates.
 func (g *Graph) MetricTopKAccuracy(name string, logits Value, labels Value, k int64, options ...MetricTopKAccuracyOptions) Value {
 	raw.Graph_begin(g.handle, "metric_top_k_accuracy", 1)
 	raw.Graph_set_string(g.handle, "name", name)
@@ -765,26 +765,26 @@ func (g *Graph) MetricTopKAccuracy(name string, logits Value, labels Value, k in
 
 // OptimizerSgdOptions are what OptimizerSgd may be told; the zero value means the defaults.
 type OptimizerSgdOptions struct {
-	// Share of the old velocity; 0 keeps no velocity. Default: 0.
+	// Fraction of the old velocity that is kept; 0 = no momentum. Default: 0.
 	Momentum float64
-	// Looks ahead along the velocity.
+	// Uses Nesterov's look-ahead.
 	Nesterov bool
 	// Adds this times the weight to the gradient. Default: 0.
 	WeightDecay float64
-	// Limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = not. Default: 0.
+	// Limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0.
 	ClipValue float64
 	// Limits the Euclidean norm of each variable's gradient, after clip_value and before
-	// tutti_graph_set_gradient_clip_norm limits that of all: g * clip_norm / max(|g|, clip_norm); 0 = not. Default:
-	// 0.
+	// tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
+	// Default: 0.
 	ClipNorm float64
 	// Keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
 	// after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
 	// is set; less than 1; 0 = none. Default: 0.
 	AverageDecay float64
-	// A decay of at most (1 + n) / (10 + n) with update n behind average_start, so that averages of young models
-	// are young.
+	// Limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+	// model quickly.
 	AverageRamp bool
-	// Up to this update an average is the weight itself; 0: it starts at the initial weight. Default: 0.
+	// Until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0.
 	AverageStart int64
 }
 
@@ -829,20 +829,20 @@ type OptimizerAdamOptions struct {
 	Beta2 *float64
 	// Added to the root of the second moment. Default: 1e-08.
 	Epsilon *float64
-	// Limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = not. Default: 0.
+	// Limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0.
 	ClipValue float64
 	// Limits the Euclidean norm of each variable's gradient, after clip_value and before
-	// tutti_graph_set_gradient_clip_norm limits that of all: g * clip_norm / max(|g|, clip_norm); 0 = not. Default:
-	// 0.
+	// tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
+	// Default: 0.
 	ClipNorm float64
 	// Keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
 	// after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
 	// is set; less than 1; 0 = none. Default: 0.
 	AverageDecay float64
-	// A decay of at most (1 + n) / (10 + n) with update n behind average_start, so that averages of young models
-	// are young.
+	// Limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+	// model quickly.
 	AverageRamp bool
-	// Up to this update an average is the weight itself; 0: it starts at the initial weight. Default: 0.
+	// Until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0.
 	AverageStart int64
 }
 
@@ -888,20 +888,20 @@ type OptimizerAdamwOptions struct {
 	Beta2 *float64
 	// Added to the root of the second moment. Default: 1e-08.
 	Epsilon *float64
-	// Limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = not. Default: 0.
+	// Limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0.
 	ClipValue float64
 	// Limits the Euclidean norm of each variable's gradient, after clip_value and before
-	// tutti_graph_set_gradient_clip_norm limits that of all: g * clip_norm / max(|g|, clip_norm); 0 = not. Default:
-	// 0.
+	// tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
+	// Default: 0.
 	ClipNorm float64
 	// Keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
 	// after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
 	// is set; less than 1; 0 = none. Default: 0.
 	AverageDecay float64
-	// A decay of at most (1 + n) / (10 + n) with update n behind average_start, so that averages of young models
-	// are young.
+	// Limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+	// model quickly.
 	AverageRamp bool
-	// Up to this update an average is the weight itself; 0: it starts at the initial weight. Default: 0.
+	// Until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0.
 	AverageStart int64
 }
 
@@ -940,8 +940,8 @@ func (g *Graph) OptimizerAdamw(learningRate Value, options ...OptimizerAdamwOpti
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// ScheduleConstant: The same learning rate in every step. Like all schedules an ordinary scalar of the graph, of
-// which ops may make another learning rate. value: Learning rate.
+// ScheduleConstant: The same learning rate in every step. Like all schedules, it is an ordinary scalar of the
+// graph, from which ops may compute another learning rate. value: Learning rate.
 func (g *Graph) ScheduleConstant(value float64) Value {
 	raw.Graph_begin(g.handle, "schedule_constant", 1)
 	raw.Graph_set_f64(g.handle, "value", value)
@@ -970,15 +970,16 @@ func (g *Graph) ScheduleExponential(value float64, decayRate float64, decaySteps
 
 // ScheduleCosineOptions are what ScheduleCosine may be told; the zero value means the defaults.
 type ScheduleCosineOptions struct {
-	// Steps of linear growth. Default: 0.
+	// Number of warm-up steps. Default: 0.
 	WarmupSteps int64
-	// The end, as a share of value. Default: 0.
+	// The final value, as a fraction of value. Default: 0.
 	FinalFraction float64
 }
 
 // ScheduleCosine: Half a cosine from value to value * final_fraction (Loshchilov and Hutter, 2017), after a linear
-// warm-up: step s, counted from 0, has (s + 1) / warmup_steps of it, so that the first step learns and the last one
-// of the warm-up has all. value: Largest learning rate. steps: Step at which the end is reached, warm-up included.
+// warm-up: step s, counted from 0, has (s + 1) / warmup_steps of value, so the first step already learns and the
+// last warm-up step has the full value. value: Largest learning rate. steps: Step at which the final value is
+// reached, including the warm-up.
 func (g *Graph) ScheduleCosine(value float64, steps int64, options ...ScheduleCosineOptions) Value {
 	raw.Graph_begin(g.handle, "schedule_cosine", 1)
 	raw.Graph_set_f64(g.handle, "value", value)
@@ -993,9 +994,10 @@ func (g *Graph) ScheduleCosine(value float64, steps int64, options ...ScheduleCo
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// SchedulePiecewise: values[i] while step < boundaries[i], steps counted from 0; the last value afterwards. One
-// value more than boundaries. Milestones of PyTorch's MultiStepLR are the same; Keras' PiecewiseConstantDecay
-// changes one step later. boundaries: Growing steps at which the next value begins. values: Learning rates.
+// SchedulePiecewise: values[i] while step < boundaries[i], steps counted from 0; the last value afterwards. There
+// is one more value than boundaries. Boundaries are equal to the milestones of PyTorch's MultiStepLR; Keras'
+// PiecewiseConstantDecay changes one step later. boundaries: Increasing steps at which the next value begins.
+// values: Learning rates.
 func (g *Graph) SchedulePiecewise(boundaries []int64, values []float64) Value {
 	raw.Graph_begin(g.handle, "schedule_piecewise", 1)
 	raw.Graph_set_i64s(g.handle, "boundaries", boundaries)

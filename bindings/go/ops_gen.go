@@ -546,9 +546,9 @@ func (g *Graph) Argmin(x Value, options ...ArgminOptions) Value {
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// TopK: The k largest elements along the last axis and where they are, largest first. Equal elements come in the
-// order of their indices, 0 equals −0. NaN counts as larger than all numbers, as in argmax. k above the length of
-// the axis is an error. k: How many, at most n.
+// TopK: The k largest elements along the last axis and their indices, largest first. Equal elements are in the
+// order of their indices; 0 equals −0. NaN counts as larger than all numbers, as in argmax. k above the length of
+// the axis is an error. k: Number of elements, at most n.
 func (g *Graph) TopK(x Value, k int64) (values Value, indices Value) {
 	raw.Graph_begin(g.handle, "top_k", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -565,8 +565,8 @@ func (g *Graph) AllFinite(x Value) Value {
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// Reshape: The same elements in row-major order under another shape. dims: New shape. One dimension may be −1: what
-// is left.
+// Reshape: The same elements in row-major order under another shape. dims: New shape. One dimension may be −1,
+// which is inferred.
 func (g *Graph) Reshape(x Value, dims []int64) Value {
 	raw.Graph_begin(g.handle, "reshape", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -644,7 +644,7 @@ type PadOptions struct {
 	Value float64
 }
 
-// Pad: A constant put around x. low: Elements put before each axis. high: Elements put after each axis.
+// Pad: x with a constant padded around it. low: Padding before each axis. high: Padding after each axis.
 func (g *Graph) Pad(x Value, low []int64, high []int64, options ...PadOptions) Value {
 	raw.Graph_begin(g.handle, "pad", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -771,7 +771,7 @@ type Conv2dOptions struct {
 	Padding Conv2dPadding
 	// top, bottom, left, right; for explicit. Default: [0, 0, 0, 0].
 	Pads [4]int64
-	// Channel groups that are convolved separately; channels = depthwise. Default: 1.
+	// Number of channel groups that are convolved separately; equal to the channels: depthwise. Default: 1.
 	Groups int64
 }
 
@@ -854,7 +854,7 @@ type AvgPool2dOptions struct {
 	Padding AvgPool2dPadding
 	// top, bottom, left, right; for explicit. Default: [0, 0, 0, 0].
 	Pads [4]int64
-	// Divide by the whole window at the border too.
+	// Divide by the size of the whole window at the border, too.
 	CountIncludePadding bool
 }
 
@@ -987,7 +987,7 @@ type GroupNormOptions struct {
 
 // GroupNorm: (x − mean) · rstd · scale + offset, rstd = 1 / sqrt(variance + epsilon): statistics of each row and
 // group of neighbouring channels, over the group and all axes between the first and the last. They are f32 for
-// 16-bit floats. groups: Groups of channels, which divide them.
+// 16-bit floats. groups: Number of groups, which must divide the channels.
 func (g *Graph) GroupNorm(x Value, scale Value, offset Value, groups int64, options ...GroupNormOptions) (y Value, mean Value, rstd Value) {
 	raw.Graph_begin(g.handle, "group_norm", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1005,18 +1005,17 @@ func (g *Graph) GroupNorm(x Value, scale Value, offset Value, groups int64, opti
 
 // AttentionOptions are what Attention may be told; the zero value means the defaults.
 type AttentionOptions struct {
-	// Keys that each row has [rows]; those behind are not seen. What is below 0 counts as 0, what is above
-	// key_length as key_length.
+	// Number of valid keys of each row [rows]; later keys are masked. Values are clamped to [0, key_length].
 	Lengths Value
-	// Query i sees the keys 0 to i + key_length − length only: the queries are the last positions of the keys,
-	// lengths or not.
+	// Query i sees only the keys 0 to i + key_length − length: the queries are the last positions of the keys, with
+	// or without lengths.
 	Causal bool
-	// What scores are multiplied by; 0 stands for 1 / sqrt(channels). Default: 0.
+	// Factor of the scores; 0 = 1 / sqrt(channels). Default: 0.
 	Scale float64
 }
 
 // Attention: Scaled dot-product attention: y = softmax(scale · q · transpose(k)) · v for each row and head. A query
-// that sees no key gives zeros, and statistics of +infinity.
+// without a visible key gives zeros, and statistics of +infinity.
 func (g *Graph) Attention(q Value, k Value, v Value, options ...AttentionOptions) (y Value, statistics Value) {
 	raw.Graph_begin(g.handle, "attention", 1)
 	raw.Graph_add_input(g.handle, int64(q))
@@ -1037,20 +1036,21 @@ func (g *Graph) Attention(q Value, k Value, v Value, options ...AttentionOptions
 
 // DropoutAttentionOptions are what DropoutAttention may be told; the zero value means the defaults.
 type DropoutAttentionOptions struct {
-	// As of attention.
+	// As for attention.
 	Lengths Value
-	// As of attention.
+	// As for attention.
 	Causal bool
-	// As of attention. Default: 0.
+	// As for attention. Default: 0.
 	Scale float64
 	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
 	Key int64
 }
 
-// DropoutAttention: attention that forgets: each probability is set to 0 with probability rate, else scaled by 1 /
-// (1 − rate), before values are added up. In a row of the batch that of head h, query i and key j has number (h ·
-// length + i) · m + j of the random sequence, where m is key_length rounded up to a multiple of 4. Statistics are
-// those without. In models only, not in maps and filters of datasets. rate: Probability of 0.
+// DropoutAttention: attention with dropout: each probability is set to 0 with probability rate, otherwise scaled by
+// 1 / (1 − rate), before the values are summed. In a row of the batch, the probability of head h, query i and key j
+// has number (h · length + i) · m + j of the random sequence, where m is key_length rounded up to a multiple of 4.
+// Statistics are those without dropout. In models only, not in maps and filters of datasets. rate: Probability of
+// 0.
 func (g *Graph) DropoutAttention(q Value, k Value, v Value, rate float64, options ...DropoutAttentionOptions) (y Value, statistics Value) {
 	raw.Graph_begin(g.handle, "dropout_attention", 1)
 	raw.Graph_add_input(g.handle, int64(q))
@@ -1157,7 +1157,7 @@ func (g *Graph) SigmoidCrossEntropy(logits Value, targets Value) Value {
 
 // InTopKOptions are what InTopK may be told; the zero value means the defaults.
 type InTopKOptions struct {
-	// How many of the largest count. Default: 1.
+	// Number of the largest logits. Default: 1.
 	K int64
 }
 
@@ -1300,12 +1300,12 @@ const (
 type DecodeJpegOptions struct {
 	// [..., 4].
 	Window Value
-	// 1 = gray, 3 = RGB; converted from what the file has. Default: 3.
+	// 1 = gray, 3 = RGB; converted from the format of the file. Default: 3.
 	Channels int64
-	// 1, 2, 4 or 8: height and width are divided by it, rounded up, in the course of decoding. Default: 1.
+	// 1, 2, 4 or 8: height and width are divided by it, rounded up, during decoding. Default: 1.
 	Ratio int64
-	// With minimum_width, in place of ratio: the largest ratio of 1, 2, 4, 8 that leaves at least so many pixels; 1
-	// where none does. 0 = not asked for. Default: 0.
+	// With minimum_width, instead of ratio: use the largest ratio of 1, 2, 4, 8 that leaves at least this many
+	// pixels, or 1 if none does. 0 = off. Default: 0.
 	MinimumHeight int64
 	// As minimum_height. Default: 0.
 	MinimumWidth int64
@@ -1313,15 +1313,15 @@ type DecodeJpegOptions struct {
 	PlainUpsampling bool
 	// Inverse transform: libjpeg-turbo's JDCT_ISLOW or JDCT_IFAST. Default: accurate.
 	Dct DecodeJpegDct
-	// A file that says it has more, before any scaling, is refused. Default: 134217728.
+	// A file with more pixels, before any scaling, is an error. Default: 134217728.
 	MaximumPixels int64
 }
 
-// DecodeJpeg: A JPEG file as pixels, u8[..., height, width, channels], as libjpeg-turbo gives them under the same
-// settings. Files in four inks (CMYK, YCCK, Adobe's inverted ones too) give the colours that the inks leave of
-// white. A corrupt or truncated file is DATA_LOSS; one that lacks nothing but its end marker is whole. The window,
-// when given, is top, left, height and width in pixels of the (scaled) image: only that part is decoded, and its
-// pixels are those of the whole image. In maps and filters of datasets only, not in models.
+// DecodeJpeg: A JPEG file as pixels, u8[..., height, width, channels], as libjpeg-turbo decodes it with the same
+// settings. Four-component files (CMYK, YCCK, also the inverted ones of Adobe) are converted to RGB. A corrupt or
+// truncated file is DATA_LOSS; a file that lacks only its end marker is complete. The window, when given, is top,
+// left, height and width in pixels of the (scaled) image: only that part is decoded, and its pixels are those of
+// the whole image. In maps and filters of datasets only, not in models.
 func (g *Graph) DecodeJpeg(contents Value, options ...DecodeJpegOptions) Value {
 	raw.Graph_begin(g.handle, "decode_jpeg", 1)
 	raw.Graph_add_input(g.handle, int64(contents))
@@ -1351,7 +1351,7 @@ func (g *Graph) DecodeJpeg(contents Value, options ...DecodeJpegOptions) Value {
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// ResizeMethod is a choice of Resize: How pixels in between are found.
+// ResizeMethod is a choice of Resize: Interpolation method.
 type ResizeMethod string
 
 const (
@@ -1370,19 +1370,19 @@ const (
 
 // ResizeOptions are what Resize may be told; the zero value means the defaults.
 type ResizeOptions struct {
-	// How pixels in between are found. Default: bilinear.
+	// Interpolation method. Default: bilinear.
 	Method ResizeMethod
-	// With bilinear, average over all pixels that one of the result covers.
+	// With bilinear, average over all pixels that a pixel of the result covers.
 	Antialias bool
 	// Dtype of the result: that of x, or f32 in the units of x. Default: same.
 	Output ResizeOutput
 }
 
-// Resize: Images under another height and width. Pixel centres lie at half indices: output i covers the input at (i
-// + 0.5) · input / output − 0.5. bilinear, nearest and area are those of TensorFlow 2 (tf.image.resize); bilinear
-// with antialias is TensorFlow's and Pillow's triangle filter, as wide as the scale where the image shrinks. u8
-// results are rounded, halves up. In maps and filters of datasets only, not in models. size: Height and width of
-// the result.
+// Resize: Images resized to another height and width. Pixel centres are at half indices: output i covers the input
+// at (i + 0.5) · input / output − 0.5. bilinear, nearest and area are those of TensorFlow 2 (tf.image.resize);
+// bilinear with antialias is TensorFlow's and Pillow's triangle filter, as wide as the scale where the image
+// shrinks. u8 results are rounded, halves up. In maps and filters of datasets only, not in models. size: Height and
+// width of the result.
 func (g *Graph) Resize(x Value, size []int64, options ...ResizeOptions) Value {
 	raw.Graph_begin(g.handle, "resize", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1404,13 +1404,14 @@ func (g *Graph) Resize(x Value, size []int64, options ...ResizeOptions) Value {
 type DecodePngOptions struct {
 	// 1 = gray, 3 = RGB, 4 = RGBA. Default: 3.
 	Channels int64
-	// A file that says it has more, before any scaling, is refused. Default: 134217728.
+	// A file with more pixels, before any scaling, is an error. Default: 134217728.
 	MaximumPixels int64
 }
 
-// DecodePng: A PNG file as pixels, u8[..., height, width, channels], of any kind that PNG has: palettes are
-// resolved, fewer bits made 8, of 16 bits the higher 8 taken. Gray from colours is 0.299 R + 0.587 G + 0.114 B.
-// Without channel 4, transparency is dropped. In maps and filters of datasets only, not in models.
+// DecodePng: A PNG file as pixels, u8[..., height, width, channels], of any PNG format: palettes are resolved,
+// fewer than 8 bits are expanded to 8, 16 bits are reduced to the upper 8. Gray is computed from colours as 0.299 R
+// + 0.587 G + 0.114 B. Without channel 4, transparency is dropped. In maps and filters of datasets only, not in
+// models.
 func (g *Graph) DecodePng(contents Value, options ...DecodePngOptions) Value {
 	raw.Graph_begin(g.handle, "decode_png", 1)
 	raw.Graph_add_input(g.handle, int64(contents))
@@ -1428,12 +1429,12 @@ func (g *Graph) DecodePng(contents Value, options ...DecodePngOptions) Value {
 type DecodeImageOptions struct {
 	// 1 = gray, 3 = RGB. Default: 3.
 	Channels int64
-	// A file that says it has more, before any scaling, is refused. Default: 134217728.
+	// A file with more pixels, before any scaling, is an error. Default: 134217728.
 	MaximumPixels int64
 }
 
-// DecodeImage: decode_jpeg or decode_png with their defaults, by how the file begins. In maps and filters of
-// datasets only, not in models.
+// DecodeImage: decode_jpeg or decode_png with their defaults, depending on the first bytes of the file. In maps and
+// filters of datasets only, not in models.
 func (g *Graph) DecodeImage(contents Value, options ...DecodeImageOptions) Value {
 	raw.Graph_begin(g.handle, "decode_image", 1)
 	raw.Graph_add_input(g.handle, int64(contents))
@@ -1447,7 +1448,7 @@ func (g *Graph) DecodeImage(contents Value, options ...DecodeImageOptions) Value
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// ImageSize: Height and width that a JPEG or PNG file says it has, i64[..., 2]; nothing is decoded. In maps and
+// ImageSize: Height and width from the header of a JPEG or PNG file, i64[..., 2]; nothing is decoded. In maps and
 // filters of datasets only, not in models.
 func (g *Graph) ImageSize(contents Value) Value {
 	raw.Graph_begin(g.handle, "image_size", 1)
@@ -1463,13 +1464,12 @@ type CropOptions struct {
 	Size [2]int64
 	// Top and left, without a window. Default: [0, 0].
 	Offset [2]int64
-	// In the middle, in place of offset; an odd rest goes below and right.
+	// Crop the center, instead of offset; an odd remainder is at the bottom and right.
 	Centered bool
 }
 
-// Crop: A part of images: of a given size at a given place or in the middle, or the window that each image is
-// given. With a window and a size, the window must have that size. In maps and filters of datasets only, not in
-// models.
+// Crop: A part of each image: of a given size at a given position or in the center, or a window for each image.
+// With a window and a size, the window must have that size. In maps and filters of datasets only, not in models.
 func (g *Graph) Crop(x Value, options ...CropOptions) Value {
 	raw.Graph_begin(g.handle, "crop", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1487,8 +1487,8 @@ func (g *Graph) Crop(x Value, options ...CropOptions) Value {
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// PadImageMode is a choice of PadImage: What is put there: a value, the nearest pixel, or the image mirrored at its
-// border pixels.
+// PadImageMode is a choice of PadImage: Content of the padding: a value, the nearest pixel, or the image mirrored
+// at its border pixels.
 type PadImageMode string
 
 const (
@@ -1499,14 +1499,15 @@ const (
 
 // PadImageOptions are what PadImage may be told; the zero value means the defaults.
 type PadImageOptions struct {
-	// What is put there: a value, the nearest pixel, or the image mirrored at its border pixels. Default: constant.
+	// Content of the padding: a value, the nearest pixel, or the image mirrored at its border pixels. Default:
+	// constant.
 	Mode PadImageMode
 	// For constant. Default: 0.0.
 	Value float64
 }
 
-// PadImage: Pixels put around images. In maps and filters of datasets only, not in models. pads: top, bottom, left,
-// right.
+// PadImage: Images with padding around them. In maps and filters of datasets only, not in models. pads: top,
+// bottom, left, right.
 func (g *Graph) PadImage(x Value, pads []int64, options ...PadImageOptions) Value {
 	raw.Graph_begin(g.handle, "pad_image", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1521,7 +1522,7 @@ func (g *Graph) PadImage(x Value, pads []int64, options ...PadImageOptions) Valu
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// FlipDirection is a choice of Flip: horizontal: left and right change places; vertical: top and bottom.
+// FlipDirection is a choice of Flip: horizontal: swaps left and right; vertical: swaps top and bottom.
 type FlipDirection string
 
 const (
@@ -1531,7 +1532,7 @@ const (
 
 // FlipOptions are what Flip may be told; the zero value means the defaults.
 type FlipOptions struct {
-	// horizontal: left and right change places; vertical: top and bottom. Default: horizontal.
+	// horizontal: swaps left and right; vertical: swaps top and bottom. Default: horizontal.
 	Direction FlipDirection
 }
 
@@ -1548,11 +1549,11 @@ func (g *Graph) Flip(x Value, options ...FlipOptions) Value {
 
 // Rotate90Options are what Rotate90 may be told; the zero value means the defaults.
 type Rotate90Options struct {
-	// Quarters. Default: 1.
+	// Number of quarter turns. Default: 1.
 	Turns *int64
 }
 
-// Rotate90: Images turned counter-clockwise by quarters. In maps and filters of datasets only, not in models.
+// Rotate90: Images rotated counter-clockwise by quarter turns. In maps and filters of datasets only, not in models.
 func (g *Graph) Rotate90(x Value, options ...Rotate90Options) Value {
 	raw.Graph_begin(g.handle, "rotate90", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1563,7 +1564,7 @@ func (g *Graph) Rotate90(x Value, options ...Rotate90Options) Value {
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// RotateMethod is a choice of Rotate: How pixels in between are found.
+// RotateMethod is a choice of Rotate: Interpolation method.
 type RotateMethod string
 
 const (
@@ -1573,16 +1574,16 @@ const (
 
 // RotateOptions are what Rotate may be told; the zero value means the defaults.
 type RotateOptions struct {
-	// How pixels in between are found. Default: bilinear.
+	// Interpolation method. Default: bilinear.
 	Method RotateMethod
-	// What is put where nothing of the image lies. Default: 0.0.
+	// Value of pixels outside the image. Default: 0.0.
 	Value float64
 }
 
-// Rotate: Images turned counter-clockwise about their middle; height and width stay. A pixel of the result is what
-// lies under its centre: between the four nearest pixels (bilinear), or the nearest, as in Pillow's Image.rotate.
-// u8 results are rounded, halves up. In maps and filters of datasets only, not in models. degrees: The angle; 360
-// is the whole circle.
+// Rotate: Images rotated counter-clockwise about their center; height and width stay. A pixel of the result is the
+// value at its center: between the four nearest pixels (bilinear), or the nearest, as in Pillow's Image.rotate. u8
+// results are rounded, halves up. In maps and filters of datasets only, not in models. degrees: The angle in
+// degrees.
 func (g *Graph) Rotate(x Value, degrees float64, options ...RotateOptions) Value {
 	raw.Graph_begin(g.handle, "rotate", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1603,7 +1604,7 @@ type ConvertImageDtypeOptions struct {
 	Dtype DType
 }
 
-// ConvertImageDtype: u8 to f32: x / 255. f32 to u8: x · 255.5 without its fraction, limited to 0 and 255, as
+// ConvertImageDtype: u8 to f32: x / 255. f32 to u8: x · 255.5, truncated and limited to [0, 255], as
 // tf.image.convert_image_dtype does. The same dtype: unchanged. In maps and filters of datasets only, not in
 // models.
 func (g *Graph) ConvertImageDtype(x Value, options ...ConvertImageDtypeOptions) Value {
@@ -1622,7 +1623,7 @@ type NormalizeImageOptions struct {
 	Mean []float64
 	// One for each channel, or one for all. Default: [1.0].
 	Stddev []float64
-	// Taken to x first: 1 / 255 where mean and stddev are of values in [0, 1]. Default: 1.0.
+	// Applied to x first: 1 / 255 if mean and stddev refer to values in [0, 1]. Default: 1.0.
 	Scale *float64
 }
 
@@ -1645,7 +1646,7 @@ func (g *Graph) NormalizeImage(x Value, options ...NormalizeImageOptions) Value 
 }
 
 // AdjustBrightness: x + delta, in f32 with 1 as the brightest; u8 is converted as convert_image_dtype does, before
-// and after. In maps and filters of datasets only, not in models. delta: Summand.
+// and after. In maps and filters of datasets only, not in models. delta: Value to add.
 func (g *Graph) AdjustBrightness(x Value, delta float64) Value {
 	raw.Graph_begin(g.handle, "adjust_brightness", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1671,8 +1672,8 @@ func (g *Graph) AdjustSaturation(x Value, factor float64) Value {
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// AdjustHue: Hue of the HSV form plus delta, round the circle; dtypes as in adjust_brightness. In maps and filters
-// of datasets only, not in models. delta: Part of the circle.
+// AdjustHue: Hue of the HSV form plus delta, modulo a full circle; dtypes as in adjust_brightness. In maps and
+// filters of datasets only, not in models. delta: Fraction of the full circle.
 func (g *Graph) AdjustHue(x Value, delta float64) Value {
 	raw.Graph_begin(g.handle, "adjust_hue", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1682,7 +1683,7 @@ func (g *Graph) AdjustHue(x Value, delta float64) Value {
 
 // RandomCropOptions are what RandomCrop may be told; the zero value means the defaults.
 type RandomCropOptions struct {
-	// Pixels put around each image first. Default: 0.
+	// Pixels padded around each image first. Default: 0.
 	Padding int64
 	// Value of the padding. Default: 0.0.
 	Value float64
@@ -1690,8 +1691,8 @@ type RandomCropOptions struct {
 	Key int64
 }
 
-// RandomCrop: A part of each image, anywhere in it (or in what padding makes of it) with the same probability. In
-// maps and filters of datasets only, not in models. size: Height and width of the part.
+// RandomCrop: A part of each image, or of the padded image, at a uniformly random position. In maps and filters of
+// datasets only, not in models. size: Height and width of the part.
 func (g *Graph) RandomCrop(x Value, size []int64, options ...RandomCropOptions) Value {
 	raw.Graph_begin(g.handle, "random_crop", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1721,7 +1722,7 @@ const (
 type RandomFlipOptions struct {
 	// As in flip. Default: horizontal.
 	Direction RandomFlipDirection
-	// Of being mirrored. Default: 0.5.
+	// Probability of mirroring. Default: 0.5.
 	Probability *float64
 	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
 	Key int64
@@ -1744,7 +1745,7 @@ func (g *Graph) RandomFlip(x Value, options ...RandomFlipOptions) Value {
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// RandomRotateMethod is a choice of RandomRotate: How pixels in between are found.
+// RandomRotateMethod is a choice of RandomRotate: Interpolation method.
 type RandomRotateMethod string
 
 const (
@@ -1754,16 +1755,16 @@ const (
 
 // RandomRotateOptions are what RandomRotate may be told; the zero value means the defaults.
 type RandomRotateOptions struct {
-	// How pixels in between are found. Default: bilinear.
+	// Interpolation method. Default: bilinear.
 	Method RandomRotateMethod
-	// What is put where nothing of the image lies. Default: 0.0.
+	// Value of pixels outside the image. Default: 0.0.
 	Value float64
 	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
 	Key int64
 }
 
-// RandomRotate: rotate, each image by an angle drawn evenly from [−degrees, degrees]. In maps and filters of
-// datasets only, not in models. degrees: The largest angle.
+// RandomRotate: rotate with an angle for each image, drawn uniformly from [−degrees, degrees]. In maps and filters
+// of datasets only, not in models. degrees: The largest angle.
 func (g *Graph) RandomRotate(x Value, degrees float64, options ...RandomRotateOptions) Value {
 	raw.Graph_begin(g.handle, "random_rotate", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1791,13 +1792,13 @@ const (
 
 // RandomResizedCropOptions are what RandomResizedCrop may be told; the zero value means the defaults.
 type RandomResizedCropOptions struct {
-	// Least and largest part of the image's area, chosen evenly. Default: [0.08, 1.0].
+	// Minimum and maximum fraction of the image's area, chosen uniformly. Default: [0.08, 1.0].
 	Area []float64
-	// Least and largest width / height, chosen evenly by its logarithm. Default: [0.75, 1.3333333333333333].
+	// Minimum and maximum width / height, chosen log-uniformly. Default: [0.75, 1.3333333333333333].
 	Aspect []float64
 	// As in resize.
 	Antialias bool
-	// Of being mirrored left to right. Default: 0.0.
+	// Probability of mirroring left to right. Default: 0.0.
 	FlipProbability float64
 	// As in resize. Default: same.
 	Output RandomResizedCropOutput
@@ -1805,10 +1806,10 @@ type RandomResizedCropOptions struct {
 	Key int64
 }
 
-// RandomResizedCrop: A random part of each image (random_crop_window) under another size (resize), mirrored with a
-// probability: all in one pass over the pixels. Directly behind decode_jpeg or decode_image, as crop and
-// random_crop are, no more than that part is decoded, though damage is found wherever it is in the file. In maps
-// and filters of datasets only, not in models. size: Height and width of the result.
+// RandomResizedCrop: A random part of each image (random_crop_window), resized (resize) and mirrored with a
+// probability, in one pass over the pixels. Directly after decode_jpeg or decode_image, like crop and random_crop,
+// only that part is decoded, but damage anywhere in the file is still detected. In maps and filters of datasets
+// only, not in models. size: Height and width of the result.
 func (g *Graph) RandomResizedCrop(x Value, size []int64, options ...RandomResizedCropOptions) Value {
 	raw.Graph_begin(g.handle, "random_resized_crop", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1837,18 +1838,18 @@ func (g *Graph) RandomResizedCrop(x Value, size []int64, options ...RandomResize
 
 // RandomCropWindowOptions are what RandomCropWindow may be told; the zero value means the defaults.
 type RandomCropWindowOptions struct {
-	// Least and largest part of the image's area, chosen evenly. Default: [0.08, 1.0].
+	// Minimum and maximum fraction of the image's area, chosen uniformly. Default: [0.08, 1.0].
 	Area []float64
-	// Least and largest width / height, chosen evenly by its logarithm. Default: [0.75, 1.3333333333333333].
+	// Minimum and maximum width / height, chosen log-uniformly. Default: [0.75, 1.3333333333333333].
 	Aspect []float64
 	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
 	Key int64
 }
 
-// RandomCropWindow: A random window (top, left, height, width) in an image of a size: area and aspect ratio are
-// drawn until they fit, ten times at most, after that it is the largest part in the middle whose aspect ratio is
-// within the bounds. Before decode_jpeg it saves decoding the rest. In maps and filters of datasets only, not in
-// models.
+// RandomCropWindow: A random window (top, left, height, width) in an image of the given size: area and aspect ratio
+// are drawn until they fit, at most ten times; after that the window is the largest central part whose aspect ratio
+// is within the bounds. Before decode_jpeg it avoids decoding the rest. In maps and filters of datasets only, not
+// in models.
 func (g *Graph) RandomCropWindow(size Value, options ...RandomCropWindowOptions) Value {
 	raw.Graph_begin(g.handle, "random_crop_window", 1)
 	raw.Graph_add_input(g.handle, int64(size))
@@ -1867,14 +1868,14 @@ func (g *Graph) RandomCropWindow(size Value, options ...RandomCropWindowOptions)
 
 // RandomCutoutOptions are what RandomCutout may be told; the zero value means the defaults.
 type RandomCutoutOptions struct {
-	// What it is set to. Default: 0.0.
+	// Value of the rectangle. Default: 0.0.
 	Value float64
 	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
 	Key int64
 }
 
-// RandomCutout: A rectangle of each image set to a value. Its middle is anywhere in the image, so parts of it may
-// lie outside. In maps and filters of datasets only, not in models. size: Height and width of the rectangle.
+// RandomCutout: A rectangle of each image is set to a value. Its center is anywhere in the image, so parts of it
+// may be outside. In maps and filters of datasets only, not in models. size: Height and width of the rectangle.
 func (g *Graph) RandomCutout(x Value, size []int64, options ...RandomCutoutOptions) Value {
 	raw.Graph_begin(g.handle, "random_cutout", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1904,9 +1905,9 @@ type RandomColorJitterOptions struct {
 }
 
 // RandomColorJitter: adjust_brightness, adjust_contrast, adjust_saturation and adjust_hue, in this order, each with
-// a parameter drawn evenly: from [−brightness, brightness], [1 − contrast, 1 + contrast], [1 − saturation, 1 +
-// saturation], [−hue, hue]. What is 0 is left out. f32 throughout; u8 is converted once before and once after. In
-// maps and filters of datasets only, not in models.
+// a parameter drawn uniformly from [−brightness, brightness], [1 − contrast, 1 + contrast], [1 − saturation, 1 +
+// saturation], [−hue, hue]. A parameter of 0 skips its op. Computed in f32; u8 is converted once before and once
+// after. In maps and filters of datasets only, not in models.
 func (g *Graph) RandomColorJitter(x Value, options ...RandomColorJitterOptions) Value {
 	raw.Graph_begin(g.handle, "random_color_jitter", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1937,9 +1938,9 @@ type MixupOptions struct {
 	Key int64
 }
 
-// Mixup: Each image of a batch mixed with that of another row, and their targets alike: λ · x + (1 − λ) · partner.
-// λ is drawn for each row from Beta(alpha, alpha), partners by a random rotation of the rows. In maps and filters
-// of datasets only, not in models.
+// Mixup: Each image of a batch is mixed with that of another row, and their targets likewise: λ · x + (1 − λ) ·
+// partner. λ is drawn for each row from Beta(alpha, alpha), partners by a random rotation of the rows. In maps and
+// filters of datasets only, not in models.
 func (g *Graph) Mixup(x Value, targets Value, options ...MixupOptions) (mixed Value, mixedTargets Value) {
 	raw.Graph_begin(g.handle, "mixup", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1964,9 +1965,9 @@ type CutmixOptions struct {
 	Key int64
 }
 
-// Cutmix: A rectangle of each image of a batch replaced by that of another row; targets are mixed by area. The
-// rectangle has 1 − λ of the area and the image's aspect ratio, its middle is anywhere; λ and partners as in mixup.
-// In maps and filters of datasets only, not in models.
+// Cutmix: A rectangle of each image of a batch is replaced by that of another row; targets are mixed by area. The
+// rectangle has 1 − λ of the area and the aspect ratio of the image, and its center is anywhere; λ and partners are
+// as in mixup. In maps and filters of datasets only, not in models.
 func (g *Graph) Cutmix(x Value, targets Value, options ...CutmixOptions) (mixed Value, mixedTargets Value) {
 	raw.Graph_begin(g.handle, "cutmix", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -1983,8 +1984,8 @@ func (g *Graph) Cutmix(x Value, targets Value, options ...CutmixOptions) (mixed 
 	return result, Value(more[0])
 }
 
-// BytesLengthUnit is a choice of BytesLength: characters: UTF-8 sequences; each byte that is part of none counts as
-// one.
+// BytesLengthUnit is a choice of BytesLength: characters: UTF-8 sequences; a byte that is not part of one counts as
+// a character.
 type BytesLengthUnit string
 
 const (
@@ -1994,7 +1995,7 @@ const (
 
 // BytesLengthOptions are what BytesLength may be told; the zero value means the defaults.
 type BytesLengthOptions struct {
-	// characters: UTF-8 sequences; each byte that is part of none counts as one. Default: bytes.
+	// characters: UTF-8 sequences; a byte that is not part of one counts as a character. Default: bytes.
 	Unit BytesLengthUnit
 }
 
@@ -2009,8 +2010,8 @@ func (g *Graph) BytesLength(x Value, options ...BytesLengthOptions) Value {
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// BytesSubstringUnit is a choice of BytesSubstring: characters: UTF-8 sequences; each byte that is part of none
-// counts as one.
+// BytesSubstringUnit is a choice of BytesSubstring: characters: UTF-8 sequences; a byte that is not part of one
+// counts as a character.
 type BytesSubstringUnit string
 
 const (
@@ -2022,14 +2023,13 @@ const (
 type BytesSubstringOptions struct {
 	// First byte or character; negative counts from the end. Default: 0.
 	Start int64
-	// Of the part; −1 = to the end. Default: -1.
+	// Length of the substring; −1 = to the end. Default: -1.
 	Length *int64
-	// characters: UTF-8 sequences; each byte that is part of none counts as one. Default: bytes.
+	// characters: UTF-8 sequences; a byte that is not part of one counts as a character. Default: bytes.
 	Unit BytesSubstringUnit
 }
 
-// BytesSubstring: Part of each text; what lies outside of it is left out. In maps and filters of datasets only, not
-// in models.
+// BytesSubstring: Substring of each text, limited to the text. In maps and filters of datasets only, not in models.
 func (g *Graph) BytesSubstring(x Value, options ...BytesSubstringOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_substring", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -2050,14 +2050,14 @@ func (g *Graph) BytesSubstring(x Value, options ...BytesSubstringOptions) Value 
 type BytesSplitOptions struct {
 	// Text between parts; empty = white space. Default: .
 	Separator string
-	// Leave out parts without bytes.
+	// Skip empty parts.
 	SkipEmpty bool
-	// Number of parts: more are left off, missing ones are empty. 0 = as many as there are. Default: 0.
+	// Number of parts: additional parts are dropped, missing ones are empty. 0 = all parts. Default: 0.
 	Count int64
 }
 
-// BytesSplit: Parts of each text between separators, bytes[..., parts]. Without a separator: words between white
-// space, none of them empty. In maps and filters of datasets only, not in models.
+// BytesSplit: Parts of each text between separators, bytes[..., parts]. Without a separator: non-empty words
+// between white space. In maps and filters of datasets only, not in models.
 func (g *Graph) BytesSplit(x Value, options ...BytesSplitOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_split", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -2085,16 +2085,16 @@ const (
 
 // BytesTokenizeOptions are what BytesTokenize may be told; the zero value means the defaults.
 type BytesTokenizeOptions struct {
-	// Leave letters as they are; else ASCII letters are made small.
+	// Keep letters as they are; otherwise ASCII letters are converted to lower case.
 	KeepCase bool
 	// What happens to punctuation. Default: split.
 	Punctuation BytesTokenizePunctuation
-	// Number of parts: more are left off, missing ones are empty. 0 = as many as there are. Default: 0.
+	// Number of parts: additional parts are dropped, missing ones are empty. 0 = all parts. Default: 0.
 	Count int64
 }
 
 // BytesTokenize: Words of each text, bytes[..., words]: split at white space; ASCII punctuation is kept in its
-// word, a word of its own, or a gap. In maps and filters of datasets only, not in models.
+// word, made a separate word, or treated as white space. In maps and filters of datasets only, not in models.
 func (g *Graph) BytesTokenize(x Value, options ...BytesTokenizeOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_tokenize", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -2111,7 +2111,8 @@ func (g *Graph) BytesTokenize(x Value, options ...BytesTokenizeOptions) Value {
 	return Value(raw.Graph_end(g.handle, nil))
 }
 
-// BytesLower: ASCII letters made small; other bytes stay. In maps and filters of datasets only, not in models.
+// BytesLower: ASCII letters converted to lower case; other bytes stay. In maps and filters of datasets only, not in
+// models.
 func (g *Graph) BytesLower(x Value) Value {
 	raw.Graph_begin(g.handle, "bytes_lower", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -2120,11 +2121,11 @@ func (g *Graph) BytesLower(x Value) Value {
 
 // BytesJoinOptions are what BytesJoin may be told; the zero value means the defaults.
 type BytesJoinOptions struct {
-	// Text put between them. Default: .
+	// Text between them. Default: .
 	Separator string
 }
 
-// BytesJoin: Texts along the last axis joined to one. In maps and filters of datasets only, not in models.
+// BytesJoin: Texts along the last axis joined into one. In maps and filters of datasets only, not in models.
 func (g *Graph) BytesJoin(x Value, options ...BytesJoinOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_join", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -2167,14 +2168,14 @@ const (
 type BytesToValuesOptions struct {
 	// Any number dtype. Default: u8.
 	Dtype DType
-	// Number of values that there must be; 0 = as many as there are. Default: 0.
+	// Required number of values; 0 = any. Default: 0.
 	Count int64
 	// Which byte of a number comes first: the lowest or the highest. Default: little.
 	ByteOrder BytesToValuesByteOrder
 }
 
-// BytesToValues: The bytes themselves as numbers, [..., values]; a length that is no multiple of the dtype's size
-// is an error. In maps and filters of datasets only, not in models.
+// BytesToValues: The bytes themselves as numbers, [..., values]; a length that is not a multiple of the size of the
+// dtype is an error. In maps and filters of datasets only, not in models.
 func (g *Graph) BytesToValues(x Value, options ...BytesToValuesOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_to_values", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -2193,13 +2194,14 @@ func (g *Graph) BytesToValues(x Value, options ...BytesToValuesOptions) Value {
 
 // BytesHashBucketOptions are what BytesHashBucket may be told; the zero value means the defaults.
 type BytesHashBucketOptions struct {
-	// Another one gives another distribution. Default: 0.
+	// A different salt gives a different distribution. Default: 0.
 	Salt int64
 }
 
 // BytesHashBucket: A number in [0, buckets) for each text, i64: FNV-1a of 64 bits over the salt as 8 little-endian
 // bytes and the text, mixed by the last step of MurmurHash3 (fmix64), times buckets, divided by 2^64. The same on
-// every machine and in every release. In maps and filters of datasets only, not in models. buckets: Their number.
+// every machine and in every release. In maps and filters of datasets only, not in models. buckets: Number of
+// buckets.
 func (g *Graph) BytesHashBucket(x Value, buckets int64, options ...BytesHashBucketOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_hash_bucket", 1)
 	raw.Graph_add_input(g.handle, int64(x))
@@ -2215,16 +2217,16 @@ func (g *Graph) BytesHashBucket(x Value, buckets int64, options ...BytesHashBuck
 type LookupOptions struct {
 	// A constant, bytes[n].
 	Vocabulary Value
-	// Of the file, in place of a constant. Default: .
+	// Path of the file, instead of a constant. Default: .
 	Path string
 	// Index of what is not in the vocabulary. Default: -1.
 	Missing *int64
-	// As in bytes_hash_bucket with salt 0; 0 = none, missing is given. Default: 0.
+	// As in bytes_hash_bucket with salt 0; 0 = none: missing is returned. Default: 0.
 	HashBuckets int64
 }
 
 // Lookup: Index of each text in a vocabulary, i64: the first of equal ones. Given as a constant bytes[n], or as a
-// file with one text per line. A text that is not in it has the index `missing`, or n + its hash bucket where there
+// file with one text per line. A text that is not in it has the index `missing`, or n + its hash bucket if there
 // are hash buckets. In maps and filters of datasets only, not in models.
 func (g *Graph) Lookup(x Value, options ...LookupOptions) Value {
 	raw.Graph_begin(g.handle, "lookup", 1)

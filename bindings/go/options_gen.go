@@ -62,31 +62,30 @@ const (
 
 // ContextOptions are the options of a context; the zero value means the defaults.
 type ContextOptions struct {
-	// The backend whose devices the context has: cuda, hip, cpu, reference, or the absolute path of a plug-in;
-	// several with commas between them, such as "cuda,cpu": their devices predict and evaluate together, and those
-	// of each train. Empty = the GPUs, where a backend for them is installed and can be used, else the processors.
+	// The backend of the context: cuda, hip, cpu, reference, or the absolute path of a plug-in. Several backends,
+	// separated by commas such as "cuda,cpu", predict and evaluate together; each trains with its own devices.
+	// Empty = the GPUs if a backend for them is installed and usable, otherwise the CPUs.
 	Backend string
-	// Absolute path of a backend's shared module, to load in place of one that is linked in.
+	// Absolute path of the shared module of a backend, to load instead of a built-in backend.
 	Plugin string
-	// Number of logical devices, of each backend; 0 = one for each core, or for each GPU.
+	// Number of logical devices of each backend; 0 = one for each core or GPU.
 	LogicalDevices int64
-	// Numbers of the GPUs to use, such as 0,2, for a backend of GPUs; others are never touched. Empty = all. More
-	// logical_devices than GPUs share them in turn.
+	// Numbers of the GPUs to use, such as 0,2, for a GPU backend; other GPUs are never used. Empty = all. If there
+	// are more logical_devices than GPUs, they share the GPUs in turn.
 	Gpus string
-	// Threads that a call keeps busy at most, for devices and pipeline together (each device has one at least); 0 =
-	// as many as the process may use cores.
+	// Maximum number of threads that a call keeps busy, for devices and pipeline together (at least one per
+	// device); 0 = the number of cores that the process may use.
 	Threads int64
-	// Folder where times of kernels, and kernels compiled for a GPU, are kept from one process to the next, an
-	// absolute path, or off; empty = the environment's TUTTI_CACHE_DIR, else XDG_CACHE_HOME/tutti, else
-	// ~/.cache/tutti.
+	// Absolute path of the folder that caches kernel timings and compiled GPU kernels between processes, or off;
+	// empty = the environment variable TUTTI_CACHE_DIR, else XDG_CACHE_HOME/tutti, else ~/.cache/tutti.
 	PlanCache string
-	// Share of each GPU's memory that the library allocates at most, for a backend of GPUs; it is taken as it is
-	// needed. 0 = all.
+	// Maximum share of each GPU's memory that the library allocates, for a GPU backend; memory is allocated on
+	// demand. 0 = all.
 	GpuMemoryFraction float64
-	// What does not fit into a GPU's memory is put into the host's (page-locked) instead of being refused, which is
-	// logged and makes steps many times slower; for a backend of GPUs.
+	// For a GPU backend: allocates page-locked host memory, instead of failing, for what does not fit into GPU
+	// memory. This is logged and makes steps many times slower.
 	GpuUsesHostMemory bool
-	// Bytes that the devices may hold together for weights, optimizer slots, gradients and intermediate results; 0
+	// Maximum number of bytes for weights, optimizer slots, gradients and intermediate results, over all devices; 0
 	// = no limit.
 	MemoryBytes int64
 }
@@ -125,74 +124,75 @@ func (o ContextOptions) fill(handle uintptr) {
 
 // RunOptions are the options of an estimator; the zero value means the defaults.
 type RunOptions struct {
-	// Directory of checkpoints; empty = none are written.
+	// Checkpoint directory; empty = no checkpoints are written.
 	ModelDir string
 	// Seed of initial weights, dropout and shuffling.
 	Seed int64
-	// Writes a checkpoint every so many steps; excludes save_checkpoints_secs. 0 = off.
+	// Number of steps between checkpoints; cannot be combined with save_checkpoints_secs. 0 = off.
 	SaveCheckpointsSteps int64
-	// Writes a checkpoint every so many seconds. 0 = off; 600 when neither is set and model_dir is.
+	// Number of seconds between checkpoints. 0 = off; 600 if neither option is set but model_dir is.
 	SaveCheckpointsSecs int64
-	// Keeps the newest checkpoints; 0 = all. Default: 5.
+	// Number of newest checkpoints to keep; 0 = all. Default: 5.
 	KeepCheckpointMax *int64
-	// Logs loss and speed every so many steps; 0 = never. Default: 100.
+	// Number of steps between log lines with loss and speed; 0 = never. Default: 100.
 	LogStepCountSteps *int64
-	// repeatable: bit-identical from run to run; invariant: and independent of the number of replicas. Default:
+	// repeatable: bit-identical from run to run; invariant: also independent of the number of replicas. Default:
 	// fast.
 	Determinism Determinism
-	// With determinism invariant: parts in which each batch is computed, a multiple of the number of devices. Only
-	// runs with the same number have the same bits. Default: 4.
+	// With determinism invariant: number of parts in which each batch is computed, a multiple of the number of
+	// devices. Only runs with the same number are bit-identical. Default: 4.
 	LogicalReplicas int64
 	// bf16_where_faster: factors of convolutions and matrix products may be rounded to bfloat16 where that is known
-	// to be faster on this device; on GPUs what lies between them is stored as bfloat16, too. Sums, losses,
+	// to be faster on this device; on GPUs the values between them are stored as bfloat16, too. Sums, losses,
 	// statistics, weights, slots and results of the model stay f32. tf32_where_faster: the factors may be rounded
-	// to TF32 on GPUs that have it, and nothing is stored in fewer bits; without effect elsewhere.
-	// f16_where_faster: as bf16_where_faster in f16, on GPUs alone; what may be beyond its range stays f32, and the
-	// loss is multiplied by a scale, from 65536 on, which is halved where a gradient is not finite (that step
-	// changes nothing) and doubled after 2000 good steps. All only with determinism fast. Default: f32.
+	// to TF32 on GPUs that support it, and nothing is stored in fewer bits; no effect on other devices.
+	// f16_where_faster: like bf16_where_faster with f16, only on GPUs; values that may exceed its range stay f32.
+	// The loss is multiplied by a scale that starts at 65536, is halved when a gradient is not finite (that step
+	// changes nothing) and doubled after 2000 good steps. All of them require determinism fast. Default: f32.
 	Precision Precision
-	// Batches whose gradients make one step. Default: 1.
+	// Number of batches whose gradients are accumulated in one step. Default: 1.
 	AccumulationSteps int64
-	// Steps whose batches may be read, and be on their way to the devices, ahead of the step that runs. Each holds
-	// accumulation_steps batches in memory of the host and, where devices have memory of their own, in that and in
-	// page-locked memory of the host. One is enough where batches take about equally long, as what varies before
-	// the devices is better evened out by the pipeline's own prefetch, which needs no memory of devices; more help
-	// where what is left behind that varies: the copies, a map left to the devices, or a pipeline that ends without
-	// prefetch. Results, and the states that checkpoints keep, do not depend on it. Default: 1.
+	// Number of steps whose batches are read and copied to the devices ahead of the running step. Each step holds
+	// accumulation_steps batches in host memory and, for devices with their own memory, also in device memory and
+	// in page-locked host memory. 1 is enough if batches take about equally long: variation in the pipeline is
+	// better absorbed by prefetch, which needs no device memory. More help if later stages vary: the copies, a map
+	// on the devices, or a pipeline without prefetch at its end. Results, and the state in checkpoints, do not
+	// depend on it. Default: 1.
 	DevicePrefetch int64
-	// Threads that each replica may use; fewer when the context has not so many for all replicas. Default: 1.
+	// Maximum number of threads per replica; fewer if the context does not have enough for all replicas. Default:
+	// 1.
 	ThreadsPerReplica int64
-	// How gradients are added up over devices. automatic: by what connects them; devices that share a memory update
-	// one copy of the weights and add up as they do, GPUs leave it to NCCL (RCCL) where each is one of its own and
-	// that is installed, others combine copies in the host's memory. device: by NCCL, or an error where that cannot
-	// be had. The others combine in the host's memory, and keep a copy of the weights for each device: host: each
-	// device's thread adds up an equal share; ring: each adds its gradients to what comes from its neighbour
-	// (Patarasuk and Yuan, 2009); hierarchical: within nodes of devices that reach one another, then between these;
-	// reduce_to_one: the first does it all. Sums differ by rounding. With determinism invariant automatic, host or
-	// reduce_to_one; with several workers automatic, device or host: GPUs of all workers are connected where all
-	// have the library, in the same version, and none asks for host; else all combine copies in the host's memory
-	// and by messages, or with device on any of them end with an error that names who cannot; without effect on one
-	// device. What is chosen, and why, is logged as training starts. Default: automatic.
+	// How gradients are reduced over devices. automatic: depends on how the devices are connected. Devices that
+	// share memory update one copy of the weights and sum the gradients while they do so; GPUs use NCCL (RCCL) if
+	// it is installed and each logical device is a different GPU; other devices combine copies in host memory.
+	// device: NCCL, or an error if it cannot be used. The other values combine in host memory and keep a copy of
+	// the weights for each device: host: the thread of each device sums an equal share; ring: each device adds its
+	// gradients to those of its neighbour (Patarasuk and Yuan, 2009); hierarchical: within nodes of devices that
+	// reach each other, then between nodes; reduce_to_one: the first device sums everything. Sums differ by
+	// rounding. determinism invariant allows automatic, host and reduce_to_one. Several workers allow automatic,
+	// device and host: the GPUs of all workers are connected if all workers have the library in the same version
+	// and none requests host; otherwise all combine copies in host memory and by messages, or, if any worker
+	// requests device, fail with an error that names the worker that cannot be connected. No effect on one device.
+	// The choice, and the reason, are logged when training starts. Default: automatic.
 	AllReduce AllReduce
-	// bf16: gradients are rounded to bfloat16 before they are added up over devices that do not share memory, which
-	// halves what these send. Weights, slots and statistics stay f32, and so does what a device adds up of the
-	// batches of a step, which is rounded once. Only with determinism fast; without effect on one device, and on
-	// processors unless all_reduce gives each its own weights. Default: f32.
+	// bf16: gradients are rounded to bfloat16 before they are reduced over devices that do not share memory, which
+	// halves the data sent. Weights, slots and statistics stay f32, and so do the sums that a device accumulates
+	// over the batches of a step, which are rounded once. Requires determinism fast; no effect on one device, or on
+	// CPUs unless all_reduce gives each device its own weights. Default: f32.
 	GradientDtype GradientDtype
-	// Evaluates and predicts with the weights themselves where the optimizer keeps moving averages of them
-	// (average_decay); those are used without it. Training, and reading a variable by its name, is about the
-	// weights themselves in any case.
+	// If the optimizer keeps moving averages of the weights (average_decay), evaluates and predicts with the
+	// weights instead of the averages. Training, and reading a variable by its name, always use the weights.
 	RawWeights bool
-	// Checkpoints have no graph to predict with, and the model function need not build mode PREDICT. Else it must
-	// where checkpoints are written, which is tried before the first step.
+	// Writes checkpoints without a graph for predictions, so the model function need not support mode PREDICT.
+	// Otherwise it must if checkpoints are written; this is checked before the first step.
 	WithoutPredictions bool
 	// Keeps the gradients of the last step for tutti_estimator_read_gradient.
 	KeepGradients bool
-	// Keeps what the model set as outputs in mode TRAIN, for each row of the last step, for
-	// tutti_estimator_read_output. It lies in memory of the devices.
+	// Keeps the outputs that the model sets in mode TRAIN, for each row of the last step, for
+	// tutti_estimator_read_output. They are in device memory.
 	KeepOutputs bool
-	// How long a replica waits for another one, or a worker for another process, before the training or evaluation
-	// is given up with an error that names whom it waits for. Default: 600000.
+	// Timeout for a replica that waits for another replica, or a worker that waits for another process. The
+	// training or evaluation then fails with an error that names the other side. Default: 600000.
 	CollectiveTimeoutMs int64
 }
 
@@ -260,20 +260,20 @@ func (o RunOptions) fill(handle uintptr) {
 
 // ClusterOptions are the options of a strategy of several processes; the zero value means the defaults.
 type ClusterOptions struct {
-	// The address of each worker, host:port, with commas between them; the first is where all meet.
+	// The address of each worker, host:port, separated by commas; all workers connect to the first one.
 	Workers string
-	// The number of this worker in that list.
+	// The index of this worker in that list.
 	Worker int64
-	// Devices of this worker, with commas between them, such as cpu:0,cpu:1; empty = every device of the context.
+	// Devices of this worker, separated by commas, such as cpu:0,cpu:1; empty = every device of the context.
 	Devices string
-	// whole: every worker is given the same data and computes its rows of each batch. own: every worker is given
-	// data of its own, and its batches are parts of the global ones. Default: whole.
+	// whole: every worker gets the same data and computes its rows of each batch. own: every worker gets its own
+	// data, and its batches are parts of the global batches. Default: whole.
 	WorkerInput WorkerInput
-	// How long a worker waits for the others when a training, an evaluation or a stream of predictions starts.
-	// Default: 300000.
+	// Timeout for the workers to connect when a training, an evaluation or a prediction stream starts. Default:
+	// 300000.
 	ConnectTimeoutMs int64
-	// A text that all workers of a job have and nobody else knows: they prove it to one another before they say
-	// anything else. Empty = the environment's TUTTI_JOB_SECRET, or none where that is not set.
+	// A secret shared by all workers of a job. Workers prove to each other that they know it before they exchange
+	// anything else. Empty = the environment variable TUTTI_JOB_SECRET, or none if it is not set.
 	JobSecret string
 }
 
@@ -302,25 +302,24 @@ func (o ClusterOptions) fill(handle uintptr) {
 
 // TrainOptions are the options of one training; the zero value means the defaults.
 type TrainOptions struct {
-	// Trains so many steps more; excludes max_steps. 0 = no such limit.
+	// Number of additional steps; cannot be combined with max_steps. 0 = no limit.
 	Steps int64
-	// Trains until so many steps have been done in all. 0 = no such limit.
+	// Total number of steps, including those of earlier training. 0 = no limit.
 	MaxSteps int64
-	// Goes so many times over the dataset. 0 = once, as the dataset is.
+	// Number of passes over the dataset. 0 = one pass over the dataset as it is.
 	Epochs int64
-	// Ends training, with the reason stopped, when this value has not become better for
-	// early_stopping_patience_steps: loss, or the name of a metric. It is that of the evaluations of
-	// train_and_evaluate, or of the steps themselves where early_stopping_every_steps is set. The best one so far
-	// is kept in checkpoints, so that a training that is resumed counts on. Empty = off.
+	// Ends training, with the reason stopped, if this value has not improved for early_stopping_patience_steps:
+	// loss, or the name of a metric. The value is that of the evaluations of train_and_evaluate, or of the training
+	// steps if early_stopping_every_steps is set. Checkpoints store the best value so far, so a resumed training
+	// continues to count. Empty = off.
 	EarlyStopping string
-	// The value of early_stopping becomes better by rising, as accuracies do; else by falling. A value that is not
-	// a number is never better.
+	// A higher value of early_stopping is better, as for accuracy; otherwise a lower value is. NaN is never better.
 	EarlyStoppingHigherIsBetter bool
-	// How many steps training goes on without a better value. At least 1 with early_stopping.
+	// Number of steps without improvement after which training ends. At least 1 with early_stopping.
 	EarlyStoppingPatienceSteps int64
-	// Steps in all before which early_stopping does not end training.
+	// Total number of steps before which early_stopping does not end training.
 	EarlyStoppingMinSteps int64
-	// Looks at the value of a step, every so many steps; 0 = at evaluations.
+	// Number of steps after which the value of a step is checked; 0 = check at evaluations.
 	EarlyStoppingEverySteps int64
 	// Stop ends training politely when it is closed: the step is finished, the checkpoint written, and the reason
 	// is Stopped.
@@ -358,21 +357,22 @@ func (o TrainOptions) fill(handle uintptr) {
 
 // PredictorOptions are the options of a predictor; the zero value means the defaults.
 type PredictorOptions struct {
-	// As for run. With invariant the bits of a row do not depend on how many rows are predicted at once either;
-	// GPUs do without their vendors' libraries for that, which is slower. Default: fast.
+	// As for run. With invariant, the bits of a row also do not depend on the number of rows predicted at once;
+	// GPUs then do not use the libraries of their vendors, which is slower. Default: fast.
 	Determinism Determinism
 	// As for run. Default: f32.
 	Precision Precision
-	// Threads that each device may use; fewer when the context has not so many for all devices. Default: 1.
+	// Maximum number of threads per device; fewer if the context does not have enough for all devices. Default: 1.
 	ThreadsPerReplica int64
-	// As for run: an estimator's run that has it decides for its predictors, too.
+	// As for run. If the run options of an estimator set it, it also applies to its predictors.
 	RawWeights bool
-	// With several workers: which rows streams give each of them. all: those of all workers, in order. own: those
-	// that it has computed itself, which are not sent; tutti_batch_get_first_row tells where they belong among all
-	// rows, or, where workers have input of their own, among its own. Default: all.
+	// With several workers: which rows a stream returns to each worker. all: the rows of all workers, in order.
+	// own: the rows that the worker computed itself, which are not sent; tutti_batch_get_first_row gives their
+	// position among all rows or, with worker_input own, among its own rows. Default: all.
 	WorkerRows WorkerRows
-	// With several workers: how long one waits for another in a stream before that ends with an error that names
-	// whom it waits for. Not set, the predictor of an estimator has what its run has. Default: 600000.
+	// With several workers: timeout for a worker that waits for another one in a stream. The stream then fails with
+	// an error that names the other worker. If not set, the predictor of an estimator uses the value of its run
+	// options. Default: 600000.
 	CollectiveTimeoutMs int64
 }
 
