@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The structs of the Arrow C data interface and C stream interface, for exchange with libraries that speak Arrow.
+ * The structs of the Arrow C data interface and C stream interface, for exchange with libraries that support Arrow.
  * Names, layout and guards are those of the specification (https://arrow.apache.org/docs/format/CDataInterface.html and
- * CStreamInterface.html), so this header goes together with any other that has them.
+ * CStreamInterface.html), so this header can be combined with any other that defines them.
  *
  * Ownership: whoever holds a struct whose `release` is not NULL calls it once, and a struct that was moved elsewhere
  * has its `release` set to NULL. Children are released with their parent. Arrays outlive the stream they came from.
@@ -55,7 +55,7 @@ struct ArrowArray {
 #ifndef ARROW_C_STREAM_INTERFACE
 #define ARROW_C_STREAM_INTERFACE
 
-/* Record batches of one schema, one after the other; behind the last one comes an array whose `release` is NULL. The
+/* Record batches of one schema, one after the other; the last one is followed by an array whose `release` is NULL. The
  * functions return 0 or an errno; the text of get_last_error is valid until the next call. */
 struct ArrowArrayStream {
   int (*get_schema)(struct ArrowArrayStream *, struct ArrowSchema *out);

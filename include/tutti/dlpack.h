@@ -10,7 +10,7 @@
  *
  * Ownership: a DLManagedTensorVersioned belongs to its consumer until the consumer calls its deleter, exactly once and
  * on any thread; the deleter frees the struct itself too. A null deleter means there is nothing to free. A consumer
- * that sees another major version than it knows calls the deleter and looks at nothing behind `flags`.
+ * that does not know the major version calls the deleter and reads nothing after `flags`.
  */
 #ifndef TUTTI_DLPACK_H_
 #define TUTTI_DLPACK_H_

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing files of records, as the sources of ops.h read them: TFRecord files, byte by byte what TensorFlow writes.
+ * Writing record files for the sources of ops.h: TFRecord files, byte for byte as TensorFlow writes them.
  *
  *   tutti_record_writer_create(NULL, "train.tfrecord.gz", "gzip", &writer, &err);
  *   for each example:
@@ -10,9 +10,9 @@
  *   tutti_record_writer_close(writer, &err);
  *   tutti_record_writer_unref(writer);
  *
- * The file is there, complete, once close has succeeded. Without close, or after an error, there is none.
+ * The file exists, and is complete, only after close has succeeded. Without close, or after an error, there is no file.
  *
- * Threads: a writer serves one thread at a time; a second gets TUTTI_FAILED_PRECONDITION meanwhile.
+ * Threads: a writer serves one thread at a time; a second one gets TUTTI_FAILED_PRECONDITION.
  */
 #ifndef TUTTI_RECORD_H_
 #define TUTTI_RECORD_H_
@@ -37,24 +37,24 @@ TUTTI_API int32_t tutti_record_writer_write(tutti_record_writer *writer, const v
                                             tutti_error **err);
 
 /* Adds a feature to the tf.train.Example that is written next: texts become a bytes list, floats a float list, integers
- * and truth values an int64 list; the shape is not kept. A feature added under a name again replaces the first. */
+ * and truth values an int64 list; the shape is not stored. Adding a feature under an existing name replaces it. */
 TUTTI_API int32_t tutti_record_writer_add_feature(tutti_record_writer *writer, const char *name,
                                                   const tutti_tensor *tensor, tutti_error **err);
-/* Writes the features added since the last example as one record; their names in the order of their bytes.
- * TUTTI_FAILED_PRECONDITION when feature lists were added, too. */
+/* Writes the features added since the last example as one record, with their names in the order of their bytes.
+ * TUTTI_FAILED_PRECONDITION if feature lists were added, too. */
 TUTTI_API int32_t tutti_record_writer_write_example(tutti_record_writer *writer, tutti_error **err);
 
-/* Adds a feature list to the tf.train.SequenceExample that is written next: each row of the tensor is a step. Where the
- * steps have different numbers of values, `lengths` (else NULL) are integers that say how many rows of its own each
- * step has; the tensor is as long as the longest then, and what lies behind is left out. One added under a name again
- * replaces the first. Tensors that do not fit together are told when the example is written. */
+/* Adds a feature list to the tf.train.SequenceExample that is written next: each row of the tensor is a step. If the
+ * steps have different numbers of values, `lengths` (otherwise NULL) are integers with the number of rows of each step;
+ * the tensor is then as long as the longest step, and the rest of shorter steps is ignored. Adding a list under an
+ * existing name replaces it. Tensors that do not fit together are an error when the example is written. */
 TUTTI_API int32_t tutti_record_writer_add_feature_list(tutti_record_writer *writer, const char *name,
                                                        const tutti_tensor *tensor, const tutti_tensor *lengths,
                                                        tutti_error **err);
 /* Writes one record of the feature lists added since the last one, with the features as its context. */
 TUTTI_API int32_t tutti_record_writer_write_sequence_example(tutti_record_writer *writer, tutti_error **err);
 
-/* Writes what is left and puts the file into place. Once; the writer takes no records afterwards. */
+/* Writes the remaining data and moves the file to its path. Call it once; afterwards the writer accepts no records. */
 TUTTI_API int32_t tutti_record_writer_close(tutti_record_writer *writer, tutti_error **err);
 
 #ifdef __cplusplus

@@ -4,21 +4,21 @@
  *
  * Handles    Every object is an opaque handle (tutti_graph *, tutti_dataset *, ...). It counts references atomically:
  *            tutti_T_ref adds a reference, tutti_T_unref drops one, tutti_T_unref(NULL) does nothing. References may be
- *            dropped in any order. A handle that is NULL, of another type, already dropped or not ours is answered by
- *            TUTTI_INVALID_ARGUMENT, never by a crash.
+ *            dropped in any order. A handle that is NULL, of another type, already dropped or not from this library
+ *            is TUTTI_INVALID_ARGUMENT, never a crash.
  * Results    A function that can fail returns an int32_t code, 0 = TUTTI_OK, and takes `tutti_error **err` last. err
  *            may be NULL; otherwise *err is set only on failure and the caller owns it. Output handles are NULL after a
- *            failure, other outputs are untouched, and nothing is left to clean up.
- * Ownership  _create, _open, _from_ and _take_ give the caller a reference; _get_ lends, valid while the object it was
- *            asked of lives (or until the next changing call on it, where a function says so).
- * Arguments  Inputs, then tutti_cancel * where the call can wait (NULL = wait for ever), then outputs, then err.
- * Text       UTF-8, ended by a zero byte. Counts and sizes are int64_t, truth values uint8_t, enumerations int32_t.
+ *            failure, other outputs are unchanged, and there is nothing to clean up.
+ * Ownership  _create, _open, _from_ and _take_ return a reference to the caller; _get_ lends: the result is valid while
+ *            its object lives (or until the next changing call on it, if the function says so).
+ * Arguments  Inputs, then tutti_cancel * if the call can wait (NULL = wait indefinitely), then outputs, then err.
+ * Text       UTF-8, zero-terminated. Counts and sizes are int64_t, truth values uint8_t, enumerations int32_t.
  * Threads    Dataset, strategy, sealed graph and error are immutable and may be shared. Other objects may be used from
  *            any thread, one call at a time, unless a function says more. No state is kept per thread.
- * Processes  A child that is forked from a process which uses the library has none of its threads. There _unref and the
- *            release functions of what was exported (Arrow, DLPack) do nothing and return at once; every function with
- *            `err` is TUTTI_FAILED_PRECONDITION; getters may answer as for a wrong handle. The parent goes on. What is
- *            executed (exec, posix_spawn) begins anew.
+ * Processes  A process that was forked from one that uses the library does not have its threads. In it, _unref and the
+ *            release functions of exported objects (Arrow, DLPack) do nothing and return immediately; every function
+ *            with `err` is TUTTI_FAILED_PRECONDITION; getters may return the values for a wrong handle. The parent is
+ *            not affected. Programs that are executed (exec, posix_spawn) start normally.
  */
 #ifndef TUTTI_STATUS_H_
 #define TUTTI_STATUS_H_
@@ -59,7 +59,8 @@ extern "C" {
  */
 typedef struct tutti_error tutti_error;
 
-/* The name of a code, such as "INVALID_ARGUMENT"; "UNKNOWN" for a number that is none. Never NULL; lives for ever. */
+/* The name of a code, such as "INVALID_ARGUMENT"; "UNKNOWN" for a number that is not a code. Never NULL; always valid.
+ */
 TUTTI_API const char *tutti_code_get_name(int32_t code);
 
 TUTTI_API void tutti_error_ref(tutti_error *error);
@@ -68,17 +69,17 @@ TUTTI_API void tutti_error_unref(tutti_error *error);
 /* The code; TUTTI_INVALID_ARGUMENT when `error` is not an error handle. */
 TUTTI_API int32_t tutti_error_get_code(const tutti_error *error);
 
-/* A number that means something in the error's domain (an errno, a library's own code); 0 = none. */
+/* A number with a meaning in the domain of the error (an errno, a code of a library); 0 = none. */
 TUTTI_API int64_t tutti_error_get_subcode(const tutti_error *error);
 
-/* Who reports: "tutti", "user" for errors made by callbacks, or a library. Empty when `error` is not an error handle.
- */
+/* The origin of the error: "tutti", "user" for errors of callbacks, or a library. Empty when `error` is not an error
+ * handle. */
 TUTTI_API const char *tutti_error_get_domain(const tutti_error *error);
 
 /* One line that says what was wrong, without the causes. */
 TUTTI_API const char *tutti_error_get_message(const tutti_error *error);
 
-/* The whole story on one line: code, message and every cause, outermost first. */
+/* The complete error on one line: code, message and every cause, outermost first. */
 TUTTI_API const char *tutti_error_get_text(const tutti_error *error);
 
 /* The error that led to this one, lent; NULL when there is none. */
@@ -89,7 +90,7 @@ TUTTI_API int64_t tutti_error_get_detail_count(const tutti_error *error);
 TUTTI_API const char *tutti_error_get_detail_key(const tutti_error *error, int64_t index);
 TUTTI_API const char *tutti_error_get_detail_value(const tutti_error *error, int64_t index);
 
-/* Makes an error, for callbacks that must report one. `domain` NULL means "user"; `cause` may be NULL and is not
+/* Creates an error, for callbacks that must report one. `domain` NULL means "user"; `cause` may be NULL and is not
  * consumed. `code` must not be TUTTI_OK. */
 TUTTI_API int32_t tutti_error_create(int32_t code, const char *domain, const char *message, const tutti_error *cause,
                                      tutti_error **out, tutti_error **err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tensors: dense, row-major arrays in host memory, the form in which data enters and results leave the library.
+ * Tensors: dense, row-major arrays in host memory, used for all input data and results of the library.
  *
- * Threads: a tensor's type and shape never change; several threads may read one, a writer must be alone.
+ * Threads: the type and shape of a tensor never change; several threads may read a tensor, a writer must be alone.
  */
 #ifndef TUTTI_TENSOR_H_
 #define TUTTI_TENSOR_H_
@@ -39,9 +39,9 @@ typedef void (*tutti_release_fn)(void *user);
 TUTTI_API int32_t tutti_tensor_create(int32_t dtype, const int64_t *dims, int64_t rank, tutti_tensor **out,
                                       tutti_error **err);
 
-/* A new tensor with a copy of `data`, which holds `size_bytes` bytes, exactly what the shape needs. For
- * TUTTI_DTYPE_BYTES it holds one int64_t more than there are elements, and then the elements themselves: element i is
- * the bytes from number i to number i + 1, counted from the beginning of `data`. */
+/* A new tensor with a copy of `data`, which has `size_bytes` bytes, exactly as many as the shape requires. For
+ * TUTTI_DTYPE_BYTES it begins with one int64_t more than there are elements, the offsets, followed by the elements
+ * themselves: element i is the bytes from offset i to offset i + 1, counted from the beginning of `data`. */
 TUTTI_API int32_t tutti_tensor_from_data(int32_t dtype, const int64_t *dims, int64_t rank, const void *data,
                                          int64_t size_bytes, tutti_tensor **out, tutti_error **err);
 
@@ -51,8 +51,8 @@ TUTTI_API int32_t tutti_tensor_take_memory(int32_t dtype, const int64_t *dims, i
                                            int64_t size_bytes, tutti_release_fn release, void *user, tutti_tensor **out,
                                            tutti_error **err);
 
-/* A tensor over a DLPack 1.x tensor in host memory. Takes it in every case: its deleter runs when the tensor dies, or
- * at once on failure. Without a copy when it is compact and row-major. */
+/* A tensor over a DLPack 1.x tensor in host memory. Takes ownership in every case: the deleter is called when the
+ * tensor is freed, or immediately on failure. Without a copy if it is compact and row-major. */
 TUTTI_API int32_t tutti_tensor_take_dlpack(DLManagedTensorVersioned *managed, tutti_tensor **out, tutti_error **err);
 
 /* The tensor as DLPack 1.x, without a copy. The caller must call its deleter. Marked read-only when the memory is
@@ -73,8 +73,8 @@ TUTTI_API int64_t tutti_tensor_get_size_bytes(const tutti_tensor *tensor);
  * TUTTI_DTYPE_BYTES see tutti_tensor_get_element_data. */
 TUTTI_API const void *tutti_tensor_get_data(const tutti_tensor *tensor);
 
-/* One element, by its row-major index; lent while the tensor lives. For TUTTI_DTYPE_BYTES these are its bytes, of which
- * there may be none. NULL and -1 for a wrong handle or index. */
+/* One element, by its row-major index; lent while the tensor lives. For TUTTI_DTYPE_BYTES these are its bytes, possibly
+ * none. NULL and -1 for a wrong handle or index. */
 TUTTI_API const void *tutti_tensor_get_element_data(const tutti_tensor *tensor, int64_t index);
 TUTTI_API int64_t tutti_tensor_get_element_size(const tutti_tensor *tensor, int64_t index);
 

@@ -31,16 +31,16 @@ TUTTI_API int32_t tutti_abi_version(void);
 /* A JSON object: version, compiler, build type, backends linked in and the versions of the libraries they use. */
 TUTTI_API const char *tutti_build_info(void);
 
-/* 1 when the library was built with the feature, 0 otherwise and for NULL: "backend:cpu", "op:conv2d", "source:csv",
- * "transform:shuffle", or a format of files that it reads: "format:" and arrow, csv, gzip, idx, jpeg, npy, npz, png,
+/* 1 if the library was built with the feature, 0 otherwise and for NULL: "backend:cpu", "op:conv2d", "source:csv",
+ * "transform:shuffle", or a file format that it reads: "format:" and arrow, csv, gzip, idx, jpeg, npy, npz, png,
  * safetensors, tar, tfrecord or zlib. */
 TUTTI_API uint8_t tutti_has_feature(const char *feature);
 
-/* One sentence that says why a backend cannot be used here, or NULL when it can. */
+/* One sentence with the reason why a backend cannot be used here, or NULL if it can. */
 TUTTI_API const char *tutti_why_unavailable(const char *backend);
 
-/* How many objects are alive behind handles, for leak tests. `type` is a handle type without its prefix ("dataset");
- * NULL counts all of them. */
+/* The number of live objects with handles, for leak tests. `type` is a handle type without its prefix ("dataset"); NULL
+ * counts all of them. */
 TUTTI_API int64_t tutti_debug_live_objects(const char *type);
 
 #ifdef __cplusplus
