@@ -16,7 +16,7 @@ import org.tutti.Value;
 
 /** The smallest useful program: a network with one hidden layer learns from 1000 rows of 10 numbers. */
 public class Hello {
-    /** One model for one global batch; how many replicas share the batch is the strategy's business. */
+    /** One model for one global batch; the strategy divides the batch over the replicas. */
     static void model(Graph g, Mode mode) {
         Value hidden = g.layerDense(g.feature("x"), 16, new LayerDenseOptions().activation(LayerDenseActivation.RELU));
         Value logits = g.layerDense(hidden, 2);

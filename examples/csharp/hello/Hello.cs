@@ -5,7 +5,7 @@ using Tutti;
 
 internal static class Hello
 {
-    // One model for one global batch; how many replicas share the batch is the strategy's business.
+    // One model for one global batch; the strategy divides the batch over the replicas.
     private static void Model(Graph g, Mode mode)
     {
         var relu = new LayerDenseOptions { Activation = LayerDenseActivation.Relu };

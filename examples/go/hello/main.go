@@ -12,7 +12,7 @@ import (
 	"tutti.org/tutti"
 )
 
-// One model for one global batch; how many replicas share the batch is the strategy's business.
+// One model for one global batch; the strategy divides the batch over the replicas.
 func model(g *tutti.Graph, mode tutti.Mode) error {
 	hidden := g.LayerDense(g.GetFeature("x"), 16, tutti.LayerDenseOptions{Activation: tutti.LayerDenseActivationRelu})
 	logits := g.LayerDense(hidden, 2)
