@@ -16,7 +16,7 @@
 
 namespace tutti::impl::base {
 
-/// did_you_mean(), and the known names, cut after about 400 bytes; "; there are none" where nothing is known.
+/// did_you_mean(), and the known names, cut after about 400 bytes; "; none are known" where nothing is known.
 std::string but_there_are(std::string_view name, std::span<const std::string> known);
 
 /// INVALID_ARGUMENT unless a name is UTF-8, as the files and reports are that it will stand in: "feature 'a\xff' ...".

@@ -59,7 +59,7 @@ Status RunConfig::check() const {
   }
   if (save_checkpoints_steps.value_or(0) > 0 && save_checkpoints_secs.value_or(0) > 0) {
     return invalid_argument("save_checkpoints_steps is ", *save_checkpoints_steps, " and save_checkpoints_secs is ",
-                            *save_checkpoints_secs, ": set one of the two");
+                            *save_checkpoints_secs, ": set only one of them");
   }
   if (!(clip_norm >= 0 && std::isfinite(clip_norm))) {
     return invalid_argument("clip_norm is ", clip_norm, ", expected at least 0");

@@ -25,7 +25,7 @@ class Strangers {
 
   explicit Strangers(Warn warn) : warn_(std::move(warn)) {}
 
-  /// `what` it did, behind its address: "has another job secret".
+  /// `what` it did, behind its address: "has a different job secret".
   void dropped(const std::string &address, std::string_view what);
 
  private:
