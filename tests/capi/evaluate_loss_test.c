@@ -157,7 +157,7 @@ static void test_a_loss_that_mixes_rows(void **state) {
       else
         assert_int_not_equal(tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, NULL, &error), TUTTI_OK);
       if (replicas == 2) check_mixing(error, "in 2 parts of its batch", steps == 1 ? "micro-batch" : "evaluation");
-      if (replicas == 1 && steps == 2) check_mixing(error, "in 2 micro-batches", "parts of");
+      if (replicas == 1 && steps == 2) check_mixing(error, "in 2 micro-batches", "parts of its batch");
       error = NULL;
       if (replicas * steps == 1) {
         assert_int_not_equal(tutti_estimator_evaluate(estimator, dataset, 0, NULL, NULL, &error), TUTTI_OK);

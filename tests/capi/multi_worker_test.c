@@ -305,7 +305,7 @@ static void test_mistakes(void **state) {
   assert_error(TUTTI_INVALID_ARGUMENT, "TF_CONFIG.task.index is missing",
                tutti_strategy_create_multi_worker_from_environment(NULL, NULL, &strategy, &err));
   tutti_options *options = make_options("cluster", "{\"worker\": 0}");
-  assert_error(TUTTI_INVALID_ARGUMENT, "the option worker is set",
+  assert_error(TUTTI_INVALID_ARGUMENT, "the option worker must not be set",
                tutti_strategy_create_multi_worker_from_environment(NULL, options, &strategy, &err));
   tutti_options_unref(options);
   unsetenv("TF_CONFIG");

@@ -118,7 +118,7 @@ void mistakes_name_the_feature(void **) {
   const auto build = [](const Strings &features, graph::Attributes more = {}) {
     return examples(features, more).build();
   };
-  assert_error_contains(build({"label"}), "field 'label': no ':'; expected NAME: TYPE[DIMENSIONS] = DEFAULT");
+  assert_error_contains(build({"label"}), "field 'label': missing ':'; expected NAME: TYPE[DIMENSIONS] = DEFAULT");
   assert_error_contains(build({"label: i65"}), "field 'label: i65'");
   assert_error_contains(build({"box: f32[4, ?]"}), "bad dimension '?'");
   assert_error_contains(build({"box: f32[-1]"}), "bad dimension '-1'");

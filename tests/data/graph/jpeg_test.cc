@@ -124,8 +124,8 @@ void damage_is_data_loss(void **) {
     changed[at] = static_cast<char>(changed[at] ^ (1 << at % 8));
     (void)decode(changed);  // pixels or an error
   }
-  assert_error_contains(decode(""), "no JPEG file");
-  assert_error_contains(decode("PNG of a kind"), "no JPEG file");
+  assert_error_contains(decode(""), "not a JPEG file");
+  assert_error_contains(decode("PNG of a kind"), "not a JPEG file");
   // A header of 65500 x 65500 pixels in front of few bytes.
   std::string huge = file;
   const size_t frame = huge.find("\xff\xc0");
