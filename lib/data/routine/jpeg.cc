@@ -24,6 +24,14 @@ namespace tutti::impl::data {
 using base::Result;
 using base::Status;
 
+struct JpegErrorManager {
+  jpeg_error_mgr base;  // first: the library's pointer to it is a pointer to this
+  std::jmp_buf jump;
+  std::array<char, JMSG_LENGTH_MAX> text;
+  bool is_damaged;  // data was missing or made no sense; the library went on with something
+  bool ends_early;  // the library made up the end of the file
+};
+
 namespace {
 
 // Each block of 64 samples costs at least one bit, and the samples of some component stand for at most 16 pixels.
@@ -32,24 +40,16 @@ constexpr int64_t kSmallJpeg = int64_t{1} << 16;
 // Scans of one file: a progressive file has about ten, and each is a pass over the whole image.
 constexpr int kMostScans = 500;
 
-struct ErrorManager {
-  jpeg_error_mgr base;  // first: the library's pointer to it is a pointer to this
-  std::jmp_buf jump;
-  std::array<char, JMSG_LENGTH_MAX> text;
-  bool is_damaged;  // data was missing or made no sense; the library went on with something
-  bool ends_early;  // the library made up the end of the file
-};
-
-ErrorManager &manager_of(j_common_ptr decoder) { return *reinterpret_cast<ErrorManager *>(decoder->err); }
+JpegErrorManager &manager_of(j_common_ptr decoder) { return *reinterpret_cast<JpegErrorManager *>(decoder->err); }
 
 void on_error(j_common_ptr decoder) {
-  ErrorManager &manager = manager_of(decoder);
+  JpegErrorManager &manager = manager_of(decoder);
   manager.base.format_message(decoder, manager.text.data());
   std::longjmp(manager.jump, 1);
 }
 
 void on_message(j_common_ptr decoder, int level) {
-  ErrorManager &manager = manager_of(decoder);
+  JpegErrorManager &manager = manager_of(decoder);
   if (level >= 0 || manager.is_damaged) return;
   switch (manager.base.msg_code) {
     case JWRN_JPEG_EOF:
@@ -76,7 +76,7 @@ void on_output(j_common_ptr) {}
 void on_progress(j_common_ptr decoder) {
   const auto *const reader = reinterpret_cast<j_decompress_ptr>(decoder);
   if (reader->input_scan_number <= kMostScans) return;
-  ErrorManager &manager = manager_of(decoder);
+  JpegErrorManager &manager = manager_of(decoder);
   std::snprintf(manager.text.data(), manager.text.size(), "more than %d scans", kMostScans);
   std::longjmp(manager.jump, 1);
 }
@@ -93,7 +93,7 @@ struct JpegReader::State {
   };
 
   jpeg_decompress_struct decoder{};
-  ErrorManager errors{};
+  JpegErrorManager errors{};
   jpeg_progress_mgr progress{};
   bool is_ready = false;  // the decoder is made
   bool is_open = false;

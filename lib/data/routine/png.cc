@@ -38,11 +38,13 @@ uint32_t big_endian(const char *bytes) {
 // the pixels as they are; the library would take memory for them.
 bool is_read(std::string_view kind) { return (kind[0] & 0x20) == 0 || kind == "tRNS"; }
 
+}  // namespace
+
 // The file without the chunks that nobody reads, and with an end where only that is missing. PNG specification, 5.3.
-class ReadChunks {
+class PngChunks {
  public:
-  ReadChunks() = default;
-  explicit ReadChunks(std::string_view contents) : left_(contents), piece_(std::min(kSignature, contents.size())) {}
+  PngChunks() = default;
+  explicit PngChunks(std::string_view contents) : left_(contents), piece_(std::min(kSignature, contents.size())) {}
 
   // False where less is left.
   bool read(char *target, size_t size) {
@@ -80,8 +82,10 @@ class ReadChunks {
   size_t piece_ = 0;  // bytes of `left_` to give before the next chunk is looked at
 };
 
+namespace {
+
 int read_chunks(spng_ctx *, void *chunks, void *target, size_t size) {
-  return static_cast<ReadChunks *>(chunks)->read(static_cast<char *>(target), size) ? 0 : SPNG_IO_EOF;
+  return static_cast<PngChunks *>(chunks)->read(static_cast<char *>(target), size) ? 0 : SPNG_IO_EOF;
 }
 
 }  // namespace
@@ -89,7 +93,7 @@ int read_chunks(spng_ctx *, void *chunks, void *target, size_t size) {
 struct PngReader::State {
   spng_ctx *decoder = nullptr;
   spng_ihdr header{};
-  ReadChunks chunks;
+  PngChunks chunks;
   std::vector<uint8_t> colors;  // where gray is made of them
 
   ~State() { close(); }
@@ -120,7 +124,7 @@ Result<PixelSize> PngReader::open(std::string_view contents, int64_t maximum_pix
   state.decoder = spng_ctx_new(0);
   if (state.decoder == nullptr) return base::resource_exhausted("a PNG decoder cannot be made");
   spng_set_chunk_limits(state.decoder, size_t{1} << 20, size_t{1} << 20);
-  state.chunks = ReadChunks(contents);
+  state.chunks = PngChunks(contents);
   int error = spng_set_png_stream(state.decoder, read_chunks, &state.chunks);
   if (error == 0) error = spng_get_ihdr(state.decoder, &state.header);
   if (error != 0) return failure(error, "has no valid header");
