@@ -11,6 +11,7 @@
 #include "tool/table.h"
 #include "tool/tensor_values.h"
 #include "tool/text_file.h"
+#include "tool/usage_error.h"
 
 namespace tutti::tool {
 

@@ -1,59 +1,138 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tool/dataset_command.h"
 
+#include <memory>
 #include <utility>
+
+#include "tool/command_list.h"
+#include "tool/usage_error.h"
 
 namespace tutti::tool {
 
 namespace {
 
-bool take_vocabulary_option(DatasetRequest &request, const std::string &word, Arguments &arguments) {
-  if (word == "--of") {
-    request.component = arguments.value_after(word);
-  } else if (word == "--most") {
-    request.most = arguments.number_after(word);
-  } else if (word == "--least") {
-    request.least = arguments.number_after(word);
-  } else if (word == "--memory-bytes") {
-    request.memory_bytes = arguments.number_after(word);
-  } else {
-    return false;
-  }
-  return true;
-}
+using Words = std::vector<std::string>;
 
-/// `what`: the command.
-DatasetRequest parse(Arguments &arguments, const std::string &what) {
-  const bool is_vocabulary = what == "vocabulary", has_target = is_vocabulary || what == "convert";
-  DatasetRequest request;
-  while (!arguments.done()) {
-    const std::string word = arguments.take();
-    if (request.source.take(word, arguments) || request.preparation.take(word, arguments)) continue;
-    if (is_vocabulary && take_vocabulary_option(request, word, arguments)) continue;
-    if (word == "--first") {
-      request.first = arguments.number_after(word);
-    } else if (word == "--json") {
-      request.as_json = true;
-    } else if (word == "--sheet") {
-      request.sheet = arguments.value_after(word);
-    } else if (word == "--compression") {
-      request.compression = arguments.value_after(word);
-    } else if (word == "--shards") {
-      request.shards = arguments.number_after(word);
-      if (request.shards == 0) throw UsageError{"--shards takes a number above 0"};
-    } else if (is_option(word)) {
-      throw UsageError{"unknown argument '" + word + "'"};
-    } else {
-      request.source.paths.push_back(word);
-    }
-  }
-  if (has_target && request.source.paths.size() > 1) {
-    request.target = std::move(request.source.paths.back());
+constexpr char kSourceArgument[] = "SOURCE...";
+
+/// Takes the source, and the target where the command has one, out of the words.
+void take_paths(DatasetRequest &request, const Words &words, const char *command_with_target) {
+  request.source.paths = words;
+  if (command_with_target != nullptr && words.size() > 1) {
+    request.target = request.source.paths.back();
     request.source.paths.pop_back();
   }
-  if (request.source.paths.empty()) throw UsageError{"no source files given"};
-  if (has_target && request.target.empty()) throw UsageError{what + " needs a source and a target"};
-  return request;
+  if (request.source.paths.empty()) throw UsageError{"which files?"};
+  if (command_with_target != nullptr && request.target.empty())
+    throw UsageError{std::string(command_with_target) + " takes a source and a target"};
+}
+
+/// Options of one of the commands were taken by all of them.
+void add_ignored_options(Command &command) {
+  for (const char *name : {"--sheet", "--compression", "--shards"}) {
+    if (!command.has_option(name)) command.add_ignored(name, true);
+  }
+  if (!command.has_option("--json")) command.add_ignored("--json", false);
+}
+
+void add_dataset_options(Command &command, DatasetRequest &request) {
+  add_preparation_options(command, request.preparation);
+  add_source_options(command, request.source);
+  add_ignored_options(command);
+}
+
+Command inspect_dataset_command() {
+  const auto request = std::make_shared<DatasetRequest>();
+  Command command("dataset inspect", "shows the type and the first elements of a dataset");
+  command.add_argument({kSourceArgument, source_description()});
+  command.add_option(request->first,
+                     {"--first", "N", "elements to show, or images on the sheet", "3 elements, 64 images"});
+  command.add_option(request->sheet, {"--sheet", "FILE.png", "write a picture of the first images to this file"});
+  command.add_flag(request->as_json, {"--json", "", "print JSON instead of a table"});
+  add_dataset_options(command, *request);
+  command.set_example("tutti dataset inspect photos/ --sheet photos.png");
+  command.set_run([request](const Words &words) {
+    take_paths(*request, words, nullptr);
+    return inspect_dataset(*request);
+  });
+  return command;
+}
+
+Command statistics_command() {
+  const auto request = std::make_shared<DatasetRequest>();
+  Command command("dataset stats", "reports ranges, means, shapes and class counts");
+  command.set_details("Elements that cannot be read are counted, and make the exit status 1.");
+  command.add_argument({kSourceArgument, source_description()});
+  command.add_option(request->first, {"--first", "N", "elements to read", "all"});
+  command.add_flag(request->as_json, {"--json", "", "print JSON instead of tables"});
+  add_dataset_options(command, *request);
+  command.set_example("tutti dataset stats train.csv --set 'columns=age: f32'");
+  command.set_run([request](const Words &words) {
+    take_paths(*request, words, nullptr);
+    return print_statistics(*request);
+  });
+  return command;
+}
+
+Command convert_command() {
+  const auto request = std::make_shared<DatasetRequest>();
+  Command command("dataset convert", "writes a dataset to TFRecord, CSV or element files");
+  command.set_details(
+      "Elements are written as they are, or preprocessed once by --map.\n\n"
+      "In a tf.train.Example, numbers of a shape with fewer than 32 bits, such as pixels of type u8, become one text "
+      "of the values as they lie in memory. The features that are printed at the end are those with which "
+      "parse_example reads the file; in TensorFlow that is:\n\n"
+      "  tf.reshape(tf.io.decode_raw(x, tf.uint8), shape)");
+  command.add_argument({kSourceArgument, source_description()});
+  command.add_argument(
+      {"TARGET",
+       "a name with .tfrecord (one tf.train.Example for each element), .csv (scalars only) or "
+       ".elements (as in memory: types, shapes and roles are kept; the source element_files maps it)"});
+  command.add_option(request->first, {"--first", "N", "elements to write", "all"});
+  command.add_option(request->shards,
+                     {"--shards", "N",
+                      "TFRecord files to write, named NAME-00000-of-00004.tfrecord; element i goes to file i modulo N"},
+                     1);
+  command.add_option(
+      request->compression,
+      {"--compression", "KIND", "compression of TFRecord files", "gzip for .gz, else none", {"gzip", "zlib"}});
+  add_dataset_options(command, *request);
+  command.set_example(
+      "tutti dataset convert photos/ photos.tfrecord \\\n"
+      "    --map 'image = resize(decode_image(image), size=[224, 224])'");
+  command.set_run([request](const Words &words) {
+    take_paths(*request, words, "convert");
+    return convert_dataset(*request);
+  });
+  return command;
+}
+
+Command vocabulary_command() {
+  const auto request = std::make_shared<DatasetRequest>();
+  Command command("dataset vocabulary", "writes the distinct texts of a component");
+  command.set_details(
+      "The file has one text per line, the most frequent first, as lookup(text, path=\"TARGET\") reads it. Words are "
+      "split from lines by\n\n"
+      "  --map 'text = bytes_tokenize(text)'");
+  command.add_argument({kSourceArgument, source_description()});
+  command.add_argument({"TARGET", "the file to write"});
+  command.add_option(request->component, {"--of", "COMPONENT", "the component, where several have texts"});
+  command.add_option(request->most, {"--most", "N", "write at most this many texts", "all"});
+  command.add_option(request->least, {"--least", "N", "only texts that occur at least this often", "1"});
+  command.add_option(
+      request->memory_bytes,
+      {"--memory-bytes", "N", "bound for all distinct texts in memory, each its length and 64 bytes", "1 GiB"});
+  command.add_option(request->first, {"--first", "N", "elements to read", "all"});
+  command.add_flag(request->as_json, {"--json", "", "print the counts as JSON"});
+  add_dataset_options(command, *request);
+  command.set_example(
+      "tutti dataset vocabulary corpus.txt words.txt --most 20000 \\\n"
+      "    --map 'text = bytes_tokenize(text)'");
+  command.set_run([request](const Words &words) {
+    take_paths(*request, words, "vocabulary");
+    return write_vocabulary(*request);
+  });
+  return command;
 }
 
 }  // namespace
@@ -62,45 +141,13 @@ Dataset open_dataset(const DatasetRequest &request, const Context &context) {
   return prepare(open_source(request.source, context), request.preparation, context);
 }
 
-int dataset_command(const std::vector<std::string> &words) {
-  Arguments arguments(words);
-  const std::string what = arguments.done() ? "" : arguments.take();
-  if (what == "inspect") return inspect_dataset(parse(arguments, what));
-  if (what == "stats") return print_statistics(parse(arguments, what));
-  if (what == "convert") return convert_dataset(parse(arguments, what));
-  if (what == "vocabulary") return write_vocabulary(parse(arguments, what));
-  throw UsageError{"dataset takes inspect, stats, convert or vocabulary, got '" + what + "'"};
-}
-
-std::string dataset_usage() {
-  return std::string(
-             "  tutti dataset inspect SOURCE... [--first N] [--sheet FILE.png] [--json]\n"
-             "      --first       number of elements to show (3), and of images on the sheet (64)\n"
-             "      --sheet       writes a contact sheet of the first images\n"
-             "  tutti dataset stats SOURCE... [--first N] [--json]\n"
-             "      --first       number of elements to read (all)\n"
-             "  tutti dataset convert SOURCE... TARGET [--first N] [--shards N] [--compression gzip|zlib]\n"
-             "                     writes the examples, unchanged or preprocessed by --map\n"
-             "      TARGET        a file name with .tfrecord (one tf.train.Example for each element), .csv (scalars) "
-             "or\n"
-             "                    .elements (as in memory, with types, shapes and roles; the source element_files\n"
-             "                    maps it)\n"
-             "      --shards      number N of TFRecord files, NAME-00000-of-00004.tfrecord: element i goes to file i "
-             "modulo N\n"
-             "      In an Example, arrays of numbers with less than 32 bits (pixels: u8) are stored as one bytes "
-             "value, as\n"
-             "      they are in memory. The command prints the features for parse_example to read the file. In\n"
-             "      TensorFlow: tf.reshape(tf.io.decode_raw(x, tf.uint8), shape).\n"
-             "  tutti dataset vocabulary SOURCE... TARGET [--of COMPONENT] [--most N] [--least N] [--first N] "
-             "[--json]\n"
-             "                     writes the different texts of a component, one per line, the most frequent first,\n"
-             "                     as lookup(text, path=\"TARGET\") reads them; split lines into words by\n"
-             "                     --map 'text = bytes_tokenize(text)'\n"
-             "      --of          the component; needed if several components are texts\n"
-             "      --most        maximum number of texts\n"
-             "      --least       minimum number of occurrences of a text\n"
-             "      --memory-bytes  memory limit for all different texts, each its length and 64 bytes (1 GiB)\n") +
-         kPreparationUsage + kSourceUsage;
+Command dataset_command() {
+  Command command("dataset", "inspects and converts datasets");
+  command.add(inspect_dataset_command());
+  command.add(statistics_command());
+  command.add(convert_command());
+  command.add(vocabulary_command());
+  return command;
 }
 
 }  // namespace tutti::tool

@@ -19,13 +19,6 @@
 
 namespace tutti::tool {
 
-/// What follows "dataset" on the command line; the exit status. Wrong arguments throw UsageError, failures
-/// std::exception.
-int dataset_command(const std::vector<std::string> &words);
-
-/// The lines of its help.
-std::string dataset_usage();
-
 /// What all its commands understand.
 struct DatasetRequest {
   SourceRequest source;

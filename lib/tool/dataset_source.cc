@@ -10,19 +10,9 @@
 
 #include "tool/example_features.h"
 #include "tool/tar_parts.h"
+#include "tool/usage_error.h"
 
 namespace tutti::tool {
-
-const char *const kSourceUsage =
-    "      SOURCE        files, patterns (\"train-*.tfrecord\") or a directory with one directory for each class;\n"
-    "                    .tfrecord, .csv, .tsv, .npy, .npz, .tar, .elements, idx, and text for all others; .gz of\n"
-    "                    each but .elements\n"
-    "      --format KIND format of the files, if their names do not tell: tfrecord, csv, npy, npz, tar,\n"
-    "                    element_files, idx, image_folder, text_lines, fixed_records\n"
-    "      --set KEY=VALUE\n"
-    "                    sets a parameter of the source, as in --set 'columns=age: f32'; repeat it for a list\n"
-    "      --feature 'NAME: TYPE[DIMENSIONS]'\n"
-    "                    a feature to read from the examples of TFRecord files (default: those of the first 100)\n";
 
 namespace {
 
@@ -146,20 +136,32 @@ Dataset parse_examples(const Dataset &records, const std::vector<std::string> &f
 
 }  // namespace
 
-bool SourceRequest::take(const std::string &word, Arguments &arguments) {
-  if (word == "--format") {
-    format = arguments.value_after(word);
-  } else if (word == "--feature") {
-    features.push_back(arguments.value_after(word));
-  } else if (word == "--set") {
-    const std::string setting = arguments.value_after(word);
-    const size_t equals = setting.find('=');
-    if (equals == std::string::npos) throw UsageError{"--set takes KEY=VALUE, got '" + setting + "'"};
-    settings.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
-  } else {
-    return false;
-  }
-  return true;
+std::string source_description() {
+  return "files, patterns such as 'train-*.tfrecord', or a directory with one directory for each class. Known endings "
+         "are .tfrecord, .csv, .tsv, .npy, .npz, .tar, .elements, idx files by their names, and text for all others; "
+         ".gz of each but .elements";
+}
+
+void add_source_options(Command &command, SourceRequest &request) {
+  command.begin_section("Options of the source");
+  command.add_option(request.format, {"--format",
+                                      "KIND",
+                                      "what the files are",
+                                      "by their names",
+                                      {"tfrecord", "csv", "npy", "npz", "tar", "element_files", "idx", "image_folder",
+                                       "text_lines", "fixed_records"}});
+  command.add_option(
+      [&request](const std::string &setting) {
+        const size_t equals = setting.find('=');
+        if (equals == std::string::npos) throw UsageError{"--set takes KEY=VALUE, got '" + setting + "'"};
+        request.settings.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
+      },
+      {"--set", "KEY=VALUE",
+       "a parameter of the source; repeat the option for lists, as in --set 'columns=age: f32' --set 'columns=name: "
+       "bytes'"});
+  command.add_option(request.features, {"--feature", "'NAME: TYPE[DIMENSIONS]'",
+                                        "a feature to read from examples in TFRecord files; may be repeated",
+                                        "all that the first hundred examples have"});
 }
 
 void tell_warnings(Context &context) {

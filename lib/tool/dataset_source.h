@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "tool/arguments.h"
+#include "tool/command.h"
 
 namespace tutti::tool {
 
@@ -19,13 +19,12 @@ struct SourceRequest {
   std::string format;                                         // "" = by the name of the first path
   std::vector<std::pair<std::string, std::string>> settings;  // parameters of the source
   std::vector<std::string> features;  // of examples in TFRecord files; none = all that are found
-
-  /// Takes an option that is about the source; false for any other word.
-  bool take(const std::string &word, Arguments &arguments);
 };
 
-/// The lines of its help.
-extern const char *const kSourceUsage;
+/// What the argument SOURCE may be.
+std::string source_description();
+/// The options of a source, in a section of their own. The request lives as long as the command.
+void add_source_options(Command &command, SourceRequest &request);
 
 /// The dataset of one pass over the files. Examples in TFRecord files become their features. Throws UsageError and
 /// tutti::Error.

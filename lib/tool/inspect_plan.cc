@@ -1,32 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/inspect_plan.h"
-
+//
+// Which kernels compute a trained model, in which layouts, how many bytes they touch, and how long they take.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <tutti/tutti.hpp>
 
+#include "tool/command_list.h"
 #include "tool/table.h"
+#include "tool/usage_error.h"
 
 namespace tutti::tool {
 
-using json = nlohmann::ordered_json;
-
-const char *const kInspectPlanUsage =
-    "  tutti inspect plan PATH [--rows N] [--time RUNS] [--threads N] [--determinism LEVEL]\n"
-    "                     [--precision PRECISION] [--json]\n"
-    "      PATH          a checkpoint, or a directory of checkpoints (the newest is used)\n"
-    "      --rows        rows of the planned batch (64)\n"
-    "      --time        times every kernel, in milliseconds: the fastest of RUNS runs\n"
-    "      --threads     threads of the device (1)\n"
-    "      --determinism fast, repeatable or invariant (fast)\n"
-    "      --precision   f32, bf16_where_faster, tf32_where_faster or f16_where_faster (f32)\n"
-    "      --json        the whole plan as JSON instead of a table\n";
-
 namespace {
 
-struct InspectRequest {
+using json = nlohmann::ordered_json;
+
+struct PlanRequest {
   std::string path;
   int64_t rows = 64;
   int64_t timed_runs = 0;
@@ -36,33 +28,7 @@ struct InspectRequest {
   bool as_json = false;
 };
 
-InspectRequest parse_inspect(const std::vector<std::string> &words) {
-  InspectRequest request;
-  for (Arguments arguments(words); !arguments.done();) {
-    const std::string word = arguments.take();
-    if (word == "--rows") {
-      request.rows = arguments.number_after(word);
-    } else if (word == "--time") {
-      request.timed_runs = arguments.number_after(word);
-    } else if (word == "--threads") {
-      request.threads = arguments.number_after(word);
-    } else if (word == "--determinism") {
-      request.determinism = arguments.value_after(word);
-    } else if (word == "--precision") {
-      request.precision = arguments.value_after(word);
-    } else if (word == "--json") {
-      request.as_json = true;
-    } else if (is_option(word) || !request.path.empty()) {
-      throw UsageError{"unknown argument '" + word + "'"};
-    } else {
-      request.path = word;
-    }
-  }
-  if (request.path.empty()) throw UsageError{"no checkpoint or model directory given"};
-  return request;
-}
-
-std::string plan_of(const InspectRequest &request) {
+std::string plan_of(const PlanRequest &request) {
   const Context context;
   const Strategy strategy = Strategy::one_device(context);
   Options options("predictor");
@@ -100,10 +66,7 @@ void print_table(const json &plan) {
   table.print();
 }
 
-}  // namespace
-
-int inspect_plan(const std::vector<std::string> &arguments) {
-  const InspectRequest request = parse_inspect(arguments);
+int inspect_plan(const PlanRequest &request) {
   const json plan = json::parse(plan_of(request));
   if (request.as_json) {
     std::printf("%s\n", plan.dump(1).c_str());
@@ -111,6 +74,39 @@ int inspect_plan(const std::vector<std::string> &arguments) {
     print_table(plan);
   }
   return EXIT_SUCCESS;
+}
+
+}  // namespace
+
+Command inspect_plan_command() {
+  const auto request = std::make_shared<PlanRequest>();
+  Command command("inspect plan", "lists the kernels that compute a trained model");
+  command.set_details(
+      "Shown are each node's op, its kernel, the layout of its result and the bytes that it touches; with --time also "
+      "how "
+      "long it takes.");
+  command.add_argument({"PATH", "a checkpoint, or a directory of them (the newest)"});
+  command.add_option(request->rows, {"--rows", "N", "rows of the batch that is planned for"});
+  command.add_option(
+      request->timed_runs,
+      {"--time", "RUNS", "measure each kernel: milliseconds of the fastest of this many runs", "not measured"});
+  command.add_option(request->threads, {"--threads", "N", "threads of the device"});
+  command.add_option(
+      request->determinism,
+      {"--determinism", "LEVEL", "how reproducible results are", "", {"fast", "repeatable", "invariant"}});
+  command.add_option(request->precision, {"--precision",
+                                          "PRECISION",
+                                          "type that products are computed in",
+                                          "",
+                                          {"f32", "bf16_where_faster", "tf32_where_faster", "f16_where_faster"}});
+  command.add_flag(request->as_json, {"--json", "", "print the whole plan as JSON instead of a table"});
+  command.set_example("tutti inspect plan model/ --rows 256 --time 10");
+  command.set_run([request](const std::vector<std::string> &words) {
+    if (words.empty()) throw UsageError{"which checkpoint or model directory?"};
+    request->path = words.front();
+    return inspect_plan(*request);
+  });
+  return command;
 }
 
 }  // namespace tutti::tool

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "tool/arguments.h"
+#include "tool/usage_error.h"
 
 namespace tutti::tool {
 

@@ -8,9 +8,10 @@
 #include <string>
 #include <string_view>
 
-#include "tool/arguments.h"
+#include "tool/name_suggestions.h"
 #include "tool/op_signature.h"
 #include "tool/tensor_values.h"
+#include "tool/usage_error.h"
 
 namespace tutti::tool {
 

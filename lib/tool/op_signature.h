@@ -54,11 +54,6 @@ const OpSignature *find_op(const std::string &name);
 /// What a value of the attribute looks like: "a list of integers", "one of bilinear, nearest, area".
 std::string expected(const OpAttribute &attribute);
 
-/// ", did you mean 'resize'?" when one of the names is near; else "".
-std::string did_you_mean(const std::string &name, const std::vector<std::string> &names);
-/// "a, b, c".
-std::string listed(const std::vector<std::string> &names);
-
 }  // namespace tutti::tool
 
 #endif  // TUTTI_TOOL_OP_SIGNATURE_H_

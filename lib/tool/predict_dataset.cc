@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/predict_dataset.h"
-
+//
+// What a trained model says of the examples in files. Where a launcher has started the command several times
+// (`tutti run`, torchrun, mpirun, srun, TF_CONFIG), the processes share the work, and the first one writes the file.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -8,26 +9,16 @@
 #include <stdexcept>
 #include <tutti/tutti.hpp>
 
+#include "tool/command_list.h"
 #include "tool/dataset_source.h"
 #include "tool/preparation.h"
 #include "tool/progress.h"
 #include "tool/table.h"
 #include "tool/tensor_values.h"
 #include "tool/text_file.h"
+#include "tool/usage_error.h"
 
 namespace tutti::tool {
-
-const char *const kPredictUsage =
-    "  tutti predict MODEL SOURCE... TARGET.csv [--batch N] [--backend NAMES] [--devices N] [--first N]\n"
-    "                     writes the model's outputs, one line per example, in the order of the source\n"
-    "      MODEL         a checkpoint, or a directory of checkpoints (the newest is used)\n"
-    "      SOURCE        as for dataset; the components after --map and --select are the model's features, by name\n"
-    "      TARGET.csv    one column per output; NAME_0, NAME_1, ... for an output of several numbers\n"
-    "      --batch       batch size (64)\n"
-    "      --backend     backends to use, such as cuda or cuda,cpu (default: the GPUs, or else the CPUs)\n"
-    "      --devices     number of logical devices of each process and backend (default: one per core or GPU)\n"
-    "      --first       number of examples to read (all)\n"
-    "      Under `tutti run` and other launchers the processes share the batches, and the first one writes the file.\n";
 
 namespace {
 
@@ -38,36 +29,15 @@ struct PredictRequest {
   int64_t batch = 64, devices = 0, first = -1;
 };
 
-PredictRequest parse_predict(const std::vector<std::string> &words) {
-  PredictRequest request;
-  std::vector<std::string> &paths = request.source.paths;
-  for (Arguments arguments(words); !arguments.done();) {
-    const std::string word = arguments.take();
-    if (request.source.take(word, arguments) || request.preparation.take(word, arguments)) continue;
-    if (word == "--batch") {
-      request.batch = arguments.number_after(word);
-    } else if (word == "--backend") {
-      request.backend = arguments.value_after(word);
-    } else if (word == "--devices") {
-      request.devices = arguments.number_after(word);
-    } else if (word == "--first") {
-      request.first = arguments.number_after(word);
-    } else if (is_option(word)) {
-      throw UsageError{"unknown argument '" + word + "'"};
-    } else {
-      paths.push_back(word);
-    }
-  }
-  if (paths.size() < 3) throw UsageError{"predict needs a model, a source and a target"};
-  if (request.batch == 0) throw UsageError{"--batch takes a number above 0"};
-  request.model = paths.front();
-  request.target = paths.back();
-  paths.erase(paths.begin());
-  paths.pop_back();
+/// Takes the words that are no options.
+void take_paths(PredictRequest &request, const std::vector<std::string> &words) {
+  if (words.size() < 3) throw UsageError{"predict takes a model, a source and a target"};
+  request.model = words.front();
+  request.target = words.back();
+  request.source.paths.assign(words.begin() + 1, words.end() - 1);
   const std::string &target = request.target;
   if (target.size() < 4 || target.compare(target.size() - 4, 4, ".csv") != 0)
     throw UsageError{"predict writes .csv, got '" + target + "'"};
-  return request;
 }
 
 /// Of the processes that a launcher has started, or all devices of this one.
@@ -151,10 +121,7 @@ std::vector<std::string> outputs_of(const Predictor &predictor) {
   return nlohmann::json::parse(tutti_predictor_get_signature(predictor))["outputs"].get<std::vector<std::string>>();
 }
 
-}  // namespace
-
-int predict_dataset(const std::vector<std::string> &words) {
-  const PredictRequest request = parse_predict(words);
+int predict_dataset(const PredictRequest &request) {
   Options devices("context");
   devices.set("backend", request.backend);
   devices.set("logical_devices", request.devices);
@@ -180,6 +147,36 @@ int predict_dataset(const std::vector<std::string> &words) {
   std::printf("%s: %s predictions of step %lld\n", request.target.c_str(), with_commas(rows).c_str(),
               static_cast<long long>(predictor.step()));
   return EXIT_SUCCESS;
+}
+
+}  // namespace
+
+Command predict_command() {
+  const auto request = std::make_shared<PredictRequest>();
+  Command command("predict", "writes what a trained model predicts for files of examples");
+  command.set_details(
+      "The file has a line for each example, in the order of the source. Under 'tutti run' and other launchers the "
+      "processes share the batches, and the first one writes the file.");
+  command.add_argument({"MODEL", "a checkpoint, or a directory of them (the newest)"});
+  command.add_argument(
+      {"SOURCE...",
+       source_description() + ". Components that --map and --select leave are the model's features by name"});
+  command.add_argument(
+      {"TARGET.csv", "the file to write: a column for each output, or NAME_0, NAME_1, ... for one of several numbers"});
+  command.add_option(request->batch, {"--batch", "N", "examples in a batch"}, 1);
+  command.add_option(request->backend, {"--backend", "NAMES", "whose devices predict, such as cuda or cuda,cpu",
+                                        "the GPUs, or else the processors"});
+  command.add_option(request->devices,
+                     {"--devices", "N", "logical devices of each process and backend", "as many as cores, or GPUs"});
+  command.add_option(request->first, {"--first", "N", "examples to read", "all"});
+  add_preparation_options(command, request->preparation);
+  add_source_options(command, request->source);
+  command.set_example("tutti predict model/ test.npy predictions.csv --batch 256");
+  command.set_run([request](const std::vector<std::string> &words) {
+    take_paths(*request, words);
+    return predict_dataset(*request);
+  });
+  return command;
 }
 
 }  // namespace tutti::tool

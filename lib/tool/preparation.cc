@@ -5,24 +5,10 @@
 #include <utility>
 
 #include "tool/map_graph.h"
-#include "tool/op_signature.h"
+#include "tool/name_suggestions.h"
+#include "tool/usage_error.h"
 
 namespace tutti::tool {
-
-const char *const kPreparationUsage =
-    "  Options of all these commands:\n"
-    "      --map 'NAME = EXPRESSION'\n"
-    "                    replaces or adds a component; may be repeated. An expression calls ops of the library by\n"
-    "                    name, on components, numbers and texts, with attributes by name:\n"
-    "                    --map 'image = resize(decode_image(image), size=[224, 224], antialias=true)'\n"
-    "                    --map 'image = normalize_image(image, mean=[0.5], stddev=[0.25], scale=1/255)'\n"
-    "                    --map 'label = one_hot(label, depth=10)'\n"
-    "                    The first dimension of values is the batch, as in graphs of the C interface: count axes from\n"
-    "                    the end, and begin shapes with the word batch: reshape(x, dims=[batch, 28, 28, 1])\n"
-    "      --select NAME,...\n"
-    "                    keeps only these components; NEW=OLD renames one\n"
-    "      --shuffle N   shuffles with a buffer of N elements, before maps\n"
-    "      --seed N      seed of --shuffle and random ops (0)\n";
 
 namespace {
 
@@ -70,20 +56,26 @@ Dataset select(const Dataset &dataset, const std::vector<std::string> &selected,
 
 }  // namespace
 
-bool Preparation::take(const std::string &word, Arguments &arguments) {
-  if (word == "--map") {
-    maps.push_back(parse_map(arguments.value_after(word)));
-  } else if (word == "--select") {
-    add_names(arguments.value_after(word), selected);
-  } else if (word == "--shuffle") {
-    shuffle_buffer = arguments.number_after(word);
-    if (shuffle_buffer == 0) throw UsageError{"--shuffle takes a number above 0"};
-  } else if (word == "--seed") {
-    seed = arguments.number_after(word);
-  } else {
-    return false;
-  }
-  return true;
+void add_preparation_options(Command &command, Preparation &preparation) {
+  command.begin_section("Options that change elements first");
+  command.add_option(
+      [&preparation](const std::string &map) { preparation.maps.push_back(parse_map(map)); },
+      {"--map", "'NAME = EXPRESSION'",
+       "replace a component or add one; may be repeated. An expression calls the library's ops by name "
+       "on components, numbers and texts, with attributes by name:\n\n"
+       "  'image = resize(decode_image(image),\n"
+       "                  size=[224, 224], antialias=true)'\n"
+       "  'image = normalize_image(image, mean=[0.5],\n"
+       "                           stddev=[0.25], scale=1/255)'\n"
+       "  'label = one_hot(label, depth=10)'\n\n"
+       "Values have the rows of a batch as their first axis, as in graphs of the C interface: count axes "
+       "from the end, and begin shapes with the word batch, as in reshape(x, dims=[batch, 28, 28, 1])."});
+  command.add_option([&preparation](const std::string &list) { add_names(list, preparation.selected); },
+                     {"--select", "NAME,...", "keep only these components; NEW=OLD renames one", "all components"});
+  command.add_option(preparation.shuffle_buffer,
+                     {"--shuffle", "N", "draw each element from a buffer of N elements, before maps", "no shuffling"},
+                     1);
+  command.add_option(preparation.seed, {"--seed", "N", "seed of --shuffle and of random ops", "0"});
 }
 
 Dataset prepare(const Dataset &dataset, const Preparation &preparation, const Context &context) {

@@ -9,7 +9,7 @@
 #include <tutti/tutti.hpp>
 #include <vector>
 
-#include "tool/arguments.h"
+#include "tool/command.h"
 #include "tool/map_expression.h"
 
 namespace tutti::tool {
@@ -19,13 +19,10 @@ struct Preparation {
   std::vector<std::string> selected;  // NAME or NEW = OLD; none = all components
   int64_t shuffle_buffer = 0;         // 0 = the order of the source
   int64_t seed = 0;                   // of iterators
-
-  /// Takes an option that is about it; false for any other word.
-  bool take(const std::string &word, Arguments &arguments);
 };
 
-/// The lines of its help.
-extern const char *const kPreparationUsage;
+/// Its options, in a section of their own. The preparation lives as long as the command.
+void add_preparation_options(Command &command, Preparation &preparation);
 
 /// The dataset shuffled, mapped, and with the components that were selected, which keep their roles. Throws UsageError
 /// and tutti::Error.

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "tool/arguments.h"
 #include "tool/tensor_values.h"
+#include "tool/usage_error.h"
 
 namespace tutti::tool {
 

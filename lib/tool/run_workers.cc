@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/run_workers.h"
-
+//
+// Starts a program several times on this machine, as the workers of a strategy that takes them from the environment
+// (tutti_strategy_create_multi_worker_from_environment).
 #include <arpa/inet.h>
 #include <signal.h>
 #include <spawn.h>
@@ -15,17 +16,17 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tool/command_list.h"
+#include "tool/usage_error.h"
 
 extern char **environ;
 
 namespace tutti::tool {
-
-const char *const kRunWorkersUsage =
-    "  tutti run -n N PROGRAM [ARGUMENT...]\n"
-    "      starts PROGRAM N times on this machine, as workers that train together. Sets MASTER_ADDR, MASTER_PORT,\n"
-    "      WORLD_SIZE and RANK, and a random TUTTI_JOB_SECRET unless one is set. Forwards signals to all workers.\n"
-    "      When a worker fails, the others have 10 seconds to exit. The exit status is that of the first failure\n";
 
 namespace {
 
@@ -38,28 +39,6 @@ struct WorkersRequest {
   int64_t workers = 0;
   std::vector<std::string> program;
 };
-
-WorkersRequest parse_workers(const std::vector<std::string> &words) {
-  WorkersRequest request;
-  Arguments arguments(words);
-  while (!arguments.done() && request.program.empty()) {
-    const std::string word = arguments.take();
-    if (word == "-n") {
-      request.workers = arguments.number_after(word);
-    } else if (word == "--") {
-      break;
-    } else if (word[0] == '-') {
-      throw UsageError{"unknown argument '" + word + "'"};
-    } else {
-      request.program.push_back(word);
-    }
-  }
-  while (!arguments.done())
-    request.program.push_back(arguments.take());
-  if (request.workers < 1 || request.workers > kMostWorkers) throw UsageError{"run needs -n with 1 to 1024 workers"};
-  if (request.program.empty()) throw UsageError{"run needs a program"};
-  return request;
-}
 
 /// A port of the loopback that nobody listens at.
 int free_port() {
@@ -191,16 +170,14 @@ class Workers {
   Clock::time_point deadline_;
 };
 
-}  // namespace
-
-int run_workers(const std::vector<std::string> &arguments) {
-  WorkersRequest request = parse_workers(arguments);
+/// The exit status: that of the first worker that failed, 128 + the signal for one that was killed.
+int run_workers(const WorkersRequest &request) {
   sigset_t awaited, before;
   sigemptyset(&awaited);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD})
     sigaddset(&awaited, number);
   sigprocmask(SIG_BLOCK, &awaited, &before);
-  Workers workers(std::move(request), before);
+  Workers workers(request, before);
   workers.start();
   while (workers.any_left()) {
     siginfo_t info{};
@@ -212,6 +189,34 @@ int run_workers(const std::vector<std::string> &arguments) {
     workers.press();
   }
   return workers.code();
+}
+
+}  // namespace
+
+Command run_command() {
+  const auto request = std::make_shared<WorkersRequest>();
+  Command command("run", "starts a program as several workers on this machine");
+  command.set_details(
+      "Each worker has MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK in its environment, and a TUTTI_JOB_SECRET that "
+      "nobody else knows, unless one is set already.\n\n"
+      "Signals go to all workers. When one fails the others have 10 seconds to end by themselves.");
+  command.set_exit_status(
+      "0 when all workers have ended with it, else that of the first one that failed, or 128 and the number of the "
+      "signal "
+      "that ended it; 1 when the program cannot be started, 2 when the arguments are wrong");
+  command.add_argument({"PROGRAM", "the program to start"});
+  command.add_argument({"[ARGUMENT...]", "its arguments, passed on as they are"});
+  command.add_program();
+  command.add_option(request->workers, {"-n", "N", "number of workers, 1 to 1024 (required)"});
+  command.set_example("tutti run -n 2 ./train --model model/");
+  command.set_run([request](const std::vector<std::string> &words) {
+    if (request->workers < 1 || request->workers > kMostWorkers)
+      throw UsageError{"run takes -n with 1 to 1024 workers"};
+    if (words.empty()) throw UsageError{"run takes a program"};
+    request->program = words;
+    return run_workers(*request);
+  });
+  return command;
 }
 
 }  // namespace tutti::tool

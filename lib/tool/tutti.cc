@@ -2,66 +2,48 @@
 //
 // The `tutti` command: looks into what tutti reads and wrote, predicts, and starts workers. Exit status 0 = done,
 // 1 = it failed, 2 = wrong arguments.
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string>
-#include <tutti/tutti.hpp>
 #include <vector>
 
-#include "tool/dataset_command.h"
-#include "tool/inspect_plan.h"
-#include "tool/predict_dataset.h"
-#include "tool/run_workers.h"
+#include "tool/command_help.h"
+#include "tool/command_list.h"
+#include "tool/usage_error.h"
 
 namespace {
 
+using tutti::tool::Command;
+
 constexpr int kWrongArguments = 2;
 
-void print_usage(std::FILE *to) {
-  std::fprintf(to, "usage: tutti COMMAND\n\n%s%s%s%s  tutti version\n  tutti help\n",
-               tutti::tool::dataset_usage().c_str(), tutti::tool::kInspectPlanUsage, tutti::tool::kPredictUsage,
-               tutti::tool::kRunWorkersUsage);
+int run(const Command &command, const std::vector<std::string> &words) {
+  if (!command.asks_for_help(words)) return command.run(words);
+  std::fputs(tutti::tool::help_text(command).c_str(), stdout);
+  return EXIT_SUCCESS;
 }
 
-// In any place, as people ask for it.
-bool asks_for_help(const std::vector<std::string> &arguments) {
-  return std::any_of(arguments.begin(), arguments.end(),
-                     [](const std::string &word) { return word == "--help" || word == "-h"; });
-}
-
-int run(const std::vector<std::string> &arguments) {
-  const auto is = [&](size_t index, const char *word) { return index < arguments.size() && arguments[index] == word; };
-  // What follows is another program's.
-  if (is(0, "run") && !is(1, "--help") && !is(1, "-h"))
-    return tutti::tool::run_workers({arguments.begin() + 1, arguments.end()});
-  if (is(0, "help") || asks_for_help(arguments)) {
-    print_usage(stdout);
-    return EXIT_SUCCESS;
-  }
-  if (is(0, "inspect") && is(1, "plan")) return tutti::tool::inspect_plan({arguments.begin() + 2, arguments.end()});
-  if (is(0, "dataset")) return tutti::tool::dataset_command({arguments.begin() + 1, arguments.end()});
-  if (is(0, "predict")) return tutti::tool::predict_dataset({arguments.begin() + 1, arguments.end()});
-  if (is(0, "version") || is(0, "--version")) {
-    std::printf("%s\n", tutti_version());
-    return EXIT_SUCCESS;
-  }
-  if (arguments.empty()) throw tutti::tool::UsageError{"no command given"};
-  throw tutti::tool::UsageError{"unknown command '" + arguments[0] + "'"};
+void print_usage_error(const Command &command, const tutti::tool::UsageError &error) {
+  std::fprintf(stderr, "tutti: %s\n", error.text.c_str());
+  if (!error.wants_usage) return;
+  const std::string title = command.title();
+  std::fprintf(stderr, "\nusage: %s\n'%s --help' tells more.\n", command.usage().c_str(), title.c_str());
 }
 
 }  // namespace
 
 int main(int argc, char **argv) {
   try {
-    return run({argv + 1, argv + argc});
-  } catch (const tutti::tool::UsageError &error) {
-    std::fprintf(stderr, "tutti: %s\n", error.text.c_str());
-    if (error.wants_usage) {
-      std::fputc('\n', stderr);
-      print_usage(stderr);
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    const Command all = tutti::tool::all_commands();
+    const Command::Place place = all.find(words);
+    try {
+      return run(*place.command, {words.begin() + static_cast<std::ptrdiff_t>(place.words), words.end()});
+    } catch (const tutti::tool::UsageError &error) {
+      print_usage_error(*place.command, error);
+      return kWrongArguments;
     }
-    return kWrongArguments;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "tutti: %s\n", error.what());
     return EXIT_FAILURE;

@@ -5,10 +5,11 @@
 #include <stdexcept>
 
 #include "tool/dataset_command.h"
-#include "tool/op_signature.h"
+#include "tool/name_suggestions.h"
 #include "tool/table.h"
 #include "tool/tensor_values.h"
 #include "tool/text_file.h"
+#include "tool/usage_error.h"
 
 namespace tutti::tool {
 

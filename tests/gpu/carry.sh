@@ -37,7 +37,7 @@ fi
 needs_of() {
     apt-cache $apt depends --important "$1" | sed -n 's/^ *Depends: \(lib\(hiredis\|ibverbs\|nl-\)[^ ]*\)$/\1/p'
 }
-apt-get $apt download nlohmann-json3-dev libcmocka-dev libcmocka0 zlib1g zlib1g-dev libprotozero-dev python3-yaml
+apt-get $apt download nlohmann-json3-dev libcli11-dev libcmocka-dev libcmocka0 zlib1g zlib1g-dev libprotozero-dev python3-yaml
 for wished in "libgloo-dev libgloo0 $(needs_of libgloo0) $(needs_of libibverbs1)" dataset-fashion-mnist; do
     apt-get $apt download $wished || echo "carry.sh: without" $wished >&2
 done

@@ -10,7 +10,7 @@ import sys
 # Beside them the toolkit is needed, which toolkit.py looks for.
 PROGRAMS = {'Meson': 'meson', 'Ninja': 'ninja', 'a C++ compiler': 'c++'}
 HEADERS = {'the headers of nlohmann_json': 'nlohmann/json.hpp', 'the headers of zlib': 'zlib.h', 'cmocka': 'cmocka.h',
-           'the headers of protozero': 'protozero/pbf_reader.hpp'}
+           'the headers of protozero': 'protozero/pbf_reader.hpp', 'the headers of CLI11': 'CLI/CLI.hpp'}
 YAML = 'PyYAML'
 # Without them there is less to test.
 WISHED = {'Gloo': 'gloo/transport/tcp/device.h'}

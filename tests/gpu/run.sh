@@ -38,8 +38,9 @@
 # Ends with 1 if something failed; 3 if something is left, partial, inconclusive or could not be done here for another reason
 # than that it needs more GPUs; 0 else.
 #
-# What a build lacks (headers of nlohmann_json, zlib, cmocka and protozero, PyYAML; Gloo and Fashion-MNIST are optional) is
-# fetched where apt or pip reaches an archive; elsewhere the one sentence that it ends with says what to bring, and from where.
+# What a build lacks (headers of nlohmann_json, zlib, cmocka, protozero and CLI11, PyYAML; Gloo and Fashion-MNIST are
+# optional) is fetched where apt or pip reaches an archive; elsewhere the one sentence that it ends with says what to bring,
+# and from where.
 #
 # TUTTI_GPU_BUILD  another file than build/gpu-build.tar.xz, with a build that was brought along
 # TUTTI_PACKAGES   a folder with unpacked packages, brought along from carry.sh or fetched; build/packages

@@ -541,7 +541,7 @@ add: 4 cases of optional dtypes are not implemented
         answer = self.run_sh({**environment, 'CPATH': os.path.join(self.folder, 'headers')})
         self.assertEqual(answer.returncode, 1)
         self.assertEqual(answer.stderr.count('\n'), 1, answer.stderr)
-        for word in ('Meson', 'Ninja', 'nlohmann_json', 'cmocka', 'protozero', 'there is no apt-get', 'tests/gpu/carry.sh',
+        for word in ('Meson', 'Ninja', 'nlohmann_json', 'cmocka', 'protozero', 'CLI11', 'there is no apt-get', 'tests/gpu/carry.sh',
                      environment['TUTTI_PACKAGES']):
             self.assertIn(word, answer.stderr)
         for word in ('zlib', 'C++ compiler', 'pkg-config'):
@@ -551,7 +551,7 @@ add: 4 cases of optional dtypes are not implemented
 
     def test_what_a_build_lacks_is_fetched_where_apt_reaches_its_archive(self):
         environment = self.bare_machine(*'rm mkdir mktemp find readlink realpath ln mv cp du cat touch timeout'.split())
-        headers = 'nlohmann/json.hpp zlib.h cmocka.h protozero/pbf_reader.hpp gloo/transport/tcp/device.h'
+        headers = 'nlohmann/json.hpp zlib.h cmocka.h protozero/pbf_reader.hpp CLI/CLI.hpp gloo/transport/tcp/device.h'
         self.program('apt-get', 'case "$*" in *update*|*print-uris*) exit 0 ;; esac\n'
                      'test -z "$UNREACHABLE" || exit 100\nfor word; do name=$word; done\ntouch "$name.deb"')
         self.program('apt-cache', 'exit 0')

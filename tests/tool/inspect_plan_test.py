@@ -89,12 +89,6 @@ class InspectPlan(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn('needs determinism fast', done.stderr)
 
-    def test_version_and_help(self):
-        self.assertRegex(tutti('version').stdout, r'^\d+\.\d+\.\d+\n$')
-        self.assertIn('inspect plan', tutti('help').stdout)
-        for words in [['--help'], ['dataset', 'vocabulary', '--help'], ['inspect', 'plan', '-h']]:
-            self.assertIn('inspect plan', tutti(*words).stdout)
-
 
 if __name__ == '__main__':
     unittest.main(argv=sys.argv[:1])

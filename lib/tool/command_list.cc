@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tool/command_list.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <tutti/tutti.hpp>
+
+#include "tool/command_help.h"
+#include "tool/usage_error.h"
+
+namespace tutti::tool {
+
+namespace {
+
+Command inspect_command() {
+  Command command("inspect", "shows what is in trained models and checkpoints");
+  command.add(inspect_plan_command());
+  return command;
+}
+
+int print_version() {
+  std::printf("%s\n", tutti_version());
+  return EXIT_SUCCESS;
+}
+
+Command version_command() {
+  Command command("version", "prints the version of the library");
+  command.set_example("tutti version");
+  command.set_run([](const std::vector<std::string> &) { return print_version(); });
+  return command;
+}
+
+/// All others are made anew for it.
+Command help_command() {
+  Command command("help", "describes a command, or lists all of them");
+  command.add_argument({"[COMMAND...]", "the command, as in 'tutti help dataset convert'"});
+  command.set_example("tutti help dataset convert");
+  command.set_run([](const std::vector<std::string> &words) {
+    const Command all = all_commands();
+    const Command::Place place = all.find(words);
+    if (place.words < words.size()) place.command->refuse_command({words.begin() + place.words, words.end()});
+    std::fputs(help_text(*place.command).c_str(), stdout);
+    return EXIT_SUCCESS;
+  });
+  return command;
+}
+
+}  // namespace
+
+Command all_commands() {
+  Command all("", "looks into datasets and trained models, predicts, and starts workers");
+  all.set_details(
+      "The exit status is 0 when the command has done its work, 1 when it failed, and 2 when its arguments are wrong.");
+  const auto is_version = std::make_shared<bool>(false);
+  all.add_flag(*is_version, {"--version", "", "print the version of the library"});
+  all.set_run([is_version](const std::vector<std::string> &) {
+    if (!*is_version) throw UsageError{"which command?"};
+    return print_version();
+  });
+  for (auto make : {dataset_command, inspect_command, predict_command, run_command, version_command, help_command})
+    all.add(make());
+  return all;
+}
+
+}  // namespace tutti::tool

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All commands: one function for each, and the command `tutti` that has them.
+#ifndef TUTTI_TOOL_COMMAND_LIST_H_
+#define TUTTI_TOOL_COMMAND_LIST_H_
+
+#include "tool/command.h"
+
+namespace tutti::tool {
+
+/// The command `tutti`, with all others.
+Command all_commands();
+
+Command dataset_command();
+Command inspect_plan_command();
+Command predict_command();
+Command run_command();
+
+}  // namespace tutti::tool
+
+#endif  // TUTTI_TOOL_COMMAND_LIST_H_

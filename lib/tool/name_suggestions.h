@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names in messages: those that there are, and the one that was probably meant.
+#ifndef TUTTI_TOOL_NAME_SUGGESTIONS_H_
+#define TUTTI_TOOL_NAME_SUGGESTIONS_H_
+
+#include <string>
+#include <vector>
+
+namespace tutti::tool {
+
+/// ", did you mean 'resize'?" when one of the names is near; else "".
+std::string did_you_mean(const std::string &name, const std::vector<std::string> &names);
+/// "a, b, c".
+std::string listed(const std::vector<std::string> &names);
+/// "a, b or c".
+std::string alternatives(const std::vector<std::string> &names);
+
+}  // namespace tutti::tool
+
+#endif  // TUTTI_TOOL_NAME_SUGGESTIONS_H_
