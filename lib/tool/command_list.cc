@@ -57,7 +57,8 @@ Command all_commands() {
     if (!*is_version) throw UsageError{"which command?"};
     return print_version();
   });
-  for (auto make : {dataset_command, inspect_command, predict_command, run_command, version_command, help_command})
+  for (auto make :
+       {dataset_command, devices_command, inspect_command, predict_command, run_command, version_command, help_command})
     all.add(make());
   return all;
 }

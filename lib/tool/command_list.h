@@ -12,6 +12,7 @@ namespace tutti::tool {
 Command all_commands();
 
 Command dataset_command();
+Command devices_command();
 Command inspect_plan_command();
 Command predict_command();
 Command run_command();
