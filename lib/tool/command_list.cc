@@ -14,6 +14,8 @@ namespace {
 
 Command inspect_command() {
   Command command("inspect", "shows what is in trained models and checkpoints");
+  command.add(inspect_checkpoint_command());
+  command.add(inspect_model_command());
   command.add(inspect_plan_command());
   return command;
 }

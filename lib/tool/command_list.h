@@ -13,6 +13,8 @@ Command all_commands();
 
 Command dataset_command();
 Command devices_command();
+Command inspect_checkpoint_command();
+Command inspect_model_command();
 Command inspect_plan_command();
 Command predict_command();
 Command run_command();
