@@ -6,6 +6,7 @@
 #include <tutti/tutti.hpp>
 
 #include "tool/command_help.h"
+#include "tool/documentation.h"
 #include "tool/usage_error.h"
 
 namespace tutti::tool {
@@ -47,6 +48,19 @@ Command help_command() {
   return command;
 }
 
+/// For the build.
+Command documentation_command() {
+  Command command("documentation", "writes manual pages and completions of shells");
+  command.set_hidden();
+  command.add_argument(
+      {"FILE...", "tutti.1, tutti-<command>.1 of each command, tutti (bash), _tutti (zsh), tutti.fish"});
+  command.set_run([](const std::vector<std::string> &paths) {
+    write_documentation(all_commands(), paths);
+    return EXIT_SUCCESS;
+  });
+  return command;
+}
+
 }  // namespace
 
 Command all_commands() {
@@ -59,8 +73,8 @@ Command all_commands() {
     if (!*is_version) throw UsageError{"which command?"};
     return print_version();
   });
-  for (auto make :
-       {dataset_command, devices_command, inspect_command, predict_command, run_command, version_command, help_command})
+  for (auto make : {dataset_command, devices_command, inspect_command, predict_command, run_command, version_command,
+                    help_command, documentation_command})
     all.add(make());
   return all;
 }
