@@ -225,8 +225,8 @@ void Command::refuse_command(const std::vector<std::string> &words) const {
     throw UsageError{text_.path + " takes " + alternatives(names) +
                      (got.empty() ? "" : ", got '" + got + "'" + did_you_mean(got, names))};
   }
-  if (got.empty()) throw UsageError{"which command?"};
-  throw UsageError{"there is no command '" + got + "'" + did_you_mean(got, names)};
+  if (got.empty()) throw UsageError{"no command given"};
+  throw UsageError{"unknown command '" + got + "'" + did_you_mean(got, names)};
 }
 
 int Command::run(const std::vector<std::string> &words) const {

@@ -70,7 +70,7 @@ Command all_commands() {
   const auto is_version = std::make_shared<bool>(false);
   all.add_flag(*is_version, {"--version", "", "print the version of the library"});
   all.set_run([is_version](const std::vector<std::string> &) {
-    if (!*is_version) throw UsageError{"which command?"};
+    if (!*is_version) throw UsageError{"no command given"};
     return print_version();
   });
   for (auto make : {dataset_command, devices_command, inspect_command, predict_command, run_command, version_command,

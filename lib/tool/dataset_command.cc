@@ -22,9 +22,9 @@ void take_paths(DatasetRequest &request, const Words &words, const char *command
     request.target = request.source.paths.back();
     request.source.paths.pop_back();
   }
-  if (request.source.paths.empty()) throw UsageError{"which files?"};
+  if (request.source.paths.empty()) throw UsageError{"no source files given"};
   if (command_with_target != nullptr && request.target.empty())
-    throw UsageError{std::string(command_with_target) + " takes a source and a target"};
+    throw UsageError{std::string(command_with_target) + " needs a source and a target"};
 }
 
 /// Options of one of the commands were taken by all of them.
@@ -47,7 +47,7 @@ Command inspect_dataset_command() {
   command.add_argument({kSourceArgument, source_description()});
   command.add_option(request->first,
                      {"--first", "N", "elements to show, or images on the sheet", "3 elements, 64 images"});
-  command.add_option(request->sheet, {"--sheet", "FILE.png", "write a picture of the first images to this file"});
+  command.add_option(request->sheet, {"--sheet", "FILE.png", "write a contact sheet of the first images to this file"});
   command.add_flag(request->as_json, {"--json", "", "print JSON instead of a table"});
   add_dataset_options(command, *request);
   command.set_example("tutti dataset inspect photos/ --sheet photos.png");
@@ -116,9 +116,10 @@ Command vocabulary_command() {
       "  --map 'text = bytes_tokenize(text)'");
   command.add_argument({kSourceArgument, source_description()});
   command.add_argument({"TARGET", "the file to write"});
-  command.add_option(request->component, {"--of", "COMPONENT", "the component, where several have texts"});
-  command.add_option(request->most, {"--most", "N", "write at most this many texts", "all"});
-  command.add_option(request->least, {"--least", "N", "only texts that occur at least this often", "1"});
+  command.add_option(request->component,
+                     {"--of", "COMPONENT", "the component; needed if several components are texts"});
+  command.add_option(request->most, {"--most", "N", "maximum number of texts", "all"});
+  command.add_option(request->least, {"--least", "N", "minimum number of occurrences of a text", "1"});
   command.add_option(
       request->memory_bytes,
       {"--memory-bytes", "N", "bound for all distinct texts in memory, each its length and 64 bytes", "1 GiB"});

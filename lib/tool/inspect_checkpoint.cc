@@ -170,7 +170,7 @@ Command inspect_checkpoint_command() {
   command.add_flag(*as_json, {"--json", "", "print JSON instead of tables"});
   command.set_example("tutti inspect checkpoint model/checkpoint-1200");
   command.set_run([as_json](const std::vector<std::string> &words) {
-    if (words.empty()) throw UsageError{"which checkpoint?"};
+    if (words.empty()) throw UsageError{"no checkpoint given"};
     return inspect_checkpoint(words.front(), *as_json);
   });
   return command;

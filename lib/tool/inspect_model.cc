@@ -99,7 +99,7 @@ Command inspect_model_command() {
   command.add_flag(*as_json, {"--json", "", "print JSON instead of tables"});
   command.set_example("tutti inspect model model/");
   command.set_run([as_json](const std::vector<std::string> &words) {
-    if (words.empty()) throw UsageError{"which model directory?"};
+    if (words.empty()) throw UsageError{"no model directory given"};
     return inspect_model(words.front(), *as_json);
   });
   return command;

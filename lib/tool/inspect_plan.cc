@@ -85,8 +85,8 @@ Command inspect_plan_command() {
       "Shown are each node's op, its kernel, the layout of its result and the bytes that it touches; with --time also "
       "how "
       "long it takes.");
-  command.add_argument({"PATH", "a checkpoint, or a directory of them (the newest)"});
-  command.add_option(request->rows, {"--rows", "N", "rows of the batch that is planned for"});
+  command.add_argument({"PATH", "a checkpoint, or a directory of checkpoints (the newest is used)"});
+  command.add_option(request->rows, {"--rows", "N", "rows of the planned batch"});
   command.add_option(
       request->timed_runs,
       {"--time", "RUNS", "measure each kernel: milliseconds of the fastest of this many runs", "not measured"});
@@ -102,7 +102,7 @@ Command inspect_plan_command() {
   command.add_flag(request->as_json, {"--json", "", "print the whole plan as JSON instead of a table"});
   command.set_example("tutti inspect plan model/ --rows 256 --time 10");
   command.set_run([request](const std::vector<std::string> &words) {
-    if (words.empty()) throw UsageError{"which checkpoint or model directory?"};
+    if (words.empty()) throw UsageError{"no checkpoint or model directory given"};
     request->path = words.front();
     return inspect_plan(*request);
   });

@@ -31,7 +31,7 @@ struct PredictRequest {
 
 /// Takes the words that are no options.
 void take_paths(PredictRequest &request, const std::vector<std::string> &words) {
-  if (words.size() < 3) throw UsageError{"predict takes a model, a source and a target"};
+  if (words.size() < 3) throw UsageError{"predict needs a model, a source and a target"};
   request.model = words.front();
   request.target = words.back();
   request.source.paths.assign(words.begin() + 1, words.end() - 1);
@@ -157,13 +157,13 @@ Command predict_command() {
   command.set_details(
       "The file has a line for each example, in the order of the source. Under 'tutti run' and other launchers the "
       "processes share the batches, and the first one writes the file.");
-  command.add_argument({"MODEL", "a checkpoint, or a directory of them (the newest)"});
+  command.add_argument({"MODEL", "a checkpoint, or a directory of checkpoints (the newest is used)"});
   command.add_argument(
       {"SOURCE...",
        source_description() + ". Components that --map and --select leave are the model's features by name"});
   command.add_argument(
       {"TARGET.csv", "the file to write: a column for each output, or NAME_0, NAME_1, ... for one of several numbers"});
-  command.add_option(request->batch, {"--batch", "N", "examples in a batch"}, 1);
+  command.add_option(request->batch, {"--batch", "N", "batch size"}, 1);
   command.add_option(request->backend, {"--backend", "NAMES", "whose devices predict, such as cuda or cuda,cpu",
                                         "the GPUs, or else the processors"});
   command.add_option(request->devices,

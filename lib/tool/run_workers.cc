@@ -211,8 +211,8 @@ Command run_command() {
   command.set_example("tutti run -n 2 ./train --model model/");
   command.set_run([request](const std::vector<std::string> &words) {
     if (request->workers < 1 || request->workers > kMostWorkers)
-      throw UsageError{"run takes -n with 1 to 1024 workers"};
-    if (words.empty()) throw UsageError{"run takes a program"};
+      throw UsageError{"run needs -n with 1 to 1024 workers"};
+    if (words.empty()) throw UsageError{"run needs a program"};
     request->program = words;
     return run_workers(*request);
   });

@@ -105,9 +105,9 @@ class Help(Case):
 class WrongArguments(Case):
     def test_they_are_told_with_what_was_meant(self):
         for words, *needles in (
-                ([], 'which command?', 'usage: tutti COMMAND'),
-                (['dance'], "there is no command 'dance'", 'usage: tutti COMMAND'),
-                (['devcies'], "there is no command 'devcies', did you mean 'devices'?"),
+                ([], 'no command given', 'usage: tutti COMMAND'),
+                (['dance'], "unknown command 'dance'", 'usage: tutti COMMAND'),
+                (['devcies'], "unknown command 'devcies', did you mean 'devices'?"),
                 (['--vresion'], "unknown argument '--vresion', did you mean '--version'?"),
                 (['dataset'], 'dataset takes inspect, stats, convert or vocabulary\n', 'usage: tutti dataset COMMAND'),
                 (['dataset', 'stat', '--first', '3'], "got 'stat', did you mean 'stats'?"),
@@ -119,15 +119,15 @@ class WrongArguments(Case):
                 (['dataset', 'stats', 'x.csv', '--first', '--json'], "--first takes a number, got '--json'"),
                 (['dataset', 'stats', 'x.csv', '--first', '-3'], "--first takes a number, got '-3'"),
                 (['dataset', 'stats', 'x.csv', '--first', '99999999999999999999'], '--first takes a number'),
-                (['dataset', 'stats'], 'which files?'),
-                (['dataset', 'convert', 'x'], 'convert takes a source and a target'),
+                (['dataset', 'stats'], 'no source files given'),
+                (['dataset', 'convert', 'x'], 'convert needs a source and a target'),
                 (['dataset', 'stats', '++', 'x.csv'], "unknown argument '++'"),
                 (['devices', 'cpu'], "unknown argument 'cpu'", 'usage: tutti devices [OPTION...]\n'),
                 (['version', '--json'], "unknown argument '--json'"),
                 (['help', 'dataset', 'convrt'], "did you mean 'convert'?"),
                 (['help', 'devices', 'x'], "unknown argument 'x'"),
                 (['run', '-m', '2', 'true'], "unknown argument '-m'"),
-                (['run', '-n', '2', '--'], 'run takes a program')):
+                (['run', '-n', '2', '--'], 'run needs a program')):
             done = call(*words)
             self.assertEqual((done.returncode, done.stdout), (2, ''), (words, done.stderr))
             for needle in needles:

@@ -174,7 +174,7 @@ class InspectFiles(unittest.TestCase):
         self.assert_refused(empty, 'there is no checkpoint')
 
     def test_wrong_arguments(self):
-        for arguments, text in ((['checkpoint'], 'which checkpoint?'), (['model'], 'which model directory?'),
+        for arguments, text in ((['checkpoint'], 'no checkpoint given'), (['model'], 'no model directory given'),
                                 (['checkpoint', 'a', 'b'], "unknown argument 'b'"),
                                 (['model', self.model, '--jsn'], "did you mean '--json'?")):
             done = tutti(*arguments)
