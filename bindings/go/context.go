@@ -34,9 +34,9 @@ const (
 	LogError   Severity = raw.LOG_ERROR
 )
 
-// NewContext makes a context.
-func NewContext(options ContextOptions) (*Context, error) {
-	o, err := newOptions(options)
+// NewContext makes a context; nil options are the defaults.
+func NewContext(options *ContextOptions) (*Context, error) {
+	o, err := newOptions(given(options))
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (c *Context) Devices() ([]string, error) {
 	return c.texts(raw.Context_get_device_name)
 }
 
-// DescribeDevices gives a JSON object for each device: name, backend, kind, memory_bytes, description,
+// DescribeDevices gives a JSON object for each device: name, backend, kind, memory, description,
 // reaches, links, memory, pci, numa_node, libraries.
 func (c *Context) DescribeDevices() ([]string, error) {
 	return c.texts(raw.Context_describe_device)

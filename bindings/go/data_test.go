@@ -128,25 +128,25 @@ func TestPipelines(t *testing.T) {
 		pipeline *Pipeline
 		wanted   string
 	}{
-		{ten().Batch(4), "[[0 1 2 3] [4 5 6 7] [8 9]]"},
-		{ten().Batch(4, BatchOptions{DropRemainder: true}), "[[0 1 2 3] [4 5 6 7]]"},
-		{ten().Skip(1).Take(2).Repeat(RepeatOptions{Count: I64(2)}), "[[1] [2] [1] [2]]"},
-		{ten().Take(2).Repeat(RepeatOptions{Count: I64(0)}), "[]"},
-		{ten().Take(1).Concatenate(other).Prefetch(), "[[0] [0] [1]]"},
-		{ten().Shard(5, 2).Cache(), "[[2] [7]]"},
-		{ten().Batch(5).Unbatch().Take(3), "[[0] [1] [2]]"},
-		{NewPipeline(nil).AddTensor("n", Feature, three).Repeat(RepeatOptions{Count: I64(2)}), "[[0 1 2] [0 1 2]]"},
+		{ten().Batch(4, nil), "[[0 1 2 3] [4 5 6 7] [8 9]]"},
+		{ten().Batch(4, &BatchOptions{DropRemainder: true}), "[[0 1 2 3] [4 5 6 7]]"},
+		{ten().Skip(1).Take(2).Repeat(&RepeatOptions{Count: I64(2)}), "[[1] [2] [1] [2]]"},
+		{ten().Take(2).Repeat(&RepeatOptions{Count: I64(0)}), "[]"},
+		{ten().Take(1).Concatenate(other).Prefetch(nil), "[[0] [0] [1]]"},
+		{ten().Shard(5, 2).Cache(nil), "[[2] [7]]"},
+		{ten().Batch(5, nil).Unbatch().Take(3), "[[0] [1] [2]]"},
+		{NewPipeline(nil).AddTensor("n", Feature, three).Repeat(&RepeatOptions{Count: I64(2)}), "[[0 1 2] [0 1 2]]"},
 		{NewPipeline(nil).AddDataset(other).MapGraph(1, func(g *Graph) error {
-			g.SetOutput("n", g.Mul(g.GetFeature("n"), g.Constant(Int64, 1<<33)))
+			g.SetOutput("n", g.Mul(g.Feature("n"), g.Constant(Int64, 1<<33)))
 			return nil
 		}), fmt.Sprint([][]int64{{0}, {1 << 33}})},
 		{NewPipeline(nil).AddTensor("n", Feature, three).MapGraph(1, func(g *Graph) error {
-			largest, at := g.TopK(g.GetFeature("n"), 2)
+			largest, at := g.TopK(g.Feature("n"), 2)
 			g.SetOutput("n", g.Mul(largest, at))
 			return nil
 		}), "[[4 1]]"},
 		{ten().FilterGraph(func(g *Graph) error {
-			g.SetOutput("keep", g.Less(g.GetFeature("n"), g.Constant(Int64, 3)))
+			g.SetOutput("keep", g.Less(g.Feature("n"), g.Constant(Int64, 3)))
 			return nil
 		}), "[[0] [1] [2]]"},
 	}
@@ -196,9 +196,9 @@ func words(t *testing.T, vocabulary *Tensor) *Pipeline {
 	corpus := must[*Tensor](t)(NewTextTensor([]string{"The cat sat.", "A dog sat", "", "the cat, the dog!"}))
 	defer corpus.Close()
 	return NewPipeline(nil).AddSlices("text", Feature, corpus).MapGraph(0, func(g *Graph) error {
-		text := g.BytesTokenize(g.GetFeature("text"), BytesTokenizeOptions{Punctuation: BytesTokenizePunctuationDrop})
+		text := g.BytesTokenize(g.Feature("text"), &BytesTokenizeOptions{Punctuation: PunctuationDrop})
 		if vocabulary != nil {
-			found := g.Lookup(text, LookupOptions{Vocabulary: g.ConstantTensor(vocabulary)})
+			found := g.Lookup(text, &LookupOptions{Vocabulary: g.ConstantTensor(vocabulary)})
 			text = g.Add(found, g.Constant(Int64, 2))
 		}
 		g.SetOutput("text", text)
@@ -210,39 +210,39 @@ func TestAVocabularyIsMadeFromACorpus(t *testing.T) {
 	live(t)
 	corpus := must[*Dataset](t)(words(t, nil).Build())
 	closed(t, corpus)
-	count := func(options ...CountTextsOptions) (*Tensor, string, error) {
-		texts, counts, err := corpus.CountTexts(background, "text", options...)
+	count := func(options *CountTextsOptions) (*Tensor, string, error) {
+		texts, counts, err := corpus.CountTexts(background, "text", options)
 		if err != nil {
 			return nil, "", err
 		}
 		closed(t, texts)
 		return texts, fmt.Sprint(must[[]string](t)(Texts(texts)), counts), nil
 	}
-	if _, got, err := count(); err != nil || got != "[the cat dog sat a] [3 2 2 2 1]" {
+	if _, got, err := count(nil); err != nil || got != "[the cat dog sat a] [3 2 2 2 1]" {
 		t.Error(got, err)
 	}
-	if _, got, err := count(CountTextsOptions{LeastCount: 2}); err != nil || got != "[the cat dog sat] [3 2 2 2]" {
+	if _, got, err := count(&CountTextsOptions{LeastCount: 2}); err != nil || got != "[the cat dog sat] [3 2 2 2]" {
 		t.Error(got, err)
 	}
-	vocabulary, got, err := count(CountTextsOptions{MostTexts: 3})
+	vocabulary, got, err := count(&CountTextsOptions{MostTexts: 3})
 	if err != nil || got != "[the cat dog] [3 2 2]" {
 		t.Fatal(got, err)
 	}
-	numbers := must[*Dataset](t)(words(t, vocabulary).PaddedBatch(2).Build())
+	numbers := must[*Dataset](t)(words(t, vocabulary).PaddedBatch(2, nil).Build())
 	closed(t, numbers)
 	if got := fmt.Sprint(rows(t, numbers)); got != "[[2 3 1 1 4 1] [0 0 0 0 2 3 2 4]]" {
 		t.Error(got)
 	}
-	_, _, err = count(CountTextsOptions{MemoryBytes: 100})
+	_, _, err = count(&CountTextsOptions{MemoryBytes: 100})
 	if !errors.Is(err, ResourceExhausted) || !strings.Contains(err.Error(), "need more than 100 bytes") {
 		t.Error(err)
 	}
-	if _, _, err := corpus.CountTexts(background, "y"); !errors.Is(err, InvalidArgument) {
+	if _, _, err := corpus.CountTexts(background, "y", nil); !errors.Is(err, InvalidArgument) {
 		t.Error(err)
 	}
 	ended, cancel := context.WithCancel(background)
 	cancel()
-	if _, _, err := corpus.CountTexts(ended, "text"); !errors.Is(err, context.Canceled) {
+	if _, _, err := corpus.CountTexts(ended, "text", nil); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -250,7 +250,7 @@ func TestAVocabularyIsMadeFromACorpus(t *testing.T) {
 func TestClassesAreCountedAndWeighed(t *testing.T) {
 	live(t)
 	dataset := must[*Dataset](t)(AddSlices(NewPipeline(nil), "y", Label, []int64{2, 0, 0, 1, 0, 0}).Build())
-	endless := must[*Dataset](t)(NewPipeline(nil).AddDataset(dataset).Repeat().Build())
+	endless := must[*Dataset](t)(NewPipeline(nil).AddDataset(dataset).Repeat(nil).Build())
 	none := must[*Dataset](t)(NewPipeline(nil).AddDataset(dataset).Take(0).Build())
 	closed(t, dataset, endless, none)
 	if got := must[[]int64](t)(dataset.CountClasses(background, "y", 0)); fmt.Sprint(got) != "[4 1 1]" {
@@ -278,7 +278,8 @@ func TestClassesAreCountedAndWeighed(t *testing.T) {
 	if _, err := dataset.CountClasses(ended, "y", 3); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	weighed := must[*Dataset](t)(NewPipeline(nil).AddDataset(dataset).ClassWeights("y", counts).Batch(6).Build())
+	weights := NewPipeline(nil).AddDataset(dataset).ClassWeights("y", counts, nil)
+	weighed := must[*Dataset](t)(weights.Batch(6, nil).Build())
 	closed(t, weighed)
 	it := must[*Iterator](t)(weighed.Iterator(0))
 	closed(t, it)
@@ -297,9 +298,9 @@ func TestIDXFiles(t *testing.T) {
 	packed.Write([]byte{0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9})
 	packed.Close()
 	file.Close()
-	pipeline := NewPipeline(nil).AddIDX("n", Feature, path).Batch(3)
+	pipeline := NewPipeline(nil).AddIDX("n", Feature, path).Batch(3, nil)
 	dataset := must[*Dataset](t)(pipeline.MapGraphOnDevice(func(g *Graph) error {
-		g.SetOutput("n", g.Cast(g.GetFeature("n"), Int64))
+		g.SetOutput("n", g.Cast(g.Feature("n"), Int64))
 		return nil
 	}).Build())
 	closed(t, dataset)
@@ -322,7 +323,7 @@ func TestArrowStreamsGoOutAndIn(t *testing.T) {
 	if err := dataset.ToArrow(0, 2, address); err != nil {
 		t.Fatal(err)
 	}
-	again := must[*Dataset](t)(NewPipeline(nil).SetArrowStream(address).Arrow().Build())
+	again := must[*Dataset](t)(NewPipeline(nil).SetArrowStream(address).Arrow(nil).Build())
 	closed(t, memory, dataset, again)
 	if got := fmt.Sprint(rows(t, again)); got != "[[0] [1] [2] [3] [4]]" {
 		t.Error(got)
@@ -335,7 +336,7 @@ func TestArrowStreamsGoOutAndIn(t *testing.T) {
 // lines are those of a file, read through the file systems of a context.
 func lines(t *testing.T, context *Context, path string) (read []string, err error) {
 	t.Helper()
-	dataset, err := NewPipeline(context).TextLines([]string{path}).Build()
+	dataset, err := NewPipeline(context).TextLines([]string{path}, nil).Build()
 	if err != nil {
 		return nil, err
 	}
@@ -362,7 +363,7 @@ func linesOf(t *testing.T, dataset *Dataset) (read []string, err error) {
 
 func TestFileSystemsAreLoaded(t *testing.T) {
 	live(t)
-	context := must[*Context](t)(NewContext(ContextOptions{}))
+	context := must[*Context](t)(NewContext(nil))
 	closed(t, context)
 	if err := context.LoadFileSystem("nothing", ""); !errors.Is(err, NotFound) {
 		t.Error(err)
@@ -405,7 +406,7 @@ func TestFilesOverHTTP(t *testing.T) {
 		http.ServeContent(answer, asked, "lines.txt", time.Time{}, strings.NewReader("one\ntwo\n"))
 	}))
 	defer server.Close()
-	context := must[*Context](t)(NewContext(ContextOptions{}))
+	context := must[*Context](t)(NewContext(nil))
 	closed(t, context)
 	if err := context.LoadFileSystem(module, `{"headers": ["X-Key: open"]}`); err != nil {
 		t.Fatal(err)
@@ -438,7 +439,7 @@ func TestZeroBytesDoNotCutText(t *testing.T) {
 
 func fed(t *testing.T, capacity int64) (*Feed, *Dataset) {
 	feed := must[*Feed](t)(NewFeed(nil, capacity, FeedComponent{"n", Feature, Int64, nil}))
-	dataset := must[*Dataset](t)(NewPipeline(nil).AddFeed(feed).Batch(3).Build())
+	dataset := must[*Dataset](t)(NewPipeline(nil).AddFeed(feed).Batch(3, nil).Build())
 	closed(t, feed, dataset)
 	return feed, dataset
 }
@@ -571,7 +572,7 @@ func TestStepsWithTemporaries(t *testing.T) {
 	dataset, estimator := toyDataset(t), toyEstimator(t, RunOptions{})
 	closed(t, dataset, estimator)
 	before := int64(0)
-	must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: steps}, OnStep(1, func(e *Event) error {
+	must[*Result](t)(estimator.Train(background, dataset, &TrainOptions{Steps: steps}, OnStep(1, func(e *Event) error {
 		if e.Step == steps/5 {
 			before = residentBytes(t)
 		}

@@ -39,8 +39,8 @@ func (d *Dataset) Cardinality() int64 {
 
 // Component is one tensor of each element.
 type Component struct {
-	Name string
-	Role Role
+	Name string // unique in the dataset
+	Role Role   // what it is for
 }
 
 // Components are the tensors of each element, in order; nil when the dataset is closed.
@@ -135,7 +135,7 @@ type CountTextsOptions struct {
 // came equally often in the order of their bytes. The tensor is a vocabulary for Lookup, by ConstantTensor; close it.
 // It goes once through the dataset.
 func (d *Dataset) CountTexts(
-	ctx context.Context, component string, options ...CountTextsOptions,
+	ctx context.Context, component string, options *CountTextsOptions,
 ) (texts *Tensor, counts []int64, err error) {
 	var use uses
 	defer use.leave()
@@ -148,7 +148,7 @@ func (d *Dataset) CountTexts(
 		return nil, nil, err
 	}
 	defer c.end()
-	o := first(options)
+	o := given(options)
 	var found, numbers, failure uintptr
 	if code := raw.Dataset_count_texts(number, component, o.MostTexts, o.LeastCount, o.MemoryBytes, c.token, &found,
 		&numbers, &failure); code != 0 {

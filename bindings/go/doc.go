@@ -5,14 +5,23 @@
 //	pipeline := tutti.NewPipeline(nil)
 //	tutti.AddSlices(pipeline, "x", tutti.Feature, rows, 1000, 10)
 //	tutti.AddSlices(pipeline, "y", tutti.Label, labels)
-//	dataset, err := pipeline.Shuffle(1000).Repeat().Batch(64).Build()
-//	estimator, err := tutti.NewEstimator(model, tutti.EstimatorOptions{})
-//	result, err := estimator.Train(ctx, dataset, tutti.TrainOptions{Steps: 100})
+//	dataset, err := pipeline.Shuffle(1000, nil).Repeat(nil).Batch(64, nil).Build()
+//	estimator, err := tutti.NewEstimator(model, nil)
+//	result, err := estimator.Train(ctx, dataset, &tutti.TrainOptions{Steps: 100})
+//
+// # Options
+//
+// What can be left out is a field of a struct of options, which the last argument points to. It is nil where nothing is
+// to be said, as in jpeg.Encode and slog.NewTextHandler: it cannot be given twice, as a list of options could, and each
+// method has one form. The zero value of a field means its default; numbers whose default is not zero, but which may be
+// zero, are pointers: &tutti.RepeatOptions{Count: tutti.I64(3)}. Hooks are no options but things to call, of which
+// there may be any number.
 //
 // # Ownership
 //
-// Every object has Close. It may be called at any time, from any goroutine, more than once and in any order: calls that
-// are running finish first, later ones fail with ErrClosed. What was forgotten is closed by the garbage collector, at a
+// Every object has Close, which may be called at any time, from any goroutine, more than once and in any order. It does
+// not wait, and calls that are running go on to their end, which their context.Context may bring about; only a feed's
+// Close ends its pushes. Later calls fail with ErrClosed. What was forgotten is closed by the garbage collector, at a
 // time of its own choosing. Slices that View and Update lend are valid inside their function only; all other slices and
 // texts are copies.
 //

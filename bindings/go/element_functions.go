@@ -25,12 +25,12 @@ type MapOptions struct {
 // that was made of it, is closed. Each element costs the way to another thread and back, some ten microseconds: map
 // batches where you can, and where MapGraph can say it, MapGraph is faster.
 func (p *Pipeline) Map(parallelism int64, function func(element []*Tensor) ([]*Tensor, error),
-	options ...MapOptions) *Pipeline {
+	options *MapOptions) *Pipeline {
 	set := func() uintptr {
 		raw.Pipeline_begin(p.handle, "map_callback", 1)
 		defer p.end()
 		raw.Pipeline_set_i64(p.handle, "parallelism", parallelism)
-		p.setLike(first(options).Like)
+		p.setLike(given(options).Like)
 		return raw.Pipeline_set_map(p.handle)
 	}
 	return p.withFunction(function == nil, set, func(call *elementCall) (err error) {
@@ -66,8 +66,8 @@ func (p *Pipeline) withPredicate(transform string, function func(element []*Tens
 // element of each pass. Numbers of a fixed shape, at most 64 KiB in all, for it is saved with every position of an
 // iterator. The tensor is shared, not copied, and may be closed after the call.
 type ScanState struct {
-	Name    string
-	Initial *Tensor
+	Name    string  // of the component
+	Initial *Tensor // its value before the first element
 }
 
 // ScanOptions are what Scan may be told.
@@ -80,12 +80,12 @@ type ScanOptions struct {
 // and a new element. An error consumes the element and leaves the state as it was. What Map says of its
 // function holds here too, but there is one call at a time; ScanGraph is faster.
 func (p *Pipeline) Scan(state []ScanState,
-	function func(state, element []*Tensor) (newState, output []*Tensor, err error), options ...ScanOptions) *Pipeline {
+	function func(state, element []*Tensor) (newState, output []*Tensor, err error), options *ScanOptions) *Pipeline {
 	set := func() uintptr {
 		raw.Pipeline_begin(p.handle, "scan_callback", 1)
 		defer p.end()
 		p.setState(state)
-		p.setLike(first(options).Like)
+		p.setLike(given(options).Like)
 		return raw.Pipeline_set_scan(p.handle)
 	}
 	return p.withFunction(function == nil, set, func(call *elementCall) (err error) {
@@ -127,8 +127,8 @@ type FlatMapOptions struct {
 // FlatMap gives all elements of the dataset that a Go function makes of the first element, then those of the second,
 // and so on. The dataset stays the program's: what nobody closes the collector closes. The function is as that of
 // Filter; it is called again for the same element when a walk is resumed, so its dataset must not come from a feed.
-func (p *Pipeline) FlatMap(function func(element []*Tensor) (*Dataset, error), options ...FlatMapOptions) *Pipeline {
-	o := first(options)
+func (p *Pipeline) FlatMap(function func(element []*Tensor) (*Dataset, error), options *FlatMapOptions) *Pipeline {
+	o := given(options)
 	return p.withDatasets("flat_map", function, o.Like, func() {
 		if o.ReadAhead {
 			raw.Pipeline_set_bool(p.handle, "read_ahead", true)
@@ -151,8 +151,8 @@ type InterleaveMapOptions struct {
 // InterleaveMap takes turns among the datasets that a Go function makes of the elements, as Interleave does. The
 // function is as that of FlatMap.
 func (p *Pipeline) InterleaveMap(function func(element []*Tensor) (*Dataset, error),
-	options ...InterleaveMapOptions) *Pipeline {
-	o := first(options)
+	options *InterleaveMapOptions) *Pipeline {
+	o := given(options)
 	return p.withDatasets("interleave_callback", function, o.Like, func() {
 		if o.CycleLength != 0 {
 			raw.Pipeline_set_i64(p.handle, "cycle_length", o.CycleLength)

@@ -38,7 +38,7 @@ func TestMapInGo(t *testing.T) {
 				defer atomic.AddInt64(&running, -1)
 				time.Sleep(time.Duration(rand.Intn(300)) * time.Microsecond)
 				return doubled(element)
-			}).Batch(100).Build())
+			}, nil).Batch(100, nil).Build())
 		for pass := 0; pass < 2; pass++ {
 			got := rows(t, dataset)
 			for i, value := range got[0] {
@@ -67,7 +67,7 @@ func TestMapInGoGivesItsInputs(t *testing.T) {
 		Map(1, func(element []*Tensor) ([]*Tensor, error) {
 			kept = element[0]
 			return element, nil
-		}).Build())
+		}, nil).Build())
 	closed(t, dataset)
 	if got := fmt.Sprint(rows(t, dataset)); got != "[[0] [1] [2]]" {
 		t.Error(got)
@@ -80,7 +80,7 @@ func TestMapInGoGivesItsInputs(t *testing.T) {
 func TestMapInGoFails(t *testing.T) {
 	live(t)
 	broken := func(function func([]*Tensor) ([]*Tensor, error)) error {
-		dataset, err := AddSlices(NewPipeline(nil), "n", Feature, count(5)).Map(2, function).Build()
+		dataset, err := AddSlices(NewPipeline(nil), "n", Feature, count(5)).Map(2, function, nil).Build()
 		if err != nil {
 			return err
 		}
@@ -118,25 +118,25 @@ func TestMapInGoFails(t *testing.T) {
 func TestTrainingWithAMapInGo(t *testing.T) {
 	live(t)
 	var calls int64
-	train := must[*Dataset](t)(toyPipeline().Shuffle(toyRows).Map(2, func(element []*Tensor) ([]*Tensor, error) {
+	train := must[*Dataset](t)(toyPipeline().Shuffle(toyRows, nil).Map(2, func(element []*Tensor) ([]*Tensor, error) {
 		atomic.AddInt64(&calls, 1)
 		return element, nil
-	}).Batch(toyBatch).Prefetch().Build())
-	plain := must[*Dataset](t)(toyPipeline().Shuffle(toyRows).Batch(toyBatch).Build())
+	}, nil).Batch(toyBatch, nil).Prefetch(nil).Build())
+	plain := must[*Dataset](t)(toyPipeline().Shuffle(toyRows, nil).Batch(toyBatch, nil).Build())
 	closed(t, train, plain)
 	loss := func(dataset *Dataset) float64 {
 		estimator := toyEstimator(t, RunOptions{Seed: 4, Determinism: "repeatable"})
 		defer estimator.Close()
-		return must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Epochs: 3})).Loss
+		return must[*Result](t)(estimator.Train(background, dataset, &TrainOptions{Epochs: 3})).Loss
 	}
 	if mapped, wanted := loss(train), loss(plain); mapped != wanted || calls < 3*toyRows {
 		t.Errorf("loss %v, not %v, after %d calls", mapped, wanted, calls)
 	}
 	fail := func([]*Tensor) ([]*Tensor, error) { return nil, errMine }
-	failing := must[*Dataset](t)(toyPipeline().Map(2, fail).Batch(8).Build())
+	failing := must[*Dataset](t)(toyPipeline().Map(2, fail, nil).Batch(8, nil).Build())
 	estimator := toyEstimator(t, RunOptions{})
 	closed(t, failing, estimator)
-	_, err := estimator.Train(background, failing, TrainOptions{})
+	_, err := estimator.Train(background, failing, nil)
 	if !errors.Is(err, errMine) || !strings.Contains(err.Error(), "mine") {
 		t.Error(err)
 	}
@@ -187,14 +187,14 @@ func TestPredicatesInGo(t *testing.T) {
 	odd := func(element []*Tensor) (bool, error) { return value(element[0])%2 == 1, nil }
 	gives(t, upTo(7).Filter(odd), "[[1] [3] [5]]")
 	below := func(element []*Tensor) (bool, error) { return value(element[0]) < 3, nil }
-	gives(t, upTo(7).TakeWhile(below).Batch(3), "[[0 1 2]]")
+	gives(t, upTo(7).TakeWhile(below).Batch(3, nil), "[[0 1 2]]")
 }
 
 func TestScanInGo(t *testing.T) {
 	live(t)
-	gives(t, upTo(5).Scan(scanZero(t), runningSum), "[[0] [1] [3] [6] [10]]")
+	gives(t, upTo(5).Scan(scanZero(t), runningSum, nil), "[[0] [1] [3] [6] [10]]")
 	gives(t, upTo(5).ScanGraph(scanZero(t), func(g *Graph) error {
-		sum := g.Add(g.GetFeature("sum"), g.GetFeature("n"))
+		sum := g.Add(g.Feature("sum"), g.Feature("n"))
 		g.SetOutput("sum", sum)
 		g.SetOutput("n", sum)
 		return nil
@@ -204,7 +204,7 @@ func TestScanInGo(t *testing.T) {
 	wider := upTo(4).Scan(scanZero(t), func(state, element []*Tensor) ([]*Tensor, []*Tensor, error) {
 		n := value(element[0])
 		return state, []*Tensor{scalar(n * n), scalar(n)}, nil
-	}, ScanOptions{Like: two})
+	}, &ScanOptions{Like: two})
 	gives(t, wider, "[[0] [1] [4] [9]]")
 }
 
@@ -231,8 +231,8 @@ func TestMapToOtherComponentsInGo(t *testing.T) {
 		}
 		return []*Tensor{scalar(n), scalar(odd)}, nil
 	}
-	pairs := NewPipeline(nil).TextLines([]string{path}).Map(2, parse, MapOptions{Like: two})
-	pairs.Select(SelectOptions{Features: []string{"x = n"}, Labels: []string{"odd"}})
+	pairs := NewPipeline(nil).TextLines([]string{path}, nil).Map(2, parse, &MapOptions{Like: two})
+	pairs.Select(&SelectOptions{Features: []string{"x = n"}, Labels: []string{"odd"}})
 	dataset := must[*Dataset](t)(pairs.Build())
 	iterator := must[*Iterator](t)(dataset.Iterator(0))
 	closed(t, dataset, iterator)
@@ -258,7 +258,7 @@ func TestMapToOtherComponentsInGo(t *testing.T) {
 // A walk that goes on in the middle has the state of that place.
 func TestScansGoOn(t *testing.T) {
 	live(t)
-	dataset := must[*Dataset](t)(upTo(6).Scan(scanZero(t), runningSum).Build())
+	dataset := must[*Dataset](t)(upTo(6).Scan(scanZero(t), runningSum, nil).Build())
 	iterator, again := must[*Iterator](t)(dataset.Iterator(0)), must[*Iterator](t)(dataset.Iterator(0))
 	closed(t, dataset, iterator, again)
 	for i := 0; i < 4; i++ {
@@ -280,14 +280,14 @@ func TestDatasetsOfElementsInGo(t *testing.T) {
 		base := 10 * value(element[0])
 		return AddSlices(NewPipeline(nil), "n", Feature, []int64{base, base + 1, base + 2}).Build()
 	}
-	gives(t, upTo(2).FlatMap(expand), "[[0] [1] [2] [10] [11] [12]]")
-	gives(t, upTo(2).FlatMap(expand, FlatMapOptions{ReadAhead: true}), "[[0] [1] [2] [10] [11] [12]]")
-	gives(t, upTo(3).InterleaveMap(expand, InterleaveMapOptions{CycleLength: 2, BlockLength: 2}),
+	gives(t, upTo(2).FlatMap(expand, nil), "[[0] [1] [2] [10] [11] [12]]")
+	gives(t, upTo(2).FlatMap(expand, &FlatMapOptions{ReadAhead: true}), "[[0] [1] [2] [10] [11] [12]]")
+	gives(t, upTo(3).InterleaveMap(expand, &InterleaveMapOptions{CycleLength: 2, BlockLength: 2}),
 		"[[0] [1] [10] [11] [2] [12] [20] [21] [22]]")
 	shared := must[*Dataset](t)(AddSlices(NewPipeline(nil), "text", Label, []float32{1, 2}).Build())
 	closed(t, shared)
 	dataset := must[*Dataset](t)(upTo(3).FlatMap(func([]*Tensor) (*Dataset, error) { return shared, nil },
-		FlatMapOptions{Like: shared}).Build())
+		&FlatMapOptions{Like: shared}).Build())
 	closed(t, dataset)
 	if got := dataset.Components(); len(got) != 1 || got[0] != (Component{"text", Label}) {
 		t.Error(got)
@@ -306,7 +306,7 @@ func TestGeneratorsInGo(t *testing.T) {
 		return []*Tensor{scalar(10*pass + index)}, nil
 	}
 	component := FeedComponent{"n", Feature, Int64, nil}
-	gives(t, NewPipeline(nil).AddGenerator(generator, component).Repeat(RepeatOptions{Count: I64(2)}),
+	gives(t, NewPipeline(nil).AddGenerator(generator, component).Repeat(&RepeatOptions{Count: I64(2)}),
 		"[[0] [1] [2] [10] [11] [12]]")
 	dataset := must[*Dataset](t)(NewPipeline(nil).AddGenerator(generator, component).Build())
 	iterator, again := must[*Iterator](t)(dataset.Iterator(0)), must[*Iterator](t)(dataset.Iterator(0))
@@ -346,13 +346,13 @@ func TestFunctionsInGoFail(t *testing.T) {
 		"scan": func(fail func() error) *Pipeline {
 			return upTo(3).Scan(scanZero(t), func(state, element []*Tensor) ([]*Tensor, []*Tensor, error) {
 				return state, element, fail()
-			})
+			}, nil)
 		},
 		"flat map": func(fail func() error) *Pipeline {
-			return upTo(3).FlatMap(func([]*Tensor) (*Dataset, error) { return nil, fail() })
+			return upTo(3).FlatMap(func([]*Tensor) (*Dataset, error) { return nil, fail() }, nil)
 		},
 		"interleave": func(fail func() error) *Pipeline {
-			return upTo(3).InterleaveMap(func([]*Tensor) (*Dataset, error) { return nil, fail() })
+			return upTo(3).InterleaveMap(func([]*Tensor) (*Dataset, error) { return nil, fail() }, nil)
 		},
 		"generator": func(fail func() error) *Pipeline {
 			next := func(int64, int64) ([]*Tensor, error) { return nil, fail() }
@@ -368,19 +368,19 @@ func TestFunctionsInGoFail(t *testing.T) {
 	shut.Close()
 	wrong := map[string]*Pipeline{
 		"nil predicate":    upTo(3).Filter(nil),
-		"nil scan":         upTo(3).Scan(scanZero(t), nil),
-		"nil expand":       upTo(3).FlatMap(nil),
+		"nil scan":         upTo(3).Scan(scanZero(t), nil, nil),
+		"nil expand":       upTo(3).FlatMap(nil, nil),
 		"nil generator":    NewPipeline(nil).AddGenerator(nil, component),
-		"no state":         upTo(3).Scan(nil, runningSum),
-		"state of nil":     upTo(3).Scan([]ScanState{{"sum", nil}}, runningSum),
-		"no dataset":       upTo(3).FlatMap(func([]*Tensor) (*Dataset, error) { return nil, nil }),
-		"a closed dataset": upTo(3).FlatMap(func([]*Tensor) (*Dataset, error) { return shut, nil }),
+		"no state":         upTo(3).Scan(nil, runningSum, nil),
+		"state of nil":     upTo(3).Scan([]ScanState{{"sum", nil}}, runningSum, nil),
+		"no dataset":       upTo(3).FlatMap(func([]*Tensor) (*Dataset, error) { return nil, nil }, nil),
+		"a closed dataset": upTo(3).FlatMap(func([]*Tensor) (*Dataset, error) { return shut, nil }, nil),
 		"like what is gone": upTo(3).FlatMap(func([]*Tensor) (*Dataset, error) { return shut, nil },
-			FlatMapOptions{Like: shut}),
+			&FlatMapOptions{Like: shut}),
 		"the state outside its place": upTo(3).Scan(scanZero(t),
 			func(state, element []*Tensor) ([]*Tensor, []*Tensor, error) {
 				return nil, []*Tensor{state[0], element[0]}, nil
-			}),
+			}, nil),
 		"a generator without tensors": NewPipeline(nil).AddGenerator(
 			func(int64, int64) ([]*Tensor, error) { return nil, nil }, component),
 	}
@@ -394,8 +394,8 @@ func TestFunctionsInGoFail(t *testing.T) {
 }
 
 func BenchmarkMapInGo(b *testing.B) {
-	dataset := must[*Dataset](b)(AddSlices(NewPipeline(nil), "n", Feature, count(1000)).Repeat().
-		Map(1, func(element []*Tensor) ([]*Tensor, error) { return element, nil }).Build())
+	dataset := must[*Dataset](b)(AddSlices(NewPipeline(nil), "n", Feature, count(1000)).Repeat(nil).
+		Map(1, func(element []*Tensor) ([]*Tensor, error) { return element, nil }, nil).Build())
 	iterator := must[*Iterator](b)(dataset.Iterator(0))
 	closed(b, dataset, iterator)
 	b.ResetTimer()

@@ -45,16 +45,19 @@ func (c Code) Error() string { return c.String() }
 var ErrClosed = errors.New("the object is closed")
 
 // Detail is one thing that an error tells beside its message, such as {"node", "dense_1/matmul"}.
-type Detail struct{ Key, Value string }
+type Detail struct {
+	Key   string // what the value is: "node", "file", "element"
+	Value string // in words or digits
+}
 
 // Error is an error of the library.
 type Error struct {
-	Code    Code
-	Subcode int64  // a number of the domain, such as an errno; 0 = none
-	Domain  string // who reports: "tutti", "user" for callbacks, or a library
-	Message string // one line, without the causes
-	Details []Detail
-	Cause   error // what led to it, or nil: an *Error, or what a callback returned
+	Code    Code     // what kind of error it is
+	Subcode int64    // a number of the domain, such as an errno; 0 = none
+	Domain  string   // who reports: "tutti", "user" for callbacks, or a library
+	Message string   // one line, without the causes
+	Details []Detail // where it happened, as far as that is known
+	Cause   error    // what led to it, or nil: an *Error, or what a callback returned
 }
 
 // Error is the whole story on one line: code, message and every cause.

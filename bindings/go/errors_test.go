@@ -23,7 +23,7 @@ func TestCodesAndDetails(t *testing.T) {
 		call func() error
 	}{
 		{"wrong option", InvalidArgument, func() error {
-			_, err := NewEstimator(toyModel, EstimatorOptions{RunOptions: RunOptions{Determinism: "perhaps"}})
+			_, err := NewEstimator(toyModel, &EstimatorOptions{RunOptions: RunOptions{Determinism: "perhaps"}})
 			return err
 		}},
 		{"missing file", NotFound, func() error {
@@ -36,7 +36,7 @@ func TestCodesAndDetails(t *testing.T) {
 		}},
 		{"no such device", NotFound, func() error { _, err := OneDevice(nil, "cpu:9999"); return err }},
 		{"NULL", InvalidArgument, func() error {
-			_, err := estimator.Train(background, nil, TrainOptions{})
+			_, err := estimator.Train(background, nil, nil)
 			return err
 		}},
 		{"wrong size", InvalidArgument, func() error { _, err := NewTensor([]float32{1, 2, 3}, 2, 2); return err }},
@@ -113,17 +113,17 @@ func TestModelFunctionFails(t *testing.T) {
 	dataset := toyDataset(t)
 	closed(t, dataset)
 	brokenBy(t, func(t *testing.T, fail func() error) error {
-		estimator := must[*Estimator](t)(NewEstimator(func(*Graph, Mode) error { return fail() }, EstimatorOptions{}))
+		estimator := must[*Estimator](t)(NewEstimator(func(*Graph, Mode) error { return fail() }, nil))
 		defer estimator.Close()
-		_, err := estimator.Train(background, dataset, TrainOptions{Steps: 1})
+		_, err := estimator.Train(background, dataset, &TrainOptions{Steps: 1})
 		return err
 	})
 	estimator := must[*Estimator](t)(NewEstimator(func(g *Graph, mode Mode) error {
-		g.SetLoss(g.LayerDense(g.GetFeature("nothing"), 3))
+		g.SetLoss(g.LayerDense(g.Feature("nothing"), 3, nil))
 		return nil
-	}, EstimatorOptions{}))
+	}, nil))
 	closed(t, estimator)
-	_, err := estimator.Train(background, dataset, TrainOptions{Steps: 1})
+	_, err := estimator.Train(background, dataset, &TrainOptions{Steps: 1})
 	if err == nil || !strings.Contains(err.Error(), "nothing") {
 		t.Error(err)
 	}
@@ -134,7 +134,7 @@ func TestHookFails(t *testing.T) {
 	dataset, estimator := toyDataset(t), toyEstimator(t, RunOptions{})
 	closed(t, dataset, estimator)
 	brokenBy(t, func(t *testing.T, fail func() error) error {
-		_, err := estimator.Train(background, dataset, TrainOptions{Steps: 5}, Hook{1, func(e *Event) error {
+		_, err := estimator.Train(background, dataset, &TrainOptions{Steps: 5}, Hook{1, func(e *Event) error {
 			if e.Kind == EventStep {
 				return fail()
 			}
@@ -142,8 +142,8 @@ func TestHookFails(t *testing.T) {
 		}})
 		return err
 	})
-	must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: 2})) // and it is as good as before
-	_, err := estimator.Train(background, dataset, TrainOptions{Steps: 1}, Hook{})
+	must[*Result](t)(estimator.Train(background, dataset, &TrainOptions{Steps: 2})) // and it is as good as before
+	_, err := estimator.Train(background, dataset, &TrainOptions{Steps: 1}, Hook{})
 	if !errors.Is(err, InvalidArgument) {
 		t.Error(err)
 	}
@@ -186,18 +186,18 @@ func TestFeedFails(t *testing.T) {
 
 func TestLogSinkPanics(t *testing.T) {
 	live(t)
-	c := must[*Context](t)(NewContext(ContextOptions{LogicalDevices: 1}))
+	c := must[*Context](t)(NewContext(&ContextOptions{LogicalDevices: 1}))
 	closed(t, c)
 	if err := c.SetLog(LogDebug, func(Severity, string) { panic(errMine) }); err != nil {
 		t.Fatal(err)
 	}
 	x, y := toyData()
 	p := AddSlices(NewPipeline(c), "x", Feature, x, toyRows, toyColumns)
-	dataset := must[*Dataset](t)(AddSlices(p, "y", Label, y).Batch(8).Build())
-	estimator := must[*Estimator](t)(NewEstimator(toyModel, EstimatorOptions{
+	dataset := must[*Dataset](t)(AddSlices(p, "y", Label, y).Batch(8, nil).Build())
+	estimator := must[*Estimator](t)(NewEstimator(toyModel, &EstimatorOptions{
 		Context: c, RunOptions: RunOptions{LogStepCountSteps: I64(1)}}))
 	closed(t, dataset, estimator)
-	must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: 3}))
+	must[*Result](t)(estimator.Train(background, dataset, &TrainOptions{Steps: 3}))
 	if err := c.LogError(); !errors.Is(err, errMine) {
 		t.Error(err)
 	}
@@ -210,7 +210,7 @@ func TestLogSinkPanics(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: 3}))
+	must[*Result](t)(estimator.Train(background, dataset, &TrainOptions{Steps: 3}))
 	mutex.Lock()
 	defer mutex.Unlock()
 	if len(lines) == 0 || c.LogError() != nil {
@@ -227,11 +227,11 @@ func TestUseAfterClose(t *testing.T) {
 	strategy, tensor := must[*Strategy](t)(Mirrored(nil)), must[*Tensor](t)(NewTensor([]float32{1}))
 	feed := must[*Feed](t)(NewFeed(nil, 1, FeedComponent{"x", Feature, Float32, nil}))
 	iterator := must[*Iterator](t)(dataset.Iterator(0))
-	session := must[*Session](t)(estimator.OpenSession(background, dataset, TrainOptions{}))
+	session := must[*Session](t)(estimator.OpenSession(background, dataset, nil))
 	must[*Result](t)(session.Run(1))
 	session.Close()
-	must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: 1}))
-	predictor := must[*Predictor](t)(estimator.Predictor(PredictorOptions{}))
+	must[*Result](t)(estimator.Train(background, dataset, &TrainOptions{Steps: 1}))
+	predictor := must[*Predictor](t)(estimator.Predictor(nil))
 	stream := must[*PredictionStream](t)(predictor.Stream(dataset))
 	batch := must[*Batch](t)(stream.Next(background))
 	objects := []interface{ Close() error }{
@@ -243,7 +243,7 @@ func TestUseAfterClose(t *testing.T) {
 		}
 	}
 	calls := map[string]func() error{
-		"train":    func() error { _, err := estimator.Train(background, dataset, TrainOptions{}); return err },
+		"train":    func() error { _, err := estimator.Train(background, dataset, nil); return err },
 		"evaluate": func() error { _, err := estimator.Evaluate(background, dataset, 0); return err },
 		"dataset":  func() error { _, err := dataset.Iterator(0); return err },
 		"iterator": func() error { _, err := iterator.Next(background); return err },
@@ -266,7 +266,7 @@ func TestUseAfterClose(t *testing.T) {
 	}
 	pipeline := toyPipeline()
 	pipeline.Close()
-	if _, err := pipeline.Batch(3).Build(); !errors.Is(err, ErrClosed) {
+	if _, err := pipeline.Batch(3, nil).Build(); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
 	if estimator.GlobalStep() != -1 || tensor.Len() != -1 || batch.Rows() != -1 || dataset.Components() != nil {
@@ -284,10 +284,10 @@ func TestObjectsThatWereNeverMade(t *testing.T) {
 		"session": func() error { _, err := (&Session{}).Run(1); return err },
 		"finish":  func() error { _, err := (&Session{}).Finish(); return err },
 		"feed":    func() error { return (&Feed{}).Push(background) },
-		"train":   func() error { _, err := estimator.Train(background, nil, TrainOptions{}); return err },
+		"train":   func() error { _, err := estimator.Train(background, nil, nil); return err },
 		"run":     func() error { _, err := (*Predictor)(nil).Run(background, nil); return err },
 		"hook": func() error {
-			_, err := estimator.Train(background, dataset, TrainOptions{Steps: 1}, OnStep(1, nil))
+			_, err := estimator.Train(background, dataset, &TrainOptions{Steps: 1}, OnStep(1, nil))
 			return err
 		},
 	}
@@ -303,7 +303,7 @@ func TestCancelledByContext(t *testing.T) {
 	dataset, estimator := toyDataset(t), toyEstimator(t, RunOptions{})
 	closed(t, dataset, estimator)
 	ctx, cancel := context.WithCancel(background)
-	_, err := estimator.Train(ctx, dataset, TrainOptions{}, Hook{10, func(e *Event) error {
+	_, err := estimator.Train(ctx, dataset, nil, Hook{10, func(e *Event) error {
 		if e.Kind == EventStep {
 			cancel()
 		}
@@ -312,12 +312,12 @@ func TestCancelledByContext(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !errors.Is(err, Cancelled) {
 		t.Error(err)
 	}
-	if _, err = estimator.Train(ctx, dataset, TrainOptions{Steps: 1}); !errors.Is(err, context.Canceled) {
+	if _, err = estimator.Train(ctx, dataset, &TrainOptions{Steps: 1}); !errors.Is(err, context.Canceled) {
 		t.Error("an ended context:", err)
 	}
 	ctx, cancel = context.WithTimeout(background, 30*time.Millisecond)
 	defer cancel()
-	_, err = estimator.Train(ctx, dataset, TrainOptions{})
+	_, err = estimator.Train(ctx, dataset, nil)
 	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, DeadlineExceeded) {
 		t.Error(err)
 	}
@@ -343,25 +343,25 @@ func TestStopped(t *testing.T) {
 		}
 		return nil
 	})
-	result := must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Stop: stop}, stopping))
-	if result.Reason != Stopped || result.Step < 5 {
+	result := must[*Result](t)(estimator.Train(background, dataset, &TrainOptions{Stop: stop}, stopping))
+	if result.Reason != ReasonStopped || result.Step < 5 {
 		t.Errorf("%+v", result)
 	}
 	before := result.Step
-	result = must[*Result](t)(estimator.Train(background, dataset, TrainOptions{}, Hook{3, func(e *Event) error {
+	result = must[*Result](t)(estimator.Train(background, dataset, nil, Hook{3, func(e *Event) error {
 		if e.Kind == EventStep {
 			return fmt.Errorf("enough: %w", ErrStop)
 		}
 		return nil
 	}}))
-	if result.Reason != Stopped || result.Step <= before {
+	if result.Reason != ReasonStopped || result.Step <= before {
 		t.Errorf("%+v", result)
 	}
 	before = result.Step
 	// A learning rate that stays the same is best at the first step.
 	early := TrainOptions{EarlyStopping: "learning_rate", EarlyStoppingPatienceSteps: 4, EarlyStoppingEverySteps: 1}
-	result = must[*Result](t)(estimator.Train(background, dataset, early))
-	if result.Reason != Stopped || result.Step != before+5 {
+	result = must[*Result](t)(estimator.Train(background, dataset, &early))
+	if result.Reason != ReasonStopped || result.Step != before+5 {
 		t.Errorf("%+v", result)
 	}
 }
@@ -371,9 +371,9 @@ func TestTrainingInsideAHookIsAnError(t *testing.T) {
 	dataset, estimator := toyDataset(t), toyEstimator(t, RunOptions{})
 	closed(t, dataset, estimator)
 	var inside error
-	must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: 1}, Hook{1, func(e *Event) error {
+	must[*Result](t)(estimator.Train(background, dataset, &TrainOptions{Steps: 1}, Hook{1, func(e *Event) error {
 		if e.Kind == EventStep {
-			_, inside = estimator.Train(background, dataset, TrainOptions{Steps: 1})
+			_, inside = estimator.Train(background, dataset, &TrainOptions{Steps: 1})
 		}
 		return nil
 	}}))

@@ -35,18 +35,19 @@ type EstimatorOptions struct {
 	RunOptions
 }
 
-// NewEstimator makes an estimator.
-func NewEstimator(model ModelFunc, options EstimatorOptions) (*Estimator, error) {
+// NewEstimator makes an estimator; nil options are the defaults.
+func NewEstimator(model ModelFunc, options *EstimatorOptions) (*Estimator, error) {
 	if model == nil {
 		return nil, invalid("the model function is nil")
 	}
+	o := given(options)
 	var use uses
 	defer use.leave()
-	owner, strategy := use.of(options.Context.ref()), use.of(options.Strategy.ref())
+	owner, strategy := use.of(o.Context.ref()), use.of(o.Strategy.ref())
 	if use.err != nil {
 		return nil, use.err
 	}
-	run, err := newOptions(options.RunOptions)
+	run, err := newOptions(o.RunOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -66,20 +67,21 @@ type training struct {
 	estimator, dataset, options, hooks uintptr
 }
 
-func (t *training) prepare(ctx context.Context, e *Estimator, dataset *Dataset, options TrainOptions,
+func (t *training) prepare(ctx context.Context, e *Estimator, dataset *Dataset, options *TrainOptions,
 	hooks []Hook) error {
 	t.estimator, t.dataset = t.of(e.ref()), t.of(dataset.ref())
 	if t.err != nil {
 		return t.err
 	}
 	var err error
-	if t.options, err = newOptions(options); err != nil {
+	o := given(options)
+	if t.options, err = newOptions(o); err != nil {
 		return err
 	}
 	if t.hooks, err = newHooks(hooks); err != nil {
 		return err
 	}
-	t.call, err = begin(ctx, options.Stop, nil)
+	t.call, err = begin(ctx, o.Stop, nil)
 	return err
 }
 
@@ -95,7 +97,9 @@ func (t *training) done() {
 
 // Train trains until the options' limit, or until the input ends. It goes on from the newest checkpoint in the model
 // directory, in the middle of an epoch if need be.
-func (e *Estimator) Train(ctx context.Context, dataset *Dataset, options TrainOptions, hooks ...Hook) (*Result, error) {
+func (e *Estimator) Train(
+	ctx context.Context, dataset *Dataset, options *TrainOptions, hooks ...Hook,
+) (*Result, error) {
 	var t training
 	defer t.done()
 	if err := t.prepare(ctx, e, dataset, options, hooks); err != nil {
@@ -147,7 +151,7 @@ func (e *Estimator) Evaluate(ctx context.Context, dataset *Dataset, steps int64)
 // TrainAndEvaluate trains, and evaluates after every so many steps and at the end; the result is of the last
 // evaluation.
 func (e *Estimator) TrainAndEvaluate(ctx context.Context, dataset, evaluation *Dataset, everySteps int64,
-	options TrainOptions, hooks ...Hook) (*Result, error) {
+	options *TrainOptions, hooks ...Hook) (*Result, error) {
 	var t training
 	defer t.done()
 	test := t.of(evaluation.ref())

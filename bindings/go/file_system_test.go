@@ -56,7 +56,7 @@ var letterFiles = fstest.MapFS{
 
 func contextWith(t *testing.T, scheme string, files fs.FS) *Context {
 	t.Helper()
-	context := must[*Context](t)(NewContext(ContextOptions{}))
+	context := must[*Context](t)(NewContext(nil))
 	closed(t, context)
 	if err := context.AddFileSystem(scheme, files); err != nil {
 		t.Fatal(err)
@@ -133,8 +133,8 @@ func TestCachesFollowVersionsOfFiles(t *testing.T) {
 		files := narrowed{fstest.MapFS{"n.txt": {Data: []byte(content)}}, func(file fs.File) fs.File {
 			return versioned{file, file.(io.ReaderAt), version}
 		}}
-		pipeline := NewPipeline(contextWith(t, "go", files)).TextLines([]string{"go://n.txt"})
-		dataset, err := pipeline.Cache(CacheOptions{Path: cache}).Build()
+		pipeline := NewPipeline(contextWith(t, "go", files)).TextLines([]string{"go://n.txt"}, nil)
+		dataset, err := pipeline.Cache(&CacheOptions{Path: cache}).Build()
 		if err != nil {
 			return "", err
 		}
@@ -179,14 +179,14 @@ func TestContextsEndTheOpeningOfFiles(t *testing.T) {
 	both := []string{"slow://alphabet/one.txt", "slow://alphabet/größe.txt"}
 	system := contextWith(t, "slow", slow{letterFiles, cancel, ctx})
 	for i := 0; i < 2; i++ { // while files are opened, and before
-		_, err := NewPipeline(system).WithContext(ctx).TextLines(both).Build()
+		_, err := NewPipeline(system).WithContext(ctx).TextLines(both, nil).Build()
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, Cancelled) {
 			t.Error(err)
 		}
 	}
 	later, end := context.WithCancel(context.Background())
 	pipeline := NewPipeline(contextWith(t, "go", letterFiles)).WithContext(later).WithContext(later)
-	dataset := must[*Dataset](t)(pipeline.TextLines([]string{"go://alphabet/one.txt"}).Build())
+	dataset := must[*Dataset](t)(pipeline.TextLines([]string{"go://alphabet/one.txt"}, nil).Build())
 	closed(t, dataset)
 	end()
 	if got := must[[]string](t)(linesOf(t, dataset)); len(got) != 2 {

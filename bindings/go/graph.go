@@ -14,8 +14,11 @@ const (
 	ModePredict Mode = raw.MODE_PREDICT
 )
 
-// Value is an output of an op in one graph. 0 is no value; a negative one is invalid because of an error before.
-type Value int64
+// Value is an output of an op in one graph. The zero Value is none: an optional input left out.
+type Value struct{ id int64 }
+
+// IsValid tells whether the value is an output of an op: it is neither none nor what a call that failed has given.
+func (v Value) IsValid() bool { return v.id > 0 }
 
 // DimBatch, in a shape, is the number of rows of the batch.
 const DimBatch int64 = -1 << 63
@@ -25,15 +28,16 @@ const DimBatch int64 = -1 << 63
 // later calls pass through; the function need not look, for its caller reports the first error.
 type Graph struct{ handle uintptr }
 
-// GetFeature is a component of the dataset, with the batch as first dimension.
-func (g *Graph) GetFeature(name string) Value { return Value(raw.Graph_get_feature(g.handle, name)) }
+// Feature is a component of the dataset, with the batch as first dimension.
+func (g *Graph) Feature(name string) Value { return Value{raw.Graph_get_feature(g.handle, name)} }
 
-// GetLabel is a label of the dataset.
-func (g *Graph) GetLabel(name string) Value { return Value(raw.Graph_get_label(g.handle, name)) }
+// Label is a label of the dataset.
+func (g *Graph) Label(name string) Value { return Value{raw.Graph_get_label(g.handle, name)} }
 
-// GetSampleWeight is a component of weights, one per example; no value when there is none of the name.
-func (g *Graph) GetSampleWeight(name string) Value {
-	return Value(raw.Graph_get_sample_weight(g.handle, name))
+// SampleWeight is a component of weights, one per example; the zero Value when the dataset has none of the name, and
+// when predicting.
+func (g *Graph) SampleWeight(name string) Value {
+	return Value{raw.Graph_get_sample_weight(g.handle, name)}
 }
 
 // Mode is what the model is built for.
@@ -41,15 +45,15 @@ func (g *Graph) Mode() Mode { return Mode(raw.Graph_get_mode(g.handle)) }
 
 // SetOutput names a prediction: what predict gives for each row.
 func (g *Graph) SetOutput(name string, value Value) {
-	raw.Graph_set_output(g.handle, name, int64(value))
+	raw.Graph_set_output(g.handle, name, value.id)
 }
 
 // SetLoss says which scalar to make small.
-func (g *Graph) SetLoss(loss Value) { raw.Graph_set_loss(g.handle, int64(loss)) }
+func (g *Graph) SetLoss(loss Value) { raw.Graph_set_loss(g.handle, loss.id) }
 
 // AddMetric names a scalar that train and evaluate report, exact over all examples.
 func (g *Graph) AddMetric(name string, value Value) {
-	raw.Graph_add_metric(g.handle, name, int64(value))
+	raw.Graph_add_metric(g.handle, name, value.id)
 }
 
 // SetGradientClipNorm limits the global norm of all gradients before the update.
@@ -64,19 +68,19 @@ func (g *Graph) Scope(name string, build func()) {
 
 // Constant is a scalar constant.
 func (g *Graph) Constant(dtype DType, value float64) Value {
-	return Value(raw.Graph_constant(g.handle, int32(dtype), value))
+	return Value{raw.Graph_constant(g.handle, int32(dtype), value)}
 }
 
 // ConstantTensor is a constant with the tensor's contents; invalid when the tensor is closed.
 func (g *Graph) ConstantTensor(tensor *Tensor) Value {
 	var use uses
 	defer use.leave()
-	return Value(raw.Graph_constant_tensor(g.handle, use.of(tensor.ref())))
+	return Value{raw.Graph_constant_tensor(g.handle, use.of(tensor.ref()))}
 }
 
 // HostScalar is a scalar that Session.SetScalar changes while training.
 func (g *Graph) HostScalar(name string, initial float64) Value {
-	return Value(raw.Graph_host_scalar(g.handle, name, initial))
+	return Value{raw.Graph_host_scalar(g.handle, name, initial)}
 }
 
 // VariableOptions are what Variable may be told; the zero value means the defaults.
@@ -91,17 +95,17 @@ type VariableOptions struct {
 }
 
 // Variable is a variable of the model; its name is put behind the scope, and reusing one is an error.
-func (g *Graph) Variable(name string, dtype DType, dims []int64, options ...VariableOptions) Value {
-	o := first(options)
+func (g *Graph) Variable(name string, dtype DType, dims []int64, options *VariableOptions) Value {
+	o := given(options)
 	if o.Initializer == "" {
 		o.Initializer = "zeros"
 	}
-	return Value(raw.Graph_variable(g.handle, name, int32(dtype), dims, o.Initializer, o.Parameter, !o.Frozen))
+	return Value{raw.Graph_variable(g.handle, name, int32(dtype), dims, o.Initializer, o.Parameter, !o.Frozen)}
 }
 
 // Assign says what a variable's next value is, stored when the step is complete.
 func (g *Graph) Assign(variable, value Value) {
-	raw.Graph_assign(g.handle, int64(variable), int64(value))
+	raw.Graph_assign(g.handle, variable.id, value.id)
 }
 
 // Gradients are d(target)/d(of[i]) for each i; invalid where there is no path.
@@ -110,10 +114,10 @@ func (g *Graph) Gradients(target Value, of []Value) []Value {
 		return nil
 	}
 	out := make([]int64, len(of))
-	raw.Gradients(g.handle, int64(target), numbers(of), &out[0])
+	raw.Gradients(g.handle, target.id, numbers(of), &out[0])
 	values := make([]Value, len(of))
 	for i, id := range out {
-		values[i] = Value(id)
+		values[i] = Value{id}
 	}
 	return values
 }
@@ -130,23 +134,23 @@ func (g *Graph) ApplyGradients(variables, gradients []Value) {
 func numbers(values []Value) []int64 {
 	ids := make([]int64, len(values))
 	for i, value := range values {
-		ids[i] = int64(value)
+		ids[i] = value.id
 	}
 	return ids
 }
 
 // DType is a value's type; 0 for an invalid one.
-func (g *Graph) DType(value Value) DType { return DType(raw.Graph_get_dtype(g.handle, int64(value))) }
+func (g *Graph) DType(value Value) DType { return DType(raw.Graph_get_dtype(g.handle, value.id)) }
 
 // Dims is a value's shape as far as known: -1 stands for the batch or another unknown size. nil for an invalid value.
 func (g *Graph) Dims(value Value) []int64 {
-	rank := raw.Graph_get_rank(g.handle, int64(value))
+	rank := raw.Graph_get_rank(g.handle, value.id)
 	if rank < 0 {
 		return nil
 	}
 	dims := make([]int64, rank)
 	for axis := range dims {
-		dims[axis] = raw.Graph_get_dim(g.handle, int64(value), int64(axis))
+		dims[axis] = raw.Graph_get_dim(g.handle, value.id, int64(axis))
 	}
 	return dims
 }

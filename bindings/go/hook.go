@@ -31,8 +31,8 @@ const hookStop = -1
 // goroutine that trains. An error that it returns ends the training, and is found in what Train returns. It may use
 // getters and cancel; training from inside it is an error.
 type Hook struct {
-	EverySteps int64
-	Call       func(e *Event) error
+	EverySteps int64                // how often it sees a step; 0 = never
+	Call       func(e *Event) error // gets each event, which is valid until it returns
 }
 
 // OnStep is a hook that sees a step every so many steps, and nothing else.
@@ -50,12 +50,12 @@ func OnStep(every int64, call func(e *Event) error) Hook {
 
 // Event is what a hook sees. Numbers that an event does not carry are 0 or NaN.
 type Event struct {
-	Kind              EventKind
-	Step              int64
-	Epoch             int64 // the pass over the dataset, from 0; between two passes the one that has ended
-	Loss              float64
-	ExamplesPerSecond float64
-	RemainingSeconds  float64 // until the end at the present speed
+	Kind              EventKind // what happened
+	Step              int64     // completed steps, of all trainings
+	Epoch             int64     // the pass over the dataset, from 0; between two passes the one that has ended
+	Loss              float64   // of the step, or of the evaluation
+	ExamplesPerSecond float64   // the present speed
+	RemainingSeconds  float64   // until the end at the present speed
 	handle            uintptr
 }
 

@@ -93,7 +93,7 @@ func TestErrorsEndLoops(t *testing.T) {
 				return nil, failure
 			}
 			return element, nil
-		}).Build())
+		}, nil).Build())
 		it := must[*Iterator](t)(dataset.Iterator(0))
 		values, err := collect(it.All(background), 100)
 		if !errors.Is(err, failure) || fmt.Sprint(values) != "[0 1 2]" {
@@ -110,8 +110,8 @@ func TestLoopsOverPredictions(t *testing.T) {
 	estimator := toyEstimator(t, RunOptions{})
 	data, test := toyDataset(t), toyTestset(t)
 	closed(t, estimator, data, test)
-	must[*Result](t)(estimator.Train(background, data, TrainOptions{Steps: 1}))
-	predictor := must[*Predictor](t)(estimator.Predictor(PredictorOptions{}))
+	must[*Result](t)(estimator.Train(background, data, &TrainOptions{Steps: 1}))
+	predictor := must[*Predictor](t)(estimator.Predictor(nil))
 	stream := must[*PredictionStream](t)(predictor.Stream(test))
 	closed(t, predictor, stream)
 	rows := int64(0)

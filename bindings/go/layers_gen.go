@@ -5,40 +5,28 @@ package tutti
 
 import "tutti.org/tutti/internal/raw"
 
-// LayerDenseActivation is a choice of LayerDense: Applied to the result; gelu_tanh is the tanh approximation of
-// gelu, as in GPT-2.
-type LayerDenseActivation string
-
-const (
-	LayerDenseActivationNone     LayerDenseActivation = "none"
-	LayerDenseActivationRelu     LayerDenseActivation = "relu"
-	LayerDenseActivationSigmoid  LayerDenseActivation = "sigmoid"
-	LayerDenseActivationTanh     LayerDenseActivation = "tanh"
-	LayerDenseActivationGelu     LayerDenseActivation = "gelu"
-	LayerDenseActivationSilu     LayerDenseActivation = "silu"
-	LayerDenseActivationGeluTanh LayerDenseActivation = "gelu_tanh"
-)
-
 // LayerDenseOptions are what LayerDense may be told; the zero value means the defaults.
 type LayerDenseOptions struct {
-	// Applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none.
-	Activation LayerDenseActivation
+	// Applied to the result; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. Default:
+	// ActivationNone.
+	Activation Activation
 	// Adds no bias.
 	WithoutBias bool
-	// Initial values of the kernel. Default: glorot_uniform.
+	// Initial values of the kernel. Default: "glorot_uniform".
 	KernelInitializer string
-	// Initial values of the bias. Default: zeros.
+	// Initial values of the bias. Default: "zeros".
 	BiasInitializer string
 }
 
 // LayerDense: y = activation(x * kernel + bias) over the last dimension of x. Variables, in the scope dense,
-// dense_1, ...: kernel [inputs, units], the transpose of PyTorch's weight; bias [units]. units: Size of the last
-// dimension of the result.
-func (g *Graph) LayerDense(x Value, units int64, options ...LayerDenseOptions) Value {
+// dense_1, ...: kernel [inputs, units], the transpose of PyTorch's weight; bias [units].
+//
+//   - units: Size of the last dimension of the result.
+func (g *Graph) LayerDense(x Value, units int64, options *LayerDenseOptions) Value {
 	raw.Graph_begin(g.handle, "layer_dense", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64(g.handle, "units", units)
-	o := first(options)
+	o := given(options)
 	if o.Activation != "" {
 		raw.Graph_set_string(g.handle, "activation", string(o.Activation))
 	}
@@ -51,61 +39,42 @@ func (g *Graph) LayerDense(x Value, units int64, options ...LayerDenseOptions) V
 	if o.BiasInitializer != "" {
 		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// LayerConv2dPadding is a choice of LayerConv2d: same: ceil(size / stride); valid: no padding.
-type LayerConv2dPadding string
-
-const (
-	LayerConv2dPaddingSame  LayerConv2dPadding = "same"
-	LayerConv2dPaddingValid LayerConv2dPadding = "valid"
-)
-
-// LayerConv2dActivation is a choice of LayerConv2d: Applied to the result; gelu_tanh is the tanh approximation of
-// gelu, as in GPT-2.
-type LayerConv2dActivation string
-
-const (
-	LayerConv2dActivationNone     LayerConv2dActivation = "none"
-	LayerConv2dActivationRelu     LayerConv2dActivation = "relu"
-	LayerConv2dActivationSigmoid  LayerConv2dActivation = "sigmoid"
-	LayerConv2dActivationTanh     LayerConv2dActivation = "tanh"
-	LayerConv2dActivationGelu     LayerConv2dActivation = "gelu"
-	LayerConv2dActivationSilu     LayerConv2dActivation = "silu"
-	LayerConv2dActivationGeluTanh LayerConv2dActivation = "gelu_tanh"
-)
-
-// LayerConv2dOptions are what LayerConv2d may be told; the zero value means the defaults.
-type LayerConv2dOptions struct {
+// LayerConv2DOptions are what LayerConv2D may be told; the zero value means the defaults.
+type LayerConv2DOptions struct {
 	// Step in both directions. Default: 1.
 	Stride int64
 	// Distance between kernel elements. Default: 1.
 	Dilation int64
-	// same: ceil(size / stride); valid: no padding. Default: same.
-	Padding LayerConv2dPadding
+	// same: ceil(size / stride); valid: no padding. Default: PaddingSame.
+	Padding Padding
 	// Independent groups of channels. Default: 1.
 	Groups int64
-	// Applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none.
-	Activation LayerConv2dActivation
+	// Applied to the result; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. Default:
+	// ActivationNone.
+	Activation Activation
 	// Adds no bias.
 	WithoutBias bool
-	// Initial values of the kernel. Default: glorot_uniform.
+	// Initial values of the kernel. Default: "glorot_uniform".
 	KernelInitializer string
-	// Initial values of the bias. Default: zeros.
+	// Initial values of the bias. Default: "zeros".
 	BiasInitializer string
 }
 
-// LayerConv2d: Two-dimensional convolution of images [batch, height, width, channels]. Variables, in the scope
+// LayerConv2D: Two-dimensional convolution of images [batch, height, width, channels]. Variables, in the scope
 // conv2d, conv2d_1, ...: kernel [height, width, channels / groups, filters], as in Keras; PyTorch's weight is
-// [filters, channels / groups, height, width]; bias [filters]. filters: Channels of the result. size: Height and
-// width of the kernel.
-func (g *Graph) LayerConv2d(x Value, filters int64, size int64, options ...LayerConv2dOptions) Value {
+// [filters, channels / groups, height, width]; bias [filters].
+//
+//   - filters: Channels of the result.
+//   - size: Height and width of the kernel.
+func (g *Graph) LayerConv2D(x Value, filters, size int64, options *LayerConv2DOptions) Value {
 	raw.Graph_begin(g.handle, "layer_conv2d", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64(g.handle, "filters", filters)
 	raw.Graph_set_i64(g.handle, "size", size)
-	o := first(options)
+	o := given(options)
 	if o.Stride != 0 {
 		raw.Graph_set_i64(g.handle, "stride", o.Stride)
 	}
@@ -130,55 +99,36 @@ func (g *Graph) LayerConv2d(x Value, filters int64, size int64, options ...Layer
 	if o.BiasInitializer != "" {
 		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// LayerDepthwiseConv2dPadding is a choice of LayerDepthwiseConv2d: same: ceil(size / stride); valid: no padding.
-type LayerDepthwiseConv2dPadding string
-
-const (
-	LayerDepthwiseConv2dPaddingSame  LayerDepthwiseConv2dPadding = "same"
-	LayerDepthwiseConv2dPaddingValid LayerDepthwiseConv2dPadding = "valid"
-)
-
-// LayerDepthwiseConv2dActivation is a choice of LayerDepthwiseConv2d: Applied to the result; gelu_tanh is the tanh
-// approximation of gelu, as in GPT-2.
-type LayerDepthwiseConv2dActivation string
-
-const (
-	LayerDepthwiseConv2dActivationNone     LayerDepthwiseConv2dActivation = "none"
-	LayerDepthwiseConv2dActivationRelu     LayerDepthwiseConv2dActivation = "relu"
-	LayerDepthwiseConv2dActivationSigmoid  LayerDepthwiseConv2dActivation = "sigmoid"
-	LayerDepthwiseConv2dActivationTanh     LayerDepthwiseConv2dActivation = "tanh"
-	LayerDepthwiseConv2dActivationGelu     LayerDepthwiseConv2dActivation = "gelu"
-	LayerDepthwiseConv2dActivationSilu     LayerDepthwiseConv2dActivation = "silu"
-	LayerDepthwiseConv2dActivationGeluTanh LayerDepthwiseConv2dActivation = "gelu_tanh"
-)
-
-// LayerDepthwiseConv2dOptions are what LayerDepthwiseConv2d may be told; the zero value means the defaults.
-type LayerDepthwiseConv2dOptions struct {
+// LayerDepthwiseConv2DOptions are what LayerDepthwiseConv2D may be told; the zero value means the defaults.
+type LayerDepthwiseConv2DOptions struct {
 	// Results per channel. Default: 1.
 	Multiplier int64
 	// Step in both directions. Default: 1.
 	Stride int64
-	// same: ceil(size / stride); valid: no padding. Default: same.
-	Padding LayerDepthwiseConv2dPadding
-	// Applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none.
-	Activation LayerDepthwiseConv2dActivation
+	// same: ceil(size / stride); valid: no padding. Default: PaddingSame.
+	Padding Padding
+	// Applied to the result; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. Default:
+	// ActivationNone.
+	Activation Activation
 	// Adds no bias.
 	WithoutBias bool
-	// Initial values of the kernel. Default: glorot_uniform.
+	// Initial values of the kernel. Default: "glorot_uniform".
 	KernelInitializer string
 }
 
-// LayerDepthwiseConv2d: Convolution of each channel by itself. Variables, in the scope depthwise_conv2d, ...:
+// LayerDepthwiseConv2D: Convolution of each channel by itself. Variables, in the scope depthwise_conv2d, ...:
 // kernel [height, width, 1, channels * multiplier], where the first multiplier filters belong to the first channel;
-// bias [channels * multiplier]. size: Height and width of the kernel.
-func (g *Graph) LayerDepthwiseConv2d(x Value, size int64, options ...LayerDepthwiseConv2dOptions) Value {
+// bias [channels * multiplier].
+//
+//   - size: Height and width of the kernel.
+func (g *Graph) LayerDepthwiseConv2D(x Value, size int64, options *LayerDepthwiseConv2DOptions) Value {
 	raw.Graph_begin(g.handle, "layer_depthwise_conv2d", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64(g.handle, "size", size)
-	o := first(options)
+	o := given(options)
 	if o.Multiplier != 0 {
 		raw.Graph_set_i64(g.handle, "multiplier", o.Multiplier)
 	}
@@ -197,57 +147,38 @@ func (g *Graph) LayerDepthwiseConv2d(x Value, size int64, options ...LayerDepthw
 	if o.KernelInitializer != "" {
 		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// LayerSeparableConv2dPadding is a choice of LayerSeparableConv2d: same: ceil(size / stride); valid: no padding.
-type LayerSeparableConv2dPadding string
-
-const (
-	LayerSeparableConv2dPaddingSame  LayerSeparableConv2dPadding = "same"
-	LayerSeparableConv2dPaddingValid LayerSeparableConv2dPadding = "valid"
-)
-
-// LayerSeparableConv2dActivation is a choice of LayerSeparableConv2d: Applied to the result; gelu_tanh is the tanh
-// approximation of gelu, as in GPT-2.
-type LayerSeparableConv2dActivation string
-
-const (
-	LayerSeparableConv2dActivationNone     LayerSeparableConv2dActivation = "none"
-	LayerSeparableConv2dActivationRelu     LayerSeparableConv2dActivation = "relu"
-	LayerSeparableConv2dActivationSigmoid  LayerSeparableConv2dActivation = "sigmoid"
-	LayerSeparableConv2dActivationTanh     LayerSeparableConv2dActivation = "tanh"
-	LayerSeparableConv2dActivationGelu     LayerSeparableConv2dActivation = "gelu"
-	LayerSeparableConv2dActivationSilu     LayerSeparableConv2dActivation = "silu"
-	LayerSeparableConv2dActivationGeluTanh LayerSeparableConv2dActivation = "gelu_tanh"
-)
-
-// LayerSeparableConv2dOptions are what LayerSeparableConv2d may be told; the zero value means the defaults.
-type LayerSeparableConv2dOptions struct {
+// LayerSeparableConv2DOptions are what LayerSeparableConv2D may be told; the zero value means the defaults.
+type LayerSeparableConv2DOptions struct {
 	// Depthwise results per channel. Default: 1.
 	Multiplier int64
 	// Step in both directions. Default: 1.
 	Stride int64
-	// same: ceil(size / stride); valid: no padding. Default: same.
-	Padding LayerSeparableConv2dPadding
-	// Applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none.
-	Activation LayerSeparableConv2dActivation
+	// same: ceil(size / stride); valid: no padding. Default: PaddingSame.
+	Padding Padding
+	// Applied to the result; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. Default:
+	// ActivationNone.
+	Activation Activation
 	// Adds no bias.
 	WithoutBias bool
-	// Initial values of both kernels. Default: glorot_uniform.
+	// Initial values of both kernels. Default: "glorot_uniform".
 	KernelInitializer string
 }
 
-// LayerSeparableConv2d: A depthwise convolution followed by a 1x1 convolution; one bias and one activation at the
+// LayerSeparableConv2D: A depthwise convolution followed by a 1x1 convolution; one bias and one activation at the
 // end. Variables, in the scope separable_conv2d, ...: depthwise_kernel [height, width, 1, channels * multiplier],
-// pointwise_kernel [1, 1, channels * multiplier, filters], bias [filters]. filters: Channels of the result. size:
-// Height and width of the depthwise kernel.
-func (g *Graph) LayerSeparableConv2d(x Value, filters int64, size int64, options ...LayerSeparableConv2dOptions) Value {
+// pointwise_kernel [1, 1, channels * multiplier, filters], bias [filters].
+//
+//   - filters: Channels of the result.
+//   - size: Height and width of the depthwise kernel.
+func (g *Graph) LayerSeparableConv2D(x Value, filters, size int64, options *LayerSeparableConv2DOptions) Value {
 	raw.Graph_begin(g.handle, "layer_separable_conv2d", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64(g.handle, "filters", filters)
 	raw.Graph_set_i64(g.handle, "size", size)
-	o := first(options)
+	o := given(options)
 	if o.Multiplier != 0 {
 		raw.Graph_set_i64(g.handle, "multiplier", o.Multiplier)
 	}
@@ -266,16 +197,8 @@ func (g *Graph) LayerSeparableConv2d(x Value, filters int64, size int64, options
 	if o.KernelInitializer != "" {
 		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
-
-// LayerBatchNormStatistics is a choice of LayerBatchNorm: Over the global batch, or over each replica's rows.
-type LayerBatchNormStatistics string
-
-const (
-	LayerBatchNormStatisticsGlobal     LayerBatchNormStatistics = "global"
-	LayerBatchNormStatisticsPerReplica LayerBatchNormStatistics = "per_replica"
-)
 
 // LayerBatchNormOptions are what LayerBatchNorm may be told; the zero value means the defaults.
 type LayerBatchNormOptions struct {
@@ -287,18 +210,18 @@ type LayerBatchNormOptions struct {
 	WithoutOffset bool
 	// Multiplies by no scale.
 	WithoutScale bool
-	// Over the global batch, or over each replica's rows. Default: global.
-	Statistics LayerBatchNormStatistics
+	// Over the global batch, or over each replica's rows. Default: BatchStatisticsGlobal.
+	Statistics BatchStatistics
 }
 
 // LayerBatchNorm: Batch normalization (Ioffe and Szegedy, 2015) over all but the last dimension: batch statistics
 // while training, running ones otherwise. Variables, in the scope batch_norm, ..., each [channels]: scale, offset,
 // and the non-trainable running_mean and running_variance. The running variance divides by the number of elements,
 // n, as in Keras; PyTorch divides by n - 1.
-func (g *Graph) LayerBatchNorm(x Value, options ...LayerBatchNormOptions) Value {
+func (g *Graph) LayerBatchNorm(x Value, options *LayerBatchNormOptions) Value {
 	raw.Graph_begin(g.handle, "layer_batch_norm", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Momentum != nil {
 		raw.Graph_set_f64(g.handle, "momentum", *o.Momentum)
 	}
@@ -314,7 +237,7 @@ func (g *Graph) LayerBatchNorm(x Value, options ...LayerBatchNormOptions) Value 
 	if o.Statistics != "" {
 		raw.Graph_set_string(g.handle, "statistics", string(o.Statistics))
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // LayerLayerNormOptions are what LayerLayerNorm may be told; the zero value means the defaults.
@@ -329,10 +252,10 @@ type LayerLayerNormOptions struct {
 
 // LayerLayerNorm: Layer normalization (Ba, Kiros and Hinton, 2016) over the last dimension. Variables, in the scope
 // layer_norm, ..., each [channels]: scale, offset.
-func (g *Graph) LayerLayerNorm(x Value, options ...LayerLayerNormOptions) Value {
+func (g *Graph) LayerLayerNorm(x Value, options *LayerLayerNormOptions) Value {
 	raw.Graph_begin(g.handle, "layer_layer_norm", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Epsilon != nil {
 		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
 	}
@@ -342,30 +265,30 @@ func (g *Graph) LayerLayerNorm(x Value, options ...LayerLayerNormOptions) Value 
 	if o.WithoutScale {
 		raw.Graph_set_bool(g.handle, "scale", false)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// LayerRmsNormOptions are what LayerRmsNorm may be told; the zero value means the defaults.
-type LayerRmsNormOptions struct {
+// LayerRMSNormOptions are what LayerRMSNorm may be told; the zero value means the defaults.
+type LayerRMSNormOptions struct {
 	// Added to the mean square. Default: 1e-06.
 	Epsilon *float64
 	// Multiplies by no scale.
 	WithoutScale bool
 }
 
-// LayerRmsNorm: Division by the root of the mean square (Zhang and Sennrich, 2019) over the last dimension.
+// LayerRMSNorm: Division by the root of the mean square (Zhang and Sennrich, 2019) over the last dimension.
 // Variable, in the scope rms_norm, ...: scale [channels].
-func (g *Graph) LayerRmsNorm(x Value, options ...LayerRmsNormOptions) Value {
+func (g *Graph) LayerRMSNorm(x Value, options *LayerRMSNormOptions) Value {
 	raw.Graph_begin(g.handle, "layer_rms_norm", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Epsilon != nil {
 		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
 	}
 	if o.WithoutScale {
 		raw.Graph_set_bool(g.handle, "scale", false)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // LayerGroupNormOptions are what LayerGroupNorm may be told; the zero value means the defaults.
@@ -380,12 +303,14 @@ type LayerGroupNormOptions struct {
 
 // LayerGroupNorm: Group normalization (Wu and He, 2018): of each row and group of channels, over the group and all
 // dimensions between the first and the last. Variables, in the scope group_norm, ..., each [channels]: scale,
-// offset. groups: Number of groups, which must divide the channels; equal to the channels: instance normalization.
-func (g *Graph) LayerGroupNorm(x Value, groups int64, options ...LayerGroupNormOptions) Value {
+// offset.
+//
+//   - groups: Number of groups, which must divide the channels; equal to the channels: instance normalization.
+func (g *Graph) LayerGroupNorm(x Value, groups int64, options *LayerGroupNormOptions) Value {
 	raw.Graph_begin(g.handle, "layer_group_norm", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64(g.handle, "groups", groups)
-	o := first(options)
+	o := given(options)
 	if o.Epsilon != nil {
 		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
 	}
@@ -395,7 +320,7 @@ func (g *Graph) LayerGroupNorm(x Value, groups int64, options ...LayerGroupNormO
 	if o.WithoutScale {
 		raw.Graph_set_bool(g.handle, "scale", false)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // LayerMultiHeadAttentionOptions are what LayerMultiHeadAttention may be told; the zero value means the defaults.
@@ -406,36 +331,37 @@ type LayerMultiHeadAttentionOptions struct {
 	Lengths Value
 	// A position attends only to itself and earlier positions; x is aligned with the end of a longer memory.
 	Causal bool
-	// Heads of keys and values, each shared by several query heads; must divide heads; 0 = heads. Default: 0.
+	// Heads of keys and values, each shared by several query heads; must divide heads; 0 = heads.
 	KeyHeads int64
-	// Channels of each head; 0 = channels of x / heads. Default: 0.
+	// Channels of each head; 0 = channels of x / heads.
 	HeadChannels int64
-	// Channels of the result; 0 = those of x. Default: 0.
+	// Channels of the result; 0 = those of x.
 	Channels int64
 	// Adds no biases.
 	WithoutBias bool
-	// Initial values of the kernels. Default: glorot_uniform.
+	// Initial values of the kernels. Default: "glorot_uniform".
 	KernelInitializer string
-	// Initial values of the biases. Default: zeros.
+	// Initial values of the biases. Default: "zeros".
 	BiasInitializer string
 	// While training, the probability in [0, 1) that an attention weight is dropped; the others are scaled by 1 /
-	// (1 - dropout). Default: 0.
+	// (1 - dropout).
 	Dropout float64
 }
 
 // LayerMultiHeadAttention: Attention (Vaswani et al., 2017) of x [batch, length, channels] to itself or to a
 // memory, in several heads, followed by a dense layer. Variables, in the scope multi_head_attention, ..., with h =
-// heads * head_channels and k = key_heads * head_channels: input_kernel [channels, h + 2 k] and input_bias for
+// heads * HeadChannels and k = KeyHeads * HeadChannels: input_kernel [channels, h + 2 k] and input_bias for
 // queries, keys and values in this order, or with a memory query_kernel [channels, h], query_bias, memory_kernel
-// [memory channels, 2 k] and memory_bias; output_kernel [h, channels of the result], output_bias. heads: Heads of
-// the queries.
-func (g *Graph) LayerMultiHeadAttention(x Value, heads int64, options ...LayerMultiHeadAttentionOptions) Value {
+// [memory channels, 2 k] and memory_bias; output_kernel [h, channels of the result], output_bias.
+//
+//   - heads: Heads of the queries.
+func (g *Graph) LayerMultiHeadAttention(x Value, heads int64, options *LayerMultiHeadAttentionOptions) Value {
 	raw.Graph_begin(g.handle, "layer_multi_head_attention", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64(g.handle, "heads", heads)
-	o := first(options)
-	raw.Graph_add_input(g.handle, int64(o.Memory))
-	raw.Graph_add_input(g.handle, int64(o.Lengths))
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Memory.id)
+	raw.Graph_add_input(g.handle, o.Lengths.id)
 	if o.Causal {
 		raw.Graph_set_bool(g.handle, "causal", true)
 	}
@@ -460,112 +386,90 @@ func (g *Graph) LayerMultiHeadAttention(x Value, heads int64, options ...LayerMu
 	if o.Dropout != 0 {
 		raw.Graph_set_f64(g.handle, "dropout", o.Dropout)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // LayerDropout: While training, sets elements to zero with probability rate and scales the others by 1 / (1 -
-// rate). rate: Probability in [0, 1).
+// rate).
+//
+//   - rate: Probability in [0, 1).
 func (g *Graph) LayerDropout(x Value, rate float64) Value {
 	raw.Graph_begin(g.handle, "layer_dropout", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_f64(g.handle, "rate", rate)
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // LayerFlatten: Keeps the first dimension and joins all others.
 func (g *Graph) LayerFlatten(x Value) Value {
 	raw.Graph_begin(g.handle, "layer_flatten", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// LayerMaxPool2dPadding is a choice of LayerMaxPool2d: same: ceil(size / stride); valid: no padding.
-type LayerMaxPool2dPadding string
-
-const (
-	LayerMaxPool2dPaddingSame  LayerMaxPool2dPadding = "same"
-	LayerMaxPool2dPaddingValid LayerMaxPool2dPadding = "valid"
-)
-
-// LayerMaxPool2dOptions are what LayerMaxPool2d may be told; the zero value means the defaults.
-type LayerMaxPool2dOptions struct {
-	// Step in both directions; 0 = the size. Default: 0.
+// LayerMaxPool2DOptions are what LayerMaxPool2D may be told; the zero value means the defaults.
+type LayerMaxPool2DOptions struct {
+	// Step in both directions; 0 = the size.
 	Stride int64
-	// same: ceil(size / stride); valid: no padding. Default: valid.
-	Padding LayerMaxPool2dPadding
+	// same: ceil(size / stride); valid: no padding. Default: PaddingValid.
+	Padding Padding
 }
 
-// LayerMaxPool2d: The largest element of each window: [batch, height, width, channels]. size: Height and width of
-// the window.
-func (g *Graph) LayerMaxPool2d(x Value, size int64, options ...LayerMaxPool2dOptions) Value {
+// LayerMaxPool2D: The largest element of each window: [batch, height, width, channels].
+//
+//   - size: Height and width of the window.
+func (g *Graph) LayerMaxPool2D(x Value, size int64, options *LayerMaxPool2DOptions) Value {
 	raw.Graph_begin(g.handle, "layer_max_pool2d", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64(g.handle, "size", size)
-	o := first(options)
+	o := given(options)
 	if o.Stride != 0 {
 		raw.Graph_set_i64(g.handle, "stride", o.Stride)
 	}
 	if o.Padding != "" {
 		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// LayerAveragePool2dPadding is a choice of LayerAveragePool2d: same: ceil(size / stride); valid: no padding.
-type LayerAveragePool2dPadding string
-
-const (
-	LayerAveragePool2dPaddingSame  LayerAveragePool2dPadding = "same"
-	LayerAveragePool2dPaddingValid LayerAveragePool2dPadding = "valid"
-)
-
-// LayerAveragePool2dOptions are what LayerAveragePool2d may be told; the zero value means the defaults.
-type LayerAveragePool2dOptions struct {
-	// Step in both directions; 0 = the size. Default: 0.
+// LayerAveragePool2DOptions are what LayerAveragePool2D may be told; the zero value means the defaults.
+type LayerAveragePool2DOptions struct {
+	// Step in both directions; 0 = the size.
 	Stride int64
-	// same: ceil(size / stride); valid: no padding. Default: valid.
-	Padding LayerAveragePool2dPadding
+	// same: ceil(size / stride); valid: no padding. Default: PaddingValid.
+	Padding Padding
 }
 
-// LayerAveragePool2d: The mean of each window, padding not counted: [batch, height, width, channels]. size: Height
-// and width of the window.
-func (g *Graph) LayerAveragePool2d(x Value, size int64, options ...LayerAveragePool2dOptions) Value {
+// LayerAveragePool2D: The mean of each window, padding not counted: [batch, height, width, channels].
+//
+//   - size: Height and width of the window.
+func (g *Graph) LayerAveragePool2D(x Value, size int64, options *LayerAveragePool2DOptions) Value {
 	raw.Graph_begin(g.handle, "layer_average_pool2d", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64(g.handle, "size", size)
-	o := first(options)
+	o := given(options)
 	if o.Stride != 0 {
 		raw.Graph_set_i64(g.handle, "stride", o.Stride)
 	}
 	if o.Padding != "" {
 		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// LayerGlobalAveragePool2d: The mean over height and width: [batch, height, width, channels] to [batch, channels].
-func (g *Graph) LayerGlobalAveragePool2d(x Value) Value {
+// LayerGlobalAveragePool2D: The mean over height and width: [batch, height, width, channels] to [batch, channels].
+func (g *Graph) LayerGlobalAveragePool2D(x Value) Value {
 	raw.Graph_begin(g.handle, "layer_global_average_pool2d", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// LayerGlobalMaxPool2d: The maximum over height and width: [batch, height, width, channels] to [batch, channels].
-func (g *Graph) LayerGlobalMaxPool2d(x Value) Value {
+// LayerGlobalMaxPool2D: The maximum over height and width: [batch, height, width, channels] to [batch, channels].
+func (g *Graph) LayerGlobalMaxPool2D(x Value) Value {
 	raw.Graph_begin(g.handle, "layer_global_max_pool2d", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
-
-// LossSparseSoftmaxCrossEntropyReduction is a choice of LossSparseSoftmaxCrossEntropy: mean: weighted sum /
-// examples; weighted_mean: weighted sum / sum of weights.
-type LossSparseSoftmaxCrossEntropyReduction string
-
-const (
-	LossSparseSoftmaxCrossEntropyReductionMean         LossSparseSoftmaxCrossEntropyReduction = "mean"
-	LossSparseSoftmaxCrossEntropyReductionSum          LossSparseSoftmaxCrossEntropyReduction = "sum"
-	LossSparseSoftmaxCrossEntropyReductionWeightedMean LossSparseSoftmaxCrossEntropyReduction = "weighted_mean"
-)
 
 // LossSparseSoftmaxCrossEntropyOptions are what LossSparseSoftmaxCrossEntropy may be told; the zero value means the
 // defaults.
@@ -575,20 +479,22 @@ type LossSparseSoftmaxCrossEntropyOptions struct {
 	Weights Value
 	// One weight for each class, multiplied with the weight of the example.
 	ClassWeights []float64
-	// Share of probability spread over all classes. Default: 0.
+	// Share of probability spread over all classes.
 	LabelSmoothing float64
-	// mean: weighted sum / examples; weighted_mean: weighted sum / sum of weights. Default: mean.
-	Reduction LossSparseSoftmaxCrossEntropyReduction
+	// mean: weighted sum / examples; ReductionWeightedMean: weighted sum / sum of weights. Default: ReductionMean.
+	Reduction Reduction
 }
 
 // LossSparseSoftmaxCrossEntropy: Cross-entropy of softmax(logits) against class numbers, reduced to a scalar. Like
 // all losses here, it is a sum or mean of independent rows, so a batch may be computed in parts.
-func (g *Graph) LossSparseSoftmaxCrossEntropy(logits Value, labels Value, options ...LossSparseSoftmaxCrossEntropyOptions) Value {
+func (g *Graph) LossSparseSoftmaxCrossEntropy(
+	logits, labels Value, options *LossSparseSoftmaxCrossEntropyOptions,
+) Value {
 	raw.Graph_begin(g.handle, "loss_sparse_softmax_cross_entropy", 1)
-	raw.Graph_add_input(g.handle, int64(logits))
-	raw.Graph_add_input(g.handle, int64(labels))
-	o := first(options)
-	raw.Graph_add_input(g.handle, int64(o.Weights))
+	raw.Graph_add_input(g.handle, logits.id)
+	raw.Graph_add_input(g.handle, labels.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
 	if o.ClassWeights != nil {
 		raw.Graph_set_f64s(g.handle, "class_weights", o.ClassWeights)
 	}
@@ -598,115 +504,90 @@ func (g *Graph) LossSparseSoftmaxCrossEntropy(logits Value, labels Value, option
 	if o.Reduction != "" {
 		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
-
-// LossSoftmaxCrossEntropyReduction is a choice of LossSoftmaxCrossEntropy: As for sparse_softmax_cross_entropy.
-type LossSoftmaxCrossEntropyReduction string
-
-const (
-	LossSoftmaxCrossEntropyReductionMean         LossSoftmaxCrossEntropyReduction = "mean"
-	LossSoftmaxCrossEntropyReductionSum          LossSoftmaxCrossEntropyReduction = "sum"
-	LossSoftmaxCrossEntropyReductionWeightedMean LossSoftmaxCrossEntropyReduction = "weighted_mean"
-)
 
 // LossSoftmaxCrossEntropyOptions are what LossSoftmaxCrossEntropy may be told; the zero value means the defaults.
 type LossSoftmaxCrossEntropyOptions struct {
 	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
 	// classes]; fewer dimensions apply to all elements below.
 	Weights Value
-	// Share of probability spread over all classes. Default: 0.
+	// Share of probability spread over all classes.
 	LabelSmoothing float64
-	// As for sparse_softmax_cross_entropy. Default: mean.
-	Reduction LossSoftmaxCrossEntropyReduction
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
 }
 
 // LossSoftmaxCrossEntropy: Cross-entropy of softmax(logits) against class probabilities, reduced to a scalar.
-func (g *Graph) LossSoftmaxCrossEntropy(logits Value, targets Value, options ...LossSoftmaxCrossEntropyOptions) Value {
+func (g *Graph) LossSoftmaxCrossEntropy(logits, targets Value, options *LossSoftmaxCrossEntropyOptions) Value {
 	raw.Graph_begin(g.handle, "loss_softmax_cross_entropy", 1)
-	raw.Graph_add_input(g.handle, int64(logits))
-	raw.Graph_add_input(g.handle, int64(targets))
-	o := first(options)
-	raw.Graph_add_input(g.handle, int64(o.Weights))
+	raw.Graph_add_input(g.handle, logits.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
 	if o.LabelSmoothing != 0 {
 		raw.Graph_set_f64(g.handle, "label_smoothing", o.LabelSmoothing)
 	}
 	if o.Reduction != "" {
 		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
-
-// LossSigmoidCrossEntropyReduction is a choice of LossSigmoidCrossEntropy: As for sparse_softmax_cross_entropy.
-type LossSigmoidCrossEntropyReduction string
-
-const (
-	LossSigmoidCrossEntropyReductionMean         LossSigmoidCrossEntropyReduction = "mean"
-	LossSigmoidCrossEntropyReductionSum          LossSigmoidCrossEntropyReduction = "sum"
-	LossSigmoidCrossEntropyReductionWeightedMean LossSigmoidCrossEntropyReduction = "weighted_mean"
-)
 
 // LossSigmoidCrossEntropyOptions are what LossSigmoidCrossEntropy may be told; the zero value means the defaults.
 type LossSigmoidCrossEntropyOptions struct {
 	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
 	// classes]; fewer dimensions apply to all elements below.
 	Weights Value
-	// As for sparse_softmax_cross_entropy. Default: mean.
-	Reduction LossSigmoidCrossEntropyReduction
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
 }
 
 // LossSigmoidCrossEntropy: Cross-entropy of sigmoid(logits) against targets in [0, 1], elementwise, averaged over
 // the elements of an example.
-func (g *Graph) LossSigmoidCrossEntropy(logits Value, targets Value, options ...LossSigmoidCrossEntropyOptions) Value {
+func (g *Graph) LossSigmoidCrossEntropy(logits, targets Value, options *LossSigmoidCrossEntropyOptions) Value {
 	raw.Graph_begin(g.handle, "loss_sigmoid_cross_entropy", 1)
-	raw.Graph_add_input(g.handle, int64(logits))
-	raw.Graph_add_input(g.handle, int64(targets))
-	o := first(options)
-	raw.Graph_add_input(g.handle, int64(o.Weights))
+	raw.Graph_add_input(g.handle, logits.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
 	if o.Reduction != "" {
 		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
-
-// LossMeanSquaredErrorReduction is a choice of LossMeanSquaredError: As for sparse_softmax_cross_entropy.
-type LossMeanSquaredErrorReduction string
-
-const (
-	LossMeanSquaredErrorReductionMean         LossMeanSquaredErrorReduction = "mean"
-	LossMeanSquaredErrorReductionSum          LossMeanSquaredErrorReduction = "sum"
-	LossMeanSquaredErrorReductionWeightedMean LossMeanSquaredErrorReduction = "weighted_mean"
-)
 
 // LossMeanSquaredErrorOptions are what LossMeanSquaredError may be told; the zero value means the defaults.
 type LossMeanSquaredErrorOptions struct {
 	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
 	// classes]; fewer dimensions apply to all elements below.
 	Weights Value
-	// As for sparse_softmax_cross_entropy. Default: mean.
-	Reduction LossMeanSquaredErrorReduction
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
 }
 
 // LossMeanSquaredError: The mean over an example's elements of (prediction - target) squared, reduced over the
 // examples.
-func (g *Graph) LossMeanSquaredError(predictions Value, targets Value, options ...LossMeanSquaredErrorOptions) Value {
+func (g *Graph) LossMeanSquaredError(predictions, targets Value, options *LossMeanSquaredErrorOptions) Value {
 	raw.Graph_begin(g.handle, "loss_mean_squared_error", 1)
-	raw.Graph_add_input(g.handle, int64(predictions))
-	raw.Graph_add_input(g.handle, int64(targets))
-	o := first(options)
-	raw.Graph_add_input(g.handle, int64(o.Weights))
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
 	if o.Reduction != "" {
 		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// LossL2Penalty: rate times the sum of squares of a variable, to be added to a loss. rate: factor.
+// LossL2Penalty: rate times the sum of squares of a variable, to be added to a loss.
+//
+//   - rate: factor.
 func (g *Graph) LossL2Penalty(variable Value, rate float64) Value {
 	raw.Graph_begin(g.handle, "loss_l2_penalty", 1)
-	raw.Graph_add_input(g.handle, int64(variable))
+	raw.Graph_add_input(g.handle, variable.id)
 	raw.Graph_set_f64(g.handle, "rate", rate)
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // MetricMeanOptions are what MetricMean may be told; the zero value means the defaults.
@@ -717,13 +598,13 @@ type MetricMeanOptions struct {
 }
 
 // MetricMean: The (weighted) mean of a value over all examples.
-func (g *Graph) MetricMean(name string, value Value, options ...MetricMeanOptions) Value {
+func (g *Graph) MetricMean(name string, value Value, options *MetricMeanOptions) Value {
 	raw.Graph_begin(g.handle, "metric_mean", 1)
 	raw.Graph_set_string(g.handle, "name", name)
-	raw.Graph_add_input(g.handle, int64(value))
-	o := first(options)
-	raw.Graph_add_input(g.handle, int64(o.Weights))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, value.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // MetricAccuracyOptions are what MetricAccuracy may be told; the zero value means the defaults.
@@ -734,14 +615,14 @@ type MetricAccuracyOptions struct {
 }
 
 // MetricAccuracy: Fraction of examples whose largest logit is the label.
-func (g *Graph) MetricAccuracy(name string, logits Value, labels Value, options ...MetricAccuracyOptions) Value {
+func (g *Graph) MetricAccuracy(name string, logits, labels Value, options *MetricAccuracyOptions) Value {
 	raw.Graph_begin(g.handle, "metric_accuracy", 1)
 	raw.Graph_set_string(g.handle, "name", name)
-	raw.Graph_add_input(g.handle, int64(logits))
-	raw.Graph_add_input(g.handle, int64(labels))
-	o := first(options)
-	raw.Graph_add_input(g.handle, int64(o.Weights))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, logits.id)
+	raw.Graph_add_input(g.handle, labels.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // MetricTopKAccuracyOptions are what MetricTopKAccuracy may be told; the zero value means the defaults.
@@ -751,49 +632,52 @@ type MetricTopKAccuracyOptions struct {
 	Weights Value
 }
 
-// MetricTopKAccuracy: Fraction of examples whose label is among the k largest logits. k: Number of candidates.
-func (g *Graph) MetricTopKAccuracy(name string, logits Value, labels Value, k int64, options ...MetricTopKAccuracyOptions) Value {
+// MetricTopKAccuracy: Fraction of examples whose label is among the k largest logits.
+//
+//   - k: Number of candidates.
+func (g *Graph) MetricTopKAccuracy(
+	name string, logits, labels Value, k int64, options *MetricTopKAccuracyOptions,
+) Value {
 	raw.Graph_begin(g.handle, "metric_top_k_accuracy", 1)
 	raw.Graph_set_string(g.handle, "name", name)
-	raw.Graph_add_input(g.handle, int64(logits))
-	raw.Graph_add_input(g.handle, int64(labels))
+	raw.Graph_add_input(g.handle, logits.id)
+	raw.Graph_add_input(g.handle, labels.id)
 	raw.Graph_set_i64(g.handle, "k", k)
-	o := first(options)
-	raw.Graph_add_input(g.handle, int64(o.Weights))
-	return Value(raw.Graph_end(g.handle, nil))
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// OptimizerSgdOptions are what OptimizerSgd may be told; the zero value means the defaults.
-type OptimizerSgdOptions struct {
-	// Fraction of the old velocity that is kept; 0 = no momentum. Default: 0.
+// OptimizerSGDOptions are what OptimizerSGD may be told; the zero value means the defaults.
+type OptimizerSGDOptions struct {
+	// Fraction of the old velocity that is kept; 0 = no momentum.
 	Momentum float64
 	// Uses Nesterov's look-ahead.
 	Nesterov bool
-	// Adds this times the weight to the gradient. Default: 0.
+	// Adds this times the weight to the gradient.
 	WeightDecay float64
-	// Limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0.
+	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
 	ClipValue float64
-	// Limits the Euclidean norm of each variable's gradient, after clip_value and before
-	// tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
-	// Default: 0.
+	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
+	// limits the global norm: g * ClipNorm / max(|g|, ClipNorm); 0 = off.
 	ClipNorm float64
-	// Keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
-	// after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
-	// is set; less than 1; 0 = none. Default: 0.
+	// Keeps an exponential moving average of each weight, AverageDecay * average + (1 - AverageDecay) * weight
+	// after each update, as slot <variable>/average, which evaluate and predict use unless their option RawWeights
+	// is set; less than 1; 0 = none.
 	AverageDecay float64
-	// Limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+	// Limits the decay to (1 + n) / (10 + n) at update n after AverageStart, so that the average follows a young
 	// model quickly.
 	AverageRamp bool
-	// Until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0.
+	// Until this update the average is equal to the weight; 0: it starts at the initial weight.
 	AverageStart int64
 }
 
-// OptimizerSgd: Stochastic gradient descent, with momentum (Polyak, 1964) or Nesterov's variant (Sutskever et al.,
+// OptimizerSGD: Stochastic gradient descent, with momentum (Polyak, 1964) or Nesterov's variant (Sutskever et al.,
 // 2013).
-func (g *Graph) OptimizerSgd(learningRate Value, options ...OptimizerSgdOptions) Value {
+func (g *Graph) OptimizerSGD(learningRate Value, options *OptimizerSGDOptions) Value {
 	raw.Graph_begin(g.handle, "optimizer_sgd", 1)
-	raw.Graph_add_input(g.handle, int64(learningRate))
-	o := first(options)
+	raw.Graph_add_input(g.handle, learningRate.id)
+	o := given(options)
 	if o.Momentum != 0 {
 		raw.Graph_set_f64(g.handle, "momentum", o.Momentum)
 	}
@@ -818,7 +702,7 @@ func (g *Graph) OptimizerSgd(learningRate Value, options ...OptimizerSgdOptions)
 	if o.AverageStart != 0 {
 		raw.Graph_set_i64(g.handle, "average_start", o.AverageStart)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // OptimizerAdamOptions are what OptimizerAdam may be told; the zero value means the defaults.
@@ -829,28 +713,27 @@ type OptimizerAdamOptions struct {
 	Beta2 *float64
 	// Added to the root of the second moment. Default: 1e-08.
 	Epsilon *float64
-	// Limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0.
+	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
 	ClipValue float64
-	// Limits the Euclidean norm of each variable's gradient, after clip_value and before
-	// tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
-	// Default: 0.
+	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
+	// limits the global norm: g * ClipNorm / max(|g|, ClipNorm); 0 = off.
 	ClipNorm float64
-	// Keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
-	// after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
-	// is set; less than 1; 0 = none. Default: 0.
+	// Keeps an exponential moving average of each weight, AverageDecay * average + (1 - AverageDecay) * weight
+	// after each update, as slot <variable>/average, which evaluate and predict use unless their option RawWeights
+	// is set; less than 1; 0 = none.
 	AverageDecay float64
-	// Limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+	// Limits the decay to (1 + n) / (10 + n) at update n after AverageStart, so that the average follows a young
 	// model quickly.
 	AverageRamp bool
-	// Until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0.
+	// Until this update the average is equal to the weight; 0: it starts at the initial weight.
 	AverageStart int64
 }
 
 // OptimizerAdam: Adam (Kingma and Ba, 2015).
-func (g *Graph) OptimizerAdam(learningRate Value, options ...OptimizerAdamOptions) Value {
+func (g *Graph) OptimizerAdam(learningRate Value, options *OptimizerAdamOptions) Value {
 	raw.Graph_begin(g.handle, "optimizer_adam", 1)
-	raw.Graph_add_input(g.handle, int64(learningRate))
-	o := first(options)
+	raw.Graph_add_input(g.handle, learningRate.id)
+	o := given(options)
 	if o.Beta1 != nil {
 		raw.Graph_set_f64(g.handle, "beta1", *o.Beta1)
 	}
@@ -875,11 +758,11 @@ func (g *Graph) OptimizerAdam(learningRate Value, options ...OptimizerAdamOption
 	if o.AverageStart != 0 {
 		raw.Graph_set_i64(g.handle, "average_start", o.AverageStart)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// OptimizerAdamwOptions are what OptimizerAdamw may be told; the zero value means the defaults.
-type OptimizerAdamwOptions struct {
+// OptimizerAdamWOptions are what OptimizerAdamW may be told; the zero value means the defaults.
+type OptimizerAdamWOptions struct {
 	// Times learning rate times weight is subtracted. Default: 0.01.
 	WeightDecay *float64
 	// Decay of the first moment. Default: 0.9.
@@ -888,28 +771,27 @@ type OptimizerAdamwOptions struct {
 	Beta2 *float64
 	// Added to the root of the second moment. Default: 1e-08.
 	Epsilon *float64
-	// Limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0.
+	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
 	ClipValue float64
-	// Limits the Euclidean norm of each variable's gradient, after clip_value and before
-	// tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
-	// Default: 0.
+	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
+	// limits the global norm: g * ClipNorm / max(|g|, ClipNorm); 0 = off.
 	ClipNorm float64
-	// Keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
-	// after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
-	// is set; less than 1; 0 = none. Default: 0.
+	// Keeps an exponential moving average of each weight, AverageDecay * average + (1 - AverageDecay) * weight
+	// after each update, as slot <variable>/average, which evaluate and predict use unless their option RawWeights
+	// is set; less than 1; 0 = none.
 	AverageDecay float64
-	// Limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+	// Limits the decay to (1 + n) / (10 + n) at update n after AverageStart, so that the average follows a young
 	// model quickly.
 	AverageRamp bool
-	// Until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0.
+	// Until this update the average is equal to the weight; 0: it starts at the initial weight.
 	AverageStart int64
 }
 
-// OptimizerAdamw: Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
-func (g *Graph) OptimizerAdamw(learningRate Value, options ...OptimizerAdamwOptions) Value {
+// OptimizerAdamW: Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
+func (g *Graph) OptimizerAdamW(learningRate Value, options *OptimizerAdamWOptions) Value {
 	raw.Graph_begin(g.handle, "optimizer_adamw", 1)
-	raw.Graph_add_input(g.handle, int64(learningRate))
-	o := first(options)
+	raw.Graph_add_input(g.handle, learningRate.id)
+	o := given(options)
 	if o.WeightDecay != nil {
 		raw.Graph_set_f64(g.handle, "weight_decay", *o.WeightDecay)
 	}
@@ -937,70 +819,81 @@ func (g *Graph) OptimizerAdamw(learningRate Value, options ...OptimizerAdamwOpti
 	if o.AverageStart != 0 {
 		raw.Graph_set_i64(g.handle, "average_start", o.AverageStart)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // ScheduleConstant: The same learning rate in every step. Like all schedules, it is an ordinary scalar of the
-// graph, from which ops may compute another learning rate. value: Learning rate.
+// graph, from which ops may compute another learning rate.
+//
+//   - value: Learning rate.
 func (g *Graph) ScheduleConstant(value float64) Value {
 	raw.Graph_begin(g.handle, "schedule_constant", 1)
 	raw.Graph_set_f64(g.handle, "value", value)
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // ScheduleExponentialOptions are what ScheduleExponential may be told; the zero value means the defaults.
 type ScheduleExponentialOptions struct {
-	// Decays at multiples of decay_steps only.
+	// Decays at multiples of decaySteps only.
 	Staircase bool
 }
 
-// ScheduleExponential: value * decay_rate ^ (step / decay_steps). value: Learning rate of the first step.
-// decayRate: Factor per decay_steps. decaySteps: Steps over which the factor applies once.
-func (g *Graph) ScheduleExponential(value float64, decayRate float64, decaySteps int64, options ...ScheduleExponentialOptions) Value {
+// ScheduleExponential: value * decayRate ^ (step / decaySteps).
+//
+//   - value: Learning rate of the first step.
+//   - decayRate: Factor per decaySteps.
+//   - decaySteps: Steps over which the factor applies once.
+func (g *Graph) ScheduleExponential(
+	value, decayRate float64, decaySteps int64, options *ScheduleExponentialOptions,
+) Value {
 	raw.Graph_begin(g.handle, "schedule_exponential", 1)
 	raw.Graph_set_f64(g.handle, "value", value)
 	raw.Graph_set_f64(g.handle, "decay_rate", decayRate)
 	raw.Graph_set_i64(g.handle, "decay_steps", decaySteps)
-	o := first(options)
+	o := given(options)
 	if o.Staircase {
 		raw.Graph_set_bool(g.handle, "staircase", true)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // ScheduleCosineOptions are what ScheduleCosine may be told; the zero value means the defaults.
 type ScheduleCosineOptions struct {
-	// Number of warm-up steps. Default: 0.
+	// Number of warm-up steps.
 	WarmupSteps int64
-	// The final value, as a fraction of value. Default: 0.
+	// The final value, as a fraction of value.
 	FinalFraction float64
 }
 
-// ScheduleCosine: Half a cosine from value to value * final_fraction (Loshchilov and Hutter, 2017), after a linear
-// warm-up: step s, counted from 0, has (s + 1) / warmup_steps of value, so the first step already learns and the
-// last warm-up step has the full value. value: Largest learning rate. steps: Step at which the final value is
-// reached, including the warm-up.
-func (g *Graph) ScheduleCosine(value float64, steps int64, options ...ScheduleCosineOptions) Value {
+// ScheduleCosine: Half a cosine from value to value * FinalFraction (Loshchilov and Hutter, 2017), after a linear
+// warm-up: step s, counted from 0, has (s + 1) / WarmupSteps of value, so the first step already learns and the
+// last warm-up step has the full value.
+//
+//   - value: Largest learning rate.
+//   - steps: Step at which the final value is reached, including the warm-up.
+func (g *Graph) ScheduleCosine(value float64, steps int64, options *ScheduleCosineOptions) Value {
 	raw.Graph_begin(g.handle, "schedule_cosine", 1)
 	raw.Graph_set_f64(g.handle, "value", value)
 	raw.Graph_set_i64(g.handle, "steps", steps)
-	o := first(options)
+	o := given(options)
 	if o.WarmupSteps != 0 {
 		raw.Graph_set_i64(g.handle, "warmup_steps", o.WarmupSteps)
 	}
 	if o.FinalFraction != 0 {
 		raw.Graph_set_f64(g.handle, "final_fraction", o.FinalFraction)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // SchedulePiecewise: values[i] while step < boundaries[i], steps counted from 0; the last value afterwards. There
 // is one more value than boundaries. Boundaries are equal to the milestones of PyTorch's MultiStepLR; Keras'
-// PiecewiseConstantDecay changes one step later. boundaries: Increasing steps at which the next value begins.
-// values: Learning rates.
+// PiecewiseConstantDecay changes one step later.
+//
+//   - boundaries: Increasing steps at which the next value begins.
+//   - values: Learning rates.
 func (g *Graph) SchedulePiecewise(boundaries []int64, values []float64) Value {
 	raw.Graph_begin(g.handle, "schedule_piecewise", 1)
 	raw.Graph_set_i64s(g.handle, "boundaries", boundaries)
 	raw.Graph_set_f64s(g.handle, "values", values)
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }

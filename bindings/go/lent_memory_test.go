@@ -98,8 +98,8 @@ func TestMemoryComesBackFromThreadsOfTheLibrary(t *testing.T) {
 			atomic.AddInt32(&released, 1)
 			NewScalar(1.5) // the library may be called, for this is a goroutine like any other
 		}, 1000))
-		dataset := must[*Dataset](t)(NewPipeline(nil).AddSlices("n", Feature, tensor).Batch(7).Repeat().
-			Prefetch().Build())
+		dataset := must[*Dataset](t)(NewPipeline(nil).AddSlices("n", Feature, tensor).Batch(7, nil).Repeat(nil).
+			Prefetch(nil).Build())
 		iterator := must[*Iterator](t)(dataset.Iterator(0))
 		must[[]*Tensor](t)(iterator.Next(background))
 		iterator.Close()
@@ -179,7 +179,7 @@ func readAllHolding(t *testing.T, tensor *Tensor, size int64) (sum float64) {
 	t.Helper()
 	const little = 48 << 20
 	before := peak(t, true)
-	dataset := must[*Dataset](t)(NewPipeline(nil).AddSlices("x", Feature, tensor).Batch(64).Prefetch().Build())
+	dataset := must[*Dataset](t)(NewPipeline(nil).AddSlices("x", Feature, tensor).Batch(64, nil).Prefetch(nil).Build())
 	iterator := must[*Iterator](t)(dataset.Iterator(0))
 	closed(t, tensor, dataset, iterator)
 	for {

@@ -8,396 +8,398 @@ import "tutti.org/tutti/internal/raw"
 // Identity: The input itself.
 func (g *Graph) Identity(x Value) Value {
 	raw.Graph_begin(g.handle, "identity", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // StopGradient: The input itself; no gradient flows through it.
 func (g *Graph) StopGradient(x Value) Value {
 	raw.Graph_begin(g.handle, "stop_gradient", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Neg: −x.
 func (g *Graph) Neg(x Value) Value {
 	raw.Graph_begin(g.handle, "neg", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Abs: |x|; the gradient at 0 is 0.
 func (g *Graph) Abs(x Value) Value {
 	raw.Graph_begin(g.handle, "abs", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Sign: −1, 0 or 1.
 func (g *Graph) Sign(x Value) Value {
 	raw.Graph_begin(g.handle, "sign", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Exp: e to the x.
 func (g *Graph) Exp(x Value) Value {
 	raw.Graph_begin(g.handle, "exp", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Log: Natural logarithm.
 func (g *Graph) Log(x Value) Value {
 	raw.Graph_begin(g.handle, "log", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Log1p: log(1 + x) without loss near 0.
 func (g *Graph) Log1p(x Value) Value {
 	raw.Graph_begin(g.handle, "log1p", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Expm1: exp(x) − 1 without loss near 0.
 func (g *Graph) Expm1(x Value) Value {
 	raw.Graph_begin(g.handle, "expm1", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Sqrt: Square root.
 func (g *Graph) Sqrt(x Value) Value {
 	raw.Graph_begin(g.handle, "sqrt", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Rsqrt: 1 / sqrt(x).
 func (g *Graph) Rsqrt(x Value) Value {
 	raw.Graph_begin(g.handle, "rsqrt", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Square: x · x.
 func (g *Graph) Square(x Value) Value {
 	raw.Graph_begin(g.handle, "square", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Reciprocal: 1 / x.
 func (g *Graph) Reciprocal(x Value) Value {
 	raw.Graph_begin(g.handle, "reciprocal", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Sin: Sine of radians.
 func (g *Graph) Sin(x Value) Value {
 	raw.Graph_begin(g.handle, "sin", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Cos: Cosine of radians.
 func (g *Graph) Cos(x Value) Value {
 	raw.Graph_begin(g.handle, "cos", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Tanh: Hyperbolic tangent.
 func (g *Graph) Tanh(x Value) Value {
 	raw.Graph_begin(g.handle, "tanh", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Sigmoid: 1 / (1 + exp(−x)).
 func (g *Graph) Sigmoid(x Value) Value {
 	raw.Graph_begin(g.handle, "sigmoid", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// Relu: max(x, 0); NaN stays NaN; the gradient at 0 is 0.
-func (g *Graph) Relu(x Value) Value {
+// ReLU: max(x, 0); NaN stays NaN; the gradient at 0 is 0.
+func (g *Graph) ReLU(x Value) Value {
 	raw.Graph_begin(g.handle, "relu", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// GeluOptions are what Gelu may be told; the zero value means the defaults.
-type GeluOptions struct {
+// GELUOptions are what GELU may be told; the zero value means the defaults.
+type GELUOptions struct {
 	// Use the tanh approximation.
 	Approximate bool
 }
 
-// Gelu: x · Φ(x), the Gaussian error linear unit.
-func (g *Graph) Gelu(x Value, options ...GeluOptions) Value {
+// GELU: x · Φ(x), the Gaussian error linear unit.
+func (g *Graph) GELU(x Value, options *GELUOptions) Value {
 	raw.Graph_begin(g.handle, "gelu", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Approximate {
 		raw.Graph_set_bool(g.handle, "approximate", true)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// Silu: x · sigmoid(x).
-func (g *Graph) Silu(x Value) Value {
+// SiLU: x · sigmoid(x).
+func (g *Graph) SiLU(x Value) Value {
 	raw.Graph_begin(g.handle, "silu", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Softplus: log(1 + exp(x)), stable for large |x|.
 func (g *Graph) Softplus(x Value) Value {
 	raw.Graph_begin(g.handle, "softplus", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// EluOptions are what Elu may be told; the zero value means the defaults.
-type EluOptions struct {
+// ELUOptions are what ELU may be told; the zero value means the defaults.
+type ELUOptions struct {
 	// Scale of the negative part. Default: 1.0.
 	Alpha *float64
 }
 
-// Elu: x for x > 0, else alpha · (exp(x) − 1).
-func (g *Graph) Elu(x Value, options ...EluOptions) Value {
+// ELU: x for x > 0, else alpha · (exp(x) − 1).
+func (g *Graph) ELU(x Value, options *ELUOptions) Value {
 	raw.Graph_begin(g.handle, "elu", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Alpha != nil {
 		raw.Graph_set_f64(g.handle, "alpha", *o.Alpha)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// LeakyReluOptions are what LeakyRelu may be told; the zero value means the defaults.
-type LeakyReluOptions struct {
+// LeakyReLUOptions are what LeakyReLU may be told; the zero value means the defaults.
+type LeakyReLUOptions struct {
 	// Slope of the negative part. Default: 0.01.
 	Alpha *float64
 }
 
-// LeakyRelu: x for x > 0, else alpha · x.
-func (g *Graph) LeakyRelu(x Value, options ...LeakyReluOptions) Value {
+// LeakyReLU: x for x > 0, else alpha · x.
+func (g *Graph) LeakyReLU(x Value, options *LeakyReLUOptions) Value {
 	raw.Graph_begin(g.handle, "leaky_relu", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Alpha != nil {
 		raw.Graph_set_f64(g.handle, "alpha", *o.Alpha)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Floor: Largest integer not above x.
 func (g *Graph) Floor(x Value) Value {
 	raw.Graph_begin(g.handle, "floor", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Ceil: Smallest integer not below x.
 func (g *Graph) Ceil(x Value) Value {
 	raw.Graph_begin(g.handle, "ceil", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Round: Nearest integer; halves go to the even one.
 func (g *Graph) Round(x Value) Value {
 	raw.Graph_begin(g.handle, "round", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Erf: Error function.
 func (g *Graph) Erf(x Value) Value {
 	raw.Graph_begin(g.handle, "erf", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // LogicalNot: Negation.
 func (g *Graph) LogicalNot(x Value) Value {
 	raw.Graph_begin(g.handle, "logical_not", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // IsFinite: Whether x is neither infinite nor NaN; a boolean.
 func (g *Graph) IsFinite(x Value) Value {
 	raw.Graph_begin(g.handle, "is_finite", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Cast: Conversion to another dtype. Float to integer truncates towards zero and saturates, NaN gives 0; to
-// boolean: x ≠ 0. dtype: Target dtype.
+// boolean: x ≠ 0.
+//
+//   - dtype: Target dtype.
 func (g *Graph) Cast(x Value, dtype DType) Value {
 	raw.Graph_begin(g.handle, "cast", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64(g.handle, "dtype", int64(dtype))
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Add: a + b.
-func (g *Graph) Add(a Value, b Value) Value {
+func (g *Graph) Add(a, b Value) Value {
 	raw.Graph_begin(g.handle, "add", 1)
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Sub: a − b.
-func (g *Graph) Sub(a Value, b Value) Value {
+func (g *Graph) Sub(a, b Value) Value {
 	raw.Graph_begin(g.handle, "sub", 1)
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Mul: a · b.
-func (g *Graph) Mul(a Value, b Value) Value {
+func (g *Graph) Mul(a, b Value) Value {
 	raw.Graph_begin(g.handle, "mul", 1)
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Div: a / b.
-func (g *Graph) Div(a Value, b Value) Value {
+func (g *Graph) Div(a, b Value) Value {
 	raw.Graph_begin(g.handle, "div", 1)
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Pow: a to the b.
-func (g *Graph) Pow(a Value, b Value) Value {
+func (g *Graph) Pow(a, b Value) Value {
 	raw.Graph_begin(g.handle, "pow", 1)
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Maximum: The larger; NaN wins. Equal elements give their gradient to a.
-func (g *Graph) Maximum(a Value, b Value) Value {
+func (g *Graph) Maximum(a, b Value) Value {
 	raw.Graph_begin(g.handle, "maximum", 1)
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Minimum: The smaller; NaN wins. Equal elements give their gradient to a.
-func (g *Graph) Minimum(a Value, b Value) Value {
+func (g *Graph) Minimum(a, b Value) Value {
 	raw.Graph_begin(g.handle, "minimum", 1)
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Mod: a − b · floor(a / b), so the sign is that of b. Integers: b = 0 gives 0.
-func (g *Graph) Mod(a Value, b Value) Value {
+func (g *Graph) Mod(a, b Value) Value {
 	raw.Graph_begin(g.handle, "mod", 1)
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // FloorDivide: floor(a / b). Integers: b = 0 gives 0.
-func (g *Graph) FloorDivide(a Value, b Value) Value {
+func (g *Graph) FloorDivide(a, b Value) Value {
 	raw.Graph_begin(g.handle, "floor_divide", 1)
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Equal: Whether a = b; a boolean.
-func (g *Graph) Equal(a Value, b Value) Value {
+func (g *Graph) Equal(a, b Value) Value {
 	raw.Graph_begin(g.handle, "equal", 1)
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // NotEqual: Whether a ≠ b; a boolean.
-func (g *Graph) NotEqual(a Value, b Value) Value {
+func (g *Graph) NotEqual(a, b Value) Value {
 	raw.Graph_begin(g.handle, "not_equal", 1)
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Less: Whether a < b; a boolean.
-func (g *Graph) Less(a Value, b Value) Value {
+func (g *Graph) Less(a, b Value) Value {
 	raw.Graph_begin(g.handle, "less", 1)
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // LessEqual: Whether a ≤ b; a boolean.
-func (g *Graph) LessEqual(a Value, b Value) Value {
+func (g *Graph) LessEqual(a, b Value) Value {
 	raw.Graph_begin(g.handle, "less_equal", 1)
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Greater: Whether a > b; a boolean.
-func (g *Graph) Greater(a Value, b Value) Value {
+func (g *Graph) Greater(a, b Value) Value {
 	raw.Graph_begin(g.handle, "greater", 1)
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // GreaterEqual: Whether a ≥ b; a boolean.
-func (g *Graph) GreaterEqual(a Value, b Value) Value {
+func (g *Graph) GreaterEqual(a, b Value) Value {
 	raw.Graph_begin(g.handle, "greater_equal", 1)
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // LogicalAnd: Both.
-func (g *Graph) LogicalAnd(a Value, b Value) Value {
+func (g *Graph) LogicalAnd(a, b Value) Value {
 	raw.Graph_begin(g.handle, "logical_and", 1)
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // LogicalOr: Either.
-func (g *Graph) LogicalOr(a Value, b Value) Value {
+func (g *Graph) LogicalOr(a, b Value) Value {
 	raw.Graph_begin(g.handle, "logical_or", 1)
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // LogicalXor: One but not both.
-func (g *Graph) LogicalXor(a Value, b Value) Value {
+func (g *Graph) LogicalXor(a, b Value) Value {
 	raw.Graph_begin(g.handle, "logical_xor", 1)
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Select: a where condition holds, else b; all three broadcast.
-func (g *Graph) Select(condition Value, a Value, b Value) Value {
+func (g *Graph) Select(condition, a, b Value) Value {
 	raw.Graph_begin(g.handle, "select", 1)
-	raw.Graph_add_input(g.handle, int64(condition))
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, condition.id)
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // ReduceSumOptions are what ReduceSum may be told; the zero value means the defaults.
@@ -409,17 +411,17 @@ type ReduceSumOptions struct {
 }
 
 // ReduceSum: Sum; 0 over nothing.
-func (g *Graph) ReduceSum(x Value, options ...ReduceSumOptions) Value {
+func (g *Graph) ReduceSum(x Value, options *ReduceSumOptions) Value {
 	raw.Graph_begin(g.handle, "reduce_sum", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Axes != nil {
 		raw.Graph_set_i64s(g.handle, "axes", o.Axes)
 	}
 	if o.KeepDims {
 		raw.Graph_set_bool(g.handle, "keep_dims", true)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // ReduceMeanOptions are what ReduceMean may be told; the zero value means the defaults.
@@ -431,17 +433,17 @@ type ReduceMeanOptions struct {
 }
 
 // ReduceMean: Mean. Over the batch axis it is the mean over the rows of the whole step: the builder expands it.
-func (g *Graph) ReduceMean(x Value, options ...ReduceMeanOptions) Value {
+func (g *Graph) ReduceMean(x Value, options *ReduceMeanOptions) Value {
 	raw.Graph_begin(g.handle, "reduce_mean", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Axes != nil {
 		raw.Graph_set_i64s(g.handle, "axes", o.Axes)
 	}
 	if o.KeepDims {
 		raw.Graph_set_bool(g.handle, "keep_dims", true)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // ReduceMaxOptions are what ReduceMax may be told; the zero value means the defaults.
@@ -454,17 +456,17 @@ type ReduceMaxOptions struct {
 
 // ReduceMax: Maximum; NaN wins; the lowest value of the dtype over nothing. Elements that tie share the gradient
 // equally.
-func (g *Graph) ReduceMax(x Value, options ...ReduceMaxOptions) Value {
+func (g *Graph) ReduceMax(x Value, options *ReduceMaxOptions) Value {
 	raw.Graph_begin(g.handle, "reduce_max", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Axes != nil {
 		raw.Graph_set_i64s(g.handle, "axes", o.Axes)
 	}
 	if o.KeepDims {
 		raw.Graph_set_bool(g.handle, "keep_dims", true)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // ReduceMinOptions are what ReduceMin may be told; the zero value means the defaults.
@@ -477,17 +479,17 @@ type ReduceMinOptions struct {
 
 // ReduceMin: Minimum; NaN wins; the highest value of the dtype over nothing. Elements that tie share the gradient
 // equally.
-func (g *Graph) ReduceMin(x Value, options ...ReduceMinOptions) Value {
+func (g *Graph) ReduceMin(x Value, options *ReduceMinOptions) Value {
 	raw.Graph_begin(g.handle, "reduce_min", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Axes != nil {
 		raw.Graph_set_i64s(g.handle, "axes", o.Axes)
 	}
 	if o.KeepDims {
 		raw.Graph_set_bool(g.handle, "keep_dims", true)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // ReduceProdOptions are what ReduceProd may be told; the zero value means the defaults.
@@ -499,17 +501,17 @@ type ReduceProdOptions struct {
 }
 
 // ReduceProd: Product; 1 over nothing.
-func (g *Graph) ReduceProd(x Value, options ...ReduceProdOptions) Value {
+func (g *Graph) ReduceProd(x Value, options *ReduceProdOptions) Value {
 	raw.Graph_begin(g.handle, "reduce_prod", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Axes != nil {
 		raw.Graph_set_i64s(g.handle, "axes", o.Axes)
 	}
 	if o.KeepDims {
 		raw.Graph_set_bool(g.handle, "keep_dims", true)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // ArgmaxOptions are what Argmax may be told; the zero value means the defaults.
@@ -519,14 +521,14 @@ type ArgmaxOptions struct {
 }
 
 // Argmax: Index of the first maximum along an axis; i64. The first NaN counts as the maximum.
-func (g *Graph) Argmax(x Value, options ...ArgmaxOptions) Value {
+func (g *Graph) Argmax(x Value, options *ArgmaxOptions) Value {
 	raw.Graph_begin(g.handle, "argmax", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Axis != nil {
 		raw.Graph_set_i64(g.handle, "axis", *o.Axis)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // ArgminOptions are what Argmin may be told; the zero value means the defaults.
@@ -536,42 +538,45 @@ type ArgminOptions struct {
 }
 
 // Argmin: Index of the first minimum along an axis; i64. The first NaN counts as the minimum.
-func (g *Graph) Argmin(x Value, options ...ArgminOptions) Value {
+func (g *Graph) Argmin(x Value, options *ArgminOptions) Value {
 	raw.Graph_begin(g.handle, "argmin", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Axis != nil {
 		raw.Graph_set_i64(g.handle, "axis", *o.Axis)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // TopK: The k largest elements along the last axis and their indices, largest first. Equal elements are in the
 // order of their indices; 0 equals −0. NaN counts as larger than all numbers, as in argmax. k above the length of
-// the axis is an error. k: Number of elements, at most n.
-func (g *Graph) TopK(x Value, k int64) (values Value, indices Value) {
+// the axis is an error.
+//
+//   - k: Number of elements, at most n.
+func (g *Graph) TopK(x Value, k int64) (values, indices Value) {
 	raw.Graph_begin(g.handle, "top_k", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64(g.handle, "k", k)
 	more := make([]int64, 1)
-	result := Value(raw.Graph_end(g.handle, more))
-	return result, Value(more[0])
+	result := Value{raw.Graph_end(g.handle, more)}
+	return result, Value{more[0]}
 }
 
 // AllFinite: Whether every element is neither infinite nor NaN; a boolean scalar, true over nothing.
 func (g *Graph) AllFinite(x Value) Value {
 	raw.Graph_begin(g.handle, "all_finite", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// Reshape: The same elements in row-major order under another shape. dims: New shape. One dimension may be −1,
-// which is inferred.
+// Reshape: The same elements in row-major order under another shape.
+//
+//   - dims: New shape. One dimension may be −1, which is inferred.
 func (g *Graph) Reshape(x Value, dims []int64) Value {
 	raw.Graph_begin(g.handle, "reshape", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64s(g.handle, "dims", dims)
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // TransposeOptions are what Transpose may be told; the zero value means the defaults.
@@ -581,41 +586,43 @@ type TransposeOptions struct {
 }
 
 // Transpose: Axes permuted; axis i of the result is axis permutation[i] of x.
-func (g *Graph) Transpose(x Value, options ...TransposeOptions) Value {
+func (g *Graph) Transpose(x Value, options *TransposeOptions) Value {
 	raw.Graph_begin(g.handle, "transpose", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Permutation != nil {
 		raw.Graph_set_i64s(g.handle, "permutation", o.Permutation)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// BroadcastTo: Repeated to a larger shape by the broadcasting rules. dims: Shape of the result.
+// BroadcastTo: Repeated to a larger shape by the broadcasting rules.
+//
+//   - dims: Shape of the result.
 func (g *Graph) BroadcastTo(x Value, dims []int64) Value {
 	raw.Graph_begin(g.handle, "broadcast_to", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64s(g.handle, "dims", dims)
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // ConcatOptions are what Concat may be told; the zero value means the defaults.
 type ConcatOptions struct {
-	// Axis; negative counts from the end. Default: 0.
+	// Axis; negative counts from the end.
 	Axis int64
 }
 
 // Concat: Joined along an axis; all other axes equal.
-func (g *Graph) Concat(inputs []Value, options ...ConcatOptions) Value {
+func (g *Graph) Concat(inputs []Value, options *ConcatOptions) Value {
 	raw.Graph_begin(g.handle, "concat", 1)
 	for _, value := range inputs {
-		raw.Graph_add_input(g.handle, int64(value))
+		raw.Graph_add_input(g.handle, value.id)
 	}
-	o := first(options)
+	o := given(options)
 	if o.Axis != 0 {
 		raw.Graph_set_i64(g.handle, "axis", o.Axis)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // SliceOptions are what Slice may be told; the zero value means the defaults.
@@ -624,107 +631,115 @@ type SliceOptions struct {
 	Strides []int64
 }
 
-// Slice: A strided block: element j of an axis is element begin + j · stride of x. begin: First index for each
-// axis; a negative constant counts from the end. size: Elements of the result for each axis; −1 = as many as fit.
-func (g *Graph) Slice(x Value, begin []int64, size []int64, options ...SliceOptions) Value {
+// Slice: A strided block: element j of an axis is element begin + j · stride of x.
+//
+//   - begin: First index for each axis; a negative constant counts from the end.
+//   - size: Elements of the result for each axis; −1 = as many as fit.
+func (g *Graph) Slice(x Value, begin, size []int64, options *SliceOptions) Value {
 	raw.Graph_begin(g.handle, "slice", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64s(g.handle, "begin", begin)
 	raw.Graph_set_i64s(g.handle, "size", size)
-	o := first(options)
+	o := given(options)
 	if o.Strides != nil {
 		raw.Graph_set_i64s(g.handle, "strides", o.Strides)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // PadOptions are what Pad may be told; the zero value means the defaults.
 type PadOptions struct {
-	// The constant; converted to the dtype of x. Default: 0.0.
+	// The constant; converted to the dtype of x.
 	Value float64
 }
 
-// Pad: x with a constant padded around it. low: Padding before each axis. high: Padding after each axis.
-func (g *Graph) Pad(x Value, low []int64, high []int64, options ...PadOptions) Value {
+// Pad: x with a constant padded around it.
+//
+//   - low: Padding before each axis.
+//   - high: Padding after each axis.
+func (g *Graph) Pad(x Value, low, high []int64, options *PadOptions) Value {
 	raw.Graph_begin(g.handle, "pad", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64s(g.handle, "low", low)
 	raw.Graph_set_i64s(g.handle, "high", high)
-	o := first(options)
+	o := given(options)
 	if o.Value != 0 {
 		raw.Graph_set_f64(g.handle, "value", o.Value)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // GatherOptions are what Gather may be told; the zero value means the defaults.
 type GatherOptions struct {
-	// Axis of params. Default: 0.
+	// Axis of params.
 	Axis int64
 }
 
 // Gather: Slices of params picked along an axis: result shape is params[:axis] + indices + params[axis+1:]. An
 // index out of range is an error of the run.
-func (g *Graph) Gather(params Value, indices Value, options ...GatherOptions) Value {
+func (g *Graph) Gather(params, indices Value, options *GatherOptions) Value {
 	raw.Graph_begin(g.handle, "gather", 1)
-	raw.Graph_add_input(g.handle, int64(params))
-	raw.Graph_add_input(g.handle, int64(indices))
-	o := first(options)
+	raw.Graph_add_input(g.handle, params.id)
+	raw.Graph_add_input(g.handle, indices.id)
+	o := given(options)
 	if o.Axis != 0 {
 		raw.Graph_set_i64(g.handle, "axis", o.Axis)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // OneHotOptions are what OneHot may be told; the zero value means the defaults.
 type OneHotOptions struct {
 	// Value at the index. Default: 1.0.
 	On *float64
-	// Value elsewhere. Default: 0.0.
+	// Value elsewhere.
 	Off float64
-	// Dtype of the result. Default: f32.
-	Dtype DType
+	// Dtype of the result. Default: Float32.
+	DType DType
 }
 
 // OneHot: A new last axis that is `on` at the index and `off` elsewhere; an index out of range gives all `off`.
-// depth: Length of the new axis.
-func (g *Graph) OneHot(indices Value, depth int64, options ...OneHotOptions) Value {
+//
+//   - depth: Length of the new axis.
+func (g *Graph) OneHot(indices Value, depth int64, options *OneHotOptions) Value {
 	raw.Graph_begin(g.handle, "one_hot", 1)
-	raw.Graph_add_input(g.handle, int64(indices))
+	raw.Graph_add_input(g.handle, indices.id)
 	raw.Graph_set_i64(g.handle, "depth", depth)
-	o := first(options)
+	o := given(options)
 	if o.On != nil {
 		raw.Graph_set_f64(g.handle, "on", *o.On)
 	}
 	if o.Off != 0 {
 		raw.Graph_set_f64(g.handle, "off", o.Off)
 	}
-	if o.Dtype != 0 {
-		raw.Graph_set_i64(g.handle, "dtype", int64(o.Dtype))
+	if o.DType != 0 {
+		raw.Graph_set_i64(g.handle, "dtype", int64(o.DType))
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // IotaOptions are what Iota may be told; the zero value means the defaults.
 type IotaOptions struct {
-	// The axis that counts. Default: 0.
+	// The axis that counts.
 	Axis int64
-	// Dtype of the result: an integer or a float. Default: i64.
-	Dtype DType
+	// Dtype of the result: an integer or a float. Default: Int64.
+	DType DType
 }
 
-// Iota: Each element is its index along an axis. dims: Shape.
-func (g *Graph) Iota(dims []int64, options ...IotaOptions) Value {
+// Iota: Each element is its index along an axis.
+//
+//   - dims: Shape.
+func (g *Graph) Iota(dims []int64, options *IotaOptions) Value {
 	raw.Graph_begin(g.handle, "iota", 1)
 	raw.Graph_set_i64s(g.handle, "dims", dims)
-	o := first(options)
+	o := given(options)
 	if o.Axis != 0 {
 		raw.Graph_set_i64(g.handle, "axis", o.Axis)
 	}
-	if o.Dtype != 0 {
-		raw.Graph_set_i64(g.handle, "dtype", int64(o.Dtype))
+	if o.DType != 0 {
+		raw.Graph_set_i64(g.handle, "dtype", int64(o.DType))
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // MatmulOptions are what Matmul may be told; the zero value means the defaults.
@@ -736,52 +751,43 @@ type MatmulOptions struct {
 }
 
 // Matmul: Product of the last two axes, [..., m, k] × [..., k, n] → [..., m, n]; leading axes broadcast.
-func (g *Graph) Matmul(a Value, b Value, options ...MatmulOptions) Value {
+func (g *Graph) Matmul(a, b Value, options *MatmulOptions) Value {
 	raw.Graph_begin(g.handle, "matmul", 1)
-	raw.Graph_add_input(g.handle, int64(a))
-	raw.Graph_add_input(g.handle, int64(b))
-	o := first(options)
+	raw.Graph_add_input(g.handle, a.id)
+	raw.Graph_add_input(g.handle, b.id)
+	o := given(options)
 	if o.TransposeA {
 		raw.Graph_set_bool(g.handle, "transpose_a", true)
 	}
 	if o.TransposeB {
 		raw.Graph_set_bool(g.handle, "transpose_b", true)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// Conv2dPadding is a choice of Conv2d: How the border is padded.
-type Conv2dPadding string
-
-const (
-	Conv2dPaddingSame     Conv2dPadding = "same"
-	Conv2dPaddingValid    Conv2dPadding = "valid"
-	Conv2dPaddingExplicit Conv2dPadding = "explicit"
-)
-
-// Conv2dOptions are what Conv2d may be told; the zero value means the defaults.
-type Conv2dOptions struct {
+// Conv2DOptions are what Conv2D may be told; the zero value means the defaults.
+type Conv2DOptions struct {
 	// [filters].
 	Bias Value
 	// Vertical and horizontal step. Default: [1, 1].
 	Stride [2]int64
 	// Distance between kernel elements. Default: [1, 1].
 	Dilation [2]int64
-	// How the border is padded. Default: same.
-	Padding Conv2dPadding
+	// How the border is padded. Default: PaddingSame.
+	Padding Padding
 	// top, bottom, left, right; for explicit. Default: [0, 0, 0, 0].
 	Pads [4]int64
 	// Number of channel groups that are convolved separately; equal to the channels: depthwise. Default: 1.
 	Groups int64
 }
 
-// Conv2d: Two-dimensional convolution (cross-correlation), plus a bias when given.
-func (g *Graph) Conv2d(x Value, kernel Value, options ...Conv2dOptions) Value {
+// Conv2D: Two-dimensional convolution (cross-correlation), plus a bias when given.
+func (g *Graph) Conv2D(x, kernel Value, options *Conv2DOptions) Value {
 	raw.Graph_begin(g.handle, "conv2d", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	raw.Graph_add_input(g.handle, int64(kernel))
-	o := first(options)
-	raw.Graph_add_input(g.handle, int64(o.Bias))
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_add_input(g.handle, kernel.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Bias.id)
 	if o.Stride != ([2]int64{}) {
 		raw.Graph_set_i64s(g.handle, "stride", o.Stride[:])
 	}
@@ -797,34 +803,27 @@ func (g *Graph) Conv2d(x Value, kernel Value, options ...Conv2dOptions) Value {
 	if o.Groups != 0 {
 		raw.Graph_set_i64(g.handle, "groups", o.Groups)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// MaxPool2dPadding is a choice of MaxPool2d: How the border is padded.
-type MaxPool2dPadding string
-
-const (
-	MaxPool2dPaddingSame     MaxPool2dPadding = "same"
-	MaxPool2dPaddingValid    MaxPool2dPadding = "valid"
-	MaxPool2dPaddingExplicit MaxPool2dPadding = "explicit"
-)
-
-// MaxPool2dOptions are what MaxPool2d may be told; the zero value means the defaults.
-type MaxPool2dOptions struct {
+// MaxPool2DOptions are what MaxPool2D may be told; the zero value means the defaults.
+type MaxPool2DOptions struct {
 	// Vertical and horizontal step. Empty = the window.
 	Stride []int64
-	// How the border is padded. Default: valid.
-	Padding MaxPool2dPadding
+	// How the border is padded. Default: PaddingValid.
+	Padding Padding
 	// top, bottom, left, right; for explicit. Default: [0, 0, 0, 0].
 	Pads [4]int64
 }
 
-// MaxPool2d: Largest element of each window; padding never wins. NaN wins. window: Height and width of the window.
-func (g *Graph) MaxPool2d(x Value, window []int64, options ...MaxPool2dOptions) Value {
+// MaxPool2D: Largest element of each window; padding never wins. NaN wins.
+//
+//   - window: Height and width of the window.
+func (g *Graph) MaxPool2D(x Value, window []int64, options *MaxPool2DOptions) Value {
 	raw.Graph_begin(g.handle, "max_pool2d", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64s(g.handle, "window", window)
-	o := first(options)
+	o := given(options)
 	if o.Stride != nil {
 		raw.Graph_set_i64s(g.handle, "stride", o.Stride)
 	}
@@ -834,36 +833,29 @@ func (g *Graph) MaxPool2d(x Value, window []int64, options ...MaxPool2dOptions) 
 	if o.Pads != ([4]int64{}) {
 		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// AvgPool2dPadding is a choice of AvgPool2d: How the border is padded.
-type AvgPool2dPadding string
-
-const (
-	AvgPool2dPaddingSame     AvgPool2dPadding = "same"
-	AvgPool2dPaddingValid    AvgPool2dPadding = "valid"
-	AvgPool2dPaddingExplicit AvgPool2dPadding = "explicit"
-)
-
-// AvgPool2dOptions are what AvgPool2d may be told; the zero value means the defaults.
-type AvgPool2dOptions struct {
+// AvgPool2DOptions are what AvgPool2D may be told; the zero value means the defaults.
+type AvgPool2DOptions struct {
 	// Vertical and horizontal step. Empty = the window.
 	Stride []int64
-	// How the border is padded. Default: valid.
-	Padding AvgPool2dPadding
+	// How the border is padded. Default: PaddingValid.
+	Padding Padding
 	// top, bottom, left, right; for explicit. Default: [0, 0, 0, 0].
 	Pads [4]int64
 	// Divide by the size of the whole window at the border, too.
 	CountIncludePadding bool
 }
 
-// AvgPool2d: Mean of each window. window: Height and width of the window.
-func (g *Graph) AvgPool2d(x Value, window []int64, options ...AvgPool2dOptions) Value {
+// AvgPool2D: Mean of each window.
+//
+//   - window: Height and width of the window.
+func (g *Graph) AvgPool2D(x Value, window []int64, options *AvgPool2DOptions) Value {
 	raw.Graph_begin(g.handle, "avg_pool2d", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64s(g.handle, "window", window)
-	o := first(options)
+	o := given(options)
 	if o.Stride != nil {
 		raw.Graph_set_i64s(g.handle, "stride", o.Stride)
 	}
@@ -876,34 +868,25 @@ func (g *Graph) AvgPool2d(x Value, window []int64, options ...AvgPool2dOptions) 
 	if o.CountIncludePadding {
 		raw.Graph_set_bool(g.handle, "count_include_padding", true)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
-
-// BatchNormTrainingStatistics is a choice of BatchNormTraining: Over the rows of all replicas, or of each replica
-// alone.
-type BatchNormTrainingStatistics string
-
-const (
-	BatchNormTrainingStatisticsGlobal     BatchNormTrainingStatistics = "global"
-	BatchNormTrainingStatisticsPerReplica BatchNormTrainingStatistics = "per_replica"
-)
 
 // BatchNormTrainingOptions are what BatchNormTraining may be told; the zero value means the defaults.
 type BatchNormTrainingOptions struct {
 	// Added to the variance. Default: 0.001.
 	Epsilon *float64
-	// Over the rows of all replicas, or of each replica alone. Default: global.
-	Statistics BatchNormTrainingStatistics
+	// Over the rows of all replicas, or of each replica alone. Default: BatchStatisticsGlobal.
+	Statistics BatchStatistics
 }
 
 // BatchNormTraining: (x − mean) / sqrt(variance + epsilon) · scale + offset with the statistics of the batch
 // (biased variance). Statistics are f32 for 16-bit floats.
-func (g *Graph) BatchNormTraining(x Value, scale Value, offset Value, options ...BatchNormTrainingOptions) (y Value, mean Value, variance Value) {
+func (g *Graph) BatchNormTraining(x, scale, offset Value, options *BatchNormTrainingOptions) (y, mean, variance Value) {
 	raw.Graph_begin(g.handle, "batch_norm_training", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	raw.Graph_add_input(g.handle, int64(scale))
-	raw.Graph_add_input(g.handle, int64(offset))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_add_input(g.handle, scale.id)
+	raw.Graph_add_input(g.handle, offset.id)
+	o := given(options)
 	if o.Epsilon != nil {
 		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
 	}
@@ -911,8 +894,8 @@ func (g *Graph) BatchNormTraining(x Value, scale Value, offset Value, options ..
 		raw.Graph_set_string(g.handle, "statistics", string(o.Statistics))
 	}
 	more := make([]int64, 2)
-	result := Value(raw.Graph_end(g.handle, more))
-	return result, Value(more[0]), Value(more[1])
+	result := Value{raw.Graph_end(g.handle, more)}
+	return result, Value{more[0]}, Value{more[1]}
 }
 
 // BatchNormInferenceOptions are what BatchNormInference may be told; the zero value means the defaults.
@@ -922,18 +905,18 @@ type BatchNormInferenceOptions struct {
 }
 
 // BatchNormInference: (x − mean) / sqrt(variance + epsilon) · scale + offset with given statistics.
-func (g *Graph) BatchNormInference(x Value, scale Value, offset Value, mean Value, variance Value, options ...BatchNormInferenceOptions) Value {
+func (g *Graph) BatchNormInference(x, scale, offset, mean, variance Value, options *BatchNormInferenceOptions) Value {
 	raw.Graph_begin(g.handle, "batch_norm_inference", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	raw.Graph_add_input(g.handle, int64(scale))
-	raw.Graph_add_input(g.handle, int64(offset))
-	raw.Graph_add_input(g.handle, int64(mean))
-	raw.Graph_add_input(g.handle, int64(variance))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_add_input(g.handle, scale.id)
+	raw.Graph_add_input(g.handle, offset.id)
+	raw.Graph_add_input(g.handle, mean.id)
+	raw.Graph_add_input(g.handle, variance.id)
+	o := given(options)
 	if o.Epsilon != nil {
 		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // LayerNormOptions are what LayerNorm may be told; the zero value means the defaults.
@@ -944,39 +927,39 @@ type LayerNormOptions struct {
 
 // LayerNorm: (x − mean) · rstd · scale + offset over the last axis, rstd = 1 / sqrt(variance + epsilon). Statistics
 // are f32 for 16-bit floats.
-func (g *Graph) LayerNorm(x Value, scale Value, offset Value, options ...LayerNormOptions) (y Value, mean Value, rstd Value) {
+func (g *Graph) LayerNorm(x, scale, offset Value, options *LayerNormOptions) (y, mean, rstd Value) {
 	raw.Graph_begin(g.handle, "layer_norm", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	raw.Graph_add_input(g.handle, int64(scale))
-	raw.Graph_add_input(g.handle, int64(offset))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_add_input(g.handle, scale.id)
+	raw.Graph_add_input(g.handle, offset.id)
+	o := given(options)
 	if o.Epsilon != nil {
 		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
 	}
 	more := make([]int64, 2)
-	result := Value(raw.Graph_end(g.handle, more))
-	return result, Value(more[0]), Value(more[1])
+	result := Value{raw.Graph_end(g.handle, more)}
+	return result, Value{more[0]}, Value{more[1]}
 }
 
-// RmsNormOptions are what RmsNorm may be told; the zero value means the defaults.
-type RmsNormOptions struct {
+// RMSNormOptions are what RMSNorm may be told; the zero value means the defaults.
+type RMSNormOptions struct {
 	// Added to the average of the squares. Default: 1e-06.
 	Epsilon *float64
 }
 
-// RmsNorm: x · rstd · scale over the last axis, rstd = 1 / sqrt(average of x² + epsilon). Statistics are f32 for
+// RMSNorm: x · rstd · scale over the last axis, rstd = 1 / sqrt(average of x² + epsilon). Statistics are f32 for
 // 16-bit floats.
-func (g *Graph) RmsNorm(x Value, scale Value, options ...RmsNormOptions) (y Value, rstd Value) {
+func (g *Graph) RMSNorm(x, scale Value, options *RMSNormOptions) (y, rstd Value) {
 	raw.Graph_begin(g.handle, "rms_norm", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	raw.Graph_add_input(g.handle, int64(scale))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_add_input(g.handle, scale.id)
+	o := given(options)
 	if o.Epsilon != nil {
 		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
 	}
 	more := make([]int64, 1)
-	result := Value(raw.Graph_end(g.handle, more))
-	return result, Value(more[0])
+	result := Value{raw.Graph_end(g.handle, more)}
+	return result, Value{more[0]}
 }
 
 // GroupNormOptions are what GroupNorm may be told; the zero value means the defaults.
@@ -987,20 +970,22 @@ type GroupNormOptions struct {
 
 // GroupNorm: (x − mean) · rstd · scale + offset, rstd = 1 / sqrt(variance + epsilon): statistics of each row and
 // group of neighbouring channels, over the group and all axes between the first and the last. They are f32 for
-// 16-bit floats. groups: Number of groups, which must divide the channels.
-func (g *Graph) GroupNorm(x Value, scale Value, offset Value, groups int64, options ...GroupNormOptions) (y Value, mean Value, rstd Value) {
+// 16-bit floats.
+//
+//   - groups: Number of groups, which must divide the channels.
+func (g *Graph) GroupNorm(x, scale, offset Value, groups int64, options *GroupNormOptions) (y, mean, rstd Value) {
 	raw.Graph_begin(g.handle, "group_norm", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	raw.Graph_add_input(g.handle, int64(scale))
-	raw.Graph_add_input(g.handle, int64(offset))
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_add_input(g.handle, scale.id)
+	raw.Graph_add_input(g.handle, offset.id)
 	raw.Graph_set_i64(g.handle, "groups", groups)
-	o := first(options)
+	o := given(options)
 	if o.Epsilon != nil {
 		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
 	}
 	more := make([]int64, 2)
-	result := Value(raw.Graph_end(g.handle, more))
-	return result, Value(more[0]), Value(more[1])
+	result := Value{raw.Graph_end(g.handle, more)}
+	return result, Value{more[0]}, Value{more[1]}
 }
 
 // AttentionOptions are what Attention may be told; the zero value means the defaults.
@@ -1010,19 +995,19 @@ type AttentionOptions struct {
 	// Query i sees only the keys 0 to i + key_length − length: the queries are the last positions of the keys, with
 	// or without lengths.
 	Causal bool
-	// Factor of the scores; 0 = 1 / sqrt(channels). Default: 0.
+	// Factor of the scores; 0 = 1 / sqrt(channels).
 	Scale float64
 }
 
 // Attention: Scaled dot-product attention: y = softmax(scale · q · transpose(k)) · v for each row and head. A query
 // without a visible key gives zeros, and statistics of +infinity.
-func (g *Graph) Attention(q Value, k Value, v Value, options ...AttentionOptions) (y Value, statistics Value) {
+func (g *Graph) Attention(q, k, v Value, options *AttentionOptions) (y, statistics Value) {
 	raw.Graph_begin(g.handle, "attention", 1)
-	raw.Graph_add_input(g.handle, int64(q))
-	raw.Graph_add_input(g.handle, int64(k))
-	raw.Graph_add_input(g.handle, int64(v))
-	o := first(options)
-	raw.Graph_add_input(g.handle, int64(o.Lengths))
+	raw.Graph_add_input(g.handle, q.id)
+	raw.Graph_add_input(g.handle, k.id)
+	raw.Graph_add_input(g.handle, v.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Lengths.id)
 	if o.Causal {
 		raw.Graph_set_bool(g.handle, "causal", true)
 	}
@@ -1030,8 +1015,8 @@ func (g *Graph) Attention(q Value, k Value, v Value, options ...AttentionOptions
 		raw.Graph_set_f64(g.handle, "scale", o.Scale)
 	}
 	more := make([]int64, 1)
-	result := Value(raw.Graph_end(g.handle, more))
-	return result, Value(more[0])
+	result := Value{raw.Graph_end(g.handle, more)}
+	return result, Value{more[0]}
 }
 
 // DropoutAttentionOptions are what DropoutAttention may be told; the zero value means the defaults.
@@ -1040,25 +1025,26 @@ type DropoutAttentionOptions struct {
 	Lengths Value
 	// As for attention.
 	Causal bool
-	// As for attention. Default: 0.
+	// As for attention.
 	Scale float64
-	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	// Key of the random sequence; 0 = the stable id of the node.
 	Key int64
 }
 
 // DropoutAttention: attention with dropout: each probability is set to 0 with probability rate, otherwise scaled by
 // 1 / (1 − rate), before the values are summed. In a row of the batch, the probability of head h, query i and key j
 // has number (h · length + i) · m + j of the random sequence, where m is key_length rounded up to a multiple of 4.
-// Statistics are those without dropout. In models only, not in maps and filters of datasets. rate: Probability of
-// 0.
-func (g *Graph) DropoutAttention(q Value, k Value, v Value, rate float64, options ...DropoutAttentionOptions) (y Value, statistics Value) {
+// Statistics are those without dropout. In models only, not in maps and filters of datasets.
+//
+//   - rate: Probability of 0.
+func (g *Graph) DropoutAttention(q, k, v Value, rate float64, options *DropoutAttentionOptions) (y, statistics Value) {
 	raw.Graph_begin(g.handle, "dropout_attention", 1)
-	raw.Graph_add_input(g.handle, int64(q))
-	raw.Graph_add_input(g.handle, int64(k))
-	raw.Graph_add_input(g.handle, int64(v))
+	raw.Graph_add_input(g.handle, q.id)
+	raw.Graph_add_input(g.handle, k.id)
+	raw.Graph_add_input(g.handle, v.id)
 	raw.Graph_set_f64(g.handle, "rate", rate)
-	o := first(options)
-	raw.Graph_add_input(g.handle, int64(o.Lengths))
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Lengths.id)
 	if o.Causal {
 		raw.Graph_set_bool(g.handle, "causal", true)
 	}
@@ -1069,8 +1055,8 @@ func (g *Graph) DropoutAttention(q Value, k Value, v Value, rate float64, option
 		raw.Graph_set_i64(g.handle, "key", o.Key)
 	}
 	more := make([]int64, 1)
-	result := Value(raw.Graph_end(g.handle, more))
-	return result, Value(more[0])
+	result := Value{raw.Graph_end(g.handle, more)}
+	return result, Value{more[0]}
 }
 
 // SoftmaxOptions are what Softmax may be told; the zero value means the defaults.
@@ -1080,14 +1066,14 @@ type SoftmaxOptions struct {
 }
 
 // Softmax: exp(x) divided by its sum along an axis.
-func (g *Graph) Softmax(x Value, options ...SoftmaxOptions) Value {
+func (g *Graph) Softmax(x Value, options *SoftmaxOptions) Value {
 	raw.Graph_begin(g.handle, "softmax", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Axis != nil {
 		raw.Graph_set_i64(g.handle, "axis", *o.Axis)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // LogSoftmaxOptions are what LogSoftmax may be told; the zero value means the defaults.
@@ -1097,62 +1083,62 @@ type LogSoftmaxOptions struct {
 }
 
 // LogSoftmax: x − log(sum(exp(x))) along an axis.
-func (g *Graph) LogSoftmax(x Value, options ...LogSoftmaxOptions) Value {
+func (g *Graph) LogSoftmax(x Value, options *LogSoftmaxOptions) Value {
 	raw.Graph_begin(g.handle, "log_softmax", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Axis != nil {
 		raw.Graph_set_i64(g.handle, "axis", *o.Axis)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // SparseSoftmaxCrossEntropyOptions are what SparseSoftmaxCrossEntropy may be told; the zero value means the
 // defaults.
 type SparseSoftmaxCrossEntropyOptions struct {
-	// Share of the target spread over all classes. Default: 0.0.
+	// Share of the target spread over all classes.
 	LabelSmoothing float64
 }
 
 // SparseSoftmaxCrossEntropy: −log softmax(logits)[label] per row. With label smoothing s the target is 1 − s + s /
 // classes at the label and s / classes elsewhere. A label outside [0, classes) is an error of the run that names
 // node, row and value.
-func (g *Graph) SparseSoftmaxCrossEntropy(logits Value, labels Value, options ...SparseSoftmaxCrossEntropyOptions) Value {
+func (g *Graph) SparseSoftmaxCrossEntropy(logits, labels Value, options *SparseSoftmaxCrossEntropyOptions) Value {
 	raw.Graph_begin(g.handle, "sparse_softmax_cross_entropy", 1)
-	raw.Graph_add_input(g.handle, int64(logits))
-	raw.Graph_add_input(g.handle, int64(labels))
-	o := first(options)
+	raw.Graph_add_input(g.handle, logits.id)
+	raw.Graph_add_input(g.handle, labels.id)
+	o := given(options)
 	if o.LabelSmoothing != 0 {
 		raw.Graph_set_f64(g.handle, "label_smoothing", o.LabelSmoothing)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // SoftmaxCrossEntropyOptions are what SoftmaxCrossEntropy may be told; the zero value means the defaults.
 type SoftmaxCrossEntropyOptions struct {
-	// Share of the target spread over all classes. Default: 0.0.
+	// Share of the target spread over all classes.
 	LabelSmoothing float64
 }
 
 // SoftmaxCrossEntropy: −sum(targets · log softmax(logits)) per row; label smoothing replaces targets by targets ·
 // (1 − s) + s / classes.
-func (g *Graph) SoftmaxCrossEntropy(logits Value, targets Value, options ...SoftmaxCrossEntropyOptions) Value {
+func (g *Graph) SoftmaxCrossEntropy(logits, targets Value, options *SoftmaxCrossEntropyOptions) Value {
 	raw.Graph_begin(g.handle, "softmax_cross_entropy", 1)
-	raw.Graph_add_input(g.handle, int64(logits))
-	raw.Graph_add_input(g.handle, int64(targets))
-	o := first(options)
+	raw.Graph_add_input(g.handle, logits.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
 	if o.LabelSmoothing != 0 {
 		raw.Graph_set_f64(g.handle, "label_smoothing", o.LabelSmoothing)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // SigmoidCrossEntropy: max(x, 0) − x · targets + log(1 + exp(−|x|)) per element, x = logits.
-func (g *Graph) SigmoidCrossEntropy(logits Value, targets Value) Value {
+func (g *Graph) SigmoidCrossEntropy(logits, targets Value) Value {
 	raw.Graph_begin(g.handle, "sigmoid_cross_entropy", 1)
-	raw.Graph_add_input(g.handle, int64(logits))
-	raw.Graph_add_input(g.handle, int64(targets))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, logits.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // InTopKOptions are what InTopK may be told; the zero value means the defaults.
@@ -1163,170 +1149,170 @@ type InTopKOptions struct {
 
 // InTopK: Whether the label is among the k largest logits of its row: fewer than k logits are larger than that of
 // the label. A label out of range or a logit that is not finite gives false.
-func (g *Graph) InTopK(logits Value, labels Value, options ...InTopKOptions) Value {
+func (g *Graph) InTopK(logits, labels Value, options *InTopKOptions) Value {
 	raw.Graph_begin(g.handle, "in_top_k", 1)
-	raw.Graph_add_input(g.handle, int64(logits))
-	raw.Graph_add_input(g.handle, int64(labels))
-	o := first(options)
+	raw.Graph_add_input(g.handle, logits.id)
+	raw.Graph_add_input(g.handle, labels.id)
+	o := given(options)
 	if o.K != 0 {
 		raw.Graph_set_i64(g.handle, "k", o.K)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // DropoutOptions are what Dropout may be told; the zero value means the defaults.
 type DropoutOptions struct {
-	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	// Key of the random sequence; 0 = the stable id of the node.
 	Key int64
 }
 
-// Dropout: Each element is set to 0 with probability rate, else scaled by 1 / (1 − rate). rate: Probability of 0.
-func (g *Graph) Dropout(x Value, rate float64, options ...DropoutOptions) Value {
+// Dropout: Each element is set to 0 with probability rate, else scaled by 1 / (1 − rate).
+//
+//   - rate: Probability of 0.
+func (g *Graph) Dropout(x Value, rate float64, options *DropoutOptions) Value {
 	raw.Graph_begin(g.handle, "dropout", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_f64(g.handle, "rate", rate)
-	o := first(options)
+	o := given(options)
 	if o.Key != 0 {
 		raw.Graph_set_i64(g.handle, "key", o.Key)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // RandomUniformOptions are what RandomUniform may be told; the zero value means the defaults.
 type RandomUniformOptions struct {
-	// Lower bound. Default: 0.0.
+	// Lower bound.
 	Low float64
 	// Upper bound. Default: 1.0.
 	High *float64
-	// A float dtype. Default: f32.
-	Dtype DType
-	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	// A float dtype. Default: Float32.
+	DType DType
+	// Key of the random sequence; 0 = the stable id of the node.
 	Key int64
 }
 
-// RandomUniform: Uniform in [low, high). dims: Shape.
-func (g *Graph) RandomUniform(dims []int64, options ...RandomUniformOptions) Value {
+// RandomUniform: Uniform in [low, high).
+//
+//   - dims: Shape.
+func (g *Graph) RandomUniform(dims []int64, options *RandomUniformOptions) Value {
 	raw.Graph_begin(g.handle, "random_uniform", 1)
 	raw.Graph_set_i64s(g.handle, "dims", dims)
-	o := first(options)
+	o := given(options)
 	if o.Low != 0 {
 		raw.Graph_set_f64(g.handle, "low", o.Low)
 	}
 	if o.High != nil {
 		raw.Graph_set_f64(g.handle, "high", *o.High)
 	}
-	if o.Dtype != 0 {
-		raw.Graph_set_i64(g.handle, "dtype", int64(o.Dtype))
+	if o.DType != 0 {
+		raw.Graph_set_i64(g.handle, "dtype", int64(o.DType))
 	}
 	if o.Key != 0 {
 		raw.Graph_set_i64(g.handle, "key", o.Key)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // RandomNormalOptions are what RandomNormal may be told; the zero value means the defaults.
 type RandomNormalOptions struct {
-	// Mean. Default: 0.0.
+	// Mean.
 	Mean float64
 	// Standard deviation before truncation. Default: 1.0.
 	Stddev *float64
-	// A float dtype. Default: f32.
-	Dtype DType
-	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	// A float dtype. Default: Float32.
+	DType DType
+	// Key of the random sequence; 0 = the stable id of the node.
 	Key int64
 }
 
-// RandomNormal: Normal distribution. dims: Shape.
-func (g *Graph) RandomNormal(dims []int64, options ...RandomNormalOptions) Value {
+// RandomNormal: Normal distribution.
+//
+//   - dims: Shape.
+func (g *Graph) RandomNormal(dims []int64, options *RandomNormalOptions) Value {
 	raw.Graph_begin(g.handle, "random_normal", 1)
 	raw.Graph_set_i64s(g.handle, "dims", dims)
-	o := first(options)
+	o := given(options)
 	if o.Mean != 0 {
 		raw.Graph_set_f64(g.handle, "mean", o.Mean)
 	}
 	if o.Stddev != nil {
 		raw.Graph_set_f64(g.handle, "stddev", *o.Stddev)
 	}
-	if o.Dtype != 0 {
-		raw.Graph_set_i64(g.handle, "dtype", int64(o.Dtype))
+	if o.DType != 0 {
+		raw.Graph_set_i64(g.handle, "dtype", int64(o.DType))
 	}
 	if o.Key != 0 {
 		raw.Graph_set_i64(g.handle, "key", o.Key)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // RandomTruncatedNormalOptions are what RandomTruncatedNormal may be told; the zero value means the defaults.
 type RandomTruncatedNormalOptions struct {
-	// Mean. Default: 0.0.
+	// Mean.
 	Mean float64
 	// Standard deviation before truncation. Default: 1.0.
 	Stddev *float64
-	// A float dtype. Default: f32.
-	Dtype DType
-	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	// A float dtype. Default: Float32.
+	DType DType
+	// Key of the random sequence; 0 = the stable id of the node.
 	Key int64
 }
 
-// RandomTruncatedNormal: Normal distribution cut at two standard deviations. dims: Shape.
-func (g *Graph) RandomTruncatedNormal(dims []int64, options ...RandomTruncatedNormalOptions) Value {
+// RandomTruncatedNormal: Normal distribution cut at two standard deviations.
+//
+//   - dims: Shape.
+func (g *Graph) RandomTruncatedNormal(dims []int64, options *RandomTruncatedNormalOptions) Value {
 	raw.Graph_begin(g.handle, "random_truncated_normal", 1)
 	raw.Graph_set_i64s(g.handle, "dims", dims)
-	o := first(options)
+	o := given(options)
 	if o.Mean != 0 {
 		raw.Graph_set_f64(g.handle, "mean", o.Mean)
 	}
 	if o.Stddev != nil {
 		raw.Graph_set_f64(g.handle, "stddev", *o.Stddev)
 	}
-	if o.Dtype != 0 {
-		raw.Graph_set_i64(g.handle, "dtype", int64(o.Dtype))
+	if o.DType != 0 {
+		raw.Graph_set_i64(g.handle, "dtype", int64(o.DType))
 	}
 	if o.Key != 0 {
 		raw.Graph_set_i64(g.handle, "key", o.Key)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// DecodeJpegDct is a choice of DecodeJpeg: Inverse transform: libjpeg-turbo's JDCT_ISLOW or JDCT_IFAST.
-type DecodeJpegDct string
-
-const (
-	DecodeJpegDctAccurate DecodeJpegDct = "accurate"
-	DecodeJpegDctFast     DecodeJpegDct = "fast"
-)
-
-// DecodeJpegOptions are what DecodeJpeg may be told; the zero value means the defaults.
-type DecodeJpegOptions struct {
+// DecodeJPEGOptions are what DecodeJPEG may be told; the zero value means the defaults.
+type DecodeJPEGOptions struct {
 	// [..., 4].
 	Window Value
 	// 1 = gray, 3 = RGB; converted from the format of the file. Default: 3.
 	Channels int64
 	// 1, 2, 4 or 8: height and width are divided by it, rounded up, during decoding. Default: 1.
 	Ratio int64
-	// With minimum_width, instead of ratio: use the largest ratio of 1, 2, 4, 8 that leaves at least this many
-	// pixels, or 1 if none does. 0 = off. Default: 0.
+	// With MinimumWidth, instead of ratio: use the largest ratio of 1, 2, 4, 8 that leaves at least this many
+	// pixels, or 1 if none does. 0 = off.
 	MinimumHeight int64
-	// As minimum_height. Default: 0.
+	// As MinimumHeight.
 	MinimumWidth int64
 	// Repeat the samples of colours instead of interpolating between them, which is faster.
 	PlainUpsampling bool
-	// Inverse transform: libjpeg-turbo's JDCT_ISLOW or JDCT_IFAST. Default: accurate.
-	Dct DecodeJpegDct
+	// Inverse transform: libjpeg-turbo's JDCT_ISLOW or JDCT_IFAST. Default: DCTMethodAccurate.
+	DCT DCTMethod
 	// A file with more pixels, before any scaling, is an error. Default: 134217728.
 	MaximumPixels int64
 }
 
-// DecodeJpeg: A JPEG file as pixels, u8[..., height, width, channels], as libjpeg-turbo decodes it with the same
+// DecodeJPEG: A JPEG file as pixels, u8[..., height, width, channels], as libjpeg-turbo decodes it with the same
 // settings. Four-component files (CMYK, YCCK, also the inverted ones of Adobe) are converted to RGB. A corrupt or
 // truncated file is DATA_LOSS; a file that lacks only its end marker is complete. The window, when given, is top,
 // left, height and width in pixels of the (scaled) image: only that part is decoded, and its pixels are those of
 // the whole image. In maps and filters of datasets only, not in models.
-func (g *Graph) DecodeJpeg(contents Value, options ...DecodeJpegOptions) Value {
+func (g *Graph) DecodeJPEG(contents Value, options *DecodeJPEGOptions) Value {
 	raw.Graph_begin(g.handle, "decode_jpeg", 1)
-	raw.Graph_add_input(g.handle, int64(contents))
-	o := first(options)
-	raw.Graph_add_input(g.handle, int64(o.Window))
+	raw.Graph_add_input(g.handle, contents.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Window.id)
 	if o.Channels != 0 {
 		raw.Graph_set_i64(g.handle, "channels", o.Channels)
 	}
@@ -1342,52 +1328,36 @@ func (g *Graph) DecodeJpeg(contents Value, options ...DecodeJpegOptions) Value {
 	if o.PlainUpsampling {
 		raw.Graph_set_bool(g.handle, "fancy_upsampling", false)
 	}
-	if o.Dct != "" {
-		raw.Graph_set_string(g.handle, "dct", string(o.Dct))
+	if o.DCT != "" {
+		raw.Graph_set_string(g.handle, "dct", string(o.DCT))
 	}
 	if o.MaximumPixels != 0 {
 		raw.Graph_set_i64(g.handle, "maximum_pixels", o.MaximumPixels)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
-
-// ResizeMethod is a choice of Resize: Interpolation method.
-type ResizeMethod string
-
-const (
-	ResizeMethodBilinear ResizeMethod = "bilinear"
-	ResizeMethodNearest  ResizeMethod = "nearest"
-	ResizeMethodArea     ResizeMethod = "area"
-)
-
-// ResizeOutput is a choice of Resize: Dtype of the result: that of x, or f32 in the units of x.
-type ResizeOutput string
-
-const (
-	ResizeOutputSame ResizeOutput = "same"
-	ResizeOutputF32  ResizeOutput = "f32"
-)
 
 // ResizeOptions are what Resize may be told; the zero value means the defaults.
 type ResizeOptions struct {
-	// Interpolation method. Default: bilinear.
-	Method ResizeMethod
+	// Interpolation method. Default: InterpolationBilinear.
+	Method Interpolation
 	// With bilinear, average over all pixels that a pixel of the result covers.
 	Antialias bool
-	// Dtype of the result: that of x, or f32 in the units of x. Default: same.
-	Output ResizeOutput
+	// Dtype of the result: that of x, or f32 in the units of x. Default: ImageOutputSame.
+	Output ImageOutput
 }
 
 // Resize: Images resized to another height and width. Pixel centres are at half indices: output i covers the input
 // at (i + 0.5) · input / output − 0.5. bilinear, nearest and area are those of TensorFlow 2 (tf.image.resize);
 // bilinear with antialias is TensorFlow's and Pillow's triangle filter, as wide as the scale where the image
-// shrinks. u8 results are rounded, halves up. In maps and filters of datasets only, not in models. size: Height and
-// width of the result.
-func (g *Graph) Resize(x Value, size []int64, options ...ResizeOptions) Value {
+// shrinks. u8 results are rounded, halves up. In maps and filters of datasets only, not in models.
+//
+//   - size: Height and width of the result.
+func (g *Graph) Resize(x Value, size []int64, options *ResizeOptions) Value {
 	raw.Graph_begin(g.handle, "resize", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64s(g.handle, "size", size)
-	o := first(options)
+	o := given(options)
 	if o.Method != "" {
 		raw.Graph_set_string(g.handle, "method", string(o.Method))
 	}
@@ -1397,32 +1367,32 @@ func (g *Graph) Resize(x Value, size []int64, options ...ResizeOptions) Value {
 	if o.Output != "" {
 		raw.Graph_set_string(g.handle, "output", string(o.Output))
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// DecodePngOptions are what DecodePng may be told; the zero value means the defaults.
-type DecodePngOptions struct {
+// DecodePNGOptions are what DecodePNG may be told; the zero value means the defaults.
+type DecodePNGOptions struct {
 	// 1 = gray, 3 = RGB, 4 = RGBA. Default: 3.
 	Channels int64
 	// A file with more pixels, before any scaling, is an error. Default: 134217728.
 	MaximumPixels int64
 }
 
-// DecodePng: A PNG file as pixels, u8[..., height, width, channels], of any PNG format: palettes are resolved,
+// DecodePNG: A PNG file as pixels, u8[..., height, width, channels], of any PNG format: palettes are resolved,
 // fewer than 8 bits are expanded to 8, 16 bits are reduced to the upper 8. Gray is computed from colours as 0.299 R
 // + 0.587 G + 0.114 B. Without channel 4, transparency is dropped. In maps and filters of datasets only, not in
 // models.
-func (g *Graph) DecodePng(contents Value, options ...DecodePngOptions) Value {
+func (g *Graph) DecodePNG(contents Value, options *DecodePNGOptions) Value {
 	raw.Graph_begin(g.handle, "decode_png", 1)
-	raw.Graph_add_input(g.handle, int64(contents))
-	o := first(options)
+	raw.Graph_add_input(g.handle, contents.id)
+	o := given(options)
 	if o.Channels != 0 {
 		raw.Graph_set_i64(g.handle, "channels", o.Channels)
 	}
 	if o.MaximumPixels != 0 {
 		raw.Graph_set_i64(g.handle, "maximum_pixels", o.MaximumPixels)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // DecodeImageOptions are what DecodeImage may be told; the zero value means the defaults.
@@ -1433,27 +1403,27 @@ type DecodeImageOptions struct {
 	MaximumPixels int64
 }
 
-// DecodeImage: decode_jpeg or decode_png with their defaults, depending on the first bytes of the file. In maps and
+// DecodeImage: DecodeJPEG or DecodePNG with their defaults, depending on the first bytes of the file. In maps and
 // filters of datasets only, not in models.
-func (g *Graph) DecodeImage(contents Value, options ...DecodeImageOptions) Value {
+func (g *Graph) DecodeImage(contents Value, options *DecodeImageOptions) Value {
 	raw.Graph_begin(g.handle, "decode_image", 1)
-	raw.Graph_add_input(g.handle, int64(contents))
-	o := first(options)
+	raw.Graph_add_input(g.handle, contents.id)
+	o := given(options)
 	if o.Channels != 0 {
 		raw.Graph_set_i64(g.handle, "channels", o.Channels)
 	}
 	if o.MaximumPixels != 0 {
 		raw.Graph_set_i64(g.handle, "maximum_pixels", o.MaximumPixels)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // ImageSize: Height and width from the header of a JPEG or PNG file, i64[..., 2]; nothing is decoded. In maps and
 // filters of datasets only, not in models.
 func (g *Graph) ImageSize(contents Value) Value {
 	raw.Graph_begin(g.handle, "image_size", 1)
-	raw.Graph_add_input(g.handle, int64(contents))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, contents.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // CropOptions are what Crop may be told; the zero value means the defaults.
@@ -1470,11 +1440,11 @@ type CropOptions struct {
 
 // Crop: A part of each image: of a given size at a given position or in the center, or a window for each image.
 // With a window and a size, the window must have that size. In maps and filters of datasets only, not in models.
-func (g *Graph) Crop(x Value, options ...CropOptions) Value {
+func (g *Graph) Crop(x Value, options *CropOptions) Value {
 	raw.Graph_begin(g.handle, "crop", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
-	raw.Graph_add_input(g.handle, int64(o.Window))
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Window.id)
 	if o.Size != ([2]int64{}) {
 		raw.Graph_set_i64s(g.handle, "size", o.Size[:])
 	}
@@ -1484,67 +1454,50 @@ func (g *Graph) Crop(x Value, options ...CropOptions) Value {
 	if o.Centered {
 		raw.Graph_set_bool(g.handle, "centered", true)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
-
-// PadImageMode is a choice of PadImage: Content of the padding: a value, the nearest pixel, or the image mirrored
-// at its border pixels.
-type PadImageMode string
-
-const (
-	PadImageModeConstant PadImageMode = "constant"
-	PadImageModeEdge     PadImageMode = "edge"
-	PadImageModeReflect  PadImageMode = "reflect"
-)
 
 // PadImageOptions are what PadImage may be told; the zero value means the defaults.
 type PadImageOptions struct {
 	// Content of the padding: a value, the nearest pixel, or the image mirrored at its border pixels. Default:
-	// constant.
-	Mode PadImageMode
-	// For constant. Default: 0.0.
+	// PadModeConstant.
+	Mode PadMode
+	// For constant.
 	Value float64
 }
 
-// PadImage: Images with padding around them. In maps and filters of datasets only, not in models. pads: top,
-// bottom, left, right.
-func (g *Graph) PadImage(x Value, pads []int64, options ...PadImageOptions) Value {
+// PadImage: Images with padding around them. In maps and filters of datasets only, not in models.
+//
+//   - pads: top, bottom, left, right.
+func (g *Graph) PadImage(x Value, pads []int64, options *PadImageOptions) Value {
 	raw.Graph_begin(g.handle, "pad_image", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64s(g.handle, "pads", pads)
-	o := first(options)
+	o := given(options)
 	if o.Mode != "" {
 		raw.Graph_set_string(g.handle, "mode", string(o.Mode))
 	}
 	if o.Value != 0 {
 		raw.Graph_set_f64(g.handle, "value", o.Value)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
-
-// FlipDirection is a choice of Flip: horizontal: swaps left and right; vertical: swaps top and bottom.
-type FlipDirection string
-
-const (
-	FlipDirectionHorizontal FlipDirection = "horizontal"
-	FlipDirectionVertical   FlipDirection = "vertical"
-)
 
 // FlipOptions are what Flip may be told; the zero value means the defaults.
 type FlipOptions struct {
-	// horizontal: swaps left and right; vertical: swaps top and bottom. Default: horizontal.
+	// horizontal: swaps left and right; vertical: swaps top and bottom. Default: FlipDirectionHorizontal.
 	Direction FlipDirection
 }
 
 // Flip: Images mirrored. In maps and filters of datasets only, not in models.
-func (g *Graph) Flip(x Value, options ...FlipOptions) Value {
+func (g *Graph) Flip(x Value, options *FlipOptions) Value {
 	raw.Graph_begin(g.handle, "flip", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Direction != "" {
 		raw.Graph_set_string(g.handle, "direction", string(o.Direction))
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // Rotate90Options are what Rotate90 may be told; the zero value means the defaults.
@@ -1554,67 +1507,60 @@ type Rotate90Options struct {
 }
 
 // Rotate90: Images rotated counter-clockwise by quarter turns. In maps and filters of datasets only, not in models.
-func (g *Graph) Rotate90(x Value, options ...Rotate90Options) Value {
+func (g *Graph) Rotate90(x Value, options *Rotate90Options) Value {
 	raw.Graph_begin(g.handle, "rotate90", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Turns != nil {
 		raw.Graph_set_i64(g.handle, "turns", *o.Turns)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
-
-// RotateMethod is a choice of Rotate: Interpolation method.
-type RotateMethod string
-
-const (
-	RotateMethodBilinear RotateMethod = "bilinear"
-	RotateMethodNearest  RotateMethod = "nearest"
-)
 
 // RotateOptions are what Rotate may be told; the zero value means the defaults.
 type RotateOptions struct {
-	// Interpolation method. Default: bilinear.
-	Method RotateMethod
-	// Value of pixels outside the image. Default: 0.0.
+	// Interpolation method. Default: InterpolationBilinear.
+	Method Interpolation
+	// Value of pixels outside the image.
 	Value float64
 }
 
 // Rotate: Images rotated counter-clockwise about their center; height and width stay. A pixel of the result is the
 // value at its center: between the four nearest pixels (bilinear), or the nearest, as in Pillow's Image.rotate. u8
-// results are rounded, halves up. In maps and filters of datasets only, not in models. degrees: The angle in
-// degrees.
-func (g *Graph) Rotate(x Value, degrees float64, options ...RotateOptions) Value {
+// results are rounded, halves up. In maps and filters of datasets only, not in models.
+//
+//   - degrees: The angle in degrees.
+func (g *Graph) Rotate(x Value, degrees float64, options *RotateOptions) Value {
 	raw.Graph_begin(g.handle, "rotate", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_f64(g.handle, "degrees", degrees)
-	o := first(options)
+	o := given(options)
 	if o.Method != "" {
 		raw.Graph_set_string(g.handle, "method", string(o.Method))
 	}
 	if o.Value != 0 {
 		raw.Graph_set_f64(g.handle, "value", o.Value)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// ConvertImageDtypeOptions are what ConvertImageDtype may be told; the zero value means the defaults.
-type ConvertImageDtypeOptions struct {
-	// u8 or f32. Default: f32.
-	Dtype DType
+// ConvertImageDTypeOptions are what ConvertImageDType may be told; the zero value means the defaults.
+type ConvertImageDTypeOptions struct {
+	// u8 or f32. Default: Float32.
+	DType DType
 }
 
-// ConvertImageDtype: u8 to f32: x / 255. f32 to u8: x · 255.5, truncated and limited to [0, 255], as
+// ConvertImageDType: u8 to f32: x / 255. f32 to u8: x · 255.5, truncated and limited to [0, 255], as
 // tf.image.convert_image_dtype does. The same dtype: unchanged. In maps and filters of datasets only, not in
 // models.
-func (g *Graph) ConvertImageDtype(x Value, options ...ConvertImageDtypeOptions) Value {
+func (g *Graph) ConvertImageDType(x Value, options *ConvertImageDTypeOptions) Value {
 	raw.Graph_begin(g.handle, "convert_image_dtype", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
-	if o.Dtype != 0 {
-		raw.Graph_set_i64(g.handle, "dtype", int64(o.Dtype))
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
+	if o.DType != 0 {
+		raw.Graph_set_i64(g.handle, "dtype", int64(o.DType))
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // NormalizeImageOptions are what NormalizeImage may be told; the zero value means the defaults.
@@ -1629,10 +1575,10 @@ type NormalizeImageOptions struct {
 
 // NormalizeImage: (x · scale − mean) / stddev per channel, in f32. In maps and filters of datasets only, not in
 // models.
-func (g *Graph) NormalizeImage(x Value, options ...NormalizeImageOptions) Value {
+func (g *Graph) NormalizeImage(x Value, options *NormalizeImageOptions) Value {
 	raw.Graph_begin(g.handle, "normalize_image", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Mean != nil {
 		raw.Graph_set_f64s(g.handle, "mean", o.Mean)
 	}
@@ -1642,62 +1588,72 @@ func (g *Graph) NormalizeImage(x Value, options ...NormalizeImageOptions) Value 
 	if o.Scale != nil {
 		raw.Graph_set_f64(g.handle, "scale", *o.Scale)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// AdjustBrightness: x + delta, in f32 with 1 as the brightest; u8 is converted as convert_image_dtype does, before
-// and after. In maps and filters of datasets only, not in models. delta: Value to add.
+// AdjustBrightness: x + delta, in f32 with 1 as the brightest; u8 is converted as ConvertImageDType does, before
+// and after. In maps and filters of datasets only, not in models.
+//
+//   - delta: Value to add.
 func (g *Graph) AdjustBrightness(x Value, delta float64) Value {
 	raw.Graph_begin(g.handle, "adjust_brightness", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_f64(g.handle, "delta", delta)
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // AdjustContrast: (x − mean) · factor + mean with the mean of each channel of each image; dtypes as in
-// adjust_brightness. In maps and filters of datasets only, not in models. factor: Factor.
+// AdjustBrightness. In maps and filters of datasets only, not in models.
+//
+//   - factor: Factor.
 func (g *Graph) AdjustContrast(x Value, factor float64) Value {
 	raw.Graph_begin(g.handle, "adjust_contrast", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_f64(g.handle, "factor", factor)
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// AdjustSaturation: Saturation of the HSV form times factor, limited to [0, 1]; dtypes as in adjust_brightness. In
-// maps and filters of datasets only, not in models. factor: Factor.
+// AdjustSaturation: Saturation of the HSV form times factor, limited to [0, 1]; dtypes as in AdjustBrightness. In
+// maps and filters of datasets only, not in models.
+//
+//   - factor: Factor.
 func (g *Graph) AdjustSaturation(x Value, factor float64) Value {
 	raw.Graph_begin(g.handle, "adjust_saturation", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_f64(g.handle, "factor", factor)
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// AdjustHue: Hue of the HSV form plus delta, modulo a full circle; dtypes as in adjust_brightness. In maps and
-// filters of datasets only, not in models. delta: Fraction of the full circle.
+// AdjustHue: Hue of the HSV form plus delta, modulo a full circle; dtypes as in AdjustBrightness. In maps and
+// filters of datasets only, not in models.
+//
+//   - delta: Fraction of the full circle.
 func (g *Graph) AdjustHue(x Value, delta float64) Value {
 	raw.Graph_begin(g.handle, "adjust_hue", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_f64(g.handle, "delta", delta)
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // RandomCropOptions are what RandomCrop may be told; the zero value means the defaults.
 type RandomCropOptions struct {
-	// Pixels padded around each image first. Default: 0.
+	// Pixels padded around each image first.
 	Padding int64
-	// Value of the padding. Default: 0.0.
+	// Value of the padding.
 	Value float64
-	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	// Key of the random sequence; 0 = the stable id of the node.
 	Key int64
 }
 
 // RandomCrop: A part of each image, or of the padded image, at a uniformly random position. In maps and filters of
-// datasets only, not in models. size: Height and width of the part.
-func (g *Graph) RandomCrop(x Value, size []int64, options ...RandomCropOptions) Value {
+// datasets only, not in models.
+//
+//   - size: Height and width of the part.
+func (g *Graph) RandomCrop(x Value, size []int64, options *RandomCropOptions) Value {
 	raw.Graph_begin(g.handle, "random_crop", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64s(g.handle, "size", size)
-	o := first(options)
+	o := given(options)
 	if o.Padding != 0 {
 		raw.Graph_set_i64(g.handle, "padding", o.Padding)
 	}
@@ -1707,32 +1663,24 @@ func (g *Graph) RandomCrop(x Value, size []int64, options ...RandomCropOptions) 
 	if o.Key != 0 {
 		raw.Graph_set_i64(g.handle, "key", o.Key)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
-
-// RandomFlipDirection is a choice of RandomFlip: As in flip.
-type RandomFlipDirection string
-
-const (
-	RandomFlipDirectionHorizontal RandomFlipDirection = "horizontal"
-	RandomFlipDirectionVertical   RandomFlipDirection = "vertical"
-)
 
 // RandomFlipOptions are what RandomFlip may be told; the zero value means the defaults.
 type RandomFlipOptions struct {
-	// As in flip. Default: horizontal.
-	Direction RandomFlipDirection
+	// As in flip. Default: FlipDirectionHorizontal.
+	Direction FlipDirection
 	// Probability of mirroring. Default: 0.5.
 	Probability *float64
-	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	// Key of the random sequence; 0 = the stable id of the node.
 	Key int64
 }
 
 // RandomFlip: Each image mirrored with a probability. In maps and filters of datasets only, not in models.
-func (g *Graph) RandomFlip(x Value, options ...RandomFlipOptions) Value {
+func (g *Graph) RandomFlip(x Value, options *RandomFlipOptions) Value {
 	raw.Graph_begin(g.handle, "random_flip", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Direction != "" {
 		raw.Graph_set_string(g.handle, "direction", string(o.Direction))
 	}
@@ -1742,34 +1690,28 @@ func (g *Graph) RandomFlip(x Value, options ...RandomFlipOptions) Value {
 	if o.Key != 0 {
 		raw.Graph_set_i64(g.handle, "key", o.Key)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
-
-// RandomRotateMethod is a choice of RandomRotate: Interpolation method.
-type RandomRotateMethod string
-
-const (
-	RandomRotateMethodBilinear RandomRotateMethod = "bilinear"
-	RandomRotateMethodNearest  RandomRotateMethod = "nearest"
-)
 
 // RandomRotateOptions are what RandomRotate may be told; the zero value means the defaults.
 type RandomRotateOptions struct {
-	// Interpolation method. Default: bilinear.
-	Method RandomRotateMethod
-	// Value of pixels outside the image. Default: 0.0.
+	// Interpolation method. Default: InterpolationBilinear.
+	Method Interpolation
+	// Value of pixels outside the image.
 	Value float64
-	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	// Key of the random sequence; 0 = the stable id of the node.
 	Key int64
 }
 
 // RandomRotate: rotate with an angle for each image, drawn uniformly from [−degrees, degrees]. In maps and filters
-// of datasets only, not in models. degrees: The largest angle.
-func (g *Graph) RandomRotate(x Value, degrees float64, options ...RandomRotateOptions) Value {
+// of datasets only, not in models.
+//
+//   - degrees: The largest angle.
+func (g *Graph) RandomRotate(x Value, degrees float64, options *RandomRotateOptions) Value {
 	raw.Graph_begin(g.handle, "random_rotate", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_f64(g.handle, "degrees", degrees)
-	o := first(options)
+	o := given(options)
 	if o.Method != "" {
 		raw.Graph_set_string(g.handle, "method", string(o.Method))
 	}
@@ -1779,16 +1721,8 @@ func (g *Graph) RandomRotate(x Value, degrees float64, options ...RandomRotateOp
 	if o.Key != 0 {
 		raw.Graph_set_i64(g.handle, "key", o.Key)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
-
-// RandomResizedCropOutput is a choice of RandomResizedCrop: As in resize.
-type RandomResizedCropOutput string
-
-const (
-	RandomResizedCropOutputSame RandomResizedCropOutput = "same"
-	RandomResizedCropOutputF32  RandomResizedCropOutput = "f32"
-)
 
 // RandomResizedCropOptions are what RandomResizedCrop may be told; the zero value means the defaults.
 type RandomResizedCropOptions struct {
@@ -1798,23 +1732,25 @@ type RandomResizedCropOptions struct {
 	Aspect []float64
 	// As in resize.
 	Antialias bool
-	// Probability of mirroring left to right. Default: 0.0.
+	// Probability of mirroring left to right.
 	FlipProbability float64
-	// As in resize. Default: same.
-	Output RandomResizedCropOutput
-	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	// As in resize. Default: ImageOutputSame.
+	Output ImageOutput
+	// Key of the random sequence; 0 = the stable id of the node.
 	Key int64
 }
 
-// RandomResizedCrop: A random part of each image (random_crop_window), resized (resize) and mirrored with a
-// probability, in one pass over the pixels. Directly after decode_jpeg or decode_image, like crop and random_crop,
+// RandomResizedCrop: A random part of each image (RandomCropWindow), resized (resize) and mirrored with a
+// probability, in one pass over the pixels. Directly after DecodeJPEG or DecodeImage, like crop and RandomCrop,
 // only that part is decoded, but damage anywhere in the file is still detected. In maps and filters of datasets
-// only, not in models. size: Height and width of the result.
-func (g *Graph) RandomResizedCrop(x Value, size []int64, options ...RandomResizedCropOptions) Value {
+// only, not in models.
+//
+//   - size: Height and width of the result.
+func (g *Graph) RandomResizedCrop(x Value, size []int64, options *RandomResizedCropOptions) Value {
 	raw.Graph_begin(g.handle, "random_resized_crop", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64s(g.handle, "size", size)
-	o := first(options)
+	o := given(options)
 	if o.Area != nil {
 		raw.Graph_set_f64s(g.handle, "area", o.Area)
 	}
@@ -1833,7 +1769,7 @@ func (g *Graph) RandomResizedCrop(x Value, size []int64, options ...RandomResize
 	if o.Key != 0 {
 		raw.Graph_set_i64(g.handle, "key", o.Key)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // RandomCropWindowOptions are what RandomCropWindow may be told; the zero value means the defaults.
@@ -1842,18 +1778,18 @@ type RandomCropWindowOptions struct {
 	Area []float64
 	// Minimum and maximum width / height, chosen log-uniformly. Default: [0.75, 1.3333333333333333].
 	Aspect []float64
-	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	// Key of the random sequence; 0 = the stable id of the node.
 	Key int64
 }
 
 // RandomCropWindow: A random window (top, left, height, width) in an image of the given size: area and aspect ratio
 // are drawn until they fit, at most ten times; after that the window is the largest central part whose aspect ratio
-// is within the bounds. Before decode_jpeg it avoids decoding the rest. In maps and filters of datasets only, not
-// in models.
-func (g *Graph) RandomCropWindow(size Value, options ...RandomCropWindowOptions) Value {
+// is within the bounds. Before DecodeJPEG it avoids decoding the rest. In maps and filters of datasets only, not in
+// models.
+func (g *Graph) RandomCropWindow(size Value, options *RandomCropWindowOptions) Value {
 	raw.Graph_begin(g.handle, "random_crop_window", 1)
-	raw.Graph_add_input(g.handle, int64(size))
-	o := first(options)
+	raw.Graph_add_input(g.handle, size.id)
+	o := given(options)
 	if o.Area != nil {
 		raw.Graph_set_f64s(g.handle, "area", o.Area)
 	}
@@ -1863,55 +1799,57 @@ func (g *Graph) RandomCropWindow(size Value, options ...RandomCropWindowOptions)
 	if o.Key != 0 {
 		raw.Graph_set_i64(g.handle, "key", o.Key)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // RandomCutoutOptions are what RandomCutout may be told; the zero value means the defaults.
 type RandomCutoutOptions struct {
-	// Value of the rectangle. Default: 0.0.
+	// Value of the rectangle.
 	Value float64
-	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	// Key of the random sequence; 0 = the stable id of the node.
 	Key int64
 }
 
 // RandomCutout: A rectangle of each image is set to a value. Its center is anywhere in the image, so parts of it
-// may be outside. In maps and filters of datasets only, not in models. size: Height and width of the rectangle.
-func (g *Graph) RandomCutout(x Value, size []int64, options ...RandomCutoutOptions) Value {
+// may be outside. In maps and filters of datasets only, not in models.
+//
+//   - size: Height and width of the rectangle.
+func (g *Graph) RandomCutout(x Value, size []int64, options *RandomCutoutOptions) Value {
 	raw.Graph_begin(g.handle, "random_cutout", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64s(g.handle, "size", size)
-	o := first(options)
+	o := given(options)
 	if o.Value != 0 {
 		raw.Graph_set_f64(g.handle, "value", o.Value)
 	}
 	if o.Key != 0 {
 		raw.Graph_set_i64(g.handle, "key", o.Key)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // RandomColorJitterOptions are what RandomColorJitter may be told; the zero value means the defaults.
 type RandomColorJitterOptions struct {
-	// Largest change. Default: 0.0.
+	// Largest change.
 	Brightness float64
-	// Largest change of the factor. Default: 0.0.
+	// Largest change of the factor.
 	Contrast float64
-	// Largest change of the factor. Default: 0.0.
+	// Largest change of the factor.
 	Saturation float64
-	// Largest change. Default: 0.0.
+	// Largest change.
 	Hue float64
-	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	// Key of the random sequence; 0 = the stable id of the node.
 	Key int64
 }
 
-// RandomColorJitter: adjust_brightness, adjust_contrast, adjust_saturation and adjust_hue, in this order, each with
-// a parameter drawn uniformly from [−brightness, brightness], [1 − contrast, 1 + contrast], [1 − saturation, 1 +
+// RandomColorJitter: AdjustBrightness, AdjustContrast, AdjustSaturation and AdjustHue, in this order, each with a
+// parameter drawn uniformly from [−brightness, brightness], [1 − contrast, 1 + contrast], [1 − saturation, 1 +
 // saturation], [−hue, hue]. A parameter of 0 skips its op. Computed in f32; u8 is converted once before and once
 // after. In maps and filters of datasets only, not in models.
-func (g *Graph) RandomColorJitter(x Value, options ...RandomColorJitterOptions) Value {
+func (g *Graph) RandomColorJitter(x Value, options *RandomColorJitterOptions) Value {
 	raw.Graph_begin(g.handle, "random_color_jitter", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Brightness != 0 {
 		raw.Graph_set_f64(g.handle, "brightness", o.Brightness)
 	}
@@ -1927,25 +1865,25 @@ func (g *Graph) RandomColorJitter(x Value, options ...RandomColorJitterOptions) 
 	if o.Key != 0 {
 		raw.Graph_set_i64(g.handle, "key", o.Key)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // MixupOptions are what Mixup may be told; the zero value means the defaults.
 type MixupOptions struct {
 	// Both parameters of the Beta distribution. Default: 0.2.
 	Alpha float64
-	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	// Key of the random sequence; 0 = the stable id of the node.
 	Key int64
 }
 
 // Mixup: Each image of a batch is mixed with that of another row, and their targets likewise: λ · x + (1 − λ) ·
 // partner. λ is drawn for each row from Beta(alpha, alpha), partners by a random rotation of the rows. In maps and
 // filters of datasets only, not in models.
-func (g *Graph) Mixup(x Value, targets Value, options ...MixupOptions) (mixed Value, mixedTargets Value) {
+func (g *Graph) Mixup(x, targets Value, options *MixupOptions) (mixed, mixedTargets Value) {
 	raw.Graph_begin(g.handle, "mixup", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	raw.Graph_add_input(g.handle, int64(targets))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
 	if o.Alpha != 0 {
 		raw.Graph_set_f64(g.handle, "alpha", o.Alpha)
 	}
@@ -1953,26 +1891,26 @@ func (g *Graph) Mixup(x Value, targets Value, options ...MixupOptions) (mixed Va
 		raw.Graph_set_i64(g.handle, "key", o.Key)
 	}
 	more := make([]int64, 1)
-	result := Value(raw.Graph_end(g.handle, more))
-	return result, Value(more[0])
+	result := Value{raw.Graph_end(g.handle, more)}
+	return result, Value{more[0]}
 }
 
 // CutmixOptions are what Cutmix may be told; the zero value means the defaults.
 type CutmixOptions struct {
 	// Both parameters of the Beta distribution. Default: 1.0.
 	Alpha float64
-	// Key of the random sequence; 0 = the stable id of the node. Default: 0.
+	// Key of the random sequence; 0 = the stable id of the node.
 	Key int64
 }
 
 // Cutmix: A rectangle of each image of a batch is replaced by that of another row; targets are mixed by area. The
 // rectangle has 1 − λ of the area and the aspect ratio of the image, and its center is anywhere; λ and partners are
 // as in mixup. In maps and filters of datasets only, not in models.
-func (g *Graph) Cutmix(x Value, targets Value, options ...CutmixOptions) (mixed Value, mixedTargets Value) {
+func (g *Graph) Cutmix(x, targets Value, options *CutmixOptions) (mixed, mixedTargets Value) {
 	raw.Graph_begin(g.handle, "cutmix", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	raw.Graph_add_input(g.handle, int64(targets))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
 	if o.Alpha != 0 {
 		raw.Graph_set_f64(g.handle, "alpha", o.Alpha)
 	}
@@ -1980,60 +1918,42 @@ func (g *Graph) Cutmix(x Value, targets Value, options ...CutmixOptions) (mixed 
 		raw.Graph_set_i64(g.handle, "key", o.Key)
 	}
 	more := make([]int64, 1)
-	result := Value(raw.Graph_end(g.handle, more))
-	return result, Value(more[0])
+	result := Value{raw.Graph_end(g.handle, more)}
+	return result, Value{more[0]}
 }
-
-// BytesLengthUnit is a choice of BytesLength: characters: UTF-8 sequences; a byte that is not part of one counts as
-// a character.
-type BytesLengthUnit string
-
-const (
-	BytesLengthUnitBytes      BytesLengthUnit = "bytes"
-	BytesLengthUnitCharacters BytesLengthUnit = "characters"
-)
 
 // BytesLengthOptions are what BytesLength may be told; the zero value means the defaults.
 type BytesLengthOptions struct {
-	// characters: UTF-8 sequences; a byte that is not part of one counts as a character. Default: bytes.
-	Unit BytesLengthUnit
+	// characters: UTF-8 sequences; a byte that is not part of one counts as a character. Default: TextUnitBytes.
+	Unit TextUnit
 }
 
 // BytesLength: Length of each text, i64. In maps and filters of datasets only, not in models.
-func (g *Graph) BytesLength(x Value, options ...BytesLengthOptions) Value {
+func (g *Graph) BytesLength(x Value, options *BytesLengthOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_length", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Unit != "" {
 		raw.Graph_set_string(g.handle, "unit", string(o.Unit))
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
-
-// BytesSubstringUnit is a choice of BytesSubstring: characters: UTF-8 sequences; a byte that is not part of one
-// counts as a character.
-type BytesSubstringUnit string
-
-const (
-	BytesSubstringUnitBytes      BytesSubstringUnit = "bytes"
-	BytesSubstringUnitCharacters BytesSubstringUnit = "characters"
-)
 
 // BytesSubstringOptions are what BytesSubstring may be told; the zero value means the defaults.
 type BytesSubstringOptions struct {
-	// First byte or character; negative counts from the end. Default: 0.
+	// First byte or character; negative counts from the end.
 	Start int64
 	// Length of the substring; −1 = to the end. Default: -1.
 	Length *int64
-	// characters: UTF-8 sequences; a byte that is not part of one counts as a character. Default: bytes.
-	Unit BytesSubstringUnit
+	// characters: UTF-8 sequences; a byte that is not part of one counts as a character. Default: TextUnitBytes.
+	Unit TextUnit
 }
 
 // BytesSubstring: Substring of each text, limited to the text. In maps and filters of datasets only, not in models.
-func (g *Graph) BytesSubstring(x Value, options ...BytesSubstringOptions) Value {
+func (g *Graph) BytesSubstring(x Value, options *BytesSubstringOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_substring", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Start != 0 {
 		raw.Graph_set_i64(g.handle, "start", o.Start)
 	}
@@ -2043,25 +1963,25 @@ func (g *Graph) BytesSubstring(x Value, options ...BytesSubstringOptions) Value 
 	if o.Unit != "" {
 		raw.Graph_set_string(g.handle, "unit", string(o.Unit))
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // BytesSplitOptions are what BytesSplit may be told; the zero value means the defaults.
 type BytesSplitOptions struct {
-	// Text between parts; empty = white space. Default: .
+	// Text between parts; empty = white space.
 	Separator string
 	// Skip empty parts.
 	SkipEmpty bool
-	// Number of parts: additional parts are dropped, missing ones are empty. 0 = all parts. Default: 0.
+	// Number of parts: additional parts are dropped, missing ones are empty. 0 = all parts.
 	Count int64
 }
 
 // BytesSplit: Parts of each text between separators, bytes[..., parts]. Without a separator: non-empty words
 // between white space. In maps and filters of datasets only, not in models.
-func (g *Graph) BytesSplit(x Value, options ...BytesSplitOptions) Value {
+func (g *Graph) BytesSplit(x Value, options *BytesSplitOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_split", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Separator != "" {
 		raw.Graph_set_string(g.handle, "separator", o.Separator)
 	}
@@ -2071,34 +1991,25 @@ func (g *Graph) BytesSplit(x Value, options ...BytesSplitOptions) Value {
 	if o.Count != 0 {
 		raw.Graph_set_i64(g.handle, "count", o.Count)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
-
-// BytesTokenizePunctuation is a choice of BytesTokenize: What happens to punctuation.
-type BytesTokenizePunctuation string
-
-const (
-	BytesTokenizePunctuationKeep  BytesTokenizePunctuation = "keep"
-	BytesTokenizePunctuationSplit BytesTokenizePunctuation = "split"
-	BytesTokenizePunctuationDrop  BytesTokenizePunctuation = "drop"
-)
 
 // BytesTokenizeOptions are what BytesTokenize may be told; the zero value means the defaults.
 type BytesTokenizeOptions struct {
 	// Keep letters as they are; otherwise ASCII letters are converted to lower case.
 	KeepCase bool
-	// What happens to punctuation. Default: split.
-	Punctuation BytesTokenizePunctuation
-	// Number of parts: additional parts are dropped, missing ones are empty. 0 = all parts. Default: 0.
+	// What happens to punctuation. Default: PunctuationSplit.
+	Punctuation Punctuation
+	// Number of parts: additional parts are dropped, missing ones are empty. 0 = all parts.
 	Count int64
 }
 
 // BytesTokenize: Words of each text, bytes[..., words]: split at white space; ASCII punctuation is kept in its
 // word, made a separate word, or treated as white space. In maps and filters of datasets only, not in models.
-func (g *Graph) BytesTokenize(x Value, options ...BytesTokenizeOptions) Value {
+func (g *Graph) BytesTokenize(x Value, options *BytesTokenizeOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_tokenize", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.KeepCase {
 		raw.Graph_set_bool(g.handle, "lower_case", false)
 	}
@@ -2108,80 +2019,71 @@ func (g *Graph) BytesTokenize(x Value, options ...BytesTokenizeOptions) Value {
 	if o.Count != 0 {
 		raw.Graph_set_i64(g.handle, "count", o.Count)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // BytesLower: ASCII letters converted to lower case; other bytes stay. In maps and filters of datasets only, not in
 // models.
 func (g *Graph) BytesLower(x Value) Value {
 	raw.Graph_begin(g.handle, "bytes_lower", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	return Value(raw.Graph_end(g.handle, nil))
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // BytesJoinOptions are what BytesJoin may be told; the zero value means the defaults.
 type BytesJoinOptions struct {
-	// Text between them. Default: .
+	// Text between them.
 	Separator string
 }
 
 // BytesJoin: Texts along the last axis joined into one. In maps and filters of datasets only, not in models.
-func (g *Graph) BytesJoin(x Value, options ...BytesJoinOptions) Value {
+func (g *Graph) BytesJoin(x Value, options *BytesJoinOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_join", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
 	if o.Separator != "" {
 		raw.Graph_set_string(g.handle, "separator", o.Separator)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // BytesToNumberOptions are what BytesToNumber may be told; the zero value means the defaults.
 type BytesToNumberOptions struct {
-	// f32, f64, i32 or i64. Default: f32.
-	Dtype DType
+	// f32, f64, i32 or i64. Default: Float32.
+	DType DType
 }
 
 // BytesToNumber: Numbers from decimal text, white space around them allowed; hexadecimal, inf and nan for floats
 // too. Anything else, or a number that does not fit the dtype, is an error that names the text. In maps and filters
 // of datasets only, not in models.
-func (g *Graph) BytesToNumber(x Value, options ...BytesToNumberOptions) Value {
+func (g *Graph) BytesToNumber(x Value, options *BytesToNumberOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_to_number", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
-	if o.Dtype != 0 {
-		raw.Graph_set_i64(g.handle, "dtype", int64(o.Dtype))
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
+	if o.DType != 0 {
+		raw.Graph_set_i64(g.handle, "dtype", int64(o.DType))
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
-
-// BytesToValuesByteOrder is a choice of BytesToValues: Which byte of a number comes first: the lowest or the
-// highest.
-type BytesToValuesByteOrder string
-
-const (
-	BytesToValuesByteOrderLittle BytesToValuesByteOrder = "little"
-	BytesToValuesByteOrderBig    BytesToValuesByteOrder = "big"
-)
 
 // BytesToValuesOptions are what BytesToValues may be told; the zero value means the defaults.
 type BytesToValuesOptions struct {
-	// Any number dtype. Default: u8.
-	Dtype DType
-	// Required number of values; 0 = any. Default: 0.
+	// Any number dtype. Default: Uint8.
+	DType DType
+	// Required number of values; 0 = any.
 	Count int64
-	// Which byte of a number comes first: the lowest or the highest. Default: little.
-	ByteOrder BytesToValuesByteOrder
+	// Which byte of a number comes first: the lowest or the highest. Default: ByteOrderLittle.
+	ByteOrder ByteOrder
 }
 
 // BytesToValues: The bytes themselves as numbers, [..., values]; a length that is not a multiple of the size of the
 // dtype is an error. In maps and filters of datasets only, not in models.
-func (g *Graph) BytesToValues(x Value, options ...BytesToValuesOptions) Value {
+func (g *Graph) BytesToValues(x Value, options *BytesToValuesOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_to_values", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
-	if o.Dtype != 0 {
-		raw.Graph_set_i64(g.handle, "dtype", int64(o.Dtype))
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
+	if o.DType != 0 {
+		raw.Graph_set_i64(g.handle, "dtype", int64(o.DType))
 	}
 	if o.Count != 0 {
 		raw.Graph_set_i64(g.handle, "count", o.Count)
@@ -2189,50 +2091,51 @@ func (g *Graph) BytesToValues(x Value, options ...BytesToValuesOptions) Value {
 	if o.ByteOrder != "" {
 		raw.Graph_set_string(g.handle, "byte_order", string(o.ByteOrder))
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // BytesHashBucketOptions are what BytesHashBucket may be told; the zero value means the defaults.
 type BytesHashBucketOptions struct {
-	// A different salt gives a different distribution. Default: 0.
+	// A different salt gives a different distribution.
 	Salt int64
 }
 
 // BytesHashBucket: A number in [0, buckets) for each text, i64: FNV-1a of 64 bits over the salt as 8 little-endian
 // bytes and the text, mixed by the last step of MurmurHash3 (fmix64), times buckets, divided by 2^64. The same on
-// every machine and in every release. In maps and filters of datasets only, not in models. buckets: Number of
-// buckets.
-func (g *Graph) BytesHashBucket(x Value, buckets int64, options ...BytesHashBucketOptions) Value {
+// every machine and in every release. In maps and filters of datasets only, not in models.
+//
+//   - buckets: Number of buckets.
+func (g *Graph) BytesHashBucket(x Value, buckets int64, options *BytesHashBucketOptions) Value {
 	raw.Graph_begin(g.handle, "bytes_hash_bucket", 1)
-	raw.Graph_add_input(g.handle, int64(x))
+	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64(g.handle, "buckets", buckets)
-	o := first(options)
+	o := given(options)
 	if o.Salt != 0 {
 		raw.Graph_set_i64(g.handle, "salt", o.Salt)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }
 
 // LookupOptions are what Lookup may be told; the zero value means the defaults.
 type LookupOptions struct {
 	// A constant, bytes[n].
 	Vocabulary Value
-	// Path of the file, instead of a constant. Default: .
+	// Path of the file, instead of a constant.
 	Path string
 	// Index of what is not in the vocabulary. Default: -1.
 	Missing *int64
-	// As in bytes_hash_bucket with salt 0; 0 = none: missing is returned. Default: 0.
+	// As in BytesHashBucket with salt 0; 0 = none: missing is returned.
 	HashBuckets int64
 }
 
 // Lookup: Index of each text in a vocabulary, i64: the first of equal ones. Given as a constant bytes[n], or as a
 // file with one text per line. A text that is not in it has the index `missing`, or n + its hash bucket if there
 // are hash buckets. In maps and filters of datasets only, not in models.
-func (g *Graph) Lookup(x Value, options ...LookupOptions) Value {
+func (g *Graph) Lookup(x Value, options *LookupOptions) Value {
 	raw.Graph_begin(g.handle, "lookup", 1)
-	raw.Graph_add_input(g.handle, int64(x))
-	o := first(options)
-	raw.Graph_add_input(g.handle, int64(o.Vocabulary))
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Vocabulary.id)
 	if o.Path != "" {
 		raw.Graph_set_string(g.handle, "path", o.Path)
 	}
@@ -2242,5 +2145,5 @@ func (g *Graph) Lookup(x Value, options ...LookupOptions) Value {
 	if o.HashBuckets != 0 {
 		raw.Graph_set_i64(g.handle, "hash_buckets", o.HashBuckets)
 	}
-	return Value(raw.Graph_end(g.handle, nil))
+	return Value{raw.Graph_end(g.handle, nil)}
 }

@@ -2,7 +2,11 @@
 
 package tutti
 
-import "tutti.org/tutti/internal/raw"
+import (
+	"time"
+
+	"tutti.org/tutti/internal/raw"
+)
 
 // I64 and F64 are for optional numbers that may be zero: tutti.RepeatOptions{Count: tutti.I64(3)}.
 func I64(value int64) *int64 { return &value }
@@ -10,23 +14,28 @@ func I64(value int64) *int64 { return &value }
 // F64 is for optional numbers that may be zero.
 func F64(value float64) *float64 { return &value }
 
-// first gives the options a caller passed, or none.
-func first[T any](options []T) T {
-	if len(options) > 0 {
-		return options[0]
+// given is the options of a caller, or those that mean the defaults.
+func given[T any](options *T) T {
+	if options == nil {
+		var none T
+		return none
 	}
-	var none T
-	return none
+	return *options
 }
 
-// filler is a struct of options.
-type filler interface {
+// milliseconds is a time as the library takes it, rounded up, because 0 may have a meaning of its own.
+func milliseconds(duration time.Duration) int64 {
+	return int64((duration + time.Millisecond - 1) / time.Millisecond)
+}
+
+// Options are ContextOptions, RunOptions, TrainOptions, PredictorOptions or ClusterOptions.
+type Options interface {
 	schema() string
 	fill(handle uintptr)
 }
 
 // newOptions makes a C object of a struct; the caller drops it.
-func newOptions(values filler) (uintptr, error) {
+func newOptions(values Options) (uintptr, error) {
 	var out, failure uintptr
 	if code := raw.Options_create(values.schema(), &out, &failure); code != 0 {
 		return 0, fromC(code, failure)
@@ -40,7 +49,7 @@ func newOptions(values filler) (uintptr, error) {
 }
 
 // ResolvedOptions is a JSON object of all keys of a struct of options, with the value in force and where it came from.
-func ResolvedOptions(options filler) (string, error) {
+func ResolvedOptions(options Options) (string, error) {
 	handle, err := newOptions(options)
 	if err != nil {
 		return "", err

@@ -3,30 +3,37 @@
 
 package tutti
 
-import "tutti.org/tutti/internal/raw"
+import (
+	"time"
 
-// Determinism is a choice of the option determinism.
+	"tutti.org/tutti/internal/raw"
+)
+
+// Determinism is a choice of RunOptions and PredictorOptions.
 type Determinism string
 
+// The choices of Determinism.
 const (
 	DeterminismFast       Determinism = "fast"
 	DeterminismRepeatable Determinism = "repeatable"
 	DeterminismInvariant  Determinism = "invariant"
 )
 
-// Precision is a choice of the option precision.
+// Precision is a choice of RunOptions and PredictorOptions.
 type Precision string
 
+// The choices of Precision.
 const (
 	PrecisionF32             Precision = "f32"
-	PrecisionBf16WhereFaster Precision = "bf16_where_faster"
-	PrecisionTf32WhereFaster Precision = "tf32_where_faster"
+	PrecisionBF16WhereFaster Precision = "bf16_where_faster"
+	PrecisionTF32WhereFaster Precision = "tf32_where_faster"
 	PrecisionF16WhereFaster  Precision = "f16_where_faster"
 )
 
-// AllReduce is a choice of the option all_reduce.
+// AllReduce is a choice of RunOptions.
 type AllReduce string
 
+// The choices of AllReduce.
 const (
 	AllReduceAutomatic    AllReduce = "automatic"
 	AllReduceDevice       AllReduce = "device"
@@ -36,25 +43,28 @@ const (
 	AllReduceReduceToOne  AllReduce = "reduce_to_one"
 )
 
-// GradientDtype is a choice of the option gradient_dtype.
-type GradientDtype string
+// GradientDType is a choice of RunOptions.
+type GradientDType string
 
+// The choices of GradientDType.
 const (
-	GradientDtypeF32  GradientDtype = "f32"
-	GradientDtypeBf16 GradientDtype = "bf16"
+	GradientDTypeF32  GradientDType = "f32"
+	GradientDTypeBF16 GradientDType = "bf16"
 )
 
-// WorkerInput is a choice of the option worker_input.
+// WorkerInput is a choice of ClusterOptions.
 type WorkerInput string
 
+// The choices of WorkerInput.
 const (
 	WorkerInputWhole WorkerInput = "whole"
 	WorkerInputOwn   WorkerInput = "own"
 )
 
-// WorkerRows is a choice of the option worker_rows.
+// WorkerRows is a choice of PredictorOptions.
 type WorkerRows string
 
+// The choices of WorkerRows.
 const (
 	WorkerRowsAll WorkerRows = "all"
 	WorkerRowsOwn WorkerRows = "own"
@@ -71,8 +81,8 @@ type ContextOptions struct {
 	// Number of logical devices of each backend; 0 = one for each core or GPU.
 	LogicalDevices int64
 	// Numbers of the GPUs to use, such as 0,2, for a GPU backend; other GPUs are never used. Empty = all. If there
-	// are more logical_devices than GPUs, they share the GPUs in turn.
-	Gpus string
+	// are more LogicalDevices than GPUs, they share the GPUs in turn.
+	GPUs string
 	// Maximum number of threads that a call keeps busy, for devices and pipeline together (at least one per
 	// device); 0 = the number of cores that the process may use.
 	Threads int64
@@ -81,10 +91,10 @@ type ContextOptions struct {
 	PlanCache string
 	// Maximum share of each GPU's memory that the library allocates, for a GPU backend; memory is allocated on
 	// demand. 0 = all.
-	GpuMemoryFraction float64
+	GPUMemoryFraction float64
 	// For a GPU backend: allocates page-locked host memory, instead of failing, for what does not fit into GPU
 	// memory. This is logged and makes steps many times slower.
-	GpuUsesHostMemory bool
+	GPUUsesHostMemory bool
 	// Maximum number of bytes for weights, optimizer slots, gradients and intermediate results, over all devices; 0
 	// = no limit.
 	MemoryBytes int64
@@ -102,8 +112,8 @@ func (o ContextOptions) fill(handle uintptr) {
 	if o.LogicalDevices != 0 {
 		raw.Options_set_i64(handle, "logical_devices", o.LogicalDevices)
 	}
-	if o.Gpus != "" {
-		raw.Options_set_string(handle, "gpus", o.Gpus)
+	if o.GPUs != "" {
+		raw.Options_set_string(handle, "gpus", o.GPUs)
 	}
 	if o.Threads != 0 {
 		raw.Options_set_i64(handle, "threads", o.Threads)
@@ -111,11 +121,11 @@ func (o ContextOptions) fill(handle uintptr) {
 	if o.PlanCache != "" {
 		raw.Options_set_string(handle, "plan_cache", o.PlanCache)
 	}
-	if o.GpuMemoryFraction != 0 {
-		raw.Options_set_f64(handle, "gpu_memory_fraction", o.GpuMemoryFraction)
+	if o.GPUMemoryFraction != 0 {
+		raw.Options_set_f64(handle, "gpu_memory_fraction", o.GPUMemoryFraction)
 	}
-	if o.GpuUsesHostMemory {
-		raw.Options_set_bool(handle, "gpu_uses_host_memory", o.GpuUsesHostMemory)
+	if o.GPUUsesHostMemory {
+		raw.Options_set_bool(handle, "gpu_uses_host_memory", o.GPUUsesHostMemory)
 	}
 	if o.MemoryBytes != 0 {
 		raw.Options_set_i64(handle, "memory_bytes", o.MemoryBytes)
@@ -128,36 +138,37 @@ type RunOptions struct {
 	ModelDir string
 	// Seed of initial weights, dropout and shuffling.
 	Seed int64
-	// Number of steps between checkpoints; cannot be combined with save_checkpoints_secs. 0 = off.
+	// Number of steps between checkpoints; cannot be combined with SaveCheckpointsSeconds. 0 = off.
 	SaveCheckpointsSteps int64
-	// Number of seconds between checkpoints. 0 = off; 600 if neither option is set but model_dir is.
-	SaveCheckpointsSecs int64
+	// Number of seconds between checkpoints. 0 = off; 600 if neither option is set but ModelDir is.
+	SaveCheckpointsSeconds int64
 	// Number of newest checkpoints to keep; 0 = all. Default: 5.
 	KeepCheckpointMax *int64
 	// Number of steps between log lines with loss and speed; 0 = never. Default: 100.
 	LogStepCountSteps *int64
 	// repeatable: bit-identical from run to run; invariant: also independent of the number of replicas. Default:
-	// fast.
+	// DeterminismFast.
 	Determinism Determinism
 	// With determinism invariant: number of parts in which each batch is computed, a multiple of the number of
 	// devices. Only runs with the same number are bit-identical. Default: 4.
 	LogicalReplicas int64
-	// bf16_where_faster: factors of convolutions and matrix products may be rounded to bfloat16 where that is known
-	// to be faster on this device; on GPUs the values between them are stored as bfloat16, too. Sums, losses,
-	// statistics, weights, slots and results of the model stay f32. tf32_where_faster: the factors may be rounded
-	// to TF32 on GPUs that support it, and nothing is stored in fewer bits; no effect on other devices.
-	// f16_where_faster: like bf16_where_faster with f16, only on GPUs; values that may exceed its range stay f32.
-	// The loss is multiplied by a scale that starts at 65536, is halved when a gradient is not finite (that step
-	// changes nothing) and doubled after 2000 good steps. All of them require determinism fast. Default: f32.
+	// PrecisionBF16WhereFaster: factors of convolutions and matrix products may be rounded to bfloat16 where that
+	// is known to be faster on this device; on GPUs the values between them are stored as bfloat16, too. Sums,
+	// losses, statistics, weights, slots and results of the model stay f32. PrecisionTF32WhereFaster: the factors
+	// may be rounded to TF32 on GPUs that support it, and nothing is stored in fewer bits; no effect on other
+	// devices. PrecisionF16WhereFaster: like PrecisionBF16WhereFaster with f16, only on GPUs; values that may
+	// exceed its range stay f32. The loss is multiplied by a scale that starts at 65536, is halved when a gradient
+	// is not finite (that step changes nothing) and doubled after 2000 good steps. All of them require determinism
+	// fast. Default: PrecisionF32.
 	Precision Precision
 	// Number of batches whose gradients are accumulated in one step. Default: 1.
 	AccumulationSteps int64
 	// Number of steps whose batches are read and copied to the devices ahead of the running step. Each step holds
-	// accumulation_steps batches in host memory and, for devices with their own memory, also in device memory and
-	// in page-locked host memory. 1 is enough if batches take about equally long: variation in the pipeline is
-	// better absorbed by prefetch, which needs no device memory. More help if later stages vary: the copies, a map
-	// on the devices, or a pipeline without prefetch at its end. Results, and the state in checkpoints, do not
-	// depend on it. Default: 1.
+	// AccumulationSteps batches in host memory and, for devices with their own memory, also in device memory and in
+	// page-locked host memory. 1 is enough if batches take about equally long: variation in the pipeline is better
+	// absorbed by prefetch, which needs no device memory. More help if later stages vary: the copies, a map on the
+	// devices, or a pipeline without prefetch at its end. Results, and the state in checkpoints, do not depend on
+	// it. Default: 1.
 	DevicePrefetch int64
 	// Maximum number of threads per replica; fewer if the context does not have enough for all replicas. Default:
 	// 1.
@@ -168,32 +179,32 @@ type RunOptions struct {
 	// device: NCCL, or an error if it cannot be used. The other values combine in host memory and keep a copy of
 	// the weights for each device: host: the thread of each device sums an equal share; ring: each device adds its
 	// gradients to those of its neighbour (Patarasuk and Yuan, 2009); hierarchical: within nodes of devices that
-	// reach each other, then between nodes; reduce_to_one: the first device sums everything. Sums differ by
-	// rounding. determinism invariant allows automatic, host and reduce_to_one. Several workers allow automatic,
-	// device and host: the GPUs of all workers are connected if all workers have the library in the same version
-	// and none requests host; otherwise all combine copies in host memory and by messages, or, if any worker
-	// requests device, fail with an error that names the worker that cannot be connected. No effect on one device.
-	// The choice, and the reason, are logged when training starts. Default: automatic.
+	// reach each other, then between nodes; AllReduceReduceToOne: the first device sums everything. Sums differ by
+	// rounding. determinism invariant allows automatic, host and AllReduceReduceToOne. Several workers allow
+	// automatic, device and host: the GPUs of all workers are connected if all workers have the library in the same
+	// version and none requests host; otherwise all combine copies in host memory and by messages, or, if any
+	// worker requests device, fail with an error that names the worker that cannot be connected. No effect on one
+	// device. The choice, and the reason, are logged when training starts. Default: AllReduceAutomatic.
 	AllReduce AllReduce
 	// bf16: gradients are rounded to bfloat16 before they are reduced over devices that do not share memory, which
 	// halves the data sent. Weights, slots and statistics stay f32, and so do the sums that a device accumulates
 	// over the batches of a step, which are rounded once. Requires determinism fast; no effect on one device, or on
-	// CPUs unless all_reduce gives each device its own weights. Default: f32.
-	GradientDtype GradientDtype
+	// CPUs unless AllReduce gives each device its own weights. Default: GradientDTypeF32.
+	GradientDType GradientDType
 	// If the optimizer keeps moving averages of the weights (average_decay), evaluates and predicts with the
 	// weights instead of the averages. Training, and reading a variable by its name, always use the weights.
 	RawWeights bool
-	// Writes checkpoints without a graph for predictions, so the model function need not support mode PREDICT.
+	// Writes checkpoints without a graph for predictions, so the model function need not support ModePredict.
 	// Otherwise it must if checkpoints are written; this is checked before the first step.
 	WithoutPredictions bool
-	// Keeps the gradients of the last step for tutti_estimator_read_gradient.
+	// Keeps the gradients of the last step for Estimator.ReadGradient.
 	KeepGradients bool
-	// Keeps the outputs that the model sets in mode TRAIN, for each row of the last step, for
-	// tutti_estimator_read_output. They are in device memory.
+	// Keeps the outputs that the model sets in ModeTrain, for each row of the last step, for Estimator.ReadOutput.
+	// They are in device memory.
 	KeepOutputs bool
 	// Timeout for a replica that waits for another replica, or a worker that waits for another process. The
-	// training or evaluation then fails with an error that names the other side. Default: 600000.
-	CollectiveTimeoutMs int64
+	// training or evaluation then fails with an error that names the other side. Default: 10 minutes.
+	CollectiveTimeout time.Duration
 }
 
 func (o RunOptions) schema() string { return "run" }
@@ -208,8 +219,8 @@ func (o RunOptions) fill(handle uintptr) {
 	if o.SaveCheckpointsSteps != 0 {
 		raw.Options_set_i64(handle, "save_checkpoints_steps", o.SaveCheckpointsSteps)
 	}
-	if o.SaveCheckpointsSecs != 0 {
-		raw.Options_set_i64(handle, "save_checkpoints_secs", o.SaveCheckpointsSecs)
+	if o.SaveCheckpointsSeconds != 0 {
+		raw.Options_set_i64(handle, "save_checkpoints_secs", o.SaveCheckpointsSeconds)
 	}
 	if o.KeepCheckpointMax != nil {
 		raw.Options_set_i64(handle, "keep_checkpoint_max", *o.KeepCheckpointMax)
@@ -238,8 +249,8 @@ func (o RunOptions) fill(handle uintptr) {
 	if o.AllReduce != "" {
 		raw.Options_set_string(handle, "all_reduce", string(o.AllReduce))
 	}
-	if o.GradientDtype != "" {
-		raw.Options_set_string(handle, "gradient_dtype", string(o.GradientDtype))
+	if o.GradientDType != "" {
+		raw.Options_set_string(handle, "gradient_dtype", string(o.GradientDType))
 	}
 	if o.RawWeights {
 		raw.Options_set_bool(handle, "raw_weights", o.RawWeights)
@@ -253,8 +264,8 @@ func (o RunOptions) fill(handle uintptr) {
 	if o.KeepOutputs {
 		raw.Options_set_bool(handle, "keep_outputs", o.KeepOutputs)
 	}
-	if o.CollectiveTimeoutMs != 0 {
-		raw.Options_set_i64(handle, "collective_timeout_ms", o.CollectiveTimeoutMs)
+	if o.CollectiveTimeout != 0 {
+		raw.Options_set_i64(handle, "collective_timeout_ms", milliseconds(o.CollectiveTimeout))
 	}
 }
 
@@ -267,11 +278,11 @@ type ClusterOptions struct {
 	// Devices of this worker, separated by commas, such as cpu:0,cpu:1; empty = every device of the context.
 	Devices string
 	// whole: every worker gets the same data and computes its rows of each batch. own: every worker gets its own
-	// data, and its batches are parts of the global batches. Default: whole.
+	// data, and its batches are parts of the global batches. Default: WorkerInputWhole.
 	WorkerInput WorkerInput
-	// Timeout for the workers to connect when a training, an evaluation or a prediction stream starts. Default:
-	// 300000.
-	ConnectTimeoutMs int64
+	// Timeout for the workers to connect when a training, an evaluation or a prediction stream starts. Default: 5
+	// minutes.
+	ConnectTimeout time.Duration
 	// A secret shared by all workers of a job. Workers prove to each other that they know it before they exchange
 	// anything else. Empty = the environment variable TUTTI_JOB_SECRET, or none if it is not set.
 	JobSecret string
@@ -292,8 +303,8 @@ func (o ClusterOptions) fill(handle uintptr) {
 	if o.WorkerInput != "" {
 		raw.Options_set_string(handle, "worker_input", string(o.WorkerInput))
 	}
-	if o.ConnectTimeoutMs != 0 {
-		raw.Options_set_i64(handle, "connect_timeout_ms", o.ConnectTimeoutMs)
+	if o.ConnectTimeout != 0 {
+		raw.Options_set_i64(handle, "connect_timeout_ms", milliseconds(o.ConnectTimeout))
 	}
 	if o.JobSecret != "" {
 		raw.Options_set_string(handle, "job_secret", o.JobSecret)
@@ -302,27 +313,27 @@ func (o ClusterOptions) fill(handle uintptr) {
 
 // TrainOptions are the options of one training; the zero value means the defaults.
 type TrainOptions struct {
-	// Number of additional steps; cannot be combined with max_steps. 0 = no limit.
+	// Number of additional steps; cannot be combined with MaxSteps. 0 = no limit.
 	Steps int64
 	// Total number of steps, including those of earlier training. 0 = no limit.
 	MaxSteps int64
 	// Number of passes over the dataset. 0 = one pass over the dataset as it is.
 	Epochs int64
-	// Ends training, with the reason stopped, if this value has not improved for early_stopping_patience_steps:
-	// loss, or the name of a metric. The value is that of the evaluations of train_and_evaluate, or of the training
-	// steps if early_stopping_every_steps is set. Checkpoints store the best value so far, so a resumed training
+	// Ends training, with ReasonStopped, if this value has not improved for EarlyStoppingPatienceSteps: loss, or
+	// the name of a metric. The value is that of the evaluations of Estimator.TrainAndEvaluate, or of the training
+	// steps if EarlyStoppingEverySteps is set. Checkpoints store the best value so far, so a resumed training
 	// continues to count. Empty = off.
 	EarlyStopping string
-	// A higher value of early_stopping is better, as for accuracy; otherwise a lower value is. NaN is never better.
+	// A higher value of EarlyStopping is better, as for accuracy; otherwise a lower value is. NaN is never better.
 	EarlyStoppingHigherIsBetter bool
-	// Number of steps without improvement after which training ends. At least 1 with early_stopping.
+	// Number of steps without improvement after which training ends. At least 1 with EarlyStopping.
 	EarlyStoppingPatienceSteps int64
-	// Total number of steps before which early_stopping does not end training.
+	// Total number of steps before which EarlyStopping does not end training.
 	EarlyStoppingMinSteps int64
 	// Number of steps after which the value of a step is checked; 0 = check at evaluations.
 	EarlyStoppingEverySteps int64
 	// Stop ends training politely when it is closed: the step is finished, the checkpoint written, and the reason
-	// is Stopped.
+	// is ReasonStopped.
 	Stop <-chan struct{}
 }
 
@@ -357,23 +368,23 @@ func (o TrainOptions) fill(handle uintptr) {
 
 // PredictorOptions are the options of a predictor; the zero value means the defaults.
 type PredictorOptions struct {
-	// As for run. With invariant, the bits of a row also do not depend on the number of rows predicted at once;
-	// GPUs then do not use the libraries of their vendors, which is slower. Default: fast.
+	// As in RunOptions. With invariant, the bits of a row also do not depend on the number of rows predicted at
+	// once; GPUs then do not use the libraries of their vendors, which is slower. Default: DeterminismFast.
 	Determinism Determinism
-	// As for run. Default: f32.
+	// As in RunOptions. Default: PrecisionF32.
 	Precision Precision
 	// Maximum number of threads per device; fewer if the context does not have enough for all devices. Default: 1.
 	ThreadsPerReplica int64
-	// As for run. If the run options of an estimator set it, it also applies to its predictors.
+	// As in RunOptions. If the run options of an estimator set it, it also applies to its predictors.
 	RawWeights bool
 	// With several workers: which rows a stream returns to each worker. all: the rows of all workers, in order.
-	// own: the rows that the worker computed itself, which are not sent; tutti_batch_get_first_row gives their
-	// position among all rows or, with worker_input own, among its own rows. Default: all.
+	// own: the rows that the worker computed itself, which are not sent; Batch.FirstRow gives their position among
+	// all rows or, with WorkerInput own, among its own rows. Default: WorkerRowsAll.
 	WorkerRows WorkerRows
 	// With several workers: timeout for a worker that waits for another one in a stream. The stream then fails with
 	// an error that names the other worker. If not set, the predictor of an estimator uses the value of its run
-	// options. Default: 600000.
-	CollectiveTimeoutMs int64
+	// options. Default: 10 minutes.
+	CollectiveTimeout time.Duration
 }
 
 func (o PredictorOptions) schema() string { return "predictor" }
@@ -394,7 +405,7 @@ func (o PredictorOptions) fill(handle uintptr) {
 	if o.WorkerRows != "" {
 		raw.Options_set_string(handle, "worker_rows", string(o.WorkerRows))
 	}
-	if o.CollectiveTimeoutMs != 0 {
-		raw.Options_set_i64(handle, "collective_timeout_ms", o.CollectiveTimeoutMs)
+	if o.CollectiveTimeout != 0 {
+		raw.Options_set_i64(handle, "collective_timeout_ms", milliseconds(o.CollectiveTimeout))
 	}
 }

@@ -171,7 +171,7 @@ func (p *Pipeline) AddDataset(dataset *Dataset) *Pipeline {
 	return p.with(dataset.ref(), func(number uintptr) { raw.Pipeline_add_dataset(p.handle, number) })
 }
 
-// MapGraph maps each element by a graph, which reads components with GetFeature and GetLabel and gives components with
+// MapGraph maps each element by a graph, which reads components with Feature and Label and gives components with
 // SetOutput: a name that exists is replaced, a new one is added as a feature. The function runs once, at once; it must
 // not use the pipeline. Parallelism 0 = automatic.
 func (p *Pipeline) MapGraph(parallelism int64, build func(g *Graph) error) *Pipeline {
@@ -183,8 +183,8 @@ func (p *Pipeline) MapGraph(parallelism int64, build func(g *Graph) error) *Pipe
 }
 
 // MapGraphOnDevice maps batches by a graph as MapGraph does, and asks that devices with memory of their own do it: what
-// goes into the map is copied to them, and they run it. It comes behind Batch, with nothing but Prefetch and Options
-// behind it. Where a device cannot do it the host does, with the same results, and the log says why.
+// goes into the map is copied to them, and they run it. It comes behind Batch, with nothing but Prefetch and
+// SetOptions behind it. Where a device cannot do it the host does, with the same results, and the log says why.
 func (p *Pipeline) MapGraphOnDevice(build func(g *Graph) error) *Pipeline {
 	return p.withGraph("map", build, func() { raw.Pipeline_set_bool(p.handle, "on_device", true) })
 }

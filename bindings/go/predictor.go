@@ -36,34 +36,35 @@ type OpenPredictorOptions struct {
 }
 
 // OpenPredictor opens a checkpoint, or the newest good checkpoint of a model directory.
-func OpenPredictor(path string, options OpenPredictorOptions) (*Predictor, error) {
+func OpenPredictor(path string, options *OpenPredictorOptions) (*Predictor, error) {
 	var use uses
 	defer use.leave()
-	owner, strategy := use.of(options.Context.ref()), use.of(options.Strategy.ref())
+	o := given(options)
+	owner, strategy := use.of(o.Context.ref()), use.of(o.Strategy.ref())
 	if use.err != nil {
 		return nil, use.err
 	}
-	o, err := newOptions(options.PredictorOptions)
+	settings, err := newOptions(o.PredictorOptions)
 	if err != nil {
 		return nil, err
 	}
-	defer raw.Options_unref(o)
+	defer raw.Options_unref(settings)
 	var out, failure uintptr
-	if code := raw.Predictor_open(owner, path, strategy, o, &out, &failure); code != 0 {
+	if code := raw.Predictor_open(owner, path, strategy, settings, &out, &failure); code != 0 {
 		return nil, fromC(code, failure)
 	}
 	return wrapPredictor(out), nil
 }
 
 // Predictor answers from the estimator's present weights, on its strategy.
-func (e *Estimator) Predictor(options PredictorOptions) (*Predictor, error) {
+func (e *Estimator) Predictor(options *PredictorOptions) (*Predictor, error) {
 	var use uses
 	defer use.leave()
 	number := use.of(e.ref())
 	if use.err != nil {
 		return nil, use.err
 	}
-	o, err := newOptions(options)
+	o, err := newOptions(given(options))
 	if err != nil {
 		return nil, err
 	}

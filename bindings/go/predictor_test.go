@@ -17,7 +17,7 @@ import (
 func trained(t testing.TB) (*Estimator, *Dataset) {
 	estimator, train, test := toyEstimator(t, RunOptions{Seed: 2}), toyDataset(t), toyTestset(t)
 	closed(t, estimator, train, test)
-	must[*Result](t)(estimator.Train(background, train, TrainOptions{Steps: 30}))
+	must[*Result](t)(estimator.Train(background, train, &TrainOptions{Steps: 30}))
 	return estimator, test
 }
 
@@ -36,7 +36,7 @@ func TestInitializedWithWeights(t *testing.T) {
 	}
 	var classes [2][]int64
 	for i, estimator := range []*Estimator{first, second} {
-		predictor := must[*Predictor](t)(estimator.Predictor(PredictorOptions{}))
+		predictor := must[*Predictor](t)(estimator.Predictor(nil))
 		batch := must[*Batch](t)(predictor.RunAll(background, test))
 		classes[i] = must[[]int64](t)(Output[int64](batch, "class"))
 		batch.Close()
@@ -53,7 +53,7 @@ func TestInitializedWithWeights(t *testing.T) {
 func TestStreamAndRunAreEqual(t *testing.T) {
 	live(t)
 	estimator, test := trained(t)
-	predictor := must[*Predictor](t)(estimator.Predictor(PredictorOptions{}))
+	predictor := must[*Predictor](t)(estimator.Predictor(nil))
 	stream := must[*PredictionStream](t)(predictor.Stream(test))
 	whole := must[*Batch](t)(predictor.RunAll(background, test))
 	closed(t, predictor, stream, whole)
@@ -92,7 +92,7 @@ func TestStreamAndRunAreEqual(t *testing.T) {
 func TestPredictorServesManyGoroutines(t *testing.T) {
 	live(t)
 	estimator, _ := trained(t)
-	predictor := must[*Predictor](t)(estimator.Predictor(PredictorOptions{}))
+	predictor := must[*Predictor](t)(estimator.Predictor(nil))
 	closed(t, predictor)
 	x, _ := toyData()
 	var group sync.WaitGroup
@@ -141,7 +141,7 @@ func TestCheckpoints(t *testing.T) {
 	closed(t, train)
 	estimator := toyEstimator(t, RunOptions{ModelDir: directory})
 	var saved []string
-	must[*Result](t)(estimator.Train(background, train, TrainOptions{Steps: 4}, Hook{0, func(e *Event) error {
+	must[*Result](t)(estimator.Train(background, train, &TrainOptions{Steps: 4}, Hook{0, func(e *Event) error {
 		if e.Kind == EventCheckpointSaved {
 			saved = append(saved, e.Checkpoint())
 		}
@@ -153,11 +153,11 @@ func TestCheckpoints(t *testing.T) {
 	}
 	again := toyEstimator(t, RunOptions{ModelDir: directory})
 	closed(t, again)
-	result := must[*Result](t)(again.Train(background, train, TrainOptions{Steps: 3}))
+	result := must[*Result](t)(again.Train(background, train, &TrainOptions{Steps: 3}))
 	if result.Step != 7 {
 		t.Errorf("%+v", result)
 	}
-	predictor := must[*Predictor](t)(OpenPredictor(saved[len(saved)-1], OpenPredictorOptions{}))
+	predictor := must[*Predictor](t)(OpenPredictor(saved[len(saved)-1], nil))
 	closed(t, predictor)
 	if predictor.Step() != 4 || !strings.Contains(predictor.Signature(), "class") {
 		t.Error(predictor.Step(), predictor.Signature())
@@ -173,10 +173,10 @@ func TestCheckpoints(t *testing.T) {
 	if err := again.Save(background, other); err != nil {
 		t.Error(err)
 	}
-	if _, err := OpenPredictor(filepath.Join(other, "checkpoint-7"), OpenPredictorOptions{}); err != nil {
+	if _, err := OpenPredictor(filepath.Join(other, "checkpoint-7"), nil); err != nil {
 		t.Error(err)
 	}
-	_, err = OpenPredictor(filepath.Join(other, "checkpoint-8"), OpenPredictorOptions{})
+	_, err = OpenPredictor(filepath.Join(other, "checkpoint-8"), nil)
 	if !errors.Is(err, NotFound) {
 		t.Error(err)
 	}
@@ -194,7 +194,7 @@ func TestClosingWhileCallsRun(t *testing.T) {
 		runtime.GC()
 		return nil
 	})
-	result := must[*Result](t)(estimator.Train(background, train, TrainOptions{Steps: 50}, closing))
+	result := must[*Result](t)(estimator.Train(background, train, &TrainOptions{Steps: 50}, closing))
 	if result.Step != 50 || estimator.GlobalStep() != -1 {
 		t.Errorf("%+v", result)
 	}
@@ -205,7 +205,7 @@ func TestDevicesOfSeveralBackends(t *testing.T) {
 		t.Skip("there is one backend")
 	}
 	live(t)
-	c := must[*Context](t)(NewContext(ContextOptions{LogicalDevices: 2, Backend: "cpu,reference"}))
+	c := must[*Context](t)(NewContext(&ContextOptions{LogicalDevices: 2, Backend: "cpu,reference"}))
 	mixed, all := must[*Strategy](t)(Mirrored(c, "reference:1", "cpu:0")), must[*Strategy](t)(Mirrored(c))
 	closed(t, c, mixed, all)
 	devices := must[[]string](t)(c.Devices())
@@ -214,17 +214,17 @@ func TestDevicesOfSeveralBackends(t *testing.T) {
 		t.Error(got)
 	}
 	// Workers on them are told that they do not train before they wait for others.
-	workers := must[*Strategy](t)(MultiWorker(c, ClusterOptions{Workers: "a.invalid:1,b.invalid:1", Worker: 1}))
-	estimator := must[*Estimator](t)(NewEstimator(toyModel, EstimatorOptions{Context: c, Strategy: workers}))
+	workers := must[*Strategy](t)(MultiWorker(c, &ClusterOptions{Workers: "a.invalid:1,b.invalid:1", Worker: 1}))
+	estimator := must[*Estimator](t)(NewEstimator(toyModel, &EstimatorOptions{Context: c, Strategy: workers}))
 	x, y := toyData()
 	p := AddSlices(NewPipeline(c), "x", Feature, x, toyRows, toyColumns)
-	dataset := must[*Dataset](t)(AddSlices(p, "y", Label, y).Batch(toyBatch).Build())
+	dataset := must[*Dataset](t)(AddSlices(p, "y", Label, y).Batch(toyBatch, nil).Build())
 	closed(t, workers, estimator, dataset)
 	if got := fmt.Sprint(workers.ReplicaCount(), workers.Devices()); got !=
 		"8 [cpu:0 cpu:1 reference:0 reference:1]" {
 		t.Error(got)
 	}
-	if _, err := estimator.Train(background, dataset, TrainOptions{}); !errors.Is(err, FailedPrecondition) ||
+	if _, err := estimator.Train(background, dataset, nil); !errors.Is(err, FailedPrecondition) ||
 		!strings.Contains(err.Error(), "cannot train together") {
 		t.Error(err)
 	}
@@ -232,7 +232,7 @@ func TestDevicesOfSeveralBackends(t *testing.T) {
 
 func TestContextsAndStrategies(t *testing.T) {
 	live(t)
-	c := must[*Context](t)(NewContext(ContextOptions{LogicalDevices: 3, Backend: "reference"}))
+	c := must[*Context](t)(NewContext(&ContextOptions{LogicalDevices: 3, Backend: "reference"}))
 	strategy := must[*Strategy](t)(Mirrored(c, "reference:2", "reference:0"))
 	scope := must[*Context](t)(strategy.Context())
 	closed(t, c, strategy, scope)
@@ -242,18 +242,18 @@ func TestContextsAndStrategies(t *testing.T) {
 	if count, id := strategy.InputPipelineCount(), strategy.InputPipelineID(); count != 1 || id != 0 {
 		t.Error(count, id)
 	}
-	workers := must[*Strategy](t)(MultiWorker(c, ClusterOptions{Workers: "a.invalid:1,b.invalid:1", Worker: 1,
+	workers := must[*Strategy](t)(MultiWorker(c, &ClusterOptions{Workers: "a.invalid:1,b.invalid:1", Worker: 1,
 		Devices: "reference:1", WorkerInput: WorkerInputOwn}))
 	closed(t, workers)
 	if got := fmt.Sprint(workers.ReplicaCount(), workers.WorkerCount(), workers.WorkerIndex(), workers.Devices(),
 		workers.InputPipelineCount(), workers.InputPipelineID()); got != "2 2 1 [reference:1] 2 1" {
 		t.Error(got)
 	}
-	if _, err := MultiWorker(c, ClusterOptions{Workers: "a.invalid:1", Worker: 1}); !errors.Is(err, InvalidArgument) {
+	if _, err := MultiWorker(c, &ClusterOptions{Workers: "a.invalid:1", Worker: 1}); !errors.Is(err, InvalidArgument) {
 		t.Error(err)
 	}
 	t.Setenv("TF_CONFIG", `{"cluster": {"worker": ["a.invalid:1"]}, "task": {"type": "boss", "index": 0}}`)
-	if _, err := MultiWorkerFromEnvironment(c, ClusterOptions{}); err == nil ||
+	if _, err := MultiWorkerFromEnvironment(c, nil); err == nil ||
 		!strings.Contains(err.Error(), "TF_CONFIG.task.type") {
 		t.Error(err)
 	}

@@ -4,7 +4,7 @@ package tutti
 
 import "tutti.org/tutti/internal/raw"
 
-// RecordWriter writes a TFRecord file, byte by byte what TensorFlow writes; Pipeline.Tfrecord reads it. The file is
+// RecordWriter writes a TFRecord file, byte by byte what TensorFlow writes; Pipeline.TFRecord reads it. The file is
 // there, complete, once Finish has succeeded; without Finish, or after an error, there is none. It serves one
 // goroutine at a time.
 type RecordWriter struct{ object }

@@ -40,7 +40,8 @@ func TestLinesOfFiles(t *testing.T) {
 		}
 	}
 	paths := []string{filepath.Join(folder, "*.txt")}
-	dataset := must[*Dataset](t)(NewPipeline(nil).TextLines(paths, TextLinesOptions{SkipLines: 1}).Batch(5).Build())
+	lines := NewPipeline(nil).TextLines(paths, &TextLinesOptions{SkipLines: 1})
+	dataset := must[*Dataset](t)(lines.Batch(5, nil).Build())
 	closed(t, dataset)
 	iterator := must[*Iterator](t)(dataset.Iterator(0))
 	closed(t, iterator)
@@ -49,7 +50,7 @@ func TestLinesOfFiles(t *testing.T) {
 	if got := must[[]string](t)(Texts(element[0])); fmt.Sprint(got) != "[a b c]" {
 		t.Error(got)
 	}
-	if _, err := NewPipeline(nil).TextLines(nil).Build(); err == nil {
+	if _, err := NewPipeline(nil).TextLines(nil, nil).Build(); err == nil {
 		t.Error("no paths")
 	}
 }
@@ -80,8 +81,8 @@ func TestRecordsAndExamples(t *testing.T) {
 	if err := writer.Finish(); err == nil {
 		t.Error("finished twice")
 	}
-	dataset := must[*Dataset](t)(NewPipeline(nil).Tfrecord([]string{path}).ParseExample(
-		[]string{"label: i64", "words: bytes[?]"}, ParseExampleOptions{Labels: []string{"label"}}).Build())
+	dataset := must[*Dataset](t)(NewPipeline(nil).TFRecord([]string{path}, nil).ParseExample(
+		[]string{"label: i64", "words: bytes[?]"}, &ParseExampleOptions{Labels: []string{"label"}}).Build())
 	closed(t, dataset)
 	iterator := must[*Iterator](t)(dataset.Iterator(0))
 	closed(t, iterator)

@@ -4,23 +4,24 @@ package tutti
 
 import "tutti.org/tutti/internal/raw"
 
-// Reason is why training returned; 0 for an evaluation, and while a session has more to do.
+// Reason is why training returned: ReasonNotEnded for an evaluation, and while a session has more to do.
 type Reason int32
 
 // The reasons.
 const (
-	MaxSteps   Reason = raw.REASON_MAX_STEPS
-	Epochs     Reason = raw.REASON_EPOCHS
-	EndOfInput Reason = raw.REASON_END_OF_INPUT
-	Stopped    Reason = raw.REASON_STOPPED
+	ReasonNotEnded   Reason = 0
+	ReasonMaxSteps   Reason = raw.REASON_MAX_STEPS
+	ReasonEpochs     Reason = raw.REASON_EPOCHS
+	ReasonEndOfInput Reason = raw.REASON_END_OF_INPUT
+	ReasonStopped    Reason = raw.REASON_STOPPED
 )
 
 // Result is what training or evaluating gave.
 type Result struct {
-	Reason   Reason
-	Step     int64
-	Examples int64
-	Seconds  float64
+	Reason   Reason             // why training returned
+	Step     int64              // completed steps, of all trainings
+	Examples int64              // that this call has trained on, or evaluated
+	Seconds  float64            // that it took
 	Loss     float64            // of the last step, or of the whole dataset; NaN when the model has none
 	Metrics  map[string]float64 // by name, without the loss
 

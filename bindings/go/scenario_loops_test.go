@@ -22,7 +22,7 @@ func (s *scenario) loop(most int64, sizes []int64) error {
 		return err
 	}
 	defer dataset.Close()
-	session, err := s.estimator.OpenSession(background, dataset, TrainOptions{})
+	session, err := s.estimator.OpenSession(background, dataset, nil)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (s *scenario) endLoop(feed *Feed, session *Session) error {
 		return err
 	}
 	end := "no end"
-	if last.Reason == EndOfInput {
+	if last.Reason == ReasonEndOfInput {
 		end = "end of input"
 	}
 	s.print("%s, examples %d of %d", end, last.Examples, whole.Examples)

@@ -31,7 +31,9 @@ func addToSum(state, element []*Tensor) (newState, output []*Tensor, err error) 
 
 // scenarioNumbers are the pipelines without files; nil for another name.
 func scenarioNumbers(context *Context, name string) (*Pipeline, error) {
-	numbers := func(start, stop int64) *Pipeline { return NewPipeline(context).Range(stop, RangeOptions{Start: start}) }
+	numbers := func(start, stop int64) *Pipeline {
+		return NewPipeline(context).Range(stop, &RangeOptions{Start: start})
+	}
 	zero, err := NewScalar(int64(0))
 	if err != nil {
 		return nil, err
@@ -41,24 +43,24 @@ func scenarioNumbers(context *Context, name string) (*Pipeline, error) {
 	switch name {
 	case "turns":
 		return withOthers([]*Pipeline{numbers(10, 15), numbers(20, 22)}, func(others []*Dataset) *Pipeline {
-			return numbers(0, 3).Interleave(others, InterleaveOptions{CycleLength: 2, BlockLength: 2})
+			return numbers(0, 3).Interleave(others, &InterleaveOptions{CycleLength: 2, BlockLength: 2})
 		})
 	case "sample":
 		return withOthers([]*Pipeline{numbers(100, 108)}, func(others []*Dataset) *Pipeline {
-			return numbers(0, 5).SampleFrom(others, SampleFromOptions{Weights: []float64{1, 3}})
+			return numbers(0, 5).SampleFrom(others, &SampleFromOptions{Weights: []float64{1, 3}})
 		})
 	case "sums":
-		return numbers(0, 6).Scan(sum, addToSum), nil
+		return numbers(0, 6).Scan(sum, addToSum, nil), nil
 	case "sums_graph":
 		return numbers(0, 6).ScanGraph(sum, func(g *Graph) error {
-			next := g.Add(g.GetFeature("sum"), g.GetFeature("value"))
+			next := g.Add(g.Feature("sum"), g.Feature("value"))
 			g.SetOutput("sum", next)
 			g.SetOutput("value", next)
 			return nil
 		}), nil
 	case "below":
 		return numbers(0, 10).TakeWhileGraph(func(g *Graph) error {
-			g.SetOutput("goes_on", g.Less(g.GetFeature("value"), g.Constant(Int64, 4)))
+			g.SetOutput("goes_on", g.Less(g.Feature("value"), g.Constant(Int64, 4)))
 			return nil
 		}), nil
 	case "odd":
@@ -68,14 +70,14 @@ func scenarioNumbers(context *Context, name string) (*Pipeline, error) {
 	case "pairs":
 		return numbers(0, 3).FlatMap(func(element []*Tensor) (*Dataset, error) {
 			return numbers(10*value(element[0]), 10*value(element[0])+2).Build()
-		}), nil
+		}, nil), nil
 	case "passes":
 		return NewPipeline(context).AddGenerator(func(pass, index int64) ([]*Tensor, error) {
 			if index == 3 {
 				return nil, io.EOF
 			}
 			return []*Tensor{scalar(100*pass + index)}, nil
-		}, FeedComponent{"value", Feature, Int64, nil}).Repeat(RepeatOptions{Count: I64(2)}), nil
+		}, FeedComponent{"value", Feature, Int64, nil}).Repeat(&RepeatOptions{Count: I64(2)}), nil
 	}
 	return nil, nil
 }
@@ -99,29 +101,29 @@ func scenarioFiles(context *Context, name, folder string) *Pipeline {
 	lines := []string{filepath.Join(folder, "lines.txt")}
 	switch name {
 	case "buckets":
-		p.TextLines(lines).BucketByLength("text", []int64{2, 4}, []int64{2})
+		p.TextLines(lines, nil).BucketByLength("text", []int64{2, 4}, []int64{2}, nil)
 	case "cached":
-		p.TextLines(lines).Cache(CacheOptions{Path: filepath.Join(folder, "lines.elements")})
+		p.TextLines(lines, nil).Cache(&CacheOptions{Path: filepath.Join(folder, "lines.elements")})
 	case "snapshot":
-		p.TextLines(lines).Snapshot(filepath.Join(folder, "snapshots"))
+		p.TextLines(lines, nil).Snapshot(filepath.Join(folder, "snapshots"), nil)
 	case "snapshot_files":
 		p.ElementFiles([]string{filepath.Join(folder, "snapshots", "*")})
 	case "csv":
-		p.Csv([]string{filepath.Join(folder, "people.csv")}, CsvOptions{
+		p.CSV([]string{filepath.Join(folder, "people.csv")}, &CSVOptions{
 			Columns: []string{"name: bytes", "age: i64 = -1", "weight: f32 = 0.25"}, Labels: []string{"age"},
 			Missing: []string{"NA"}})
 	case "examples":
-		p.Tfrecord([]string{filepath.Join(folder, "examples.tfrecord")}).
-			ParseExample([]string{"id: i64", "box: f32[2] = 0.5", "words: bytes[?]"})
+		p.TFRecord([]string{filepath.Join(folder, "examples.tfrecord")}, nil).
+			ParseExample([]string{"id: i64", "box: f32[2] = 0.5", "words: bytes[?]"}, nil)
 	case "sequences":
-		p.Tfrecord([]string{filepath.Join(folder, "sequences.tfrecord")}).ParseSequenceExample(
-			[]string{"frames: f32[2]", "tags: bytes[?]"}, ParseSequenceExampleOptions{Context: []string{"id: i64"}})
+		p.TFRecord([]string{filepath.Join(folder, "sequences.tfrecord")}, nil).ParseSequenceExample(
+			[]string{"frames: f32[2]", "tags: bytes[?]"}, &ParseSequenceExampleOptions{Context: []string{"id: i64"}})
 	case "images":
-		p.Tfrecord([]string{filepath.Join(folder, "images.tfrecord")}).
-			ParseExample([]string{"id: i64", "image: bytes"}).MapGraph(2, func(g *Graph) error {
-			area := ResizeOptions{Method: ResizeMethodArea}
-			pixels := g.Resize(g.DecodePng(g.GetFeature("image")), []int64{2, 3}, area)
-			g.SetOutput("image", g.RandomFlip(pixels, RandomFlipOptions{Key: 7}))
+		p.TFRecord([]string{filepath.Join(folder, "images.tfrecord")}, nil).
+			ParseExample([]string{"id: i64", "image: bytes"}, nil).MapGraph(2, func(g *Graph) error {
+			area := &ResizeOptions{Method: InterpolationArea}
+			pixels := g.Resize(g.DecodePNG(g.Feature("image"), nil), []int64{2, 3}, area)
+			g.SetOutput("image", g.RandomFlip(pixels, &RandomFlipOptions{Key: 7}))
 			return nil
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The scenarios that each language does alike: tests/bindings/scenarios.txt says what the lines mean.
@@ -66,7 +67,7 @@ func (s *scenario) useContext(devices int64) (err error) {
 		s.context.Close()
 		s.strategy = nil
 	}
-	s.context, err = NewContext(ContextOptions{Backend: "reference", LogicalDevices: devices})
+	s.context, err = NewContext(&ContextOptions{Backend: "reference", LogicalDevices: devices})
 	return err
 }
 
@@ -96,7 +97,7 @@ func (s *scenario) setOption(key, value string) {
 	case "keep_outputs":
 		s.run.KeepOutputs = number != 0
 	case "collective_timeout_ms":
-		s.run.CollectiveTimeoutMs = number
+		s.run.CollectiveTimeout = time.Duration(number) * time.Millisecond
 	}
 }
 
@@ -123,7 +124,7 @@ func (s *scenario) dataset(transforms ...string) (*Dataset, error) {
 	for i := 0; i < len(transforms); i++ {
 		name := transforms[i]
 		if name == "repeat" {
-			p.Repeat()
+			p.Repeat(nil)
 			continue
 		}
 		if name == "shard" { // batches of a part of the data are of a part of the size
@@ -135,7 +136,7 @@ func (s *scenario) dataset(transforms ...string) (*Dataset, error) {
 		count, _ := strconv.ParseInt(transforms[i], 10, 64)
 		switch name {
 		case "shuffle":
-			p.Shuffle(count)
+			p.Shuffle(count, nil)
 		case "take":
 			p.Take(count)
 		case "skip":
@@ -144,7 +145,7 @@ func (s *scenario) dataset(transforms ...string) (*Dataset, error) {
 			if count >= parts {
 				count /= parts
 			}
-			p.Batch(count)
+			p.Batch(count, nil)
 		}
 	}
 	return p.Build()
@@ -158,7 +159,7 @@ func (s *scenario) needEstimator() (err error) {
 	}
 	if s.estimator == nil {
 		options := EstimatorOptions{Context: s.context, Strategy: s.strategy, RunOptions: s.run}
-		s.estimator, err = NewEstimator(s.model, options)
+		s.estimator, err = NewEstimator(s.model, &options)
 	}
 	return err
 }
@@ -167,7 +168,7 @@ func (s *scenario) train(steps int64) error {
 	if err := s.needEstimator(); err != nil {
 		return err
 	}
-	result, err := s.estimator.Train(background, s.training, TrainOptions{Steps: steps}, s.hooks()...)
+	result, err := s.estimator.Train(background, s.training, &TrainOptions{Steps: steps}, s.hooks()...)
 	if err == nil {
 		s.print("step %d loss %.5f", result.Step, result.Loss)
 	}
@@ -213,7 +214,7 @@ func (s *scenario) predict(rows string) error {
 		return err
 	}
 	defer dataset.Close()
-	predictor, err := s.estimator.Predictor(PredictorOptions{})
+	predictor, err := s.estimator.Predictor(nil)
 	if err != nil {
 		return err
 	}

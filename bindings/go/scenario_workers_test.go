@@ -51,13 +51,13 @@ func (s *scenario) useWorkers(devices int64, ownInput bool) (err error) {
 	if err := s.useContext(devices); err != nil {
 		return err
 	}
-	options := ClusterOptions{ConnectTimeoutMs: 30000}
+	options := ClusterOptions{ConnectTimeout: 30 * time.Second}
 	s.input = nil
 	if ownInput {
 		options.WorkerInput = WorkerInputOwn
 		s.input = []string{"shard"}
 	}
-	s.strategy, err = MultiWorkerFromEnvironment(s.context, options)
+	s.strategy, err = MultiWorkerFromEnvironment(s.context, &options)
 	return err
 }
 
@@ -96,7 +96,7 @@ func (s *scenario) stream(rows string, workerRows WorkerRows, read func(*Batch) 
 		return err
 	}
 	defer dataset.Close()
-	predictor, err := s.estimator.Predictor(PredictorOptions{WorkerRows: workerRows})
+	predictor, err := s.estimator.Predictor(&PredictorOptions{WorkerRows: workerRows})
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (s *Session) ref() *handle {
 }
 
 // OpenSession opens a training. The context, the options and the hooks hold for the whole session.
-func (e *Estimator) OpenSession(ctx context.Context, dataset *Dataset, options TrainOptions,
+func (e *Estimator) OpenSession(ctx context.Context, dataset *Dataset, options *TrainOptions,
 	hooks ...Hook) (*Session, error) {
 	var t training
 	defer t.done()
@@ -49,8 +49,8 @@ func (s *Session) drop() func(uintptr) {
 	}
 }
 
-// Run trains up to `steps` steps; the result's reason is 0 while there is more to do, its loss and metrics are of the
-// last step, its examples of all of them.
+// Run trains up to `steps` steps; the result's reason is ReasonNotEnded while there is more to do, its loss and metrics
+// are of the last step, its examples of all of them.
 func (s *Session) Run(steps int64) (*Result, error) {
 	var use uses
 	defer use.leave()

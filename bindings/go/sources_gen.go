@@ -21,11 +21,11 @@ type ArrowOptions struct {
 // reads it to its end when it is created. Numbers stay in the memory of the producer; dictionaries are decoded.
 // Fixed-size lists become axes. Other lists (including list views) become a dimension of unknown length; their
 // items may be fixed-size lists, but not other lists.
-func (p *Pipeline) Arrow(options ...ArrowOptions) *Pipeline {
+func (p *Pipeline) Arrow(options *ArrowOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "arrow", 1)
-	o := first(options)
+	o := given(options)
 	for _, text := range o.Columns {
 		raw.Pipeline_set_string(p.handle, "columns", text)
 	}
@@ -39,8 +39,8 @@ func (p *Pipeline) Arrow(options ...ArrowOptions) *Pipeline {
 	return p
 }
 
-// CsvOptions are what Csv may be told; the zero value means the defaults.
-type CsvOptions struct {
+// CSVOptions are what CSV may be told; the zero value means the defaults.
+type CSVOptions struct {
 	// Columns to read, each as NAME: TYPE = DEFAULT, as in "age: f32 = 0"; without a header, list all columns in
 	// the order of the file. Empty = all columns of the first header, as texts.
 	Columns []string
@@ -50,29 +50,30 @@ type CsvOptions struct {
 	Weights []string
 	// The files do not begin with the names of their columns.
 	WithoutHeader bool
-	// Separator between fields. Default: ,.
+	// Separator between fields. Default: ",".
 	Delimiter string
 	// Texts that mark a missing value, such as "NA". An empty field is always a missing value.
 	Missing []string
-	// auto, none, gzip or zlib; auto detects gzip by the first bytes. Default: auto.
+	// auto, none, gzip or zlib; auto detects gzip by the first bytes. Default: "auto".
 	Compression string
 	// Maximum size in bytes of a record of a compressed file after decompression, so that a small file cannot fill
 	// the memory; a larger one means that the file is damaged. Default: 268435456.
 	MaximumRecordBytes int64
 }
 
-// Csv: The records of CSV files (RFC 4180), each an element with one scalar for each column. A record that cannot
+// CSV: The records of CSV files (RFC 4180), each an element with one scalar for each column. A record that cannot
 // be read is one error, which names the file, line and column. Among several files, an empty one without a header
-// has no elements. paths: Files, in this order; a pattern ("part-*.csv") stands for the files it matches, ordered
-// by name.
-func (p *Pipeline) Csv(paths []string, options ...CsvOptions) *Pipeline {
+// has no elements.
+//
+//   - paths: Files, in this order; a pattern ("part-*.csv") stands for the files it matches, ordered by name.
+func (p *Pipeline) CSV(paths []string, options *CSVOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "csv", 1)
 	for _, text := range paths {
 		raw.Pipeline_set_string(p.handle, "paths", text)
 	}
-	o := first(options)
+	o := given(options)
 	for _, text := range o.Columns {
 		raw.Pipeline_set_string(p.handle, "columns", text)
 	}
@@ -102,8 +103,10 @@ func (p *Pipeline) Csv(paths []string, options ...CsvOptions) *Pipeline {
 }
 
 // ElementFiles: Elements written by cache or snapshot, with their components, roles and shapes. The files are
-// memory-mapped and can be read in any order. paths: Files with equal components, in this order; a pattern
-// ("part-*.elements") stands for the files it matches, ordered by name.
+// memory-mapped and can be read in any order.
+//
+//   - paths: Files with equal components, in this order; a pattern ("part-*.elements") stands for the files it
+//     matches, ordered by name.
 func (p *Pipeline) ElementFiles(paths []string) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -117,20 +120,21 @@ func (p *Pipeline) ElementFiles(paths []string) *Pipeline {
 
 // FilesOptions are what Files may be told; the zero value means the defaults.
 type FilesOptions struct {
-	// Name of the component. Default: path.
+	// Name of the component. Default: "path".
 	Name string
 }
 
-// Files: Paths of files, each a scalar of dtype bytes. paths: Files, in this order; a pattern ("part-*.csv") stands
-// for the files it matches, ordered by name.
-func (p *Pipeline) Files(paths []string, options ...FilesOptions) *Pipeline {
+// Files: Paths of files, each a scalar of dtype bytes.
+//
+//   - paths: Files, in this order; a pattern ("part-*.csv") stands for the files it matches, ordered by name.
+func (p *Pipeline) Files(paths []string, options *FilesOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "files", 1)
 	for _, text := range paths {
 		raw.Pipeline_set_string(p.handle, "paths", text)
 	}
-	o := first(options)
+	o := given(options)
 	if o.Name != "" {
 		raw.Pipeline_set_string(p.handle, "name", o.Name)
 	}
@@ -147,31 +151,32 @@ type FixedRecordsOptions struct {
 	Labels []string
 	// Fields that are weights.
 	Weights []string
-	// Size of a record; optional if fields are given. Default: 0.
+	// Size of a record; optional if fields are given.
 	RecordBytes int64
-	// Bytes to skip at the beginning of each file. Default: 0.
+	// Bytes to skip at the beginning of each file.
 	HeaderBytes int64
-	// Bytes to skip at the end of each file. Default: 0.
+	// Bytes to skip at the end of each file.
 	FooterBytes int64
 	// Numbers are in big-endian byte order.
 	BigEndian bool
-	// none, gzip, zlib or auto, which detects gzip by the first bytes. Default: none.
+	// none, gzip, zlib or auto, which detects gzip by the first bytes. Default: "none".
 	Compression string
-	// Name of the component if no fields are given. Default: record.
+	// Name of the component if no fields are given. Default: "record".
 	Name string
 }
 
 // FixedRecords: Records of a fixed size, as numbers or texts. Uncompressed files are memory-mapped and can be read
-// in any order. paths: Files, in this order; a pattern ("data_batch_*.bin") stands for the files it matches,
-// ordered by name.
-func (p *Pipeline) FixedRecords(paths []string, options ...FixedRecordsOptions) *Pipeline {
+// in any order.
+//
+//   - paths: Files, in this order; a pattern ("data_batch_*.bin") stands for the files it matches, ordered by name.
+func (p *Pipeline) FixedRecords(paths []string, options *FixedRecordsOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "fixed_records", 1)
 	for _, text := range paths {
 		raw.Pipeline_set_string(p.handle, "paths", text)
 	}
-	o := first(options)
+	o := given(options)
 	for _, text := range o.Fields {
 		raw.Pipeline_set_string(p.handle, "fields", text)
 	}
@@ -207,22 +212,24 @@ func (p *Pipeline) FixedRecords(paths []string, options ...FixedRecordsOptions) 
 type ImageFolderOptions struct {
 	// Yield the paths of the files, in a component path, instead of their bytes.
 	PathsOnly bool
-	// Name of an additional component with the class name; empty = none. Default: .
+	// Name of an additional component with the class name; empty = none.
 	ClassName string
-	// File extensions to read, in lower case; empty = jpg, jpeg and png, which decode_image reads.
+	// File extensions to read, in lower case; empty = jpg, jpeg and png, which DecodeImage reads.
 	Extensions []string
 }
 
 // ImageFolder: The files of a directory with one subdirectory for each class, including files in nested
 // directories. An element has the components image, the bytes of the file, and label, the class number as i32.
 // Classes are numbered in the order of their names. Names that begin with a dot are ignored; other skipped files
-// are reported in the log of the context, once. path: The directory.
-func (p *Pipeline) ImageFolder(path string, options ...ImageFolderOptions) *Pipeline {
+// are reported in the log of the context, once.
+//
+//   - path: The directory.
+func (p *Pipeline) ImageFolder(path string, options *ImageFolderOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "image_folder", 1)
 	raw.Pipeline_set_string(p.handle, "path", path)
-	o := first(options)
+	o := given(options)
 	if o.PathsOnly {
 		raw.Pipeline_set_bool(p.handle, "contents", false)
 	}
@@ -236,24 +243,26 @@ func (p *Pipeline) ImageFolder(path string, options ...ImageFolderOptions) *Pipe
 	return p
 }
 
-// NpyOptions are what Npy may be told; the zero value means the defaults.
-type NpyOptions struct {
+// NPYOptions are what NPY may be told; the zero value means the defaults.
+type NPYOptions struct {
 	// Components that are labels.
 	Labels []string
 	// Components that are weights.
 	Weights []string
 }
 
-// Npy: The rows of NumPy array files, which must have equal numbers of rows; element i is row i of each. The files
-// are memory-mapped. arrays: Components and their files, each as NAME=PATH, as in "x=images.npy".
-func (p *Pipeline) Npy(arrays []string, options ...NpyOptions) *Pipeline {
+// NPY: The rows of NumPy array files, which must have equal numbers of rows; element i is row i of each. The files
+// are memory-mapped.
+//
+//   - arrays: Components and their files, each as NAME=PATH, as in "x=images.npy".
+func (p *Pipeline) NPY(arrays []string, options *NPYOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "npy", 1)
 	for _, text := range arrays {
 		raw.Pipeline_set_string(p.handle, "arrays", text)
 	}
-	o := first(options)
+	o := given(options)
 	for _, text := range o.Labels {
 		raw.Pipeline_set_string(p.handle, "labels", text)
 	}
@@ -264,8 +273,8 @@ func (p *Pipeline) Npy(arrays []string, options ...NpyOptions) *Pipeline {
 	return p
 }
 
-// NpzOptions are what Npz may be told; the zero value means the defaults.
-type NpzOptions struct {
+// NPZOptions are what NPZ may be told; the zero value means the defaults.
+type NPZOptions struct {
 	// Names of the arrays to read; empty = all.
 	Arrays []string
 	// Arrays that are labels.
@@ -274,14 +283,16 @@ type NpzOptions struct {
 	Weights []string
 }
 
-// Npz: The rows of the arrays of a NumPy archive, which must have equal numbers of rows; element i is row i of
-// each. path: The archive.
-func (p *Pipeline) Npz(path string, options ...NpzOptions) *Pipeline {
+// NPZ: The rows of the arrays of a NumPy archive, which must have equal numbers of rows; element i is row i of
+// each.
+//
+//   - path: The archive.
+func (p *Pipeline) NPZ(path string, options *NPZOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "npz", 1)
 	raw.Pipeline_set_string(p.handle, "path", path)
-	o := first(options)
+	o := given(options)
 	for _, text := range o.Arrays {
 		raw.Pipeline_set_string(p.handle, "arrays", text)
 	}
@@ -297,22 +308,23 @@ func (p *Pipeline) Npz(path string, options ...NpzOptions) *Pipeline {
 
 // RangeOptions are what Range may be told; the zero value means the defaults.
 type RangeOptions struct {
-	// The first number. Default: 0.
+	// The first number.
 	Start int64
 	// Difference between consecutive numbers; not 0. Default: 1.
 	Step *int64
-	// Name of the component. Default: value.
+	// Name of the component. Default: "value".
 	Name string
 }
 
-// Range: The numbers start, start + step, ... below (for a negative step, above) stop, as i64 scalars. stop: End of
-// the range, exclusive.
-func (p *Pipeline) Range(stop int64, options ...RangeOptions) *Pipeline {
+// Range: The numbers start, start + step, ... below (for a negative step, above) stop, as i64 scalars.
+//
+//   - stop: End of the range, exclusive.
+func (p *Pipeline) Range(stop int64, options *RangeOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "range", 1)
 	raw.Pipeline_set_i64(p.handle, "stop", stop)
-	o := first(options)
+	o := given(options)
 	if o.Start != 0 {
 		raw.Pipeline_set_i64(p.handle, "start", o.Start)
 	}
@@ -332,7 +344,7 @@ type TarOptions struct {
 	Labels []string
 	// Parts that are weights.
 	Weights []string
-	// auto, none, gzip or zlib; auto detects gzip by the first bytes. Default: auto.
+	// auto, none, gzip or zlib; auto detects gzip by the first bytes. Default: "auto".
 	Compression string
 	// Maximum size in bytes of a sample, with its headers, of a compressed file after decompression, so that a
 	// small file cannot fill the memory; a larger one means that the file is damaged. Default: 268435456.
@@ -342,10 +354,12 @@ type TarOptions struct {
 // Tar: The samples of tar archives in the format of WebDataset. Consecutive files whose paths are equal up to the
 // first dot of the file name form one element; the text after the dot, in lower case, is the name of the part.
 // Files whose name has no dot or begins with a dot are skipped. A sample with a duplicate part, or whose files are
-// not consecutive, is an error. paths: Archives, in this order; a pattern ("train-*.tar") stands for the files it
-// matches, ordered by name. parts: Parts to read, each as NAME: TYPE = DEFAULT, as in "jpg: bytes" and, for a
-// decimal number, "cls: i64"; __key__ is the path up to the dot, including the folder.
-func (p *Pipeline) Tar(paths []string, parts []string, options ...TarOptions) *Pipeline {
+// not consecutive, is an error.
+//
+//   - paths: Archives, in this order; a pattern ("train-*.tar") stands for the files it matches, ordered by name.
+//   - parts: Parts to read, each as NAME: TYPE = DEFAULT, as in "jpg: bytes" and, for a decimal number, "cls: i64";
+//     __key__ is the path up to the dot, including the folder.
+func (p *Pipeline) Tar(paths, parts []string, options *TarOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "tar", 1)
@@ -355,7 +369,7 @@ func (p *Pipeline) Tar(paths []string, parts []string, options ...TarOptions) *P
 	for _, text := range parts {
 		raw.Pipeline_set_string(p.handle, "parts", text)
 	}
-	o := first(options)
+	o := given(options)
 	for _, text := range o.Labels {
 		raw.Pipeline_set_string(p.handle, "labels", text)
 	}
@@ -374,28 +388,29 @@ func (p *Pipeline) Tar(paths []string, parts []string, options ...TarOptions) *P
 
 // TextLinesOptions are what TextLines may be told; the zero value means the defaults.
 type TextLinesOptions struct {
-	// auto, none, gzip or zlib; auto detects gzip by the first bytes. Default: auto.
+	// auto, none, gzip or zlib; auto detects gzip by the first bytes. Default: "auto".
 	Compression string
 	// Maximum size in bytes of a line of a compressed file after decompression, so that a small file cannot fill
 	// the memory; a larger one means that the file is damaged. Default: 268435456.
 	MaximumRecordBytes int64
-	// Lines to skip at the beginning of each file. Default: 0.
+	// Lines to skip at the beginning of each file.
 	SkipLines int64
-	// Name of the component. Default: text.
+	// Name of the component. Default: "text".
 	Name string
 }
 
 // TextLines: The lines of text files, each a scalar of dtype bytes without its line ending (LF or CRLF). The last
-// line of a file may have no line ending. A byte order mark at the beginning of a file is skipped. paths: Files, in
-// this order; a pattern ("part-*.txt") stands for the files it matches, ordered by name.
-func (p *Pipeline) TextLines(paths []string, options ...TextLinesOptions) *Pipeline {
+// line of a file may have no line ending. A byte order mark at the beginning of a file is skipped.
+//
+//   - paths: Files, in this order; a pattern ("part-*.txt") stands for the files it matches, ordered by name.
+func (p *Pipeline) TextLines(paths []string, options *TextLinesOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "text_lines", 1)
 	for _, text := range paths {
 		raw.Pipeline_set_string(p.handle, "paths", text)
 	}
-	o := first(options)
+	o := given(options)
 	if o.Compression != "" {
 		raw.Pipeline_set_string(p.handle, "compression", o.Compression)
 	}
@@ -412,28 +427,29 @@ func (p *Pipeline) TextLines(paths []string, options ...TextLinesOptions) *Pipel
 	return p
 }
 
-// TfrecordOptions are what Tfrecord may be told; the zero value means the defaults.
-type TfrecordOptions struct {
-	// auto, none, gzip or zlib; auto detects gzip and zlib by the first bytes. Default: auto.
+// TFRecordOptions are what TFRecord may be told; the zero value means the defaults.
+type TFRecordOptions struct {
+	// auto, none, gzip or zlib; auto detects gzip and zlib by the first bytes. Default: "auto".
 	Compression string
 	// Maximum size in bytes of a record of a compressed file after decompression, so that a small file cannot fill
 	// the memory; a larger one means that the file is damaged. Default: 268435456.
 	MaximumRecordBytes int64
-	// Name of the component. Default: record.
+	// Name of the component. Default: "record".
 	Name string
 }
 
-// Tfrecord: The records of TFRecord files, each a scalar of dtype bytes; both checksums of each record are
-// verified. A record with damaged data is one error; a damaged length ends the file. paths: Files, in this order; a
-// pattern ("part-*.tfrecord") stands for the files it matches, ordered by name.
-func (p *Pipeline) Tfrecord(paths []string, options ...TfrecordOptions) *Pipeline {
+// TFRecord: The records of TFRecord files, each a scalar of dtype bytes; both checksums of each record are
+// verified. A record with damaged data is one error; a damaged length ends the file.
+//
+//   - paths: Files, in this order; a pattern ("part-*.tfrecord") stands for the files it matches, ordered by name.
+func (p *Pipeline) TFRecord(paths []string, options *TFRecordOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "tfrecord", 1)
 	for _, text := range paths {
 		raw.Pipeline_set_string(p.handle, "paths", text)
 	}
-	o := first(options)
+	o := given(options)
 	if o.Compression != "" {
 		raw.Pipeline_set_string(p.handle, "compression", o.Compression)
 	}

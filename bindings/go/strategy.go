@@ -52,18 +52,18 @@ func Mirrored(context *Context, devices ...string) (*Strategy, error) {
 // P * k. Each worker makes the same strategy, with its own number; tutti/strategy.h says what all must have in common.
 // Workers may have devices of several backends, and others than each other; these predict and evaluate, and do not
 // train.
-func MultiWorker(context *Context, options ClusterOptions) (*Strategy, error) {
+func MultiWorker(context *Context, options *ClusterOptions) (*Strategy, error) {
 	return makeMultiWorker(context, options, raw.Strategy_create_multi_worker)
 }
 
 // MultiWorkerFromEnvironment is MultiWorker where the launcher (TF_CONFIG, torchrun, mpirun, srun) says who they are.
-func MultiWorkerFromEnvironment(context *Context, options ClusterOptions) (*Strategy, error) {
+func MultiWorkerFromEnvironment(context *Context, options *ClusterOptions) (*Strategy, error) {
 	return makeMultiWorker(context, options, raw.Strategy_create_multi_worker_from_environment)
 }
 
-func makeMultiWorker(context *Context, options ClusterOptions,
+func makeMultiWorker(context *Context, options *ClusterOptions,
 	create func(number, options uintptr, out, failure *uintptr) int32) (*Strategy, error) {
-	o, err := newOptions(options)
+	o, err := newOptions(given(options))
 	if err != nil {
 		return nil, err
 	}

@@ -81,13 +81,13 @@ func TestCancellingAtAnyMoment(t *testing.T) {
 	closed(t, dataset, estimator)
 	for i := 0; i < 30; i++ {
 		ctx, cancel := context.WithTimeout(background, time.Duration(i)*300*time.Microsecond)
-		_, err := estimator.Train(ctx, dataset, TrainOptions{}, OnStep(1, func(*Event) error { return nil }))
+		_, err := estimator.Train(ctx, dataset, nil, OnStep(1, func(*Event) error { return nil }))
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
 	}
-	must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: 2}))
+	must[*Result](t)(estimator.Train(background, dataset, &TrainOptions{Steps: 2}))
 }
 
 // A model function holds an object that holds the estimator: the collector takes the whole ring once it is closed.
@@ -102,9 +102,9 @@ func TestCallbacksAreReleased(t *testing.T) {
 		estimator := must[*Estimator](t)(NewEstimator(func(g *Graph, mode Mode) error {
 			big.data[0]++
 			return toyModel(g, mode)
-		}, EstimatorOptions{}))
+		}, nil))
 		dataset := toyDataset(t)
-		must[*Result](t)(estimator.Train(background, dataset, TrainOptions{Steps: 1}, OnStep(1, func(*Event) error {
+		must[*Result](t)(estimator.Train(background, dataset, &TrainOptions{Steps: 1}, OnStep(1, func(*Event) error {
 			other.data[0]++
 			return nil
 		})))
@@ -128,7 +128,7 @@ func TestCallbacksAreReleased(t *testing.T) {
 // The process may end while training runs; this test calls itself as a program that does so.
 func TestExitWhileTraining(t *testing.T) {
 	if os.Getenv("TUTTI_EXIT_WHILE_TRAINING") != "" {
-		go toyEstimator(t, RunOptions{}).Train(background, toyDataset(t), TrainOptions{})
+		go toyEstimator(t, RunOptions{}).Train(background, toyDataset(t), nil)
 		time.Sleep(50 * time.Millisecond)
 		os.Exit(0)
 	}
@@ -153,7 +153,7 @@ func BenchmarkHook(b *testing.B) {
 	hooks[0] = OnStep(1, func(*Event) error { first = time.Now(); return nil })
 	hooks[count-1] = OnStep(1, func(*Event) error { sum += time.Since(first); return nil })
 	b.ResetTimer()
-	must[*Result](b)(estimator.Train(background, dataset, TrainOptions{Steps: int64(b.N)}, hooks...))
+	must[*Result](b)(estimator.Train(background, dataset, &TrainOptions{Steps: int64(b.N)}, hooks...))
 	b.ReportMetric(float64(sum.Nanoseconds())/float64(b.N)/(count-1), "ns/hook")
 }
 

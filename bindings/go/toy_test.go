@@ -55,30 +55,30 @@ func toyPipeline() *Pipeline {
 
 func toyDataset(t testing.TB) *Dataset {
 	t.Helper()
-	return must[*Dataset](t)(toyPipeline().Shuffle(toyRows).Repeat().Batch(toyBatch).Build())
+	return must[*Dataset](t)(toyPipeline().Shuffle(toyRows, nil).Repeat(nil).Batch(toyBatch, nil).Build())
 }
 
 func toyTestset(t testing.TB) *Dataset {
 	t.Helper()
-	return must[*Dataset](t)(toyPipeline().Batch(toyBatch).Build())
+	return must[*Dataset](t)(toyPipeline().Batch(toyBatch, nil).Build())
 }
 
 func toyModel(g *Graph, mode Mode) error {
-	hidden := g.LayerDense(g.GetFeature("x"), 8, LayerDenseOptions{Activation: LayerDenseActivationRelu})
-	logits := g.LayerDense(hidden, 3)
-	g.SetOutput("class", g.Argmax(logits))
+	hidden := g.LayerDense(g.Feature("x"), 8, &LayerDenseOptions{Activation: ActivationReLU})
+	logits := g.LayerDense(hidden, 3, nil)
+	g.SetOutput("class", g.Argmax(logits, nil))
 	if mode != ModePredict {
-		y := g.GetLabel("y")
-		g.MetricAccuracy("accuracy", logits, y)
-		g.SetLoss(g.LossSparseSoftmaxCrossEntropy(logits, y))
-		g.OptimizerAdam(g.ScheduleConstant(0.01))
+		y := g.Label("y")
+		g.MetricAccuracy("accuracy", logits, y, nil)
+		g.SetLoss(g.LossSparseSoftmaxCrossEntropy(logits, y, nil))
+		g.OptimizerAdam(g.ScheduleConstant(0.01), nil)
 	}
 	return nil
 }
 
 func toyEstimator(t testing.TB, run RunOptions) *Estimator {
 	t.Helper()
-	return must[*Estimator](t)(NewEstimator(toyModel, EstimatorOptions{RunOptions: run}))
+	return must[*Estimator](t)(NewEstimator(toyModel, &EstimatorOptions{RunOptions: run}))
 }
 
 // live fails the test when the library has more objects at its end than it had at its beginning.
@@ -114,10 +114,10 @@ func TestFiguresAreThoseOfC(t *testing.T) {
 	var got strings.Builder
 	strategy := must[*Strategy](t)(Mirrored(nil))
 	train, test := toyDataset(t), toyTestset(t)
-	estimator := must[*Estimator](t)(NewEstimator(toyModel, EstimatorOptions{
+	estimator := must[*Estimator](t)(NewEstimator(toyModel, &EstimatorOptions{
 		Strategy: strategy, RunOptions: RunOptions{Seed: 3, Determinism: "invariant"}}))
 	closed(t, estimator, train, test, strategy)
-	must[*Result](t)(estimator.Train(background, train, TrainOptions{Steps: 20}, Hook{1, func(e *Event) error {
+	must[*Result](t)(estimator.Train(background, train, &TrainOptions{Steps: 20}, Hook{1, func(e *Event) error {
 		if e.Kind == EventStep {
 			fmt.Fprintf(&got, "%.17g\n", e.Loss)
 		}
@@ -125,7 +125,7 @@ func TestFiguresAreThoseOfC(t *testing.T) {
 	}}))
 	evaluated := must[*Result](t)(estimator.Evaluate(background, test, 0))
 	fmt.Fprintf(&got, "%.17g\n%.17g\n", evaluated.Loss, evaluated.Metrics["accuracy"])
-	predictor := must[*Predictor](t)(estimator.Predictor(PredictorOptions{}))
+	predictor := must[*Predictor](t)(estimator.Predictor(nil))
 	batch := must[*Batch](t)(predictor.RunAll(background, test))
 	closed(t, batch, predictor)
 	for _, class := range must[[]int64](t)(Output[int64](batch, "class")) {
@@ -147,7 +147,7 @@ func TestTrainingLearns(t *testing.T) {
 	live(t)
 	estimator, train, test := toyEstimator(t, RunOptions{Seed: 1}), toyDataset(t), toyTestset(t)
 	closed(t, estimator, train, test)
-	result := must[*Result](t)(estimator.TrainAndEvaluate(background, train, test, 50, TrainOptions{Steps: 200}))
+	result := must[*Result](t)(estimator.TrainAndEvaluate(background, train, test, 50, &TrainOptions{Steps: 200}))
 	if result.Metrics["accuracy"] < 0.8 || result.Step != 200 || estimator.GlobalStep() != 200 {
 		t.Errorf("%+v", result)
 	}
@@ -168,17 +168,17 @@ func TestSessionIsTheSameTraining(t *testing.T) {
 		return values
 	}
 	whole := losses(func(e *Estimator, d *Dataset, hook Hook) {
-		must[*Result](t)(e.Train(background, d, TrainOptions{Steps: 9}, hook))
+		must[*Result](t)(e.Train(background, d, &TrainOptions{Steps: 9}, hook))
 	})
 	pieces := losses(func(e *Estimator, d *Dataset, hook Hook) {
-		session := must[*Session](t)(e.OpenSession(background, d, TrainOptions{Steps: 9}, hook))
+		session := must[*Session](t)(e.OpenSession(background, d, &TrainOptions{Steps: 9}, hook))
 		defer session.Close()
 		for {
-			if result := must[*Result](t)(session.Run(4)); result.Reason != 0 {
+			if result := must[*Result](t)(session.Run(4)); result.Reason != ReasonNotEnded {
 				break
 			}
 		}
-		if result := must[*Result](t)(session.Finish()); result.Step != 9 || result.Reason != MaxSteps {
+		if result := must[*Result](t)(session.Finish()); result.Step != 9 || result.Reason != ReasonMaxSteps {
 			t.Errorf("%+v", result)
 		}
 	})
@@ -192,12 +192,12 @@ func TestHostScalarsAndVariables(t *testing.T) {
 	dataset := toyDataset(t)
 	estimator := must[*Estimator](t)(NewEstimator(func(g *Graph, mode Mode) error {
 		g.Scope("size", func() {
-			w := g.Variable("w", Float32, []int64{toyColumns}, VariableOptions{Initializer: "ones"})
-			g.SetLoss(g.ReduceMean(g.Mul(g.GetFeature("x"), w)))
+			w := g.Variable("w", Float32, []int64{toyColumns}, &VariableOptions{Initializer: "ones"})
+			g.SetLoss(g.ReduceMean(g.Mul(g.Feature("x"), w), nil))
 		})
-		g.OptimizerSgd(g.HostScalar("rate", 0))
+		g.OptimizerSGD(g.HostScalar("rate", 0), nil)
 		return nil
-	}, EstimatorOptions{RunOptions: RunOptions{KeepGradients: true}}))
+	}, &EstimatorOptions{RunOptions: RunOptions{KeepGradients: true}}))
 	closed(t, estimator, dataset)
 	if text := must[string](t)(estimator.EstimateMemory(dataset, 7)); !strings.Contains(text, `"batch_size":7,`) {
 		t.Error("an estimate for 7 rows:", text)
@@ -208,7 +208,7 @@ func TestHostScalarsAndVariables(t *testing.T) {
 	if _, err := estimator.FindBatchSize(dataset, 0); err == nil || !strings.Contains(err.Error(), "'most' must be") {
 		t.Error("no batch has 0 rows:", err)
 	}
-	session := must[*Session](t)(estimator.OpenSession(background, dataset, TrainOptions{}))
+	session := must[*Session](t)(estimator.OpenSession(background, dataset, nil))
 	closed(t, session)
 	read := func() []float32 {
 		tensor := must[*Tensor](t)(estimator.ReadVariable("size/w"))

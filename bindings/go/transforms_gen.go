@@ -11,14 +11,15 @@ type BatchOptions struct {
 	DropRemainder bool
 }
 
-// Batch: Joins batch_size consecutive elements along a new first axis. Batch sizes are global, over all replicas.
-// batchSize: Rows of a batch.
-func (p *Pipeline) Batch(batchSize int64, options ...BatchOptions) *Pipeline {
+// Batch: Joins batchSize consecutive elements along a new first axis. Batch sizes are global, over all replicas.
+//
+//   - batchSize: Rows of a batch.
+func (p *Pipeline) Batch(batchSize int64, options *BatchOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "batch", 1)
 	raw.Pipeline_set_i64(p.handle, "batch_size", batchSize)
-	o := first(options)
+	o := given(options)
 	if o.DropRemainder {
 		raw.Pipeline_set_bool(p.handle, "drop_remainder", true)
 	}
@@ -37,20 +38,24 @@ type BucketByLengthOptions struct {
 	Padding []float64
 }
 
-// BucketByLength: Batches elements of similar length together and pads them like padded_batch. The length is that
-// of the component's first axis, or its number of bytes if it is a single string. Bucket i takes lengths up to
+// BucketByLength: Batches elements of similar length together and pads them like PaddedBatch. The length is that of
+// the component's first axis, or its number of bytes if it is a single string. Bucket i takes lengths up to
 // boundaries[i], the last one all longer elements. A bucket yields its batch when it is full; at the end the
-// remaining buckets follow, shortest first. component: The component whose length is used. boundaries: The maximum
-// length of each bucket except the last, in increasing order. batchSizes: Rows of a batch: one number for all
-// buckets, or one for each (one more than boundaries).
-func (p *Pipeline) BucketByLength(component string, boundaries []int64, batchSizes []int64, options ...BucketByLengthOptions) *Pipeline {
+// remaining buckets follow, shortest first.
+//
+//   - component: The component whose length is used.
+//   - boundaries: The maximum length of each bucket except the last, in increasing order.
+//   - batchSizes: Rows of a batch: one number for all buckets, or one for each (one more than boundaries).
+func (p *Pipeline) BucketByLength(
+	component string, boundaries, batchSizes []int64, options *BucketByLengthOptions,
+) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "bucket_by_length", 1)
 	raw.Pipeline_set_string(p.handle, "component", component)
 	raw.Pipeline_set_i64s(p.handle, "boundaries", boundaries)
 	raw.Pipeline_set_i64s(p.handle, "batch_sizes", batchSizes)
-	o := first(options)
+	o := given(options)
 	if o.DropRemainder {
 		raw.Pipeline_set_bool(p.handle, "drop_remainder", true)
 	}
@@ -66,10 +71,10 @@ func (p *Pipeline) BucketByLength(component string, boundaries []int64, batchSiz
 
 // CacheOptions are what Cache may be told; the zero value means the defaults.
 type CacheOptions struct {
-	// The file; empty = in memory. Default: .
+	// The file; empty = in memory.
 	Path string
 	// For a file: identifies what the functions in the pipeline do. Required if there are any; change it whenever
-	// their results change. Default: .
+	// their results change.
 	Key string
 }
 
@@ -77,11 +82,11 @@ type CacheOptions struct {
 // the pipeline before it. Randomness before the cache is frozen. Later processes reuse a file as long as the
 // pipeline before the cache and the files that it reads are unchanged; otherwise it is written again. A pass in
 // which an element fails is not stored.
-func (p *Pipeline) Cache(options ...CacheOptions) *Pipeline {
+func (p *Pipeline) Cache(options *CacheOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "cache", 1)
-	o := first(options)
+	o := given(options)
 	if o.Path != "" {
 		raw.Pipeline_set_string(p.handle, "path", o.Path)
 	}
@@ -94,21 +99,23 @@ func (p *Pipeline) Cache(options ...CacheOptions) *Pipeline {
 
 // ClassWeightsOptions are what ClassWeights may be told; the zero value means the defaults.
 type ClassWeightsOptions struct {
-	// Name of the new component. Default: weight.
+	// Name of the new component. Default: "weight".
 	Name string
 }
 
 // ClassWeights: Adds a weight to each element, by its class, so that rare classes count as much as common ones: all
 // elements / (classes that occur * elements of its class). Losses and metrics accept it as weights. Batches get a
-// weight for each row. component: The component with the class: an integer of at least 0. counts: Number of
-// elements of each class.
-func (p *Pipeline) ClassWeights(component string, counts []int64, options ...ClassWeightsOptions) *Pipeline {
+// weight for each row.
+//
+//   - component: The component with the class: an integer of at least 0.
+//   - counts: Number of elements of each class.
+func (p *Pipeline) ClassWeights(component string, counts []int64, options *ClassWeightsOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "class_weights", 1)
 	raw.Pipeline_set_string(p.handle, "component", component)
 	raw.Pipeline_set_i64s(p.handle, "counts", counts)
-	o := first(options)
+	o := given(options)
 	if o.Name != "" {
 		raw.Pipeline_set_string(p.handle, "name", o.Name)
 	}
@@ -128,18 +135,18 @@ func (p *Pipeline) Concatenate(other *Dataset) *Pipeline {
 
 // EnumerateOptions are what Enumerate may be told; the zero value means the defaults.
 type EnumerateOptions struct {
-	// Number of the first element. Default: 0.
+	// Number of the first element.
 	Start int64
-	// Name of the new component. Default: index.
+	// Name of the new component. Default: "index".
 	Name string
 }
 
 // Enumerate: Adds a component with the position of the element, counted from start.
-func (p *Pipeline) Enumerate(options ...EnumerateOptions) *Pipeline {
+func (p *Pipeline) Enumerate(options *EnumerateOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "enumerate", 1)
-	o := first(options)
+	o := given(options)
 	if o.Start != 0 {
 		raw.Pipeline_set_i64(p.handle, "start", o.Start)
 	}
@@ -159,11 +166,11 @@ type IgnoreErrorsOptions struct {
 // IgnoreErrors: Skips elements that fail; more than budget failures end the iteration with an error. The iterator's
 // report counts them and shows the first errors. The log shows the first errors, too, and then the count at 10,
 // 100, 1000 and so on.
-func (p *Pipeline) IgnoreErrors(options ...IgnoreErrorsOptions) *Pipeline {
+func (p *Pipeline) IgnoreErrors(options *IgnoreErrorsOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "ignore_errors", 1)
-	o := first(options)
+	o := given(options)
 	if o.Budget != nil {
 		raw.Pipeline_set_i64(p.handle, "budget", *o.Budget)
 	}
@@ -173,7 +180,7 @@ func (p *Pipeline) IgnoreErrors(options ...IgnoreErrorsOptions) *Pipeline {
 
 // InterleaveOptions are what Interleave may be told; the zero value means the defaults.
 type InterleaveOptions struct {
-	// Datasets open at a time; 0 = all. Default: 0.
+	// Datasets open at a time; 0 = all.
 	CycleLength int64
 	// Elements per turn. Default: 1.
 	BlockLength int64
@@ -181,16 +188,16 @@ type InterleaveOptions struct {
 	Parallelism *int64
 }
 
-// Interleave: Takes turns among several datasets of equal specs. cycle_length of them are open at a time; each
-// yields block_length elements per turn. When one ends, the next is opened. The order does not depend on threads.
-func (p *Pipeline) Interleave(others []*Dataset, options ...InterleaveOptions) *Pipeline {
+// Interleave: Takes turns among several datasets of equal specs. CycleLength of them are open at a time; each
+// yields BlockLength elements per turn. When one ends, the next is opened. The order does not depend on threads.
+func (p *Pipeline) Interleave(others []*Dataset, options *InterleaveOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "interleave", 1)
 	for _, one := range others {
 		p.setDataset("others", one)
 	}
-	o := first(options)
+	o := given(options)
 	if o.CycleLength != 0 {
 		raw.Pipeline_set_i64(p.handle, "cycle_length", o.CycleLength)
 	}
@@ -206,7 +213,7 @@ func (p *Pipeline) Interleave(others []*Dataset, options ...InterleaveOptions) *
 
 // MapProcessOptions are what MapProcess may be told; the zero value means the defaults.
 type MapProcessOptions struct {
-	// Number of processes; 0 = the number of threads of the budget. Default: 0.
+	// Number of processes; 0 = the number of threads of the budget.
 	Processes int64
 	// Has the components of what comes out; its elements are not read. Without it they are as those that go in.
 	Like *Dataset
@@ -216,16 +223,17 @@ type MapProcessOptions struct {
 // reads elements from its standard input and writes the results to its standard output, in the format of
 // tutti/map_process.h. The results have the components of the dataset "like", or otherwise those of the input.
 // Processes are started with the first elements, serve all passes of an iterator, and end with it. An element whose
-// process dies is an error; the next element gets a new process. command: The program, searched in PATH, and its
-// arguments.
-func (p *Pipeline) MapProcess(command []string, options ...MapProcessOptions) *Pipeline {
+// process dies is an error; the next element gets a new process.
+//
+//   - command: The program, searched in PATH, and its arguments.
+func (p *Pipeline) MapProcess(command []string, options *MapProcessOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "map_process", 1)
 	for _, text := range command {
 		raw.Pipeline_set_string(p.handle, "command", text)
 	}
-	o := first(options)
+	o := given(options)
 	if o.Processes != 0 {
 		raw.Pipeline_set_i64(p.handle, "processes", o.Processes)
 	}
@@ -236,13 +244,11 @@ func (p *Pipeline) MapProcess(command []string, options ...MapProcessOptions) *P
 	return p
 }
 
-// OptionsOptions are what Options may be told; the zero value means the defaults.
-type OptionsOptions struct {
-	// Number of compute threads for automatic parallelism; 0 = those that the context has for pipelines. Default:
-	// 0.
+// PipelineOptions are what SetOptions may be told; the zero value means the defaults.
+type PipelineOptions struct {
+	// Number of compute threads for automatic parallelism; 0 = those that the context has for pipelines.
 	Threads int64
 	// Bytes of elements that automatic buffers may hold ahead of the reader; 0 = an eighth of the free memory.
-	// Default: 0.
 	MemoryBytes int64
 	// Interleave and parallel maps yield elements that are ready instead of waiting for the next one in order. The
 	// order then differs from run to run. After a restore, shuffle and other transforms that read their buffered
@@ -250,13 +256,13 @@ type OptionsOptions struct {
 	AnyOrder bool
 }
 
-// Options: Settings for the sources and transforms before it. If there are several, the first one that sets a
+// SetOptions: Settings for the sources and transforms before it. If there are several, the first one that sets a
 // number wins, and the order is kept only if all of them keep it. Elements pass through unchanged.
-func (p *Pipeline) Options(options ...OptionsOptions) *Pipeline {
+func (p *Pipeline) SetOptions(options *PipelineOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "options", 1)
-	o := first(options)
+	o := given(options)
 	if o.Threads != 0 {
 		raw.Pipeline_set_i64(p.handle, "threads", o.Threads)
 	}
@@ -281,14 +287,16 @@ type PaddedBatchOptions struct {
 	Lengths []int64
 }
 
-// PaddedBatch: Joins batch_size consecutive elements of different shapes. Each unknown dimension is padded to the
-// longest of the batch, or to a fixed length. batchSize: Rows of a batch.
-func (p *Pipeline) PaddedBatch(batchSize int64, options ...PaddedBatchOptions) *Pipeline {
+// PaddedBatch: Joins batchSize consecutive elements of different shapes. Each unknown dimension is padded to the
+// longest of the batch, or to a fixed length.
+//
+//   - batchSize: Rows of a batch.
+func (p *Pipeline) PaddedBatch(batchSize int64, options *PaddedBatchOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "padded_batch", 1)
 	raw.Pipeline_set_i64(p.handle, "batch_size", batchSize)
-	o := first(options)
+	o := given(options)
 	if o.DropRemainder {
 		raw.Pipeline_set_bool(p.handle, "drop_remainder", true)
 	}
@@ -308,22 +316,24 @@ type ParseExampleOptions struct {
 	Labels []string
 	// Features that are weights.
 	Weights []string
-	// Component that holds the examples; optional if only one component has dtype bytes. Default: .
+	// Component that holds the examples; optional if only one component has dtype bytes.
 	Input string
 }
 
 // ParseExample: Parses features of a tf.train.Example; they replace the component that holds its bytes. Other
-// components are kept. features: Features to read, each as NAME: TYPE[DIMENSIONS] = DEFAULT, as in "label: i64",
-// "box: f32[4] = 0" or, of any length, "words: bytes[?]". Numbers of a shape, as in "image: u8[32, 32, 3]", are
-// also read from a single bytes value that holds them as in memory, little-endian.
-func (p *Pipeline) ParseExample(features []string, options ...ParseExampleOptions) *Pipeline {
+// components are kept.
+//
+//   - features: Features to read, each as NAME: TYPE[DIMENSIONS] = DEFAULT, as in "label: i64", "box: f32[4] = 0"
+//     or, of any length, "words: bytes[?]". Numbers of a shape, as in "image: u8[32, 32, 3]", are also read from a
+//     single bytes value that holds them as in memory, little-endian.
+func (p *Pipeline) ParseExample(features []string, options *ParseExampleOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "parse_example", 1)
 	for _, text := range features {
 		raw.Pipeline_set_string(p.handle, "features", text)
 	}
-	o := first(options)
+	o := given(options)
 	for _, text := range o.Labels {
 		raw.Pipeline_set_string(p.handle, "labels", text)
 	}
@@ -345,23 +355,24 @@ type ParseSequenceExampleOptions struct {
 	Labels []string
 	// Components that are weights.
 	Weights []string
-	// Component that holds the examples; optional if only one component has dtype bytes. Default: .
+	// Component that holds the examples; optional if only one component has dtype bytes.
 	Input string
 }
 
 // ParseSequenceExample: Parses a tf.train.SequenceExample, which replaces the component that holds its bytes. Other
-// components are kept. A feature list becomes a component with the steps as its first dimension. sequences: Feature
-// lists to read, each as NAME: TYPE[DIMENSIONS] = DEFAULT of one step, as in "frames: f32[128]", "label: i64 = -1"
-// or, with any number of values in a step, "words: bytes[?]". Then all steps are padded to the longest with 0 or
-// empty texts, and a component NAME_lengths has the number of values of each.
-func (p *Pipeline) ParseSequenceExample(sequences []string, options ...ParseSequenceExampleOptions) *Pipeline {
+// components are kept. A feature list becomes a component with the steps as its first dimension.
+//
+//   - sequences: Feature lists to read, each as NAME: TYPE[DIMENSIONS] = DEFAULT of one step, as in "frames:
+//     f32[128]", "label: i64 = -1" or, with any number of values in a step, "words: bytes[?]". Then all steps are
+//     padded to the longest with 0 or empty texts, and a component NAME_lengths has the number of values of each.
+func (p *Pipeline) ParseSequenceExample(sequences []string, options *ParseSequenceExampleOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "parse_sequence_example", 1)
 	for _, text := range sequences {
 		raw.Pipeline_set_string(p.handle, "sequences", text)
 	}
-	o := first(options)
+	o := given(options)
 	for _, text := range o.Context {
 		raw.Pipeline_set_string(p.handle, "context", text)
 	}
@@ -380,16 +391,16 @@ func (p *Pipeline) ParseSequenceExample(sequences []string, options ...ParseSequ
 
 // PrefetchOptions are what Prefetch may be told; the zero value means the defaults.
 type PrefetchOptions struct {
-	// Number of prefetched elements; 0 = automatic. Default: 0.
+	// Number of prefetched elements; 0 = automatic.
 	BufferSize int64
 }
 
-// Prefetch: Prepares up to buffer_size elements ahead on its own thread.
-func (p *Pipeline) Prefetch(options ...PrefetchOptions) *Pipeline {
+// Prefetch: Prepares up to BufferSize elements ahead on its own thread.
+func (p *Pipeline) Prefetch(options *PrefetchOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "prefetch", 1)
-	o := first(options)
+	o := given(options)
 	if o.BufferSize != 0 {
 		raw.Pipeline_set_i64(p.handle, "buffer_size", o.BufferSize)
 	}
@@ -403,13 +414,15 @@ type RebatchOptions struct {
 	DropRemainder bool
 }
 
-// Rebatch: Changes the size of batches. Rows keep their order. batchSize: Rows of a new batch.
-func (p *Pipeline) Rebatch(batchSize int64, options ...RebatchOptions) *Pipeline {
+// Rebatch: Changes the size of batches. Rows keep their order.
+//
+//   - batchSize: Rows of a new batch.
+func (p *Pipeline) Rebatch(batchSize int64, options *RebatchOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "rebatch", 1)
 	raw.Pipeline_set_i64(p.handle, "batch_size", batchSize)
-	o := first(options)
+	o := given(options)
 	if o.DropRemainder {
 		raw.Pipeline_set_bool(p.handle, "drop_remainder", true)
 	}
@@ -424,11 +437,11 @@ type RepeatOptions struct {
 }
 
 // Repeat: Makes count passes over the input, each of them an epoch. An empty input ends immediately.
-func (p *Pipeline) Repeat(options ...RepeatOptions) *Pipeline {
+func (p *Pipeline) Repeat(options *RepeatOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "repeat", 1)
-	o := first(options)
+	o := given(options)
 	if o.Count != nil {
 		raw.Pipeline_set_i64(p.handle, "count", *o.Count)
 	}
@@ -448,15 +461,17 @@ type ResampleOptions struct {
 
 // Resample: Changes the frequencies of the classes. Elements of a class are dropped at random, or repeated, so that
 // the shares of the classes become those of target. Without repetition the class that is rarest in comparison keeps
-// all of its elements. component: The component with the class: an integer of at least 0. initial: Frequency of
-// each class in the input, as shares or counts.
-func (p *Pipeline) Resample(component string, initial []float64, options ...ResampleOptions) *Pipeline {
+// all of its elements.
+//
+//   - component: The component with the class: an integer of at least 0.
+//   - initial: Frequency of each class in the input, as shares or counts.
+func (p *Pipeline) Resample(component string, initial []float64, options *ResampleOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "resample", 1)
 	raw.Pipeline_set_string(p.handle, "component", component)
 	raw.Pipeline_set_f64s(p.handle, "initial", initial)
-	o := first(options)
+	o := given(options)
 	if o.Target != nil {
 		raw.Pipeline_set_f64s(p.handle, "target", o.Target)
 	}
@@ -482,14 +497,14 @@ type SampleFromOptions struct {
 
 // SampleFrom: Draws each element from one of several datasets of equal specs, at random by their weights. The draws
 // depend only on seed and epoch.
-func (p *Pipeline) SampleFrom(others []*Dataset, options ...SampleFromOptions) *Pipeline {
+func (p *Pipeline) SampleFrom(others []*Dataset, options *SampleFromOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "sample_from", 1)
 	for _, one := range others {
 		p.setDataset("others", one)
 	}
-	o := first(options)
+	o := given(options)
 	if o.Weights != nil {
 		raw.Pipeline_set_f64s(p.handle, "weights", o.Weights)
 	}
@@ -516,11 +531,11 @@ type SelectOptions struct {
 // Select: Selects the components of the elements: the features, then the labels and the weights, in the given
 // order. Other components are dropped. A component may be used twice under different names, as in an autoencoder.
 // Nothing is copied.
-func (p *Pipeline) Select(options ...SelectOptions) *Pipeline {
+func (p *Pipeline) Select(options *SelectOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "select", 1)
-	o := first(options)
+	o := given(options)
 	for _, text := range o.Features {
 		raw.Pipeline_set_string(p.handle, "features", text)
 	}
@@ -534,9 +549,11 @@ func (p *Pipeline) Select(options ...SelectOptions) *Pipeline {
 	return p
 }
 
-// Shard: Keeps the elements whose position modulo num_shards is index. numShards: Number of shards. index: Index of
-// this shard.
-func (p *Pipeline) Shard(numShards int64, index int64) *Pipeline {
+// Shard: Keeps the elements whose position modulo numShards is index.
+//
+//   - numShards: Number of shards.
+//   - index: Index of this shard.
+func (p *Pipeline) Shard(numShards, index int64) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "shard", 1)
@@ -554,15 +571,16 @@ type ShuffleOptions struct {
 	SameOrderEachEpoch bool
 }
 
-// Shuffle: Draws each element uniformly from a buffer of buffer_size elements, so element i comes no earlier than
-// position i - buffer_size + 1. A buffer as large as the dataset gives a uniform permutation. bufferSize: Size of
-// the buffer in elements.
-func (p *Pipeline) Shuffle(bufferSize int64, options ...ShuffleOptions) *Pipeline {
+// Shuffle: Draws each element uniformly from a buffer of bufferSize elements, so element i comes no earlier than
+// position i - bufferSize + 1. A buffer as large as the dataset gives a uniform permutation.
+//
+//   - bufferSize: Size of the buffer in elements.
+func (p *Pipeline) Shuffle(bufferSize int64, options *ShuffleOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "shuffle", 1)
 	raw.Pipeline_set_i64(p.handle, "buffer_size", bufferSize)
-	o := first(options)
+	o := given(options)
 	if o.Seed != nil {
 		raw.Pipeline_set_i64(p.handle, "seed", *o.Seed)
 	}
@@ -573,7 +591,9 @@ func (p *Pipeline) Shuffle(bufferSize int64, options ...ShuffleOptions) *Pipelin
 	return p
 }
 
-// Skip: Skips the first count elements. count: Elements to skip.
+// Skip: Skips the first count elements.
+//
+//   - count: Elements to skip.
 func (p *Pipeline) Skip(count int64) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -586,19 +606,20 @@ func (p *Pipeline) Skip(count int64) *Pipeline {
 // SnapshotOptions are what Snapshot may be told; the zero value means the defaults.
 type SnapshotOptions struct {
 	// Identifies what the functions in the pipeline do. Required if there are any; change it whenever their results
-	// change. Default: .
+	// change.
 	Key string
 }
 
 // Snapshot: Like cache, with files in a folder. Each version of the pipeline before it has its own file there, so
-// that none replaces another. The source element_files reads them without the pipeline. path: The folder; created
-// if it does not exist.
-func (p *Pipeline) Snapshot(path string, options ...SnapshotOptions) *Pipeline {
+// that none replaces another. The source ElementFiles reads them without the pipeline.
+//
+//   - path: The folder; created if it does not exist.
+func (p *Pipeline) Snapshot(path string, options *SnapshotOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "snapshot", 1)
 	raw.Pipeline_set_string(p.handle, "path", path)
-	o := first(options)
+	o := given(options)
 	if o.Key != "" {
 		raw.Pipeline_set_string(p.handle, "key", o.Key)
 	}
@@ -615,13 +636,15 @@ type SplitOptions struct {
 }
 
 // Split: One of two parts of a dataset of known size. The first part has count elements or fraction of all, rounded
-// down. part: First or second.
-func (p *Pipeline) Split(part string, options ...SplitOptions) *Pipeline {
+// down.
+//
+//   - part: First or second.
+func (p *Pipeline) Split(part string, options *SplitOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "split", 1)
 	raw.Pipeline_set_string(p.handle, "part", part)
-	o := first(options)
+	o := given(options)
 	if o.Fraction != nil {
 		raw.Pipeline_set_f64(p.handle, "fraction", *o.Fraction)
 	}
@@ -632,7 +655,9 @@ func (p *Pipeline) Split(part string, options ...SplitOptions) *Pipeline {
 	return p
 }
 
-// Take: Ends after count elements. count: Elements to take; -1 = all.
+// Take: Ends after count elements.
+//
+//   - count: Elements to take; -1 = all.
 func (p *Pipeline) Take(count int64) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -652,8 +677,9 @@ func (p *Pipeline) Unbatch() *Pipeline {
 }
 
 // Unique: Skips elements whose value of one component has already occurred in this pass. Keeps all different values
-// in memory; a restored iterator reads the elements before its position again. component: The component whose
-// values are compared.
+// in memory; a restored iterator reads the elements before its position again.
+//
+//   - component: The component whose values are compared.
 func (p *Pipeline) Unique(component string) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -665,7 +691,7 @@ func (p *Pipeline) Unique(component string) *Pipeline {
 
 // WindowOptions are what Window may be told; the zero value means the defaults.
 type WindowOptions struct {
-	// Elements from the start of one window to the start of the next; 0 = size. Default: 0.
+	// Elements from the start of one window to the start of the next; 0 = size.
 	Shift int64
 	// Distance between the elements of a window. Default: 1.
 	Stride int64
@@ -674,14 +700,16 @@ type WindowOptions struct {
 }
 
 // Window: Joins size elements along a new first axis, which is not a batch axis. Windows begin shift elements apart
-// and take each stride-th element, so they may overlap or skip elements. Unless drop_remainder is set, the last
-// windows may be shorter. size: Number of elements of a window.
-func (p *Pipeline) Window(size int64, options ...WindowOptions) *Pipeline {
+// and take each stride-th element, so they may overlap or skip elements. Unless DropRemainder is set, the last
+// windows may be shorter.
+//
+//   - size: Number of elements of a window.
+func (p *Pipeline) Window(size int64, options *WindowOptions) *Pipeline {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	raw.Pipeline_begin(p.handle, "window", 1)
 	raw.Pipeline_set_i64(p.handle, "size", size)
-	o := first(options)
+	o := given(options)
 	if o.Shift != 0 {
 		raw.Pipeline_set_i64(p.handle, "shift", o.Shift)
 	}

@@ -49,7 +49,7 @@ func TestMapProcess(t *testing.T) {
 	like := must[*Dataset](t)(NewPipeline(nil).AddTensor("half", Feature, half).Build())
 	closed(t, like)
 	command := []string{program, "-test.run=^TestServeMap$", "serve"}
-	dataset := must[*Dataset](t)(upTo(8).MapProcess(command, MapProcessOptions{Processes: 2, Like: like}).Build())
+	dataset := must[*Dataset](t)(upTo(8).MapProcess(command, &MapProcessOptions{Processes: 2, Like: like}).Build())
 	closed(t, dataset)
 	iterator := must[*Iterator](t)(dataset.Iterator(0))
 	defer iterator.Close()

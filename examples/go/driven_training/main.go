@@ -22,11 +22,11 @@ func must[T any](value T, err error) T {
 }
 
 func model(g *tutti.Graph, mode tutti.Mode) error {
-	line := g.LayerDense(g.GetFeature("x"), 1)
+	line := g.LayerDense(g.Feature("x"), 1, nil)
 	g.SetOutput("y", line)
 	if mode != tutti.ModePredict {
-		g.SetLoss(g.LossMeanSquaredError(line, g.GetLabel("y")))
-		g.OptimizerSgd(g.HostScalar("rate", 0))
+		g.SetLoss(g.LossMeanSquaredError(line, g.Label("y"), nil))
+		g.OptimizerSGD(g.HostScalar("rate", 0), nil)
 	}
 	return nil
 }
@@ -38,9 +38,9 @@ func main() {
 		y[i] = x[2*i] - 2*x[2*i+1] + 0.1*rand.Float32()
 	}
 	pipeline := tutti.AddSlices(tutti.NewPipeline(nil), "x", tutti.Feature, x, 1000, 2)
-	dataset := must(tutti.AddSlices(pipeline, "y", tutti.Label, y, 1000, 1).Repeat().Batch(100).Build())
-	estimator := must(tutti.NewEstimator(model, tutti.EstimatorOptions{}))
-	session := must(estimator.OpenSession(context.Background(), dataset, tutti.TrainOptions{}))
+	dataset := must(tutti.AddSlices(pipeline, "y", tutti.Label, y, 1000, 1).Repeat(nil).Batch(100, nil).Build())
+	estimator := must(tutti.NewEstimator(model, nil))
+	session := must(estimator.OpenSession(context.Background(), dataset, nil))
 	for best, rate := math.Inf(1), 0.4; rate > 1e-3; {
 		if err := session.SetScalar("rate", rate); err != nil {
 			log.Fatal(err)

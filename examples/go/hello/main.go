@@ -14,14 +14,14 @@ import (
 
 // One model for one global batch; the strategy divides the batch over the replicas.
 func model(g *tutti.Graph, mode tutti.Mode) error {
-	hidden := g.LayerDense(g.GetFeature("x"), 16, tutti.LayerDenseOptions{Activation: tutti.LayerDenseActivationRelu})
-	logits := g.LayerDense(hidden, 2)
-	g.SetOutput("class", g.Argmax(logits))
+	hidden := g.LayerDense(g.Feature("x"), 16, &tutti.LayerDenseOptions{Activation: tutti.ActivationReLU})
+	logits := g.LayerDense(hidden, 2, nil)
+	g.SetOutput("class", g.Argmax(logits, nil))
 	if mode != tutti.ModePredict {
-		y := g.GetLabel("y")
-		g.MetricAccuracy("accuracy", logits, y)
-		g.SetLoss(g.LossSparseSoftmaxCrossEntropy(logits, y))
-		g.OptimizerAdam(g.ScheduleConstant(1e-3))
+		y := g.Label("y")
+		g.MetricAccuracy("accuracy", logits, y, nil)
+		g.SetLoss(g.LossSparseSoftmaxCrossEntropy(logits, y, nil))
+		g.OptimizerAdam(g.ScheduleConstant(1e-3), nil)
 	}
 	return nil
 }
@@ -37,16 +37,16 @@ func main() {
 	pipeline := tutti.NewPipeline(nil)
 	tutti.AddSlices(pipeline, "x", tutti.Feature, rows, 1000, 10)
 	tutti.AddSlices(pipeline, "y", tutti.Label, labels)
-	dataset, err := pipeline.Shuffle(1000).Repeat().Batch(64).Build()
+	dataset, err := pipeline.Shuffle(1000, nil).Repeat(nil).Batch(64, nil).Build()
 	if err != nil {
 		log.Fatal(err)
 	}
-	estimator, err := tutti.NewEstimator(model, tutti.EstimatorOptions{})
+	estimator, err := tutti.NewEstimator(model, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer estimator.Close()
-	result, err := estimator.Train(context.Background(), dataset, tutti.TrainOptions{Steps: 100})
+	result, err := estimator.Train(context.Background(), dataset, &tutti.TrainOptions{Steps: 100})
 	if err != nil {
 		log.Fatal(err)
 	}

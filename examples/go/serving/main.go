@@ -30,12 +30,12 @@ func must[T any](value T, err error) T {
 }
 
 func model(g *tutti.Graph, mode tutti.Mode) error {
-	hidden := g.LayerDense(g.GetFeature("x"), 32, tutti.LayerDenseOptions{Activation: tutti.LayerDenseActivationRelu})
-	logits := g.LayerDense(hidden, columns)
-	g.SetOutput("class", g.Argmax(logits))
+	hidden := g.LayerDense(g.Feature("x"), 32, &tutti.LayerDenseOptions{Activation: tutti.ActivationReLU})
+	logits := g.LayerDense(hidden, columns, nil)
+	g.SetOutput("class", g.Argmax(logits, nil))
 	if mode != tutti.ModePredict {
-		g.SetLoss(g.LossSparseSoftmaxCrossEntropy(logits, g.GetLabel("y")))
-		g.OptimizerAdam(g.ScheduleConstant(1e-2))
+		g.SetLoss(g.LossSparseSoftmaxCrossEntropy(logits, g.Label("y"), nil))
+		g.OptimizerAdam(g.ScheduleConstant(1e-2), nil)
 	}
 	return nil
 }
@@ -49,10 +49,11 @@ func trained() *tutti.Predictor {
 		}
 	}
 	pipeline := tutti.AddSlices(tutti.NewPipeline(nil), "x", tutti.Feature, rows, 1000, columns)
-	dataset := must(tutti.AddSlices(pipeline, "y", tutti.Label, labels).Shuffle(1000).Repeat().Batch(64).Build())
-	estimator := must(tutti.NewEstimator(model, tutti.EstimatorOptions{RunOptions: tutti.RunOptions{Seed: 1}}))
-	must(estimator.Train(context.Background(), dataset, tutti.TrainOptions{Steps: 500}))
-	return must(estimator.Predictor(tutti.PredictorOptions{}))
+	tutti.AddSlices(pipeline, "y", tutti.Label, labels)
+	dataset := must(pipeline.Shuffle(1000, nil).Repeat(nil).Batch(64, nil).Build())
+	estimator := must(tutti.NewEstimator(model, &tutti.EstimatorOptions{RunOptions: tutti.RunOptions{Seed: 1}}))
+	must(estimator.Train(context.Background(), dataset, &tutti.TrainOptions{Steps: 500}))
+	return must(estimator.Predictor(nil))
 }
 
 func predict(ctx context.Context, predictor *tutti.Predictor, text string) ([]int64, error) {
