@@ -5,30 +5,35 @@ package tutti
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"tutti.org/tutti/internal/raw"
 )
 
-// call is one call that can wait: its token, and the goroutine that asks the token when the context ends.
+// call is one call that can wait, and its token, which is asked to cancel when the context ends. No goroutine waits for
+// that but the one that `watch` may have for all calls of a context.
 type call struct {
 	ctx      context.Context
+	life     context.Context // of the object; it ends with Close. nil = the call goes on
 	token    uintptr         // 0 = nothing can end the call
-	closed   <-chan struct{} // closed when the object is
-	finished chan struct{}
-	watcher  chan struct{}
+	mutex    sync.Mutex      // guards the token against `request`
+	unwatch  [2]func()       // of the context and of the life, where they can end
+	finished chan struct{}   // closed by end; nil without stop
 }
 
-// begin prepares a call. A nil context is context.Background; `stop` asks politely; `closed` is closed when the object
-// is.
-func begin(ctx context.Context, stop, closed <-chan struct{}) (*call, error) {
+// begin prepares a call. A nil context is context.Background; `stop` asks politely; `life` ends with the object.
+func begin(ctx context.Context, stop <-chan struct{}, life context.Context) (*call, error) {
+	if mismatch != nil {
+		return nil, mismatch
+	}
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	c := &call{ctx: ctx, closed: closed}
+	c := &call{ctx: ctx, life: life}
 	if err := c.ended(); err != nil {
 		return nil, err
 	}
-	if ctx.Done() == nil && stop == nil && closed == nil {
+	if ctx.Done() == nil && stop == nil && life == nil {
 		return c, nil
 	}
 	var token, failure uintptr
@@ -36,31 +41,42 @@ func begin(ctx context.Context, stop, closed <-chan struct{}) (*call, error) {
 		return nil, fromC(code, failure)
 	}
 	c.token = token
-	c.finished, c.watcher = make(chan struct{}), make(chan struct{})
-	go c.watch(stop)
+	c.watch(stop)
 	return c, nil
 }
 
 func (c *call) watch(stop <-chan struct{}) {
-	defer close(c.watcher)
-	for {
-		select {
-		case <-c.ctx.Done():
-			raw.Cancel_request(c.token, raw.CANCEL_CANCEL, nil)
-			return
-		case <-c.closed:
-			raw.Cancel_request(c.token, raw.CANCEL_CANCEL, nil)
-			return
-		case <-stop:
-			raw.Cancel_request(c.token, raw.CANCEL_STOP, nil)
-			stop = nil // a CANCEL may follow
-		case <-c.finished:
-			return
+	for i, ending := range [...]context.Context{c.ctx, c.life} {
+		if ending != nil && ending.Done() != nil {
+			c.unwatch[i] = watch(ending, c)
 		}
+	}
+	if stop == nil {
+		return
+	}
+	finished := make(chan struct{})
+	c.finished = finished
+	go func() {
+		select {
+		case <-stop:
+			c.request(raw.CANCEL_STOP)
+		case <-finished:
+		}
+	}()
+}
+
+func (c *call) cancel() { c.request(raw.CANCEL_CANCEL) }
+
+// request asks the token, unless the call is over.
+func (c *call) request(strength int32) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.token != 0 {
+		raw.Cancel_request(c.token, strength, nil)
 	}
 }
 
-// ended is the error of a context that has ended, which the watcher may have yet to see.
+// ended is the error of a context that has ended, which the token may have yet to hear.
 func (c *call) ended() error {
 	if c.ctx.Err() == nil {
 		return nil
@@ -68,14 +84,25 @@ func (c *call) ended() error {
 	return c.explain(&Error{Code: Cancelled, Domain: "tutti", Message: "the context has ended"})
 }
 
-// end waits for the watcher and drops the token.
+// end drops the token.
 func (c *call) end() {
-	if c.token != 0 {
-		close(c.finished)
-		<-c.watcher
-		raw.Cancel_unref(c.token)
-		c.token = 0
+	for i, unwatch := range c.unwatch {
+		if unwatch != nil {
+			unwatch()
+		}
+		c.unwatch[i] = nil
 	}
+	if c.finished != nil {
+		close(c.finished)
+		c.finished = nil
+	}
+	if c.token == 0 {
+		return
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	raw.Cancel_unref(c.token)
+	c.token = 0
 }
 
 // result makes a Go error of what the C function gave.
@@ -97,12 +124,10 @@ func (c *call) cause() error {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}
-	select {
-	case <-c.closed:
+	if c.life != nil && c.life.Err() != nil {
 		return ErrClosed
-	default:
-		return nil
 	}
+	return nil
 }
 
 // explain puts what has ended the call, as the first cause, into its error.

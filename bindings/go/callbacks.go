@@ -18,10 +18,17 @@ import (
 
 func init() {
 	raw.Upcall = raw.Upcalls{Model: callModel, Map: callMap, Hook: callHook, Log: callLog}
-	abi := raw.Abi_version()
-	if major, minor := abi>>16, abi&0xffff; major != raw.ABI_MAJOR || minor < raw.ABI_MINOR {
-		panic("tutti: the library " + raw.Version() + " does not fit this Go package; install one of the same version")
+}
+
+// mismatch is the error of whatever begins something where the library does not fit this package; else nil.
+var mismatch = checkVersion(raw.Abi_version())
+
+func checkVersion(abi int32) error {
+	if major, minor := abi>>16, abi&0xffff; major == raw.ABI_MAJOR && minor >= raw.ABI_MINOR {
+		return nil
 	}
+	message := "the library " + raw.Version() + " does not fit this Go package; install one of the same version"
+	return &Error{Code: FailedPrecondition, Domain: "tutti", Message: message}
 }
 
 func newToken(value any) int64 { return int64(cgo.NewHandle(value)) }

@@ -24,21 +24,21 @@ func (f *Feed) ref() *handle {
 	return f.handle
 }
 
-// ended is closed when the feed is.
-func (f *Feed) ended() <-chan struct{} {
+// life ends when the feed is closed; nil when it was never made.
+func (f *Feed) life() context.Context {
 	if f == nil || f.handle == nil {
 		return nil
 	}
-	return f.handle.ended
+	return f.handle.life
 }
 
 // FeedComponent declares one tensor of each element: its type and its shape, without a batch dimension; of a feed of
 // batches, the shape of one row.
 type FeedComponent struct {
-	Name  string
-	Role  Role
-	DType DType
-	Dims  []int64
+	Name  string  // unique in the feed
+	Role  Role    // what it is for
+	DType DType   // of the tensor's elements
+	Dims  []int64 // a negative one may differ from element to element; nil for scalars
 }
 
 // NewFeed makes a feed that holds at most `capacity` elements.
@@ -96,8 +96,12 @@ func wrapFeed(number uintptr) (*Feed, error) {
 		raw.Feed_unref(number)
 		raw.Cancel_unref(token)
 	})
-	h.ended = make(chan struct{})
-	h.closing = func() { raw.Cancel_request(token, raw.CANCEL_CANCEL, nil) }
+	life, end := context.WithCancel(context.Background())
+	h.life = life
+	h.closing = func() {
+		end()
+		raw.Cancel_request(token, raw.CANCEL_CANCEL, nil)
+	}
 	return &Feed{object{h}, token}, nil
 }
 
@@ -117,9 +121,9 @@ func (f *Feed) Push(ctx context.Context, element ...*Tensor) error {
 	var failure uintptr
 	if number != 0 && (ctx == nil || ctx.Done() == nil) { // nothing but Close can end the call
 		code := raw.Feed_push(number, tensors, f.token, &failure)
-		return (&call{ctx: context.Background(), closed: f.ended()}).result(code, failure)
+		return (&call{ctx: context.Background(), life: f.life()}).result(code, failure)
 	}
-	c, err := begin(ctx, nil, f.ended())
+	c, err := begin(ctx, nil, f.life())
 	if err != nil {
 		return err
 	}
@@ -192,6 +196,10 @@ func (f *Feed) PushChannel(ctx context.Context, elements <-chan []*Tensor) error
 	if ctx == nil {
 		ctx = context.Background()
 	}
+	var closing <-chan struct{}
+	if life := f.life(); life != nil {
+		closing = life.Done()
+	}
 	return f.PushAll(ctx, func() ([]*Tensor, error) {
 		select {
 		case element, more := <-elements:
@@ -201,7 +209,7 @@ func (f *Feed) PushChannel(ctx context.Context, elements <-chan []*Tensor) error
 			return element, nil
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-f.ended():
+		case <-closing:
 			return nil, ErrClosed
 		}
 	})

@@ -3,6 +3,7 @@
 package tutti
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -20,9 +21,9 @@ type handle struct {
 	calls  int
 	closed bool
 	size   int64 // bytes of C memory behind it that Go's collector does not see
-	// For calls that wait; nil where there are none.
-	ended   chan struct{} // closed by close
-	closing func()        // called by close
+	// For calls that end with the object; nil where these go on.
+	life    context.Context // ends in closing
+	closing func()          // called by close
 }
 
 func newHandle(kind string, number uintptr, unref func(uintptr)) *handle {
@@ -72,8 +73,7 @@ func (h *handle) close() {
 		return
 	}
 	h.closed = true
-	if h.ended != nil {
-		close(h.ended)
+	if h.closing != nil {
 		h.closing()
 	}
 	last := h.calls == 0
@@ -112,6 +112,9 @@ type uses struct {
 
 // of enters a handle; a nil one is the C interface's NULL.
 func (u *uses) of(h *handle) uintptr {
+	if u.err == nil {
+		u.err = mismatch
+	}
 	if h == nil || u.err != nil {
 		return 0
 	}
@@ -130,24 +133,32 @@ func (u *uses) leave() {
 	}
 }
 
-// C memory that the collector does not see must not pile up behind small Go objects: after so many bytes made and not
-// closed, there is a collection.
+// C memory that the collector does not see must not pile up behind small Go objects that were forgotten. When there is
+// twice as much as the collector has left, and this much more at least, a goroutine asks for a collection; who made the
+// object goes on.
 const unseenLimit = 64 << 20
 
-var unseen, unseenAtCollection int64
+var (
+	unseen       int64 // bytes behind objects
+	unseenLeft   int64 // the least since the last collection
+	isCollecting int32
+)
 
 // weigh accounts for C memory behind a handle, before anybody else sees it.
 func (h *handle) weigh(size int64) {
 	h.size = size
-	now := atomic.AddInt64(&unseen, size)
-	before := atomic.LoadInt64(&unseenAtCollection)
-	if now < before {
-		atomic.CompareAndSwapInt64(&unseenAtCollection, before, now)
-	} else if now-before > unseenLimit && atomic.CompareAndSwapInt64(&unseenAtCollection, before, now) {
-		runtime.GC()
-		for i := 0; i < 100; i++ {
-			runtime.Gosched() // for the finalizers
-		}
+	now, left := atomic.AddInt64(&unseen, size), atomic.LoadInt64(&unseenLeft)
+	if now < left {
+		atomic.CompareAndSwapInt64(&unseenLeft, left, now)
+		return
+	}
+	isDue := now-left > unseenLimit && now-left > left
+	if isDue && atomic.CompareAndSwapInt32(&isCollecting, 0, 1) {
+		atomic.StoreInt64(&unseenLeft, now)
+		go func() {
+			runtime.GC()
+			atomic.StoreInt32(&isCollecting, 0)
+		}()
 	}
 }
 

@@ -63,6 +63,9 @@ func WrapMemory(dtype DType, data []byte, release func(), dims ...int64) (*Tenso
 }
 
 func takeMemory(dtype DType, data []byte, release func(), dims []int64) (uintptr, error) {
+	if mismatch != nil {
+		return 0, mismatch
+	}
 	if release == nil {
 		release = func() {}
 	}

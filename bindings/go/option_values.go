@@ -36,6 +36,9 @@ type Options interface {
 
 // newOptions makes a C object of a struct; the caller drops it.
 func newOptions(values Options) (uintptr, error) {
+	if mismatch != nil {
+		return 0, mismatch
+	}
 	var out, failure uintptr
 	if code := raw.Options_create(values.schema(), &out, &failure); code != 0 {
 		return 0, fromC(code, failure)

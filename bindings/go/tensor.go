@@ -159,6 +159,9 @@ func NewScalar[T Element](value T) (*Tensor, error) {
 
 // NewTensorFromBytes makes a tensor of any type with a copy of its memory; without dimensions it is a scalar.
 func NewTensorFromBytes(dtype DType, data []byte, dims ...int64) (*Tensor, error) {
+	if mismatch != nil {
+		return nil, mismatch
+	}
 	var out, failure uintptr
 	if code := raw.Tensor_from_data(int32(dtype), dims, data, &out, &failure); code != 0 {
 		return nil, fromC(code, failure)
@@ -168,6 +171,9 @@ func NewTensorFromBytes(dtype DType, data []byte, dims ...int64) (*Tensor, error
 
 // Zeros makes a tensor filled with zeros. Update writes into it without a copy.
 func Zeros(dtype DType, dims ...int64) (*Tensor, error) {
+	if mismatch != nil {
+		return nil, mismatch
+	}
 	var out, failure uintptr
 	if code := raw.Tensor_create(int32(dtype), dims, &out, &failure); code != 0 {
 		return nil, fromC(code, failure)
@@ -178,6 +184,9 @@ func Zeros(dtype DType, dims ...int64) (*Tensor, error) {
 // TensorFromDLPack takes the DLManagedTensorVersioned at an address, in every case: its deleter runs when the tensor is
 // closed, or at once on failure.
 func TensorFromDLPack(address uintptr) (*Tensor, error) {
+	if mismatch != nil {
+		return nil, mismatch
+	}
 	var out, failure uintptr
 	if code := raw.Tensor_take_dlpack(address, &out, &failure); code != 0 {
 		return nil, fromC(code, failure)
