@@ -10,7 +10,8 @@ import (
 )
 
 // Context owns devices, threads, memory budgets and the log sink. Objects of different contexts must not be mixed.
-// Where a function takes a *Context, nil means the default one, which has a device for every core.
+// Where a function takes a *Context, nil means the default one. Its devices are the machine's GPUs, "cuda:0", "cuda:1",
+// ..., where a backend for them is installed and can be used, else every core of the processors, "cpu:0", "cpu:1", ...
 type Context struct {
 	object
 	sink atomic.Pointer[logSink]
@@ -33,6 +34,13 @@ const (
 	LogWarning Severity = raw.LOG_WARNING
 	LogError   Severity = raw.LOG_ERROR
 )
+
+var severityNames = map[Severity]string{
+	LogDebug: "debug", LogInfo: "info", LogWarning: "warning", LogError: "error",
+}
+
+// String is the severity's name, such as "warning".
+func (s Severity) String() string { return nameOf(severityNames, "Severity", s) }
 
 // NewContext makes a context; nil options are the defaults.
 func NewContext(options *ContextOptions) (*Context, error) {
@@ -136,19 +144,19 @@ func (c *Context) StartProfile(tracePath string) error {
 	return fromC(raw.Context_start_profile(number, tracePath, &failure), failure)
 }
 
-// StopProfile ends the profile and reports, as JSON, how busy devices were, what steps waited for and what layers cost.
-func (c *Context) StopProfile() (string, error) {
+// StopProfile ends the profile and reports how busy devices were, what steps waited for and what layers cost.
+func (c *Context) StopProfile() (*Profile, error) {
 	var use uses
 	defer use.leave()
 	number := use.of(c.ref())
 	if use.err != nil {
-		return "", use.err
+		return nil, use.err
 	}
 	var failure uintptr
 	if text := raw.Context_stop_profile(number, &failure); failure == 0 {
-		return text, nil
+		return decode[Profile](text)
 	}
-	return "", fromC(raw.Error_get_code(failure), failure)
+	return nil, fromC(raw.Error_get_code(failure), failure)
 }
 
 // Devices are the names of the context's devices, such as "cpu:0".
@@ -156,10 +164,22 @@ func (c *Context) Devices() ([]string, error) {
 	return c.texts(raw.Context_get_device_name)
 }
 
-// DescribeDevices gives a JSON object for each device: name, backend, kind, memory, description,
-// reaches, links, memory, pci, numa_node, libraries.
-func (c *Context) DescribeDevices() ([]string, error) {
-	return c.texts(raw.Context_describe_device)
+// DescribeDevices tells what the context's devices are. The first call loads the libraries that their backends make use
+// of.
+func (c *Context) DescribeDevices() ([]*Device, error) {
+	texts, err := c.texts(raw.Context_describe_device)
+	if err != nil {
+		return nil, err
+	}
+	var devices []*Device
+	for _, text := range texts {
+		device, err := decode[Device](text)
+		if err != nil {
+			return nil, err
+		}
+		devices = append(devices, device)
+	}
+	return devices, nil
 }
 
 func (c *Context) texts(get func(uintptr, int64) string) ([]string, error) {
@@ -179,8 +199,8 @@ func (c *Context) texts(get func(uintptr, int64) string) ([]string, error) {
 // Version is the library's version, such as "0.1.0".
 func Version() string { return raw.Version() }
 
-// BuildInfo is a JSON object: version, compiler, backends and the libraries they use.
-func BuildInfo() string { return raw.Build_info() }
+// BuildInfo tells how the library was built.
+func BuildInfo() (*Build, error) { return decode[Build](raw.Build_info()) }
 
 // HasFeature tells whether the library was built with "backend:cpu", "format:idx", "op:conv2d", ...
 func HasFeature(feature string) bool { return raw.Has_feature(feature) }

@@ -56,11 +56,15 @@ func (d *Dataset) Components() []Component {
 	return components
 }
 
-// Spec tells names, roles, types and shapes of the components, as JSON.
-func (d *Dataset) Spec() string {
+// Spec tells names, roles, types and shapes of the components.
+func (d *Dataset) Spec() (*DatasetSpec, error) {
 	var use uses
 	defer use.leave()
-	return raw.Dataset_get_spec(use.of(d.ref()))
+	number := use.of(d.ref())
+	if use.err != nil {
+		return nil, use.err
+	}
+	return decode[DatasetSpec](raw.Dataset_get_spec(number))
 }
 
 // Lint tells well-known mistakes in the order of transforms, one per line.
@@ -255,7 +259,7 @@ func (it *Iterator) Next(ctx context.Context) ([]*Tensor, error) {
 	return element, nil
 }
 
-// Save gives the position after the element last given, as JSON.
+// Save gives the position after the element last given, a text for Restore.
 func (it *Iterator) Save() (string, error) {
 	if err := it.lock(); err != nil {
 		return "", err
@@ -275,25 +279,24 @@ func (it *Iterator) Save() (string, error) {
 	return text, nil
 }
 
-// Report tells as JSON what the walk has cost until now, stage by stage, and which stage limits it; its "text" is for
-// people.
-func (it *Iterator) Report() (string, error) {
+// Report tells what the walk has cost until now, stage by stage, and which stage limits it.
+func (it *Iterator) Report() (*InputReport, error) {
 	if err := it.lock(); err != nil {
-		return "", err
+		return nil, err
 	}
 	defer it.unlock()
 	var use uses
 	defer use.leave()
 	number := use.of(it.ref())
 	if use.err != nil {
-		return "", use.err
+		return nil, use.err
 	}
 	var failure uintptr
 	text := raw.Iterator_get_report(number, &failure)
 	if failure != 0 {
-		return "", fromC(raw.Error_get_code(failure), failure)
+		return nil, fromC(raw.Error_get_code(failure), failure)
 	}
-	return text, nil
+	return decode[InputReport](text)
 }
 
 // Restore goes to a position that Save gave.

@@ -18,7 +18,8 @@ type ModelFunc func(g *Graph, mode Mode) error
 // number of Evaluate and predictions.
 type Estimator struct {
 	object
-	names sync.Mutex // the library lends them until the list changes, and looks when it is asked
+	names    sync.Mutex // the library lends them until the list changes, and looks when it is asked
+	estimate sync.Mutex // the text is lent until the next call
 }
 
 func (e *Estimator) ref() *handle {
@@ -250,21 +251,22 @@ func (e *Estimator) WriteVariable(name string, value *Tensor) error {
 	return fromC(code, failure)
 }
 
-// EstimateMemory tells, as JSON, what training on batches of batchSize rows (0 = the dataset's) will take of the
-// devices' memory: for each device weights, slots, gradients, workspace, input, outputs, total and what is available,
-// in bytes, and whether all fits. Nothing is trained.
-func (e *Estimator) EstimateMemory(dataset *Dataset, batchSize int64) (string, error) {
+// EstimateMemory tells what training on batches of batchSize rows (0 = the dataset's) will take of the devices' memory,
+// and whether it fits. Programs are compiled for that, but nothing is trained.
+func (e *Estimator) EstimateMemory(dataset *Dataset, batchSize int64) (*MemoryEstimate, error) {
 	var use uses
 	defer use.leave()
 	number, data := use.of(e.ref()), use.of(dataset.ref())
 	if use.err != nil {
-		return "", use.err
+		return nil, use.err
 	}
+	e.estimate.Lock()
+	defer e.estimate.Unlock()
 	var failure uintptr
 	if text := raw.Estimator_estimate_memory(number, data, batchSize, &failure); failure == 0 {
-		return text, nil
+		return decode[MemoryEstimate](text)
 	}
-	return "", fromC(raw.Error_get_code(failure), failure)
+	return nil, fromC(raw.Error_get_code(failure), failure)
 }
 
 // FindBatchSize is the largest batch size from 1 to most that fits by that estimate.

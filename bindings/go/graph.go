@@ -14,6 +14,11 @@ const (
 	ModePredict Mode = raw.MODE_PREDICT
 )
 
+var modeNames = map[Mode]string{ModeTrain: "train", ModeEval: "eval", ModePredict: "predict"}
+
+// String is the mode's name, such as "train".
+func (m Mode) String() string { return nameOf(modeNames, "Mode", m) }
+
 // Value is an output of an op in one graph. The zero Value is none: an optional input left out.
 type Value struct{ id int64 }
 

@@ -4,6 +4,8 @@ package tutti
 
 import (
 	"errors"
+	"fmt"
+	"time"
 
 	"tutti.org/tutti/internal/raw"
 )
@@ -21,6 +23,14 @@ const (
 	EventEnd             EventKind = raw.EVENT_END
 	EventError           EventKind = raw.EVENT_ERROR
 )
+
+var eventNames = map[EventKind]string{
+	EventBegin: "begin", EventStep: "step", EventCheckpointSaved: "checkpoint saved", EventEpochEnd: "epoch end",
+	EventEvaluated: "evaluated", EventEnd: "end", EventError: "error",
+}
+
+// String is the kind's name, such as "checkpoint saved".
+func (k EventKind) String() string { return nameOf(eventNames, "EventKind", k) }
 
 // ErrStop, returned by a hook, ends training politely after this step.
 var ErrStop = errors.New("stop training")
@@ -50,12 +60,12 @@ func OnStep(every int64, call func(e *Event) error) Hook {
 
 // Event is what a hook sees. Numbers that an event does not carry are 0 or NaN.
 type Event struct {
-	Kind              EventKind // what happened
-	Step              int64     // completed steps, of all trainings
-	Epoch             int64     // the pass over the dataset, from 0; between two passes the one that has ended
-	Loss              float64   // of the step, or of the evaluation
-	ExamplesPerSecond float64   // the present speed
-	RemainingSeconds  float64   // until the end at the present speed
+	Kind              EventKind     // what happened
+	Step              int64         // completed steps, of all trainings
+	Epoch             int64         // the pass over the dataset, from 0; between two passes the one that has ended
+	Loss              float64       // of the step, or of the evaluation
+	ExamplesPerSecond float64       // the present speed
+	Remaining         time.Duration // until the end at the present speed; 0 = not known
 	handle            uintptr
 }
 
@@ -66,9 +76,14 @@ func newEvent(handle uintptr) *Event {
 		Epoch:             raw.Hook_event_get_epoch(handle),
 		Loss:              raw.Hook_event_get_loss(handle),
 		ExamplesPerSecond: raw.Hook_event_get_examples_per_second(handle),
-		RemainingSeconds:  raw.Hook_event_get_remaining_seconds(handle),
+		Remaining:         seconds(raw.Hook_event_get_remaining_seconds(handle)),
 		handle:            handle,
 	}
+}
+
+// String is what happened, and at which step.
+func (e *Event) String() string {
+	return fmt.Sprintf("%v at step %d, loss %.4g", e.Kind, e.Step, e.Loss)
 }
 
 // Metric is a metric of the model; NaN when there is none of the name, and after the hook returned.

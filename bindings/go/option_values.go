@@ -51,21 +51,27 @@ func newOptions(values Options) (uintptr, error) {
 	return out, nil
 }
 
-// ResolvedOptions is a JSON object of all keys of a struct of options, with the value in force and where it came from.
-func ResolvedOptions(options Options) (string, error) {
+// ResolvedOptions are the values in force of all options of a struct, by their keys (OptionKey.Key).
+func ResolvedOptions(options Options) (map[string]OptionValue, error) {
 	handle, err := newOptions(options)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer raw.Options_unref(handle)
-	return raw.Options_get_json(handle), nil
+	var values map[string]OptionValue
+	err = exactly([]byte(raw.Options_get_json(handle)), &values)
+	return values, err
 }
 
-// OptionKeys describes each key of a schema ("context", "run", "train", "predictor") as a JSON object.
-func OptionKeys(schema string) []string {
-	var keys []string
-	for i := int64(0); i < raw.Options_count_keys(schema); i++ {
-		keys = append(keys, raw.Options_describe_key(schema, i))
+// OptionKeys describes what options of a kind there are: OptionKeys(tutti.RunOptions{}).
+func OptionKeys(options Options) ([]*OptionKey, error) {
+	var keys []*OptionKey
+	for i := int64(0); i < raw.Options_count_keys(options.schema()); i++ {
+		key, err := decode[OptionKey](raw.Options_describe_key(options.schema(), i))
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
 	}
-	return keys
+	return keys, nil
 }

@@ -21,6 +21,11 @@ const (
 	Weight  Role = raw.ROLE_WEIGHT
 )
 
+var roleNames = map[Role]string{Feature: "feature", Label: "label", Weight: "weight"}
+
+// String is the role's name, such as "label".
+func (r Role) String() string { return nameOf(roleNames, "Role", r) }
+
 // Pipeline is how a dataset is written: sources, then transforms, then Build. Errors are kept and reported by Build.
 type Pipeline struct {
 	mutex   sync.Mutex

@@ -4,6 +4,7 @@ package tutti
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"sync"
 
@@ -93,15 +94,19 @@ func (p *Predictor) Step() int64 {
 	return raw.Predictor_get_step(use.of(p.ref()))
 }
 
-// Signature tells names, types and shapes of inputs and outputs, as JSON.
-func (p *Predictor) Signature() string {
+// Signature tells names, types and shapes of inputs and outputs.
+func (p *Predictor) Signature() (*Signature, error) {
 	var use uses
 	defer use.leave()
-	return raw.Predictor_get_signature(use.of(p.ref()))
+	number := use.of(p.ref())
+	if use.err != nil {
+		return nil, use.err
+	}
+	return decode[Signature](raw.Predictor_get_signature(number))
 }
 
-// DescribePlan tells, as JSON, how so many rows are computed on the first device; with timedRuns > 0, in which time.
-func (p *Predictor) DescribePlan(ctx context.Context, rows, timedRuns int64) (string, error) {
+// DescribePlan tells how so many rows are computed on the first device; with timedRuns > 0, in which time.
+func (p *Predictor) DescribePlan(ctx context.Context, rows, timedRuns int64) (*Plan, error) {
 	if p != nil {
 		p.plan.Lock()
 		defer p.plan.Unlock()
@@ -113,7 +118,10 @@ func (p *Predictor) DescribePlan(ctx context.Context, rows, timedRuns int64) (st
 		}
 		return 0
 	})
-	return text, err
+	if err != nil {
+		return nil, err
+	}
+	return decode[Plan](text)
 }
 
 // Run predicts the rows of named tensors, which share their first dimension.
@@ -257,6 +265,9 @@ func wrapBatch(number uintptr) *Batch {
 	b.handle.weigh(size)
 	return b
 }
+
+// String is the number of rows and the outputs, such as "3 rows of [class probability]".
+func (b *Batch) String() string { return fmt.Sprintf("%d rows of %v", b.Rows(), b.Names()) }
 
 // FirstRow is the position of the first row in the dataset; -1 when the batch is closed.
 func (b *Batch) FirstRow() int64 {

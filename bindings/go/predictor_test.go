@@ -159,15 +159,12 @@ func TestCheckpoints(t *testing.T) {
 	}
 	predictor := must[*Predictor](t)(OpenPredictor(saved[len(saved)-1], nil))
 	closed(t, predictor)
-	if predictor.Step() != 4 || !strings.Contains(predictor.Signature(), "class") {
-		t.Error(predictor.Step(), predictor.Signature())
+	if predictor.Step() != 4 {
+		t.Error(predictor.Step())
 	}
 	err := predictor.Reload(background, filepath.Join(directory, "checkpoint-7"))
 	if err != nil || predictor.Step() != 7 {
 		t.Error(err, predictor.Step())
-	}
-	if plan := must[string](t)(predictor.DescribePlan(background, 8, 0)); !strings.Contains(plan, "kernels") {
-		t.Error(plan)
 	}
 	other := t.TempDir()
 	if err := again.Save(background, other); err != nil {
@@ -260,8 +257,8 @@ func TestContextsAndStrategies(t *testing.T) {
 	if got := fmt.Sprint(strategy.Devices()); got != "[reference:2 reference:0]" {
 		t.Error(got)
 	}
-	if descriptions := must[[]string](t)(scope.DescribeDevices()); len(descriptions) != 3 {
-		t.Error(descriptions)
+	if devices := must[[]*Device](t)(scope.DescribeDevices()); len(devices) != 3 {
+		t.Error(devices)
 	}
 	if err := c.StartProfile(filepath.Join(t.TempDir(), "trace.json")); err != nil {
 		t.Error(err)
@@ -269,8 +266,8 @@ func TestContextsAndStrategies(t *testing.T) {
 	if err := scope.StartProfile(""); !errors.Is(err, FailedPrecondition) {
 		t.Error(err)
 	}
-	if report := must[string](t)(scope.StopProfile()); !strings.Contains(report, `"devices":[]`) {
-		t.Error(report)
+	if profile := must[*Profile](t)(scope.StopProfile()); len(profile.Devices) != 0 {
+		t.Error(profile)
 	}
 	if _, err := c.StopProfile(); !errors.Is(err, FailedPrecondition) {
 		t.Error(err)
@@ -280,12 +277,8 @@ func TestContextsAndStrategies(t *testing.T) {
 	} else {
 		first.Close()
 	}
-	options := must[string](t)(ResolvedOptions(RunOptions{Seed: 1 << 40}))
-	if !strings.Contains(options, fmt.Sprint(1<<40)) {
-		t.Error(options)
-	}
-	if len(OptionKeys("train")) != 8 || !HasFeature("backend:reference") || HasFeature("backend:nothing") ||
-		WhyUnavailable("nothing") == "" || BuildInfo() == "" || Version() == "" {
-		t.Error(OptionKeys("train"), BuildInfo())
+	if !HasFeature("backend:reference") || HasFeature("backend:nothing") || WhyUnavailable("nothing") == "" ||
+		Version() == "" {
+		t.Error(Version())
 	}
 }

@@ -2,12 +2,19 @@
 
 package tutti
 
-import "tutti.org/tutti/internal/raw"
+import (
+	"fmt"
+	"math"
+	"sort"
+	"time"
 
-// Reason is why training returned: ReasonNotEnded for an evaluation, and while a session has more to do.
+	"tutti.org/tutti/internal/raw"
+)
+
+// Reason is why training returned.
 type Reason int32
 
-// The reasons.
+// The reasons. ReasonNotEnded is that of an evaluation, and of a session that has more to do.
 const (
 	ReasonNotEnded   Reason = 0
 	ReasonMaxSteps   Reason = raw.REASON_MAX_STEPS
@@ -16,21 +23,53 @@ const (
 	ReasonStopped    Reason = raw.REASON_STOPPED
 )
 
+var reasonNames = map[Reason]string{
+	ReasonNotEnded: "not ended", ReasonMaxSteps: "max steps", ReasonEpochs: "epochs",
+	ReasonEndOfInput: "end of input", ReasonStopped: "stopped",
+}
+
+// String is the reason's name, such as "end of input".
+func (r Reason) String() string { return nameOf(reasonNames, "Reason", r) }
+
 // Result is what training or evaluating gave.
 type Result struct {
 	Reason   Reason             // why training returned
 	Step     int64              // completed steps, of all trainings
 	Examples int64              // that this call has trained on, or evaluated
-	Seconds  float64            // that it took
+	Elapsed  time.Duration      // how long that took
 	Loss     float64            // of the last step, or of the whole dataset; NaN when the model has none
 	Metrics  map[string]float64 // by name, without the loss
 
-	// Seconds that training steps waited for their input.
-	InputWait float64
-	// What the newest walk over the training data has cost, as Iterator.Report gives it; not after a run of a session.
-	InputReport string
-	// Where the time of training steps went and how idle each device was, as JSON; not after a run of a session.
-	StepReport string
+	// How long training steps waited for their input.
+	InputWait time.Duration
+	// What the newest walk over the training data has cost; nil for an evaluation and for a run of a session, whose
+	// Finish has it.
+	InputReport *InputReport
+	// Where the time of training steps went; nil where the input report is.
+	StepReport *StepReport
+}
+
+// String is the result on one line, such as "step 100, loss 0.1234, accuracy 0.9, 6400 examples in 1.2s, max steps".
+func (r *Result) String() string {
+	text := fmt.Sprintf("step %d", r.Step)
+	if !math.IsNaN(r.Loss) {
+		text += fmt.Sprintf(", loss %.4g", r.Loss)
+	}
+	names := make([]string, 0, len(r.Metrics))
+	for name := range r.Metrics {
+		if name != "loss" {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		text += fmt.Sprintf(", %s %.4g", name, r.Metrics[name])
+	}
+	text += fmt.Sprintf(", %d examples in %v", r.Examples, r.Elapsed.Round(time.Millisecond))
+	if r.Reason != ReasonNotEnded {
+		text += ", " + r.Reason.String()
+	}
+	return text
 }
 
 // takeResult reads a C result and drops it; nil when there is none.
@@ -43,13 +82,13 @@ func takeResult(handle uintptr) *Result {
 		Reason:   Reason(raw.Result_get_reason(handle)),
 		Step:     raw.Result_get_step(handle),
 		Examples: raw.Result_get_examples(handle),
-		Seconds:  raw.Result_get_seconds(handle),
+		Elapsed:  seconds(raw.Result_get_seconds(handle)),
 		Loss:     raw.Result_get_loss(handle),
 		Metrics:  make(map[string]float64),
 
-		InputWait:   raw.Result_get_input_wait(handle),
-		InputReport: raw.Result_get_input_report(handle),
-		StepReport:  raw.Result_get_step_report(handle),
+		InputWait:   seconds(raw.Result_get_input_wait(handle)),
+		InputReport: decodeIfAny[InputReport](raw.Result_get_input_report(handle)),
+		StepReport:  decodeIfAny[StepReport](raw.Result_get_step_report(handle)),
 	}
 	for i := int64(0); i < raw.Result_get_metric_count(handle); i++ {
 		name := raw.Result_get_metric_name(handle, i)

@@ -3,6 +3,7 @@
 package tutti
 
 import (
+	"fmt"
 	"unsafe"
 
 	"tutti.org/tutti/internal/raw"
@@ -36,7 +37,7 @@ var dtypeNames = map[DType]string{
 }
 
 // String is the type's name in Go, where it has one.
-func (d DType) String() string { return dtypeNames[d] }
+func (d DType) String() string { return nameOf(dtypeNames, "DType", d) }
 
 // Element are the Go types that a tensor's elements can have. Float16 and BFloat16 are read and written as bytes.
 type Element interface {
@@ -205,6 +206,18 @@ func (t *Tensor) DLPack() (uintptr, error) {
 	var out, failure uintptr
 	code := raw.Tensor_to_dlpack(number, &out, &failure)
 	return out, fromC(code, failure)
+}
+
+// String is the type and the shape, such as "float32[2 3]".
+func (t *Tensor) String() string {
+	dtype := t.DType()
+	if dtype == 0 {
+		return "closed tensor"
+	}
+	if dims := t.Dims(); len(dims) > 0 {
+		return fmt.Sprintf("%v%v", dtype, dims)
+	}
+	return dtype.String()
 }
 
 // DType is the type of the elements; 0 when the tensor is closed.

@@ -199,8 +199,9 @@ func TestHostScalarsAndVariables(t *testing.T) {
 		return nil
 	}, &EstimatorOptions{RunOptions: RunOptions{KeepGradients: true}}))
 	closed(t, estimator, dataset)
-	if text := must[string](t)(estimator.EstimateMemory(dataset, 7)); !strings.Contains(text, `"batch_size":7,`) {
-		t.Error("an estimate for 7 rows:", text)
+	estimate := must[*MemoryEstimate](t)(estimator.EstimateMemory(dataset, 7))
+	if estimate.BatchSize != 7 || len(estimate.Devices) == 0 || estimate.Total <= 0 || !estimate.Fits {
+		t.Error("an estimate for 7 rows:", estimate.JSON())
 	}
 	if rows := must[int64](t)(estimator.FindBatchSize(dataset, 50)); rows != 50 {
 		t.Error("50 rows fit, not only", rows)

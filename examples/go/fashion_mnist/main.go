@@ -56,5 +56,6 @@ func main() {
 	predictor := must(estimator.Predictor(nil))
 	fmt.Println("classes:", must(tutti.Output[int64](must(predictor.RunAll(ctx, test)), "class"))[:20])
 	fmt.Printf("{\"test_accuracy\": %.4f, \"replicas\": %d, \"global_step\": %d, \"examples_per_second\": %.0f}\n",
-		evaluated.Metrics["accuracy"], len(all.Devices()), trained.Step, float64(trained.Examples)/trained.Seconds)
+		evaluated.Metrics["accuracy"], len(all.Devices()), trained.Step,
+		float64(trained.Examples)/trained.Elapsed.Seconds())
 }
