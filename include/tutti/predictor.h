@@ -59,7 +59,8 @@ TUTTI_API int32_t tutti_predictor_reload(tutti_predictor *predictor, const char 
                                          tutti_error **err);
 /* The training step of the weights in use; -1 when `predictor` is not a predictor handle. */
 TUTTI_API int64_t tutti_predictor_get_step(const tutti_predictor *predictor);
-/* A JSON object: inputs and outputs with names, types and shapes. */
+/* A JSON object: {"inputs": [{"name", "dtype", "dims"}, ...], "outputs": [...], with the same}. A dim is a number, or
+ * where only data tell it a name, such as "batch". */
 TUTTI_API const char *tutti_predictor_get_signature(const tutti_predictor *predictor);
 
 /* The plan for `rows` rows on the first device, as JSON: {"step", "rows", "device", "computed_rows", "workspace_bytes",

@@ -19,18 +19,22 @@ constinit HandleType<BatchObject> batch_handles{"batch"};
 
 namespace {
 
-std::string describe(const prediction::Predictor &predictor) {
-  base::JsonArray inputs, outputs;
-  for (const graph::InputSpec &feature : predictor.features()) {
+base::JsonArray describe(const std::vector<graph::InputSpec> &specs) {
+  base::JsonArray described;
+  for (const graph::InputSpec &spec : specs) {
     base::JsonArray dims;
-    for (const graph::Dim &dim : feature.dims)
+    for (const graph::Dim &dim : spec.dims)
       dims.push_back(dim.is_constant() ? base::Json(dim.constant()) : base::Json(dim.to_string()));
-    inputs.push_back(base::JsonObject{
-        {"name", feature.name}, {"dtype", std::string(name(feature.dtype))}, {"dims", std::move(dims)}});
+    described.push_back(
+        base::JsonObject{{"name", spec.name}, {"dtype", std::string(name(spec.dtype))}, {"dims", std::move(dims)}});
   }
-  for (const std::string &output : predictor.output_names())
-    outputs.push_back(output);
-  return base::Json(base::JsonObject{{"inputs", std::move(inputs)}, {"outputs", std::move(outputs)}}).dump();
+  return described;
+}
+
+std::string describe(const prediction::Predictor &predictor) {
+  return base::Json(
+             base::JsonObject{{"inputs", describe(predictor.features())}, {"outputs", describe(predictor.outputs())}})
+      .dump();
 }
 
 Result<prediction::PredictorOptions> predictor_options(const tutti_options *options) {

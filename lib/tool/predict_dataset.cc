@@ -118,7 +118,11 @@ class PredictionFile {
 };
 
 std::vector<std::string> outputs_of(const Predictor &predictor) {
-  return nlohmann::json::parse(tutti_predictor_get_signature(predictor))["outputs"].get<std::vector<std::string>>();
+  const nlohmann::json signature = nlohmann::json::parse(tutti_predictor_get_signature(predictor));
+  std::vector<std::string> names;
+  for (const nlohmann::json &output : signature["outputs"])
+    names.push_back(output["name"]);
+  return names;
 }
 
 int predict_dataset(const PredictRequest &request) {

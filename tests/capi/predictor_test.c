@@ -97,7 +97,8 @@ static void test_run(void **state) {
   tutti_estimator_unref(estimator); /* the predictor needs no estimator */
   assert_int_equal(tutti_predictor_get_step(predictor), 1);
   assert_contains(tutti_predictor_get_signature(predictor), "\"x\"");
-  assert_contains(tutti_predictor_get_signature(predictor), "double");
+  assert_contains(tutti_predictor_get_signature(predictor),
+                  "{\"name\":\"double\",\"dtype\":\"f32\",\"dims\":[\"batch\"");
   assert_null(strstr(tutti_predictor_get_signature(predictor), "slope")); /* labels are not asked for */
   static const int64_t rows[] = {1, 2, 7, 64, 0, 65};
   for (int i = 0; i < 6; i++) {

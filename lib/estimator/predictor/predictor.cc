@@ -24,7 +24,8 @@ struct Predictor::Loaded {
   std::shared_ptr<distribute::PredictEngine> engine;
   std::vector<graph::InputSpec> features;  // in the order of the engine
   std::shared_ptr<const std::vector<std::string>> outputs;
-  std::string graph_text;  // of a checkpoint; empty for an estimator's
+  std::vector<graph::InputSpec> output_specs;  // of the same
+  std::string graph_text;                      // of a checkpoint; empty for an estimator's
   Ref<WeightVersion> version;
 };
 
@@ -203,6 +204,10 @@ Result<Predictor::LoadedRef> Predictor::load(graph::Model model, std::string gra
     loaded.features.push_back(*spec);
   }
   loaded.outputs = std::make_shared<const std::vector<std::string>>(loaded.engine->output_names());
+  for (const std::string &output : *loaded.outputs) {
+    const graph::ValueInfo &info = selected.graph.value(selected.outputs.at(output));
+    loaded.output_specs.push_back({output, info.dtype, info.dims});
+  }
   loaded.graph_text = std::move(graph_text);
   loaded.version = std::move(version);
   return std::make_shared<const Loaded>(std::move(loaded));
@@ -352,6 +357,8 @@ Status Predictor::reload_from(const std::string &path) {
 std::vector<std::string> Predictor::output_names() const { return *loaded()->outputs; }
 
 std::vector<graph::InputSpec> Predictor::features() const { return loaded()->features; }
+
+std::vector<graph::InputSpec> Predictor::outputs() const { return loaded()->output_specs; }
 
 int64_t Predictor::step() const { return loaded()->version->step(); }
 

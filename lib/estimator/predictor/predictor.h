@@ -111,6 +111,8 @@ class Predictor : public base::Object {
   std::vector<std::string> output_names() const;
   /// The features of the model: name, dtype, dims.
   std::vector<graph::InputSpec> features() const;
+  /// The outputs in the order of output_names(): name, dtype, dims.
+  std::vector<graph::InputSpec> outputs() const;
   /// The step of the weights that a call starting now would use.
   int64_t step() const;
   distribute::PredictCounters counters() const;
