@@ -20,10 +20,11 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <tutti/status.h>
+#include <tutti/cancel.h>
 
 /* A call, the beginning of a struct on the stack of the thread that waits for it. */
 struct tutti_call {
+  tutti_cancel *cancel; /* ends what the function is for; lent until finish, NULL = nothing does */
   int32_t code;
   tutti_error *error;
   bool done;
@@ -62,6 +63,7 @@ static inline void tutti_call_queue_leave(struct tutti_call_queue *queue) {
 
 /* What the library's thread does: hands the call over and waits for its end; gives its code, and its error in *err. */
 static inline int32_t tutti_call_queue_run(struct tutti_call_queue *queue, struct tutti_call *call, tutti_error **err) {
+  call->cancel = tutti_cancel_get_current();
   pthread_mutex_lock(&queue->mutex);
   if (queue->closed) {
     pthread_mutex_unlock(&queue->mutex);
@@ -127,6 +129,9 @@ static inline struct tutti_call *tutti_swig_call_queue_take(struct tutti_call_qu
   pthread_mutex_unlock(&queue->mutex);
   return call;
 }
+
+/* The token of what a call that was taken is for. */
+static inline tutti_cancel *tutti_swig_call_get_cancel(const struct tutti_call *call) { return call->cancel; }
 
 /* Ends a call that was taken, with TUTTI_OK or a code and its error, which is taken. */
 static inline void tutti_call_queue_finish(struct tutti_call_queue *queue, struct tutti_call *call, int32_t code,

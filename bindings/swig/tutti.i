@@ -108,6 +108,7 @@ struct tutti_call_queue *tutti_swig_call_queue_create(void);
 int32_t tutti_swig_serve_map(struct tutti_call_queue *queue, tutti_cancel *cancel, tutti_error **err);
 void tutti_swig_call_queue_unref(struct tutti_call_queue *queue);
 struct tutti_call *tutti_swig_call_queue_take(struct tutti_call_queue *queue);
+tutti_cancel *tutti_swig_call_get_cancel(const struct tutti_call *call);
 int64_t tutti_swig_element_call_get_state_count(const struct tutti_call *call);
 int64_t tutti_swig_element_call_get_count(const struct tutti_call *call);
 tutti_tensor *tutti_swig_element_call_get_tensor(const struct tutti_call *call, int64_t index);

@@ -524,6 +524,7 @@ extern uintptr_t _wrap_call_queue_create_raw_c49494de8c6a1afa(void);
 extern int _wrap_serve_map_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern void _wrap_call_queue_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_call_queue_take_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern uintptr_t _wrap_call_get_cancel_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern swig_type_216 _wrap_element_call_get_state_count_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern swig_type_217 _wrap_element_call_get_count_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_element_call_get_tensor_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_218 arg2);
@@ -2960,6 +2961,13 @@ func Call_queue_take(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	swig_r = (uintptr)(C._wrap_call_queue_take_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func Call_get_cancel(arg1 uintptr) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	swig_r = (uintptr)(C._wrap_call_get_cancel_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 

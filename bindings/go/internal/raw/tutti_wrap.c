@@ -421,10 +421,11 @@ static inline const char *tutti_swig_predictor_describe_plan(tutti_predictor *pr
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <tutti/status.h>
+#include <tutti/cancel.h>
 
 /* A call, the beginning of a struct on the stack of the thread that waits for it. */
 struct tutti_call {
+  tutti_cancel *cancel; /* ends what the function is for; lent until finish, NULL = nothing does */
   int32_t code;
   tutti_error *error;
   bool done;
@@ -463,6 +464,7 @@ static inline void tutti_call_queue_leave(struct tutti_call_queue *queue) {
 
 /* What the library's thread does: hands the call over and waits for its end; gives its code, and its error in *err. */
 static inline int32_t tutti_call_queue_run(struct tutti_call_queue *queue, struct tutti_call *call, tutti_error **err) {
+  call->cancel = tutti_cancel_get_current();
   pthread_mutex_lock(&queue->mutex);
   if (queue->closed) {
     pthread_mutex_unlock(&queue->mutex);
@@ -528,6 +530,9 @@ static inline struct tutti_call *tutti_swig_call_queue_take(struct tutti_call_qu
   pthread_mutex_unlock(&queue->mutex);
   return call;
 }
+
+/* The token of what a call that was taken is for. */
+static inline tutti_cancel *tutti_swig_call_get_cancel(const struct tutti_call *call) { return call->cancel; }
 
 /* Ends a call that was taken, with TUTTI_OK or a code and its error, which is taken. */
 static inline void tutti_call_queue_finish(struct tutti_call_queue *queue, struct tutti_call *call, int32_t code,
@@ -4795,6 +4800,19 @@ struct tutti_call *_wrap_call_queue_take_raw_c49494de8c6a1afa(struct tutti_call_
   
   result = (struct tutti_call *)tutti_swig_call_queue_take(arg1);
   _swig_go_result = (struct tutti_call *)result; 
+  return _swig_go_result;
+}
+
+
+tutti_cancel *_wrap_call_get_cancel_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
+  struct tutti_call *arg1 = (struct tutti_call *) 0 ;
+  tutti_cancel *result = 0 ;
+  tutti_cancel *_swig_go_result;
+  
+  arg1 = (struct tutti_call *)(uintptr_t)_swig_go_0; 
+  
+  result = (tutti_cancel *)tutti_swig_call_get_cancel((struct tutti_call const *)arg1);
+  _swig_go_result = (tutti_cancel *)result; 
   return _swig_go_result;
 }
 
