@@ -499,7 +499,7 @@ func TestClosingAFeedEndsItsPush(t *testing.T) {
 		feed, _ := fed(t, 1)
 		pushed := make(chan error)
 		go func() {
-			pushed <- feed.PushAll(ctx, func() ([]*Tensor, error) {
+			pushed <- feed.PushAll(ctx, func(context.Context) ([]*Tensor, error) {
 				tensor, err := NewScalar(int64(1))
 				return []*Tensor{tensor}, err
 			})

@@ -34,7 +34,8 @@
 // # Cancellation
 //
 // When the context.Context of a call ends, the call ends within one step, with an error that wraps that of the context.
-// Training that shall end politely is told by TrainOptions.Stop or by ErrStop from a hook.
+// Functions over elements get a context that ends with the call they are for, and are waited for: those that take long
+// look at it. Training that shall end politely is told by TrainOptions.Stop or by ErrStop from a hook.
 //
 // # Threads
 //

@@ -3,6 +3,7 @@
 package tutti
 
 import (
+	"context"
 	"fmt"
 
 	"tutti.org/tutti/internal/raw"
@@ -18,8 +19,11 @@ type elementCall struct {
 	dataset        *Dataset
 }
 
+// elementFunction computes a call.
+type elementFunction func(ctx context.Context, call *elementCall) error
+
 // withFunction sets a function of the program by `set`, which gives the queue of its calls.
-func (p *Pipeline) withFunction(isNil bool, set func() uintptr, function func(call *elementCall) error) *Pipeline {
+func (p *Pipeline) withFunction(isNil bool, set func() uintptr, function elementFunction) *Pipeline {
 	return p.with(nil, func(uintptr) {
 		if isNil {
 			p.keep(invalid("the function is nil"))
@@ -48,10 +52,14 @@ func serveCalls(queue uintptr, serve func(queue, number uintptr)) {
 }
 
 // serveCall computes one call and finishes it in every case, also when the function ends the goroutine.
-func serveCall(queue, number uintptr, function func(call *elementCall) error) {
+func serveCall(queue, number uintptr, function elementFunction) {
 	var call elementCall
+	ctx := &elementContext{token: raw.Call_get_cancel(number)}
 	var err error = &Error{Code: Aborted, Domain: "user", Message: "the function ended its goroutine"}
-	defer func() { call.finish(queue, number, err) }()
+	defer func() {
+		ctx.end()
+		call.finish(queue, number, err)
+	}()
 	states := raw.Element_call_get_state_count(number)
 	for i := int64(0); i < raw.Element_call_get_count(number); i++ {
 		tensor := sharedTensor(raw.Element_call_get_tensor(number, i))
@@ -62,7 +70,7 @@ func serveCall(queue, number uintptr, function func(call *elementCall) error) {
 		}
 	}
 	call.pass, call.index = raw.Element_call_get_pass(number), raw.Element_call_get_index(number)
-	err = guarded(func() error { return function(&call) })
+	err = guarded(func() error { return function(ctx, &call) })
 }
 
 func (c *elementCall) finish(queue, number uintptr, err error) {

@@ -3,11 +3,30 @@
 package tutti
 
 import (
+	"context"
 	"errors"
 	"io"
 
 	"tutti.org/tutti/internal/raw"
 )
+
+// MapFunc computes what becomes of an element. Its context ends when nobody waits for the element any more, because the
+// context of the call that wanted it has ended or its iterator is closed, and when the function has returned. What the
+// function returns then is no error of the element: a walk that goes on asks for the element again. A function that
+// takes long looks at the context, for nobody else ends it.
+type MapFunc func(ctx context.Context, element []*Tensor) ([]*Tensor, error)
+
+// PredicateFunc says something of an element; its context is as that of MapFunc.
+type PredicateFunc func(ctx context.Context, element []*Tensor) (bool, error)
+
+// ScanFunc computes the next state and what becomes of an element; its context is as that of MapFunc.
+type ScanFunc func(ctx context.Context, state, element []*Tensor) (newState, output []*Tensor, err error)
+
+// ExpandFunc makes a dataset of an element; its context is as that of MapFunc.
+type ExpandFunc func(ctx context.Context, element []*Tensor) (*Dataset, error)
+
+// GenerateFunc makes element number `index` of a pass, or gives io.EOF; its context is as that of MapFunc.
+type GenerateFunc func(ctx context.Context, pass, index int64) ([]*Tensor, error)
 
 // MapOptions are what Map may be told.
 type MapOptions struct {
@@ -24,8 +43,7 @@ type MapOptions struct {
 // of the function comes back from the call that wanted the element. The function is held until the dataset, and all
 // that was made of it, is closed. Each element costs the way to another thread and back, some ten microseconds: map
 // batches where you can, and where MapGraph can say it, MapGraph is faster.
-func (p *Pipeline) Map(parallelism int64, function func(element []*Tensor) ([]*Tensor, error),
-	options *MapOptions) *Pipeline {
+func (p *Pipeline) Map(parallelism int64, function MapFunc, options *MapOptions) *Pipeline {
 	set := func() uintptr {
 		raw.Pipeline_begin(p.handle, "map_callback", 1)
 		defer p.end()
@@ -33,31 +51,31 @@ func (p *Pipeline) Map(parallelism int64, function func(element []*Tensor) ([]*T
 		p.setLike(given(options).Like)
 		return raw.Pipeline_set_map(p.handle)
 	}
-	return p.withFunction(function == nil, set, func(call *elementCall) (err error) {
-		call.outputs, err = function(call.element)
+	return p.withFunction(function == nil, set, func(ctx context.Context, call *elementCall) (err error) {
+		call.outputs, err = function(ctx, call.element)
 		return err
 	})
 }
 
 // Filter keeps the elements for which a Go function says true. What Map says of its function holds here too, but there
 // is one call at a time; FilterGraph is faster.
-func (p *Pipeline) Filter(function func(element []*Tensor) (bool, error)) *Pipeline {
+func (p *Pipeline) Filter(function PredicateFunc) *Pipeline {
 	return p.withPredicate("filter_callback", function)
 }
 
 // TakeWhile ends before the first element for which a Go function says false. The function is as that of Filter.
-func (p *Pipeline) TakeWhile(function func(element []*Tensor) (bool, error)) *Pipeline {
+func (p *Pipeline) TakeWhile(function PredicateFunc) *Pipeline {
 	return p.withPredicate("take_while_callback", function)
 }
 
-func (p *Pipeline) withPredicate(transform string, function func(element []*Tensor) (bool, error)) *Pipeline {
+func (p *Pipeline) withPredicate(transform string, function PredicateFunc) *Pipeline {
 	set := func() uintptr {
 		raw.Pipeline_begin(p.handle, transform, 1)
 		defer p.end()
 		return raw.Pipeline_set_predicate(p.handle)
 	}
-	return p.withFunction(function == nil, set, func(call *elementCall) (err error) {
-		call.answer, err = function(call.element)
+	return p.withFunction(function == nil, set, func(ctx context.Context, call *elementCall) (err error) {
+		call.answer, err = function(ctx, call.element)
 		return err
 	})
 }
@@ -79,8 +97,7 @@ type ScanOptions struct {
 // Scan carries a state from element to element: a Go function gets the state and an element, and gives the new state
 // and a new element. An error consumes the element and leaves the state as it was. What Map says of its
 // function holds here too, but there is one call at a time; ScanGraph is faster.
-func (p *Pipeline) Scan(state []ScanState,
-	function func(state, element []*Tensor) (newState, output []*Tensor, err error), options *ScanOptions) *Pipeline {
+func (p *Pipeline) Scan(state []ScanState, function ScanFunc, options *ScanOptions) *Pipeline {
 	set := func() uintptr {
 		raw.Pipeline_begin(p.handle, "scan_callback", 1)
 		defer p.end()
@@ -88,8 +105,8 @@ func (p *Pipeline) Scan(state []ScanState,
 		p.setLike(given(options).Like)
 		return raw.Pipeline_set_scan(p.handle)
 	}
-	return p.withFunction(function == nil, set, func(call *elementCall) (err error) {
-		call.newState, call.outputs, err = function(call.state, call.element)
+	return p.withFunction(function == nil, set, func(ctx context.Context, call *elementCall) (err error) {
+		call.newState, call.outputs, err = function(ctx, call.state, call.element)
 		return err
 	})
 }
@@ -127,7 +144,7 @@ type FlatMapOptions struct {
 // FlatMap gives all elements of the dataset that a Go function makes of the first element, then those of the second,
 // and so on. The dataset stays the program's: what nobody closes the collector closes. The function is as that of
 // Filter; it is called again for the same element when a walk is resumed, so its dataset must not come from a feed.
-func (p *Pipeline) FlatMap(function func(element []*Tensor) (*Dataset, error), options *FlatMapOptions) *Pipeline {
+func (p *Pipeline) FlatMap(function ExpandFunc, options *FlatMapOptions) *Pipeline {
 	o := given(options)
 	return p.withDatasets("flat_map", function, o.Like, func() {
 		if o.ReadAhead {
@@ -150,7 +167,7 @@ type InterleaveMapOptions struct {
 
 // InterleaveMap takes turns among the datasets that a Go function makes of the elements, as Interleave does. The
 // function is as that of FlatMap.
-func (p *Pipeline) InterleaveMap(function func(element []*Tensor) (*Dataset, error),
+func (p *Pipeline) InterleaveMap(function ExpandFunc,
 	options *InterleaveMapOptions) *Pipeline {
 	o := given(options)
 	return p.withDatasets("interleave_callback", function, o.Like, func() {
@@ -166,7 +183,7 @@ func (p *Pipeline) InterleaveMap(function func(element []*Tensor) (*Dataset, err
 	})
 }
 
-func (p *Pipeline) withDatasets(transform string, function func(element []*Tensor) (*Dataset, error), like *Dataset,
+func (p *Pipeline) withDatasets(transform string, function ExpandFunc, like *Dataset,
 	settings func()) *Pipeline {
 	set := func() uintptr {
 		raw.Pipeline_begin(p.handle, transform, 1)
@@ -175,8 +192,8 @@ func (p *Pipeline) withDatasets(transform string, function func(element []*Tenso
 		settings()
 		return raw.Pipeline_set_expand(p.handle)
 	}
-	return p.withFunction(function == nil, set, func(call *elementCall) (err error) {
-		call.dataset, err = function(call.element)
+	return p.withFunction(function == nil, set, func(ctx context.Context, call *elementCall) (err error) {
+		call.dataset, err = function(ctx, call.element)
 		return err
 	})
 }
@@ -185,16 +202,15 @@ func (p *Pipeline) withDatasets(transform string, function func(element []*Tenso
 // io.EOF behind the last one. It is asked for 0, 1, 2, ..., in each pass anew; a walk that was restored begins with
 // the number that comes next. What Map says of its function holds here too, but there is one call at a time. Unlike a
 // feed, a generator can be gone through again and resumed.
-func (p *Pipeline) AddGenerator(next func(pass, index int64) ([]*Tensor, error),
-	components ...FeedComponent) *Pipeline {
+func (p *Pipeline) AddGenerator(next GenerateFunc, components ...FeedComponent) *Pipeline {
 	set := func() uintptr {
 		for _, c := range components {
 			raw.Pipeline_declare(p.handle, c.Name, int32(c.Role), int32(c.DType), c.Dims)
 		}
 		return raw.Pipeline_add_generator(p.handle)
 	}
-	return p.withFunction(next == nil, set, func(call *elementCall) (err error) {
-		call.outputs, err = next(call.pass, call.index)
+	return p.withFunction(next == nil, set, func(ctx context.Context, call *elementCall) (err error) {
+		call.outputs, err = next(ctx, call.pass, call.index)
 		call.answer = !errors.Is(err, io.EOF)
 		if !call.answer {
 			err = nil

@@ -3,6 +3,7 @@
 package tutti
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +17,7 @@ import (
 	"time"
 )
 
-func doubled(element []*Tensor) ([]*Tensor, error) {
+func doubled(_ context.Context, element []*Tensor) ([]*Tensor, error) {
 	values, err := Values[int64](element[0])
 	if err != nil {
 		return nil, err
@@ -31,13 +32,13 @@ func TestMapInGo(t *testing.T) {
 	for _, parallelism := range []int64{0, 1, 4} {
 		var running, most int64
 		dataset := must[*Dataset](t)(upTo(100).
-			Map(parallelism, func(element []*Tensor) ([]*Tensor, error) {
+			Map(parallelism, func(_ context.Context, element []*Tensor) ([]*Tensor, error) {
 				if now := atomic.AddInt64(&running, 1); now > atomic.LoadInt64(&most) {
 					atomic.StoreInt64(&most, now)
 				}
 				defer atomic.AddInt64(&running, -1)
 				time.Sleep(time.Duration(rand.Intn(300)) * time.Microsecond)
-				return doubled(element)
+				return doubled(background, element)
 			}, nil).Batch(100, nil).Build())
 		for pass := 0; pass < 2; pass++ {
 			got := rows(t, dataset)
@@ -64,7 +65,7 @@ func TestMapInGoGivesItsInputs(t *testing.T) {
 	live(t)
 	var kept *Tensor
 	dataset := must[*Dataset](t)(AddSlices(NewPipeline(nil), "n", Feature, count(3)).
-		Map(1, func(element []*Tensor) ([]*Tensor, error) {
+		Map(1, func(_ context.Context, element []*Tensor) ([]*Tensor, error) {
 			kept = element[0]
 			return element, nil
 		}, nil).Build())
@@ -79,7 +80,7 @@ func TestMapInGoGivesItsInputs(t *testing.T) {
 
 func TestMapInGoFails(t *testing.T) {
 	live(t)
-	broken := func(function func([]*Tensor) ([]*Tensor, error)) error {
+	broken := func(function func(context.Context, []*Tensor) ([]*Tensor, error)) error {
 		dataset, err := AddSlices(NewPipeline(nil), "n", Feature, count(5)).Map(2, function, nil).Build()
 		if err != nil {
 			return err
@@ -91,20 +92,20 @@ func TestMapInGoFails(t *testing.T) {
 		return err
 	}
 	brokenBy(t, func(t *testing.T, fail func() error) error {
-		return broken(func([]*Tensor) ([]*Tensor, error) { return nil, fail() })
+		return broken(func(context.Context, []*Tensor) ([]*Tensor, error) { return nil, fail() })
 	})
-	wrong := map[string]func([]*Tensor) ([]*Tensor, error){
-		"no tensors": func([]*Tensor) ([]*Tensor, error) { return nil, nil },
-		"nil tensor": func([]*Tensor) ([]*Tensor, error) { return []*Tensor{nil}, nil },
-		"closed tensor": func(element []*Tensor) ([]*Tensor, error) {
+	wrong := map[string]func(context.Context, []*Tensor) ([]*Tensor, error){
+		"no tensors": func(context.Context, []*Tensor) ([]*Tensor, error) { return nil, nil },
+		"nil tensor": func(context.Context, []*Tensor) ([]*Tensor, error) { return []*Tensor{nil}, nil },
+		"closed tensor": func(_ context.Context, element []*Tensor) ([]*Tensor, error) {
 			element[0].Close()
 			return element, nil
 		},
-		"other type": func([]*Tensor) ([]*Tensor, error) {
+		"other type": func(context.Context, []*Tensor) ([]*Tensor, error) {
 			tensor, err := NewScalar(float32(1))
 			return []*Tensor{tensor}, err
 		},
-		"ended goroutine": func([]*Tensor) ([]*Tensor, error) { runtime.Goexit(); return nil, nil },
+		"ended goroutine": func(context.Context, []*Tensor) ([]*Tensor, error) { runtime.Goexit(); return nil, nil },
 		"nil function":    nil,
 	}
 	for name, function := range wrong {
@@ -118,10 +119,12 @@ func TestMapInGoFails(t *testing.T) {
 func TestTrainingWithAMapInGo(t *testing.T) {
 	live(t)
 	var calls int64
-	train := must[*Dataset](t)(toyPipeline().Shuffle(toyRows, nil).Map(2, func(element []*Tensor) ([]*Tensor, error) {
+	count := func(_ context.Context, element []*Tensor) ([]*Tensor, error) {
 		atomic.AddInt64(&calls, 1)
 		return element, nil
-	}, nil).Batch(toyBatch, nil).Prefetch(nil).Build())
+	}
+	counted := toyPipeline().Shuffle(toyRows, nil).Map(2, count, nil)
+	train := must[*Dataset](t)(counted.Batch(toyBatch, nil).Prefetch(nil).Build())
 	plain := must[*Dataset](t)(toyPipeline().Shuffle(toyRows, nil).Batch(toyBatch, nil).Build())
 	closed(t, train, plain)
 	loss := func(dataset *Dataset) float64 {
@@ -132,7 +135,7 @@ func TestTrainingWithAMapInGo(t *testing.T) {
 	if mapped, wanted := loss(train), loss(plain); mapped != wanted || calls < 3*toyRows {
 		t.Errorf("loss %v, not %v, after %d calls", mapped, wanted, calls)
 	}
-	fail := func([]*Tensor) ([]*Tensor, error) { return nil, errMine }
+	fail := func(context.Context, []*Tensor) ([]*Tensor, error) { return nil, errMine }
 	failing := must[*Dataset](t)(toyPipeline().Map(2, fail, nil).Batch(8, nil).Build())
 	estimator := toyEstimator(t, RunOptions{})
 	closed(t, failing, estimator)
@@ -171,7 +174,7 @@ func gives(t *testing.T, pipeline *Pipeline, wanted string) {
 	}
 }
 
-func runningSum(state, element []*Tensor) (newState, output []*Tensor, err error) {
+func runningSum(_ context.Context, state, element []*Tensor) (newState, output []*Tensor, err error) {
 	sum := value(state[0]) + value(element[0])
 	return []*Tensor{scalar(sum)}, []*Tensor{scalar(sum)}, nil
 }
@@ -184,9 +187,9 @@ func scanZero(t *testing.T) []ScanState {
 
 func TestPredicatesInGo(t *testing.T) {
 	live(t)
-	odd := func(element []*Tensor) (bool, error) { return value(element[0])%2 == 1, nil }
+	odd := func(_ context.Context, element []*Tensor) (bool, error) { return value(element[0])%2 == 1, nil }
 	gives(t, upTo(7).Filter(odd), "[[1] [3] [5]]")
-	below := func(element []*Tensor) (bool, error) { return value(element[0]) < 3, nil }
+	below := func(_ context.Context, element []*Tensor) (bool, error) { return value(element[0]) < 3, nil }
 	gives(t, upTo(7).TakeWhile(below).Batch(3, nil), "[[0 1 2]]")
 }
 
@@ -201,7 +204,7 @@ func TestScanInGo(t *testing.T) {
 	}), "[[0] [1] [3] [6] [10]]")
 	two := must[*Dataset](t)(AddSlices(upTo(1), "square", Feature, count(1)).Build())
 	closed(t, two)
-	wider := upTo(4).Scan(scanZero(t), func(state, element []*Tensor) ([]*Tensor, []*Tensor, error) {
+	wider := upTo(4).Scan(scanZero(t), func(_ context.Context, state, element []*Tensor) ([]*Tensor, []*Tensor, error) {
 		n := value(element[0])
 		return state, []*Tensor{scalar(n * n), scalar(n)}, nil
 	}, &ScanOptions{Like: two})
@@ -217,7 +220,7 @@ func TestMapToOtherComponentsInGo(t *testing.T) {
 	}
 	two := must[*Dataset](t)(AddSlices(upTo(1), "odd", Feature, count(1)).Build())
 	closed(t, two)
-	parse := func(element []*Tensor) ([]*Tensor, error) {
+	parse := func(_ context.Context, element []*Tensor) ([]*Tensor, error) {
 		texts, err := Texts(element[0])
 		if err != nil {
 			return nil, err
@@ -274,9 +277,14 @@ func TestScansGoOn(t *testing.T) {
 	closeAll(element)
 }
 
+// always gives one dataset for every element.
+func always(dataset *Dataset) ExpandFunc {
+	return func(context.Context, []*Tensor) (*Dataset, error) { return dataset, nil }
+}
+
 func TestDatasetsOfElementsInGo(t *testing.T) {
 	live(t)
-	expand := func(element []*Tensor) (*Dataset, error) {
+	expand := func(_ context.Context, element []*Tensor) (*Dataset, error) {
 		base := 10 * value(element[0])
 		return AddSlices(NewPipeline(nil), "n", Feature, []int64{base, base + 1, base + 2}).Build()
 	}
@@ -286,8 +294,7 @@ func TestDatasetsOfElementsInGo(t *testing.T) {
 		"[[0] [1] [10] [11] [2] [12] [20] [21] [22]]")
 	shared := must[*Dataset](t)(AddSlices(NewPipeline(nil), "text", Label, []float32{1, 2}).Build())
 	closed(t, shared)
-	dataset := must[*Dataset](t)(upTo(3).FlatMap(func([]*Tensor) (*Dataset, error) { return shared, nil },
-		&FlatMapOptions{Like: shared}).Build())
+	dataset := must[*Dataset](t)(upTo(3).FlatMap(always(shared), &FlatMapOptions{Like: shared}).Build())
 	closed(t, dataset)
 	if got := dataset.Components(); len(got) != 1 || got[0] != (Component{"text", Label}) {
 		t.Error(got)
@@ -299,7 +306,7 @@ func TestDatasetsOfElementsInGo(t *testing.T) {
 
 func TestGeneratorsInGo(t *testing.T) {
 	live(t)
-	generator := func(pass, index int64) ([]*Tensor, error) {
+	generator := func(_ context.Context, pass, index int64) ([]*Tensor, error) {
 		if index == 3 {
 			return nil, io.EOF
 		}
@@ -338,24 +345,25 @@ func TestFunctionsInGoFail(t *testing.T) {
 	component := FeedComponent{"n", Feature, Int64, nil}
 	ways := map[string]func(fail func() error) *Pipeline{
 		"filter": func(fail func() error) *Pipeline {
-			return upTo(3).Filter(func([]*Tensor) (bool, error) { return true, fail() })
+			return upTo(3).Filter(func(context.Context, []*Tensor) (bool, error) { return true, fail() })
 		},
 		"take while": func(fail func() error) *Pipeline {
-			return upTo(3).TakeWhile(func([]*Tensor) (bool, error) { return true, fail() })
+			return upTo(3).TakeWhile(func(context.Context, []*Tensor) (bool, error) { return true, fail() })
 		},
 		"scan": func(fail func() error) *Pipeline {
-			return upTo(3).Scan(scanZero(t), func(state, element []*Tensor) ([]*Tensor, []*Tensor, error) {
+			scan := func(_ context.Context, state, element []*Tensor) ([]*Tensor, []*Tensor, error) {
 				return state, element, fail()
-			}, nil)
+			}
+			return upTo(3).Scan(scanZero(t), scan, nil)
 		},
 		"flat map": func(fail func() error) *Pipeline {
-			return upTo(3).FlatMap(func([]*Tensor) (*Dataset, error) { return nil, fail() }, nil)
+			return upTo(3).FlatMap(func(context.Context, []*Tensor) (*Dataset, error) { return nil, fail() }, nil)
 		},
 		"interleave": func(fail func() error) *Pipeline {
-			return upTo(3).InterleaveMap(func([]*Tensor) (*Dataset, error) { return nil, fail() }, nil)
+			return upTo(3).InterleaveMap(func(context.Context, []*Tensor) (*Dataset, error) { return nil, fail() }, nil)
 		},
 		"generator": func(fail func() error) *Pipeline {
-			next := func(int64, int64) ([]*Tensor, error) { return nil, fail() }
+			next := func(context.Context, int64, int64) ([]*Tensor, error) { return nil, fail() }
 			return NewPipeline(nil).AddGenerator(next, component)
 		},
 	}
@@ -367,22 +375,21 @@ func TestFunctionsInGoFail(t *testing.T) {
 	shut := must[*Dataset](t)(upTo(1).Build())
 	shut.Close()
 	wrong := map[string]*Pipeline{
-		"nil predicate":    upTo(3).Filter(nil),
-		"nil scan":         upTo(3).Scan(scanZero(t), nil, nil),
-		"nil expand":       upTo(3).FlatMap(nil, nil),
-		"nil generator":    NewPipeline(nil).AddGenerator(nil, component),
-		"no state":         upTo(3).Scan(nil, runningSum, nil),
-		"state of nil":     upTo(3).Scan([]ScanState{{"sum", nil}}, runningSum, nil),
-		"no dataset":       upTo(3).FlatMap(func([]*Tensor) (*Dataset, error) { return nil, nil }, nil),
-		"a closed dataset": upTo(3).FlatMap(func([]*Tensor) (*Dataset, error) { return shut, nil }, nil),
-		"like what is gone": upTo(3).FlatMap(func([]*Tensor) (*Dataset, error) { return shut, nil },
-			&FlatMapOptions{Like: shut}),
+		"nil predicate":     upTo(3).Filter(nil),
+		"nil scan":          upTo(3).Scan(scanZero(t), nil, nil),
+		"nil expand":        upTo(3).FlatMap(nil, nil),
+		"nil generator":     NewPipeline(nil).AddGenerator(nil, component),
+		"no state":          upTo(3).Scan(nil, runningSum, nil),
+		"state of nil":      upTo(3).Scan([]ScanState{{"sum", nil}}, runningSum, nil),
+		"no dataset":        upTo(3).FlatMap(always(nil), nil),
+		"a closed dataset":  upTo(3).FlatMap(always(shut), nil),
+		"like what is gone": upTo(3).FlatMap(always(shut), &FlatMapOptions{Like: shut}),
 		"the state outside its place": upTo(3).Scan(scanZero(t),
-			func(state, element []*Tensor) ([]*Tensor, []*Tensor, error) {
+			func(_ context.Context, state, element []*Tensor) ([]*Tensor, []*Tensor, error) {
 				return nil, []*Tensor{state[0], element[0]}, nil
 			}, nil),
 		"a generator without tensors": NewPipeline(nil).AddGenerator(
-			func(int64, int64) ([]*Tensor, error) { return nil, nil }, component),
+			func(context.Context, int64, int64) ([]*Tensor, error) { return nil, nil }, component),
 	}
 	for name, pipeline := range wrong {
 		err := broken(pipeline)
@@ -395,7 +402,7 @@ func TestFunctionsInGoFail(t *testing.T) {
 
 func BenchmarkMapInGo(b *testing.B) {
 	dataset := must[*Dataset](b)(AddSlices(NewPipeline(nil), "n", Feature, count(1000)).Repeat(nil).
-		Map(1, func(element []*Tensor) ([]*Tensor, error) { return element, nil }, nil).Build())
+		Map(1, func(_ context.Context, element []*Tensor) ([]*Tensor, error) { return element, nil }, nil).Build())
 	iterator := must[*Iterator](b)(dataset.Iterator(0))
 	closed(b, dataset, iterator)
 	b.ResetTimer()

@@ -171,7 +171,9 @@ func TestFeedFails(t *testing.T) {
 		iterator := must[*Iterator](t)(dataset.Iterator(0))
 		defer iterator.Close()
 		pushed := make(chan error)
-		go func() { pushed <- feed.PushAll(background, func() ([]*Tensor, error) { return nil, fail() }) }()
+		go func() {
+			pushed <- feed.PushAll(background, func(context.Context) ([]*Tensor, error) { return nil, fail() })
+		}()
 		_, err := iterator.Next(background)
 		if <-pushed == nil {
 			t.Error("PushAll tells nothing")

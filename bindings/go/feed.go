@@ -168,13 +168,15 @@ func (f *Feed) Position() int64 {
 	return raw.Feed_get_position(use.of(f.ref()))
 }
 
-// PushAll pushes what `next` gives until io.EOF, then finishes the feed; another error, or a panic, fails it. The
-// tensors are closed once pushed. It is meant for a goroutine of its own: go feed.PushAll(ctx, next).
-func (f *Feed) PushAll(ctx context.Context, next func() ([]*Tensor, error)) error {
+// PushAll pushes what `next` gives, which gets the context, until io.EOF, then finishes the feed; another error, or a
+// panic, fails it. The tensors are closed once pushed. It is meant for a goroutine of its own:
+//
+//	go feed.PushAll(ctx, next)
+func (f *Feed) PushAll(ctx context.Context, next func(ctx context.Context) ([]*Tensor, error)) error {
 	for {
 		var element []*Tensor
 		err := guarded(func() (err error) {
-			element, err = next()
+			element, err = next(ctx)
 			return err
 		})
 		if errors.Is(err, io.EOF) {
@@ -200,7 +202,7 @@ func (f *Feed) PushChannel(ctx context.Context, elements <-chan []*Tensor) error
 	if life := f.life(); life != nil {
 		closing = life.Done()
 	}
-	return f.PushAll(ctx, func() ([]*Tensor, error) {
+	return f.PushAll(ctx, func(ctx context.Context) ([]*Tensor, error) {
 		select {
 		case element, more := <-elements:
 			if !more {

@@ -88,7 +88,7 @@ func TestLoopsOverIteratorsGoOn(t *testing.T) {
 func TestErrorsEndLoops(t *testing.T) {
 	live(t)
 	for _, failure := range []error{io.EOF, errors.New("no threes")} {
-		dataset := must[*Dataset](t)(upTo(6).Map(1, func(element []*Tensor) ([]*Tensor, error) {
+		dataset := must[*Dataset](t)(upTo(6).Map(1, func(_ context.Context, element []*Tensor) ([]*Tensor, error) {
 			if value(element[0]) == 3 {
 				return nil, failure
 			}

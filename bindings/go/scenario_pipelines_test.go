@@ -3,6 +3,7 @@
 package tutti
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,10 +13,10 @@ import (
 
 // The pipelines that scenarios read: tests/bindings/scenarios.txt says what they are.
 
-func scenarioPipeline(context *Context, name, folder string) (*Dataset, error) {
-	p, err := scenarioNumbers(context, name)
+func scenarioPipeline(owner *Context, name, folder string) (*Dataset, error) {
+	p, err := scenarioNumbers(owner, name)
 	if err == nil && p == nil {
-		p = scenarioFiles(context, name, folder)
+		p = scenarioFiles(owner, name, folder)
 	}
 	if err != nil {
 		return nil, err
@@ -24,15 +25,15 @@ func scenarioPipeline(context *Context, name, folder string) (*Dataset, error) {
 }
 
 // addToSum is a step of a scan.
-func addToSum(state, element []*Tensor) (newState, output []*Tensor, err error) {
+func addToSum(_ context.Context, state, element []*Tensor) (newState, output []*Tensor, err error) {
 	sum := value(state[0]) + value(element[0])
 	return []*Tensor{scalar(sum)}, []*Tensor{scalar(sum)}, nil
 }
 
 // scenarioNumbers are the pipelines without files; nil for another name.
-func scenarioNumbers(context *Context, name string) (*Pipeline, error) {
+func scenarioNumbers(owner *Context, name string) (*Pipeline, error) {
 	numbers := func(start, stop int64) *Pipeline {
-		return NewPipeline(context).Range(stop, &RangeOptions{Start: start})
+		return NewPipeline(owner).Range(stop, &RangeOptions{Start: start})
 	}
 	zero, err := NewScalar(int64(0))
 	if err != nil {
@@ -64,15 +65,15 @@ func scenarioNumbers(context *Context, name string) (*Pipeline, error) {
 			return nil
 		}), nil
 	case "odd":
-		odd := func(element []*Tensor) (bool, error) { return value(element[0])%2 == 1, nil }
-		below := func(element []*Tensor) (bool, error) { return value(element[0]) < 6, nil }
+		odd := func(_ context.Context, element []*Tensor) (bool, error) { return value(element[0])%2 == 1, nil }
+		below := func(_ context.Context, element []*Tensor) (bool, error) { return value(element[0]) < 6, nil }
 		return numbers(0, 8).Filter(odd).TakeWhile(below), nil
 	case "pairs":
-		return numbers(0, 3).FlatMap(func(element []*Tensor) (*Dataset, error) {
+		return numbers(0, 3).FlatMap(func(_ context.Context, element []*Tensor) (*Dataset, error) {
 			return numbers(10*value(element[0]), 10*value(element[0])+2).Build()
 		}, nil), nil
 	case "passes":
-		return NewPipeline(context).AddGenerator(func(pass, index int64) ([]*Tensor, error) {
+		return NewPipeline(owner).AddGenerator(func(_ context.Context, pass, index int64) ([]*Tensor, error) {
 			if index == 3 {
 				return nil, io.EOF
 			}

@@ -13,7 +13,7 @@ import (
 // over: from the call on the program reads nothing from standard input, and what it prints goes to standard error. The
 // function is as that of Pipeline.Map; it gives the components that MapProcess was told, one element at a time. An
 // error or panic of it is that of its element. Once in a process.
-func ServeMap(ctx context.Context, function func(element []*Tensor) ([]*Tensor, error)) error {
+func ServeMap(ctx context.Context, function MapFunc) error {
 	if function == nil {
 		return invalid("the function is nil")
 	}
@@ -27,8 +27,8 @@ func ServeMap(ctx context.Context, function func(element []*Tensor) ([]*Tensor, 
 		return &Error{Code: ResourceExhausted, Domain: "tutti", Message: "no memory for a function"}
 	}
 	go serveCalls(queue, func(queue, number uintptr) {
-		serveCall(queue, number, func(call *elementCall) (err error) {
-			call.outputs, err = function(call.element)
+		serveCall(queue, number, func(ctx context.Context, call *elementCall) (err error) {
+			call.outputs, err = function(ctx, call.element)
 			return err
 		})
 	})

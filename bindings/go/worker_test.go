@@ -3,6 +3,7 @@
 package tutti
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,7 +19,7 @@ func TestServeMap(t *testing.T) {
 	if flag.Arg(0) != "serve" {
 		t.Skip("this is the process of TestMapProcess")
 	}
-	err := ServeMap(nil, func(element []*Tensor) ([]*Tensor, error) {
+	err := ServeMap(nil, func(_ context.Context, element []*Tensor) ([]*Tensor, error) {
 		values, err := Values[int64](element[0])
 		if err != nil {
 			return nil, err
