@@ -33,7 +33,7 @@ DTYPES = {'bool': 'Boolean', 'bytes': 'ByteArray', 'bf16': 'BFloat16', 'f16': 'F
 OBJECTS = ('batch', 'context', 'dataset', 'estimator', 'feed', 'graph', 'iterator', 'pipeline', 'predictor', 'session',
            'strategy', 'tensor')
 # Other names that the texts have.
-OTHERS = {'train_and_evaluate': 'Estimator.TrainAndEvaluate'}
+OTHERS = {'average_decay': 'AverageDecay', 'train_and_evaluate': 'Estimator.TrainAndEvaluate'}
 PHRASES = {'mode TRAIN': 'ModeTrain', 'mode EVAL': 'ModeEval', 'mode PREDICT': 'ModePredict',
            'the reason stopped': 'ReasonStopped', 'As for run': 'As in RunOptions'}
 # Kinds whose entries a text names without the kind: "as for softmax_cross_entropy".

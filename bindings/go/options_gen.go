@@ -191,8 +191,8 @@ type RunOptions struct {
 	// over the batches of a step, which are rounded once. Requires determinism fast; no effect on one device, or on
 	// CPUs unless AllReduce gives each device its own weights. Default: GradientDTypeF32.
 	GradientDType GradientDType
-	// If the optimizer keeps moving averages of the weights (average_decay), evaluates and predicts with the
-	// weights instead of the averages. Training, and reading a variable by its name, always use the weights.
+	// If the optimizer keeps moving averages of the weights (AverageDecay), evaluates and predicts with the weights
+	// instead of the averages. Training, and reading a variable by its name, always use the weights.
 	RawWeights bool
 	// Writes checkpoints without a graph for predictions, so the model function need not support ModePredict.
 	// Otherwise it must if checkpoints are written; this is checked before the first step.
