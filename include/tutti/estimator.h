@@ -96,6 +96,11 @@ TUTTI_API int64_t tutti_estimator_get_global_step(const tutti_estimator *estimat
  * names are lent until the list changes. */
 TUTTI_API int64_t tutti_estimator_get_variable_count(const tutti_estimator *estimator);
 TUTTI_API const char *tutti_estimator_get_variable_name(const tutti_estimator *estimator, int64_t index);
+/* Those of them that the optimizer changes, in the order in which the model makes them: not running statistics, what is
+ * frozen, and what a model that gives gradients itself leaves out. They are known once the model was built for training
+ * (train, a session, tutti_estimator_initialize); before, the count is 0. Names are lent while the estimator lives. */
+TUTTI_API int64_t tutti_estimator_get_trainable_count(const tutti_estimator *estimator);
+TUTTI_API const char *tutti_estimator_get_trainable_name(const tutti_estimator *estimator, int64_t index);
 /* A copy of the variable's value. */
 TUTTI_API int32_t tutti_estimator_read_variable(tutti_estimator *estimator, const char *name, tutti_tensor **out,
                                                 tutti_error **err);

@@ -49,6 +49,8 @@ class EstimatorObject : public base::Object {
   const char *lend(std::string text);
   /// The names of the variables of the newest weights; lent until the next call.
   const std::vector<std::string> &variable_names();
+  /// The names of those that are trained; lent for good, for they do not change once they are known.
+  const std::vector<std::string> &trainable_names();
 
  private:
   const std::shared_ptr<ContextCore> core_;
@@ -56,9 +58,10 @@ class EstimatorObject : public base::Object {
   const distribute::StrategyRef strategy_;
   const std::shared_ptr<TrainableRules> rules_;
   mutable std::mutex mutex_;
-  std::optional<data::ElementSpec> spec_;    // guarded by mutex_
-  std::vector<std::string> variable_names_;  // guarded by mutex_
-  std::string lent_;                         // guarded by mutex_
+  std::optional<data::ElementSpec> spec_;     // guarded by mutex_
+  std::vector<std::string> variable_names_;   // guarded by mutex_
+  std::vector<std::string> trainable_names_;  // guarded by mutex_
+  std::string lent_;                          // guarded by mutex_
 };
 
 class SessionObject : public base::Object {

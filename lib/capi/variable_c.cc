@@ -17,7 +17,32 @@ const std::vector<std::string> &EstimatorObject::variable_names() {
   return variable_names_;
 }
 
+const std::vector<std::string> &EstimatorObject::trainable_names() {
+  std::vector<std::string> names = estimator::trainable_names(estimator_->state());
+  const std::lock_guard lock(mutex_);
+  if (trainable_names_.empty()) trainable_names_ = std::move(names);
+  return trainable_names_;
+}
+
 namespace {
+
+using Names = const std::vector<std::string> &(EstimatorObject::*)();
+
+int64_t count(const tutti_estimator *estimator, Names names) {
+  return guard_value<int64_t>(-1, [&]() -> int64_t {
+    const Ref<EstimatorObject> object = peek_shared(estimator, estimator_handles);
+    return object ? static_cast<int64_t>(((*object).*names)().size()) : -1;
+  });
+}
+
+const char *name_at(const tutti_estimator *estimator, Names names, int64_t index) {
+  return guard_value<const char *>(nullptr, [&]() -> const char * {
+    const Ref<EstimatorObject> object = peek_shared(estimator, estimator_handles);
+    if (!object) return nullptr;
+    const std::vector<std::string> &all = ((*object).*names)();
+    return index >= 0 && index < static_cast<int64_t>(all.size()) ? all[static_cast<size_t>(index)].c_str() : nullptr;
+  });
+}
 
 /// read_variable, read_gradient and read_output.
 using Reader = Result<tensor::Tensor> (*)(estimator::EstimatorState &state, std::string_view name);
@@ -37,20 +62,19 @@ using namespace tutti::impl;
 using namespace tutti::impl::capi;
 
 int64_t tutti_estimator_get_variable_count(const tutti_estimator *estimator) {
-  return guard_value<int64_t>(-1, [&]() -> int64_t {
-    const Ref<EstimatorObject> object = peek_shared(estimator, estimator_handles);
-    return object ? static_cast<int64_t>(object->variable_names().size()) : -1;
-  });
+  return count(estimator, &EstimatorObject::variable_names);
 }
 
 const char *tutti_estimator_get_variable_name(const tutti_estimator *estimator, int64_t index) {
-  return guard_value<const char *>(nullptr, [&]() -> const char * {
-    const Ref<EstimatorObject> object = peek_shared(estimator, estimator_handles);
-    if (!object) return nullptr;
-    const std::vector<std::string> &names = object->variable_names();
-    return index >= 0 && index < static_cast<int64_t>(names.size()) ? names[static_cast<size_t>(index)].c_str()
-                                                                    : nullptr;
-  });
+  return name_at(estimator, &EstimatorObject::variable_names, index);
+}
+
+int64_t tutti_estimator_get_trainable_count(const tutti_estimator *estimator) {
+  return count(estimator, &EstimatorObject::trainable_names);
+}
+
+const char *tutti_estimator_get_trainable_name(const tutti_estimator *estimator, int64_t index) {
+  return name_at(estimator, &EstimatorObject::trainable_names, index);
 }
 
 int32_t tutti_estimator_read_variable(tutti_estimator *estimator, const char *name, tutti_tensor **out,

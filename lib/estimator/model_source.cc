@@ -116,6 +116,11 @@ Status check_variables(const graph::Model &train, const graph::Model &other, Mod
   return Status();
 }
 
+ModelRef ModelSource::built(Mode mode) {
+  const std::lock_guard lock(mutex_);
+  return slot(mode).model;
+}
+
 Result<ModelRef> ModelSource::get(Mode mode, const data::ElementSpec &spec) {
   std::unique_lock lock(mutex_);
   const std::thread::id self = std::this_thread::get_id();

@@ -46,6 +46,8 @@ class ModelSource {
 
   /// The model of a mode; `spec` declares its inputs when it is built. An error is not kept: the next call tries again.
   base::Result<ModelRef> get(Mode mode, const data::ElementSpec &spec);
+  /// The model of a mode if it is built; else null.
+  ModelRef built(Mode mode);
 
  private:
   struct Slot {

@@ -154,6 +154,17 @@ std::vector<std::string> variable_names(EstimatorState &state) {
   return version.ok() ? names_of(**version) : std::vector<std::string>();
 }
 
+std::vector<std::string> trainable_names(EstimatorState &state) {
+  std::vector<std::string> names;
+  const ModelRef model = state.models.built(Mode::train);
+  if (model == nullptr || !model->train) return names;
+  const auto &gradients = model->train->gradients;
+  for (const graph::VariableSpec &variable : model->variables) {
+    if (variable.trainable && (gradients.empty() || gradients.contains(variable.name))) names.push_back(variable.name);
+  }
+  return names;
+}
+
 Result<Tensor> read_variable(EstimatorState &state, std::string_view name) {
   std::optional<Tensor> value;
   TUTTI_ASSIGN(const bool looked, look(state, [&](Trainer &trainer) -> Status {

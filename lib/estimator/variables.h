@@ -22,6 +22,9 @@ namespace tutti::impl::estimator {
 /// Weights first. Empty when there are none.
 std::vector<std::string> variable_names(EstimatorState &state);
 
+/// Those that the optimizer changes, in the order of the model; empty until the model was built for training.
+std::vector<std::string> trainable_names(EstimatorState &state);
+
 /// A copy.
 base::Result<tensor::Tensor> read_variable(EstimatorState &state, std::string_view name);
 

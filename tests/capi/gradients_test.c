@@ -254,6 +254,8 @@ static void test_frozen_by_the_host(void **state) {
   assert_ok(train(estimator, dataset, 3, &err));
   read_dense(estimator, parameters);
   assert_true(parameters[DENSE_KERNEL] == 0 && parameters[DENSE_KERNEL + 1] == 0);
+  assert_int_equal(tutti_estimator_get_trainable_count(estimator), 1);
+  assert_string_equal(tutti_estimator_get_trainable_name(estimator, 0), "kernel");
   tutti_estimator_unref(estimator);
   tutti_dataset_unref(dataset);
 }

@@ -30,6 +30,14 @@ static void drop(struct made made) {
   tutti_estimator_unref(made.estimator), tutti_dataset_unref(made.dataset), tutti_context_unref(made.context);
 }
 
+static void expect_trainable(struct made made, const char *const *names, int64_t count) {
+  assert_int_equal(tutti_estimator_get_trainable_count(made.estimator), count);
+  for (int64_t i = 0; i < count; i++)
+    assert_string_equal(tutti_estimator_get_trainable_name(made.estimator, i), names[i]);
+  assert_null(tutti_estimator_get_trainable_name(made.estimator, count));
+  assert_null(tutti_estimator_get_trainable_name(made.estimator, -1));
+}
+
 static void initialize(struct made made, const char *weights) {
   assert_ok(tutti_estimator_initialize(made.estimator, made.dataset, weights, NULL, &err));
 }
@@ -62,7 +70,9 @@ static void test_initial_values(void **state) {
     struct made made = make(replicas, "{\"seed\": 3}", NULL), plain = make(replicas, "{\"seed\": 3}", NULL);
     float parameters[DENSE_PARAMETERS], trained[DENSE_PARAMETERS], expected[DENSE_PARAMETERS];
     assert_int_equal(tutti_estimator_get_variable_count(made.estimator), 0);
+    expect_trainable(made, NULL, 0);
     initialize(made, NULL);
+    expect_trainable(made, (const char *const[]){"kernel", "bias"}, 2);
     assert_int_equal(tutti_estimator_get_global_step(made.estimator), 0);
     assert_int_equal(tutti_estimator_get_variable_count(made.estimator), 2);
     read_dense(made.estimator, parameters);

@@ -61,6 +61,11 @@ static void test_frozen_variables(void **state) {
   for (int i = 0; i < 2; i++)
     tutti_tensor_unref(before[i]), tutti_tensor_unref(after[i]);
   assert_error(TUTTI_FAILED_PRECONDITION, "before", tutti_estimator_set_trainable(estimator, "*", 1, &err));
+  assert_int_equal(tutti_estimator_get_trainable_count(estimator), 2);
+  assert_string_equal(tutti_estimator_get_trainable_name(estimator, 0), "dense_1/kernel");
+  assert_string_equal(tutti_estimator_get_trainable_name(estimator, 1), "dense_1/bias");
+  assert_int_equal(tutti_estimator_get_trainable_count(NULL), -1);
+  assert_null(tutti_estimator_get_trainable_name(NULL, 0));
   tutti_estimator_unref(estimator);
   tutti_dataset_unref(dataset);
 }

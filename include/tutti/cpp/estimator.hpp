@@ -165,6 +165,13 @@ class Estimator : public detail::Handle<tutti_estimator, tutti_estimator_ref, tu
       names.push_back(detail::copied(tutti_estimator_get_variable_name(get(), i)));
     return names;
   }
+  /// Those of them that the optimizer changes; empty until the model was built for training.
+  std::vector<std::string> trainable_names() const {
+    std::vector<std::string> names;
+    for (int64_t i = 0; i < tutti_estimator_get_trainable_count(get()); ++i)
+      names.push_back(detail::copied(tutti_estimator_get_trainable_name(get(), i)));
+    return names;
+  }
   Tensor read_variable(const std::string &name) {
     return detail::make<Tensor>(
         [&](auto **out, auto **err) { return tutti_estimator_read_variable(get(), name.c_str(), out, err); });

@@ -3680,6 +3680,34 @@ _gostring_ _wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(tutti_estimato
 }
 
 
+long long _wrap_estimator_get_trainable_count_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0) {
+  tutti_estimator *arg1 = (tutti_estimator *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
+  
+  result = tutti_estimator_get_trainable_count((struct tutti_estimator const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_estimator_get_trainable_name_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, long long _swig_go_1) {
+  tutti_estimator *arg1 = (tutti_estimator *) 0 ;
+  int64_t arg2 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (char *)tutti_estimator_get_trainable_name((struct tutti_estimator const *)arg1,arg2);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
 int _wrap_estimator_read_variable_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;

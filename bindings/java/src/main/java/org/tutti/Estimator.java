@@ -228,6 +228,22 @@ public final class Estimator extends NativeObject {
         }
     }
 
+    /** The variables that the optimizer changes, in the order in which the model makes them: not running statistics,
+     * slots, and what is frozen.
+     *
+     * @return their names; none before the model was built for training, as {@link #initialize(Dataset)} does
+     */
+    public List<String> trainableNames() {
+        try (Use use = new Use()) {
+            long number = use.of(this);
+            List<String> names = new ArrayList<>();
+            for (long i = 0; i < Raw.estimator_get_trainable_count(number); i++) {
+                names.add(Raw.estimator_get_trainable_name(number, i));
+            }
+            return names;
+        }
+    }
+
     /** A copy of a variable's value.
      *
      * @param name which one
