@@ -192,6 +192,17 @@ func (e *Estimator) GlobalStep() int64 {
 
 // VariableNames are weights, running statistics and, as "<variable>/<slot>", the slots of the optimizer.
 func (e *Estimator) VariableNames() []string {
+	return e.namesOf(raw.Estimator_get_variable_count, raw.Estimator_get_variable_name)
+}
+
+// TrainableNames are the variables that the optimizer changes, in the order in which the model makes them: no running
+// statistics, and nothing that is frozen. They are known once the model was built for training, by Train, OpenSession or
+// Initialize; nil before.
+func (e *Estimator) TrainableNames() []string {
+	return e.namesOf(raw.Estimator_get_trainable_count, raw.Estimator_get_trainable_name)
+}
+
+func (e *Estimator) namesOf(count func(uintptr) int64, name func(uintptr, int64) string) []string {
 	var use uses
 	defer use.leave()
 	number := use.of(e.ref())
@@ -201,8 +212,8 @@ func (e *Estimator) VariableNames() []string {
 	e.names.Lock()
 	defer e.names.Unlock()
 	var names []string
-	for i := int64(0); i < raw.Estimator_get_variable_count(number); i++ {
-		names = append(names, raw.Estimator_get_variable_name(number, i))
+	for i := int64(0); i < count(number); i++ {
+		names = append(names, name(number, i))
 	}
 	return names
 }

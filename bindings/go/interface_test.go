@@ -102,3 +102,36 @@ func TestCloseHasOneMeaning(t *testing.T) {
 		}
 	}
 }
+
+func TestTrainableVariablesAreAListOfTheirOwn(t *testing.T) {
+	live(t)
+	dataset := toyDataset(t)
+	estimator := must[*Estimator](t)(NewEstimator(func(g *Graph, mode Mode) error {
+		x := g.LayerBatchNorm(g.LayerDense(g.Feature("x"), 3, &LayerDenseOptions{WithoutBias: true}), nil)
+		if mode != ModePredict {
+			g.SetLoss(g.LossSparseSoftmaxCrossEntropy(x, g.Label("y"), nil))
+			g.OptimizerSGD(g.ScheduleConstant(0.1), &OptimizerSGDOptions{Momentum: 0.9})
+		}
+		return nil
+	}, nil))
+	closed(t, dataset, estimator)
+	if names := estimator.TrainableNames(); names != nil {
+		t.Error(names)
+	}
+	if err := estimator.SetTrainable("*/offset", false); err != nil {
+		t.Fatal(err)
+	}
+	if err := estimator.Initialize(background, dataset, ""); err != nil {
+		t.Fatal(err)
+	}
+	if names := strings.Join(estimator.TrainableNames(), " "); names != "dense/kernel batch_norm/scale" {
+		t.Error(names)
+	}
+	if all := estimator.VariableNames(); len(all) < 5 { // running statistics and what is frozen, too
+		t.Error(all)
+	}
+	estimator.Close()
+	if names := estimator.TrainableNames(); names != nil {
+		t.Error(names)
+	}
+}
