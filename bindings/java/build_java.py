@@ -4,7 +4,7 @@
 
 usage: build_java.py sources OUTPUT_FOLDER WRAPPER STAMP SWIG      the raw layer from SWIG, and the builders
        build_java.py jar OUTPUT_FOLDER JAR POM JAVAC                the classes of the package, in a jar
-       build_java.py natives JAR FILE...                              a jar of native libraries, in loading order
+       build_java.py natives OUTPUT_FOLDER JAR TUTTI_JAR JAVAC FILE...   a jar of native libraries, in loading order
        build_java.py tests OUTPUT_FOLDER JAR CLASS_PATH JAVAC      the tests' classes
        build_java.py javadoc OUTPUT_FOLDER JAVADOC                  the documentation, without a warning
 
@@ -22,6 +22,7 @@ import builders
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 MAIN, TESTS = os.path.join(HERE, 'src', 'main', 'java'), os.path.join(HERE, 'src', 'test', 'java')
+NATIVES = os.path.join(HERE, 'src', 'natives')
 RELEASE = '17'
 EPOCH = (1980, 1, 1, 0, 0, 0)
 RAW = ('Raw.java', 'RawConstants.java', 'RawNative.java')
@@ -56,15 +57,13 @@ def sources(output, wrapper, stamp, swig):
 
 
 def java_files(*folders):
-    return sorted(path for folder in folders for path in glob.glob(os.path.join(folder, 'org', '**', '*.java'), recursive=True))
+    return sorted(path for folder in folders for path in glob.glob(os.path.join(folder, '**', '*.java'), recursive=True))
 
 
 def write_jar(jar, entries):
     """Entries are name and bytes; the same ones give the same jar."""
-    has_classes = any(name.endswith('.class') for name, _ in entries)
-    manifest = 'Manifest-Version: 1.0\n' + ('Automatic-Module-Name: org.tutti\n' if has_classes else '') + '\n'
     with zipfile.ZipFile(jar, 'w', zipfile.ZIP_DEFLATED) as file:
-        for name, data in [('META-INF/MANIFEST.MF', manifest.encode())] + sorted(entries):
+        for name, data in [('META-INF/MANIFEST.MF', b'Manifest-Version: 1.0\n\n')] + sorted(entries):
             information = zipfile.ZipInfo(name, EPOCH)
             information.compress_type = zipfile.ZIP_DEFLATED
             information.external_attr = 0o644 << 16
@@ -76,11 +75,11 @@ def read(path):
         return file.read()
 
 
-def compile_java(javac, classes, paths, class_path=''):
+def compile_java(javac, classes, paths, *flags):
     # Warnings are shown, not errors: later JDKs have new ones.
     # -g: what Java says of a null has the parameter's name.
     arguments = [javac, '--release', RELEASE, '-g', '-encoding', 'UTF-8', '-Xlint:all,-try', '-d', fresh(classes)]
-    subprocess.run(arguments + (['-cp', class_path] if class_path else []) + paths, check=True)
+    subprocess.run([*arguments, *flags, *paths], check=True)
     found = glob.glob(os.path.join(classes, '**', '*.class'), recursive=True)
     return [(os.path.relpath(path, classes), read(path)) for path in found]
 
@@ -91,15 +90,37 @@ def jar(output, target, pom, javac):
 
 
 def tests(output, target, class_path, javac):
-    write_jar(target, compile_java(javac, os.path.join(output, 'test_classes'), java_files(TESTS), class_path))
+    write_jar(target, compile_java(javac, os.path.join(output, 'test_classes'), java_files(TESTS), '-cp', class_path))
 
 
-def natives(target, *files):
-    folder = f'org/tutti/natives/linux-{os.uname().machine}/'
+def filled(name, **words):
+    with open(os.path.join(NATIVES, name), encoding='utf-8') as file:
+        text = file.read()
+    for word, value in words.items():
+        text = text.replace(f'@{word}@', value)
+    return text
+
+
+def provider(output, module, platform, folder, tutti_jar, javac):
+    """The class by which the jar is found, on the class path and on the module path, and the module."""
+    paths = []
+    for name in ('module-info.java', 'Files.java'):
+        paths.append(os.path.join(fresh(os.path.join(output, 'natives', name[:-5])), name))
+        write(paths[-1], filled(name + '.in', MODULE=module, PLATFORM=platform, FOLDER=folder))
+    return compile_java(javac, os.path.join(output, 'natives_classes'), paths, '--module-path', tutti_jar)
+
+
+def natives(output, target, tutti_jar, javac, *files):
+    machine = os.uname().machine
+    platform, module = 'linux-' + machine, 'org.tutti.natives.linux.' + machine
+    # No package, by its name, so that nothing encapsulates it.
+    folder = f'org/tutti/natives/{platform}/'
     # The wrapper asks for the library by its soname, which is loaded before it.
     entries = [(folder + soname(path), read(path)) for path in files]
     names = ''.join(soname(path) + '\n' for path in files)
-    write_jar(target, entries + [(folder + 'files.txt', names.encode())])
+    entries += [(folder + 'files.txt', names.encode()),
+                ('META-INF/services/org.tutti.NativeFiles', f'{module}.Files\n'.encode())]
+    write_jar(target, entries + provider(output, module, platform, folder, tutti_jar, javac))
 
 
 def soname(path):

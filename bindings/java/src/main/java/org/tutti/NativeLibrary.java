@@ -11,6 +11,7 @@ import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.ServiceLoader;
 
 /**
  * Finds and loads the native library: from the folder or file of the system property tutti.library.path, from
@@ -19,7 +20,6 @@ import java.util.Locale;
 final class NativeLibrary {
     static final String PROPERTY = "tutti.library.path";
     private static final String NAME = "tuttijni";
-    private static final String RESOURCES = "/org/tutti/natives/";
 
     private NativeLibrary() {}
 
@@ -28,7 +28,7 @@ final class NativeLibrary {
         List<String> tried = new ArrayList<>();
         if (!fromProperty(tried) && !fromLibraryPath(tried) && !fromJar(tried)) {
             throw new UnsatisfiedLinkError("tutti: the native library was not found. Install it, or name its folder by "
-                + "-D" + PROPERTY + "=FOLDER, or add the jar of natives to the class path. Tried: "
+                + "-D" + PROPERTY + "=FOLDER, or add the jar of natives to the class path or module path. Tried: "
                 + String.join("; ", tried));
         }
         check(Raw.abi_version(), Raw.version());
@@ -75,21 +75,26 @@ final class NativeLibrary {
         return System.getProperty("os.name").toLowerCase(Locale.ROOT).replace(' ', '_') + "-" + machine;
     }
 
-    /** The jar lists its files in the order in which they are to be loaded; they are needed only until then. */
     private static boolean fromJar(List<String> tried) {
-        String folder = RESOURCES + platform() + "/";
-        try (InputStream list = NativeLibrary.class.getResourceAsStream(folder + "files.txt")) {
-            if (list == null) {
-                tried.add("no jar of natives for " + platform() + " on the class path");
-                return false;
+        for (NativeFiles files : ServiceLoader.load(NativeFiles.class, NativeLibrary.class.getClassLoader())) {
+            if (files.platform().equals(platform()) && loadAll(files, tried)) {
+                return true;
             }
+        }
+        tried.add("no jar of natives for " + platform() + " on the class path or module path");
+        return false;
+    }
+
+    /** The jar lists its files in the order in which they are to be loaded; they are needed only until then. */
+    private static boolean loadAll(NativeFiles files, List<String> tried) {
+        try {
             Path into = Files.createTempDirectory("tutti-natives-");
             List<Path> written = new ArrayList<>();
-            try {
+            try (InputStream list = open(files, "files.txt")) {
                 for (String name : new String(list.readAllBytes(), StandardCharsets.UTF_8).split("\n")) {
                     Path file = into.resolve(name);
                     written.add(file);
-                    extract(folder + name, file);
+                    extract(files, name, file);
                     System.load(file.toString());
                 }
             } finally {
@@ -105,11 +110,16 @@ final class NativeLibrary {
         }
     }
 
-    private static void extract(String resource, Path file) throws IOException {
-        try (InputStream in = NativeLibrary.class.getResourceAsStream(resource)) {
-            if (in == null) {
-                throw new IOException("the jar of natives lacks " + resource);
-            }
+    private static InputStream open(NativeFiles files, String name) throws IOException {
+        InputStream in = files.open(name);
+        if (in == null) {
+            throw new IOException("the jar of natives lacks " + name);
+        }
+        return in;
+    }
+
+    private static void extract(NativeFiles files, String name, Path file) throws IOException {
+        try (InputStream in = open(files, name)) {
             Files.copy(in, file, StandardCopyOption.REPLACE_EXISTING);
         }
     }
