@@ -7,7 +7,7 @@ import java.util.List;
 /** A batch of answers: named tensors with the same number of rows. Immutable. */
 public final class Batch extends NativeObject {
     Batch(long number) {
-        super(new Handle("Batch", number, Raw::batch_unref, size(number)));
+        super(Handle.ofData("Batch", number, Raw::batch_unref, size(number)));
     }
 
     private static long size(long number) {
@@ -36,6 +36,11 @@ public final class Batch extends NativeObject {
         try (Use use = new Use()) {
             return Raw.batch_get_row_count(use.of(this));
         }
+    }
+
+    @Override
+    String details() {
+        return " of " + rows() + " rows from " + firstRow() + ": " + names();
     }
 
     /** The names of the outputs.

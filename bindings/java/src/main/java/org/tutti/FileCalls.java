@@ -13,6 +13,11 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** The threads of a file system of the program, and its open files by number. */
 final class FileCalls extends CallThreads {
+    /** The most that one read gives. */
+    private static final int PART = 1 << 20;
+    private static final ThreadLocal<ByteBuffer> scratch =
+        ThreadLocal.withInitial(() -> ByteBuffer.allocateDirect(PART));
+
     private final FileSource source;
     private final Map<Long, SeekableByteChannel> files = new ConcurrentHashMap<>();
     private final AtomicLong lastFile = new AtomicLong();
@@ -53,16 +58,15 @@ final class FileCalls extends CallThreads {
         finish(call, file, number, version, error);
     }
 
+    /** By a copy, for the channel is the program's and may keep the buffer; fewer bytes than wanted are fine. */
     private static long read(long call, SeekableByteChannel channel) throws IOException {
-        ByteBuffer target = Raw.java_buffer(address(call), Raw.file_call_get_size(call));
+        ByteBuffer copy = scratch.get().clear().limit((int) Math.min(PART, Raw.file_call_get_size(call)));
         synchronized (channel) {
             channel.position(Raw.file_call_get_offset(call));
-            return Math.max(0, channel.read(target));
+            channel.read(copy);
         }
-    }
-
-    private static long address(long call) {
-        return Raw.file_call_get_target(call);
+        Raw.java_buffer(Raw.file_call_get_target(call), copy.position()).put(copy.flip());
+        return copy.limit();
     }
 
     private void list(long call) throws Exception {

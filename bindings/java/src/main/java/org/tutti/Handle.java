@@ -11,12 +11,10 @@ import java.util.function.LongConsumer;
  * object's cleaner.
  */
 final class Handle implements Runnable {
-    /** What an object costs that is not data: a guess, so that forgotten ones are collected. */
-    private static final long OBJECT_SIZE = 4096;
-
     private final String kind;
     private final long number;
     private final LongConsumer unref;
+    /** That of C memory of data, which Java's collector does not see. */
     private final long size;
     private final boolean isData;
     /** Calls that close ends; all others finish. */
@@ -34,14 +32,14 @@ final class Handle implements Runnable {
         Memory.grow(size);
     }
 
-    /** Takes a reference to data. The size is that of C memory behind it, which Java's collector does not see. */
-    Handle(String kind, long number, LongConsumer unref, long size) {
-        this(kind, number, unref, size, true);
+    /** Takes a reference to data, behind which no callbacks are. */
+    static Handle ofData(String kind, long number, LongConsumer unref, long size) {
+        return new Handle(kind, number, unref, size, true);
     }
 
     /** Takes a reference to an object of another kind, behind which callbacks may be. */
     Handle(String kind, long number, LongConsumer unref) {
-        this(kind, number, unref, OBJECT_SIZE, false);
+        this(kind, number, unref, 0, false);
     }
 
     String kind() {

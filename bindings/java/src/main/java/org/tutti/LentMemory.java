@@ -2,6 +2,7 @@
 package org.tutti;
 
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.HashMap;
 import java.util.Map;
 
@@ -18,6 +19,15 @@ final class LentMemory {
     private static boolean waits;
 
     private LentMemory() {}
+
+    /** What is wrong with a buffer's byte order; null when nothing is. That of new ones is not the machine's. */
+    static @Nullable String orderProblem(DType dtype, ByteBuffer data) {
+        if (dtype.sizeBytes() <= 1 || data.order() == ByteOrder.nativeOrder() || !data.hasRemaining()) {
+            return null;
+        }
+        return "the buffer's byte order is " + data.order() + ", and the machine's " + ByteOrder.nativeOrder()
+            + "; ByteBuffer.order sets it";
+    }
 
     /** How many buffers are lent. */
     static synchronized int count() {

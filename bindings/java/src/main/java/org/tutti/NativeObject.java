@@ -35,10 +35,31 @@ public abstract class NativeObject implements AutoCloseable {
         return handle.isClosed();
     }
 
-    /** Closes the object. */
+    /** Closes the object, as the head of this page says. */
     @Override
     public void close() {
         handle.close();
         cleanable.clean();
+    }
+
+    /** A short text for people, which may change with any release.
+     *
+     * @return what kind of object it is, and a little about it
+     */
+    @Override
+    public final String toString() {
+        try {
+            return handle.kind() + details();
+        } catch (ClosedException closed) {
+            return "closed " + handle.kind();
+        }
+    }
+
+    /** What the text says behind the kind. */
+    String details() {
+        if (isClosed()) {
+            throw new ClosedException(handle.kind());
+        }
+        return "";
     }
 }

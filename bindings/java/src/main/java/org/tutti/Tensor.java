@@ -4,6 +4,7 @@ package org.tutti;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.function.Consumer;
 import java.util.function.Function;
 
@@ -11,8 +12,7 @@ import java.util.function.Function;
  * A dense, row-major array in host memory. Several threads may read one; a writer must be alone.
  *
  * <p>Arrays are copied both ways; {@link #wrap(DType, ByteBuffer, long...) wrap} borrows the memory of a direct buffer.
- * {@link #view} and {@link #update} lend the memory itself, without a copy, to a function: the buffer must not be used
- * after the function has returned, for it does not keep the tensor alive.
+ * {@link #view} and {@link #update} lend the memory itself, without a copy, to a function.
  */
 public final class Tensor extends NativeObject {
     /** About what a tensor costs the library beside its elements. */
@@ -26,7 +26,7 @@ public final class Tensor extends NativeObject {
     }
 
     private Tensor(long number) {
-        super(new Handle("Tensor", number, Raw::tensor_unref, Raw.tensor_get_size_bytes(number) + OVERHEAD));
+        super(Handle.ofData("Tensor", number, Raw::tensor_unref, Raw.tensor_get_size_bytes(number) + OVERHEAD));
     }
 
     /** Takes a reference. */
@@ -35,7 +35,7 @@ public final class Tensor extends NativeObject {
     }
 
     /** A tensor that the library lends; null when there is none. */
-    static Tensor share(long number) {
+    static @Nullable Tensor share(long number) {
         if (number == 0) {
             return null;
         }
@@ -43,7 +43,11 @@ public final class Tensor extends NativeObject {
         return wrap(number);
     }
 
-    static void closeAll(Tensor... tensors) {
+    /** Closes all tensors of an element.
+     *
+     * @param tensors which ones; null where there is none
+     */
+    public static void closeAll(@Nullable Tensor... tensors) {
         for (Tensor tensor : tensors) {
             if (tensor != null) {
                 tensor.close();
@@ -72,7 +76,7 @@ public final class Tensor extends NativeObject {
      * @return the tensor
      */
     public static Tensor of(DType dtype, ByteBuffer data, long... dims) {
-        String problem = orderProblem(dtype, data);
+        String problem = LentMemory.orderProblem(dtype, data);
         if (problem != null) {
             throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, problem);
         }
@@ -84,15 +88,6 @@ public final class Tensor extends NativeObject {
         long[] failure = new long[1];
         TuttiException.check(Raw.tensor_from_data(dtype.number(), dims, direct, out, failure), failure);
         return wrap(out[0]);
-    }
-
-    /** What is wrong with a buffer's byte order; null when nothing is. That of new ones is not the machine's. */
-    private static String orderProblem(DType dtype, ByteBuffer data) {
-        if (dtype.sizeBytes() <= 1 || data.order() == ByteOrder.nativeOrder() || !data.hasRemaining()) {
-            return null;
-        }
-        return "the buffer's byte order is " + data.order() + ", and the machine's " + ByteOrder.nativeOrder()
-            + "; ByteBuffer.order sets it";
     }
 
     /** A tensor over the memory of a direct buffer, from position to limit, without a copy.
@@ -122,7 +117,7 @@ public final class Tensor extends NativeObject {
      * @return the tensor
      */
     public static Tensor wrap(DType dtype, ByteBuffer data, Runnable release, long... dims) {
-        String problem = orderProblem(dtype, data);
+        String problem = LentMemory.orderProblem(dtype, data);
         if (!data.isDirect()) {
             problem = "a tensor borrows the memory of a direct buffer, got one of the heap; Tensor.of copies it";
         }
@@ -195,23 +190,7 @@ public final class Tensor extends NativeObject {
      * @return the tensor
      */
     public static Tensor of(byte[][] data, long... dims) {
-        long size = 8L * (data.length + 1);
-        for (byte[] one : data) {
-            size += one.length;
-        }
-        if (size > Integer.MAX_VALUE) {
-            throw TuttiException.ofTutti(Code.OUT_OF_RANGE, size + " bytes are too many for one buffer");
-        }
-        // First where each element begins and the last ends, counted from the beginning, then the elements.
-        ByteBuffer memory = ByteBuffer.allocateDirect((int) size).order(ByteOrder.nativeOrder());
-        int end = 8 * (data.length + 1);
-        for (int i = 0; i < data.length; i++) {
-            memory.putLong(8 * i, end).position(end);
-            memory.put(data[i]);
-            end += data[i].length;
-        }
-        memory.putLong(8 * data.length, end).position(0);
-        return of(DType.BYTES, memory, dims.length == 0 ? new long[] {data.length} : dims);
+        return of(DType.BYTES, BytesElements.pack(data), dims.length == 0 ? new long[] {data.length} : dims);
     }
 
     /** A tensor of type BYTES, the texts in UTF-8.
@@ -237,14 +216,7 @@ public final class Tensor extends NativeObject {
         try (Use use = new Use()) {
             long number = use.of(this);
             for (int i = 0; i < values.length; i++) {
-                long size = Raw.tensor_get_element_size(number, i);
-                if (size > Integer.MAX_VALUE - 8) {
-                    throw TuttiException.ofTutti(Code.OUT_OF_RANGE, size + " bytes are too many for an array");
-                }
-                values[i] = new byte[(int) size];
-                if (size > 0) {
-                    Raw.java_buffer(Raw.tensor_get_element_data(number, i), size).get(values[i]);
-                }
+                values[i] = BytesElements.copy(number, i);
             }
         }
         return values;
@@ -323,7 +295,7 @@ public final class Tensor extends NativeObject {
             switch (dtype) {
                 case FLOAT32 -> to.putFloat(0, value.floatValue());
                 case FLOAT64 -> to.putDouble(0, value.doubleValue());
-                case INT8, UINT8, BOOL -> to.put(0, value.byteValue());
+                case INT8, UINT8, BOOL -> to.putByte(0, value.byteValue());
                 case INT16, UINT16 -> to.putShort(0, value.shortValue());
                 case INT32, UINT32 -> to.putInt(0, value.intValue());
                 case INT64, UINT64 -> to.putLong(0, value.longValue());
@@ -357,6 +329,11 @@ public final class Tensor extends NativeObject {
             TuttiException.check(Raw.tensor_to_dlpack(use.of(this), out, failure), failure);
             return out[0];
         }
+    }
+
+    @Override
+    String details() {
+        return " " + dtype() + " " + Arrays.toString(dims());
     }
 
     /** The type of the elements.
@@ -404,13 +381,13 @@ public final class Tensor extends NativeObject {
         }
     }
 
-    /** Lends the memory to a function that reads it.
+    /** Lends the memory, without a copy, to a function that reads it.
      *
      * @param <T> what the function gives
-     * @param read gets a read-only buffer in the machine's byte order, which it must not keep
+     * @param read gets the memory, which is good until it returns
      * @return what the function returned
      */
-    public <T> T view(Function<ByteBuffer, T> read) {
+    public <T> T view(Function<TensorMemory, T> read) {
         return view(0, wholeSize(), read);
     }
 
@@ -419,22 +396,18 @@ public final class Tensor extends NativeObject {
      * @param <T> what the function gives
      * @param offset the first byte
      * @param size how many bytes
-     * @param read gets a read-only buffer in the machine's byte order, which it must not keep
+     * @param read gets the memory, which is good until it returns
      * @return what the function returned
      */
-    public <T> T view(long offset, int size, Function<ByteBuffer, T> read) {
-        try (Use use = new Use()) {
-            long number = use.of(this);
-            ByteBuffer memory = buffer(number, Raw.tensor_get_data(number), offset, size);
-            return read.apply(memory.asReadOnlyBuffer().order(ByteOrder.nativeOrder()));
-        }
+    public <T> T view(long offset, int size, Function<TensorMemory, T> read) {
+        return use(offset, size, memory -> lend(memory.asReadOnlyBuffer(), read));
     }
 
     /** Lends the memory to a function that writes it.
      *
-     * @param write gets a buffer in the machine's byte order, which it must not keep
+     * @param write gets the memory, which is good until it returns
      */
-    public void update(Consumer<ByteBuffer> write) {
+    public void update(Consumer<TensorMemory> write) {
         update(0, wholeSize(), write);
     }
 
@@ -442,16 +415,47 @@ public final class Tensor extends NativeObject {
      *
      * @param offset the first byte
      * @param size how many bytes
-     * @param write gets a buffer in the machine's byte order, which it must not keep
+     * @param write gets the memory, which is good until it returns
      */
-    public void update(long offset, int size, Consumer<ByteBuffer> write) {
+    public void update(long offset, int size, Consumer<TensorMemory> write) {
         try (Use use = new Use()) {
             long number = use.of(this);
             long[] address = new long[1];
             long[] failure = new long[1];
             TuttiException.check(Raw.tensor_get_mutable_data(number, address, failure), failure);
-            write.accept(buffer(number, address[0], offset, size));
+            lend(buffer(number, address[0], offset, size), memory -> {
+                write.accept(memory);
+                return null;
+            });
         }
+    }
+
+    private static <T> T lend(ByteBuffer buffer, Function<TensorMemory, T> function) {
+        TensorMemory memory = new TensorMemory(buffer);
+        try {
+            return function.apply(memory);
+        } finally {
+            memory.end();
+        }
+    }
+
+    /** For functions of this package, which keep no buffer. */
+    private <T> T use(long offset, int size, Function<ByteBuffer, T> read) {
+        try (Use use = new Use()) {
+            long number = use.of(this);
+            return read.apply(buffer(number, Raw.tensor_get_data(number), offset, size));
+        }
+    }
+
+    /** A copy of the memory.
+     *
+     * @return a direct buffer in the machine's byte order, which is the program's
+     */
+    public ByteBuffer toBuffer() {
+        return use(0, wholeSize(), memory -> {
+            ByteBuffer copy = ByteBuffer.allocateDirect(memory.remaining()).put(memory);
+            return copy.flip().order(ByteOrder.nativeOrder());
+        });
     }
 
     /** A copy of the elements of a tensor of type FLOAT32.
@@ -583,7 +587,7 @@ public final class Tensor extends NativeObject {
         for (int i = 0; i < count; i += Math.min(most, count - i)) {
             int first = i;
             int n = Math.min(most, count - i);
-            view((long) i * elementSize, n * elementSize, from -> {
+            use((long) i * elementSize, n * elementSize, from -> {
                 copy.part(from, first, n);
                 return null;
             });
