@@ -2,8 +2,9 @@
 """The typed builders of the Java package, from the registries from which lib/capi/generate_ops_header.py makes ops.h.
 
 An op is a method of GraphOps, a layer, loss, metric, optimizer or schedule one of GraphLayers (Graph extends both), a transform
-one of PipelineTransforms, a source one of PipelineSources (Pipeline extends both). Required inputs and attributes are arguments; the others are setters of an options class, which
-callers may leave out or give as null. An enumeration is an enum, several outputs are a record.
+one of PipelineTransforms, a source one of PipelineSources (Pipeline extends both). Required inputs and attributes are arguments; the others are setters of an
+options class, which callers may leave out. An enumeration is an enum, of its own or one that all entries share by its name;
+several outputs are a record. What names files can be given as text or as paths.
 """
 import os
 import sys
@@ -21,6 +22,13 @@ KEYWORDS = {'abstract', 'assert', 'boolean', 'break', 'byte', 'case', 'catch', '
 TYPES = {'i64': 'long', 'f64': 'double', 'string': 'String', 'dtype': 'DType', 'bool': 'boolean', 'ints': 'long[]',
          'dims': 'long[]', 'doubles': 'double[]', 'strings': 'String[]', 'value': 'Value',
          'dataset': 'Dataset'}
+# Enumerations that mean the same wherever there is one of this name, though not every entry knows all of their values.
+SHARED = {'activation': 'What is applied to the result of a layer.',
+          'padding': 'How the border of images is padded. Layers and their pooling know SAME and VALID.',
+          'reduction': 'How the losses of the rows become one number.'}
+# Attributes and options that name files of the machine, and the Java types in whose place there can be paths.
+FILES = {'path', 'paths', 'model_dir'}
+PATHS = {'String': 'java.nio.file.Path', 'String[]': 'java.util.List<java.nio.file.Path>'}
 ESCAPES = (('&', '&amp;'), ('<', '&lt;'), ('>', '&gt;'), ('@', '&#64;'))
 
 
@@ -80,10 +88,18 @@ class Field:
         self.local = local(attribute.field)
 
     def type_name(self):
-        return capitalised(f'{self.builder.java_name}_{self.name}') if self.kind == 'enum' else TYPES[self.kind]
+        if self.kind != 'enum':
+            return TYPES[self.kind]
+        return capitalised(self.name if self.name in SHARED else f'{self.builder.java_name}_{self.name}')
+
+    def names_files(self):
+        return self.name in FILES and self.type_name() in PATHS
 
     def argument(self):
         return f'{self.type_name()} {self.local}'
+
+    def path_argument(self):
+        return f'{PATHS[self.type_name()]} {self.local}'
 
     def tag(self):
         return f'@param {self.local} ' + (html(sentence(self.spec.get('doc', ''))) or 'its value.')
@@ -93,8 +109,15 @@ class Field:
         argument = self.argument().replace('[]', '...') if array else self.argument()
         doc = registries.documentation(self.attribute) or sentence(self.name)
         value = ('!' if self.attribute.is_negative else '') + self.local
-        return (comment(doc, '    ', [f'@param {self.local} its value', '@return these options']) +
-                f'    public {owner} {self.local}({argument}) {{\n        set("{self.name}", {value});\n        return this;\n    }}\n')
+        text = setter(doc, owner, self.name, self.local, argument, value)
+        if self.names_files():
+            text += '\n' + setter(doc, owner, self.name, self.local, self.path_argument(), f'PathText.of({self.local})')
+        return text
+
+
+def setter(doc, owner, key, name, argument, value):
+    return (comment(doc, '    ', [f'@param {name} its value', '@return these options']) +
+            f'    public {owner} {name}({argument}) {{\n        set("{key}", {value});\n        return this;\n    }}\n')
 
 
 class Builder:
@@ -114,7 +137,7 @@ class Builder:
         """File name to text of each type that the method needs."""
         files = {}
         for field in self.required + self.optional:
-            if field.kind == 'enum':
+            if field.kind == 'enum' and field.name not in SHARED:
                 name = field.type_name()
                 doc = f'A choice of {camel(self.java_name)}. {sentence(field.spec.get("doc", ""))}'
                 files[name + '.java'] = enumeration(name, doc.strip(), field.spec['values'])
@@ -174,14 +197,26 @@ class Builder:
         (arguments, tags), (result, body, returned), name = self.arguments(), self.body(), local(self.java_name)
         doc = self.entry.spec['doc'].rstrip('.') + '.'
         full = arguments + ([f'{self.options_name} options'] if self.optional else [])
-        more = ['@param options what else it is told; null = the defaults'] if self.optional else []
-        text = '\n' + comment(doc, '    ', tags + more + [returned])
-        text += wrapped(f'    public final {result} {name}({", ".join(full)}) {{\n') + wrapped(body) + '    }\n'
+        more = ['@param options what else it is told'] if self.optional else []
+
+        def method(given, given_tags, lines):
+            head = wrapped(f'    public final {result} {name}({", ".join(given)}) {{\n')
+            return '\n' + comment(doc, '    ', given_tags + [returned]) + head + wrapped(lines) + '    }\n'
+
+        def call(values):
+            return f'        return {name}({", ".join(values)});\n'
+
+        names, defaults = [argument.split()[-1] for argument in arguments], [f'new {self.options_name}()']
+        text = method(full, tags + more, body)
         if self.optional:
-            names = ', '.join([argument.split()[-1] for argument in arguments] + ['null'])
-            text += '\n' + comment(doc, '    ', tags + [returned])
-            text += wrapped(f'    public final {result} {name}({", ".join(arguments)}) {{\n')
-            text += f'        return {name}({names});\n    }}\n'
+            text += method(arguments, tags, call(names + defaults))
+        files = {field.argument(): field for field in self.required if field.names_files()}
+        if files:
+            paths = [files[argument].path_argument() if argument in files else argument for argument in arguments]
+            texts = [f'PathText.of({value})' if argument in files else value for argument, value in zip(arguments, names)]
+            text += method(paths + full[len(arguments):], tags + more, call(texts + (['options'] if self.optional else [])))
+            if self.optional:
+                text += method(paths, tags, call(texts + defaults))
         return text
 
 
@@ -230,18 +265,30 @@ def option_files():
         for key in keys:
             kind = capitalised(key['key']) if 'values' in key else TYPES[key['type']]
             doc = sentence(key['doc']) + (f' Default: {registries.shown(key["default"])}.' if key['default'] else '')
-            text += '\n' + comment(doc, '    ', [f'@param {local(key["key"])} its value', '@return these options'])
-            text += f'    public {name} {local(key["key"])}({kind} {local(key["key"])}) {{\n'
-            text += f'        set("{key["key"]}", {local(key["key"])});\n        return this;\n    }}\n'
+            field = local(key['key'])
+            text += '\n' + setter(doc, name, key['key'], field, f'{kind} {field}', field)
+            if key['key'] in FILES:
+                text += '\n' + setter(doc, name, key['key'], field, f'{PATHS[kind]} {field}', f'PathText.of({field})')
         files[name + '.java'] = text + '}\n'
     return files
+
+
+def shared_enumerations(builders):
+    """Each with all values that some entry knows, in the order in which entries name them."""
+    values = {name: {} for name in SHARED}
+    for builder in builders:
+        for field in builder.required + builder.optional:
+            if field.kind == 'enum' and field.name in SHARED:
+                values[field.name].update(dict.fromkeys(field.spec['values']))
+    return {capitalised(name) + '.java': enumeration(capitalised(name), SHARED[name], list(values[name])) for name in SHARED}
 
 
 def files():
     """File name to text of each generated class."""
     result = option_files()
-    for kind, entries in registries.entries().items():
-        builders = [Builder(entry) for entry in entries]
+    all_builders = {kind: [Builder(entry) for entry in entries] for kind, entries in registries.entries().items()}
+    result.update(shared_enumerations(sum(all_builders.values(), [])))
+    for kind, builders in all_builders.items():
         result.update(builder_class(kind, builders))
         for builder in builders:
             result.update(builder.types())

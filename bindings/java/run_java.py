@@ -6,6 +6,8 @@ usage: run_java.py class_path                                   where JUnit 4 is
        run_java.py test BUILD_FOLDER JAVA_HOME [CLASS...]       all tests, or those of some classes
        run_java.py checked BUILD_FOLDER JAVA_HOME [CLASS...]    under -Xcheck:jni, which must not warn, with little memory
        run_java.py installed BUILD_FOLDER JAVA_HOME             installs into a folder, and runs hello with that
+       run_java.py modules BUILD_FOLDER JAVA_HOME               runs a module of one's own with the jars on the module path
+       run_java.py samples BUILD_FOLDER JAVA_HOME               compiles the samples of the documentation
        run_java.py example BUILD_FOLDER JAVA_HOME NAME          compiles a program of examples/java, and runs it as a test
        run_java.py scenario_program BUILD_FOLDER JAVA_HOME FOLDER   makes a program that does scenarios as a worker; prints its path
        run_java.py measure BUILD_FOLDER JAVA_HOME              prints what calls cost
@@ -18,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+
+import samples as documentation
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(HERE)), 'examples', 'java')
@@ -53,7 +57,8 @@ def run_tests(build, java_home, flags, classes):
     path = ':'.join([os.path.join(folder, 'tutti.jar'), tests, class_path()])
     names = [f'org.tutti.{name}' for name in classes] or test_classes(tests)
     command = [os.path.join(java_home, 'bin', 'java'), *flags, '-ea', '-Djava.library.path=' + folder,
-               '-Dtutti.test.readme=' + os.path.join(HERE, 'README.md'), '-Dtutti.test.examples=' + EXAMPLES, '-cp', path, 'org.junit.runner.JUnitCore', *names]
+               '-Dtutti.test.readme=' + os.path.join(HERE, 'README.md'), '-Dtutti.test.examples=' + EXAMPLES,
+               '-Dtutti.test.sources=' + os.path.join(HERE, 'src', 'main', 'java'), '-cp', path, 'org.junit.runner.JUnitCore', *names]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
                           errors='replace')
     print(done.stdout)
@@ -115,6 +120,65 @@ def installed(build, java_home):
         return 0
 
 
+def run_module(java_home, folder, module_path, *more):
+    """The output of the module "program" in a process without a library path; none when it fails."""
+    command = [os.path.join(java_home, 'bin', 'java'), '-Djava.library.path=' + folder, '--module-path', ':'.join(module_path), *more,
+               '--module', 'program/program.Main']
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                          env={**os.environ, 'LD_LIBRARY_PATH': ''})
+    print(done.stdout)
+    return done.stdout if done.returncode == 0 else ''
+
+
+PROGRAM = {'module-info.java': 'module program {\n    requires org.tutti;\n}\n',
+           'Main.java': '''package program;
+
+import org.tutti.NativeFiles;
+import org.tutti.Tensor;
+import org.tutti.Tutti;
+
+public class Main {
+    public static void main(String[] arguments) {
+        try (Tensor tensor = Tensor.of(new float[] {1, 2})) {
+            System.out.println(Tutti.class.getModule() + " " + Tutti.version() + " " + tensor.toFloats()[1]);
+        }
+        System.out.println("packages " + NativeFiles.class.getModule().getDescriptor().exports());
+    }
+}
+'''}
+
+
+def modules(build, java_home):
+    """A module that requires org.tutti finds the natives on the module path, on the class path, and not where there are none."""
+    jar = os.path.join(output_of(build), 'tutti.jar')
+    (natives,) = glob.glob(os.path.join(output_of(build), 'tutti-natives-*.jar'))
+    with tempfile.TemporaryDirectory() as folder:
+        classes, empty = os.path.join(folder, 'program'), os.path.join(folder, 'empty')
+        os.mkdir(empty)
+        for name, text in PROGRAM.items():
+            with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
+                file.write(text)
+        subprocess.run([os.path.join(java_home, 'bin', 'javac'), '--release', '17', '-Xlint:all', '-Werror', '--module-path', jar,
+                        '-d', classes, *(os.path.join(folder, name) for name in PROGRAM)], check=True)
+        wanted = r'module org\.tutti \d+\.\d+\.\d+ 2\.0\npackages \[org\.tutti\]\n'
+        found = [re.search(wanted, run_module(java_home, empty, [jar, natives, classes])),
+                 re.search(wanted, run_module(java_home, empty, [jar, classes], '--class-path', natives))]
+        print('without natives:')
+        return 0 if all(found) and not run_module(java_home, empty, [jar, classes]) else 1
+
+
+def samples(build, java_home):
+    jar = os.path.join(output_of(build), 'tutti.jar')
+    found = documentation.documented(os.path.join(output_of(build), 'generated'))
+    print(len(found), 'samples')
+    with tempfile.TemporaryDirectory() as folder:
+        good = documentation.compiles(folder, java_home, jar, found)
+    with tempfile.TemporaryDirectory() as folder:
+        print('one that must not compile:')
+        bad = documentation.compiles(folder, java_home, jar, [documentation.BROKEN])
+    return 0 if len(found) > 9 and good and not bad else 1
+
+
 def scenario_program(build, java_home, folder):
     output = output_of(build)
     path = ':'.join([os.path.join(output, 'tutti.jar'), os.path.join(output, 'tutti-tests.jar'), class_path()])
@@ -137,7 +201,7 @@ def main(what, *arguments):
     build = os.path.abspath(build)
     if what in ('test', 'checked'):
         return run_tests(build, java_home, CHECKS if what == 'checked' else PLAIN, more)
-    functions = {'installed': installed, 'example': example, 'scenario_program': scenario_program, 'measure': measure}
+    functions = {'installed': installed, 'modules': modules, 'samples': samples, 'example': example, 'scenario_program': scenario_program, 'measure': measure}
     return functions[what](build, java_home, *more)
 
 
