@@ -7,10 +7,10 @@ import org.tutti.*;
 /** Fashion-MNIST over every device: train, evaluate, predict. Arguments: DATASET_DIRECTORY OUTPUT_DIRECTORY EPOCHS */
 public class FashionMnist {
     static void model(Graph g, Mode mode) {
-        LayerConv2dOptions relu = new LayerConv2dOptions().activation(LayerConv2dActivation.RELU);
+        LayerConv2dOptions relu = new LayerConv2dOptions().activation(Activation.RELU);
         Value x = g.layerMaxPool2d(g.layerConv2d(g.feature("image"), 32, 3, relu), 2);
         x = g.layerMaxPool2d(g.layerConv2d(x, 64, 3, relu), 2);
-        x = g.layerDense(g.layerFlatten(x), 128, new LayerDenseOptions().activation(LayerDenseActivation.RELU));
+        x = g.layerDense(g.layerFlatten(x), 128, new LayerDenseOptions().activation(Activation.RELU));
         Value logits = g.layerDense(x, 10);
         g.output("class", g.argmax(logits));
         if (mode != Mode.PREDICT) {
@@ -36,7 +36,7 @@ public class FashionMnist {
         try (Strategy all = Strategy.mirrored(); // all devices
              Dataset train = images(arguments[0] + "/train", 60000, Long.parseLong(arguments[2]));
              Dataset test = images(arguments[0] + "/t10k", 1, 1);
-             Estimator estimator = new Estimator(FashionMnist::model, all, run)) {
+             Estimator estimator = Estimator.builder(FashionMnist::model).strategy(all).options(run).build()) {
             Result trained = estimator.train(train);
             Result evaluated = estimator.evaluate(test);
             try (Predictor predictor = estimator.predictor(); Batch batch = predictor.runAll(test)) {

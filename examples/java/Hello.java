@@ -2,10 +2,10 @@
 
 import java.util.Locale;
 import java.util.Random;
+import org.tutti.Activation;
 import org.tutti.Dataset;
 import org.tutti.Estimator;
 import org.tutti.Graph;
-import org.tutti.LayerDenseActivation;
 import org.tutti.LayerDenseOptions;
 import org.tutti.Mode;
 import org.tutti.Pipeline;
@@ -18,7 +18,7 @@ import org.tutti.Value;
 public class Hello {
     /** One model for one global batch; the strategy divides the batch over the replicas. */
     static void model(Graph g, Mode mode) {
-        Value hidden = g.layerDense(g.feature("x"), 16, new LayerDenseOptions().activation(LayerDenseActivation.RELU));
+        Value hidden = g.layerDense(g.feature("x"), 16, new LayerDenseOptions().activation(Activation.RELU));
         Value logits = g.layerDense(hidden, 2);
         g.output("class", g.argmax(logits));
         if (mode != Mode.PREDICT) {

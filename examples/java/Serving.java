@@ -20,7 +20,7 @@ public class Serving {
     static final int COLUMNS = 4;
 
     static void model(Graph g, Mode mode) {
-        LayerDenseOptions relu = new LayerDenseOptions().activation(LayerDenseActivation.RELU);
+        LayerDenseOptions relu = new LayerDenseOptions().activation(Activation.RELU);
         Value logits = g.layerDense(g.layerDense(g.feature("x"), 32, relu), COLUMNS);
         g.output("class", g.argmax(logits));
         if (mode != Mode.PREDICT) {
@@ -40,7 +40,7 @@ public class Serving {
         }
         try (Dataset dataset = new Pipeline().addSlices("x", Role.FEATURE, rows, 1000, COLUMNS)
                 .addSlices("y", Role.LABEL, labels).shuffle(1000).repeat().batch(64).build();
-             Estimator estimator = new Estimator(Serving::model, null, new RunOptions().seed(1))) {
+             Estimator estimator = Estimator.builder(Serving::model).options(new RunOptions().seed(1)).build()) {
             estimator.train(dataset, new TrainOptions().steps(500));
             return estimator.predictor();
         }

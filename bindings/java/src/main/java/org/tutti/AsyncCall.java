@@ -3,24 +3,28 @@ package org.tutti;
 
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executor;
 import java.util.concurrent.Executors;
 import java.util.function.Supplier;
 
-/** A call on a thread of its own, and its future: cancelling that interrupts the thread, which cancels the call. */
+/** A call on another thread, and its future: cancelling that interrupts the thread, which cancels the call. */
 final class AsyncCall<T> extends CompletableFuture<T> {
-    private static final ExecutorService threads = Executors.newCachedThreadPool(task -> {
+    private static final Executor threads = Executors.newCachedThreadPool(task -> {
         Thread thread = new Thread(task, "tutti-call");
         thread.setDaemon(true);
         return thread;
     });
 
-    private Thread thread;
+    private @Nullable Thread thread;
 
     private AsyncCall() {}
 
-    /** The cancellations in force here hold there too. */
     static <T> CompletableFuture<T> start(Supplier<T> function) {
+        return start(threads, function);
+    }
+
+    /** The cancellations in force here hold there too. */
+    static <T> CompletableFuture<T> start(Executor threads, Supplier<T> function) {
         AsyncCall<T> call = new AsyncCall<>();
         List<Cancellation> cancellations = Cancellation.inForce();
         threads.execute(() -> call.run(() -> Cancellation.bind(cancellations, function)));
@@ -44,11 +48,13 @@ final class AsyncCall<T> extends CompletableFuture<T> {
         synchronized (this) {
             thread = null;
         }
-        Thread.interrupted();
+        if (isCancelled()) {
+            Thread.interrupted(); // cancel set it; what others have set stays
+        }
         finish(value, error);
     }
 
-    private void finish(T value, Throwable error) {
+    private void finish(@Nullable T value, @Nullable Throwable error) {
         if (error != null) {
             completeExceptionally(error);
         } else if (!complete(value) && value instanceof NativeObject unwanted) {

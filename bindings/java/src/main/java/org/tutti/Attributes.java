@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.tutti;
 
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.StringJoiner;
 
 /** Named values that were set, of an op, a transform or a schema of options. What is not set has its default. */
 class Attributes {
@@ -34,7 +36,7 @@ class Attributes {
     Attributes() {}
 
     /** Sets a value; null takes it away. */
-    final Attributes set(String key, Object value) {
+    final Attributes set(String key, @Nullable Object value) {
         if (value == null) {
             values.remove(key);
         } else {
@@ -43,14 +45,34 @@ class Attributes {
         return this;
     }
 
+    /** What was set, for people; secrets are not shown. */
+    final String values() {
+        StringJoiner text = new StringJoiner(", ", "{", "}");
+        values.forEach((key, value) -> text.add(key + "=" + (key.contains("secret") ? "(hidden)" : shown(value))));
+        return text.toString();
+    }
+
+    private static String shown(Object value) {
+        if (value instanceof Choice choice) {
+            return choice.text();
+        }
+        String text = Arrays.deepToString(new Object[] {value});
+        return text.substring(1, text.length() - 1);
+    }
+
+    @Override
+    public String toString() {
+        return values();
+    }
+
     /** The value of a graph under a name; none when it is not set. */
-    static Value input(Attributes options, String key) {
+    static Value input(@Nullable Attributes options, String key) {
         Object value = options == null ? null : options.values.get(key);
         return value instanceof Value input ? input : Value.NONE;
     }
 
     /** Hands everything but values of a graph, which are inputs, to the target. */
-    static void fill(Attributes attributes, Target target) {
+    static void fill(@Nullable Attributes attributes, Target target) {
         if (attributes != null) {
             attributes.values.forEach((key, value) -> hand(target, key, value));
         }

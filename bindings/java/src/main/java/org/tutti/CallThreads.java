@@ -9,6 +9,9 @@ import java.util.concurrent.atomic.AtomicInteger;
  * library waits for each that was taken, so that there is at most one more than it makes calls at a time.
  */
 abstract class CallThreads implements Runnable {
+    /** The token of what the function is for that this thread runs; 0 = none. */
+    private static final ThreadLocal<Long> current = ThreadLocal.withInitial(() -> 0L);
+
     final long queue;
     private final AtomicInteger alive = new AtomicInteger();
     private final AtomicInteger idle = new AtomicInteger();
@@ -16,6 +19,10 @@ abstract class CallThreads implements Runnable {
     /** Takes the reference of the queue. */
     CallThreads(long queue) {
         this.queue = queue;
+    }
+
+    static long currentToken() {
+        return current.get();
     }
 
     /** Serves a call, given by its address, and finishes it in every case; begins with {@link #standBy}. */
@@ -43,7 +50,9 @@ abstract class CallThreads implements Runnable {
     public final void run() {
         try {
             for (long call = Raw.call_queue_take(queue); call != 0; call = Raw.call_queue_take(queue)) {
+                current.set(Raw.call_get_cancel(call));
                 serve(call);
+                current.set(0L);
                 Thread.interrupted();
                 idle.incrementAndGet();
             }

@@ -80,6 +80,36 @@ public final class Cancellation {
         });
     }
 
+    /** Whether nobody waits any more for what the running function is to do: the call that it is for was cancelled, or
+     * its deadline has passed. Functions over elements, model functions, hooks and file systems that take long ask now
+     * and then, on the thread that runs them. What a function throws then is the end of the call, not an error of its
+     * element: when the walk goes on it gets the same element again.
+     *
+     * <pre>{@code
+     * Pipeline pipeline = new Pipeline().addDataset(addresses).map(element -> {
+     *     while (!hasArrived(element)) {
+     *         Cancellation.check();
+     *         Thread.sleep(10);
+     *     }
+     *     return element;
+     * });
+     * }</pre>
+     *
+     * @return false, too, outside of such functions
+     */
+    public static boolean isRequested() {
+        long token = CallThreads.currentToken();
+        return Raw.cancel_get_state(token != 0 ? token : Raw.cancel_get_current()) == Raw.CANCEL_CANCEL;
+    }
+
+    /** Ends a function for whose result nobody waits any more, by an exception of {@link Code#CANCELLED}; see
+     * {@link #isRequested}. */
+    public static void check() {
+        if (isRequested()) {
+            throw TuttiException.ofTutti(Code.CANCELLED, "what the function is for was cancelled");
+        }
+    }
+
     static List<Cancellation> inForce() {
         return bound.get();
     }

@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.tutti;
 
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongFunction;
 
 /**
- * Owns devices, threads, memory budgets and the log sink. Objects of different contexts must not be mixed. Where a
- * function takes a context, null means the default one, which has a device for every core.
+ * Owns devices, threads, memory budgets and the log sink. Objects of different contexts must not be mixed. Where none
+ * is named, objects belong to the default context, which is made on first use. Its devices are the machine's GPUs,
+ * "cuda:0", "cuda:1", ..., where a backend for them is installed and can be used, else every processor core, "cpu:0",
+ * "cpu:1", ...
  */
 public final class Context extends NativeObject {
-    private volatile Log log;
+    private volatile @Nullable Log log;
+
+    /** A context with the devices that the default context has. */
+    public Context() {
+        this(new ContextOptions());
+    }
 
     /** A context.
      *
-     * @param options what it has; null = the defaults
+     * @param options what it has
      */
     public Context(ContextOptions options) {
         this(create(options));
@@ -44,7 +52,7 @@ public final class Context extends NativeObject {
      * @param minimum from which severity on
      * @param sink the function; null = nowhere
      */
-    public void setLog(Severity minimum, LogSink sink) {
+    public void setLog(Severity minimum, @Nullable LogSink sink) {
         try (Use use = new Use()) {
             log = setLog(use.of(this), minimum, sink);
         }
@@ -55,11 +63,11 @@ public final class Context extends NativeObject {
      * @param minimum from which severity on
      * @param sink the function; null = nowhere
      */
-    public static void setDefaultLog(Severity minimum, LogSink sink) {
+    public static void setDefaultLog(Severity minimum, @Nullable LogSink sink) {
         setLog(0, minimum, sink);
     }
 
-    private static Log setLog(long number, Severity minimum, LogSink sink) {
+    private static Log setLog(long number, Severity minimum, @Nullable LogSink sink) {
         Log log = new Log(sink);
         long[] failure = new long[1];
         long token = sink == null ? 0 : Callbacks.keep(log);
@@ -71,42 +79,58 @@ public final class Context extends NativeObject {
 
     /** Records what trainings, evaluations and predictions of the context do, from their next step or batch on, until
      * {@link #stopProfile}: each kernel with its time on the device, the steps, and what they wait for.
-     *
-     * @param tracePath the file that the trace is written to, for Perfetto; null = none
      */
-    public void startProfile(String tracePath) {
+    public void startProfile() {
+        startProfile("");
+    }
+
+    /** The same, with a trace for Perfetto.
+     *
+     * @param trace the file that the trace is written to
+     */
+    public void startProfile(Path trace) {
+        startProfile(PathText.of(trace));
+    }
+
+    private void startProfile(String path) {
         try (Use use = new Use()) {
             long[] failure = new long[1];
-            String path = tracePath == null ? "" : tracePath;
             TuttiException.check(Raw.context_start_profile(use.of(this), path, failure), failure);
         }
     }
 
     /** Ends the profile.
      *
-     * @return as JSON, how busy devices were, what steps waited for and what layers cost
+     * @return how busy devices were, what steps waited for and what layers cost
      */
-    public String stopProfile() {
+    public Profile stopProfile() {
         try (Use use = new Use()) {
             long[] failure = new long[1];
             String text = Raw.context_stop_profile(use.of(this), failure);
             if (failure[0] != 0) {
                 TuttiException.check(Raw.error_get_code(failure[0]), failure);
             }
-            return text;
+            return Profile.of(text);
         }
+    }
+
+    /** Adds the file systems of a shared module with its default settings.
+     *
+     * @param module "http", or the absolute path of a module
+     */
+    public void loadFileSystem(String module) {
+        loadFileSystem(module, "{}");
     }
 
     /** Adds the file systems of a shared module, whose paths the sources then read.
      *
      * @param module "http", or the absolute path of a module
-     * @param settings a JSON object in the module's own words; null = its defaults
+     * @param settings a JSON object in the module's own words
      */
     public void loadFileSystem(String module, String settings) {
         try (Use use = new Use()) {
             long[] failure = new long[1];
-            String json = settings == null ? "{}" : settings;
-            TuttiException.check(Raw.context_load_file_system(use.of(this), module, json, failure), failure);
+            TuttiException.check(Raw.context_load_file_system(use.of(this), module, settings, failure), failure);
         }
     }
 
@@ -134,9 +158,14 @@ public final class Context extends NativeObject {
      *
      * @return that same object; null when it threw nothing
      */
-    public Throwable logError() {
+    public @Nullable Throwable logError() {
         Log present = log;
         return present == null ? null : present.error;
+    }
+
+    @Override
+    String details() {
+        return " of " + devices();
     }
 
     /** The names of the devices, such as "cpu:0".
@@ -147,12 +176,13 @@ public final class Context extends NativeObject {
         return texts(number -> index -> Raw.context_get_device_name(number, index));
     }
 
-    /** What the devices are.
+    /** What the devices are. The first call loads the libraries that they use.
      *
-     * @return a JSON object for each: name, backend, kind, memory_bytes, description
+     * @return a description of each
      */
-    public List<String> describeDevices() {
-        return texts(number -> index -> Raw.context_describe_device(number, index));
+    public List<DeviceDescription> describeDevices() {
+        List<String> all = texts(number -> index -> Raw.context_describe_device(number, index));
+        return all.stream().map(DeviceDescription::of).toList();
     }
 
     private List<String> texts(LongFunction<LongFunction<String>> get) {
@@ -168,10 +198,10 @@ public final class Context extends NativeObject {
 
     /** A sink, and what went wrong in it. */
     static final class Log {
-        private final LogSink sink;
-        private volatile Throwable error;
+        private final @Nullable LogSink sink;
+        private volatile @Nullable Throwable error;
 
-        private Log(LogSink sink) {
+        private Log(@Nullable LogSink sink) {
             this.sink = sink;
         }
 

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.tutti;
 
-import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 
-/** Where examples come from and how they are transformed. Immutable; an iterator owns all progress. */
-public final class Dataset extends NativeObject {
+/**
+ * Where examples come from and how they are transformed. Immutable; an iterator owns all progress.
+ *
+ * <pre>{@code
+ * try (Stream<Tensor[]> elements = dataset.stream()) {
+ *     elements.limit(3).forEach(element -> {
+ *         System.out.println(element[0]);
+ *         Tensor.closeAll(element);
+ *     });
+ * }
+ * }</pre>
+ */
+public final class Dataset extends NativeObject implements Iterable<Tensor[]> {
     /** What {@link #cardinality} says of a dataset without an end. */
     public static final long INFINITE = Raw.CARDINALITY_INFINITE;
     /** What {@link #cardinality} says when that is known only after going through. */
     public static final long UNKNOWN = Raw.CARDINALITY_UNKNOWN;
-
-    /** One tensor of each element.
-     *
-     * @param name its name
-     * @param role what it is for
-     */
-    public record Component(String name, Role role) {}
 
     /** The different texts of a component.
      *
@@ -49,26 +53,23 @@ public final class Dataset extends NativeObject {
      *
      * @return all components, in order
      */
-    public List<Component> components() {
+    public List<DatasetSpec.Component> components() {
+        return spec().components();
+    }
+
+    /** Names, roles, types and shapes of the components, and the size of batches.
+     *
+     * @return what the elements are
+     */
+    public DatasetSpec spec() {
         try (Use use = new Use()) {
-            long number = use.of(this);
-            List<Component> components = new ArrayList<>();
-            for (long i = 0; i < Raw.dataset_get_component_count(number); i++) {
-                components.add(new Component(Raw.dataset_get_component_name(number, i),
-                    Role.of(Raw.dataset_get_component_role(number, i))));
-            }
-            return components;
+            return DatasetSpec.of(Raw.dataset_get_spec(use.of(this)));
         }
     }
 
-    /** Names, roles, types and shapes of the components.
-     *
-     * @return the JSON text
-     */
-    public String spec() {
-        try (Use use = new Use()) {
-            return Raw.dataset_get_spec(use.of(this));
-        }
+    @Override
+    String details() {
+        return " of " + spec();
     }
 
     /** Well-known mistakes in the order of transforms.
@@ -122,7 +123,7 @@ public final class Dataset extends NativeObject {
         return counts;
     }
 
-    private void countClasses(String component, long[] counts, long[] needed) {
+    private void countClasses(String component, long @Nullable [] counts, long @Nullable [] needed) {
         try (Use use = new Use(); Call call = Call.begin()) {
             long[] failure = new long[1];
             call.check(Raw.dataset_count_classes(use.of(this), component, counts == null ? 0 : counts.length,
@@ -130,31 +131,28 @@ public final class Dataset extends NativeObject {
         }
     }
 
-    /** How often each text comes. Goes once through the dataset.
+    /** How often each text comes, of all texts. Goes once through the dataset.
      *
      * @param component one of type BYTES, of any shape
      * @return all texts, to be closed
      */
     public TextCounts countTexts(String component) {
-        return countTexts(component, 0, 0, 0);
+        return countTexts(component, new TextCountOptions());
     }
 
     /** How often each text comes. Goes once through the dataset.
      *
      * @param component one of type BYTES, of any shape
-     * @param mostTexts so many of the most frequent texts; 0 = all
-     * @param leastCount only texts that came so often
-     * @param memoryBytes what all different texts may take, each its length and 64 bytes; 0 = 1 GiB. Going beyond is an
-     *     error of code RESOURCE_EXHAUSTED
+     * @param options which texts
      * @return the texts, to be closed
      */
-    public TextCounts countTexts(String component, long mostTexts, long leastCount, long memoryBytes) {
+    public TextCounts countTexts(String component, TextCountOptions options) {
         try (Use use = new Use(); Call call = Call.begin()) {
             long[] texts = new long[1];
             long[] counts = new long[1];
             long[] failure = new long[1];
-            call.check(Raw.dataset_count_texts(use.of(this), component, mostTexts, leastCount, memoryBytes,
-                call.token(), texts, counts, failure), failure);
+            call.check(Raw.dataset_count_texts(use.of(this), component, options.mostTexts, options.leastCount,
+                options.memoryBytes, call.token(), texts, counts, failure), failure);
             try (Tensor all = Tensor.wrap(counts[0])) {
                 return new TextCounts(Tensor.wrap(texts[0]), all.toLongs());
             }
@@ -176,18 +174,49 @@ public final class Dataset extends NativeObject {
         }
     }
 
+    /** Goes through the dataset from its beginning, with the seed 0; a loop over the dataset does. Who asked for the
+     * iterator closes it; that of a loop closes itself at its end, and the collector one that a loop has left.
+     *
+     * @return an iterator
+     */
+    @Override
+    public DatasetIterator iterator() {
+        return iterator(0, true);
+    }
+
+    /** The elements as a stream of Java, read lazily, with the seed 0; closing it ends the walk.
+     *
+     * @return the stream, whose tensors are to be closed
+     */
+    public Stream<Tensor[]> stream() {
+        return stream(0);
+    }
+
+    /** The elements as a stream of Java, read lazily; closing it ends the walk.
+     *
+     * @param seed that of shuffling
+     * @return the stream, whose tensors are to be closed
+     */
+    public Stream<Tensor[]> stream(long seed) {
+        return iterator(seed).stream();
+    }
+
     /** Goes through the dataset from its beginning.
      *
      * @param seed that of shuffling
      * @return an iterator, which must be closed
      */
     public DatasetIterator iterator(long seed) {
+        return iterator(seed, false);
+    }
+
+    private DatasetIterator iterator(long seed, boolean closesAtEnd) {
         try (Use use = new Use()) {
             long number = use.of(this);
             long[] out = new long[1];
             long[] failure = new long[1];
             TuttiException.check(Raw.iterator_create(number, seed, out, failure), failure);
-            return new DatasetIterator(out[0], (int) Raw.dataset_get_component_count(number), this);
+            return new DatasetIterator(out[0], (int) Raw.dataset_get_component_count(number), this, closesAtEnd);
         }
     }
 }

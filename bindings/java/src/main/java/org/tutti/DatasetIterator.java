@@ -3,16 +3,21 @@ package org.tutti;
 
 import java.util.Iterator;
 import java.util.NoSuchElementException;
+import java.util.Spliterator;
+import java.util.Spliterators;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
 
 /**
  * Goes once through a dataset. It serves one thread at a time; another one gets {@link Code#FAILED_PRECONDITION}. After
  * a call that was cancelled, and after any other error, the next call goes on.
  *
  * <pre>{@code
- * try (DatasetIterator elements = dataset.iterator(seed)) {
+ * try (DatasetIterator elements = dataset.iterator(7)) {
  *     for (Tensor[] element : elements) {
- *         ... // and then Tensor.closeAll(element)
+ *         System.out.println(element[0]);
+ *         Tensor.closeAll(element);
  *     }
  * }
  * }</pre>
@@ -20,11 +25,15 @@ import java.util.concurrent.locks.ReentrantLock;
 public final class DatasetIterator extends NativeObject implements Iterator<Tensor[]>, Iterable<Tensor[]> {
     private final int components;
     private final ReentrantLock busy = new ReentrantLock();
-    private Tensor[] ahead;
+    /** Of a loop, which does not close it. */
+    private final boolean closesAtEnd;
+    private Tensor @Nullable [] ahead;
+    private boolean ended;
 
-    DatasetIterator(long number, int components, Dataset dataset) {
+    DatasetIterator(long number, int components, Dataset dataset, boolean closesAtEnd) {
         super(new Handle("DatasetIterator", number, Raw::iterator_unref), dataset);
         this.components = components;
+        this.closesAtEnd = closesAtEnd;
     }
 
     /** What the library lends is good until the next call, which must wait that long. */
@@ -41,10 +50,10 @@ public final class DatasetIterator extends NativeObject implements Iterator<Tens
      *
      * @return one tensor for each component, to be closed; null at the end
      */
-    public Tensor[] read() {
+    public Tensor @Nullable [] read() {
         lock();
         try {
-            Tensor[] element = ahead;
+            Tensor @Nullable [] element = ahead;
             ahead = null;
             return element != null ? element : advance();
         } finally {
@@ -52,7 +61,19 @@ public final class DatasetIterator extends NativeObject implements Iterator<Tens
         }
     }
 
-    private Tensor[] advance() {
+    private Tensor @Nullable [] advance() {
+        if (ended) {
+            return null;
+        }
+        Tensor[] element = nextElement();
+        ended = element == null && closesAtEnd;
+        if (ended) {
+            close();
+        }
+        return element;
+    }
+
+    private Tensor @Nullable [] nextElement() {
         try (Use use = new Use(); Call call = Call.begin(handle())) {
             long number = use.of(this);
             boolean[] more = new boolean[1];
@@ -100,9 +121,18 @@ public final class DatasetIterator extends NativeObject implements Iterator<Tens
         return element;
     }
 
+    /** The elements that are left as a stream of Java, read lazily; closing it closes this object.
+     *
+     * @return the stream, whose tensors are to be closed
+     */
+    public Stream<Tensor[]> stream() {
+        int order = Spliterator.ORDERED | Spliterator.NONNULL;
+        return StreamSupport.stream(Spliterators.spliteratorUnknownSize(this, order), false).onClose(this::close);
+    }
+
     /** The position after the element last given. Not between hasNext and next: then the iterator has gone on.
      *
-     * @return the position as JSON
+     * @return the position, a text that {@link #restore} understands
      */
     public String save() {
         lock();
@@ -123,9 +153,9 @@ public final class DatasetIterator extends NativeObject implements Iterator<Tens
 
     /** What the walk has cost until now, stage by stage, and which stage limits it.
      *
-     * @return JSON, whose "text" is for people
+     * @return the report
      */
-    public String report() {
+    public InputReport report() {
         lock();
         try (Use use = new Use()) {
             long[] failure = new long[1];
@@ -133,7 +163,7 @@ public final class DatasetIterator extends NativeObject implements Iterator<Tens
             if (failure[0] != 0) {
                 throw TuttiException.take(Raw.error_get_code(failure[0]), failure[0]);
             }
-            return report;
+            return InputReport.of(report);
         } finally {
             busy.unlock();
         }

@@ -10,13 +10,13 @@ final class ElementCalls extends CallThreads {
         private Tensor[] state = {};
         private Tensor[] outputs = {};
         private boolean answer;
-        private Dataset dataset;
+        private @Nullable Dataset dataset;
 
-        static Given tensors(Tensor[] outputs) {
+        static Given tensors(Tensor @Nullable [] outputs) {
             return step(new Tensor[0], outputs);
         }
 
-        static Given step(Tensor[] state, Tensor[] outputs) {
+        static Given step(Tensor[] state, Tensor @Nullable [] outputs) {
             Given given = new Given();
             given.state = orNone(state);
             given.outputs = orNone(outputs);
@@ -36,7 +36,7 @@ final class ElementCalls extends CallThreads {
             return given;
         }
 
-        private static Tensor[] orNone(Tensor[] tensors) {
+        private static Tensor[] orNone(Tensor @Nullable [] tensors) {
             return tensors == null ? new Tensor[0] : tensors;
         }
 
@@ -100,7 +100,7 @@ final class ElementCalls extends CallThreads {
         return tensors;
     }
 
-    private void finish(long call, Tensor[][] inputs, Given given, Throwable thrown) {
+    private void finish(long call, Tensor[][] inputs, Given given, @Nullable Throwable thrown) {
         Throwable error = thrown;
         Tensor[] outputs = given.all();
         try (Use use = new Use()) {

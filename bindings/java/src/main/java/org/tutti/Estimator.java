@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.tutti;
 
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 
 /**
  * A model function and run options, trained on datasets by a strategy. One training at a time, beside any number of
@@ -18,36 +20,85 @@ import java.util.concurrent.CompletableFuture;
  * }</pre>
  */
 public final class Estimator extends NativeObject {
+    /** What an estimator is made of beside its model function; {@link #build} makes it.
+     *
+     * <pre>{@code
+     * Estimator estimator = Estimator.builder(model).strategy(Strategy.mirrored())
+     *     .options(new RunOptions().seed(1)).build();
+     * }</pre>
+     */
+    public static final class Builder {
+        private final ModelFunction model;
+        private @Nullable Context context;
+        private @Nullable Strategy strategy;
+        private @Nullable RunOptions options;
+
+        private Builder(ModelFunction model) {
+            this.model = model;
+        }
+
+        /** To which context it belongs. Default: the default context.
+         *
+         * @param owner the context
+         * @return this builder
+         */
+        public Builder context(Context owner) {
+            context = owner;
+            return this;
+        }
+
+        /** On which devices it runs. Default: one device, unless the context is a strategy's.
+         *
+         * @param devices the strategy
+         * @return this builder
+         */
+        public Builder strategy(Strategy devices) {
+            strategy = devices;
+            return this;
+        }
+
+        /** How it trains.
+         *
+         * @param run the options
+         * @return this builder
+         */
+        public Builder options(RunOptions run) {
+            options = run;
+            return this;
+        }
+
+        /** Makes an estimator, and another one each time.
+         *
+         * @return the estimator, to be closed
+         */
+        public Estimator build() {
+            return new Estimator(create(context, model, strategy, options));
+        }
+    }
+
     /** An estimator on the default context and its default strategy, with all options as they are by default.
      *
      * @param model writes the model
      */
     public Estimator(ModelFunction model) {
-        this(model, null, null);
+        this(create(null, model, null, null));
     }
 
-    /** An estimator on the default context.
+    private Estimator(long number) {
+        super(new Handle("Estimator", number, Raw::estimator_unref));
+    }
+
+    /** Begins an estimator of which more is to be said than its model.
      *
      * @param model writes the model
-     * @param strategy on which devices; null = one device
-     * @param options how it trains; null = the defaults
+     * @return a builder
      */
-    public Estimator(ModelFunction model, Strategy strategy, RunOptions options) {
-        this(null, model, strategy, options);
+    public static Builder builder(ModelFunction model) {
+        return new Builder(model);
     }
 
-    /** An estimator.
-     *
-     * @param context to which it belongs; null = the default one
-     * @param model writes the model
-     * @param strategy on which devices; null = the context's default: one device, unless the context is a strategy's
-     * @param options how it trains; null = the defaults
-     */
-    public Estimator(Context context, ModelFunction model, Strategy strategy, RunOptions options) {
-        super(new Handle("Estimator", create(context, model, strategy, options), Raw::estimator_unref));
-    }
-
-    private static long create(Context context, ModelFunction model, Strategy strategy, RunOptions options) {
+    private static long create(@Nullable Context context, ModelFunction model, @Nullable Strategy strategy,
+        @Nullable RunOptions options) {
         if (model == null) {
             throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "the model function is null");
         }
@@ -70,14 +121,14 @@ public final class Estimator extends NativeObject {
      * @return what it gave
      */
     public Result train(Dataset dataset, Hook... hooks) {
-        return train(dataset, null, hooks);
+        return train(dataset, new TrainOptions(), hooks);
     }
 
     /** Trains until the options' limit, or until the input ends. It goes on from the newest checkpoint in the model
      * directory, in the middle of an epoch if need be.
      *
      * @param dataset what from
-     * @param options how long; null = the defaults
+     * @param options how long
      * @param hooks what sees it
      * @return what it gave
      */
@@ -92,15 +143,29 @@ public final class Estimator extends NativeObject {
         }
     }
 
-    /** Trains on another thread. Cancelling the future cancels the training.
+    /** Trains on a thread of the package. Cancelling the future cancels the training.
      *
      * @param dataset what from
-     * @param options how long; null = the defaults
+     * @param options how long
      * @param hooks what sees it, on that thread
      * @return what it gives
      */
     public CompletableFuture<Result> trainAsync(Dataset dataset, TrainOptions options, Hook... hooks) {
         return AsyncCall.start(() -> train(dataset, options, hooks));
+    }
+
+    /** Trains on a thread of an executor. Cancelling the future cancels the training, by an interrupt of that thread
+     * while it trains.
+     *
+     * @param executor has the thread
+     * @param dataset what from
+     * @param options how long
+     * @param hooks what sees it, on that thread
+     * @return what it gives
+     */
+    public CompletableFuture<Result> trainAsync(Executor executor, Dataset dataset, TrainOptions options,
+        Hook... hooks) {
+        return AsyncCall.start(executor, () -> train(dataset, options, hooks));
     }
 
     /** Makes the variables before the first training, without a step: initial values, or those of the newest
@@ -124,6 +189,16 @@ public final class Estimator extends NativeObject {
             call.check(Raw.estimator_initialize(use.of(this), use.of(dataset), weights, call.token(), failure),
                 failure);
         }
+    }
+
+    /** Makes the variables before the first training, with weights that were trained before, as
+     * {@link #initialize(Dataset, String)}.
+     *
+     * @param dataset says what the model gets
+     * @param weights a checkpoint, a directory of checkpoints or a file
+     */
+    public void initialize(Dataset dataset, Path weights) {
+        initialize(dataset, PathText.of(weights));
     }
 
     /** Loss and metrics over a dataset.
@@ -151,7 +226,7 @@ public final class Estimator extends NativeObject {
         }
     }
 
-    /** Evaluates on another thread. Cancelling the future cancels the evaluation.
+    /** Evaluates on a thread of the package. Cancelling the future cancels the evaluation.
      *
      * @param dataset what on
      * @return what it gives
@@ -160,12 +235,34 @@ public final class Estimator extends NativeObject {
         return AsyncCall.start(() -> evaluate(dataset));
     }
 
+    /** Evaluates on a thread of an executor. Cancelling the future cancels the evaluation.
+     *
+     * @param executor has the thread
+     * @param dataset what on
+     * @return what it gives
+     */
+    public CompletableFuture<Result> evaluateAsync(Executor executor, Dataset dataset) {
+        return AsyncCall.start(executor, () -> evaluate(dataset));
+    }
+
+    /** Trains until the input ends, and evaluates every so many steps and at the end.
+     *
+     * @param dataset what from
+     * @param evaluation what it is evaluated on
+     * @param everySteps how often; 0 = after each pass
+     * @param hooks what sees it
+     * @return what the last evaluation gave
+     */
+    public Result trainAndEvaluate(Dataset dataset, Dataset evaluation, long everySteps, Hook... hooks) {
+        return trainAndEvaluate(dataset, evaluation, everySteps, new TrainOptions(), hooks);
+    }
+
     /** Trains, and evaluates every so many steps and at the end.
      *
      * @param dataset what from
      * @param evaluation what it is evaluated on
-     * @param everySteps how often
-     * @param options how long; null = the defaults
+     * @param everySteps how often; 0 = after each pass
+     * @param options how long
      * @param hooks what sees it
      * @return what the last evaluation gave
      */
@@ -181,10 +278,20 @@ public final class Estimator extends NativeObject {
         }
     }
 
+    /** Opens a training that is made in pieces and has no end of its own but that of the input.
+     *
+     * @param dataset what from
+     * @param hooks what sees it
+     * @return the session, which must be closed
+     */
+    public Session openSession(Dataset dataset, Hook... hooks) {
+        return openSession(dataset, new TrainOptions(), hooks);
+    }
+
     /** Opens a training that is made in pieces. The estimator's one training until it is finished or closed.
      *
      * @param dataset what from
-     * @param options how long; null = the defaults
+     * @param options how long
      * @param hooks what sees it
      * @return the session, which must be closed
      */
@@ -201,6 +308,14 @@ public final class Estimator extends NativeObject {
             long[] failure = new long[1];
             call.check(Raw.estimator_save(use.of(this), directory, call.token(), failure), failure);
         }
+    }
+
+    /** Writes a checkpoint of the present weights.
+     *
+     * @param directory gets it as checkpoint-STEP
+     */
+    public void save(Path directory) {
+        save(PathText.of(directory));
     }
 
     /** The number of completed steps, also while another thread trains.
@@ -292,17 +407,16 @@ public final class Estimator extends NativeObject {
      *
      * @param dataset what would be trained on
      * @param batchSize rows of a batch; 0 = the dataset's
-     * @return as JSON, for each device the bytes of weights, slots, gradients, workspace, input, outputs, total
-     *     and what is available, and whether all fits
+     * @return the estimate
      */
-    public String estimateMemory(Dataset dataset, long batchSize) {
+    public synchronized MemoryEstimate estimateMemory(Dataset dataset, long batchSize) {
         try (Use use = new Use()) {
             long[] failure = new long[1];
             String text = Raw.estimator_estimate_memory(use.of(this), use.of(dataset), batchSize, failure);
             if (failure[0] != 0) {
                 TuttiException.check(Raw.error_get_code(failure[0]), failure);
             }
-            return text;
+            return MemoryEstimate.of(text);
         }
     }
 
@@ -352,12 +466,12 @@ public final class Estimator extends NativeObject {
      * @return the predictor
      */
     public Predictor predictor() {
-        return predictor(null);
+        return predictor(new PredictorOptions());
     }
 
     /** A predictor of the present weights, on the estimator's strategy.
      *
-     * @param options how it predicts; null = the defaults
+     * @param options how it predicts
      * @return the predictor
      */
     public Predictor predictor(PredictorOptions options) {

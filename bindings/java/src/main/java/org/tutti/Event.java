@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.tutti;
 
+import java.nio.file.Path;
+import java.util.Locale;
+
 /** What a hook sees. Numbers that an event does not carry are 0 or NaN. */
 public final class Event {
     private final EventKind kind;
@@ -91,8 +94,16 @@ public final class Event {
      *
      * @return its directory; null for other events, and after the hook returned
      */
-    public String checkpoint() {
-        return Raw.hook_event_get_checkpoint(number);
+    public @Nullable Path checkpoint() {
+        String directory = Raw.hook_event_get_checkpoint(number);
+        return directory == null ? null : Path.of(directory);
+    }
+
+    /** Kind, step and loss in a line. */
+    @Override
+    public String toString() {
+        String text = kind + " at step " + step;
+        return Double.isNaN(loss) ? text : text + String.format(Locale.ROOT, ", loss %.6g", loss);
     }
 
     /** Ends the training politely after this step. */

@@ -19,94 +19,128 @@ public final class Feed extends NativeObject {
      */
     public record Component(String name, Role role, DType dtype, long... dims) {}
 
+    /** What a feed is made of; {@link #build} makes it.
+     *
+     * <pre>{@code
+     * Feed feed = Feed.builder(8, new Feed.Component("x", Role.FEATURE, DType.FLOAT32, 10)).ofBatches(64).build();
+     * }</pre>
+     */
+    public static final class Builder {
+        private final long capacity;
+        private final Component[] components;
+        private @Nullable Context context;
+        private boolean isOfBatches;
+        private long mostRows;
+
+        private Builder(long capacity, Component... components) {
+            this.capacity = capacity;
+            this.components = components.clone();
+        }
+
+        /** To which context it belongs. Default: the default context.
+         *
+         * @param owner the context
+         * @return this builder
+         */
+        public Builder context(Context owner) {
+            context = owner;
+            return this;
+        }
+
+        /** Its elements are batches. The first dimension of their tensors is the rows, which may differ from push to
+         * push. The pipeline needs no batch: what is pushed is what a step of training takes, its rows split over the
+         * replicas.
+         *
+         * @param rows how many a batch has at most; at least it has one
+         * @return this builder
+         */
+        public Builder ofBatches(long rows) {
+            isOfBatches = true;
+            mostRows = rows;
+            return this;
+        }
+
+        /** Makes a feed into which the program pushes.
+         *
+         * @return the feed, to be closed
+         */
+        public Feed build() {
+            return new Feed(new Handle("Feed", create(), Raw::feed_unref));
+        }
+
+        /** Makes a feed that a stream fills, on a thread of its own. The thread ends, and the stream is closed, when
+         * the stream or the feed is at its end, and when the feed is closed or nobody can read it any more.
+         *
+         * @param elements one tensor for each component; they are closed once pushed
+         * @return the feed, to be closed
+         */
+        public Feed buildFrom(Stream<Tensor[]> elements) {
+            Thread[] thread = new Thread[1];
+            Handle handle = new Handle("Feed", create(), number -> {
+                Raw.feed_unref(number);
+                thread[0].interrupt();
+            });
+            // The thread holds the handle, not the feed, so that a forgotten feed is collected.
+            thread[0] = new Thread(() -> pushInBackground(handle, elements), "tutti-feed");
+            thread[0].setDaemon(true);
+            Feed feed = new Feed(handle);
+            thread[0].start();
+            return feed;
+        }
+
+        private long create() {
+            for (Component c : components) {
+                if (c == null || c.role() == null || c.dtype() == null || c.dims() == null) {
+                    throw TuttiException.ofTutti(Code.INVALID_ARGUMENT,
+                        "a feed needs name, role, type and shape of each component, got " + c);
+                }
+            }
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            try (Use use = new Use()) {
+                TuttiException.check(Raw.feed_create(use.of(context), capacity, out, failure), failure);
+                int code = describe(out[0], failure);
+                if (code != Raw.OK) {
+                    Raw.feed_unref(out[0]);
+                    throw TuttiException.take(code, failure[0]);
+                }
+                return out[0];
+            }
+        }
+
+        /** Tells the library the components, and whether they are batches. */
+        private int describe(long feed, long[] failure) {
+            for (Component c : components) {
+                int code = Raw.feed_declare(feed, c.name(), c.role().number(), c.dtype().number(), c.dims(), failure);
+                if (code != Raw.OK) {
+                    return code;
+                }
+            }
+            return !isOfBatches ? Raw.OK : Raw.feed_set_batch_size(feed, mostRows, failure);
+        }
+    }
+
     /** A feed of the default context.
      *
      * @param capacity how many elements it holds at most
      * @param components the tensors of each element
      */
     public Feed(long capacity, Component... components) {
-        this(null, capacity, components);
-    }
-
-    /** A feed.
-     *
-     * @param context to which it belongs; null = the default one
-     * @param capacity how many elements it holds at most
-     * @param components the tensors of each element
-     */
-    public Feed(Context context, long capacity, Component... components) {
-        this(new Handle("Feed", create(context, capacity, components), Raw::feed_unref));
+        this(new Handle("Feed", builder(capacity, components).create(), Raw::feed_unref));
     }
 
     private Feed(Handle handle) {
         super(handle);
     }
 
-    /** A feed whose elements are batches. The first dimension of their tensors is the rows, which may differ from push
-     * to push. The pipeline needs no batch: what is pushed is what a step of training takes, its rows split over the
-     * replicas.
+    /** Begins a feed of which more is to be said.
      *
-     * @param context to which it belongs; null = the default one
-     * @param capacity how many batches it holds at most
-     * @param mostRows how many rows a batch has at most; at least it has one
-     * @param components the tensors of each row
-     * @return the feed
+     * @param capacity how many elements, or batches, it holds at most
+     * @param components the tensors of each element; in a feed of batches, of each row
+     * @return a builder
      */
-    public static Feed ofBatches(Context context, long capacity, long mostRows, Component... components) {
-        Feed feed = new Feed(context, capacity, components);
-        try (Use use = new Use()) {
-            long[] failure = new long[1];
-            TuttiException.check(Raw.feed_set_batch_size(use.of(feed), mostRows, failure), failure);
-            return feed;
-        } catch (Throwable failure) {
-            feed.close();
-            throw failure;
-        }
-    }
-
-    private static long create(Context context, long capacity, Component... components) {
-        for (Component c : components) {
-            if (c == null || c.role() == null || c.dtype() == null || c.dims() == null) {
-                throw TuttiException.ofTutti(Code.INVALID_ARGUMENT,
-                    "a feed needs name, role, type and shape of each component, got " + c);
-            }
-        }
-        try (Use use = new Use()) {
-            long[] out = new long[1];
-            long[] failure = new long[1];
-            TuttiException.check(Raw.feed_create(use.of(context), capacity, out, failure), failure);
-            for (Component c : components) {
-                int code = Raw.feed_declare(out[0], c.name(), c.role().number(), c.dtype().number(), c.dims(), failure);
-                if (code != Raw.OK) {
-                    Raw.feed_unref(out[0]);
-                    throw TuttiException.take(code, failure[0]);
-                }
-            }
-            return out[0];
-        }
-    }
-
-    /** A feed that a stream fills, on a thread of its own. The thread ends, and the stream is closed, when the stream
-     * or the feed is at its end, and when the feed is closed or nobody can read it any more.
-     *
-     * @param context to which it belongs; null = the default one
-     * @param capacity how many elements it holds at most
-     * @param elements one tensor for each component; they are closed once pushed
-     * @param components the tensors of each element
-     * @return the feed
-     */
-    public static Feed of(Context context, long capacity, Stream<Tensor[]> elements, Component... components) {
-        Thread[] thread = new Thread[1];
-        Handle handle = new Handle("Feed", create(context, capacity, components), number -> {
-            Raw.feed_unref(number);
-            thread[0].interrupt();
-        });
-        // The thread holds the handle, not the feed, so that a forgotten feed is collected.
-        thread[0] = new Thread(() -> pushInBackground(handle, elements), "tutti-feed");
-        thread[0].setDaemon(true);
-        Feed feed = new Feed(handle);
-        thread[0].start();
-        return feed;
+    public static Builder builder(long capacity, Component... components) {
+        return new Builder(capacity, components);
     }
 
     private static void pushInBackground(Handle handle, Stream<Tensor[]> elements) {

@@ -28,7 +28,7 @@ public interface FileSource {
      *     patterns are errors
      * @throws Exception whatever went wrong, as for open
      */
-    default List<String> list(String directory) throws Exception {
+    default @Nullable List<String> list(String directory) throws Exception {
         return null;
     }
 
@@ -42,7 +42,7 @@ public interface FileSource {
      * @return the version; null when it is not known
      * @throws Exception whatever went wrong, as for open
      */
-    default String version(String path, SeekableByteChannel file) throws Exception {
+    default @Nullable String version(String path, SeekableByteChannel file) throws Exception {
         return null;
     }
 }

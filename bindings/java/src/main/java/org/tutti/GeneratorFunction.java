@@ -13,5 +13,5 @@ public interface GeneratorFunction {
      * @return one tensor for each component, closed when the function has returned; null behind the last element
      * @throws Exception whatever went wrong: it is the cause of what the call that wanted the element throws
      */
-    Tensor[] next(long pass, long index) throws Exception;
+    Tensor @Nullable [] next(long pass, long index) throws Exception;
 }

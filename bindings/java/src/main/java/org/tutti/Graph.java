@@ -137,7 +137,7 @@ public final class Graph extends GraphLayers {
      * @return the variable
      */
     public Value variable(String name, DType dtype, long... dims) {
-        return variable(name, dtype, dims, "zeros", 0, true);
+        return variable(name, dtype, dims, new VariableOptions());
     }
 
     /** A variable.
@@ -145,15 +145,12 @@ public final class Graph extends GraphLayers {
      * @param name is put behind the scope; reusing one is an error
      * @param dtype its type
      * @param dims its shape
-     * @param initializer zeros, ones, constant, glorot_uniform, glorot_normal, he_uniform, he_normal, random_normal,
-     *     random_uniform or truncated_normal
-     * @param parameter the constant, the standard deviation or the bound; the other initializers ignore it
-     * @param trainable whether the optimizer changes it
+     * @param options how it begins, and whether the optimizer changes it
      * @return the variable
      */
-    public Value variable(String name, DType dtype, long[] dims, String initializer, double parameter,
-        boolean trainable) {
-        return new Value(Raw.graph_variable(number(), name, dtype.number(), dims, initializer, parameter, trainable));
+    public Value variable(String name, DType dtype, long[] dims, VariableOptions options) {
+        return new Value(Raw.graph_variable(number(), name, dtype.number(), dims, options.initializer,
+            options.parameter, options.trainable));
     }
 
     /** Says what a variable's next value is, stored when the step is complete.
@@ -194,7 +191,7 @@ public final class Graph extends GraphLayers {
      * @param value the value
      * @return its type; null for an invalid value
      */
-    public DType dtype(Value value) {
+    public @Nullable DType dtype(Value value) {
         return DType.of(Raw.graph_get_dtype(number(), value.id()));
     }
 
@@ -203,7 +200,7 @@ public final class Graph extends GraphLayers {
      * @param value the value
      * @return its sizes, where -1 stands for the batch or another unknown size; null for an invalid value
      */
-    public long[] dims(Value value) {
+    public long @Nullable [] dims(Value value) {
         long rank = Raw.graph_get_rank(number(), value.id());
         if (rank < 0) {
             return null;

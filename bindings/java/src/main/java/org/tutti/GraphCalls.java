@@ -35,13 +35,14 @@ abstract class GraphCalls {
         return values.toArray(new Value[0]);
     }
 
-    final Value op(String name, int revision, Attributes required, Attributes options, Value... inputs) {
+    final Value op(String name, int revision, @Nullable Attributes required, @Nullable Attributes options,
+        Value... inputs) {
         return ops(1, name, revision, required, options, inputs)[0];
     }
 
     /** Adds an op with so many outputs. */
-    final Value[] ops(int outputs, String name, int revision, Attributes required, Attributes options,
-        Value... inputs) {
+    final Value[] ops(int outputs, String name, int revision, @Nullable Attributes required,
+        @Nullable Attributes options, Value... inputs) {
         long graph = number();
         Raw.graph_begin(graph, name, revision);
         for (Value input : inputs) {

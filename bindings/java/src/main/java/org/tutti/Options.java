@@ -12,6 +12,12 @@ public abstract class Options extends Attributes {
         this.schema = schema;
     }
 
+    /** What was set. */
+    @Override
+    public String toString() {
+        return schema + " options " + values();
+    }
+
     /** All keys, as a JSON object, with the value in force and where it came from.
      *
      * @return the JSON text
@@ -25,12 +31,12 @@ public abstract class Options extends Attributes {
     /** What the options of a schema are.
      *
      * @param schema "context", "run", "train" or "predictor"
-     * @return a JSON object for each key, with type, default, bounds and documentation
+     * @return each of them
      */
-    public static List<String> keys(String schema) {
-        List<String> keys = new ArrayList<>();
+    public static List<OptionKey> keys(String schema) {
+        List<OptionKey> keys = new ArrayList<>();
         for (long i = 0; i < Raw.options_count_keys(schema); i++) {
-            keys.add(Raw.options_describe_key(schema, i));
+            keys.add(OptionKey.of(Raw.options_describe_key(schema, i)));
         }
         return keys;
     }
@@ -39,7 +45,7 @@ public abstract class Options extends Attributes {
     static final class Native implements AutoCloseable, Attributes.Target {
         final long number;
 
-        Native(Options options) {
+        Native(@Nullable Options options) {
             if (options == null) {
                 number = 0;
                 return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.tutti;
 
+import java.nio.file.Path;
 import java.util.function.LongConsumer;
 import org.tutti.ElementCalls.Given;
 
@@ -11,18 +12,22 @@ import org.tutti.ElementCalls.Given;
 public final class Pipeline extends PipelineSources {
     /** A pipeline of the default context. */
     public Pipeline() {
-        this(null);
+        this(create(null));
     }
 
     /** A pipeline.
      *
-     * @param context to which it belongs; null = the default one
+     * @param context to which it belongs
      */
     public Pipeline(Context context) {
-        super(new Handle("Pipeline", create(context), Raw::pipeline_unref));
+        this(create(context));
     }
 
-    private static long create(Context context) {
+    private Pipeline(long number) {
+        super(new Handle("Pipeline", number, Raw::pipeline_unref));
+    }
+
+    private static long create(@Nullable Context context) {
         try (Use use = new Use()) {
             long[] out = new long[1];
             long[] failure = new long[1];
@@ -124,6 +129,17 @@ public final class Pipeline extends PipelineSources {
         return with(pipeline -> Raw.pipeline_add_idx(pipeline, name, role.number(), path));
     }
 
+    /** Adds a component from an IDX file (plain or gzip), as the MNIST family uses.
+     *
+     * @param name its name
+     * @param role what it is for
+     * @param path where the file is
+     * @return this pipeline
+     */
+    public Pipeline addIdx(String name, Role role, Path path) {
+        return addIdx(name, role, PathText.of(path));
+    }
+
     /** Gives what {@code arrow}, called next, reads.
      *
      * @param address that of an ArrowArrayStream of the Arrow C stream interface, which is moved from there in every
@@ -158,6 +174,15 @@ public final class Pipeline extends PipelineSources {
             sources.add(dataset);
             return with(pipeline -> Raw.pipeline_add_dataset(pipeline, source));
         }
+    }
+
+    /** Maps each element by a graph, as many at a time as is best; else as {@link #mapGraph(long, GraphFunction)}.
+     *
+     * @param build writes the graph, at once; it must not use the pipeline
+     * @return this pipeline
+     */
+    public Pipeline mapGraph(GraphFunction build) {
+        return mapGraph(0, build);
     }
 
     /** Maps each element by a graph: a component that exists is replaced, a new one is added as a feature.
@@ -229,31 +254,37 @@ public final class Pipeline extends PipelineSources {
      * it, is closed. Each element costs the way to another thread and back, some ten microseconds: map batches where
      * you can, and where {@link #mapGraph} can say it, that is faster.
      *
+     * @param function the function
+     * @return this pipeline
+     */
+    public Pipeline map(MapFunction function) {
+        return map(function, new MapOptions());
+    }
+
+    /** Maps each element by a function of Java, else as {@link #map(MapFunction)}.
+     *
      * @param parallelism how many elements at a time; 0 = automatic
      * @param function the function
      * @return this pipeline
      */
     public Pipeline map(long parallelism, MapFunction function) {
-        return map(parallelism, function, null);
+        return map(function, new MapOptions().parallelism(parallelism));
     }
 
-    /** Maps each element by a function of Java that may give other components, else as
-     * {@link #map(long, MapFunction)}.
+    /** Maps each element by a function of Java, else as {@link #map(MapFunction)}.
      *
-     * @param parallelism how many elements at a time; 0 = automatic
      * @param function the function
-     * @param like has the components that the map gives; null: they are as those it gets
+     * @param options how many elements at a time, and what the function gives
      * @return this pipeline
      */
-    public Pipeline map(long parallelism, MapFunction function, Dataset like) {
+    public Pipeline map(MapFunction function, MapOptions options) {
         requireFunction(function);
-        Attributes attributes = new Attributes().set("parallelism", parallelism).set("like", like);
-        return apply("map_callback", 1, null, attributes, pipeline -> ElementCalls.start(
+        return apply("map_callback", 1, null, options, pipeline -> ElementCalls.start(
             Raw.pipeline_set_map(pipeline),
             (state, element, pass, index) -> Given.tensors(function.map(element))));
     }
 
-    private static void requireFunction(Object function) {
+    private static void requireFunction(@Nullable Object function) {
         if (function == null) {
             throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "the function is null");
         }
@@ -292,19 +323,24 @@ public final class Pipeline extends PipelineSources {
      * @return this pipeline
      */
     public Pipeline scan(ScanFunction function, ScanState... state) {
-        return scan(function, null, state);
+        return scan(function, new Attributes(), state);
     }
 
-    /** Carries a state from element to element by a function of Java, as {@link #scan(ScanFunction, ScanState...)}.
+    /** Carries a state from element to element by a function of Java that may give other components, else as
+     * {@link #scan(ScanFunction, ScanState...)}.
      *
      * @param function the function
-     * @param like has the components that the scan gives; null: they are as those it gets
+     * @param like has the components that the scan gives
      * @param state what is carried, with its value before the first element of each pass
      * @return this pipeline
      */
     public Pipeline scan(ScanFunction function, Dataset like, ScanState... state) {
+        return scan(function, new Attributes().set("like", like), state);
+    }
+
+    private Pipeline scan(ScanFunction function, Attributes options, ScanState... state) {
         requireFunction(function);
-        return apply("scan_callback", 1, null, new Attributes().set("like", like), pipeline -> {
+        return apply("scan_callback", 1, null, options, pipeline -> {
             setState(pipeline, state);
             ElementCalls.start(Raw.pipeline_set_scan(pipeline), (carried, element, pass, index) -> {
                 ScanFunction.Step step = function.scan(carried, element);
@@ -344,7 +380,7 @@ public final class Pipeline extends PipelineSources {
      * and so on. What {@link #map} says of its function holds here too, but there is one call at a time.
      *
      * @param function the function
-     * @param options what else it is told; null = the defaults
+     * @param options what else it is told
      * @return this pipeline
      */
     public Pipeline flatMap(ExpandFunction function, FlatMapOptions options) {
@@ -357,14 +393,14 @@ public final class Pipeline extends PipelineSources {
      * @return this pipeline
      */
     public Pipeline flatMap(ExpandFunction function) {
-        return flatMap(function, null);
+        return flatMap(function, new FlatMapOptions());
     }
 
     /** Takes turns among the datasets that a function of Java makes of the elements, as interleave does. What
      * {@link #map} says of its function holds here too, but there is one call at a time.
      *
      * @param function the function
-     * @param options what else it is told; null = the defaults
+     * @param options what else it is told
      * @return this pipeline
      */
     public Pipeline interleaveMap(ExpandFunction function, InterleaveMapOptions options) {
@@ -378,7 +414,7 @@ public final class Pipeline extends PipelineSources {
      * @return this pipeline
      */
     public Pipeline interleaveMap(ExpandFunction function) {
-        return interleaveMap(function, null);
+        return interleaveMap(function, new InterleaveMapOptions());
     }
 
     private Pipeline withDatasets(String transform, ExpandFunction function, Attributes options) {

@@ -17,13 +17,14 @@ abstract class PipelineCalls extends NativeObject {
     abstract Pipeline self();
 
     /** Adds a transform. */
-    final Pipeline apply(String name, int revision, Attributes required, Attributes options) {
+    final Pipeline apply(String name, int revision, @Nullable Attributes required,
+        @Nullable Attributes options) {
         return apply(name, revision, required, options, pipeline -> {});
     }
 
     /** Adds a transform for which more must be set than values. */
-    final synchronized Pipeline apply(String name, int revision, Attributes required, Attributes options,
-            LongConsumer more) {
+    final synchronized Pipeline apply(String name, int revision, @Nullable Attributes required,
+        @Nullable Attributes options, LongConsumer more) {
         try (Use use = new Use(); Call call = Call.begin()) {
             Setter setter = new Setter(use, use.of(this));
             Raw.pipeline_set_cancel(setter.pipeline, call.token());

@@ -10,11 +10,11 @@ import java.util.stream.StreamSupport;
 
 /**
  * The predictions of a dataset batch by batch, in order. It serves one thread at a time. After a call that was
- * cancelled the next one goes on and no row is lost; any other error ends the stream,
- * behind all batches that stand before it.
+ * cancelled the next one goes on and no row is lost; any other error ends the stream, behind all batches that stand
+ * before it.
  */
 public final class PredictionStream extends NativeObject implements Iterator<Batch>, Iterable<Batch> {
-    private Batch ahead;
+    private @Nullable Batch ahead;
 
     PredictionStream(long number, Dataset dataset) {
         super(new Handle("PredictionStream", number, Raw::prediction_stream_unref), dataset);
@@ -24,13 +24,13 @@ public final class PredictionStream extends NativeObject implements Iterator<Bat
      *
      * @return the batch, to be closed; null at the end
      */
-    public Batch read() {
+    public @Nullable Batch read() {
         Batch batch = ahead;
         ahead = null;
         return batch != null ? batch : advance();
     }
 
-    private Batch advance() {
+    private @Nullable Batch advance() {
         try (Use use = new Use(); Call call = Call.begin(handle())) {
             long[] out = new long[1];
             long[] failure = new long[1];

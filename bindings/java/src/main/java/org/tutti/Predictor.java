@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.tutti;
 
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 
 /**
  * A trained model that answers. Any number of threads may ask one at the same time; each call uses all devices, and
@@ -15,38 +17,127 @@ public final class Predictor extends NativeObject {
         super(new Handle("Predictor", number, Raw::predictor_unref));
     }
 
+    /** What a predictor is made of beside its checkpoint; {@link #open} opens it.
+     *
+     * <pre>{@code
+     * Predictor predictor = Predictor.builder("models/digits").strategy(Strategy.oneDevice("cpu:0")).open();
+     * }</pre>
+     */
+    public static final class Builder {
+        private final String path;
+        private @Nullable Context context;
+        private @Nullable Strategy strategy;
+        private @Nullable PredictorOptions options;
+
+        private Builder(String path) {
+            this.path = path;
+        }
+
+        /** To which context it belongs. Default: the default context.
+         *
+         * @param owner the context
+         * @return this builder
+         */
+        public Builder context(Context owner) {
+            context = owner;
+            return this;
+        }
+
+        /** On which devices it predicts. Default: all of the context.
+         *
+         * @param devices the strategy
+         * @return this builder
+         */
+        public Builder strategy(Strategy devices) {
+            strategy = devices;
+            return this;
+        }
+
+        /** How it predicts.
+         *
+         * @param how the options
+         * @return this builder
+         */
+        public Builder options(PredictorOptions how) {
+            options = how;
+            return this;
+        }
+
+        /** Opens a predictor, and another one each time.
+         *
+         * @return the predictor, to be closed
+         */
+        public Predictor open() {
+            try (Use use = new Use(); Options.Native o = new Options.Native(options)) {
+                long[] out = new long[1];
+                long[] failure = new long[1];
+                TuttiException.check(
+                    Raw.predictor_open(use.of(context), path, use.of(strategy), o.number, out, failure), failure);
+                return new Predictor(out[0]);
+            }
+        }
+    }
+
     /** Opens a checkpoint, or the newest good checkpoint of a model directory, on all devices of the default context.
      *
      * @param path where it is
      * @return the predictor
      */
     public static Predictor open(String path) {
-        return open(null, path, null, null);
+        return builder(path).open();
     }
 
-    /** Opens a checkpoint, or the newest good checkpoint of a model directory.
+    /** Opens a checkpoint, or the newest good checkpoint of a model directory, on all devices of the default context.
      *
-     * @param context to which it belongs; null = the default one
      * @param path where it is
-     * @param strategy on which devices; null = all of the context
-     * @param options how it predicts; null = the defaults
      * @return the predictor
      */
-    public static Predictor open(Context context, String path, Strategy strategy, PredictorOptions options) {
-        try (Use use = new Use(); Options.Native o = new Options.Native(options)) {
-            long[] out = new long[1];
-            long[] failure = new long[1];
-            TuttiException.check(Raw.predictor_open(use.of(context), path, use.of(strategy), o.number, out, failure),
-                failure);
-            return new Predictor(out[0]);
-        }
+    public static Predictor open(Path path) {
+        return builder(path).open();
+    }
+
+    /** Begins a predictor of which more is to be said than its checkpoint.
+     *
+     * @param path a checkpoint, or a model directory, of which the newest good checkpoint is opened
+     * @return a builder
+     */
+    public static Builder builder(String path) {
+        return new Builder(path);
+    }
+
+    /** Begins a predictor of which more is to be said than its checkpoint.
+     *
+     * @param path a checkpoint, or a model directory, of which the newest good checkpoint is opened
+     * @return a builder
+     */
+    public static Builder builder(Path path) {
+        return builder(PathText.of(path));
+    }
+
+    @Override
+    String details() {
+        return " of step " + step();
+    }
+
+    /** Changes to the newest weights of where the predictor came from: its estimator, or the path it was opened with.
+     * Calls in flight finish on the old ones. On failure those stay.
+     */
+    public void reload() {
+        reload("");
+    }
+
+    /** Changes to the weights of another checkpoint of the same model, as {@link #reload(String)}.
+     *
+     * @param path where it is, or a directory with several
+     */
+    public void reload(Path path) {
+        reload(PathText.of(path));
     }
 
     /** Changes to the weights of another checkpoint of the same model. Calls in flight finish on the old ones. On
      * failure those stay.
      *
-     * @param path where it is, or a directory with several, of which the newest good one is taken; null = the newest
-     *     weights of where the predictor came from, its estimator or the path it was opened with
+     * @param path where it is, or a directory with several, of which the newest good one is taken
      */
     public void reload(String path) {
         try (Use use = new Use(); Call call = Call.begin()) {
@@ -67,11 +158,11 @@ public final class Predictor extends NativeObject {
 
     /** Names, types and shapes of inputs and outputs.
      *
-     * @return the JSON text
+     * @return what it takes and gives
      */
-    public String signature() {
+    public Signature signature() {
         try (Use use = new Use()) {
-            return Raw.predictor_get_signature(use.of(this));
+            return Signature.of(Raw.predictor_get_signature(use.of(this)));
         }
     }
 
@@ -79,16 +170,16 @@ public final class Predictor extends NativeObject {
      *
      * @param rows how many
      * @param timedRuns with more than 0, how often the time is taken
-     * @return the JSON text
+     * @return the plan
      */
-    public synchronized String describePlan(long rows, long timedRuns) {
+    public synchronized PredictionPlan describePlan(long rows, long timedRuns) {
         try (Use use = new Use(); Call call = Call.begin()) {
             long[] failure = new long[1];
             String text = Raw.predictor_describe_plan(use.of(this), rows, timedRuns, call.token(), failure);
             if (failure[0] != 0) {
                 call.check(Raw.error_get_code(failure[0]), failure);
             }
-            return text;
+            return PredictionPlan.of(text);
         }
     }
 
@@ -112,13 +203,23 @@ public final class Predictor extends NativeObject {
         }
     }
 
-    /** Predicts rows on another thread. Cancelling the future cancels the call.
+    /** Predicts rows on a thread of the package. Cancelling the future cancels the call.
      *
      * @param inputs the model's features by name, which must stay open
      * @return the answers
      */
     public CompletableFuture<Batch> runAsync(Map<String, Tensor> inputs) {
         return AsyncCall.start(() -> run(inputs));
+    }
+
+    /** Predicts rows on a thread of an executor. Cancelling the future cancels the call.
+     *
+     * @param executor has the thread
+     * @param inputs the model's features by name, which must stay open
+     * @return the answers
+     */
+    public CompletableFuture<Batch> runAsync(Executor executor, Map<String, Tensor> inputs) {
+        return AsyncCall.start(executor, () -> run(inputs));
     }
 
     /** Predicts a whole dataset into one batch.
@@ -135,13 +236,23 @@ public final class Predictor extends NativeObject {
         }
     }
 
-    /** Predicts a whole dataset on another thread. Cancelling the future cancels the call.
+    /** Predicts a whole dataset on a thread of the package. Cancelling the future cancels the call.
      *
      * @param dataset what on
      * @return the answers
      */
     public CompletableFuture<Batch> runAllAsync(Dataset dataset) {
         return AsyncCall.start(() -> runAll(dataset));
+    }
+
+    /** Predicts a whole dataset on a thread of an executor. Cancelling the future cancels the call.
+     *
+     * @param executor has the thread
+     * @param dataset what on
+     * @return the answers
+     */
+    public CompletableFuture<Batch> runAllAsync(Executor executor, Dataset dataset) {
+        return AsyncCall.start(executor, () -> runAll(dataset));
     }
 
     /** Starts to predict a dataset batch by batch, a few batches ahead of the reader.

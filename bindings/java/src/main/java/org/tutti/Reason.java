@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.tutti;
 
-/** Why training returned. */
+/** Why training returned, or that it has not ended. */
 public enum Reason {
-    /** A session has more to do; or it was an evaluation. */
+    /** Not ended: a session has more to do. Results of evaluations have it, too. */
     UNFINISHED(0),
     /** It has made the steps that were wanted. */
     MAX_STEPS(Raw.REASON_MAX_STEPS),

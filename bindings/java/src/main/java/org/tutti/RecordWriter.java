@@ -2,6 +2,8 @@
 package org.tutti;
 
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.util.Locale;
 
 /**
  * Writes a TFRecord file, byte by byte what TensorFlow writes; a pipeline's source {@code tfrecord} reads it. The file
@@ -9,31 +11,71 @@ import java.nio.ByteBuffer;
  * thread at a time.
  */
 public final class RecordWriter extends NativeObject {
+    /** How a file of records is compressed. */
+    public enum Compression implements Choice {
+        /** Not at all. */
+        NONE,
+        /** As gzip files are. */
+        GZIP,
+        /** By zlib. */
+        ZLIB;
+
+        @Override
+        public String text() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+    }
+
     /** A writer of a file that is not compressed, in the default context.
      *
      * @param path of the file
      */
     public RecordWriter(String path) {
-        this(null, path, "none");
+        this(create(0, path, Compression.NONE));
     }
 
-    /** A writer.
+    /** A writer of a file that is not compressed, in the default context.
      *
-     * @param context to which it belongs; null = the default one
      * @param path of the file
-     * @param compression {@code none}, {@code gzip} or {@code zlib}
      */
-    public RecordWriter(Context context, String path, String compression) {
-        super(new Handle("RecordWriter", create(context, path, compression), Raw::record_writer_unref));
+    public RecordWriter(Path path) {
+        this(PathText.of(path));
     }
 
-    private static long create(Context context, String path, String compression) {
+    /** A writer of a file in the default context.
+     *
+     * @param path of the file
+     * @param compression how it is compressed
+     */
+    public RecordWriter(Path path, Compression compression) {
+        this(create(0, PathText.of(path), compression));
+    }
+
+    /** A writer of a file.
+     *
+     * @param context to which it belongs
+     * @param path of the file
+     * @param compression how it is compressed
+     */
+    public RecordWriter(Context context, String path, Compression compression) {
+        this(create(context, path, compression));
+    }
+
+    private RecordWriter(long number) {
+        super(new Handle("RecordWriter", number, Raw::record_writer_unref));
+    }
+
+    private static long create(Context context, String path, Compression compression) {
         try (Use use = new Use()) {
-            long[] out = new long[1];
-            long[] failure = new long[1];
-            TuttiException.check(Raw.record_writer_create(use.of(context), path, compression, out, failure), failure);
-            return out[0];
+            return create(use.of(context), path, compression);
         }
+    }
+
+    private static long create(long context, String path, Compression compression) {
+        long[] out = new long[1];
+        long[] failure = new long[1];
+        TuttiException.check(Raw.record_writer_create(context, path, compression.text(), out, failure), failure);
+        return out[0];
     }
 
     /** Writes a record.
@@ -72,22 +114,34 @@ public final class RecordWriter extends NativeObject {
         }
     }
 
-    /**
-     * Adds a feature list to the tf.train.SequenceExample that is written next: each row of the tensor is a step.
+    /** Adds a feature list to the tf.train.SequenceExample that is written next: each row of the tensor is a step.
      *
      * @param name its name
-     * @param tensor the steps; may be closed
-     * @param lengths where the steps have different numbers of values, how many rows of its own each step has, as
-     *     integers; else null
+     * @param tensor the steps; it may be closed
+     * @return this writer
+     */
+    public RecordWriter addFeatureList(String name, Tensor tensor) {
+        return addSteps(name, tensor, null);
+    }
+
+    /** Adds a feature list whose steps have different numbers of values.
+     *
+     * @param name its name
+     * @param tensor the steps, one behind the other; it may be closed
+     * @param lengths how many rows of its own each step has, as integers
      * @return this writer
      */
     public RecordWriter addFeatureList(String name, Tensor tensor, Tensor lengths) {
+        return addSteps(name, tensor, lengths);
+    }
+
+    private RecordWriter addSteps(String name, Tensor tensor, @Nullable Tensor lengths) {
         try (Use use = new Use()) {
             long[] failure = new long[1];
             long number = use.of(this);
             long steps = use.of(tensor);
             TuttiException.check(
-                    Raw.record_writer_add_feature_list(number, name, steps, use.of(lengths), failure), failure);
+                Raw.record_writer_add_feature_list(number, name, steps, use.of(lengths), failure), failure);
         }
         return this;
     }

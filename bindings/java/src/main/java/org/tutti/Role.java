@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.tutti;
 
+import java.util.Locale;
+
 /** What a component of a dataset is for. */
 public enum Role {
     /** What the model reads. */
@@ -18,6 +20,11 @@ public enum Role {
 
     int number() {
         return number;
+    }
+
+    /** By the name that reports have. */
+    static Role of(String text) {
+        return valueOf(text.toUpperCase(Locale.ROOT));
     }
 
     static Role of(int number) {

@@ -10,13 +10,43 @@ public final class Strategy extends NativeObject {
         super(new Handle("Strategy", number, Raw::strategy_unref));
     }
 
-    /** Everything on one device.
+    /** Everything on the first device of the default context.
      *
-     * @param context whose device; null = the default context
-     * @param device such as "cpu:0"; null = the first
+     * @return the strategy
+     */
+    public static Strategy oneDevice() {
+        return oneDeviceOf(null, null);
+    }
+
+    /** Everything on one device of the default context.
+     *
+     * @param device such as "cpu:0"
+     * @return the strategy
+     */
+    public static Strategy oneDevice(String device) {
+        return oneDeviceOf(null, device);
+    }
+
+    /** Everything on the first device of a context.
+     *
+     * @param context whose device
+     * @return the strategy
+     */
+    public static Strategy oneDevice(Context context) {
+        return oneDeviceOf(context, null);
+    }
+
+    /** Everything on one device of a context.
+     *
+     * @param context whose device
+     * @param device such as "cpu:0"
      * @return the strategy
      */
     public static Strategy oneDevice(Context context, String device) {
+        return oneDeviceOf(context, device);
+    }
+
+    private static Strategy oneDeviceOf(@Nullable Context context, @Nullable String device) {
         try (Use use = new Use()) {
             long[] out = new long[1];
             long[] failure = new long[1];
@@ -25,22 +55,28 @@ public final class Strategy extends NativeObject {
         }
     }
 
-    /** One replica on each device of the default context, kept equal.
+    /** One replica on each device of the default context, kept equal, or on some of them.
      *
+     * @param devices such as "cpu:0"; none = all
      * @return the strategy
      */
-    public static Strategy mirrored() {
-        return mirrored(null);
+    public static Strategy mirrored(String... devices) {
+        return mirroredOn(null, devices);
     }
 
-    /** One replica on each device, kept equal. Devices of several backends, such as those of a context whose backend is
-     * "cuda,cpu", predict and evaluate together, however much their speeds differ; they do not train.
+    /** One replica on each device of a context, kept equal, or on some of them. Devices of several backends, such as
+     * those of a context whose backend is "cuda,cpu", predict and evaluate together, however much their speeds differ;
+     * they do not train.
      *
-     * @param context whose devices; null = the default context
+     * @param context whose devices
      * @param devices such as "cpu:0"; none = all
      * @return the strategy
      */
     public static Strategy mirrored(Context context, String... devices) {
+        return mirroredOn(context, devices);
+    }
+
+    private static Strategy mirroredOn(@Nullable Context context, String... devices) {
         try (Use use = new Use()) {
             long[] out = new long[1];
             long[] failure = new long[1];
@@ -50,15 +86,29 @@ public final class Strategy extends NativeObject {
         }
     }
 
+    /** Several processes, each with the same strategy but for its number, on the devices of the default context; see
+     * {@link #multiWorker(Context, ClusterOptions)}.
+     *
+     * @param options who the workers are
+     * @return the strategy
+     */
+    public static Strategy multiWorker(ClusterOptions options) {
+        return multiWorkerOf(null, options);
+    }
+
     /** Several processes, each with the same strategy but for its number: P workers with k devices each give the
      * weights that one process gives with P * k. See tutti/strategy.h for what all must have in common. Workers may
      * have devices of several backends, and others than each other; these predict and evaluate, and do not train.
      *
-     * @param context whose devices; null = the default context
+     * @param context whose devices
      * @param options who the workers are
      * @return the strategy
      */
     public static Strategy multiWorker(Context context, ClusterOptions options) {
+        return multiWorkerOf(context, options);
+    }
+
+    private static Strategy multiWorkerOf(@Nullable Context context, ClusterOptions options) {
         try (Use use = new Use(); Options.Native cluster = new Options.Native(options)) {
             long[] out = new long[1];
             long[] failure = new long[1];
@@ -68,13 +118,26 @@ public final class Strategy extends NativeObject {
         }
     }
 
-    /** The same where the launcher (TF_CONFIG, torchrun, mpirun, srun) says who the workers are.
+    /** Several processes of which the launcher (TF_CONFIG, torchrun, mpirun, srun) says who they are, on the devices of
+     * the default context.
      *
-     * @param context whose devices; null = the default context
-     * @param options null = the defaults
+     * @return the strategy
+     */
+    public static Strategy multiWorkerFromEnvironment() {
+        return multiWorkerFromLauncher(null, new ClusterOptions());
+    }
+
+    /** Several processes of which the launcher says who they are, on the devices of a context.
+     *
+     * @param context whose devices
+     * @param options what the launcher does not say
      * @return the strategy
      */
     public static Strategy multiWorkerFromEnvironment(Context context, ClusterOptions options) {
+        return multiWorkerFromLauncher(context, options);
+    }
+
+    private static Strategy multiWorkerFromLauncher(@Nullable Context context, ClusterOptions options) {
         try (Use use = new Use(); Options.Native cluster = new Options.Native(options)) {
             long[] out = new long[1];
             long[] failure = new long[1];
@@ -82,6 +145,11 @@ public final class Strategy extends NativeObject {
                 failure), failure);
             return new Strategy(out[0]);
         }
+    }
+
+    @Override
+    String details() {
+        return " of " + replicaCount() + " replicas on " + devices();
     }
 
     /** The number of replicas of all workers.

@@ -15,7 +15,7 @@ final class Text {
     private Text() {}
 
     /** UTF-8 with a zero byte at its end; null for null. */
-    static byte[] toC(String text) {
+    static byte @Nullable [] toC(@Nullable String text) {
         if (text == null) {
             return null;
         }
@@ -28,7 +28,7 @@ final class Text {
         return Arrays.copyOf(utf8, utf8.length + 1);
     }
 
-    static String fromC(byte[] utf8) {
+    static @Nullable String fromC(byte @Nullable [] utf8) {
         return utf8 == null ? null : new String(utf8, StandardCharsets.UTF_8);
     }
 

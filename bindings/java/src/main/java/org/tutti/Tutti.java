@@ -15,10 +15,10 @@ public final class Tutti {
 
     /** Version, compiler, backends and the libraries they use.
      *
-     * @return the JSON text
+     * @return how the library was built
      */
-    public static String buildInfo() {
-        return Raw.build_info();
+    public static BuildInfo buildInfo() {
+        return BuildInfo.of(Raw.build_info());
     }
 
     /** Whether the library was built with a feature.
@@ -35,13 +35,21 @@ public final class Tutti {
      * @param backend such as "cpu"
      * @return one sentence; null when it can
      */
-    public static String whyUnavailable(String backend) {
+    public static @Nullable String whyUnavailable(String backend) {
         return Raw.why_unavailable(backend);
     }
 
     /** How many of the library's objects are alive, for leak tests.
      *
-     * @param type "tensor", "dataset", ...; null = all types
+     * @return their number
+     */
+    public static long liveObjects() {
+        return Raw.debug_live_objects(null);
+    }
+
+    /** How many of the library's objects of a type are alive, for leak tests.
+     *
+     * @param type "tensor", "dataset", ...
      * @return their number
      */
     public static long liveObjects(String type) {

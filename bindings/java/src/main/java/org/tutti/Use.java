@@ -22,7 +22,7 @@ final class Use implements AutoCloseable {
     }
 
     /** The object's number while this use lasts; null is the C interface's NULL. */
-    long of(NativeObject object) {
+    long of(@Nullable NativeObject object) {
         if (object == null) {
             return 0;
         }

@@ -17,7 +17,10 @@
  *
  * <p><b>Cancellation.</b> An interrupt of the thread, or {@link org.tutti.Cancellation}, ends a call within one step;
  * the futures of asynchronous calls cancel theirs. Training that shall end politely is told by {@link
- * org.tutti.Cancellation#stop} or {@link org.tutti.Event#stop}.
+ * org.tutti.Cancellation#stop} or {@link org.tutti.Event#stop}. Functions of the program see it by {@link
+ * org.tutti.Cancellation#isRequested}.
+ *
+ * <p><b>Null.</b> Nothing is null, neither taken nor given, unless it is annotated {@link org.tutti.Nullable}.
  *
  * <p><b>Threads.</b> Dataset, strategy and predictor serve any number of threads. Other objects serve one call at a
  * time unless they say more; what is wrong in that is answered by an error.

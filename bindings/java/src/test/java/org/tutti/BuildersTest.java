@@ -5,6 +5,7 @@ import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
 
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.BiFunction;
 import org.junit.Rule;
@@ -73,11 +74,11 @@ public class BuildersTest {
     public void opsWithChoicesAndOptionalInputs() {
         gives((g, x) -> g.maxPool2d(image(g, x), new long[] {2, 2}, new MaxPool2dOptions().stride(1, 1)), 5, 5);
         gives((g, x) -> g.maxPool2d(image(g, x), new long[] {2, 2}, new MaxPool2dOptions().stride(2, 2)
-            .padding(MaxPool2dPadding.SAME)), 5, 3);
+            .padding(Padding.SAME)), 5, 3);
         try (Tensor ones = Tensor.of(new float[] {1, 1, 1, 1}, 2, 2, 1, 1); Tensor bias = Tensor.of(new float[] {10})) {
-            Conv2dOptions valid = new Conv2dOptions().padding(Conv2dPadding.VALID);
+            Conv2dOptions valid = new Conv2dOptions().padding(Padding.VALID);
             gives((g, x) -> g.conv2d(image(g, x), g.constant(ones), valid), 0, 0);
-            gives((g, x) -> g.conv2d(image(g, x), g.constant(ones), new Conv2dOptions().padding(Conv2dPadding.VALID)
+            gives((g, x) -> g.conv2d(image(g, x), g.constant(ones), new Conv2dOptions().padding(Padding.VALID)
                 .bias(g.constant(bias))), 10, 10);
         }
     }
@@ -120,7 +121,7 @@ public class BuildersTest {
     }
 
     private static void linear(Graph g) {
-        Value w = g.variable("w", DType.FLOAT32, new long[] {3}, "ones", 0, true);
+        Value w = g.variable("w", DType.FLOAT32, new long[] {3}, new VariableOptions().initializer("ones"));
         g.loss(g.reduceMean(g.mul(g.feature("x"), w))); // its gradient is 2/3 for each
     }
 
@@ -152,7 +153,7 @@ public class BuildersTest {
         Result result = trained((g, mode) -> {
             Value sum = g.layerDense(g.feature("x"), 1, ones); // 6 for each row
             g.loss(g.lossMeanSquaredError(sum, g.label("y"), new LossMeanSquaredErrorOptions()
-                .weights(g.sampleWeight("w")).reduction(LossMeanSquaredErrorReduction.SUM)));
+                .weights(g.sampleWeight("w")).reduction(Reduction.SUM)));
             g.metricMean("sum", g.reshape(sum, new long[] {-1}));
             g.metricMean("weighted", g.reduceMax(g.feature("x"), new ReduceMaxOptions().axes(1)),
                 new MetricMeanOptions().weights(g.sampleWeight("w")));
@@ -190,6 +191,26 @@ public class BuildersTest {
             Tensor.closeAll(first);
             Tensor.closeAll(second);
         }
+    }
+
+    /** The same choice has the same type wherever it is one. */
+    @Test
+    public void oneActivationAndOnePadding() throws Exception {
+        assertEquals(Activation.class, parameter(LayerDenseOptions.class, "activation"));
+        assertEquals(Activation.class, parameter(LayerConv2dOptions.class, "activation"));
+        for (Class<?> options : List.of(Conv2dOptions.class, MaxPool2dOptions.class, LayerConv2dOptions.class,
+                LayerMaxPool2dOptions.class)) {
+            assertEquals(Padding.class, parameter(options, "padding"));
+        }
+        assertEquals(Reduction.class, parameter(LossMeanSquaredErrorOptions.class, "reduction"));
+        TuttiException exception = Toy.failure(() -> compute((g, x) ->
+            g.layerConv2d(image(g, x), 1, 1, new LayerConv2dOptions().padding(Padding.EXPLICIT))));
+        assertTrue(Toy.story(exception), Toy.story(exception).contains("explicit"));
+    }
+
+    private static Class<?> parameter(Class<?> options, String setter) {
+        return Arrays.stream(options.getMethods()).filter(method -> method.getName().equals(setter)).findFirst()
+            .orElseThrow().getParameterTypes()[0];
     }
 
     @Test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.tutti;
 
+import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertTrue;
@@ -8,6 +9,7 @@ import static org.junit.Assert.assertTrue;
 import java.nio.ByteBuffer;
 import java.nio.channels.Pipe;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -16,6 +18,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.After;
 import org.junit.Rule;
@@ -117,7 +120,8 @@ public class CancelTest {
             assertEquals(Toy.ROWS, CloseTest.within(estimator.evaluateAsync(test)).examples());
             CountDownLatch runs = new CountDownLatch(1);
             CountDownLatch ended = new CountDownLatch(1);
-            CompletableFuture<Result> future = estimator.trainAsync(dataset, null, Hook.onEvent(1, event -> {
+            TrainOptions endless = new TrainOptions();
+            CompletableFuture<Result> future = estimator.trainAsync(dataset, endless, Hook.onEvent(1, event -> {
                 if (event.kind() == EventKind.STEP) {
                     runs.countDown();
                 } else if (event.kind() == EventKind.ERROR) {
@@ -159,6 +163,53 @@ public class CancelTest {
                 }
             }
         }
+    }
+
+    /** A function of data sees that nobody waits for it any more, and gets its element again when the walk goes on. */
+    @Test
+    public void functionsSeeWhatEndsTheirCall() throws Exception {
+        assertFalse(Cancellation.isRequested());
+        Cancellation.check();
+        AtomicInteger tries = new AtomicInteger();
+        CountDownLatch waits = new CountDownLatch(1);
+        MapFunction slow = element -> {
+            if (tries.incrementAndGet() == 1) {
+                waits.countDown();
+                while (true) {
+                    Cancellation.check();
+                    Thread.sleep(1);
+                }
+            }
+            assertFalse(Cancellation.isRequested());
+            return element;
+        };
+        Cancellation cancellation = new Cancellation();
+        try (Dataset dataset = Toy.pipeline().map(1, slow).build(); DatasetIterator iterator = dataset.iterator()) {
+            Future<TuttiException> read = other.submit(() -> Toy.failure(() -> cancellation.call(iterator::read)));
+            CloseTest.await(waits);
+            cancellation.cancel();
+            assertEquals(Code.CANCELLED, CloseTest.within(read).code());
+            Tensor[] element = iterator.read();
+            assertArrayEquals(Arrays.copyOf(Toy.features(), Toy.COLUMNS), element[0].toFloats(), 0);
+            Tensor.closeAll(element);
+            assertEquals(2, tries.get());
+        }
+    }
+
+    /** Hooks and file systems are for a call, too. */
+    @Test
+    public void hooksSeeWhatEndsTheirCall() {
+        Cancellation cancellation = new Cancellation();
+        boolean[] seen = new boolean[2];
+        try (Dataset dataset = Toy.dataset(); Estimator estimator = Toy.estimator()) {
+            Toy.failure(() -> cancellation.call(() -> estimator.train(dataset, Hook.onStep(1, event -> {
+                seen[0] |= Cancellation.isRequested();
+                cancellation.cancel();
+                seen[1] |= Cancellation.isRequested();
+            }))));
+        }
+        assertFalse(seen[0]);
+        assertTrue(seen[1]);
     }
 
     @Test
@@ -226,14 +277,14 @@ public class CancelTest {
     @Test
     public void aSessionHeedsInterruptsAndCancellations() {
         try (Dataset dataset = Toy.dataset(); Estimator estimator = Toy.estimator()) {
-            try (Session session = estimator.openSession(dataset, null)) {
+            try (Session session = estimator.openSession(dataset)) {
                 session.run(2);
                 Thread.currentThread().interrupt();
                 isInterrupted(Toy.failure(() -> session.run(2)));
                 assertTrue(Thread.interrupted());
             }
             Cancellation cancellation = new Cancellation();
-            try (Session session = cancellation.call(() -> estimator.openSession(dataset, null))) {
+            try (Session session = cancellation.call(() -> estimator.openSession(dataset))) {
                 session.run(2);
                 cancellation.stop();
                 assertEquals(Reason.STOPPED, session.run(5).reason());

@@ -46,14 +46,14 @@ public class CloseTest {
         Tensor tensor = Tensor.of(new float[1]);
         Feed feed = new Feed(1, new Feed.Component("x", Role.FEATURE, DType.FLOAT32));
         DatasetIterator iterator = dataset.iterator(0);
-        Session session = estimator.openSession(dataset, null);
+        Session session = estimator.openSession(dataset);
         session.run(1);
         session.close();
         estimator.train(dataset, new TrainOptions().steps(1));
         Predictor predictor = estimator.predictor();
         PredictionStream stream = predictor.stream(dataset);
         Batch batch = stream.read();
-        Context context = new Context(null);
+        Context context = new Context();
         Pipeline pipeline = Toy.pipeline();
         for (NativeObject object : List.of(dataset, estimator, strategy, tensor, feed, iterator, session, predictor,
             stream, batch, context, pipeline)) {
@@ -144,7 +144,7 @@ public class CloseTest {
     public void closingASessionCancelsItsRun() throws Exception {
         try (Dataset dataset = Toy.dataset(); Estimator estimator = Toy.estimator()) {
             CountDownLatch runs = new CountDownLatch(1);
-            Session session = estimator.openSession(dataset, null, Hook.onStep(1, event -> runs.countDown()));
+            Session session = estimator.openSession(dataset, Hook.onStep(1, event -> runs.countDown()));
             Future<TuttiException> run = other.submit(() -> Toy.failure(() -> session.run(Integer.MAX_VALUE)));
             await(runs);
             session.close();

@@ -90,7 +90,7 @@ public class DataTest {
             assertEquals(0, empty.elementCount());
             assertArrayEquals(new long[] {0, 7}, empty.dims());
             assertEquals(0, empty.toFloats().length);
-            assertEquals(0, (int) empty.view(ByteBuffer::remaining));
+            assertEquals(0, (int) empty.view(TensorMemory::size));
             grid.update(memory -> {
                 for (int i = 0; i < 6; i++) {
                     memory.putLong(i * 8, (long) i << 33);
@@ -98,7 +98,7 @@ public class DataTest {
             });
             assertArrayEquals(new long[] {0, 1L << 33, 2L << 33, 3L << 33, 4L << 33, 5L << 33}, grid.toLongs());
             assertEquals(5L << 33, (long) grid.view(40, 8, memory -> memory.getLong(0)));
-            assertTrue(grid.view(ByteBuffer::isReadOnly));
+            assertTrue(!grid.view(TensorMemory::isWritable));
             assertEquals(Code.OUT_OF_RANGE, Toy.failure(() -> grid.view(41, 8, memory -> 0)).code());
             assertEquals(Code.OUT_OF_RANGE, Toy.failure(() -> grid.view(-1, 8, memory -> 0)).code());
             try (Tensor shared = Tensor.ofDLPack(grid.toDLPack())) {
@@ -144,7 +144,7 @@ public class DataTest {
             assertEquals(count, tensor.sizeBytes());
             tensor.update(count - 8, 8, memory -> memory.putLong(0, 5));
             assertEquals(5L, (long) tensor.view(count - 8, 8, memory -> memory.getLong(0)));
-            assertEquals(Code.OUT_OF_RANGE, Toy.failure(() -> tensor.view(ByteBuffer::remaining)).code());
+            assertEquals(Code.OUT_OF_RANGE, Toy.failure(() -> tensor.view(TensorMemory::size)).code());
             assertEquals(Code.OUT_OF_RANGE, Toy.failure(tensor::toBytes).code());
         }
     }
@@ -187,8 +187,9 @@ public class DataTest {
                 assertEquals("[[2], [3], [4]]", Toy.rows(rest).toString());
                 assertEquals(3, rest.cardinality());
             }
-            assertEquals(List.of(new Dataset.Component("größe", Role.LABEL)), dataset.components());
-            assertTrue(dataset.spec().contains("größe"));
+            TensorSpec sizes = new TensorSpec("größe", DType.INT64, List.of());
+            assertEquals(List.of(new DatasetSpec.Component(Role.LABEL, sizes)), dataset.components());
+            assertTrue(dataset.spec().json().contains("größe"));
             assertEquals("", dataset.lint());
         }
         try (Dataset endless = Toy.dataset()) {
@@ -267,6 +268,10 @@ public class DataTest {
         }
     }
 
+    private static TextCountOptions only() {
+        return new TextCountOptions();
+    }
+
     private static void counts(String wanted, Dataset.TextCounts found) {
         try (found) {
             assertEquals(wanted, List.of(found.texts().toTexts()) + " " + Arrays.toString(found.counts()));
@@ -277,16 +282,17 @@ public class DataTest {
     public void aVocabularyIsMadeFromACorpus() {
         try (Dataset corpus = words(null).build()) {
             counts("[the, cat, dog, sat, a] [3, 2, 2, 2, 1]", corpus.countTexts("text"));
-            counts("[the, cat, dog, sat] [3, 2, 2, 2]", corpus.countTexts("text", 0, 2, 0));
-            counts("[the, cat, dog] [3, 2, 2]", corpus.countTexts("text", 3, 0, 0));
-            try (Dataset.TextCounts found = corpus.countTexts("text", 3, 0, 0)) {
+            counts("[the, cat, dog, sat] [3, 2, 2, 2]", corpus.countTexts("text", only().leastCount(2)));
+            counts("[the, cat, dog] [3, 2, 2]", corpus.countTexts("text", only().mostTexts(3)));
+            try (Dataset.TextCounts found = corpus.countTexts("text", only().mostTexts(3))) {
                 gives("[[2, 3, 1, 1, 4, 1], [0, 0, 0, 0, 2, 3, 2, 4]]", words(found.texts()).paddedBatch(2));
             }
-            TuttiException large = Toy.failure(() -> corpus.countTexts("text", 0, 0, 100));
+            TuttiException large = Toy.failure(() -> corpus.countTexts("text", only().memoryBytes(100)));
             assertEquals(Code.RESOURCE_EXHAUSTED, large.code());
             assertTrue(large.getMessage(), large.getMessage().contains("need more than 100 bytes"));
             assertEquals(Code.INVALID_ARGUMENT, Toy.failure(() -> corpus.countTexts("y")).code());
-            assertEquals(Code.INVALID_ARGUMENT, Toy.failure(() -> corpus.countTexts("text", -1, 0, 0)).code());
+            TuttiException negative = Toy.failure(() -> corpus.countTexts("text", only().mostTexts(-1)));
+            assertEquals(Code.INVALID_ARGUMENT, negative.code());
         }
     }
 
@@ -305,7 +311,7 @@ public class DataTest {
             assertEquals(Code.INVALID_ARGUMENT, Toy.failure(() -> endless.countClasses("y")).code());
             try (Dataset weighed = new Pipeline().addDataset(dataset).classWeights("y", counts).batch(6).build();
                  DatasetIterator elements = weighed.iterator(0)) {
-                assertEquals(new Dataset.Component("weight", Role.WEIGHT), weighed.components().get(1));
+                assertEquals(Role.WEIGHT, weighed.spec().component("weight").role());
                 Tensor[] batch = elements.next();
                 assertArrayEquals(new float[] {2, 0.5f, 0.5f, 2, 0.5f, 0.5f}, batch[1].toFloats(), 0);
                 Tensor.closeAll(batch);
@@ -346,7 +352,7 @@ public class DataTest {
     @Test
     public void recordsAndExamples() throws Exception {
         String path = new File(folder.getRoot(), "größe.gz").getPath();
-        try (RecordWriter writer = new RecordWriter(null, path, "gzip")) {
+        try (RecordWriter writer = new RecordWriter(Path.of(path), RecordWriter.Compression.GZIP)) {
             for (long i = 0; i < 3; i++) {
                 try (Tensor label = Tensor.of(new long[] {i}); Tensor words = Tensor.of(new byte[(int) i][3])) {
                     writer.addFeature("label", label).addFeature("words", words).writeExample();
@@ -390,7 +396,7 @@ public class DataTest {
         new Pipeline().addIdx("n", Role.FEATURE, path).build().close();
         assertEquals(Code.NOT_FOUND,
             Toy.failure(() -> new Pipeline().addIdx("n", Role.FEATURE, path + "\0more").build()).code());
-        assertEquals(Code.NOT_FOUND, Toy.failure(() -> Strategy.mirrored(null, "cpu:0\0")).code());
+        assertEquals(Code.NOT_FOUND, Toy.failure(() -> Strategy.mirrored("cpu:0\0")).code());
         assertFalse(Tutti.hasFeature("backend:reference\0"));
         assertFalse(Tutti.hasFeature(null));
     }
@@ -417,7 +423,7 @@ public class DataTest {
             // Workers on them are told that they do not train before they wait for others.
             ClusterOptions cluster = new ClusterOptions().workers("a.invalid:1,b.invalid:1").worker(1);
             try (Strategy workers = Strategy.multiWorker(context, cluster);
-                 Estimator estimator = new Estimator(context, Toy::model, workers, null);
+                 Estimator estimator = Estimator.builder(Toy::model).context(context).strategy(workers).build();
                  Dataset dataset = Toy.pipeline(context).batch(Toy.BATCH).build()) {
                 assertEquals(8, workers.replicaCount());
                 assertEquals(context.devices(), workers.devices());
@@ -433,18 +439,23 @@ public class DataTest {
         ContextOptions options = new ContextOptions().logicalDevices(3).backend("reference");
         try (Context context = new Context(options);
              Strategy strategy = Strategy.mirrored(context, "reference:2", "reference:0");
-             Context scope = strategy.context(); Strategy first = Strategy.oneDevice(context, null)) {
+             Context scope = strategy.context(); Strategy first = Strategy.oneDevice(context)) {
             assertEquals(List.of("reference:0", "reference:1", "reference:2"), context.devices());
             assertEquals(List.of("reference:2", "reference:0"), strategy.devices());
             assertEquals(1, strategy.inputPipelineCount());
             assertEquals(0, strategy.inputPipelineId());
-            assertEquals(3, scope.describeDevices().size());
-            context.startProfile(null);
+            DeviceDescription last = scope.describeDevices().get(2);
+            assertEquals("reference:2", last.name());
+            assertEquals("reference", last.backend());
+            context.startProfile();
             assertEquals(Code.FAILED_PRECONDITION, Toy.failure(() -> {
-                scope.startProfile(null);
+                scope.startProfile();
                 return null;
             }).code());
-            assertTrue(scope.stopProfile().contains("\"devices\":[]"));
+            Profile profile = scope.stopProfile();
+            assertTrue(profile.json().contains("\"devices\":[]"));
+            assertEquals(List.of(), profile.devices());
+            assertEquals(0, profile.steps());
             assertEquals(Code.FAILED_PRECONDITION, Toy.failure(context::stopProfile).code());
             assertEquals(1, first.devices().size());
             ClusterOptions cluster = new ClusterOptions().workers("a.invalid:1,b.invalid:1").worker(1)
@@ -462,11 +473,15 @@ public class DataTest {
                 Toy.failure(() -> Strategy.multiWorkerFromEnvironment(context, cluster)).code());
         }
         assertTrue(new RunOptions().seed(1L << 40).toJson().contains(String.valueOf(1L << 40)));
+        OptionKey steps = Options.keys("train").get(0);
+        assertEquals("steps", steps.key());
+        assertFalse(steps.documentation().isEmpty());
         assertEquals(8, Options.keys("train").size());
         assertTrue(Tutti.hasFeature("backend:reference"));
         assertNull(Tutti.whyUnavailable("reference"));
         assertFalse(Tutti.whyUnavailable("nothing").isEmpty());
-        assertTrue(Tutti.buildInfo().contains(Tutti.version()));
+        assertEquals(Tutti.version(), Tutti.buildInfo().version());
+        assertTrue(Tutti.buildInfo().backends().contains("reference"));
         for (Code code : Code.values()) {
             assertEquals(Raw.code_get_name(code.number()), code.name());
             assertSame(code, Code.of(code.number()));

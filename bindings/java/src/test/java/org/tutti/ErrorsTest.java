@@ -66,12 +66,12 @@ public class ErrorsTest {
             RunOptions wrong = new RunOptions().keepCheckpointMax(-5);
             calls.put(() -> new Pipeline().addIdx("x", Role.FEATURE, "no/such/Größe.gz").build(), Code.NOT_FOUND);
             calls.put(() -> estimator.evaluate(dataset, 1), Code.FAILED_PRECONDITION);
-            calls.put(() -> Strategy.oneDevice(null, "cpu:9999"), Code.NOT_FOUND);
+            calls.put(() -> Strategy.oneDevice("cpu:9999"), Code.NOT_FOUND);
             calls.put(() -> estimator.train(null), Code.INVALID_ARGUMENT);
             calls.put(() -> new Estimator(null), Code.INVALID_ARGUMENT);
             calls.put(() -> Hook.onStep(1, null), Code.INVALID_ARGUMENT);
             calls.put(() -> new Pipeline().map(1, null), Code.INVALID_ARGUMENT);
-            calls.put(() -> new Estimator(Toy::model, null, wrong), Code.INVALID_ARGUMENT);
+            calls.put(() -> Estimator.builder(Toy::model).options(wrong).build(), Code.INVALID_ARGUMENT);
             calls.put(one::toInts, Code.INVALID_ARGUMENT);
             calls.put(() -> Predictor.open("no/such"), Code.NOT_FOUND);
             calls.forEach((call, code) -> {
@@ -223,7 +223,8 @@ public class ErrorsTest {
     public void logSinkFails() {
         try (Context context = new Context(new ContextOptions().logicalDevices(1));
              Dataset dataset = Toy.pipeline(context).batch(8).build();
-             Estimator estimator = new Estimator(context, Toy::model, null, new RunOptions().logStepCountSteps(1))) {
+             Estimator estimator = Estimator.builder(Toy::model).context(context)
+                 .options(new RunOptions().logStepCountSteps(1)).build()) {
             assertNull(context.logError());
             for (Throwable thrown : throwables()) {
                 context.setLog(Severity.DEBUG, (severity, text) -> raise(thrown));
@@ -244,7 +245,8 @@ public class ErrorsTest {
         List<String> lines = Collections.synchronizedList(new ArrayList<>());
         Context.setDefaultLog(Severity.DEBUG, (severity, text) -> lines.add(text));
         try (Dataset dataset = Toy.dataset();
-             Estimator estimator = new Estimator(Toy::model, null, new RunOptions().logStepCountSteps(1))) {
+             Estimator estimator = Estimator.builder(Toy::model)
+                 .options(new RunOptions().logStepCountSteps(1)).build()) {
             estimator.train(dataset, new TrainOptions().steps(3));
             assertFalse(lines.isEmpty());
         } finally {

@@ -55,12 +55,12 @@ public class FileSystemTest {
     public void fileSystemsOfModules() {
         String letters = System.getenv("TUTTI_LETTERS_MODULE");
         assumeNotNull(letters);
-        try (Context context = new Context(null)) {
-            assertEquals(Code.NOT_FOUND, codeOf(() -> context.loadFileSystem("nothing", null)));
+        try (Context context = new Context()) {
+            assertEquals(Code.NOT_FOUND, codeOf(() -> context.loadFileSystem("nothing")));
             Toy.failure(() -> lines(context, "letters://a"));
             assertEquals(Code.INVALID_ARGUMENT, codeOf(() -> context.loadFileSystem(letters, "{\"upper\": true}")));
-            context.loadFileSystem(letters, null);
-            assertEquals(Code.ALREADY_EXISTS, codeOf(() -> context.loadFileSystem(letters, null)));
+            context.loadFileSystem(letters);
+            assertEquals(Code.ALREADY_EXISTS, codeOf(() -> context.loadFileSystem(letters)));
             assertEquals(List.of("a", "größe", "c"), lines(context, "letters://a,größe,c"));
             assertEquals(Code.NOT_FOUND, codeOf(() -> lines(context, "letters://")));
         }
@@ -83,7 +83,7 @@ public class FileSystemTest {
         });
         server.start();
         String url = "http://127.0.0.1:" + server.getAddress().getPort();
-        try (Context context = new Context(null)) {
+        try (Context context = new Context()) {
             context.loadFileSystem(module, "{\"headers\": [\"X-Key: open\"]}");
             assertEquals(List.of("one", "two"), lines(context, url + "/lines.txt"));
             assertEquals(Code.NOT_FOUND, codeOf(() -> lines(context, url + "/none.txt")));
@@ -130,7 +130,7 @@ public class FileSystemTest {
 
     @Test
     public void fileSystemsInJava() throws Exception {
-        try (Context context = new Context(null)) {
+        try (Context context = new Context()) {
             context.addFileSystem("java", files());
             assertEquals(List.of("a", "b"), lines(context, "java://one.txt"));
             assertEquals(List.of("c", "a", "b"), lines(context, "java://*.txt"));
@@ -178,7 +178,7 @@ public class FileSystemTest {
         Path file = folder.getRoot().toPath().resolve("n.txt");
         Path cache = folder.getRoot().toPath().resolve("lines.cache");
         Files.writeString(file, content);
-        try (Context context = new Context(null)) {
+        try (Context context = new Context()) {
             context.addFileSystem("java", new OneFile(file, version));
             try (Dataset dataset = new Pipeline(context).textLines(new String[] {"java://n.txt"})
                      .cache(new CacheOptions().path(cache.toString())).build()) {
@@ -210,7 +210,7 @@ public class FileSystemTest {
     public void anInterruptEndsTheOpeningOfFiles() throws Exception {
         FileSource files = files();
         Thread here = Thread.currentThread();
-        try (Context context = new Context(null)) {
+        try (Context context = new Context()) {
             context.addFileSystem("java", path -> {
                 here.interrupt();
                 return files.open(path);
@@ -227,7 +227,7 @@ public class FileSystemTest {
     @Test
     public void fileSystemsFail() {
         for (Throwable thrown : ErrorsTest.throwables()) {
-            try (Context context = new Context(null)) {
+            try (Context context = new Context()) {
                 context.addFileSystem("bad", path -> {
                     ErrorsTest.<RuntimeException>raise(thrown);
                     return null;

@@ -13,13 +13,13 @@ final class Leaks extends ExternalResource {
 
     @Override
     protected void before() {
-        before = Tutti.liveObjects(null);
+        before = Tutti.liveObjects();
     }
 
     @Override
     protected void after() {
-        assertTrue("objects are left: " + (Tutti.liveObjects(null) - before),
-            collectUntil(() -> Tutti.liveObjects(null) <= before));
+        assertTrue("objects are left: " + (Tutti.liveObjects() - before),
+            collectUntil(() -> Tutti.liveObjects() <= before));
     }
 
     /** Collects until something holds; false when it does not within the deadline. */

@@ -72,11 +72,11 @@ public class MapTest {
                 : new Tensor[] {x, Tensor.scalar(DType.INT64, Long.parseLong(parts[1]))};
         };
         try (Dataset two = numbers(1).addSlices("odd", Role.FEATURE, Toy.count(1)).build();
-             Dataset dataset = new Pipeline().textLines(new String[] {path.toString()}).map(2, parse, two)
+             Dataset dataset = new Pipeline().textLines(List.of(path))
+                 .map(parse, new MapOptions().parallelism(2).like(two))
                  .select(new SelectOptions().features("x = n").labels("odd")).build();
              DatasetIterator iterator = dataset.iterator(0)) {
-            assertEquals(List.of(new Dataset.Component("x", Role.FEATURE), new Dataset.Component("odd", Role.LABEL)),
-                dataset.components());
+            assertEquals("[FEATURE x INT64 [], LABEL odd INT64 []]", dataset.components().toString());
             for (long wanted = 3; wanted <= 5; wanted++) {
                 if (wanted == 4) {
                     assertTrue(Toy.story(Toy.failure(iterator::read)).contains("gives 1 tensors; expected 2"));
@@ -145,7 +145,7 @@ public class MapTest {
 
     private static double loss(Dataset dataset) {
         RunOptions run = new RunOptions().seed(4).determinism(Determinism.REPEATABLE);
-        try (Estimator estimator = new Estimator(Toy::model, null, run)) {
+        try (Estimator estimator = Estimator.builder(Toy::model).options(run).build()) {
             return estimator.train(dataset, new TrainOptions().epochs(3)).loss();
         }
     }
@@ -178,7 +178,7 @@ public class MapTest {
     @Test
     public void datasetsFromStreams() {
         CountDownLatch closed = new CountDownLatch(1);
-        try (Feed feed = Feed.of(null, 2, tensors(IntStream.range(0, 7)).onClose(closed::countDown), NUMBER);
+        try (Feed feed = Feed.builder(2, NUMBER).buildFrom(tensors(IntStream.range(0, 7)).onClose(closed::countDown));
              Dataset dataset = new Pipeline().addFeed(feed).batch(3).build()) {
             assertEquals("[[0, 1, 2], [3, 4, 5], [6]]", Toy.rows(dataset).toString());
             assertTrue(Leaks.until(() -> closed.getCount() == 0));
@@ -191,7 +191,8 @@ public class MapTest {
         Stream<Tensor[]> elements = Stream.generate(() -> {
             throw mine;
         });
-        try (Feed feed = Feed.of(null, 2, elements, NUMBER); Dataset dataset = new Pipeline().addFeed(feed).build()) {
+        try (Feed feed = Feed.builder(2, NUMBER).buildFrom(elements);
+             Dataset dataset = new Pipeline().addFeed(feed).build()) {
             assertTrue(Toy.isCausedBy(Toy.failure(() -> Toy.rows(dataset)), mine));
         }
     }
@@ -199,7 +200,8 @@ public class MapTest {
     @Test
     public void aStreamIsClosedWithItsFeed() throws Exception {
         CountDownLatch closed = new CountDownLatch(1);
-        Feed feed = Feed.of(null, 1, tensors(IntStream.iterate(0, i -> i + 1)).onClose(closed::countDown), NUMBER);
+        Stream<Tensor[]> endless = tensors(IntStream.iterate(0, i -> i + 1)).onClose(closed::countDown);
+        Feed feed = Feed.builder(1, NUMBER).buildFrom(endless);
         feed.close();
         CloseTest.await(closed);
 
@@ -214,7 +216,7 @@ public class MapTest {
             }
             return new Tensor[0];
         });
-        Feed another = Feed.of(null, 1, never.onClose(alsoClosed::countDown), NUMBER);
+        Feed another = Feed.builder(1, NUMBER).buildFrom(never.onClose(alsoClosed::countDown));
         CloseTest.await(waiting);
         another.close();
         CloseTest.await(alsoClosed);
@@ -231,7 +233,7 @@ public class MapTest {
     private static void forget(CountDownLatch closed) {
         Stream<Tensor[]> elements = tensors(IntStream.iterate(0, i -> i + 1)).onClose(closed::countDown);
         DatasetIterator iterator =
-            new Pipeline().addFeed(Feed.of(null, 1, elements, NUMBER)).build().iterator(0);
+            new Pipeline().addFeed(Feed.builder(1, NUMBER).buildFrom(elements)).build().iterator(0);
         for (long i = 0; i < 5; i++) {
             System.gc();
             Tensor[] element = iterator.next();

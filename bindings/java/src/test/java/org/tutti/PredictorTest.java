@@ -3,10 +3,11 @@ package org.tutti;
 
 import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertTrue;
 
-import java.io.File;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -33,7 +34,7 @@ public class PredictorTest {
     public void train() {
         train = Toy.dataset();
         test = Toy.testset();
-        estimator = new Estimator(Toy::model, null, new RunOptions().seed(2));
+        estimator = Estimator.builder(Toy::model).options(new RunOptions().seed(2)).build();
         estimator.train(train, new TrainOptions().steps(30));
         predictor = estimator.predictor();
     }
@@ -49,7 +50,7 @@ public class PredictorTest {
     @Test
     public void weightsAreTakenUp() {
         estimator.save(folder.getRoot().getPath());
-        try (Estimator second = new Estimator(Toy::model, null, new RunOptions().seed(3))) {
+        try (Estimator second = Estimator.builder(Toy::model).options(new RunOptions().seed(3)).build()) {
             second.initialize(train, folder.getRoot().getPath());
             assertEquals(0, second.globalStep());
             try (Predictor other = second.predictor(); Batch expected = predictor.runAll(test);
@@ -62,7 +63,7 @@ public class PredictorTest {
                 return null;
             }).code());
         }
-        try (Estimator third = new Estimator(Toy::model, null, new RunOptions().seed(3))) {
+        try (Estimator third = Estimator.builder(Toy::model).options(new RunOptions().seed(3)).build()) {
             third.initialize(train);
             assertTrue(third.variableNames().size() > 0);
         }
@@ -159,37 +160,42 @@ public class PredictorTest {
 
     @Test
     public void checkpoints() throws Exception {
-        String directory = new File(folder.getRoot(), "modèle-𝄞").getPath();
+        Path directory = folder.getRoot().toPath().resolve("modèle-𝄞");
         RunOptions run = new RunOptions().modelDir(directory);
-        List<String> saved = new ArrayList<>();
-        try (Estimator first = new Estimator(Toy::model, null, run)) {
+        List<Path> saved = new ArrayList<>();
+        try (Estimator first = Estimator.builder(Toy::model).options(run).build()) {
             first.train(train, new TrainOptions().steps(4), Hook.onEvent(0, event -> {
                 if (event.kind() == EventKind.CHECKPOINT_SAVED) {
                     saved.add(event.checkpoint());
                 }
             }));
         }
-        String last = saved.get(saved.size() - 1);
-        assertTrue(last, last.endsWith("modèle-𝄞/checkpoint-4"));
-        String other = folder.newFolder().getPath();
-        try (Estimator again = new Estimator(Toy::model, null, run)) {
+        Path last = saved.get(saved.size() - 1);
+        assertTrue(last.toString(), last.endsWith("modèle-𝄞/checkpoint-4"));
+        Path other = folder.newFolder().toPath();
+        try (Estimator again = Estimator.builder(Toy::model).options(run).build()) {
             assertEquals(7, again.train(train, new TrainOptions().steps(3)).step());
             again.save(other);
         }
         try (Predictor opened = Predictor.open(last)) {
             assertEquals(4, opened.step());
-            assertTrue(opened.signature().contains("class"));
-            opened.reload(other + "/checkpoint-7");
+            assertEquals("[x FLOAT32 [-1, 5]] -> [class INT64 [-1]]", opened.signature().toString());
+            assertTrue(opened.signature().json().contains("class"));
+            opened.reload(other.resolve("checkpoint-7"));
             assertEquals(7, opened.step());
-            assertTrue(opened.describePlan(8, 0).contains("kernels"));
-            assertTrue(opened.describePlan(8, 1).contains("seconds"));
+            PredictionPlan plan = opened.describePlan(8, 0);
+            assertEquals(8, plan.rows());
+            assertFalse(plan.kernels().isEmpty());
+            assertTrue(Double.isNaN(plan.seconds()));
+            assertTrue(opened.describePlan(8, 1).seconds() >= 0);
             assertEquals(Code.NOT_FOUND, Toy.failure(() -> {
                 opened.reload(other + "/checkpoint-8");
                 return null;
             }).code());
         }
-        try (Strategy one = Strategy.oneDevice(null, null);
-             Predictor opened = Predictor.open(null, directory, one, new PredictorOptions().threadsPerReplica(1))) {
+        try (Strategy one = Strategy.oneDevice();
+             Predictor opened = Predictor.builder(directory).strategy(one)
+                 .options(new PredictorOptions().threadsPerReplica(1)).open()) {
             assertEquals(7, opened.step());
         }
     }

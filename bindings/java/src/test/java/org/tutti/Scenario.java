@@ -155,7 +155,7 @@ final class Scenario implements AutoCloseable {
             training = dataset(transforms);
         }
         if (estimator == null) {
-            estimator = new Estimator(context, model, strategy, run);
+            estimator = Estimator.builder(model).context(context).strategy(strategy).options(run).build();
         }
         return estimator;
     }

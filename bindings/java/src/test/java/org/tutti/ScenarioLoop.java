@@ -15,10 +15,10 @@ final class ScenarioLoop implements AutoCloseable {
         this.x = x;
         this.y = y;
         columns = x.length / y.length;
-        feed = Feed.ofBatches(context, 2, most, new Feed.Component("x", Role.FEATURE, DType.FLOAT32, columns),
-            new Feed.Component("y", Role.LABEL, DType.INT32));
+        feed = Feed.builder(2, new Feed.Component("x", Role.FEATURE, DType.FLOAT32, columns),
+            new Feed.Component("y", Role.LABEL, DType.INT32)).context(context).ofBatches(most).build();
         try (Dataset dataset = new Pipeline(context).addFeed(feed).build()) {
-            session = estimator.openSession(dataset, null);
+            session = estimator.openSession(dataset);
         } catch (RuntimeException failure) {
             feed.close();
             throw failure;

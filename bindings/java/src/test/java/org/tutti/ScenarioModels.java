@@ -20,7 +20,7 @@ final class ScenarioModels {
     }
 
     private static void classifier(Graph g, Mode mode) {
-        LayerDenseOptions relu = new LayerDenseOptions().activation(LayerDenseActivation.RELU);
+        LayerDenseOptions relu = new LayerDenseOptions().activation(Activation.RELU);
         Value hidden = g.layerDense(g.feature("x"), 8, relu);
         Value logits = g.layerDense(g.layerDropout(hidden, 0.25), 3);
         g.output("class", g.argmax(logits));
@@ -38,7 +38,7 @@ final class ScenarioModels {
         Value x = g.feature("x");
         Value[] line = new Value[1];
         long[] dims = {g.dims(x)[1], 1};
-        g.scope("line", () -> line[0] = g.matmul(x, g.variable("slope", DType.FLOAT32, dims, "zeros", 0, true)));
+        g.scope("line", () -> line[0] = g.matmul(x, g.variable("slope", DType.FLOAT32, dims)));
         g.output("y", line[0]);
         if (mode != Mode.PREDICT) {
             Value target = g.reshape(g.cast(g.label("y"), DType.FLOAT32), new long[] {Graph.DIM_BATCH, 1});
@@ -53,7 +53,7 @@ final class ScenarioModels {
     private static void averages(Graph g, Mode mode) {
         Value x = g.feature("x");
         long[] dims = {g.dims(x)[1], 1};
-        Value line = g.matmul(x, g.variable("line/slope", DType.FLOAT32, dims, "zeros", 0, true));
+        Value line = g.matmul(x, g.variable("line/slope", DType.FLOAT32, dims));
         g.output("y", line);
         if (mode != Mode.PREDICT) {
             Value target = g.reshape(g.cast(g.label("y"), DType.FLOAT32), new long[] {Graph.DIM_BATCH, 1});

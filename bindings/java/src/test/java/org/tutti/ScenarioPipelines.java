@@ -112,7 +112,7 @@ final class ScenarioPipelines {
     /** A line for each element. */
     static List<String> read(Dataset dataset, long seed) {
         List<String> lines = new ArrayList<>();
-        List<Dataset.Component> components = dataset.components();
+        List<DatasetSpec.Component> components = dataset.components();
         try (DatasetIterator iterator = dataset.iterator(seed)) {
             for (Tensor[] element = iterator.read(); element != null; element = iterator.read()) {
                 List<String> shown = new ArrayList<>();

@@ -40,8 +40,8 @@ final class ScenarioWorker {
         try (Scenario scenario = new Scenario(out::println, () -> Files.createTempDirectory("scenario").toString())) {
             scenario.run(Files.readAllLines(Path.of(arguments[0])));
         }
-        if (!Leaks.collectUntil(() -> Tutti.liveObjects(null) == 0)) {
-            throw new IllegalStateException("objects are left: " + Tutti.liveObjects(null));
+        if (!Leaks.collectUntil(() -> Tutti.liveObjects() == 0)) {
+            throw new IllegalStateException("objects are left: " + Tutti.liveObjects());
         }
     }
 }

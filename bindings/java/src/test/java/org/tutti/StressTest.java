@@ -69,6 +69,25 @@ public class StressTest {
         }
     }
 
+    /** A program that forgets 160 MB of tensors, and says how it is with the collector. */
+    static final class Forgets {
+        public static void main(String[] arguments) {
+            for (int i = 0; i < 40; i++) {
+                Tensor.zeros(DType.FLOAT32, 1 << 20);
+            }
+            System.out.println("forgotten");
+        }
+    }
+
+    /** Programs decide when the collector runs, or Java does: never the library. */
+    @Test
+    public void nobodyAsksForACollection() throws Exception {
+        List<String> flags = List.of("-Xlog:gc", "-Djava.library.path=" + System.getProperty("java.library.path"));
+        String output = child(0, flags, Forgets.class);
+        assertTrue(output, output.contains("forgotten"));
+        assertTrue(output, !output.contains("System.gc"));
+    }
+
     /** What another process with the same class path says and how it ends. */
     static String child(int wantedStatus, List<String> flags, Class<?> program, String... arguments) throws Exception {
         String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
@@ -96,7 +115,7 @@ public class StressTest {
     /** A program that ends in several ways while a daemon thread trains. */
     static final class ExitWhileTraining {
         public static void main(String[] arguments) throws Exception {
-            Context context = new Context(null);
+            Context context = new Context();
             context.setLog(Severity.DEBUG, (severity, text) -> { });
             CountDownLatch steps = new CountDownLatch(3);
             Thread thread = new Thread(() -> {
@@ -104,7 +123,7 @@ public class StressTest {
                     .batch(Toy.BATCH).prefetch().build();
                 RunOptions run = new RunOptions().logStepCountSteps(1);
                 Hook hook = Hook.onStep(1, event -> steps.countDown());
-                new Estimator(context, Toy::model, null, run).train(dataset, hook);
+                Estimator.builder(Toy::model).context(context).options(run).build().train(dataset, hook);
             });
             thread.setDaemon(true);
             thread.start();

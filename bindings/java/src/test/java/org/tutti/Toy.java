@@ -35,11 +35,15 @@ final class Toy {
     }
 
     static Pipeline pipeline() {
-        return pipeline(null);
+        return filled(new Pipeline());
     }
 
     static Pipeline pipeline(Context context) {
-        return new Pipeline(context).addSlices("x", Role.FEATURE, features(), ROWS, COLUMNS)
+        return filled(new Pipeline(context));
+    }
+
+    private static Pipeline filled(Pipeline pipeline) {
+        return pipeline.addSlices("x", Role.FEATURE, features(), ROWS, COLUMNS)
             .addSlices("y", Role.LABEL, labels());
     }
 
@@ -53,7 +57,7 @@ final class Toy {
     }
 
     static void model(Graph g, Mode mode) {
-        Value hidden = g.layerDense(g.feature("x"), 8, new LayerDenseOptions().activation(LayerDenseActivation.RELU));
+        Value hidden = g.layerDense(g.feature("x"), 8, new LayerDenseOptions().activation(Activation.RELU));
         Value logits = g.layerDense(hidden, 3);
         g.output("class", g.argmax(logits));
         if (mode != Mode.PREDICT) {

@@ -23,7 +23,7 @@ public class ToyTest {
         List<Double> figures = new ArrayList<>();
         RunOptions run = new RunOptions().seed(3).determinism(Determinism.INVARIANT);
         try (Strategy strategy = Strategy.mirrored(); Dataset train = Toy.dataset(); Dataset test = Toy.testset();
-             Estimator estimator = new Estimator(Toy::model, strategy, run)) {
+             Estimator estimator = Estimator.builder(Toy::model).strategy(strategy).options(run).build()) {
             estimator.train(train, new TrainOptions().steps(20), Hook.onStep(1, event -> figures.add(event.loss())));
             Result evaluated = estimator.evaluate(test);
             figures.add(evaluated.loss());
@@ -47,7 +47,7 @@ public class ToyTest {
 
     @Test
     public void trainingLearns() {
-        try (Estimator estimator = new Estimator(Toy::model, null, new RunOptions().seed(1));
+        try (Estimator estimator = Estimator.builder(Toy::model).options(new RunOptions().seed(1)).build();
              Dataset train = Toy.dataset(); Dataset test = Toy.testset()) {
             Result result = estimator.trainAndEvaluate(train, test, 50, new TrainOptions().steps(200));
             assertTrue(result.toString(), result.metrics().get("accuracy") >= 0.8);
@@ -59,7 +59,7 @@ public class ToyTest {
     private List<Double> losses(BiConsumer<Estimator, Hook> train) {
         List<Double> losses = new ArrayList<>();
         RunOptions run = new RunOptions().seed(5).determinism(Determinism.REPEATABLE);
-        try (Estimator estimator = new Estimator(Toy::model, null, run)) {
+        try (Estimator estimator = Estimator.builder(Toy::model).options(run).build()) {
             train.accept(estimator, Hook.onStep(1, event -> losses.add(event.loss())));
         }
         return losses;
@@ -97,6 +97,10 @@ public class ToyTest {
         }
     }
 
+    private static VariableOptions ones() {
+        return new VariableOptions().initializer("ones");
+    }
+
     private static float[] read(Estimator estimator, String name) {
         try (Tensor tensor = estimator.readVariable(name)) {
             return tensor.toFloats();
@@ -107,16 +111,19 @@ public class ToyTest {
     public void hostScalarsAndVariables() {
         ModelFunction model = (g, mode) -> {
             g.scope("size", () -> {
-                Value w = g.variable("w", DType.FLOAT32, new long[] {Toy.COLUMNS}, "ones", 0, true);
+                Value w = g.variable("w", DType.FLOAT32, new long[] {Toy.COLUMNS}, ones());
                 g.loss(g.reduceMean(g.mul(g.feature("x"), w)));
             });
             g.optimizerSgd(g.hostScalar("rate", 0));
         };
         float[] ones = {1, 1, 1, 1, 1};
         try (Dataset dataset = Toy.dataset();
-             Estimator estimator = new Estimator(model, null, new RunOptions().keepGradients(true));
-             Session session = estimator.openSession(dataset, null)) {
-            assertTrue(estimator.estimateMemory(dataset, 7).contains("\"batch_size\":7,"));
+             Estimator estimator = Estimator.builder(model).options(new RunOptions().keepGradients(true)).build();
+             Session session = estimator.openSession(dataset)) {
+            MemoryEstimate estimate = estimator.estimateMemory(dataset, 7);
+            assertEquals(7, estimate.batchSize());
+            assertTrue(estimate.fits());
+            assertEquals(4 * Toy.COLUMNS, estimate.devices().get(0).weights(), 256);
             assertEquals(50, estimator.findBatchSize(dataset, 50));
             session.run(1);
             assertArrayEquals(ones, read(estimator, "size/w"), 0);
@@ -140,7 +147,7 @@ public class ToyTest {
     @Test
     public void gradientsMadeByTheModel() {
         ModelFunction model = (g, mode) -> {
-            Value w = g.variable("w", DType.FLOAT32, new long[] {Toy.COLUMNS}, "ones", 0, true);
+            Value w = g.variable("w", DType.FLOAT32, new long[] {Toy.COLUMNS}, ones());
             Value loss = g.reduceMean(g.mul(g.feature("x"), w));
             List<Value> gradients = g.gradients(loss, List.of(w));
             g.loss(loss);
@@ -161,7 +168,7 @@ public class ToyTest {
     public void frozenVariablesStay() {
         try (Dataset dataset = Toy.dataset(); Estimator estimator = Toy.estimator()) {
             estimator.setTrainable("*", false);
-            try (Session session = estimator.openSession(dataset, null)) {
+            try (Session session = estimator.openSession(dataset)) {
                 String name = estimator.variableNames().get(0);
                 float[] before = read(estimator, name);
                 session.run(3);

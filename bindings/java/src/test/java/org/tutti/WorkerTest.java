@@ -5,6 +5,7 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
+import java.nio.file.Path;
 import org.junit.Rule;
 import org.junit.Test;
 
@@ -25,7 +26,7 @@ public class WorkerTest {
     }
 
     private static String[] command() {
-        String java = ProcessHandle.current().info().command().orElse("java");
+        String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
         return new String[] {java, "-Xmx64m", "-Djava.library.path=" + System.getProperty("java.library.path"), "-cp",
             System.getProperty("java.class.path"), "org.tutti.WorkerTest"};
     }
