@@ -167,12 +167,15 @@ public class ToyTest {
     @Test
     public void frozenVariablesStay() {
         try (Dataset dataset = Toy.dataset(); Estimator estimator = Toy.estimator()) {
-            estimator.setTrainable("*", false);
+            assertEquals(List.of(), estimator.trainableNames());
+            estimator.setTrainable("dense/*", false);
             try (Session session = estimator.openSession(dataset)) {
                 String name = estimator.variableNames().get(0);
+                assertEquals("dense/kernel", name);
                 float[] before = read(estimator, name);
                 session.run(3);
                 assertArrayEquals(before, read(estimator, name), 0);
+                assertEquals(List.of("dense_1/kernel", "dense_1/bias"), estimator.trainableNames());
             }
         }
     }
