@@ -5,16 +5,22 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 
-/** Measures what Java adds: a hook for each step, and pushing batches of 1 MB. A program, not a test. */
+/**
+ * Measures what Java adds: a hook for each step, pushing batches of 1 MB, and reading a tensor of 400 MB. A program, no
+ * test.
+ */
 final class Overhead {
     private static final int STEPS = 20_000;
     private static final int BATCHES = 2_000;
     private static final int FLOATS = 1 << 18;
     private static final int CAPACITY = 4;
 
+    private static final int LARGE = 100 << 20;
+
     private Overhead() {}
 
     public static void main(String[] arguments) throws Exception {
+        readLarge();
         for (int round = 0; round < 5; round++) {
             double hooked = secondsOfTraining(Hook.onStep(1, event -> { }));
             double plain = secondsOfTraining();
@@ -30,6 +36,50 @@ final class Overhead {
                 secondsOfPushes(true, FLOATS) * 1e6 / BATCHES, secondsOfCopies() * 1e6 / BATCHES,
                 small * 1e6 / BATCHES);
         }
+    }
+
+    /** Elements one by one, by lent memory and by a buffer that nobody guards; and all in one go, and a copy. */
+    private static void readLarge() {
+        float[] all = new float[LARGE];
+        try (Tensor tensor = Tensor.zeros(DType.FLOAT32, LARGE); Use use = new Use()) {
+            ByteBuffer bare = Raw.java_buffer(Raw.tensor_get_data(use.of(tensor)), 4L * LARGE);
+            bare.order(ByteOrder.nativeOrder());
+            for (int round = 0; round < 5; round++) {
+                double lent = seconds(() -> tensor.view(Overhead::sum));
+                double buffer = seconds(() -> sum(bare));
+                double bulk = seconds(() -> tensor.view(memory -> {
+                    memory.get(0, all, 0, LARGE);
+                    return 0;
+                }));
+                double array = seconds(() -> bare.asFloatBuffer().get(0, all));
+                double copy = seconds(tensor::toBuffer);
+                System.out.printf("400 MB: summed in %.0f ms by lent memory, %.0f ms by a bare buffer; into an array in"
+                    + " %.0f ms, %.0f ms; a copy of it all %.0f ms%n", lent * 1e3, buffer * 1e3, bulk * 1e3,
+                    array * 1e3, copy * 1e3);
+            }
+        }
+    }
+
+    private static double sum(TensorMemory memory) {
+        double sum = 0;
+        for (int i = 0; i < LARGE; i++) {
+            sum += memory.getFloat(4 * i);
+        }
+        return sum;
+    }
+
+    private static double sum(ByteBuffer memory) {
+        double sum = 0;
+        for (int i = 0; i < LARGE; i++) {
+            sum += memory.getFloat(4 * i);
+        }
+        return sum;
+    }
+
+    private static double seconds(Runnable function) {
+        long start = System.nanoTime();
+        function.run();
+        return (System.nanoTime() - start) * 1e-9;
     }
 
     private static double secondsOfTraining(Hook... hooks) {
