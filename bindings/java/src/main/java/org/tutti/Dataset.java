@@ -74,11 +74,11 @@ public final class Dataset extends NativeObject implements Iterable<Tensor[]> {
 
     /** Well-known mistakes in the order of transforms.
      *
-     * @return one per line; empty when there are none
+     * @return each of them, with what is better
      */
-    public String lint() {
+    public List<String> lint() {
         try (Use use = new Use()) {
-            return Raw.dataset_get_lint(use.of(this));
+            return Raw.dataset_get_lint(use.of(this)).lines().toList();
         }
     }
 

@@ -6,7 +6,8 @@ package org.tutti;
 public interface ElementPredicate {
     /**
      * Called on threads of Java, one call at a time for each walk. It must be a pure function of its element, for a
-     * dataset can be gone through again and resumed.
+     * dataset can be gone through again and resumed. One that takes long asks
+     * {@link Cancellation#isRequested} whether anybody still waits for it.
      *
      * @param element one tensor for each component; closed when the function has returned
      * @return the answer

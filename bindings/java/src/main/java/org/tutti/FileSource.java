@@ -6,7 +6,8 @@ import java.util.List;
 
 /**
  * A file system of the program, for {@link Context#addFileSystem}. Its functions are called on threads of Java, several
- * at once. Nothing ends them but themselves: one that may wait for ever needs a limit of its own.
+ * at once. Nothing ends them but themselves: one that may wait for ever needs a limit of its own, or asks
+ * {@link Cancellation#isRequested} whether anybody still waits for it.
  */
 @FunctionalInterface
 public interface FileSource {

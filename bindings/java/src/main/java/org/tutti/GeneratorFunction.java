@@ -6,7 +6,8 @@ package org.tutti;
 public interface GeneratorFunction {
     /**
      * Called on threads of Java, one call at a time for each walk: for 0, 1, 2, ..., in each pass anew. A walk that was
-     * restored begins with the number that comes next.
+     * restored begins with the number that comes next. One that takes long asks
+     * {@link Cancellation#isRequested} whether anybody still waits for it.
      *
      * @param pass the number of the pass, from 0 on
      * @param index the number of the element in the pass

@@ -13,7 +13,8 @@ public interface ScanFunction {
 
     /**
      * Called on threads of Java, one call at a time for each walk. It must be a pure function of what it gets, for a
-     * dataset can be gone through again and resumed.
+     * dataset can be gone through again and resumed. One that takes long asks
+     * {@link Cancellation#isRequested} whether anybody still waits for it.
      *
      * @param state one tensor for each component of the state; closed when the function has returned
      * @param element one tensor for each component of the element; closed when the function has returned

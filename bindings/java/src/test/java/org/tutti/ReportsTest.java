@@ -77,6 +77,16 @@ public class ReportsTest {
     }
 
     @Test
+    public void mistakesAreToldOneByOne() {
+        try (Dataset dataset = Toy.pipeline().batch(2).shuffle(9).build()) {
+            List<String> mistakes = dataset.lint();
+            assertEquals(mistakes.toString(), 2, mistakes.size());
+            assertTrue(mistakes.toString(), mistakes.stream().anyMatch(line -> line.contains("shuffle")));
+            assertTrue(mistakes.toString(), mistakes.stream().anyMatch(line -> line.contains("prefetch")));
+        }
+    }
+
+    @Test
     public void profilesName() {
         try (Context context = new Context(new ContextOptions().logicalDevices(1));
              Dataset dataset = Toy.pipeline(context).repeat().batch(Toy.BATCH).build();
