@@ -196,8 +196,8 @@ func (e *Estimator) VariableNames() []string {
 }
 
 // TrainableNames are the variables that the optimizer changes, in the order in which the model makes them: no running
-// statistics, and nothing that is frozen. They are known once the model was built for training, by Train, OpenSession or
-// Initialize; nil before.
+// statistics, and nothing that is frozen. They are known once the model was built for training, by Train, OpenSession
+// or Initialize; nil before.
 func (e *Estimator) TrainableNames() []string {
 	return e.namesOf(raw.Estimator_get_trainable_count, raw.Estimator_get_trainable_name)
 }

@@ -192,7 +192,7 @@ func ExampleEstimator_OpenSession() {
 	for {
 		result := must(session.Run(8))
 		fmt.Println("step", result.Step, result.Reason)
-		if result.Reason != tutti.ReasonNotEnded {
+		if result.Reason != tutti.ReasonUnfinished {
 			break
 		}
 	}

@@ -217,7 +217,7 @@ func TestThingsPrintShortly(t *testing.T) {
 	if shown != "closed tensor eval weight warning checkpoint saved float16 NOT_FOUND" {
 		t.Error(shown)
 	}
-	if shown = fmt.Sprint(ReasonEndOfInput, ReasonNotEnded, Reason(77)); shown != "end of input not ended Reason(77)" {
+	if shown = fmt.Sprint(ReasonEndOfInput, ReasonUnfinished, Reason(77)); shown != "end of input unfinished Reason(77)" {
 		t.Error(shown)
 	}
 }

@@ -14,9 +14,9 @@ import (
 // Reason is why training returned.
 type Reason int32
 
-// The reasons. ReasonNotEnded is that of an evaluation, and of a session that has more to do.
+// The reasons. ReasonUnfinished is that of an evaluation, and of a session that has more to do.
 const (
-	ReasonNotEnded   Reason = 0
+	ReasonUnfinished   Reason = 0
 	ReasonMaxSteps   Reason = raw.REASON_MAX_STEPS
 	ReasonEpochs     Reason = raw.REASON_EPOCHS
 	ReasonEndOfInput Reason = raw.REASON_END_OF_INPUT
@@ -24,7 +24,7 @@ const (
 )
 
 var reasonNames = map[Reason]string{
-	ReasonNotEnded: "not ended", ReasonMaxSteps: "max steps", ReasonEpochs: "epochs",
+	ReasonUnfinished: "unfinished", ReasonMaxSteps: "max steps", ReasonEpochs: "epochs",
 	ReasonEndOfInput: "end of input", ReasonStopped: "stopped",
 }
 
@@ -66,7 +66,7 @@ func (r *Result) String() string {
 		text += fmt.Sprintf(", %s %.4g", name, r.Metrics[name])
 	}
 	text += fmt.Sprintf(", %d examples in %v", r.Examples, r.Elapsed.Round(time.Millisecond))
-	if r.Reason != ReasonNotEnded {
+	if r.Reason != ReasonUnfinished {
 		text += ", " + r.Reason.String()
 	}
 	return text

@@ -174,7 +174,7 @@ func TestSessionIsTheSameTraining(t *testing.T) {
 		session := must[*Session](t)(e.OpenSession(background, d, &TrainOptions{Steps: 9}, hook))
 		defer session.Close()
 		for {
-			if result := must[*Result](t)(session.Run(4)); result.Reason != ReasonNotEnded {
+			if result := must[*Result](t)(session.Run(4)); result.Reason != ReasonUnfinished {
 				break
 			}
 		}
