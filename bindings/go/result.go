@@ -16,7 +16,7 @@ type Reason int32
 
 // The reasons. ReasonUnfinished is that of an evaluation, and of a session that has more to do.
 const (
-	ReasonUnfinished   Reason = 0
+	ReasonUnfinished Reason = 0
 	ReasonMaxSteps   Reason = raw.REASON_MAX_STEPS
 	ReasonEpochs     Reason = raw.REASON_EPOCHS
 	ReasonEndOfInput Reason = raw.REASON_END_OF_INPUT
