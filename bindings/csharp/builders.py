@@ -22,6 +22,10 @@ TYPES = {'i64': 'long', 'f64': 'double', 'string': 'string', 'dtype': 'DType', '
          'dataset': 'Dataset'}
 REFERENCES = ('string', 'strings', 'ints', 'dims', 'doubles', 'value', 'dataset')  # types that say "not set" themselves
 LISTS = ('ints', 'dims', 'doubles')
+# Attributes whose choices are one enumeration wherever they come, with the choices of all entries; which of them an entry
+# takes the library checks.
+SHARED = {'activation': 'What is applied to the result of a layer; gelu_tanh is the tanh approximation of gelu.',
+          'padding': 'What is added around images. same: ceil(size / stride); valid: nothing; explicit: what the call says.'}
 NEVER_NULL = LISTS + ('strings',)
 KEYWORDS = {'as', 'base', 'bool', 'case', 'checked', 'default', 'do', 'double', 'event', 'false', 'fixed', 'float', 'for', 'if', 'in', 'int',
             'is', 'lock', 'long', 'new', 'null', 'object', 'operator', 'out', 'params', 'ref', 'return', 'string', 'this', 'true',
@@ -54,7 +58,7 @@ class Field:
             self.property += 'Value'
 
     def enum_name(self):
-        return f'{self.builder.name}{capitalised(self.name)}'
+        return capitalised(self.name) if self.name in SHARED else f'{self.builder.name}{capitalised(self.name)}'
 
     def type_name(self):
         return self.enum_name() if self.kind == 'enum' else TYPES[self.kind]
@@ -87,13 +91,13 @@ class Field:
         return f'if ({name} != null)\n{indented(self.set(value), 1)}'
 
     def enumeration(self):
-        if self.kind != 'enum':
+        if self.kind != 'enum' or self.name in SHARED:
             return ''
         doc = f'A choice of {self.builder.owner}.{self.builder.name}: {sentence(self.spec.get("doc", ""))}'
         return enumeration(self.enum_name(), self.spec['values'], doc)
 
     def choices(self):
-        return choices(self.enum_name(), self.spec['values']) if self.kind == 'enum' else ''
+        return choices(self.enum_name(), self.spec['values']) if self.kind == 'enum' and self.name not in SHARED else ''
 
 
 def enumeration(name, values, doc):
@@ -192,12 +196,12 @@ class Builder:
             return text + f'public Pipeline {self.name}({listed})\n{{\n{indented(self.checks(), 1) if self.checks() else ""}    return With(number =>\n    {{\n{indented(body, 1)}    }});\n}}\n\n'
         body, result = self.checks() + 'IntPtr number = Number;\n' + self.body(), 'Value'
         if len(self.entry.outputs) == 1:
-            body += 'return new Value(Raw.graph_end(number, null, 0));'
+            body += 'return Made(Raw.graph_end(number, null, 0));'
         else:
             names = [output.get('name') or 'y' for output in self.entry.outputs]
             count = len(names) - 1
-            more = ''.join(f', new Value(more[{i}])' for i in range(count))
-            body += f'var more = new long[{count}];\nvar result = new Value(Raw.graph_end(number, more, {count}));\nreturn (result{more});'
+            more = ''.join(f', Made(more[{i}])' for i in range(count))
+            body += f'var more = new long[{count}];\nValue result = Made(Raw.graph_end(number, more, {count}));\nreturn (result{more});'
             result = '(' + ', '.join(f'Value {capitalised(name)}' for name in names) + ')'
         return text + f'public {result} {self.name}({listed})\n{{\n{indented(body, 1)}}}\n\n'
 
@@ -225,10 +229,23 @@ def option_class(schema, keys):
     return f'{tag("summary", what + "; null means the default.")}public sealed class {name} : OptionValues\n{{\n{indented(text, 1)}}}\n\n'
 
 
+def shared_choices():
+    """Attribute to choices, those of all entries, of each enumeration that entries share."""
+    shared = {name: {} for name in SHARED}
+    for entry in [entry for entries in registries.entries().values() for entry in entries]:
+        for attribute in entry.required + entry.optional:
+            if attribute.type == 'enum' and attribute.name in SHARED:
+                shared[attribute.name].update(dict.fromkeys(attribute.spec['values']))
+    return shared
+
+
 def options_file():
     schemas = registries.option_schemas()
     listed = registries.option_choices(schemas)
-    text = ''.join(enumeration(capitalised(key), values, f'A choice of the option {key}.') for key, values in listed.items())
+    shared = shared_choices()
+    text = ''.join(enumeration(capitalised(name), values, SHARED[name]) for name, values in shared.items())
+    text += ''.join(enumeration(capitalised(key), values, f'A choice of the option {key}.') for key, values in listed.items())
+    listed.update(shared)
     text += ''.join(option_class(schema, keys) for schema, keys in schemas.items())
     name = 'public static string Name(string[] names, int index)\n{\n    return index >= 0 && index < names.Length ? names[index] : "(no such value)";\n}\n'
     return HEAD + indented(text, 1) + '\n' + choices_class(''.join(choices(capitalised(key), values) for key, values in listed.items()) + '\n' + name) + '}\n'

@@ -3,6 +3,7 @@
 """Runs programs in C# by Mono, with the libraries of a build folder that need not be installed.
 
 usage: run_csharp.py test BUILD_FOLDER CLASS [METHOD]      the tests of a class
+       run_csharp.py coreclr BUILD_FOLDER CLASS [METHOD]   the same on CoreCLR, twice: made for netstandard2.0, and for .NET
        run_csharp.py collector BUILD_FOLDER                tests under a collector that runs all the time
        run_csharp.py missing BUILD_FOLDER                  what a program says that does not find the library
        run_csharp.py readme BUILD_FOLDER                   compiles and runs the program of README.md
@@ -19,11 +20,15 @@ import subprocess
 import sys
 import tempfile
 
+import coreclr
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 EXAMPLES = os.path.join(ROOT, 'examples', 'csharp')
 RUN_EXAMPLE = os.path.join(ROOT, 'examples', 'run_example.py')
 SERVING_CLIENT = os.path.join(ROOT, 'examples', 'serving_client.py')
+SKIPPED = 77
+ONLY_ON_DOTNET = ('WithSpans',)
 # Tests that cross between C and C# most, for the collector that runs all the time.
 CROSSING = ('Failures', 'Maps', 'Data', 'Predictions', 'ToyTests')
 
@@ -45,6 +50,28 @@ def run_tests(build, *arguments, **more):
     return subprocess.run(['mono', '--debug', program, *arguments], env={**environment(build), **more}, check=False).returncode
 
 
+def run_on_coreclr(build, name, *arguments):
+    """Exit status 77, and why, where there is no CoreCLR. A class of what only .NET has is not in the other assembly."""
+    if not os.environ.get('TUTTI_CORECLR'):
+        print('skipped: TUTTI_CORECLR names no folder with dotnet')
+        return SKIPPED
+    runtime, outcomes = coreclr.Runtime(os.path.abspath(os.environ['TUTTI_CORECLR'])), []
+    for make in (coreclr.standard_tests, coreclr.core_tests):
+        if name in ONLY_ON_DOTNET and make == coreclr.standard_tests:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            program = make(runtime, folder_of(build), folder)
+            print(make.__doc__)
+            sys.stdout.flush()
+            # The assembly for .NET looks into the folder of TUTTI_LIBRARY_DIR itself.
+            where = {'TUTTI_LIBRARY_DIR': folder_of(build), 'LD_LIBRARY_PATH': os.path.join(build, 'lib')}
+            if make == coreclr.standard_tests:
+                where = {'LD_LIBRARY_PATH': environment(build)['LD_LIBRARY_PATH']}
+            outcomes.append(runtime.run(program, [name, *arguments], **where))
+    failed = [code for code in outcomes if code not in (0, SKIPPED)]
+    return failed[0] if failed else min(outcomes)
+
+
 def collector(build):
     """A collection, which moves the youngest objects, before every allocation of the runtime's slow path."""
     return max(run_tests(build, name, MONO_GC_DEBUG='collect-before-allocs=1') for name in CROSSING)
@@ -64,7 +91,7 @@ def missing(build):
 def compiled(source, folder, assemblies):
     """A program made of the C# files of a folder; gives its path."""
     program = os.path.join(folder, os.path.basename(source) + '.exe')
-    subprocess.run(['mcs', '-langversion:7', '-warn:4', '-warnaserror', '-out:' + program, '-r:' + os.path.join(assemblies, 'Tutti.dll'),
+    subprocess.run(['mcs', '-langversion:7.2', '-warn:4', '-warnaserror', '-out:' + program, '-r:' + os.path.join(assemblies, 'Tutti.dll'),
                     *sorted(glob.glob(os.path.join(source, '*.cs')))], check=True)
     return program
 
@@ -126,7 +153,7 @@ def scenario_program(build, folder):
 
 def main(what, build, *more):
     build = os.path.abspath(build)
-    commands = {'test': run_tests, 'collector': collector, 'missing': missing, 'readme': readme, 'example': example, 'installed': installed,
+    commands = {'test': run_tests, 'coreclr': run_on_coreclr, 'collector': collector, 'missing': missing, 'readme': readme, 'example': example, 'installed': installed,
                 'scenario_program': scenario_program,
                 'measure': lambda folder: run_tests(folder, 'measure')}
     return commands[what](build, *more)

@@ -73,7 +73,18 @@ namespace Tutti
             token.Dispose();
         }
 
-        // Runs a call that takes its time on a thread of its own.
+        // Runs a call that soon ends on a thread of the pool.
+        public static Task<T> OnPool<T>(Func<T> function, CancellationToken cancellation)
+        {
+            return Task.Run(function, cancellation);
+        }
+
+        public static Task OnPool(Action function, CancellationToken cancellation)
+        {
+            return Task.Run(function, cancellation);
+        }
+
+        // Runs a call that may take hours, or wait, on a thread of its own: the pool has no thread to lose.
         public static Task<T> OnThread<T>(Func<T> function, CancellationToken cancellation)
         {
             return Task.Factory.StartNew(function, cancellation,

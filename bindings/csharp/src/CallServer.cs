@@ -95,7 +95,7 @@ namespace Tutti
             catch (Exception e)
             {
                 exception = e;
-#if !NET
+#if !NETCOREAPP
                 if (e is ThreadAbortException)
                     Thread.ResetAbort();
 #endif

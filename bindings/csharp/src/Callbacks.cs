@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Collections.Concurrent;
-#if NET
-using System.Runtime.CompilerServices;
-#endif
 using System.Runtime.InteropServices;
 using System.Threading;
 
@@ -47,7 +44,7 @@ namespace Tutti
         // Passes an exception on to the library.
         public static int Answer(Exception exception, IntPtr err)
         {
-#if !NET
+#if !NETCOREAPP
             if (exception is ThreadAbortException)
                 Thread.ResetAbort(); // it would go on through the C frames
 #endif
@@ -80,15 +77,6 @@ namespace Tutti
             }
         }
 
-#if NET
-        public static void Install()
-        {
-            Raw.set_upcalls((IntPtr)(delegate* unmanaged[Cdecl]<long, IntPtr, int, IntPtr, int>)&CallModel,
-                (IntPtr)(delegate* unmanaged[Cdecl]<long, IntPtr, IntPtr, int>)&CallMap,
-                (IntPtr)(delegate* unmanaged[Cdecl]<long, IntPtr, IntPtr, int>)&CallHook,
-                (IntPtr)(delegate* unmanaged[Cdecl]<long, int, IntPtr, void>)&CallLog);
-        }
-#else
         [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
         private delegate int ModelUpcall(long token, IntPtr graph, int mode, IntPtr err);
 
@@ -109,27 +97,17 @@ namespace Tutti
             Raw.set_upcalls(Marshal.GetFunctionPointerForDelegate(Model), Marshal.GetFunctionPointerForDelegate(Map),
                 Marshal.GetFunctionPointerForDelegate(Hook), Marshal.GetFunctionPointerForDelegate(Log));
         }
-#endif
 
-#if NET
-        [UnmanagedCallersOnly(CallConvs = new[] { typeof(CallConvCdecl) })]
-#endif
         private static int CallModel(long token, IntPtr graph, int mode, IntPtr err)
         {
             return Build(graph, err, g => ((ModelFunction)Held[token])(g, (Mode)mode));
         }
 
-#if NET
-        [UnmanagedCallersOnly(CallConvs = new[] { typeof(CallConvCdecl) })]
-#endif
         private static int CallMap(long token, IntPtr graph, IntPtr err)
         {
             return Build(graph, err, g => ((Action<Graph>)Held[token])(g));
         }
 
-#if NET
-        [UnmanagedCallersOnly(CallConvs = new[] { typeof(CallConvCdecl) })]
-#endif
         private static int CallHook(long token, IntPtr number, IntPtr err)
         {
             HookEvent happened = null;
@@ -152,9 +130,6 @@ namespace Tutti
             }
         }
 
-#if NET
-        [UnmanagedCallersOnly(CallConvs = new[] { typeof(CallConvCdecl) })]
-#endif
         private static void CallLog(long token, int severity, IntPtr text)
         {
             object target;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Collections.Generic;
+using System.Linq;
 using System.Threading;
 
 namespace Tutti
@@ -19,11 +20,13 @@ namespace Tutti
     }
 
     /// <summary>Owns devices, threads, memory budgets and the log sink. Objects of different contexts must not be
-    /// mixed. Where a method takes a context, null means the default one, which has a device for every core.</summary>
+    /// mixed. Where a method takes a context, null means the default one: its devices are the machine's GPUs where a
+    /// backend for them is installed and can be used, else every processor core.</summary>
     public sealed class Context : NativeObject
     {
         private static readonly Kind ContextKind = new Kind("Context", Raw.context_unref, true);
-        private LogSink sink;
+        private static readonly LogSlot DefaultLog = new LogSlot();
+        private readonly LogSlot log = new LogSlot();
 
         /// <summary>Makes a context.</summary>
         public Context(ContextOptions options = null) : this(Create(options))
@@ -50,14 +53,21 @@ namespace Tutti
             get { return DevicesOf(this); }
         }
 
+        internal override string Describe()
+        {
+            return " of " + string.Join(", ", Devices);
+        }
+
         /// <summary>The first exception of the function of <see cref="SetLog"/>, or null.</summary>
         public Exception LogException
         {
-            get
-            {
-                LogSink current = Volatile.Read(ref sink);
-                return current == null ? null : current.Exception;
-            }
+            get { return log.Exception; }
+        }
+
+        /// <summary>The first exception of the function of <see cref="SetDefaultLog"/>, or null.</summary>
+        public static Exception DefaultLogException
+        {
+            get { return DefaultLog.Exception; }
         }
 
         /// <summary>The names of the devices of a context; null = the default one.</summary>
@@ -66,10 +76,16 @@ namespace Tutti
             return Texts(context, Raw.context_get_device_name);
         }
 
-        /// <summary>A JSON object for each device: name, backend, kind, memory_bytes, description.</summary>
-        public IReadOnlyList<string> DescribeDevices()
+        /// <summary>What there is to say about each device.</summary>
+        public IReadOnlyList<DeviceDescription> DescribeDevices()
         {
-            return Texts(this, Raw.context_describe_device);
+            return DescribeDevicesOf(this);
+        }
+
+        /// <summary>What there is to say about each device of a context; null = the default one.</summary>
+        public static IReadOnlyList<DeviceDescription> DescribeDevicesOf(Context context)
+        {
+            return Texts(context, Raw.context_describe_device).Select(text => new DeviceDescription(text)).ToArray();
         }
 
         /// <summary>Sends the log, from a severity on, to a function; null = nowhere. It is called from any thread, one
@@ -78,16 +94,15 @@ namespace Tutti
         public void SetLog(Severity minimum, Action<Severity, string> write)
         {
             using (var use = new Uses())
-            {
-                IntPtr failure;
-                IntPtr number = use.Of(this);
-                LogSink next = write == null ? null : new LogSink(write);
-                long token = next == null ? 0 : Callbacks.Hold(next);
-                int code = Raw.context_set_log(number, token, (int)minimum, out failure);
-                Callbacks.Reap();
-                Errors.Check(code, failure);
-                Volatile.Write(ref sink, next);
-            }
+                log.Set(use.Of(this), minimum, write);
+        }
+
+        /// <summary>Sends the log of the default context to a function, as <see cref="SetLog"/> does for
+        /// another.</summary>
+        public static void SetDefaultLog(Severity minimum, Action<Severity, string> write)
+        {
+            Library.Load();
+            DefaultLog.Set(IntPtr.Zero, minimum, write);
         }
 
         /// <summary>Records what trainings, evaluations and predictions of the context do, from their next step or
@@ -102,9 +117,9 @@ namespace Tutti
             }
         }
 
-        /// <summary>Ends the profile and reports, as JSON, how busy devices were, what steps waited for and what layers
+        /// <summary>Ends the profile and reports how busy devices were, what steps waited for and what layers
         /// cost.</summary>
-        public string StopProfile()
+        public ProfileReport StopProfile()
         {
             using (var use = new Uses())
             {
@@ -112,7 +127,7 @@ namespace Tutti
                 string text = Raw.context_stop_profile(use.Of(this), out failure);
                 if (failure != IntPtr.Zero)
                     Errors.Check(Raw.error_get_code(failure), failure);
-                return text;
+                return new ProfileReport(text);
             }
         }
 
@@ -173,6 +188,33 @@ namespace Tutti
         }
     }
 
+    // Where the function of a context's log is kept.
+    internal sealed class LogSlot
+    {
+        private LogSink sink;
+
+        public Exception Exception
+        {
+            get
+            {
+                LogSink current = Volatile.Read(ref sink);
+                return current == null ? null : current.Exception;
+            }
+        }
+
+        // 0 = the default context.
+        public void Set(IntPtr context, Severity minimum, Action<Severity, string> write)
+        {
+            IntPtr failure;
+            LogSink next = write == null ? null : new LogSink(write);
+            long token = next == null ? 0 : Callbacks.Hold(next);
+            int code = Raw.context_set_log(context, token, (int)minimum, out failure);
+            Callbacks.Reap();
+            Errors.Check(code, failure);
+            Volatile.Write(ref sink, next);
+        }
+    }
+
     // A function that gets the log, and what went wrong in it.
     internal sealed class LogSink
     {
@@ -197,7 +239,7 @@ namespace Tutti
             }
             catch (Exception e)
             {
-#if !NET
+#if !NETCOREAPP
                 if (e is ThreadAbortException)
                     Thread.ResetAbort();
 #endif

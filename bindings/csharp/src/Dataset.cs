@@ -16,22 +16,6 @@ namespace Tutti
         Weight = Raw.ROLE_WEIGHT,
     }
 
-    /// <summary>One tensor of each element of a dataset.</summary>
-    public sealed class Component
-    {
-        internal Component(string name, Role role)
-        {
-            Name = name;
-            Role = role;
-        }
-
-        /// <summary>The name under which a model reads it.</summary>
-        public string Name { get; private set; }
-
-        /// <summary>What it is for.</summary>
-        public Role Role { get; private set; }
-    }
-
     /// <summary>Where examples come from and how they are transformed. Immutable, and may be shared; a
     /// <see cref="DatasetIterator"/> owns all progress.</summary>
     public sealed class Dataset : NativeObject
@@ -72,39 +56,34 @@ namespace Tutti
         /// <summary>The tensors of each element, in order.</summary>
         public IReadOnlyList<Component> Components
         {
+            get { return Spec.Components; }
+        }
+
+        /// <summary>The components with their types and shapes, and the rows of a batch.</summary>
+        public DatasetSpec Spec
+        {
+            get
+            {
+                using (var use = new Uses())
+                    return new DatasetSpec(Raw.dataset_get_spec(use.Of(this)));
+            }
+        }
+
+        internal override string Describe()
+        {
+            return " " + Spec;
+        }
+
+        /// <summary>Well-known mistakes in the order of transforms, each with what is better.</summary>
+        public IReadOnlyList<string> Lint
+        {
             get
             {
                 using (var use = new Uses())
                 {
-                    IntPtr number = use.Of(this);
-                    var components = new Component[Raw.dataset_get_component_count(number)];
-                    for (int i = 0; i < components.Length; i++)
-                    {
-                        components[i] = new Component(Raw.dataset_get_component_name(number, i),
-                            (Role)Raw.dataset_get_component_role(number, i));
-                    }
-                    return components;
+                    string lines = Raw.dataset_get_lint(use.Of(this)) ?? "";
+                    return lines.Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries);
                 }
-            }
-        }
-
-        /// <summary>Names, roles, types and shapes of the components, as JSON.</summary>
-        public string Spec
-        {
-            get
-            {
-                using (var use = new Uses())
-                    return Raw.dataset_get_spec(use.Of(this));
-            }
-        }
-
-        /// <summary>Well-known mistakes in the order of transforms, one per line.</summary>
-        public string Lint
-        {
-            get
-            {
-                using (var use = new Uses())
-                    return Raw.dataset_get_lint(use.Of(this));
             }
         }
 
@@ -211,6 +190,16 @@ namespace Tutti
                     yield return element;
             }
         }
+
+#if NETCOREAPP
+        /// <summary><see cref="Elements"/> for <c>await foreach</c>; the waiting is done on threads of the
+        /// pool.</summary>
+        public IAsyncEnumerable<Tensor[]> ElementsAsync(long seed = 0,
+            CancellationToken cancellationToken = default(CancellationToken))
+        {
+            return new AsyncSequence<Tensor[]>(token => Elements(seed, token), cancellationToken);
+        }
+#endif
     }
 
     /// <summary>Goes once through a dataset. Serves one thread at a time; a second one gets a
@@ -269,9 +258,8 @@ namespace Tutti
             });
         }
 
-        /// <summary>What the walk has cost until now, stage by stage, and which stage limits it, as JSON; its "text" is
-        /// for people.</summary>
-        public string Report()
+        /// <summary>What the walk has cost until now, stage by stage, and which stage limits it.</summary>
+        public InputReport Report()
         {
             return Alone(number =>
             {
@@ -279,7 +267,7 @@ namespace Tutti
                 string text = Raw.iterator_get_report(number, out failure);
                 if (failure != IntPtr.Zero)
                     throw Errors.FromC(Raw.error_get_code(failure), failure);
-                return text;
+                return InputReport.Read(text);
             });
         }
 

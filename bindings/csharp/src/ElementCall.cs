@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Linq;
+using System.Threading;
 
 namespace Tutti
 {
@@ -8,21 +9,30 @@ namespace Tutti
     internal sealed class ElementCall : ServedCall
     {
         private readonly Action<ElementCall> function;
+        private readonly bool wantsToken;
         public Tensor[] State = new Tensor[0], Element = new Tensor[0];
         public long Pass, Index; // which element a generator is asked for
         public Tensor[] NewState = new Tensor[0], Outputs = new Tensor[0];
         public bool Answer;
         public Dataset Dataset;
+        public CancellationToken Token; // of a function that wants one
 
-        private ElementCall(Action<ElementCall> function)
+        private ElementCall(Action<ElementCall> function, bool wantsToken)
         {
             this.function = function;
+            this.wantsToken = wantsToken;
         }
 
         // Takes the reference of the queue.
         public static void Begin(IntPtr queue, Action<ElementCall> function)
         {
-            CallServer.Begin(queue, () => new ElementCall(function));
+            CallServer.Begin(queue, () => new ElementCall(function, false));
+        }
+
+        // The same for a function that wants the token of each call.
+        public static void BeginWithToken(IntPtr queue, Action<ElementCall> function)
+        {
+            CallServer.Begin(queue, () => new ElementCall(function, true));
         }
 
         public override void Compute(IntPtr number)
@@ -32,7 +42,11 @@ namespace Tutti
             Element = Tensors(number, states, Raw.element_call_get_count(number));
             Pass = Raw.element_call_get_pass(number);
             Index = Raw.element_call_get_index(number);
-            function(this);
+            using (var token = new FunctionToken(wantsToken ? Raw.call_get_cancel(number) : IntPtr.Zero))
+            {
+                Token = token.Token;
+                function(this);
+            }
         }
 
         private static Tensor[] Tensors(IntPtr number, long begin, long end)
@@ -41,6 +55,13 @@ namespace Tutti
             for (long i = begin; i < end; i++)
                 tensors[i - begin] = Tensor.Shared(Raw.element_call_get_tensor(number, i));
             return tensors;
+        }
+
+        // Takes what a generator gives; null behind its last element.
+        public void GiveElement(Tensor[] element)
+        {
+            Outputs = element;
+            Answer = element != null;
         }
 
         // Takes what a step of a scan gives.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
+using System.Threading;
 
 namespace Tutti
 {
@@ -65,30 +66,50 @@ namespace Tutti
         public Pipeline Map(Func<Tensor[], Tensor[]> function, long parallelism = 0, Dataset like = null)
         {
             Need(function, "function");
-            return With(number => Write(number, "map_callback", () =>
-            {
-                Raw.pipeline_set_i64(number, "parallelism", parallelism);
-                SetLike(number, like);
-                ElementCall.Begin(Raw.pipeline_set_map(number), call => call.Outputs = function(call.Element));
-            }));
+            return Map(parallelism, like, queue => ElementCall.Begin(queue,
+                call => call.Outputs = function(call.Element)));
         }
 
-        /// <summary>Keeps the elements for which a function of the program says true. What <see cref="Map"/> says of
+        /// <summary>Maps each element by a function that also gets the token of the call for which it computes: it is
+        /// cancelled when that call is (its token was, its time is over, or its object was closed), and then whatever
+        /// the function throws is the end of the call, not an error of the element, which comes again. Every function
+        /// over elements has such a form. It is told within some milliseconds.</summary>
+        public Pipeline Map(Func<Tensor[], CancellationToken, Tensor[]> function, long parallelism = 0,
+            Dataset like = null)
+        {
+            Need(function, "function");
+            return Map(parallelism, like, queue => ElementCall.BeginWithToken(queue,
+                call => call.Outputs = function(call.Element, call.Token)));
+        }
+
+        /// <summary>Keeps the elements for which a function of the program says true. What <c>Map</c> says of
         /// its function holds here too, but there is one call at a time; <see cref="FilterGraph"/> is faster.</summary>
         public Pipeline Filter(Func<Tensor[], bool> predicate)
         {
             return WithPredicate("filter_callback", predicate);
         }
 
+        /// <summary>The same with the token of the call, as <c>Map</c> passes it.</summary>
+        public Pipeline Filter(Func<Tensor[], CancellationToken, bool> predicate)
+        {
+            return WithPredicate("filter_callback", predicate);
+        }
+
         /// <summary>Ends before the first element for which a function of the program says false; otherwise as
-        /// <see cref="Filter"/>.</summary>
+        /// <c>Filter</c>.</summary>
         public Pipeline TakeWhile(Func<Tensor[], bool> predicate)
         {
             return WithPredicate("take_while_callback", predicate);
         }
 
+        /// <summary>The same with the token of the call, as <c>Map</c> passes it.</summary>
+        public Pipeline TakeWhile(Func<Tensor[], CancellationToken, bool> predicate)
+        {
+            return WithPredicate("take_while_callback", predicate);
+        }
+
         /// <summary>Carries a state from element to element: a function of the program gets the state and an element,
-        /// one tensor for each component, and gives the new state and a new element. What <see cref="Map"/> says of its
+        /// one tensor for each component, and gives the new state and a new element. What <c>Map</c> says of its
         /// function holds here too, but there is one call at a time; <see cref="ScanGraph"/> is faster. An exception
         /// consumes the element and leaves the state as it was.</summary>
         /// <param name="function">The function.</param>
@@ -107,13 +128,21 @@ namespace Tutti
             params ScanState[] state)
         {
             Need(function, "function");
-            return With(number => Write(number, "scan_callback", () =>
-            {
-                SetState(number, state);
-                SetLike(number, like);
-                ElementCall.Begin(Raw.pipeline_set_scan(number),
-                    call => call.Give(function(call.State, call.Element)));
-            }));
+            return Scan(like, state, queue => ElementCall.Begin(queue,
+                call => call.Give(function(call.State, call.Element))));
+        }
+
+        /// <summary>The same with the token of the call, as <c>Map</c> passes it.</summary>
+        /// <param name="function">The function.</param>
+        /// <param name="like">Has the components that the scan gives; null: they are as those it gets.</param>
+        /// <param name="state">What is carried.</param>
+        public Pipeline Scan(
+            Func<Tensor[], Tensor[], CancellationToken, (Tensor[] State, Tensor[] Element)> function, Dataset like,
+            params ScanState[] state)
+        {
+            Need(function, "function");
+            return Scan(like, state, queue => ElementCall.BeginWithToken(queue,
+                call => call.Give(function(call.State, call.Element, call.Token))));
         }
 
         /// <summary>Carries a state from element to element by a graph, which reads the state like a feature and gives
@@ -126,24 +155,96 @@ namespace Tutti
 
         /// <summary>Gives all elements of the dataset that a function of the program makes of the first element, then
         /// those of the second, and so on. The dataset stays the program's: what nobody closes the collector closes. It
-        /// must not read a feed, for the function is called again when a walk is resumed. What <see cref="Map"/> says
+        /// must not read a feed, for the function is called again when a walk is resumed. What <c>Map</c> says
         /// of its function holds here too, but there is one call at a time.</summary>
         public Pipeline FlatMap(Func<Tensor[], Dataset> function, FlatMapOptions options = null)
         {
+            Need(function, "function");
+            return FlatMap(options, queue => ElementCall.Begin(queue, call => call.Dataset = function(call.Element)));
+        }
+
+        /// <summary>The same with the token of the call, as <c>Map</c> passes it.</summary>
+        public Pipeline FlatMap(Func<Tensor[], CancellationToken, Dataset> function, FlatMapOptions options = null)
+        {
+            Need(function, "function");
+            return FlatMap(options, queue => ElementCall.BeginWithToken(queue,
+                call => call.Dataset = function(call.Element, call.Token)));
+        }
+
+        /// <summary>Takes turns among the datasets that a function of the program makes of the elements, as Interleave
+        /// does. The function is as that of <c>FlatMap</c>.</summary>
+        public Pipeline InterleaveMap(Func<Tensor[], Dataset> function, InterleaveMapOptions options = null)
+        {
+            Need(function, "function");
+            return InterleaveMap(options, queue => ElementCall.Begin(queue,
+                call => call.Dataset = function(call.Element)));
+        }
+
+        /// <summary>The same with the token of the call, as <c>Map</c> passes it.</summary>
+        public Pipeline InterleaveMap(Func<Tensor[], CancellationToken, Dataset> function,
+            InterleaveMapOptions options = null)
+        {
+            Need(function, "function");
+            return InterleaveMap(options, queue => ElementCall.BeginWithToken(queue,
+                call => call.Dataset = function(call.Element, call.Token)));
+        }
+
+        /// <summary>Starts from what a function of the program gives: for the numbers of a pass and of an element in
+        /// it, one tensor for each component, and null behind the last element. It is asked for 0, 1, 2, ..., in each
+        /// pass anew; a walk that was restored begins with the number that comes next. What <c>Map</c> says of
+        /// its function holds here too, but there is one call at a time. Unlike a feed, a generator can be gone through
+        /// again and resumed.</summary>
+        public Pipeline AddGenerator(Func<long, long, Tensor[]> function, params FeedComponent[] components)
+        {
+            Need(function, "function");
+            return AddGenerator(components, queue => ElementCall.Begin(queue,
+                call => call.GiveElement(function(call.Pass, call.Index))));
+        }
+
+        /// <summary>The same with the token of the call, as <c>Map</c> passes it.</summary>
+        public Pipeline AddGenerator(Func<long, long, CancellationToken, Tensor[]> function,
+            params FeedComponent[] components)
+        {
+            Need(function, "function");
+            return AddGenerator(components, queue => ElementCall.BeginWithToken(queue,
+                call => call.GiveElement(function(call.Pass, call.Index, call.Token))));
+        }
+
+        // These take what serves the queue of the function.
+        private Pipeline Map(long parallelism, Dataset like, Action<IntPtr> serve)
+        {
+            return With(number => Write(number, "map_callback", () =>
+            {
+                Raw.pipeline_set_i64(number, "parallelism", parallelism);
+                SetLike(number, like);
+                serve(Raw.pipeline_set_map(number));
+            }));
+        }
+
+        private Pipeline Scan(Dataset like, ScanState[] state, Action<IntPtr> serve)
+        {
+            return With(number => Write(number, "scan_callback", () =>
+            {
+                SetState(number, state);
+                SetLike(number, like);
+                serve(Raw.pipeline_set_scan(number));
+            }));
+        }
+
+        private Pipeline FlatMap(FlatMapOptions options, Action<IntPtr> serve)
+        {
             options = options ?? new FlatMapOptions();
-            return WithDatasets("flat_map", function, options.Like, number =>
+            return WithDatasets("flat_map", serve, options.Like, number =>
             {
                 if (options.ReadAhead != null)
                     Raw.pipeline_set_bool(number, "read_ahead", options.ReadAhead.Value);
             });
         }
 
-        /// <summary>Takes turns among the datasets that a function of the program makes of the elements, as Interleave
-        /// does. The function is as that of <see cref="FlatMap"/>.</summary>
-        public Pipeline InterleaveMap(Func<Tensor[], Dataset> function, InterleaveMapOptions options = null)
+        private Pipeline InterleaveMap(InterleaveMapOptions options, Action<IntPtr> serve)
         {
             options = options ?? new InterleaveMapOptions();
-            return WithDatasets("interleave_callback", function, options.Like, number =>
+            return WithDatasets("interleave_callback", serve, options.Like, number =>
             {
                 if (options.CycleLength != null)
                     Raw.pipeline_set_i64(number, "cycle_length", options.CycleLength.Value);
@@ -154,42 +255,37 @@ namespace Tutti
             });
         }
 
-        /// <summary>Starts from what a function of the program gives: for the numbers of a pass and of an element in
-        /// it, one tensor for each component, and null behind the last element. It is asked for 0, 1, 2, ..., in each
-        /// pass anew; a walk that was restored begins with the number that comes next. What <see cref="Map"/> says of
-        /// its function holds here too, but there is one call at a time. Unlike a feed, a generator can be gone through
-        /// again and resumed.</summary>
-        public Pipeline AddGenerator(Func<long, long, Tensor[]> function, params FeedComponent[] components)
+        private Pipeline AddGenerator(FeedComponent[] components, Action<IntPtr> serve)
         {
-            Need(function, "function");
             return With(number =>
             {
                 foreach (FeedComponent c in components)
                     Raw.pipeline_declare(number, c.Name, (int)c.Role, (int)c.DType, c.Dims, c.Dims.Length);
-                ElementCall.Begin(Raw.pipeline_add_generator(number), call =>
-                {
-                    call.Outputs = function(call.Pass, call.Index);
-                    call.Answer = call.Outputs != null;
-                });
+                serve(Raw.pipeline_add_generator(number));
             });
         }
 
         private Pipeline WithPredicate(string transform, Func<Tensor[], bool> predicate)
         {
             Need(predicate, "predicate");
-            return With(number => Write(number, transform, () =>
-                ElementCall.Begin(Raw.pipeline_set_predicate(number), call => call.Answer = predicate(call.Element))));
+            return With(number => Write(number, transform, () => ElementCall.Begin(
+                Raw.pipeline_set_predicate(number), call => call.Answer = predicate(call.Element))));
         }
 
-        private Pipeline WithDatasets(string transform, Func<Tensor[], Dataset> function, Dataset like,
-            Action<IntPtr> settings)
+        private Pipeline WithPredicate(string transform, Func<Tensor[], CancellationToken, bool> predicate)
         {
-            Need(function, "function");
+            Need(predicate, "predicate");
+            return With(number => Write(number, transform, () => ElementCall.BeginWithToken(
+                Raw.pipeline_set_predicate(number), call => call.Answer = predicate(call.Element, call.Token))));
+        }
+
+        private Pipeline WithDatasets(string transform, Action<IntPtr> serve, Dataset like, Action<IntPtr> settings)
+        {
             return With(number => Write(number, transform, () =>
             {
                 SetLike(number, like);
                 settings(number);
-                ElementCall.Begin(Raw.pipeline_set_expand(number), call => call.Dataset = function(call.Element));
+                serve(Raw.pipeline_set_expand(number));
             }));
         }
 

@@ -7,7 +7,7 @@ using System.Threading.Tasks;
 namespace Tutti
 {
     /// <summary>A model function and run options, trained on datasets by a strategy. One Train at a time, beside any
-    /// number of Evaluate and predictions. Closing it cancels them.</summary>
+    /// number of Evaluate and predictions.</summary>
     public sealed class Estimator : NativeObject
     {
         private static readonly Kind EstimatorKind = new Kind("Estimator", Raw.estimator_unref, true);
@@ -156,6 +156,12 @@ namespace Tutti
             }
         }
 
+        /// <summary><see cref="Save"/> on a thread of the pool.</summary>
+        public Task SaveAsync(string directory, CancellationToken cancellationToken = default(CancellationToken))
+        {
+            return Call.OnPool(() => Save(directory, cancellationToken), cancellationToken);
+        }
+
         /// <summary>The number of completed steps.</summary>
         public long GlobalStep
         {
@@ -164,6 +170,11 @@ namespace Tutti
                 using (var use = new Uses())
                     return Raw.estimator_get_global_step(use.Of(this));
             }
+        }
+
+        internal override string Describe()
+        {
+            return " at step " + GlobalStep;
         }
 
         /// <summary>Weights, running statistics and, as "VARIABLE/SLOT", the slots of the optimizer.</summary>
@@ -218,10 +229,9 @@ namespace Tutti
             }
         }
 
-        /// <summary>What training on batches of so many rows (0 = the dataset's) will take of the devices' memory, as
-        /// JSON: for each device the bytes of weights, slots, gradients, workspace, input, outputs, total and what is
-        /// available, and whether all fits. Nothing is trained.</summary>
-        public string EstimateMemory(Dataset dataset, long batchSize = 0)
+        /// <summary>What training on batches of so many rows (0 = the dataset's) will take of the devices' memory, and
+        /// whether that fits. Nothing is trained.</summary>
+        public MemoryEstimate EstimateMemory(Dataset dataset, long batchSize = 0)
         {
             using (var use = new Uses())
             {
@@ -230,7 +240,7 @@ namespace Tutti
                     out failure);
                 if (failure != IntPtr.Zero)
                     Errors.Check(Raw.error_get_code(failure), failure);
-                return text;
+                return new MemoryEstimate(text);
             }
         }
 

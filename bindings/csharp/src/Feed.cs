@@ -33,8 +33,7 @@ namespace Tutti
     }
 
     /// <summary>A bounded queue into which the program pushes elements; a pipeline that starts with
-    /// <see cref="Pipeline.AddFeed"/> reads it, once. Several threads may push. Closing it ends pushes that
-    /// wait.</summary>
+    /// <see cref="Pipeline.AddFeed"/> reads it, once. Several threads may push.</summary>
     public sealed class Feed : NativeObject
     {
         private static readonly Kind FeedKind = new Kind("Feed", Raw.feed_unref, true);

@@ -15,23 +15,6 @@ namespace Tutti
         Predict = Raw.MODE_PREDICT,
     }
 
-    /// <summary>An output of an op in one graph. The default is no value: an optional input left out.</summary>
-    public struct Value
-    {
-        internal readonly long Id;
-
-        internal Value(long id)
-        {
-            Id = id;
-        }
-
-        /// <summary>Whether there is a value, and no error before made it invalid.</summary>
-        public bool IsValid
-        {
-            get { return Id > 0; }
-        }
-    }
-
     /// <summary>Writes a model for one mode. Called once per mode, on the thread whose call needs it. The variables of
     /// <see cref="Mode.Eval"/> and <see cref="Mode.Predict"/> must be among those of <see cref="Mode.Train"/>. What it
     /// throws comes back from that call.</summary>
@@ -57,7 +40,12 @@ namespace Tutti
             number = IntPtr.Zero;
         }
 
-        private IntPtr Number
+        internal bool HasEnded
+        {
+            get { return number == IntPtr.Zero; }
+        }
+
+        internal IntPtr Number
         {
             get
             {
@@ -77,19 +65,19 @@ namespace Tutti
         /// <summary>A component of the dataset, with the batch as first dimension.</summary>
         public Value GetFeature(string name)
         {
-            return new Value(Raw.graph_get_feature(Number, name));
+            return Made(Raw.graph_get_feature(Number, name));
         }
 
         /// <summary>A label of the dataset.</summary>
         public Value GetLabel(string name)
         {
-            return new Value(Raw.graph_get_label(Number, name));
+            return Made(Raw.graph_get_label(Number, name));
         }
 
         /// <summary>A component of weights, one per example; no value when there is none of the name.</summary>
         public Value GetSampleWeight(string name)
         {
-            return new Value(Raw.graph_get_sample_weight(Number, name));
+            return Made(Raw.graph_get_sample_weight(Number, name));
         }
 
         /// <summary>Names a prediction: what predict gives for each row.</summary>
@@ -143,20 +131,20 @@ namespace Tutti
         /// <summary>A scalar constant.</summary>
         public Value Constant(DType dtype, double value)
         {
-            return new Value(Raw.graph_constant(Number, (int)dtype, value));
+            return Made(Raw.graph_constant(Number, (int)dtype, value));
         }
 
         /// <summary>A constant with the tensor's contents.</summary>
         public Value ConstantTensor(Tensor tensor)
         {
             using (var use = new Uses())
-                return new Value(Raw.graph_constant_tensor(Number, use.Need(tensor, "tensor")));
+                return Made(Raw.graph_constant_tensor(Number, use.Need(tensor, "tensor")));
         }
 
         /// <summary>A scalar that the program can change while training with <see cref="Session.SetScalar"/>.</summary>
         public Value HostScalar(string name, double initialValue)
         {
-            return new Value(Raw.graph_host_scalar(Number, name, initialValue));
+            return Made(Raw.graph_host_scalar(Number, name, initialValue));
         }
 
         /// <summary>A variable; its name is put behind the scope, and reusing one is an error. The initializer is
@@ -166,7 +154,7 @@ namespace Tutti
             bool trainable = true)
         {
             dims = dims ?? new long[0];
-            return new Value(Raw.graph_variable(Number, name, (int)dtype, dims, dims.Length, initializer, parameter,
+            return Made(Raw.graph_variable(Number, name, (int)dtype, dims, dims.Length, initializer, parameter,
                 trainable));
         }
 
@@ -183,7 +171,7 @@ namespace Tutti
             var gradients = new long[ids.Length];
             if (ids.Length > 0)
                 Raw.gradients(Number, target.Id, ids, ids.Length, gradients);
-            return Array.ConvertAll(gradients, id => new Value(id));
+            return Array.ConvertAll(gradients, Made);
         }
 
         /// <summary>Gives the optimizer these gradients, each shaped like its variable, in place of those of the
@@ -197,30 +185,16 @@ namespace Tutti
             Raw.apply_gradients(Number, left, right, left.Length);
         }
 
-        /// <summary>A value's type; 0 for an invalid one.</summary>
-        public DType GetDType(Value value)
-        {
-            return (DType)Raw.graph_get_dtype(Number, value.Id);
-        }
-
-        /// <summary>A value's shape as far as known: -1 stands for the batch or another unknown size. null for an
-        /// invalid value.</summary>
-        public long[] GetDims(Value value)
-        {
-            long rank = Raw.graph_get_rank(Number, value.Id);
-            if (rank < 0)
-                return null;
-            var dims = new long[rank];
-            for (int axis = 0; axis < dims.Length; axis++)
-                dims[axis] = Raw.graph_get_dim(Number, value.Id, axis);
-            return dims;
-        }
-
         /// <summary>Throws the first error so far.</summary>
         public void Check()
         {
             IntPtr failure;
             Errors.Check(Raw.graph_check(Number, out failure), failure);
+        }
+
+        private Value Made(long id)
+        {
+            return new Value(this, id);
         }
 
         private static long[] Numbers(IReadOnlyList<Value> values, string name)

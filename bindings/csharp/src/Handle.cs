@@ -201,9 +201,11 @@ namespace Tutti
         }
     }
 
-    /// <summary>What all objects of the library have in common: each can be closed at any time, from any thread, and
-    /// twice. Calls that are running finish first, and those that wait or train end; later calls throw
-    /// <see cref="ObjectDisposedException"/>. What is forgotten the collector closes.</summary>
+    /// <summary>What all objects of the library have in common. Closing means the same of each: it does not wait, and
+    /// may be done at any time, from any thread, and twice. Calls of the object that train or wait end within one step;
+    /// those that compute finish; what was made of it, and what it was made of, lives on. Later calls throw
+    /// <see cref="ObjectDisposedException"/>, as those do that were ended. What is forgotten the collector
+    /// closes.</summary>
     public abstract class NativeObject : IDisposable
     {
         internal readonly Handle Handle;
@@ -223,6 +225,25 @@ namespace Tutti
         public void Dispose()
         {
             Handle.Close(true);
+        }
+
+        /// <summary>What kind of object it is and what tells it from others, on one line.</summary>
+        public override string ToString()
+        {
+            try
+            {
+                return Handle.IsClosing ? Handle.KindName + " (closed)" : Handle.KindName + Describe();
+            }
+            catch (ObjectDisposedException)
+            {
+                return Handle.KindName + " (closed)"; // meanwhile
+            }
+        }
+
+        // What follows the kind.
+        internal virtual string Describe()
+        {
+            return "";
         }
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Collections.Generic;
+using System.Linq;
 
 namespace Tutti
 {
@@ -80,9 +81,58 @@ namespace Tutti
             IsStopping = true;
         }
 
+        /// <summary>What happened, and when.</summary>
+        public override string ToString()
+        {
+            return Kind + " at step " + Step + (double.IsNaN(Loss) ? "" : ", loss " + Report.Shown(Loss));
+        }
+
         internal void End()
         {
             number = IntPtr.Zero;
+        }
+    }
+
+    /// <summary>How far a training has come.</summary>
+    public sealed class TrainingProgress
+    {
+        internal TrainingProgress(HookEvent happened, IEnumerable<string> metrics)
+        {
+            Step = happened.Step;
+            Epoch = happened.Epoch;
+            Loss = happened.Loss;
+            ExamplesPerSecond = happened.ExamplesPerSecond;
+            RemainingSeconds = happened.RemainingSeconds;
+            HasEnded = happened.Kind == EventKind.End;
+            Metrics = metrics.Distinct().ToDictionary(name => name, happened.GetMetric);
+        }
+
+        /// <summary>Completed steps.</summary>
+        public long Step { get; private set; }
+
+        /// <summary>The pass over the dataset, counted from 0.</summary>
+        public long Epoch { get; private set; }
+
+        /// <summary>The loss of the last step.</summary>
+        public double Loss { get; private set; }
+
+        /// <summary>The present speed.</summary>
+        public double ExamplesPerSecond { get; private set; }
+
+        /// <summary>Seconds until the end at the present speed; NaN when the end is not known.</summary>
+        public double RemainingSeconds { get; private set; }
+
+        /// <summary>Whether training has ended.</summary>
+        public bool HasEnded { get; private set; }
+
+        /// <summary>The metrics that were asked for; NaN for a name that the model has not.</summary>
+        public IReadOnlyDictionary<string, double> Metrics { get; private set; }
+
+        /// <summary>Step, loss and speed, on one line.</summary>
+        public override string ToString()
+        {
+            return "step " + Step + ", loss " + Report.Shown(Loss) + ", " + Report.Shown(ExamplesPerSecond) +
+                " examples/s";
         }
     }
 
@@ -112,6 +162,21 @@ namespace Tutti
             {
                 if (happened.Kind == EventKind.Step)
                     call(happened);
+            });
+        }
+
+        /// <summary>A hook that reports a step every so many steps, and the end of training, with the model's metrics
+        /// of these names. What the receiver throws ends the training, as an exception of any hook does;
+        /// <c>Progress</c>, which posts to another thread, throws nothing here.</summary>
+        public static Hook ReportTo(IProgress<TrainingProgress> progress, long everySteps = 1, params string[] metrics)
+        {
+            if (progress == null)
+                throw new ArgumentNullException("progress");
+            metrics = metrics ?? new string[0];
+            return new Hook(everySteps, happened =>
+            {
+                if (happened.Kind == EventKind.Step || happened.Kind == EventKind.End)
+                    progress.Report(new TrainingProgress(happened, metrics));
             });
         }
 

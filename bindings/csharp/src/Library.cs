@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Collections.Generic;
-#if NET
+#if NETCOREAPP
 using System.Reflection;
 using System.Runtime.InteropServices;
 #endif
@@ -24,13 +24,13 @@ namespace Tutti
             }
         }
 
-        /// <summary>A JSON object: version, compiler, backends and the libraries they use.</summary>
-        public static string BuildInfo
+        /// <summary>How the library was built.</summary>
+        public static BuildInfo BuildInfo
         {
             get
             {
                 Load();
-                return Raw.build_info();
+                return new BuildInfo(Raw.build_info());
             }
         }
 
@@ -48,14 +48,14 @@ namespace Tutti
             return Raw.why_unavailable(backend);
         }
 
-        /// <summary>Describes each key of a schema of options ("context", "run", "train", "predictor") as a JSON
-        /// object.</summary>
-        public static IReadOnlyList<string> OptionKeys(string schema)
+        /// <summary>Describes each key of a schema of options: "context", "run", "train", "predictor" or
+        /// "cluster".</summary>
+        public static IReadOnlyList<OptionKey> OptionKeys(string schema)
         {
             Load();
-            var keys = new List<string>();
+            var keys = new List<OptionKey>();
             for (long i = 0; i < Raw.options_count_keys(schema); i++)
-                keys.Add(Raw.options_describe_key(schema, i));
+                keys.Add(new OptionKey(Raw.options_describe_key(schema, i)));
             return keys;
         }
 
@@ -106,7 +106,7 @@ namespace Tutti
             }
         }
 
-#if NET
+#if NETCOREAPP
         // TUTTI_LIBRARY_DIR names a folder that comes before those in which the runtime looks.
         static Library()
         {
@@ -123,5 +123,40 @@ namespace Tutti
             return IntPtr.Zero; // the runtime's own way, with the folder runtimes/ of the package
         }
 #endif
+    }
+
+    /// <summary>How the native library was built.</summary>
+    public sealed class BuildInfo : Report
+    {
+        internal BuildInfo(string text) : base(text)
+        {
+            JsonValue json = JsonValue.Parse(text, "the build's description");
+            Version = json.Get("version").Text;
+            AbiVersion = json.Get("abi").Text;
+            BuildId = json.Get("build_id").Text;
+            Compiler = json.Get("compiler").Text;
+            Backends = json.Get("backends").List(one => one.Text);
+        }
+
+        /// <summary>The library's version, such as "0.1.0".</summary>
+        public string Version { get; private set; }
+
+        /// <summary>The version of its binary interface, such as "0.1".</summary>
+        public string AbiVersion { get; private set; }
+
+        /// <summary>What tells this build from others.</summary>
+        public string BuildId { get; private set; }
+
+        /// <summary>The compiler's version.</summary>
+        public string Compiler { get; private set; }
+
+        /// <summary>The backends that are built in.</summary>
+        public IReadOnlyList<string> Backends { get; private set; }
+
+        /// <summary>Version and backends, on one line.</summary>
+        public override string ToString()
+        {
+            return "tutti " + Version + " with " + string.Join(", ", Backends);
+        }
     }
 }

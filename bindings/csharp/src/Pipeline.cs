@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Collections.Generic;
+using System.Runtime.ExceptionServices;
 using System.Threading;
 
 namespace Tutti
@@ -11,7 +12,7 @@ namespace Tutti
     {
         private static readonly Kind PipelineKind = new Kind("Pipeline", Raw.pipeline_unref);
         private readonly List<FeedPusher> pushers = new List<FeedPusher>();
-        private Exception error;
+        private ExceptionDispatchInfo error; // with where it was thrown
         private Call opening; // ends the looking at files; null = nothing does
 
         /// <summary>Starts a pipeline of a context; null = the default one.</summary>
@@ -150,7 +151,7 @@ namespace Tutti
                 {
                     IntPtr number = use.Of(this), dataset, failure;
                     if (error != null)
-                        throw error;
+                        error.Throw();
                     int code = Raw.pipeline_build(number, out dataset, out failure);
                     if (opening != null)
                         opening.Check(code, failure);
@@ -189,7 +190,7 @@ namespace Tutti
             }
             catch (Exception e)
             {
-                error = error ?? e;
+                error = error ?? ExceptionDispatchInfo.Capture(e);
             }
             return this;
         }

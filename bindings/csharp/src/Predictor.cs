@@ -2,16 +2,13 @@
 using System;
 using System.Collections.Generic;
 using System.Linq;
-#if NET
-using System.Runtime.CompilerServices;
-#endif
 using System.Threading;
 using System.Threading.Tasks;
 
 namespace Tutti
 {
     /// <summary>A trained model that answers. Any number of threads may ask one at the same time; each call uses all
-    /// devices, and rows come back in the order in which they went in. Closing it lets running calls finish.</summary>
+    /// devices, and rows come back in the order in which they went in.</summary>
     public sealed class Predictor : NativeObject
     {
         private static readonly Kind PredictorKind = new Kind("Predictor", Raw.predictor_unref, true);
@@ -52,6 +49,12 @@ namespace Tutti
             }
         }
 
+        /// <summary><see cref="Reload"/> on a thread of the pool.</summary>
+        public Task ReloadAsync(string path, CancellationToken cancellationToken = default(CancellationToken))
+        {
+            return Call.OnPool(() => Reload(path, cancellationToken), cancellationToken);
+        }
+
         /// <summary>The training step of the weights in use.</summary>
         public long Step
         {
@@ -62,19 +65,23 @@ namespace Tutti
             }
         }
 
-        /// <summary>Names, types and shapes of inputs and outputs, as JSON.</summary>
-        public string Signature
+        internal override string Describe()
+        {
+            return " " + Signature;
+        }
+
+        /// <summary>Names, types and shapes of inputs and outputs.</summary>
+        public Signature Signature
         {
             get
             {
                 using (var use = new Uses())
-                    return Raw.predictor_get_signature(use.Of(this));
+                    return new Signature(Raw.predictor_get_signature(use.Of(this)));
             }
         }
 
-        /// <summary>How so many rows are computed on the first device, as JSON; with timed runs, in which
-        /// time.</summary>
-        public string DescribePlan(long rows, long timedRuns = 0,
+        /// <summary>How so many rows are computed on the first device; with timed runs, in which time.</summary>
+        public PredictionPlan DescribePlan(long rows, long timedRuns = 0,
             CancellationToken cancellationToken = default(CancellationToken))
         {
             lock (plan)
@@ -85,7 +92,7 @@ namespace Tutti
                 string text = Raw.predictor_describe_plan(use.Of(this), rows, timedRuns, call.Token, out failure);
                 if (failure != IntPtr.Zero)
                     call.Check(Raw.error_get_code(failure), failure);
-                return text;
+                return new PredictionPlan(text);
             }
         }
 
@@ -113,11 +120,18 @@ namespace Tutti
             return Run(new Dictionary<string, Tensor> { { name, input } }, cancellationToken);
         }
 
-        /// <summary>Run on a thread of its own.</summary>
+        /// <summary>Run on a thread of the pool.</summary>
         public Task<Batch> RunAsync(IReadOnlyDictionary<string, Tensor> inputs,
             CancellationToken cancellationToken = default(CancellationToken))
         {
-            return Call.OnThread(() => Run(inputs, cancellationToken), cancellationToken);
+            return Call.OnPool(() => Run(inputs, cancellationToken), cancellationToken);
+        }
+
+        /// <summary>Predicts the rows of one named tensor, on a thread of the pool.</summary>
+        public Task<Batch> RunAsync(string name, Tensor input,
+            CancellationToken cancellationToken = default(CancellationToken))
+        {
+            return Call.OnPool(() => Run(name, input, cancellationToken), cancellationToken);
         }
 
         /// <summary>Predicts a whole dataset into one batch.</summary>
@@ -163,18 +177,13 @@ namespace Tutti
             }
         }
 
-#if NET
-        /// <summary><see cref="Predict"/> for <c>await foreach</c>; the waiting is done on other threads.</summary>
-        public async IAsyncEnumerable<Batch> PredictAsync(Dataset dataset,
-            [EnumeratorCancellation] CancellationToken cancellationToken = default)
+#if NETCOREAPP
+        /// <summary><see cref="Predict"/> for <c>await foreach</c>; the waiting is done on threads of the
+        /// pool.</summary>
+        public IAsyncEnumerable<Batch> PredictAsync(Dataset dataset,
+            CancellationToken cancellationToken = default(CancellationToken))
         {
-            using (PredictionStream stream = OpenStream(dataset))
-            {
-                Batch batch;
-                while ((batch = await Task.Run(() => stream.Next(cancellationToken), cancellationToken)
-                           .ConfigureAwait(false)) != null)
-                    yield return batch;
-            }
+            return new AsyncSequence<Batch>(token => Predict(dataset, token), cancellationToken);
         }
 #endif
     }
@@ -251,6 +260,11 @@ namespace Tutti
                 using (var use = new Uses())
                     return Raw.batch_get_row_count(use.Of(this));
             }
+        }
+
+        internal override string Describe()
+        {
+            return " of " + RowCount + " rows: " + string.Join(", ", Names);
         }
 
         /// <summary>The names of the outputs.</summary>

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Collections.Generic;
+using System.Globalization;
+using System.Linq;
 
 namespace Tutti
 {
     /// <summary>Why training returned.</summary>
     public enum Reason
     {
-        /// <summary>An evaluation, or a session that has more to do.</summary>
-        None = 0,
+        /// <summary>Training has not ended: a session has more to do. Also of an evaluation.</summary>
+        Unfinished = 0,
         /// <summary>The limit of steps is reached.</summary>
         MaxSteps = Raw.REASON_MAX_STEPS,
         /// <summary>The number of epochs is reached.</summary>
@@ -30,8 +32,8 @@ namespace Tutti
             Seconds = Raw.result_get_seconds(number);
             Loss = Raw.result_get_loss(number);
             InputWait = Raw.result_get_input_wait(number);
-            InputReport = Raw.result_get_input_report(number);
-            StepReport = Raw.result_get_step_report(number);
+            InputReport = InputReport.Read(Raw.result_get_input_report(number));
+            StepReport = StepReport.Read(Raw.result_get_step_report(number));
             var metrics = new Dictionary<string, double>();
             for (long i = 0; i < Raw.result_get_metric_count(number); i++)
             {
@@ -71,18 +73,31 @@ namespace Tutti
         /// <summary>Seconds that training steps waited for their input.</summary>
         public double InputWait { get; private set; }
 
-        /// <summary>What the newest walk over the training data has cost, as Iterator.Report gives it; empty for an
-        /// evaluation and for one run of a session.</summary>
-        public string InputReport { get; private set; }
+        /// <summary>What the newest walk over the training data has cost, as DatasetIterator.Report gives it; null for
+        /// an evaluation and for one run of a session.</summary>
+        public InputReport InputReport { get; private set; }
 
-        /// <summary>Where the time of training steps went and how idle each device was, as JSON; empty for an
-        /// evaluation and for one run of a session.</summary>
-        public string StepReport { get; private set; }
+        /// <summary>Where the time of training steps went and how idle each device was; null for an evaluation and for
+        /// one run of a session.</summary>
+        public StepReport StepReport { get; private set; }
 
         /// <summary>The loss of the last step, or of the whole dataset; NaN when the model has none.</summary>
         public double Loss { get; private set; }
 
         /// <summary>Metrics by name.</summary>
         public IReadOnlyDictionary<string, double> Metrics { get; private set; }
+
+        /// <summary>Such as "step 100, loss 0.25, accuracy 0.9 (MaxSteps)".</summary>
+        public override string ToString()
+        {
+            string numbers = string.Concat(Metrics.Select(metric => ", " + metric.Key + " " + Shown(metric.Value)));
+            string loss = double.IsNaN(Loss) || Metrics.ContainsKey("loss") ? "" : ", loss " + Shown(Loss);
+            return "step " + Step + loss + numbers + (Reason == Reason.Unfinished ? "" : " (" + Reason + ")");
+        }
+
+        private static string Shown(double number)
+        {
+            return number.ToString("G6", CultureInfo.InvariantCulture);
+        }
     }
 }

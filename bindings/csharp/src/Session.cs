@@ -6,7 +6,7 @@ using System.Threading;
 namespace Tutti
 {
     /// <summary>A training, one piece at a time. Serves one thread at a time. Closing it without <see cref="Finish"/>
-    /// writes nothing more, and cancels a piece that runs; its steps stay in the estimator.</summary>
+    /// writes nothing more; its steps stay in the estimator.</summary>
     public sealed class Session : NativeObject
     {
         private readonly Call call;
@@ -39,8 +39,8 @@ namespace Tutti
             }
         }
 
-        /// <summary>Trains up to so many steps; the result's reason is <see cref="Reason.None"/> while there is more to
-        /// do, its loss and metrics are of the last step, its examples of all of them.</summary>
+        /// <summary>Trains up to so many steps; the result's reason is <see cref="Reason.Unfinished"/> while there is
+        /// more to do, its loss and metrics are of the last step, its examples of all of them.</summary>
         public Result Run(long steps)
         {
             using (var use = new Uses())

@@ -118,6 +118,11 @@ namespace Tutti
             }
         }
 
+        internal override string Describe()
+        {
+            return " on " + string.Join(", ", Devices);
+        }
+
         /// <summary>How many inputs the run reads. What a process reads is shared among all of its replicas:
         /// <see cref="Pipeline.Shard"/> by this number and <see cref="InputPipelineId"/>, before shuffle and batch,
         /// gives each element to exactly one process. Sharding by the number of replicas would lose elements. 1 unless

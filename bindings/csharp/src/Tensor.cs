@@ -159,12 +159,12 @@ namespace Tutti
             return new Tensor(number);
         }
 
-#if NET
+#if NETCOREAPP
         /// <summary>Makes a tensor with a copy of the elements; without dimensions it is a vector.</summary>
         public static unsafe Tensor From<T>(ReadOnlySpan<T> data, params long[] dims) where T : struct
         {
             ReadOnlySpan<byte> bytes = MemoryMarshal.AsBytes(data);
-            fixed (byte* address = bytes)
+            fixed (byte* address = &MemoryMarshal.GetReference(bytes))
             {
                 return FromMemory(ElementType.Of<T>(), (IntPtr)address, bytes.Length,
                     dims.Length == 0 ? new long[] { data.Length } : dims);
@@ -218,7 +218,7 @@ namespace Tutti
             return new Tensor(LentMemory.Take(dtype, address, sizeBytes, release ?? (() => { }), dims));
         }
 
-#if NET
+#if NETCOREAPP
         /// <summary>Makes a tensor over memory that is pinned until the tensor and all that was made of it are closed,
         /// as <see cref="Wrap{T}(T[], long[])"/>; without dimensions it is a vector.</summary>
         public static unsafe Tensor Wrap<T>(ReadOnlyMemory<T> data, params long[] dims) where T : struct
@@ -293,6 +293,11 @@ namespace Tutti
                     return dims;
                 }
             }
+        }
+
+        internal override string Describe()
+        {
+            return " " + DType + " " + TensorSpec.Shown(Dims);
         }
 
         /// <summary>The number of elements.</summary>

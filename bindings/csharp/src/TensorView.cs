@@ -64,7 +64,18 @@ namespace Tutti
             }
         }
 
-#if NET
+        /// <summary>An element. A view for reading cannot be written.</summary>
+        public T this[long index]
+        {
+            get { return ElementAccess<T>.Read(AddressOf(index, 1)); }
+            set
+            {
+                RequireWritable();
+                ElementAccess<T>.Write(AddressOf(index, 1), value);
+            }
+        }
+
+#if NETCOREAPP
         /// <summary>The elements; for more than 2^31 use <see cref="Slice"/>.</summary>
         public ReadOnlySpan<T> Span
         {
@@ -144,6 +155,71 @@ namespace Tutti
             if (start < 0 || count < 0 || start > length - count)
                 throw new ArgumentOutOfRangeException("start");
             return (IntPtr)((byte*)Address + start * elementSize);
+        }
+    }
+
+    // Reads and writes an element at an address: T is known when the program runs.
+    internal static unsafe class ElementAccess<T> where T : struct
+    {
+        public static readonly Func<IntPtr, T> Read = (Func<IntPtr, T>)(object)Reader();
+        public static readonly Action<IntPtr, T> Write = (Action<IntPtr, T>)(object)Writer();
+
+        private static Delegate Reader()
+        {
+            switch (ElementType.Of<T>())
+            {
+                case DType.Float32:
+                    return (Func<IntPtr, float>)(address => *(float*)address);
+                case DType.Float64:
+                    return (Func<IntPtr, double>)(address => *(double*)address);
+                case DType.Int32:
+                    return (Func<IntPtr, int>)(address => *(int*)address);
+                case DType.Int64:
+                    return (Func<IntPtr, long>)(address => *(long*)address);
+                case DType.UInt8:
+                    return (Func<IntPtr, byte>)(address => *(byte*)address);
+                case DType.Boolean:
+                    return (Func<IntPtr, bool>)(address => *(byte*)address != 0);
+                case DType.Int8:
+                    return (Func<IntPtr, sbyte>)(address => *(sbyte*)address);
+                case DType.Int16:
+                    return (Func<IntPtr, short>)(address => *(short*)address);
+                case DType.UInt16:
+                    return (Func<IntPtr, ushort>)(address => *(ushort*)address);
+                case DType.UInt32:
+                    return (Func<IntPtr, uint>)(address => *(uint*)address);
+                default:
+                    return (Func<IntPtr, ulong>)(address => *(ulong*)address);
+            }
+        }
+
+        private static Delegate Writer()
+        {
+            switch (ElementType.Of<T>())
+            {
+                case DType.Float32:
+                    return (Action<IntPtr, float>)((address, value) => *(float*)address = value);
+                case DType.Float64:
+                    return (Action<IntPtr, double>)((address, value) => *(double*)address = value);
+                case DType.Int32:
+                    return (Action<IntPtr, int>)((address, value) => *(int*)address = value);
+                case DType.Int64:
+                    return (Action<IntPtr, long>)((address, value) => *(long*)address = value);
+                case DType.UInt8:
+                    return (Action<IntPtr, byte>)((address, value) => *(byte*)address = value);
+                case DType.Boolean:
+                    return (Action<IntPtr, bool>)((address, value) => *(byte*)address = (byte)(value ? 1 : 0));
+                case DType.Int8:
+                    return (Action<IntPtr, sbyte>)((address, value) => *(sbyte*)address = value);
+                case DType.Int16:
+                    return (Action<IntPtr, short>)((address, value) => *(short*)address = value);
+                case DType.UInt16:
+                    return (Action<IntPtr, ushort>)((address, value) => *(ushort*)address = value);
+                case DType.UInt32:
+                    return (Action<IntPtr, uint>)((address, value) => *(uint*)address = value);
+                default:
+                    return (Action<IntPtr, ulong>)((address, value) => *(ulong*)address = value);
+            }
         }
     }
 }

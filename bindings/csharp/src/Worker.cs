@@ -18,11 +18,27 @@ namespace Tutti
         {
             if (function == null)
                 throw new ArgumentNullException("function");
+            ServeMap(queue => ElementCall.Begin(queue, one => one.Outputs = function(one.Element)), cancellationToken);
+        }
+
+        /// <summary>The same with a function that gets the token of its element, which is cancelled when this call
+        /// is.</summary>
+        public static void ServeMap(Func<Tensor[], CancellationToken, Tensor[]> function,
+            CancellationToken cancellationToken = default(CancellationToken))
+        {
+            if (function == null)
+                throw new ArgumentNullException("function");
+            ServeMap(queue => ElementCall.BeginWithToken(queue,
+                one => one.Outputs = function(one.Element, one.Token)), cancellationToken);
+        }
+
+        private static void ServeMap(Action<IntPtr> serve, CancellationToken cancellationToken)
+        {
             Library.Load();
             using (var call = new Call(cancellationToken))
             {
                 IntPtr queue = Raw.call_queue_create(), failure;
-                ElementCall.Begin(queue, one => one.Outputs = function(one.Element));
+                serve(queue);
                 call.Check(Raw.serve_map(queue, call.Token, out failure), failure);
             }
         }

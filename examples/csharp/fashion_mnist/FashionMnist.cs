@@ -9,8 +9,8 @@ internal static class FashionMnist
 {
     private static void Model(Graph g, Mode mode)
     {
-        var conv = new LayerConv2dOptions { Activation = LayerConv2dActivation.Relu };
-        var dense = new LayerDenseOptions { Activation = LayerDenseActivation.Relu };
+        var conv = new LayerConv2dOptions { Activation = Activation.Relu };
+        var dense = new LayerDenseOptions { Activation = Activation.Relu };
         Value x = g.LayerMaxPool2d(g.LayerConv2d(g.GetFeature("image"), 32, 3, conv), 2);
         x = g.LayerMaxPool2d(g.LayerConv2d(x, 64, 3, conv), 2);
         Value logits = g.LayerDense(g.LayerDense(g.LayerFlatten(x), 128, dense), 10);

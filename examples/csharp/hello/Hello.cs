@@ -8,7 +8,7 @@ internal static class Hello
     // One model for one global batch; the strategy divides the batch over the replicas.
     private static void Model(Graph g, Mode mode)
     {
-        var relu = new LayerDenseOptions { Activation = LayerDenseActivation.Relu };
+        var relu = new LayerDenseOptions { Activation = Activation.Relu };
         Value logits = g.LayerDense(g.LayerDense(g.GetFeature("x"), 16, relu), 2);
         g.SetOutput("class", g.Argmax(logits));
         if (mode != Mode.Predict)

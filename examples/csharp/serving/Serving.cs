@@ -16,7 +16,7 @@ internal static class Serving
 
     private static void Model(Graph g, Mode mode)
     {
-        var relu = new LayerDenseOptions { Activation = LayerDenseActivation.Relu };
+        var relu = new LayerDenseOptions { Activation = Activation.Relu };
         Value logits = g.LayerDense(g.LayerDense(g.GetFeature("x"), 32, relu), Columns);
         g.SetOutput("class", g.Argmax(logits));
         if (mode == Mode.Predict)

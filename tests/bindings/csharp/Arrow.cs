@@ -45,7 +45,7 @@ namespace Tutti.Tests
         // A stream of record batches with the one column "n" of 64-bit integers, of memory that it counts.
         private sealed class Producer
         {
-            private readonly Queue<long[]> batches;
+            private readonly List<long[]> batches; // the ones to come
             private readonly Get getSchema, getNext;
             private readonly GetText getLastError;
             private readonly Free releaseStream, releaseSchema, releaseArray;
@@ -55,7 +55,7 @@ namespace Tutti.Tests
 
             public Producer(int failure, params long[][] batches)
             {
-                this.batches = new Queue<long[]>(batches);
+                this.batches = new List<long[]>(batches);
                 this.failure = failure;
                 getSchema = (stream, target) => Give(WriteSchema, target);
                 getNext = (stream, target) => this.batches.Count == 0 ? End(target) : Give(WriteArray, target);
@@ -119,7 +119,8 @@ namespace Tutti.Tests
 
             private void WriteArray(IntPtr target)
             {
-                long[] values = batches.Dequeue();
+                long[] values = batches[0];
+                batches.RemoveAt(0);
                 var column = (Array*)Memory(sizeof(Array));
                 column->Length = values.Length;
                 column->BufferCount = 2;

@@ -181,10 +181,11 @@ namespace Tutti.Tests
             }
             Check.Throws<ArgumentNullException>(
                 () => Read(Data.Numbers(3).Scan(RunningSum, new ScanState("sum", null))));
-            Check.Throws<ArgumentNullException>(() => Data.Numbers(3).Filter(null));
+            Check.Throws<ArgumentNullException>(() => Data.Numbers(3).Filter((Func<Tensor[], bool>)null));
             Check.Throws<ArgumentNullException>(() => Data.Numbers(3).Scan(null));
-            Check.Throws<ArgumentNullException>(() => Data.Numbers(3).FlatMap(null));
-            Check.Throws<ArgumentNullException>(() => new Pipeline().AddGenerator(null, Number));
+            Check.Throws<ArgumentNullException>(() => Data.Numbers(3).FlatMap((Func<Tensor[], Dataset>)null));
+            Check.Throws<ArgumentNullException>(
+                () => new Pipeline().AddGenerator((Func<long, long, Tensor[]>)null, Number));
             Check.Throws<TuttiException>(() => Read(Data.Numbers(3).FlatMap(element => null)));
             Check.Throws<TuttiException>(() => Read(Data.Numbers(3).FlatMap(element =>
             {

@@ -158,10 +158,10 @@ namespace Tutti.Tests
                 using (var predictor = new Predictor(saved.Last()))
                 {
                     Check.Equal(4L, predictor.Step);
-                    Check.True(predictor.Signature.Contains("class"), predictor.Signature);
+                    Check.Equal("(x Float32 [-1, 5]) -> (class Int64 [-1])", predictor.Signature.ToString());
                     predictor.Reload(Path.Combine(directory, "checkpoint-7"));
                     Check.Equal(7L, predictor.Step);
-                    Check.True(predictor.DescribePlan(8).Contains("kernels"), "a plan");
+                    Check.True(predictor.DescribePlan(8).Kernels.Count > 0, "a plan");
                 }
                 new Predictor(Path.Combine(folder, "other", "checkpoint-7")).Dispose();
                 Check.Fails(ErrorCode.NotFound, () => new Predictor(Path.Combine(folder, "other", "checkpoint-8")));
@@ -222,16 +222,15 @@ namespace Tutti.Tests
                 Check.Equal(3, scope.DescribeDevices().Count);
                 context.StartProfile();
                 Check.Fails(ErrorCode.FailedPrecondition, () => scope.StartProfile());
-                Check.True(scope.StopProfile().Contains("\"devices\":[]"), "the report");
+                Check.Equal(0, scope.StopProfile().Devices.Count);
                 Check.Fails(ErrorCode.FailedPrecondition, () => context.StopProfile());
                 Check.True(Context.DevicesOf(null).Count > 0, "the default context");
             }
-            string options = new RunOptions { Seed = 1L << 40 }.Resolve();
-            Check.True(options.Contains((1L << 40).ToString()), options);
+            Check.Equal("seed=" + (1L << 40), new RunOptions { Seed = 1L << 40 }.ToString());
             Check.Equal(8, Library.OptionKeys("train").Count);
             Check.True(Library.HasFeature("backend:reference") && !Library.HasFeature("backend:nothing"), "features");
             Check.True(Library.WhyUnavailable("nothing") != null && Library.WhyUnavailable("reference") == null, "why");
-            Check.True(Library.BuildInfo.StartsWith("{") && Library.Version.Contains("."), Library.BuildInfo);
+            Check.Equal(Library.Version, Library.BuildInfo.Version);
         }
     }
 }

@@ -90,6 +90,14 @@ namespace Tutti.Tests
     internal static class Program
     {
         public static readonly TimeSpan Deadline = TimeSpan.FromSeconds(100);
+        public static readonly bool IsMono = Type.GetType("Mono.Runtime") != null;
+
+        // What runs this program anew.
+        public static string[] Command(string argument)
+        {
+            string runtime = Environment.GetEnvironmentVariable("TUTTI_DOTNET");
+            return new[] { IsMono ? "mono" : runtime, Assembly.GetExecutingAssembly().Location, argument };
+        }
 
         private static readonly string[] Types =
         {

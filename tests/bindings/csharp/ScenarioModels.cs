@@ -29,7 +29,7 @@ namespace Tutti.Tests
 
         private static void Classifier(Graph g, Mode mode)
         {
-            var relu = new LayerDenseOptions { Activation = LayerDenseActivation.Relu };
+            var relu = new LayerDenseOptions { Activation = Activation.Relu };
             Value hidden = g.LayerDense(g.GetFeature("x"), 8, relu);
             Value logits = g.LayerDense(g.LayerDropout(hidden, 0.25), 3);
             g.SetOutput("class", g.Argmax(logits));
@@ -47,7 +47,7 @@ namespace Tutti.Tests
         {
             Value x = g.GetFeature("x"), line;
             using (g.Scope("line"))
-                line = g.Matmul(x, g.Variable("slope", DType.Float32, new[] { g.GetDims(x)[1], 1 }));
+                line = g.Matmul(x, g.Variable("slope", DType.Float32, new[] { x.Dims[1], 1 }));
             g.SetOutput("y", line);
             if (mode == Mode.Predict)
                 return;
@@ -62,7 +62,7 @@ namespace Tutti.Tests
         private static void Averages(Graph g, Mode mode)
         {
             Value x = g.GetFeature("x");
-            Value line = g.Matmul(x, g.Variable("line/slope", DType.Float32, new[] { g.GetDims(x)[1], 1 }));
+            Value line = g.Matmul(x, g.Variable("line/slope", DType.Float32, new[] { x.Dims[1], 1 }));
             g.SetOutput("y", line);
             if (mode == Mode.Predict)
                 return;

@@ -4,7 +4,6 @@ using System.Collections.Generic;
 using System.Diagnostics;
 using System.IO;
 using System.Linq;
-using System.Reflection;
 using System.Runtime.CompilerServices;
 using System.Threading;
 using System.Threading.Tasks;
@@ -231,8 +230,8 @@ namespace Tutti.Tests
         {
             for (int i = 0; i < 3; i++)
             {
-                string program = Assembly.GetExecutingAssembly().Location;
-                var start = new ProcessStartInfo("mono", "\"" + program + "\" exit-while-training")
+                string[] command = Program.Command("exit-while-training");
+                var start = new ProcessStartInfo(command[0], "\"" + command[1] + "\" " + command[2])
                 {
                     UseShellExecute = false, RedirectStandardError = true,
                 };

@@ -49,7 +49,7 @@ namespace Tutti.Tests
 
         public static void Model(Graph g, Mode mode)
         {
-            var relu = new LayerDenseOptions { Activation = LayerDenseActivation.Relu };
+            var relu = new LayerDenseOptions { Activation = Activation.Relu };
             Value logits = g.LayerDense(g.LayerDense(g.GetFeature("x"), 8, relu), 3);
             g.SetOutput("class", g.Argmax(logits));
             if (mode == Mode.Predict)
@@ -157,7 +157,7 @@ namespace Tutti.Tests
             {
                 using (Session session = e.OpenSession(d, steps, hooks))
                 {
-                    while (session.Run(4).Reason == Reason.None)
+                    while (session.Run(4).Reason == Reason.Unfinished)
                         continue;
                     Result result = session.Finish();
                     Check.Equal(9L, result.Step);
@@ -191,7 +191,7 @@ namespace Tutti.Tests
             using (var estimator = new Estimator(ScaledMean, new RunOptions { KeepGradients = true }))
             using (Session session = estimator.OpenSession(dataset))
             {
-                Check.True(estimator.EstimateMemory(dataset, 7).Contains("\"batch_size\":7,"), "an estimate");
+                Check.True(estimator.EstimateMemory(dataset, 7).BatchSize == 7, "an estimate");
                 Check.Equal(50L, estimator.FindBatchSize(dataset, 50));
                 session.Run(1);
                 Check.Same(new float[] { 1, 1, 1, 1, 1 }, Read(estimator, "size/w"), "a rate of 0 changes nothing");
@@ -232,8 +232,8 @@ namespace Tutti.Tests
             g.ApplyGradients(new[] { w }, new[] { g.Mul(slopes[0], g.Constant(DType.Float32, 0)) });
             g.OptimizerSgd(g.ScheduleConstant(1));
             Check.Equal(Mode.Train, g.Mode);
-            Check.Equal(DType.Float32, g.GetDType(w));
-            Check.Same(new long[] { Toy.Columns }, g.GetDims(w));
+            Check.Equal(DType.Float32, w.DType);
+            Check.Same(new long[] { Toy.Columns }, w.Dims);
             Check.True(w.IsValid && !default(Value).IsValid, "validity");
             g.Check();
         }
@@ -255,7 +255,7 @@ namespace Tutti.Tests
             Value x = g.Reshape(g.GetFeature("x"), new long[] { -1, Toy.Columns, 1, 1 });
             x = g.LayerConv2d(x, 4, 1, new LayerConv2dOptions
             {
-                Padding = LayerConv2dPadding.Valid, WithoutBias = true, Activation = LayerConv2dActivation.Tanh,
+                Padding = Padding.Valid, WithoutBias = true, Activation = Activation.Tanh,
                 Stride = 1,
             });
             x = g.LayerBatchNorm(x, new LayerBatchNormOptions { Momentum = 0.5, Epsilon = 0.01, WithoutOffset = true });
