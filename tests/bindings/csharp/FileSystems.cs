@@ -52,8 +52,8 @@ namespace Tutti.Tests
             }
         }
 
-        // Answers one request, if there is one: "/lines.txt" of those who have the key is there, whatever range is asked
-        // for.
+        // Answers one request, if there is one: "/lines.txt" of those who have the key is there, whatever range is
+        // asked for.
         private static bool Answer(TcpClient client)
         {
             using (client)

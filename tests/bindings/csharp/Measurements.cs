@@ -3,6 +3,7 @@ using System;
 using System.Diagnostics;
 using System.Runtime.InteropServices;
 using System.Threading;
+using System.Threading.Tasks;
 
 namespace Tutti.Tests
 {
@@ -14,6 +15,7 @@ namespace Tutti.Tests
             MeasureHook();
             MeasurePush();
             MeasureMap();
+            MeasureRun();
             return 0;
         }
 
@@ -102,6 +104,40 @@ namespace Tutti.Tests
             });
             Array.ForEach(ring, Marshal.FreeHGlobal);
             return seconds;
+        }
+
+        // A row, as one call, as one of the pool, and, for comparison, as one on a thread of its own.
+        private static void MeasureRun()
+        {
+            using (Dataset dataset = Toy.TrainingSet())
+            using (var estimator = new Estimator(Toy.Model))
+            {
+                estimator.Train(dataset, new TrainOptions { Steps = 1 });
+                using (Predictor predictor = estimator.MakePredictor())
+                using (Tensor row = Tensor.From(new float[1, Toy.Columns]))
+                {
+                    for (int round = 0; round < 3; round++)
+                    {
+                        Console.WriteLine("one row: Run {0:0.0} us, RunAsync {1:0.0} us, on a new thread {2:0.0} us",
+                            MicrosecondsOf(() => Task.FromResult(predictor.Run("x", row))),
+                            MicrosecondsOf(() => predictor.RunAsync("x", row)),
+                            MicrosecondsOf(() => Task.Factory.StartNew(() => predictor.Run("x", row),
+                                TaskCreationOptions.LongRunning)));
+                    }
+                }
+            }
+        }
+
+        private static double MicrosecondsOf(Func<Task<Batch>> call)
+        {
+            const int Count = 2000;
+            return 1e6 / Count * SecondsOf(() => Await(call, Count).Wait());
+        }
+
+        private static async Task Await(Func<Task<Batch>> call, int count)
+        {
+            for (int i = 0; i < count; i++)
+                (await call()).Dispose();
         }
 
         private static void MeasureMap()
