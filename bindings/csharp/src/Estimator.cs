@@ -180,17 +180,26 @@ namespace Tutti
         /// <summary>Weights, running statistics and, as "VARIABLE/SLOT", the slots of the optimizer.</summary>
         public IReadOnlyList<string> VariableNames
         {
-            get
+            get { return Names(Raw.estimator_get_variable_count, Raw.estimator_get_variable_name); }
+        }
+
+        /// <summary>Those of them that the optimizer changes, in the order of the model: no running statistics, frozen
+        /// variables or slots. Empty until the model was built for training.</summary>
+        public IReadOnlyList<string> TrainableNames
+        {
+            get { return Names(Raw.estimator_get_trainable_count, Raw.estimator_get_trainable_name); }
+        }
+
+        private IReadOnlyList<string> Names(Func<IntPtr, long> count, Func<IntPtr, long, string> name)
+        {
+            lock (names)
+            using (var use = new Uses())
             {
-                lock (names)
-                using (var use = new Uses())
-                {
-                    IntPtr number = use.Of(this);
-                    var list = new List<string>();
-                    for (long i = 0; i < Raw.estimator_get_variable_count(number); i++)
-                        list.Add(Raw.estimator_get_variable_name(number, i));
-                    return list;
-                }
+                IntPtr number = use.Of(this);
+                var list = new List<string>();
+                for (long i = 0; i < count(number); i++)
+                    list.Add(name(number, i));
+                return list;
             }
         }
 

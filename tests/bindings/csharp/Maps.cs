@@ -17,7 +17,7 @@ namespace Tutti.Tests
         // The worker processes are this program with the argument "serve".
         public static int Serve()
         {
-            Worker.ServeMap(element =>
+            Worker.ServeMap((element, token) =>
             {
                 long number = element[0].ToArray<long>()[0];
                 Console.WriteLine("element " + number);

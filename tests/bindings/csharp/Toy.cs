@@ -216,7 +216,10 @@ namespace Tutti.Tests
             using (var estimator = new Estimator(Toy.Model))
             {
                 estimator.SetTrainable("dense_1/*", false);
+                Check.Equal(0, estimator.TrainableNames.Count, "before the model is built");
                 estimator.Train(dataset, new TrainOptions { Steps = 3 });
+                Check.Same(new[] { "dense/kernel", "dense/bias" }, estimator.TrainableNames);
+                Check.True(estimator.VariableNames.Count > 4, "slots are variables, too");
                 Check.Same(new float[3], Read(estimator, "dense_1/bias"), "frozen");
                 Check.True(Read(estimator, "dense/bias").Any(value => value != 0), "not frozen");
             }
