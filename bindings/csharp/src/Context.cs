@@ -164,13 +164,27 @@ namespace Tutti
         {
             if (open == null)
                 throw new ArgumentNullException("open");
+            AddFileSystem(scheme, list, new FileServer((path, token) => open(path), list, version, false));
+        }
+
+        /// <summary>Adds a file system whose functions are ended: opening gets the token of the call that wants the
+        /// file, and so does ReadAsync of the stream, by which it is read.</summary>
+        public void AddFileSystem(string scheme, Func<string, CancellationToken, System.IO.Stream> open,
+            Func<string, IEnumerable<string>> list = null, Func<string, System.IO.Stream, string> version = null)
+        {
+            if (open == null)
+                throw new ArgumentNullException("open");
+            AddFileSystem(scheme, list, new FileServer(open, list, version, true));
+        }
+
+        private void AddFileSystem(string scheme, Func<string, IEnumerable<string>> list, FileServer server)
+        {
             using (var use = new Uses())
             {
                 IntPtr failure;
                 IntPtr queue = Raw.context_add_file_system(use.Of(this), scheme, list != null, out failure);
                 if (queue == IntPtr.Zero)
                     throw Errors.FromC(Raw.error_get_code(failure), failure);
-                var server = new FileServer(open, list, version);
                 CallServer.Begin(queue, () => new FileCall(server));
             }
         }

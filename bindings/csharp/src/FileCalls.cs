@@ -14,15 +14,19 @@ namespace Tutti
         private readonly ConcurrentDictionary<long, Stream> files = new ConcurrentDictionary<long, Stream>();
         private long last;
 
-        public FileServer(Func<string, Stream> open, Func<string, IEnumerable<string>> list,
-            Func<string, Stream, string> version)
+        public FileServer(Func<string, CancellationToken, Stream> open, Func<string, IEnumerable<string>> list,
+            Func<string, Stream, string> version, bool wantsTokens)
         {
             Open = open;
             List = list;
             Version = version;
+            WantsTokens = wantsTokens;
         }
 
-        public Func<string, Stream> Open { get; private set; }
+        // Whether opening and reading get the token of the call that they are for.
+        public bool WantsTokens { get; private set; }
+
+        public Func<string, CancellationToken, Stream> Open { get; private set; }
 
         public Func<string, IEnumerable<string>> List { get; private set; }
 
@@ -62,11 +66,17 @@ namespace Tutti
 
         public override void Compute(IntPtr number)
         {
+            using (var token = new FunctionToken(server.WantsTokens ? Raw.call_get_cancel(number) : IntPtr.Zero))
+                Compute(number, token.Token);
+        }
+
+        private void Compute(IntPtr number, CancellationToken token)
+        {
             switch (Raw.file_call_get_kind(number))
             {
                 case Raw.FILE_OPEN:
                     string path = Raw.file_call_get_path(number);
-                    Stream opened = server.Open(path);
+                    Stream opened = server.Open(path, token);
                     if (opened == null)
                         throw TuttiException.Ours(ErrorCode.InvalidArgument, "the file system gives null for a file");
                     file = server.Add(opened);
@@ -75,7 +85,7 @@ namespace Tutti
                         version = server.Version(path, opened) ?? "";
                     break;
                 case Raw.FILE_READ:
-                    result = Read(number, server.Get(Raw.file_call_get_file(number)));
+                    result = Read(number, server.Get(Raw.file_call_get_file(number)), token);
                     break;
                 case Raw.FILE_CLOSE:
                     server.Take(Raw.file_call_get_file(number)).Dispose();
@@ -88,14 +98,15 @@ namespace Tutti
         }
 
         // Through an array, since streams of .NET Framework know no other memory.
-        private static long Read(IntPtr number, Stream stream)
+        private long Read(IntPtr number, Stream stream, CancellationToken token)
         {
             var bytes = new byte[Math.Min(Raw.file_call_get_size(number), 1 << 20)];
             int count;
             lock (stream)
             {
                 stream.Position = Raw.file_call_get_offset(number);
-                count = stream.Read(bytes, 0, bytes.Length);
+                count = server.WantsTokens ? stream.ReadAsync(bytes, 0, bytes.Length, token).GetAwaiter().GetResult()
+                    : stream.Read(bytes, 0, bytes.Length);
             }
             Marshal.Copy(bytes, 0, Raw.file_call_get_target(number), count);
             return count;

@@ -6,6 +6,7 @@ using System.Net;
 using System.Net.Sockets;
 using System.Text;
 using System.Threading;
+using System.Threading.Tasks;
 
 namespace Tutti.Tests
 {
@@ -150,9 +151,48 @@ namespace Tutti.Tests
                 Check.True(missing.ToString().Contains("no net://none.txt"), missing.ToString());
                 Check.Fails(ErrorCode.AlreadyExists, () => context.AddFileSystem("net", opens));
                 Check.Fails(ErrorCode.InvalidArgument, () => context.AddFileSystem("Big Letters", opens));
-                Check.Throws<ArgumentNullException>(() => context.AddFileSystem("other", null));
+                Check.Throws<ArgumentNullException>(() => context.AddFileSystem("other", (Func<string, Stream>)null));
                 context.AddFileSystem("nothing", path => null);
                 Check.Fails(ErrorCode.InvalidArgument, () => Lines(context, "nothing://*"));
+            }
+        }
+
+        // Waits, when it is read first, until the call is cancelled.
+        private sealed class WaitingStream : MemoryStream
+        {
+            private readonly Func<bool> waits;
+
+            public WaitingStream(string text, Func<bool> waits) : base(Encoding.UTF8.GetBytes(text))
+            {
+                this.waits = waits;
+            }
+
+            public override async Task<int> ReadAsync(byte[] buffer, int offset, int count, CancellationToken token)
+            {
+                if (waits())
+                    await Task.Delay(Program.Deadline, token);
+                return Read(buffer, offset, count);
+            }
+        }
+
+        [Test]
+        private static void ReadingEndsWithTheCall()
+        {
+            using (var context = new Context())
+            using (var source = new CancellationTokenSource())
+            {
+                context.AddFileSystem("net", (path, token) => new WaitingStream("a\nb\n", () =>
+                {
+                    bool waits = !source.IsCancellationRequested;
+                    source.CancelAfter(50);
+                    return waits;
+                }));
+                using (Dataset dataset = new Pipeline(context).TextLines(new[] { "net://n.txt" }).Build())
+                using (DatasetIterator iterator = dataset.Iterate())
+                {
+                    Check.Throws<OperationCanceledException>(() => iterator.Next(source.Token));
+                    Check.Equal("a b", Lines(dataset));
+                }
             }
         }
 
