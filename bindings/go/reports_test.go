@@ -217,7 +217,8 @@ func TestThingsPrintShortly(t *testing.T) {
 	if shown != "closed tensor eval weight warning checkpoint saved float16 NOT_FOUND" {
 		t.Error(shown)
 	}
-	if shown = fmt.Sprint(ReasonEndOfInput, ReasonUnfinished, Reason(77)); shown != "end of input unfinished Reason(77)" {
+	shown = fmt.Sprint(ReasonEndOfInput, ReasonUnfinished, Reason(77))
+	if shown != "end of input unfinished Reason(77)" {
 		t.Error(shown)
 	}
 }

@@ -49,8 +49,8 @@ func (s *Session) drop() func(uintptr) {
 	}
 }
 
-// Run trains up to `steps` steps; the result's reason is ReasonUnfinished while there is more to do, its loss and metrics
-// are of the last step, its examples of all of them.
+// Run trains up to `steps` steps; the result's reason is ReasonUnfinished while there is more to do, its loss and
+// metrics are of the last step, its examples of all of them.
 func (s *Session) Run(steps int64) (*Result, error) {
 	var use uses
 	defer use.leave()
