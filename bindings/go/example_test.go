@@ -198,8 +198,8 @@ func ExampleEstimator_OpenSession() {
 	}
 	must(session.Finish())
 	// Output:
-	// step 8 not ended
-	// step 16 not ended
+	// step 8 unfinished
+	// step 16 unfinished
 	// step 20 max steps
 }
 
