@@ -4,7 +4,8 @@
 
 usage: build_java.py sources OUTPUT_FOLDER WRAPPER STAMP SWIG      the raw layer from SWIG, and the builders
        build_java.py jar OUTPUT_FOLDER JAR POM JAVAC                the classes of the package, in a jar
-       build_java.py natives OUTPUT_FOLDER JAR TUTTI_JAR JAVAC FILE...   a jar of native libraries, in loading order
+       build_java.py natives OUTPUT_FOLDER JAR TUTTI_JAR JAVAC FILE... [beside FILE...]
+                                                                    a jar of native libraries, in loading order
        build_java.py tests OUTPUT_FOLDER JAR CLASS_PATH JAVAC      the tests' classes
        build_java.py javadoc OUTPUT_FOLDER JAVADOC                  the documentation, without a warning
 
@@ -111,13 +112,18 @@ def provider(output, module, platform, folder, tutti_jar, javac):
 
 
 def natives(output, target, tutti_jar, javac, *files):
+    """Files behind the word `beside` are what the others need, and plug-ins: they are unpacked, not loaded."""
     machine = os.uname().machine
     platform, module = 'linux-' + machine, 'org.tutti.natives.linux.' + machine
     # No package, by its name, so that nothing encapsulates it.
     folder = f'org/tutti/natives/{platform}/'
+    loaded = list(files[:files.index('beside')] if 'beside' in files else files)
+    beside = list(files[len(loaded) + 1:])
     # The wrapper asks for the library by its soname, which is loaded before it.
-    entries = [(folder + soname(path), read(path)) for path in files]
-    names = ''.join(soname(path) + '\n' for path in files)
+    entries = [(folder + soname(path), read(path)) for path in loaded]
+    entries += [(folder + os.path.basename(path), read(path)) for path in beside]
+    names = ''.join(soname(path) + '\n' for path in loaded)
+    names += ''.join(f'beside {os.path.basename(path)}\n' for path in beside)
     entries += [(folder + 'files.txt', names.encode()),
                 ('META-INF/services/org.tutti.NativeFiles', f'{module}.Files\n'.encode())]
     write_jar(target, entries + provider(output, module, platform, folder, tutti_jar, javac))
@@ -131,7 +137,8 @@ def soname(path):
 
 def javadoc(output, program):
     folder = fresh(os.path.join(output, 'javadoc'))
-    command = [program, '-quiet', '-Xdoclint:all', '-Werror', '--release', RELEASE, '-encoding', 'UTF-8', '-public']
+    command = [program, '-quiet', '-Xdoclint:all', '-Werror', '--release', RELEASE, '-encoding', 'UTF-8', '-public',
+               '-notimestamp']
     done = subprocess.run(command + ['-d', folder, *java_files(MAIN, os.path.join(output, 'generated'))],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     print(done.stdout)

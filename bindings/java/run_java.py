@@ -95,7 +95,7 @@ def example(build, java_home, name):
 
 
 def installed(build, java_home):
-    """hello, once by java.library.path and once by the jar of natives, with nothing of the build or source folder."""
+    """hello by each way to the native library, with nothing of the build or source folder; what is told where there is none."""
     with tempfile.TemporaryDirectory() as folder:
         system = os.path.join(folder, 'system')
         subprocess.run(['meson', 'install', '-C', build, '--no-rebuild', '--quiet', '--destdir', system], check=True,
@@ -110,14 +110,25 @@ def installed(build, java_home):
         ways = {'java.library.path': (['-Djava.library.path=' + os.path.dirname(jni), *plain], libraries),
                 'tutti.library.path': (['-Dtutti.library.path=' + jni, *plain], libraries),
                 'natives': (['-Djava.library.path=' + folder, '-cp', f'{jar}:{natives}:{folder}'], '')}
+        flags = ways['natives'][0]
+        ways['natives unpacked in the cache'] = ['-Djava.io.tmpdir=/proc/none', '-Duser.home=' + folder, *flags], ''
+        ways['natives unpacked where it was said'] = [f'-Dtutti.unpack.path={folder}/here', *flags], ''
         for way, (flags, path) in ways.items():
             program = launcher(folder, java_home, flags, 'Hello')
             done = subprocess.run([sys.executable, RUN_EXAMPLE, 'hello', program], check=False,
-                                  env={**os.environ, 'LD_LIBRARY_PATH': path})
+                                  env={**without_cache(), 'LD_LIBRARY_PATH': path})
             if done.returncode:
                 print('failed: found by', way)
                 return 1
-        return 0
+        left = glob.glob(os.path.join(folder, '**', 'tutti-natives-*', ''), recursive=True)
+        done = subprocess.run([launcher(folder, java_home, ['-Dtutti.unpack.path=/proc/none', *ways['natives'][0]], 'Hello')],
+                              stderr=subprocess.PIPE, text=True, check=False, env=without_cache())
+        print(done.stderr, 'left behind:', left)
+        return 0 if 'the jar of natives, unpacked in /proc/none' in done.stderr and not left else 1
+
+
+def without_cache():
+    return {name: value for name, value in os.environ.items() if name not in ('XDG_CACHE_HOME', 'LD_LIBRARY_PATH')}
 
 
 def run_module(java_home, folder, module_path, *more):

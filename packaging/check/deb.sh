@@ -23,6 +23,7 @@ try 'deb: C, two processes train together' tutti run -n 2 ./hello workers model2
 try 'deb: tutti version' tutti version
 try 'deb: tutti tells why there is no GPU' sh -c 'tutti devices | grep -i cuda'
 try 'deb: devices found without the GPU packages' sh -c 'tutti devices | grep -c cpu:'
+try 'deb: a checkpoint is inspected' sh -c 'tutti inspect checkpoint model | grep dense/kernel'
 install_in_root g++ cmake make
 cp -r "$programs/cmake" "$root/root/cmake"
 cp "$programs/hello.c" "$programs/hello.cc" "$root/root/cmake"

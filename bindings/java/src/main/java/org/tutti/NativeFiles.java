@@ -15,7 +15,8 @@ public interface NativeFiles {
      */
     String platform();
 
-    /** Opens a file of the jar. "files.txt" lists the libraries in the order in which they are to be loaded.
+    /** Opens a file of the jar. "files.txt" lists the libraries in the order in which they are to be loaded, and as
+     * "beside NAME" those that these need, and plug-ins.
      *
      * @param name of the file
      * @return its contents, to be closed; null when there is none of the name

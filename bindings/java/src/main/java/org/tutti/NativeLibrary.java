@@ -19,7 +19,9 @@ import java.util.ServiceLoader;
  */
 final class NativeLibrary {
     static final String PROPERTY = "tutti.library.path";
+    static final String UNPACK_PROPERTY = "tutti.unpack.path";
     private static final String NAME = "tuttijni";
+    private static final String BESIDE = "beside ";
 
     private NativeLibrary() {}
 
@@ -77,36 +79,84 @@ final class NativeLibrary {
 
     private static boolean fromJar(List<String> tried) {
         for (NativeFiles files : ServiceLoader.load(NativeFiles.class, NativeLibrary.class.getClassLoader())) {
-            if (files.platform().equals(platform()) && loadAll(files, tried)) {
-                return true;
+            if (!files.platform().equals(platform())) {
+                continue;
+            }
+            for (Path folder : foldersToUnpackIn()) {
+                if (loadAll(files, folder, tried)) {
+                    return true;
+                }
             }
         }
         tried.add("no jar of natives for " + platform() + " on the class path or module path");
         return false;
     }
 
-    /** The jar lists its files in the order in which they are to be loaded; they are needed only until then. */
-    private static boolean loadAll(NativeFiles files, List<String> tried) {
+    /** The folder that the program names, alone; else that for temporary files and, as a system may forbid to run code
+     * there, the user's cache. */
+    private static List<Path> foldersToUnpackIn() {
+        String named = System.getProperty(UNPACK_PROPERTY, "");
+        if (!named.isEmpty()) {
+            return List.of(Path.of(named));
+        }
+        List<Path> folders = new ArrayList<>(List.of(Path.of(System.getProperty("java.io.tmpdir"))));
+        String cache = System.getenv("XDG_CACHE_HOME");
+        if (cache != null && cache.startsWith("/")) {
+            folders.add(Path.of(cache, "tutti"));
+        } else if (System.getProperty("user.home", "").startsWith("/")) {
+            folders.add(Path.of(System.getProperty("user.home"), ".cache", "tutti"));
+        }
+        return folders;
+    }
+
+    /** The jar lists its files in the order in which they are to be loaded. They are needed only until then, but for
+     * plug-ins, which the library opens when it needs them, and what lies beside them. */
+    private static boolean loadAll(NativeFiles files, Path folder, List<String> tried) {
+        List<Path> written = new ArrayList<>();
+        boolean keeps = false;
         try {
-            Path into = Files.createTempDirectory("tutti-natives-");
-            List<Path> written = new ArrayList<>();
-            try (InputStream list = open(files, "files.txt")) {
-                for (String name : new String(list.readAllBytes(), StandardCharsets.UTF_8).split("\n")) {
-                    Path file = into.resolve(name);
-                    written.add(file);
-                    extract(files, name, file);
-                    System.load(file.toString());
+            Files.createDirectories(folder);
+            Path into = Files.createTempDirectory(folder, "tutti-natives-");
+            written.add(into);
+            List<Path> loaded = new ArrayList<>();
+            for (String line : lines(files)) {
+                boolean isLoaded = !line.startsWith(BESIDE);
+                String name = isLoaded ? line : line.substring(BESIDE.length());
+                Path file = into.resolve(name);
+                written.add(file);
+                extract(files, name, file);
+                if (isLoaded) {
+                    loaded.add(file);
                 }
-            } finally {
-                for (Path file : written) {
-                    Files.deleteIfExists(file);
-                }
-                Files.deleteIfExists(into);
+                keeps |= name.startsWith("tutti-");
+            }
+            for (Path file : loaded) {
+                System.load(file.toString());
             }
             return true;
-        } catch (IOException error) {
-            tried.add("the jar of natives: " + error);
+        } catch (IOException | UnsatisfiedLinkError error) {
+            keeps = false;
+            tried.add("the jar of natives, unpacked in " + folder + ": " + error.getMessage());
             return false;
+        } finally {
+            remove(written, keeps);
+        }
+    }
+
+    /** The folder comes first. */
+    private static void remove(List<Path> written, boolean atTheEnd) {
+        if (atTheEnd) {
+            written.forEach(path -> path.toFile().deleteOnExit()); // which goes backwards
+            return;
+        }
+        for (int i = written.size() - 1; i >= 0; i--) {
+            written.get(i).toFile().delete();
+        }
+    }
+
+    private static String[] lines(NativeFiles files) throws IOException {
+        try (InputStream list = open(files, "files.txt")) {
+            return new String(list.readAllBytes(), StandardCharsets.UTF_8).split("\n");
         }
     }
 
