@@ -2,7 +2,9 @@
 #include "base/shared_library.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -17,9 +19,35 @@ bool lacks_memory(int error_number, std::string_view sentence) {
          sentence.find("out of memory") != std::string_view::npos;
 }
 
+/// Signals are the program's: what a library sets as it is loaded would take them from it. UCX, by way of MPI and Gloo,
+/// ends the process at the signals by which a Java machine works.
+class SignalHandlers {
+ public:
+  SignalHandlers() {
+    for (int number = 1; number < NSIG; ++number)
+      is_known_[static_cast<size_t>(number)] = sigaction(number, nullptr, &before_[static_cast<size_t>(number)]) == 0;
+  }
+  SignalHandlers(const SignalHandlers &) = delete;
+  SignalHandlers &operator=(const SignalHandlers &) = delete;
+  ~SignalHandlers() {
+    for (int number = 1; number < NSIG; ++number) {
+      const struct sigaction &before = before_[static_cast<size_t>(number)];
+      struct sigaction now {};
+      if (!is_known_[static_cast<size_t>(number)] || sigaction(number, nullptr, &now) != 0) continue;
+      if (now.sa_sigaction != before.sa_sigaction || now.sa_flags != before.sa_flags)
+        (void)sigaction(number, &before, nullptr);
+    }
+  }
+
+ private:
+  std::array<struct sigaction, NSIG> before_{};
+  std::array<bool, NSIG> is_known_{};
+};
+
 }  // namespace
 
 Result<void *> open_shared_library(const std::string &path) {
+  const SignalHandlers handlers;
   errno = 0;
   void *const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return handle;

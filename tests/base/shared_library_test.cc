@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <csignal>
+
 #include "base/file.h"
 #include "temporary_directory.h"
 #include "testing.h"
@@ -34,9 +36,25 @@ void says_what_cannot_be_opened(void **) {
   assert_error_contains(words, "words.so");
 }
 
+void handler_of_the_program(int) {}
+
+void signals_stay_the_programs(void **) {
+  assert_true(std::signal(SIGUSR2, handler_of_the_program) != SIG_ERR);
+  struct sigaction fault {};
+  assert_int_equal(sigaction(SIGSEGV, nullptr, &fault), 0);
+  void *const handle = assert_ok_value(open_shared_library(TUTTI_SIGNAL_SETTER));
+  assert_non_null(dlsym(handle, "tutti_signal_setter"));
+  assert_true(std::signal(SIGUSR2, SIG_DFL) == handler_of_the_program);
+  struct sigaction after {};
+  assert_int_equal(sigaction(SIGSEGV, nullptr, &after), 0);
+  assert_true(after.sa_handler == fault.sa_handler);
+  assert_int_equal(dlclose(handle), 0);
+}
+
 const CMUnitTest tests[] = {
     cmocka_unit_test(opens_what_the_loader_finds),
     cmocka_unit_test(says_what_cannot_be_opened),
+    cmocka_unit_test(signals_stay_the_programs),
 };
 
 }  // namespace
