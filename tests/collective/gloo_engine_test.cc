@@ -232,6 +232,10 @@ static int call(const sockaddr_in &address) {
 
 /// Rank 1 comes late, and then rank 2 does not come: that is one limit, not two.
 static void test_all_connections_have_one_limit(void **) {
+  if (TUTTI_GLOO_HAS_ONE_PORT) {
+    print_message("this Gloo tells connections apart by numbers, so nobody can come in place of rank 1\n");
+    test_skip();
+  }
   constexpr int64_t kTimeoutMs = 2500;  // on a busy machine the late one is later still
   std::map<std::string, sockaddr_in, std::less<>> listening;
   int caller = -1;

@@ -232,10 +232,12 @@ static void test_a_stranger_at_one_port(void **) {
   }
 }
 
-/// It ends within the time that was given, or after some attempts.
+/// It ends within the time that was given, or after some attempts. Where all connections come in at one port, a
+/// stranger takes nobody's place.
 static void test_strangers_that_always_come_first(void **) {
   Stranger stranger(Manner::silent, 1000000);
   const Meeting meeting = meet_with(stranger, {.timeout_ms = 3000});
+  if (TUTTI_GLOO_HAS_ONE_PORT) return assert_all_connected(meeting);
   for (const Status &status : meeting.statuses)
     assert_error_contains(status, "connect");
   assert_true(meeting.warnings.size() >= 2);

@@ -10,6 +10,10 @@
 // read as heads of messages. Those of an unknown kind, as most bytes are, are passed over; one that announces data for
 // which nobody waits would end the process. The classes in which that could be kept out are not in Debian's headers.
 //
+// From 2023 on all connections of a device are waited for at one port, and one that does not say for which it is meant
+// is passed over. A device that goes while such a one is still open ends the process: the thread that reads from it
+// holds the device's last reference, and would wait for itself. So devices are kept there, for later meshes.
+//
 // Gloo does not tell who waits for a message that was under way when its connection ended (Pair::signalException leaves
 // out what is being written and read). So every connection has a watch, a message that never comes, which is told; a
 // thread now and then wakes who waits, to look at it.
@@ -23,10 +27,12 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
 #include <tutti/plugin/collective.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -132,6 +138,20 @@ void write_bytes(void *user, const void *bytes, uint64_t length) {
 }
 
 std::string address_key(int32_t from, int32_t to) { return std::to_string(from) + "/" + std::to_string(to); }
+
+/// For a mesh at an address of this machine. A process that was forked has none of its parent's threads.
+std::shared_ptr<gloo::transport::Device> device_at(const char *host) {
+  gloo::transport::tcp::attr attributes;
+  attributes.hostname = host;
+  if (!TUTTI_GLOO_HAS_ONE_PORT) return gloo::transport::tcp::CreateDevice(attributes);
+  using Place = std::pair<pid_t, std::string>;
+  static std::mutex mutex;
+  static auto *const kept = new std::map<Place, std::shared_ptr<gloo::transport::Device>>;  // never destroyed
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<gloo::transport::Device> &device = (*kept)[{getpid(), host}];
+  if (device == nullptr) device = gloo::transport::tcp::CreateDevice(attributes);
+  return device;
+}
 
 /// Makes the listening sides and tells everybody where they are.
 void publish_addresses(tutti_mesh &mesh, const tutti_connect_request &request, tutti_error_sink *sink) {
@@ -265,9 +285,7 @@ int32_t connect(const tutti_engine_host *host, const tutti_connect_request *requ
   return guarded(host, sink, failed_peer, [&] {
     auto mesh = std::make_unique<tutti_mesh>();
     mesh->host = host;
-    gloo::transport::tcp::attr attributes;
-    attributes.hostname = request->host;
-    mesh->device = gloo::transport::tcp::CreateDevice(attributes);
+    mesh->device = device_at(request->host);
     mesh->context = mesh->device->createContext(request->rank, request->size);
     const milliseconds timeout = bounded(request->timeout_ms);
     mesh->context->setTimeout(timeout);
