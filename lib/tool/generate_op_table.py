@@ -8,7 +8,7 @@ import sys
 
 HEAD = """// SPDX-License-Identifier: Apache-2.0
 // Made by lib/tool/generate_op_table.py from ops.yaml. Do not edit.
-#include "tool/op_signature.h"
+#include "tool/dataset/op_signature.h"
 
 namespace tutti::tool {
 

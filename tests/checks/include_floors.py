@@ -79,6 +79,14 @@ SUBFLOORS = {
         "predict": 5,
         "evaluate": 6,
     },
+    "tool": {
+        "console": 0,
+        "command": 1,
+        "dataset": 2,
+        "documentation": 2,
+        "model": 3,
+        "program": 4,
+    },
 }
 # Folders that are programs and modules of their own: they use the public headers only.
 OUTSIDE = ("http", "tool")

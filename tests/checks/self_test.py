@@ -99,7 +99,7 @@ class IncludeFloors(HouseCase):
 
     def test_public_headers(self):
         self.write("lib/base/a.h", "#include <tutti/tensor.h>\n")
-        self.write("lib/tool/main.cc", '#include "base/status.h"\n')
+        self.write("lib/tool/program/main.cc", '#include "base/status.h"\n')
         self.write("include/tutti/a.h", '#include "tutti/b.h"\n')
         self.expect(include_floors.check(self.root), "only the plug-in tables", "public headers only", "<tutti/...>")
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The only source that sees the parser, which takes long to compile.
-#include "tool/command.h"
+#include "tool/command/command.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
-#include "tool/name_suggestions.h"
-#include "tool/usage_error.h"
+#include "tool/console/name_suggestions.h"
+#include "tool/console/usage_error.h"
 
 namespace tutti::tool {
 

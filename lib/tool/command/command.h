@@ -13,8 +13,8 @@
 // descriptions an option is a noun or a clause without a full stop at its end.
 //
 // One thread.
-#ifndef TUTTI_TOOL_COMMAND_H_
-#define TUTTI_TOOL_COMMAND_H_
+#ifndef TUTTI_TOOL_COMMAND_COMMAND_H_
+#define TUTTI_TOOL_COMMAND_COMMAND_H_
 
 #include <cstdint>
 #include <functional>
@@ -139,4 +139,4 @@ class Command {
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_COMMAND_H_
+#endif  // TUTTI_TOOL_COMMAND_COMMAND_H_

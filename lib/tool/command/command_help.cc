@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/command_help.h"
+#include "tool/command/command_help.h"
 
 #include <algorithm>
 #include <cctype>
 #include <sstream>
 
-#include "tool/name_suggestions.h"
+#include "tool/console/name_suggestions.h"
 
 namespace tutti::tool {
 

@@ -2,13 +2,13 @@
 //
 // The help of a command, for a terminal of 80 columns: its usage, what it is about, its arguments and options, or the
 // commands that it has, and an example.
-#ifndef TUTTI_TOOL_COMMAND_HELP_H_
-#define TUTTI_TOOL_COMMAND_HELP_H_
+#ifndef TUTTI_TOOL_COMMAND_COMMAND_HELP_H_
+#define TUTTI_TOOL_COMMAND_COMMAND_HELP_H_
 
 #include <string>
 #include <vector>
 
-#include "tool/command.h"
+#include "tool/command/command.h"
 
 namespace tutti::tool {
 
@@ -25,4 +25,4 @@ bool is_verbatim(const std::string &paragraph);
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_COMMAND_HELP_H_
+#endif  // TUTTI_TOOL_COMMAND_COMMAND_HELP_H_

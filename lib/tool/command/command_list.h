@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All commands: one function for each, and the command `tutti` that has them.
-#ifndef TUTTI_TOOL_COMMAND_LIST_H_
-#define TUTTI_TOOL_COMMAND_LIST_H_
+#ifndef TUTTI_TOOL_COMMAND_COMMAND_LIST_H_
+#define TUTTI_TOOL_COMMAND_COMMAND_LIST_H_
 
-#include "tool/command.h"
+#include "tool/command/command.h"
 
 namespace tutti::tool {
 
@@ -21,4 +21,4 @@ Command run_command();
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_COMMAND_LIST_H_
+#endif  // TUTTI_TOOL_COMMAND_COMMAND_LIST_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/name_suggestions.h"
+#include "tool/console/name_suggestions.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Names in messages: those that there are, and the one that was probably meant.
-#ifndef TUTTI_TOOL_NAME_SUGGESTIONS_H_
-#define TUTTI_TOOL_NAME_SUGGESTIONS_H_
+#ifndef TUTTI_TOOL_CONSOLE_NAME_SUGGESTIONS_H_
+#define TUTTI_TOOL_CONSOLE_NAME_SUGGESTIONS_H_
 
 #include <string>
 #include <vector>
@@ -18,4 +18,4 @@ std::string alternatives(const std::vector<std::string> &names);
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_NAME_SUGGESTIONS_H_
+#endif  // TUTTI_TOOL_CONSOLE_NAME_SUGGESTIONS_H_

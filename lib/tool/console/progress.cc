@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/progress.h"
+#include "tool/console/progress.h"
 
 #include <unistd.h>
 
 #include <cstdio>
 
-#include "tool/table.h"
+#include "tool/console/table.h"
 
 namespace tutti::tool {
 

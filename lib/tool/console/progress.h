@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A line on standard error that says how far long work is, five times a second; nothing when that is not a terminal.
-#ifndef TUTTI_TOOL_PROGRESS_H_
-#define TUTTI_TOOL_PROGRESS_H_
+#ifndef TUTTI_TOOL_CONSOLE_PROGRESS_H_
+#define TUTTI_TOOL_CONSOLE_PROGRESS_H_
 
 #include <chrono>
 #include <cstdint>
@@ -34,4 +34,4 @@ class Progress {
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_PROGRESS_H_
+#endif  // TUTTI_TOOL_CONSOLE_PROGRESS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/table.h"
+#include "tool/console/table.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tables for a terminal: columns as wide as their widest text, empty columns left out.
-#ifndef TUTTI_TOOL_TABLE_H_
-#define TUTTI_TOOL_TABLE_H_
+#ifndef TUTTI_TOOL_CONSOLE_TABLE_H_
+#define TUTTI_TOOL_CONSOLE_TABLE_H_
 
 #include <cstdint>
 #include <string>
@@ -32,4 +32,4 @@ std::string readable_bytes(double bytes);
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_TABLE_H_
+#endif  // TUTTI_TOOL_CONSOLE_TABLE_H_

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/tensor_values.h"
+#include "tool/console/tensor_values.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 
-#include "tool/table.h"
+#include "tool/console/table.h"
 
 namespace tutti::tool {
 

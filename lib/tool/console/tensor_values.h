@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tensors as people want to read them.
-#ifndef TUTTI_TOOL_TENSOR_VALUES_H_
-#define TUTTI_TOOL_TENSOR_VALUES_H_
+#ifndef TUTTI_TOOL_CONSOLE_TENSOR_VALUES_H_
+#define TUTTI_TOOL_CONSOLE_TENSOR_VALUES_H_
 
 #include <cstdint>
 #include <string>
@@ -41,4 +41,4 @@ std::string quoted(std::string_view bytes);
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_TENSOR_VALUES_H_
+#endif  // TUTTI_TOOL_CONSOLE_TENSOR_VALUES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/text_file.h"
+#include "tool/console/text_file.h"
 
 #include <cerrno>
 #include <stdexcept>

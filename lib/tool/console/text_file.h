@@ -2,8 +2,8 @@
 //
 // A file of text that gets its name when it is complete: until then, and for good if close() never comes, it is called
 // PATH.part, which goes with the object.
-#ifndef TUTTI_TOOL_TEXT_FILE_H_
-#define TUTTI_TOOL_TEXT_FILE_H_
+#ifndef TUTTI_TOOL_CONSOLE_TEXT_FILE_H_
+#define TUTTI_TOOL_CONSOLE_TEXT_FILE_H_
 
 #include <cstdio>
 #include <memory>
@@ -33,4 +33,4 @@ class TextFile {
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_TEXT_FILE_H_
+#endif  // TUTTI_TOOL_CONSOLE_TEXT_FILE_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is thrown where a command line is wrong: the command ends with status 2.
-#ifndef TUTTI_TOOL_USAGE_ERROR_H_
-#define TUTTI_TOOL_USAGE_ERROR_H_
+#ifndef TUTTI_TOOL_CONSOLE_USAGE_ERROR_H_
+#define TUTTI_TOOL_CONSOLE_USAGE_ERROR_H_
 
 #include <string>
 
@@ -16,4 +16,4 @@ struct UsageError {
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_USAGE_ERROR_H_
+#endif  // TUTTI_TOOL_CONSOLE_USAGE_ERROR_H_

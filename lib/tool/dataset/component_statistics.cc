@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/component_statistics.h"
+#include "tool/dataset/component_statistics.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "tool/table.h"
-#include "tool/tensor_values.h"
+#include "tool/console/table.h"
+#include "tool/console/tensor_values.h"
 
 namespace tutti::tool {
 

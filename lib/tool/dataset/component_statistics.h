@@ -2,8 +2,8 @@
 //
 // What the values of one component of a dataset are like, gathered element by element in memory that does not grow with
 // the dataset.
-#ifndef TUTTI_TOOL_COMPONENT_STATISTICS_H_
-#define TUTTI_TOOL_COMPONENT_STATISTICS_H_
+#ifndef TUTTI_TOOL_DATASET_COMPONENT_STATISTICS_H_
+#define TUTTI_TOOL_DATASET_COMPONENT_STATISTICS_H_
 
 #include <cstdint>
 #include <map>
@@ -57,4 +57,4 @@ class ComponentStatistics {
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_COMPONENT_STATISTICS_H_
+#endif  // TUTTI_TOOL_DATASET_COMPONENT_STATISTICS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/contact_sheet.h"
+#include "tool/dataset/contact_sheet.h"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "tool/png_file.h"
-#include "tool/tensor_values.h"
+#include "tool/console/tensor_values.h"
+#include "tool/dataset/png_file.h"
 
 namespace tutti::tool {
 

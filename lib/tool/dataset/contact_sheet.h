@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A picture of the first images of a dataset, side by side.
-#ifndef TUTTI_TOOL_CONTACT_SHEET_H_
-#define TUTTI_TOOL_CONTACT_SHEET_H_
+#ifndef TUTTI_TOOL_DATASET_CONTACT_SHEET_H_
+#define TUTTI_TOOL_DATASET_CONTACT_SHEET_H_
 
 #include <cstdint>
 #include <string>
@@ -22,4 +22,4 @@ int64_t write_contact_sheet(const Dataset &dataset, int64_t seed, int64_t compon
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_CONTACT_SHEET_H_
+#endif  // TUTTI_TOOL_DATASET_CONTACT_SHEET_H_

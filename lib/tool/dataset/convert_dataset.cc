@@ -5,13 +5,13 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "tool/dataset_command.h"
-#include "tool/progress.h"
-#include "tool/record_features.h"
-#include "tool/table.h"
-#include "tool/tensor_values.h"
-#include "tool/text_file.h"
-#include "tool/usage_error.h"
+#include "tool/console/progress.h"
+#include "tool/console/table.h"
+#include "tool/console/tensor_values.h"
+#include "tool/console/text_file.h"
+#include "tool/console/usage_error.h"
+#include "tool/dataset/dataset_command.h"
+#include "tool/dataset/record_features.h"
 
 namespace tutti::tool {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/dataset_command.h"
+#include "tool/dataset/dataset_command.h"
 
 #include <memory>
 #include <utility>
 
-#include "tool/command_list.h"
-#include "tool/usage_error.h"
+#include "tool/command/command_list.h"
+#include "tool/console/usage_error.h"
 
 namespace tutti::tool {
 

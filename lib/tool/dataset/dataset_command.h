@@ -8,14 +8,14 @@
 //   tutti dataset vocabulary SOURCE TARGET    the different texts of a component, the most frequent first
 //
 // Each of them can change the examples first (preparation.h).
-#ifndef TUTTI_TOOL_DATASET_COMMAND_H_
-#define TUTTI_TOOL_DATASET_COMMAND_H_
+#ifndef TUTTI_TOOL_DATASET_DATASET_COMMAND_H_
+#define TUTTI_TOOL_DATASET_DATASET_COMMAND_H_
 
 #include <string>
 #include <vector>
 
-#include "tool/dataset_source.h"
-#include "tool/preparation.h"
+#include "tool/dataset/dataset_source.h"
+#include "tool/dataset/preparation.h"
 
 namespace tutti::tool {
 
@@ -45,4 +45,4 @@ int write_vocabulary(const DatasetRequest &request);
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_DATASET_COMMAND_H_
+#endif  // TUTTI_TOOL_DATASET_DATASET_COMMAND_H_

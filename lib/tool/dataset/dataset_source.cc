@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/dataset_source.h"
+#include "tool/dataset/dataset_source.h"
 
 #include <sys/stat.h>
 
@@ -8,9 +8,9 @@
 #include <fstream>
 #include <string_view>
 
-#include "tool/example_features.h"
-#include "tool/tar_parts.h"
-#include "tool/usage_error.h"
+#include "tool/console/usage_error.h"
+#include "tool/dataset/example_features.h"
+#include "tool/dataset/tar_parts.h"
 
 namespace tutti::tool {
 

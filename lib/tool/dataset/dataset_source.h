@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Datasets named on a command line: files, and what is in them.
-#ifndef TUTTI_TOOL_DATASET_SOURCE_H_
-#define TUTTI_TOOL_DATASET_SOURCE_H_
+#ifndef TUTTI_TOOL_DATASET_DATASET_SOURCE_H_
+#define TUTTI_TOOL_DATASET_DATASET_SOURCE_H_
 
 #include <string>
 #include <tutti/tutti.hpp>
 #include <utility>
 #include <vector>
 
-#include "tool/command.h"
+#include "tool/command/command.h"
 
 namespace tutti::tool {
 
@@ -38,4 +38,4 @@ std::string format_of(const SourceRequest &request);
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_DATASET_SOURCE_H_
+#endif  // TUTTI_TOOL_DATASET_DATASET_SOURCE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/example_features.h"
+#include "tool/dataset/example_features.h"
 
 #include <algorithm>
 #include <cstdint>

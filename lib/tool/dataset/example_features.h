@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which features the examples of a TFRecord file have. Source: tensorflow/core/example/{example,feature}.proto.
-#ifndef TUTTI_TOOL_EXAMPLE_FEATURES_H_
-#define TUTTI_TOOL_EXAMPLE_FEATURES_H_
+#ifndef TUTTI_TOOL_DATASET_EXAMPLE_FEATURES_H_
+#define TUTTI_TOOL_DATASET_EXAMPLE_FEATURES_H_
 
 #include <string>
 #include <tutti/tutti.hpp>
@@ -16,4 +16,4 @@ std::vector<std::string> find_features(const Dataset &records);
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_EXAMPLE_FEATURES_H_
+#endif  // TUTTI_TOOL_DATASET_EXAMPLE_FEATURES_H_

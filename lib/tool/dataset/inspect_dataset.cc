@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "tool/contact_sheet.h"
-#include "tool/dataset_command.h"
-#include "tool/table.h"
-#include "tool/tensor_values.h"
+#include "tool/console/table.h"
+#include "tool/console/tensor_values.h"
+#include "tool/dataset/contact_sheet.h"
+#include "tool/dataset/dataset_command.h"
 
 namespace tutti::tool {
 

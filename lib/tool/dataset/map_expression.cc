@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/map_expression.h"
+#include "tool/dataset/map_expression.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <utility>
 
-#include "tool/usage_error.h"
+#include "tool/console/usage_error.h"
 
 namespace tutti::tool {
 

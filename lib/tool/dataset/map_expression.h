@@ -12,8 +12,8 @@
 //   text        in double or single quotes, with \n \t \\ \" \'
 //
 // Names are letters, digits and _ / . - with no digit in front. What ops there are and what they take: map_graph.h.
-#ifndef TUTTI_TOOL_MAP_EXPRESSION_H_
-#define TUTTI_TOOL_MAP_EXPRESSION_H_
+#ifndef TUTTI_TOOL_DATASET_MAP_EXPRESSION_H_
+#define TUTTI_TOOL_DATASET_MAP_EXPRESSION_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -59,4 +59,4 @@ MapStatement parse_map(const std::string &source);
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_MAP_EXPRESSION_H_
+#endif  // TUTTI_TOOL_DATASET_MAP_EXPRESSION_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/map_graph.h"
+#include "tool/dataset/map_graph.h"
 
 #include <algorithm>
 #include <map>
@@ -8,10 +8,10 @@
 #include <string>
 #include <string_view>
 
-#include "tool/name_suggestions.h"
-#include "tool/op_signature.h"
-#include "tool/tensor_values.h"
-#include "tool/usage_error.h"
+#include "tool/console/name_suggestions.h"
+#include "tool/console/tensor_values.h"
+#include "tool/console/usage_error.h"
+#include "tool/dataset/op_signature.h"
 
 namespace tutti::tool {
 

@@ -9,13 +9,13 @@
 // stands with a name are attributes. Of an op with several outputs it is the first. As in any map graph of the C
 // interface, values have the rows of a batch in front: axes are counted from the end or from 1 on, and shapes begin
 // with the word batch, as in reshape(x, dims=[batch, -1]).
-#ifndef TUTTI_TOOL_MAP_GRAPH_H_
-#define TUTTI_TOOL_MAP_GRAPH_H_
+#ifndef TUTTI_TOOL_DATASET_MAP_GRAPH_H_
+#define TUTTI_TOOL_DATASET_MAP_GRAPH_H_
 
 #include <tutti/tutti.hpp>
 #include <vector>
 
-#include "tool/map_expression.h"
+#include "tool/dataset/map_expression.h"
 
 namespace tutti::tool {
 
@@ -26,4 +26,4 @@ Dataset apply_maps(const Dataset &dataset, const std::vector<MapStatement> &stat
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_MAP_GRAPH_H_
+#endif  // TUTTI_TOOL_DATASET_MAP_GRAPH_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdexcept>
 
-#include "tool/png_file.h"
+#include "tool/dataset/png_file.h"
 
 namespace tutti::tool {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/op_signature.h"
+#include "tool/dataset/op_signature.h"
 
 #include <algorithm>
 
-#include "tool/name_suggestions.h"
+#include "tool/console/name_suggestions.h"
 
 namespace tutti::tool {
 

@@ -2,8 +2,8 @@
 //
 // What each op of the registry takes (lib/graph/ops/ops.yaml): enough to tell what is wrong with a call before it is
 // written into a graph, and of which type a number without one is. The table is generated.
-#ifndef TUTTI_TOOL_OP_SIGNATURE_H_
-#define TUTTI_TOOL_OP_SIGNATURE_H_
+#ifndef TUTTI_TOOL_DATASET_OP_SIGNATURE_H_
+#define TUTTI_TOOL_DATASET_OP_SIGNATURE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -56,4 +56,4 @@ std::string expected(const OpAttribute &attribute);
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_OP_SIGNATURE_H_
+#endif  // TUTTI_TOOL_DATASET_OP_SIGNATURE_H_

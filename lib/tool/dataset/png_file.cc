@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/png_file.h"
+#include "tool/dataset/png_file.h"
 
 #include <spng.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TUTTI_TOOL_PNG_FILE_H_
-#define TUTTI_TOOL_PNG_FILE_H_
+#ifndef TUTTI_TOOL_DATASET_PNG_FILE_H_
+#define TUTTI_TOOL_DATASET_PNG_FILE_H_
 
 #include <cstdint>
 #include <string>
@@ -13,4 +13,4 @@ void write_png(const std::string &path, const uint8_t *pixels, int64_t width, in
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_PNG_FILE_H_
+#endif  // TUTTI_TOOL_DATASET_PNG_FILE_H_

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/preparation.h"
+#include "tool/dataset/preparation.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "tool/map_graph.h"
-#include "tool/name_suggestions.h"
-#include "tool/usage_error.h"
+#include "tool/console/name_suggestions.h"
+#include "tool/console/usage_error.h"
+#include "tool/dataset/map_graph.h"
 
 namespace tutti::tool {
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a command line does to examples before they are looked at or written.
-#ifndef TUTTI_TOOL_PREPARATION_H_
-#define TUTTI_TOOL_PREPARATION_H_
+#ifndef TUTTI_TOOL_DATASET_PREPARATION_H_
+#define TUTTI_TOOL_DATASET_PREPARATION_H_
 
 #include <cstdint>
 #include <string>
 #include <tutti/tutti.hpp>
 #include <vector>
 
-#include "tool/command.h"
-#include "tool/map_expression.h"
+#include "tool/command/command.h"
+#include "tool/dataset/map_expression.h"
 
 namespace tutti::tool {
 
@@ -30,4 +30,4 @@ Dataset prepare(const Dataset &dataset, const Preparation &preparation, const Co
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_PREPARATION_H_
+#endif  // TUTTI_TOOL_DATASET_PREPARATION_H_

@@ -2,11 +2,11 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "tool/component_statistics.h"
-#include "tool/dataset_command.h"
-#include "tool/progress.h"
-#include "tool/table.h"
-#include "tool/tensor_values.h"
+#include "tool/console/progress.h"
+#include "tool/console/table.h"
+#include "tool/console/tensor_values.h"
+#include "tool/dataset/component_statistics.h"
+#include "tool/dataset/dataset_command.h"
 
 namespace tutti::tool {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/record_features.h"
+#include "tool/dataset/record_features.h"
 
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "tool/tensor_values.h"
-#include "tool/usage_error.h"
+#include "tool/console/tensor_values.h"
+#include "tool/console/usage_error.h"
 
 namespace tutti::tool {
 

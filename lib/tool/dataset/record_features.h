@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Components as features of a tf.train.Example, which has lists of texts, f32 and i64, without shapes.
-#ifndef TUTTI_TOOL_RECORD_FEATURES_H_
-#define TUTTI_TOOL_RECORD_FEATURES_H_
+#ifndef TUTTI_TOOL_DATASET_RECORD_FEATURES_H_
+#define TUTTI_TOOL_DATASET_RECORD_FEATURES_H_
 
 #include <string>
 #include <tutti/tutti.hpp>
@@ -20,4 +20,4 @@ Tensor record_value(const Tensor &tensor);
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_RECORD_FEATURES_H_
+#endif  // TUTTI_TOOL_DATASET_RECORD_FEATURES_H_

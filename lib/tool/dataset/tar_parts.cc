@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/tar_parts.h"
+#include "tool/dataset/tar_parts.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TUTTI_TOOL_TAR_PARTS_H_
-#define TUTTI_TOOL_TAR_PARTS_H_
+#ifndef TUTTI_TOOL_DATASET_TAR_PARTS_H_
+#define TUTTI_TOOL_DATASET_TAR_PARTS_H_
 
 #include <string>
 #include <tutti/tutti.hpp>
@@ -15,4 +15,4 @@ std::vector<std::string> find_tar_parts(const Dataset &blocks);
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_TAR_PARTS_H_
+#endif  // TUTTI_TOOL_DATASET_TAR_PARTS_H_

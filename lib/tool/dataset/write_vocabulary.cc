@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "tool/dataset_command.h"
-#include "tool/name_suggestions.h"
-#include "tool/table.h"
-#include "tool/tensor_values.h"
-#include "tool/text_file.h"
-#include "tool/usage_error.h"
+#include "tool/console/name_suggestions.h"
+#include "tool/console/table.h"
+#include "tool/console/tensor_values.h"
+#include "tool/console/text_file.h"
+#include "tool/console/usage_error.h"
+#include "tool/dataset/dataset_command.h"
 
 namespace tutti::tool {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "tool/completion.h"
+#include "tool/documentation/completion.h"
 
 namespace tutti::tool {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/completion.h"
+#include "tool/documentation/completion.h"
 
 #include <algorithm>
 

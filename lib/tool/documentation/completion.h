@@ -2,13 +2,13 @@
 //
 // Completion of commands, options and values in shells, made of the texts of the commands: scripts that the shells read
 // from the directories of their vendors, under the names tutti (bash), _tutti (zsh) and tutti.fish.
-#ifndef TUTTI_TOOL_COMPLETION_H_
-#define TUTTI_TOOL_COMPLETION_H_
+#ifndef TUTTI_TOOL_DOCUMENTATION_COMPLETION_H_
+#define TUTTI_TOOL_DOCUMENTATION_COMPLETION_H_
 
 #include <string>
 #include <vector>
 
-#include "tool/command.h"
+#include "tool/command/command.h"
 
 namespace tutti::tool {
 
@@ -26,4 +26,4 @@ std::string word_list(const std::vector<std::string> &words);
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_COMPLETION_H_
+#endif  // TUTTI_TOOL_DOCUMENTATION_COMPLETION_H_

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/documentation.h"
+#include "tool/documentation/documentation.h"
 
 #include <filesystem>
 #include <map>
 #include <stdexcept>
 
-#include "tool/completion.h"
-#include "tool/manual_page.h"
-#include "tool/text_file.h"
+#include "tool/console/text_file.h"
+#include "tool/documentation/completion.h"
+#include "tool/documentation/manual_page.h"
 
 namespace tutti::tool {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Files that the build installs beside the command: manual pages, and completions of shells.
-#ifndef TUTTI_TOOL_DOCUMENTATION_H_
-#define TUTTI_TOOL_DOCUMENTATION_H_
+#ifndef TUTTI_TOOL_DOCUMENTATION_DOCUMENTATION_H_
+#define TUTTI_TOOL_DOCUMENTATION_DOCUMENTATION_H_
 
 #include <string>
 #include <vector>
 
-#include "tool/command.h"
+#include "tool/command/command.h"
 
 namespace tutti::tool {
 
@@ -17,4 +17,4 @@ void write_documentation(const Command &all, const std::vector<std::string> &pat
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_DOCUMENTATION_H_
+#endif  // TUTTI_TOOL_DOCUMENTATION_DOCUMENTATION_H_

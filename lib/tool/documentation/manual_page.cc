@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/manual_page.h"
+#include "tool/documentation/manual_page.h"
 
 #include <algorithm>
 #include <cctype>
@@ -7,7 +7,7 @@
 #include <tutti/tutti.hpp>
 #include <vector>
 
-#include "tool/command_help.h"
+#include "tool/command/command_help.h"
 
 namespace tutti::tool {
 

@@ -2,12 +2,12 @@
 //
 // Manual pages in the language man of roff: the texts of the help, under the headings that such pages have. They name
 // no day, so equal sources give equal pages.
-#ifndef TUTTI_TOOL_MANUAL_PAGE_H_
-#define TUTTI_TOOL_MANUAL_PAGE_H_
+#ifndef TUTTI_TOOL_DOCUMENTATION_MANUAL_PAGE_H_
+#define TUTTI_TOOL_DOCUMENTATION_MANUAL_PAGE_H_
 
 #include <string>
 
-#include "tool/command.h"
+#include "tool/command/command.h"
 
 namespace tutti::tool {
 
@@ -19,4 +19,4 @@ std::string manual_page(const Command &command, const Command &all);
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_MANUAL_PAGE_H_
+#endif  // TUTTI_TOOL_DOCUMENTATION_MANUAL_PAGE_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "tool/command_help.h"
-#include "tool/completion.h"
+#include "tool/command/command_help.h"
+#include "tool/documentation/completion.h"
 
 namespace tutti::tool {
 

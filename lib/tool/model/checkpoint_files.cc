@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/checkpoint_files.h"
+#include "tool/model/checkpoint_files.h"
 
 #include <algorithm>
 #include <array>

@@ -6,8 +6,8 @@
 // Predictor does that.
 //
 // All functions throw std::runtime_error that names the file.
-#ifndef TUTTI_TOOL_CHECKPOINT_FILES_H_
-#define TUTTI_TOOL_CHECKPOINT_FILES_H_
+#ifndef TUTTI_TOOL_MODEL_CHECKPOINT_FILES_H_
+#define TUTTI_TOOL_MODEL_CHECKPOINT_FILES_H_
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -65,4 +65,4 @@ Signature read_signature(const CheckpointContent &checkpoint);
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_CHECKPOINT_FILES_H_
+#endif  // TUTTI_TOOL_MODEL_CHECKPOINT_FILES_H_

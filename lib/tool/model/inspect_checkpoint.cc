@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/inspect_checkpoint.h"
+#include "tool/model/inspect_checkpoint.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -8,9 +8,9 @@
 #include <memory>
 #include <numeric>
 
-#include "tool/command_list.h"
-#include "tool/table.h"
-#include "tool/usage_error.h"
+#include "tool/command/command_list.h"
+#include "tool/console/table.h"
+#include "tool/console/usage_error.h"
 
 namespace tutti::tool {
 

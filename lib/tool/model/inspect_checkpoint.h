@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is in a checkpoint, as JSON and as tables.
-#ifndef TUTTI_TOOL_INSPECT_CHECKPOINT_H_
-#define TUTTI_TOOL_INSPECT_CHECKPOINT_H_
+#ifndef TUTTI_TOOL_MODEL_INSPECT_CHECKPOINT_H_
+#define TUTTI_TOOL_MODEL_INSPECT_CHECKPOINT_H_
 
 #include <nlohmann/json.hpp>
 
-#include "tool/checkpoint_files.h"
+#include "tool/model/checkpoint_files.h"
 
 namespace tutti::tool {
 
@@ -24,4 +24,4 @@ std::string shape_text(const nlohmann::ordered_json &shape);
 
 }  // namespace tutti::tool
 
-#endif  // TUTTI_TOOL_INSPECT_CHECKPOINT_H_
+#endif  // TUTTI_TOOL_MODEL_INSPECT_CHECKPOINT_H_

@@ -6,11 +6,11 @@
 #include <memory>
 #include <stdexcept>
 
-#include "tool/command_list.h"
-#include "tool/inspect_checkpoint.h"
-#include "tool/name_suggestions.h"
-#include "tool/table.h"
-#include "tool/usage_error.h"
+#include "tool/command/command_list.h"
+#include "tool/console/name_suggestions.h"
+#include "tool/console/table.h"
+#include "tool/console/usage_error.h"
+#include "tool/model/inspect_checkpoint.h"
 
 namespace tutti::tool {
 

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <tutti/tutti.hpp>
 
-#include "tool/command_list.h"
-#include "tool/table.h"
-#include "tool/usage_error.h"
+#include "tool/command/command_list.h"
+#include "tool/console/table.h"
+#include "tool/console/usage_error.h"
 
 namespace tutti::tool {
 

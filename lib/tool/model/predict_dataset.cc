@@ -9,14 +9,14 @@
 #include <stdexcept>
 #include <tutti/tutti.hpp>
 
-#include "tool/command_list.h"
-#include "tool/dataset_source.h"
-#include "tool/preparation.h"
-#include "tool/progress.h"
-#include "tool/table.h"
-#include "tool/tensor_values.h"
-#include "tool/text_file.h"
-#include "tool/usage_error.h"
+#include "tool/command/command_list.h"
+#include "tool/console/progress.h"
+#include "tool/console/table.h"
+#include "tool/console/tensor_values.h"
+#include "tool/console/text_file.h"
+#include "tool/console/usage_error.h"
+#include "tool/dataset/dataset_source.h"
+#include "tool/dataset/preparation.h"
 
 namespace tutti::tool {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tool/command_list.h"
+#include "tool/command/command_list.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <tutti/tutti.hpp>
 
-#include "tool/command_help.h"
-#include "tool/documentation.h"
-#include "tool/usage_error.h"
+#include "tool/command/command_help.h"
+#include "tool/console/usage_error.h"
+#include "tool/documentation/documentation.h"
 
 namespace tutti::tool {
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <tutti/tutti.hpp>
 
-#include "tool/command_list.h"
-#include "tool/table.h"
+#include "tool/command/command_list.h"
+#include "tool/console/table.h"
 
 namespace tutti::tool {
 

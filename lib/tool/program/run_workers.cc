@@ -21,8 +21,8 @@
 #include <string>
 #include <vector>
 
-#include "tool/command_list.h"
-#include "tool/usage_error.h"
+#include "tool/command/command_list.h"
+#include "tool/console/usage_error.h"
 
 extern char **environ;
 

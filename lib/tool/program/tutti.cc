@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "tool/command_help.h"
-#include "tool/command_list.h"
-#include "tool/usage_error.h"
+#include "tool/command/command_help.h"
+#include "tool/command/command_list.h"
+#include "tool/console/usage_error.h"
 
 namespace {
 
