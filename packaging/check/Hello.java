@@ -2,13 +2,13 @@
 
 import java.util.Locale;
 import java.util.Map;
+import org.tutti.Activation;
 import org.tutti.Batch;
 import org.tutti.Context;
 import org.tutti.ContextOptions;
 import org.tutti.Dataset;
 import org.tutti.Estimator;
 import org.tutti.Graph;
-import org.tutti.Activation;
 import org.tutti.LayerDenseOptions;
 import org.tutti.Mode;
 import org.tutti.Pipeline;
