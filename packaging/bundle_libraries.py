@@ -19,8 +19,10 @@ import sys
 GLIBC = re.compile(r'^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|anl|mvec|nsl|BrokenLocale))\.so')
 
 
-def output_of(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+def output_of(*command, folder=None):
+    """What a command prints, while the loader looks in `folder` first."""
+    environment = {**os.environ, 'LD_LIBRARY_PATH': folder} if folder else None
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
 
 
 def needed(path):
@@ -28,10 +30,10 @@ def needed(path):
     return re.findall(r'\(NEEDED\).*\[(.+)\]', output_of('readelf', '--dynamic', '--wide', path))
 
 
-def found_by_loader(path):
+def found_by_loader(path, folder):
     """Where the loader finds all of them, and what they need in turn."""
     places = {}
-    for line in output_of('ldd', path).splitlines():
+    for line in output_of('ldd', path, folder=folder).splitlines():
         match = re.match(r'\s*(\S+) => (\S+) \(', line)
         if match:
             places[match.group(1)] = match.group(2)
@@ -64,7 +66,7 @@ def bundle(folder, binaries, left, licences):
     places = {}
     for binary in binaries:
         if os.path.basename(binary) not in left:
-            places.update(found_by_loader(binary))
+            places.update(found_by_loader(binary, folder))
     pending = [binary for binary in binaries if os.path.basename(binary) not in left]
     copied = {}
     own = {os.path.basename(binary) for binary in binaries}
