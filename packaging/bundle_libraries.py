@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies the libraries that binaries need into a folder, so that they run without those of the system but glibc's.
 
-usage: bundle_libraries.py FOLDER BINARY... [--licences FOLDER] [--leave NAME...]
+usage: bundle_libraries.py [--licences FOLDER] [--leave NAME]... [--] FOLDER BINARY...
 
 Every binary, and every library that is copied, looks for libraries in FOLDER first, by a path relative to its own place
 (RUNPATH). --licences: what the packages of the copied libraries say of their licences goes there. --leave: plug-ins whose
@@ -91,7 +91,7 @@ def main():
     parser.add_argument('folder')
     parser.add_argument('binaries', nargs='+')
     parser.add_argument('--licences')
-    parser.add_argument('--leave', nargs='*', default=[])
+    parser.add_argument('--leave', action='append', default=[])
     arguments = parser.parse_args()
     binaries = [path for path in arguments.binaries if not os.path.islink(path)]
     for name, path in sorted(bundle(arguments.folder, binaries, arguments.leave, arguments.licences).items()):

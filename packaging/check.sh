@@ -8,6 +8,8 @@
 #
 #   deb      C (pkg-config, CMake), C++, Go, Java, C# on Mono; upgrade, purge, what is missing, sizes
 #   tarball  C and C++ where it is unpacked
+#   maven    Java with the natives of the jar, also where no code runs in /tmp
+#   nuget    C# on Mono with the natives of the package
 #
 # As root; needs mmdebstrap and the network of apt. The base is kept in build/check.
 set -eu
@@ -16,12 +18,12 @@ cd "$(dirname "$0")/.."
 kinds='' folder=build/packages
 for word in "$@"; do
     case $word in
-    deb | tarball) kinds="$kinds $word" ;;
-    -*) sed -n '4,13p' "$0" | sed 's/^# \{0,1\}//' >&2 && exit 2 ;;
+    deb | tarball | maven | nuget) kinds="$kinds $word" ;;
+    -*) sed -n '4,15p' "$0" | sed 's/^# \{0,1\}//' >&2 && exit 2 ;;
     *) folder=$word ;;
     esac
 done
-[ -n "$kinds" ] || { sed -n '4,13p' "$0" | sed 's/^# \{0,1\}//' >&2 && exit 2; }
+[ -n "$kinds" ] || { sed -n '4,15p' "$0" | sed 's/^# \{0,1\}//' >&2 && exit 2; }
 folder=$(cd "$folder" && pwd)
 programs=$PWD/packaging/check
 packaging/install-deps.sh check
@@ -40,7 +42,7 @@ passed=0
 
 leave_root() {
     [ -n "$root" ] || return 0
-    umount "$root/proc" "$root/dev" 2>/dev/null || true
+    umount "$root/tmp" "$root/proc" "$root/dev" 2>/dev/null || true
     rm -rf --one-file-system "$root"
     root=''
 }

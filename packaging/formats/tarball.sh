@@ -6,8 +6,9 @@ name=tutti-$version-linux-$(uname -m)
 mkdir -p "$out/tarball"
 cp -a "$release/root/tutti" "$work/$name"
 cp LICENSE CHANGELOG.md README.md "$work/$name"
-python3 packaging/bundle_libraries.py "$work/$name/lib" "$work/$name"/bin/* "$work/$name"/lib/*.so "$work/$name"/lib/*/*.so \
-    "$work/$name"/lib/tutti/plugins-*/*.so --licences "$work/$name/share/licenses"
+# libcurl needs half a system: reading from HTTP takes it from the system.
+find "$work/$name/bin" "$work/$name/lib" -type f \( -path '*/bin/*' -o -name '*.so' -o -name '*.so.*' \) |
+    xargs python3 packaging/bundle_libraries.py --leave tutti-http.so --licences "$work/$name/share/licenses" -- "$work/$name/lib"
 pack "$work/$name" "$out/tarball/$name.tar.zst"
 
 unpack_sources "$work/tutti-$version"
