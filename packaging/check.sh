@@ -78,11 +78,11 @@ say() {
     printf '%-52s %s\n' "$1" "$2"
 }
 
-# try WHAT COMMAND...: runs it in the root; a line with the last line that it printed.
-try() {
+# hold WHAT COMMAND...: runs it; a line of the table with the last line that it printed.
+hold() {
     what=$1
     shift
-    if in_root "$@" >"$store/log" 2>&1; then
+    if "$@" >"$store/log" 2>&1; then
         say "$what" "$(tail -n 1 "$store/log")"
         passed=$((passed + 1))
     else
@@ -92,18 +92,11 @@ try() {
     fi
 }
 
-# hold WHAT COMMAND...: the same for a command of this script, outside the root.
-hold() {
+# try WHAT COMMAND...: the same in the root.
+try() {
     what=$1
     shift
-    if "$@" >"$store/log" 2>&1; then
-        say "$what" "$(tail -n 1 "$store/log")"
-        passed=$((passed + 1))
-    else
-        say "$what" 'FAILED'
-        tail -n 20 "$store/log" | sed 's/^/    /'
-        failures=$((failures + 1))
-    fi
+    hold "$what" in_root "$@"
 }
 
 # The two processes of a language: try_program WHAT COMMAND...; "train DIR" and "predict DIR" are added.

@@ -55,7 +55,7 @@ def version_of(path):
 
 
 def standard_tests(runtime, assemblies, folder):
-    """The tests and the assembly as the build has made them, for netstandard2.0."""
+    """The tests and the assembly as the build has made them: for Mono, whose references .NET forwards."""
     shutil.copy(os.path.join(assemblies, 'Tutti.dll'), folder)
     program = os.path.join(folder, 'Tests.dll')
     shutil.copy(os.path.join(assemblies, 'Tests.exe'), program)

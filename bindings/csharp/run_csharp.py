@@ -3,7 +3,7 @@
 """Runs programs in C# by Mono, with the libraries of a build folder that need not be installed.
 
 usage: run_csharp.py test BUILD_FOLDER CLASS [METHOD]      the tests of a class
-       run_csharp.py coreclr BUILD_FOLDER CLASS [METHOD]   the same on CoreCLR, twice: made for netstandard2.0, and for .NET
+       run_csharp.py coreclr BUILD_FOLDER CLASS [METHOD]   the same on CoreCLR, twice: made for Mono, and for .NET
        run_csharp.py collector BUILD_FOLDER                tests under a collector that runs all the time
        run_csharp.py missing BUILD_FOLDER                  what a program says that does not find the library
        run_csharp.py readme BUILD_FOLDER                   compiles and runs the program of README.md

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# For packaging/build.sh: the assembly for .NET Standard 2.0, and the native libraries with what they need.
+# For packaging/build.sh: the assembly, and the native libraries with what they need. Mono's compiler makes it, with
+# references to mscorlib, which .NET forwards; a real assembly of .NET Standard needs the .NET SDK (Tutti.csproj).
 packaging/install-deps.sh tarball
 build_release
 mkdir -p "$out/nuget" "$work/nuget/native" "$work/nuget/licenses"
