@@ -11,7 +11,7 @@ packaging/install-deps.sh build example
 build=build/release
 if [ ! -f "$build/build.ninja" ]; then
     mkdir -p "$build"
-    meson setup "$build" --buildtype=release --unity=on -Dunity_size=12 -Dtests=disabled
+    meson setup "$build" --buildtype=release --unity=on -Dunity_size=24 -Dtests=disabled
 fi
 ninja -C "$build" examples/c/fashion_mnist
 

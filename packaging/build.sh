@@ -86,7 +86,7 @@ build_release() {
     (
         cd "$release/source"
         meson setup ../build --native-file packaging/release.ini --prefix=/tutti --libdir=lib --unity=on \
-            -Dunity_size=12 -Dtests=disabled -Dbench=disabled -Dgo=disabled -Djava=enabled -Dcsharp=enabled -Dcpu=enabled \
+            -Dunity_size=24 -Dtests=disabled -Dbench=disabled -Dgo=disabled -Djava=enabled -Dcsharp=enabled -Dcpu=enabled \
             -Dgloo=enabled -Dhttp=enabled -Djpeg=enabled -Dpng=enabled -Dcuda="$cuda" -Dhip=disabled \
             -Dpkgconfig.relocatable=true
         ninja -C ../build

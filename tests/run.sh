@@ -16,7 +16,7 @@ if [ ! -f "$build/build.ninja" ]; then
     mkdir -p "$build"
     # Debug information would take a third of the time to build, and GPUs of more generations as much again for each.
     meson setup "$build" --buildtype=debugoptimized -Ddebug=false -Dtests=enabled -Dgpu_architectures=90 \
-        --unity=on -Dunity_size=12 \
+        --unity=on -Dunity_size=24 \
         ${TUTTI_SETUP_ARGS:-}
 fi
 # Newer versions of Meson leave what only tests use out of `all`.

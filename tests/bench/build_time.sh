@@ -41,7 +41,7 @@ first_step() {
 
 setup_tests() {
     meson setup "$folder/test" --buildtype=debugoptimized -Ddebug=false -Dtests=enabled -Dgpu_architectures=90 \
-        --unity=on -Dunity_size=12
+        --unity=on -Dunity_size=24
 }
 
 build_tests() {
@@ -55,7 +55,7 @@ run_tests() {
 for part in ${*:-quickstart tests change}; do
     case $part in
     quickstart)
-        timed meson setup "$folder/release" --buildtype=release --unity=on -Dunity_size=12 -Dtests=disabled
+        timed meson setup "$folder/release" --buildtype=release --unity=on -Dunity_size=24 -Dtests=disabled
         total=$seconds_taken
         timed ninja -C "$folder/release" examples/c/fashion_mnist
         say 'release: built' $((total + seconds_taken))
