@@ -88,7 +88,7 @@ class TrainSession : private RunControl {
 
   // Opening
   base::Status start();
-  void give_up_start();
+  void give_up_start(const base::Status &cause);
   /// The trainer and what it goes on from; what the newest checkpoint says.
   base::Result<SavedRun> restore();
   std::vector<std::string> settings() const;

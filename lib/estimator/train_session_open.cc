@@ -46,14 +46,15 @@ Result<std::unique_ptr<TrainSession>> TrainSession::open(Ref<EstimatorState> sta
   std::unique_ptr<TrainSession> session(new TrainSession(std::move(state), std::move(request)));
   session->permitted_ = true;
   if (const Status status = base::without_exceptions([&] { return session->start(); }); !status.ok()) {
-    session->give_up_start();
+    session->give_up_start(status);
     return status;
   }
   return session;
 }
 
 // What could not start has changed nothing: the next session goes on from where this one should have.
-void TrainSession::give_up_start() {
+void TrainSession::give_up_start(const Status &cause) {
+  if (trainer_.is_open()) trainer_->leave_workers(cause);
   const bool has_former_steps = trainer_.is_taken_over() && run_before_;
   if (!has_former_steps || state_->strategy->workers().count == 1)
     return release(has_former_steps ? run_before_ : std::nullopt);

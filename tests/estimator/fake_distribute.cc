@@ -27,6 +27,7 @@ void reset_fake_orders() {
   }
   orders.token.reset();
   orders.step_times.clear();
+  orders.left_for.clear();
 }
 
 namespace {
@@ -148,6 +149,7 @@ class FakeTrainer : public Trainer {
       distribute::add_times(report.times, fake_orders().step_times);
     return report;
   }
+  void leave_workers(const Status &cause) override { fake_orders().left_for.push_back(cause.to_string()); }
   void request_stop() override {}
   int64_t step() const override { return step_; }
   void set_step(int64_t step) override { step_ = step; }

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "distribute/strategy/strategy.h"
@@ -30,6 +31,7 @@ struct FakeOrders {
   std::atomic<int64_t> initialized{0};
   std::atomic<int64_t> runs{0};
   std::atomic<int64_t> published{0};  // versions of weights
+  std::vector<std::string> left_for;  // what other workers were told
 };
 FakeOrders &fake_orders();
 void reset_fake_orders();

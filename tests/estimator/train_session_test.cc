@@ -515,6 +515,8 @@ void check_sessions_that_cannot_open(int32_t workers) {
   // Other workers see the trainer go where there were steps to be made together.
   assert_int_equal(fake_orders().trainers_opened, workers == 1 ? 1 : 4);
   assert_int_equal(fake_orders().initialized, 1);
+  assert_int_equal(fake_orders().left_for.size(), 3);  // each time but the first, which came to no trainer
+  assert_contains(fake_orders().left_for.back().c_str(), "failed on event 'begin'");
 }
 
 void test_a_session_that_cannot_open_changes_nothing(void **) { check_sessions_that_cannot_open(1); }
