@@ -249,7 +249,20 @@ def option_struct(schema, keys, translate):
     text = comment(f'{name} are the options {what}; the zero value means the defaults.') + f'type {name} struct {{\n'
     text += ''.join(option.field(translate) for option in options) + EXTRA_FIELDS.get(schema, '') + '}\n\n'
     text += f'func (o {name}) schema() string {{ return "{schema}" }}\n\n'
-    return text + f'func (o {name}) fill(handle uintptr) {{\n{"".join(option.set() for option in options)}}}\n\n'
+    text += f'func (o {name}) fill(handle uintptr) {{\n{"".join(option.set() for option in options)}}}\n\n'
+    return text + printing(name, [option.name for option in options if option.key.get('secret')])
+
+
+def printing(name, secrets):
+    """How options that contain secrets are printed by package fmt."""
+    if not secrets:
+        return ''
+    text = comment('String shows the options, a secret as (hidden).')
+    text += f'func (o {name}) String() string {{\ntype plain {name}\n'
+    for field in secrets:
+        text += f'if o.{field} != "" {{\no.{field} = "(hidden)"\n}}\n'
+    text += 'return fmt.Sprintf("%+v", plain(o))\n}\n\n'
+    return text + comment('GoString is String.') + f'func (o {name}) GoString() string {{ return o.String() }}\n\n'
 
 
 def formatted(text):
@@ -264,7 +277,7 @@ def files(head):
               for name, of in entries.items()}
     result['choices_gen.go'] = formatted(head + 'package tutti\n\n' + choices(entries, translate))
     schemas = registries.option_schemas()
-    begin = begin.replace('import "tutti.org', 'import (\n"time"\n\n"tutti.org').replace('raw"\n', 'raw"\n)\n')
+    begin = begin.replace('import "tutti.org', 'import (\n"fmt"\n"time"\n\n"tutti.org').replace('raw"\n', 'raw"\n)\n')
     structs = ''.join(option_struct(name, keys, translate) for name, keys in schemas.items())
     result['options_gen.go'] = formatted(begin + option_choices(schemas) + structs)
     return result

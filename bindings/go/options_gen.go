@@ -4,6 +4,7 @@
 package tutti
 
 import (
+	"fmt"
 	"time"
 
 	"tutti.org/tutti/internal/raw"
@@ -310,6 +311,18 @@ func (o ClusterOptions) fill(handle uintptr) {
 		raw.Options_set_string(handle, "job_secret", o.JobSecret)
 	}
 }
+
+// String shows the options, a secret as (hidden).
+func (o ClusterOptions) String() string {
+	type plain ClusterOptions
+	if o.JobSecret != "" {
+		o.JobSecret = "(hidden)"
+	}
+	return fmt.Sprintf("%+v", plain(o))
+}
+
+// GoString is String.
+func (o ClusterOptions) GoString() string { return o.String() }
 
 // TrainOptions are the options of one training; the zero value means the defaults.
 type TrainOptions struct {

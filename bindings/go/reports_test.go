@@ -222,3 +222,17 @@ func TestThingsPrintShortly(t *testing.T) {
 		t.Error(shown)
 	}
 }
+
+func TestSecretsAreNotPrinted(t *testing.T) {
+	options := ClusterOptions{Worker: 1, JobSecret: "hush"}
+	texts := []string{fmt.Sprint(options), fmt.Sprintf("%+v %#v %s", &options, options, options)}
+	for _, text := range texts {
+		if strings.Contains(text, "hush") || !strings.Contains(text, "Worker:1") ||
+			!strings.Contains(text, "(hidden)") {
+			t.Error(text)
+		}
+	}
+	if options.JobSecret != "hush" || strings.Contains(fmt.Sprint(ClusterOptions{}), "hidden") {
+		t.Error(options.JobSecret)
+	}
+}
