@@ -30,16 +30,17 @@ namespace base = tutti::impl::base;
 
 enum class After { nothing, accumulate, epilogue };
 
+/// On every instruction set.
 void check_gemm(int64_t m, int64_t n, int64_t k, bool a_turned, bool b_turned, After mode) {
   const bool epilogue = mode == After::epilogue;
   const std::vector<float> a = noise(m * k, 1), b = noise(k * n, 2), bias = noise(n, 3), mask = noise(m * n, 4);
   GemmShape shape{
       m, n, k, a_turned ? 1 : k, a_turned ? m : 1, b_turned ? 1 : n, b_turned ? k : 1, n, mode == After::accumulate};
-  std::vector<float> c = noise(m * n, 5);
+  const std::vector<float> before = noise(m * n, 5);
   std::vector<double> expected(static_cast<size_t>(m * n));
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
-      double sum = mode != After::accumulate ? 0 : static_cast<double>(c[static_cast<size_t>(i * n + j)]);
+      double sum = mode != After::accumulate ? 0 : static_cast<double>(before[static_cast<size_t>(i * n + j)]);
       for (int64_t p = 0; p < k; ++p) {
         sum += static_cast<double>(a[static_cast<size_t>(i * shape.a_row + p * shape.a_column)]) *
                static_cast<double>(b[static_cast<size_t>(p * shape.b_row + j * shape.b_column)]);
@@ -51,57 +52,58 @@ void check_gemm(int64_t m, int64_t n, int64_t k, bool a_turned, bool b_turned, A
       expected[static_cast<size_t>(i * n + j)] = sum;
     }
   }
-  const Scratch scratch(gemm_scratch_floats(shape));
   GemmEpilogue after;
   if (epilogue) after = {bias.data(), true, mask.data()};
-  gemm(shape, a.data(), b.data(), c.data(), after, scratch.memory.get());
-  scratch.expect_kept();
-  expect_close(c, expected, k > 500 ? 3e-5 : 1e-5, "gemm");
+  on_all_targets([&] {
+    std::vector<float> c = before;
+    const Scratch scratch(gemm_scratch_floats(shape));
+    gemm(shape, a.data(), b.data(), c.data(), after, scratch.memory.get());
+    scratch.expect_kept();
+    expect_close(c, expected, k > 500 ? 3e-5 : 1e-5, "gemm");
+  });
 }
 
 void products_agree(void **) {
-  on_all_targets([] {
-    for (int64_t m : {1, 2, 3, 5, 7, 10, 13, 30, 101}) {
-      for (int64_t n : {1, 3, 16, 17, 32, 33, 70, 130, 530}) {
-        for (int64_t k : {1, 2, 19, 300}) {
-          check_gemm(m, n, k, false, false, After::epilogue);
-          check_gemm(m, n, k, false, false, After::nothing);
-          check_gemm(m, n, k, true, false, After::accumulate);
-          check_gemm(m, n, k, true, true, After::nothing);
-          check_gemm(m, n, k, false, true, After::epilogue);
-        }
+  for (int64_t m : {1, 2, 3, 5, 7, 10, 13, 30, 101}) {
+    for (int64_t n : {1, 3, 16, 17, 32, 33, 70, 130, 530}) {
+      for (int64_t k : {1, 2, 19, 300}) {
+        check_gemm(m, n, k, false, false, After::epilogue);
+        check_gemm(m, n, k, false, false, After::nothing);
+        check_gemm(m, n, k, true, false, After::accumulate);
+        check_gemm(m, n, k, true, true, After::nothing);
+        check_gemm(m, n, k, false, true, After::epilogue);
       }
     }
-    // Rows of A whose distance is a multiple of a block's depth are copied.
-    check_gemm(26, 140, 512, false, false, After::epilogue);
-    for (int64_t m : {4, 26, 130})
-      check_gemm(m, 140, 512, false, true, After::epilogue);
-    check_gemm(26, 70, 256, false, true, After::accumulate);
-    check_gemm(26, 70, 1030, false, true, After::epilogue);
-    // Rows that are done in halves.
-    for (const int64_t m : {129, 199, 256}) {
-      for (const int64_t k : {512, 520}) {
+  }
+  // Rows of A whose distance is a multiple of a block's depth are copied.
+  check_gemm(26, 140, 512, false, false, After::epilogue);
+  for (int64_t m : {4, 26, 130})
+    check_gemm(m, 140, 512, false, true, After::epilogue);
+  check_gemm(26, 70, 256, false, true, After::accumulate);
+  check_gemm(26, 70, 1030, false, true, After::epilogue);
+  // Rows that are done in halves.
+  for (const int64_t m : {129, 199, 256}) {
+    for (const int64_t k : {512, 520}) {
+      for (const After mode : {After::nothing, After::accumulate, After::epilogue})
+        check_gemm(m, 530, k, false, false, mode);
+    }
+  }
+  // Deep: several blocks of each axis, with something left.
+  for (const int64_t m : {7, 64, 259}) {
+    for (const int64_t n : {9, 40, 530}) {
+      for (const After mode : {After::nothing, After::accumulate, After::epilogue})
+        check_gemm(m, n, 601, true, false, mode);
+    }
+  }
+  // Whole panels of rows: the turned product.
+  for (int64_t m : {16, 32, 64, 96, 128}) {
+    for (int64_t n : {70, 96, 130, 300}) {
+      for (int64_t k : {100, 256, 300}) {
         for (const After mode : {After::nothing, After::accumulate, After::epilogue})
-          check_gemm(m, 530, k, false, false, mode);
+          check_gemm(m, n, k, false, true, mode);
       }
     }
-    // Deep: several blocks of each axis, with something left.
-    for (const int64_t m : {7, 64, 259}) {
-      for (const int64_t n : {9, 40, 530}) {
-        for (const After mode : {After::nothing, After::accumulate, After::epilogue})
-          check_gemm(m, n, 601, true, false, mode);
-      }
-    }
-    // Whole panels of rows: the turned product.
-    for (int64_t m : {16, 32, 64, 96, 128}) {
-      for (int64_t n : {70, 96, 130, 300}) {
-        for (int64_t k : {100, 256, 300}) {
-          for (const After mode : {After::nothing, After::accumulate, After::epilogue})
-            check_gemm(m, n, k, false, true, mode);
-        }
-      }
-    }
-  });
+  }
 }
 
 /// The same bits whatever m is, and with it the way that the product is computed.

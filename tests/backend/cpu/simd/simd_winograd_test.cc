@@ -199,8 +199,8 @@ void residual_networks_are_accurate(void **) {
 }
 
 void no_images_have_no_gradient(void **) {
-  on_all_targets([] {
-    const Expected expected(Case{0, 32, 32, 8, 8, {1, 1, 1, 1}, true}.shape());
+  const Expected expected(Case{0, 32, 32, 8, 8, {1, 1, 1, 1}, true}.shape());
+  on_all_targets([&] {
     const Computed computed(expected);
     for (float value : computed.dkernel)
       assert_true(value == 0);
@@ -211,8 +211,8 @@ void no_images_have_no_gradient(void **) {
 
 /// Any cut of the work makes the bits of the whole.
 void ranges_make_the_same_bits(void **) {
-  on_all_targets([] {
-    const Expected e(Case{9, 96, 80, 18, 17, {1, 1, 1, 1}, true}.shape());
+  const Expected e(Case{9, 96, 80, 18, 17, {1, 1, 1, 1}, true}.shape());
+  on_all_targets([&] {
     const Computed whole(e);
     std::vector<float> y(e.y.size()), dkernel(e.kernel.size()), dbias(e.dbias.size());
     const WinogradWeights weights{e.kernel.data(), e.place_of_kernel, false, nullptr};
@@ -240,9 +240,9 @@ void ranges_make_the_same_bits(void **) {
 
 void epilogues_agree(void **) {
   for (bool keep_kernel : {false, true}) {
+    const Expected e(Case{2, 32, 48, 7, 9, {1, 1, 1, 1}, true}.shape());
+    const std::vector<float> bias = noise(48, 5), scale = noise(48, 6), shift = noise(48, 7), residual = e.dy;
     on_all_targets([&] {
-      const Expected e(Case{2, 32, 48, 7, 9, {1, 1, 1, 1}, true}.shape());
-      const std::vector<float> bias = noise(48, 5), scale = noise(48, 6), shift = noise(48, 7), residual = e.dy;
       std::vector<float> y = residual, transformed;
       WinogradWeights weights{e.kernel.data(), e.place_of_kernel, false, nullptr};
       const Scratch kernel(winograd_kernel_floats(e.s));
