@@ -89,14 +89,14 @@ class ModelReader {
 
  private:
   base::Status read_head() const {
-    TUTTI_TRY(root_.only_keys({"format", "version", "graph", "features", "labels", "variables", "outputs", "metrics",
-                               "assignments", "loss", "train", "host_scalars"}));
     TUTTI_ASSIGN(const std::string format, root_.get_string("format"));
     if (format != "tutti-model")
       return base::invalid_argument("model.format: is ", base::quoted(format), ", expected 'tutti-model'");
     TUTTI_ASSIGN(const int64_t version, root_.get_integer("version"));
-    if (version == 1) return {};
-    return base::unimplemented("model.version: is ", version, "; this library reads version 1");
+    // Before its keys: a newer version may have others.
+    if (version != 1) return base::unimplemented("model.version: is ", version, "; this library reads version 1");
+    return root_.only_keys({"format", "version", "graph", "features", "labels", "variables", "outputs", "metrics",
+                            "assignments", "loss", "train", "host_scalars"});
   }
 
   // A value of the top region.

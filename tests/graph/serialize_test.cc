@@ -134,7 +134,8 @@ void expect_refused(const char *from, const char *to, const char *expected) {
 
 void hostile_graphs_are_refused(void **) {
   expect_refused("tutti-graph", "tutti-gra", "expected 'tutti-graph'");
-  expect_refused("\"version\":1", "\"version\":2", "version");
+  expect_refused("\"version\":1", "\"version\":2", "version: is 2; this library reads version 1");
+  expect_refused("\"version\":1", "\"version\":2,\"new\":{}", "version: is 2; this library reads version 1");
   expect_refused("\"op\":\"conv2d\"", "\"op\":\"conv3d\"", "did you mean 'conv2d'");
   expect_refused("\"op\":\"conv2d\"", "\"op\":\"conv2d\",\"revision\":7", "revision 7");
   expect_refused("\"inputs\":[0,1,-1]", "\"inputs\":[0,1,99999]", "99999");
