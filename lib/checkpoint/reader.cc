@@ -113,6 +113,11 @@ static bool is_shortage(const Status &status) {
   return status.root_cause()->domain() == "errno" || base::is_out_of_memory(status);
 }
 
+/// Such a checkpoint is good: a run that went on from an older one would write over it.
+static bool is_of_newer_release(const Status &status) {
+  return status.code() == base::Code::failed_precondition && status.root_cause()->domain() != "errno";
+}
+
 Result<Checkpoint> read_newest_checkpoint(const std::string &directory, const ReadOptions &options,
                                           const base::Logger &logger) {
   TUTTI_ASSIGN(const std::vector<CheckpointName> all, list_checkpoints(directory));
@@ -127,7 +132,7 @@ Result<Checkpoint> read_newest_checkpoint(const std::string &directory, const Re
       if (!newest_reason.ok()) logger.warning("falling back to checkpoint '", name->path, "'");
       return checkpoint;
     }
-    if (is_shortage(checkpoint.status())) return checkpoint.status();
+    if (is_shortage(checkpoint.status()) || is_of_newer_release(checkpoint.status())) return checkpoint.status();
     logger.warning("ignoring a bad checkpoint: ", checkpoint.status().to_string());
     if (newest_reason.ok()) newest_reason = checkpoint.status();
   }

@@ -48,7 +48,8 @@ base::Result<Checkpoint> read_checkpoint(const std::string &path, const ReadOpti
 
 /// The newest checkpoint of `directory` that verifies; a warning for each newer one that does not. NOT_FOUND when there
 /// is no checkpoint at all, DATA_LOSS when none verifies, with the newest one's reason as cause. Where the process has
-/// no file descriptor or thread left, RESOURCE_EXHAUSTED: older ones are not read for that.
+/// no file descriptor or thread left, RESOURCE_EXHAUSTED, and where a newer release wrote the newest one,
+/// FAILED_PRECONDITION: older ones are not read for that.
 base::Result<Checkpoint> read_newest_checkpoint(const std::string &directory, const ReadOptions &options,
                                                 const base::Logger &logger);
 

@@ -190,6 +190,23 @@ void test_a_renamed_checkpoint_is_not_believed(void **) {
   assert_contains(log.text().c_str(), "contains step 2");
 }
 
+// It is good: to train on from an older one would be to write over it.
+void test_a_newer_release_is_not_passed_over(void **) {
+  TemporaryDirectory directory;
+  RememberingLogger log;
+  assert_ok(write_checkpoint(directory.path(), small_snapshot(1), nullptr));
+  assert_ok(write_checkpoint(directory.path(), small_snapshot(2), nullptr));
+  const std::string path = directory.path() + "/checkpoint-2/manifest.json";
+  Manifest manifest = assert_ok_value(parse_manifest(assert_ok_value(base::read_file(path))));
+  manifest.format_version = kManifestFormatVersion + 1;
+  assert_ok(base::write_file_synced(path, manifest_text(manifest)));
+  const auto read = read_newest_checkpoint(directory.path(), {}, *log.logger());
+  assert_int_equal(read.code(), base::Code::failed_precondition);
+  assert_error_contains(read, path);
+  assert_error_contains(read, "format version 2 was written by a newer release; this one reads up to 1");
+  assert_string_equal(log.text().c_str(), "");
+}
+
 // A checkpoint of the first release: every later one must read it.
 void test_fixture(void **) {
   const char *testdata = getenv("TUTTI_TESTDATA");
@@ -216,6 +233,7 @@ static int run_all(int argument_count, char **arguments) {
       cmocka_unit_test(test_without_memory_nothing_older_is_taken),
       cmocka_unit_test(test_none_good_is_a_clear_error),
       cmocka_unit_test(test_a_renamed_checkpoint_is_not_believed),
+      cmocka_unit_test(test_a_newer_release_is_not_passed_over),
       cmocka_unit_test(test_fixture),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
