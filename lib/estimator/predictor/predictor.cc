@@ -7,6 +7,7 @@
 #include "base/name_suggestions.h"
 #include "base/thread.h"
 #include "checkpoint/averaged_version.h"
+#include "checkpoint/layout.h"
 #include "checkpoint/reader.h"
 #include "graph/serialize.h"
 
@@ -228,10 +229,15 @@ Result<Predictor::LoadedRef> Predictor::load_checkpoint(const std::string &path,
     loaded.version = std::move(checkpoint.state);
     return std::make_shared<const Loaded>(std::move(loaded));
   }
-  const auto load_graph = [&]() -> Result<LoadedRef> {
+  const auto read_graph = [&]() -> Result<graph::Model> {
     TUTTI_ASSIGN(const base::Json json, base::Json::parse(checkpoint.graph_text));
-    TUTTI_ASSIGN(graph::Model model, graph::model_from_json(json));
-    return load(std::move(model), std::move(checkpoint.graph_text), std::move(checkpoint.state));
+    return graph::model_from_json(json);
+  };
+  const auto load_graph = [&]() -> Result<LoadedRef> {
+    Result<graph::Model> model = read_graph();
+    if (!model.ok())
+      return model.status().wrap(base::concat("cannot use '", checkpoint.path, "/", checkpoint::kGraphFile, "'"));
+    return load(model.take(), std::move(checkpoint.graph_text), std::move(checkpoint.state));
   };
   const Result<LoadedRef> loaded = load_graph();
   Status status = loaded.status();
