@@ -154,7 +154,8 @@ class InspectFiles(unittest.TestCase):
                 ('slots.safetensors', lambda data: struct.pack('<Q', 10**15) + data[8:], 'header is longer'),
                 ('weights.safetensors', lambda data: data[:8] + b'[' + data[9:], 'is damaged'),
                 ('manifest.json', lambda data: data[:-10], 'is damaged'),
-                ('manifest.json', lambda data: data.replace(b'"format_version": 1', b'"format_version": 2'), 'newer release')):
+                ('manifest.json', lambda data: data.replace(b'"format_version": 1', b'"format_version": 2'),
+                 'is of version 2; this command reads version 1')):
             path = os.path.join(self.copy(), 'checkpoint-7')
             with open(os.path.join(path, name), 'rb') as file:
                 data = file.read()

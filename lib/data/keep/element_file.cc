@@ -82,8 +82,8 @@ Status ElementFile::read_structure() {
   if (total < kElementFileHeaderBytes + sizeof(ElementFileTrailer)) return corrupt(total, "the file ends here");
   const auto version = read_number<uint32_t>(data() + 8);
   if (version != kElementFileVersion) {
-    return base::unimplemented("element file ", base::quoted(path_, 400), " is of version ", version, ", expected ",
-                               kElementFileVersion);
+    return base::unimplemented("element file ", base::quoted(path_, 400), " is of version ", version,
+                               "; this library reads version ", kElementFileVersion);
   }
   const uint64_t trailer_offset = total - sizeof(ElementFileTrailer);
   const auto trailer = read_number<ElementFileTrailer>(data() + trailer_offset);

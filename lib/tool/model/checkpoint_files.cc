@@ -102,6 +102,11 @@ std::vector<Variable> read_variables(const std::string &path, const std::string 
   return variables;
 }
 
+void check_version(const std::string &path, const json &version) {
+  if (version == 1) return;
+  refuse_file(path, "is of version " + version.dump() + "; this command reads version 1");
+}
+
 /// The step of a directory's name; -1 for a name that is none of a checkpoint.
 int64_t step_of(const std::string &name) {
   if (name.compare(0, kPrefix.size(), kPrefix) != 0) return -1;
@@ -136,7 +141,7 @@ CheckpointContent read_directory(const std::string &path) {
   told_with(manifest, [&] {
     checkpoint.manifest = text.at("manifest");
     if (checkpoint.manifest.at("format") != "tutti checkpoint") refuse_file(manifest, "is no manifest of a checkpoint");
-    if (checkpoint.manifest.at("format_version") != 1) refuse_file(manifest, "was written by a newer release");
+    check_version(manifest, checkpoint.manifest.at("format_version"));
     read_files(checkpoint);
   });
   return checkpoint;
@@ -195,8 +200,8 @@ Signature read_signature(const CheckpointContent &checkpoint) {
   const std::string path = checkpoint.path + "/" + kGraph;
   const json model = read_json(path);
   return told_with(path, [&] {
-    if (model.at("format") != "tutti-model" || model.at("version") != 1)
-      refuse_file(path, "was written by another release");
+    if (model.at("format") != "tutti-model") refuse_file(path, "is no model");
+    check_version(path, model.at("version"));
     const json &values = model.at("graph").at("values");
     Signature signature;
     for (const json &feature : model.at("features"))

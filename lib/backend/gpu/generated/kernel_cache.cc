@@ -39,7 +39,8 @@ Result<std::string> KernelCache::load(std::string_view key) const {
   TUTTI_ASSIGN(const Json json, Json::parse(bytes.substr(0, line)));
   const JsonReader head(json, "kernel cache");
   TUTTI_ASSIGN(const int64_t format, head.get_integer("format"));
-  if (format != kFormat) return base::failed_precondition("kernel cache: format is ", format, ", expected ", kFormat);
+  if (format != kFormat)
+    return base::failed_precondition("kernel cache: '", file, "' has format ", format, ", expected ", kFormat);
   TUTTI_ASSIGN(const int64_t checksum, head.get_integer("checksum"));
   TUTTI_ASSIGN(const int64_t key_bytes, head.get_integer("key_bytes"));
   TUTTI_ASSIGN(const int64_t image_bytes, head.get_integer("image_bytes"));

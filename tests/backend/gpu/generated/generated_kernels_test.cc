@@ -266,7 +266,7 @@ void the_cache_gives_back_what_is_whole_and_its_own(void **) {
   assert_error_contains(load_of(damaged), "checksum");
   std::string newer = whole;
   newer.replace(newer.find("\"format\":1"), 10, "\"format\":9");
-  assert_error_contains(load_of(newer), "format");
+  assert_error_contains(load_of(newer), base::concat("'", cache.path("version 1"), "' has format 9, expected 1"));
   assert_true(assert_ok_value(load_of(whole)) == image);
   assert_int_equal(chmod(cache.path("version 1").c_str(), 0666), 0);
   assert_error_contains(cache.load("version 1"), "others may write");
