@@ -247,7 +247,8 @@ TUTTI_API int32_t tutti_iterator_next(tutti_iterator *iterator, tutti_cancel *ca
 /* A component of the current element; lent until the next call of next. NULL before the first element and after the
  * last. */
 TUTTI_API tutti_tensor *tutti_iterator_get_component(tutti_iterator *iterator, int64_t index);
-/* The position after the current element, as JSON; lent until the next call on the iterator. */
+/* The position after the current element, as JSON; lent until the next call on the iterator. Later versions of the
+ * library can restore it, too. */
 TUTTI_API int32_t tutti_iterator_save(tutti_iterator *iterator, const char **out, tutti_error **err);
 /* Statistics of the iteration so far, as JSON; lent until the next call of this function on the iterator. "elapsed_ms";
  * "stages", from the last transform to the sources; "limit", the "stage" that limits the throughput, and the "reason";

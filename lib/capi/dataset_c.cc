@@ -32,6 +32,19 @@ base::Json describe(const data::ElementSpec &spec) {
   return base::JsonObject{{"components", std::move(components)}, {"batch_size", spec.batch_size}};
 }
 
+// What saved positions are written as, beside the members of the pipeline's last stage.
+constexpr std::string_view kStateVersionKey = "version";
+constexpr int64_t kStateVersion = 1;
+
+Status check_state_version(const base::Json &state) {
+  if (!state.is_object()) return Status();  // no state at all, as the iterator tells
+  const base::JsonReader reader(state, "iterator");
+  TUTTI_ASSIGN(const int64_t version, reader.get_integer(kStateVersionKey, kStateVersion));
+  if (version == kStateVersion) return Status();
+  return base::unimplemented("the iterator state is of version ", version, "; this library reads version ",
+                             kStateVersion);
+}
+
 }  // namespace
 
 DatasetObject::DatasetObject(std::shared_ptr<ContextCore> core, data::DatasetRef dataset)
@@ -256,7 +269,9 @@ int32_t tutti_iterator_save(tutti_iterator *iterator, const char **out, tutti_er
     TUTTI_TRY(clear(out, "out"));
     TUTTI_ASSIGN(const Ref<IteratorObject> object, find(iterator, iterator_handles, "iterator"));
     TUTTI_ASSIGN(const SoleUse use, sole_use(object->busy(), "iterator"));
-    object->state = object->iterator().save().dump();
+    base::Json state = object->iterator().save();
+    if (state.is_object()) state.set(kStateVersionKey, kStateVersion);
+    object->state = state.dump();
     *out = object->state.c_str();
     return Status();
   });
@@ -278,6 +293,7 @@ int32_t tutti_iterator_restore(tutti_iterator *iterator, const char *state, tutt
     TUTTI_ASSIGN(const Ref<IteratorObject> object, find(iterator, iterator_handles, "iterator"));
     TUTTI_TRY(require(state, "state"));
     TUTTI_ASSIGN(const base::Json json, base::Json::parse(state));
+    TUTTI_TRY(check_state_version(json));
     TUTTI_ASSIGN(const SoleUse use, sole_use(object->busy(), "iterator"));
     return object->iterator().restore(json);
   });
