@@ -29,16 +29,18 @@ Status check_table(const tutti_backend_api *api, std::string_view build_id) {
   if (api->abi_version != TUTTI_BACKEND_ABI_VERSION)
     return base::unavailable("the backend was built for plug-in interface version ", api->abi_version,
                              ", this library has version ", TUTTI_BACKEND_ABI_VERSION);
-  if (!build_id.empty() && build_id != api->build_id)
-    return base::unavailable("backend '", api->name, "' has build id ", base::quoted(api->build_id),
-                             ", this library has ", base::quoted(build_id), ": install both from one build");
+  // Backends of other projects have none.
+  const std::string_view own_id = api->build_id == nullptr ? "" : api->build_id;
+  if (!build_id.empty() && !own_id.empty() && build_id != own_id)
+    return base::unavailable("backend '", api->name, "' has build id ", base::quoted(own_id), ", this library has ",
+                             base::quoted(build_id), ": install both from one build");
   if (api->device == nullptr || api->buffer == nullptr || api->stream == nullptr || api->executable == nullptr ||
       api->program == nullptr)
     return base::unavailable("backend '", api->name, "' lacks one of its tables");
   if (api->device->struct_size < offsetof(tutti_device_table, available_bytes) ||
-      api->buffer->struct_size < sizeof(tutti_buffer_table) ||
+      api->buffer->struct_size < offsetof(tutti_buffer_table, allocate_shared) ||
       api->stream->struct_size < offsetof(tutti_stream_table, event_create_timed) ||
-      api->executable->struct_size < sizeof(tutti_executable_table) ||
+      api->executable->struct_size < offsetof(tutti_executable_table, describe) + sizeof(void *) ||
       api->program->struct_size < offsetof(tutti_program_table, set_arguments))
     return base::unavailable("one of the tables of backend '", api->name, "' is shorter than this library expects");
   return Status();
@@ -107,7 +109,8 @@ Result<DeviceDescription> Backend::describe_device(int32_t index) const {
 
 Result<Json> Backend::describe_libraries() const {
   const tutti_device_table &devices = *api_->device;
-  if (devices.struct_size < sizeof(tutti_device_table) || devices.libraries == nullptr) return Json(base::JsonObject());
+  if (devices.struct_size < offsetof(tutti_device_table, libraries) + sizeof(void *) || devices.libraries == nullptr)
+    return Json(base::JsonObject());
   std::string text;
   ErrorSink sink;
   TUTTI_TRY(sink.take(devices.libraries(instance_, collect_text, &text, sink.handle())));
@@ -188,7 +191,8 @@ Device::~Device() { api().device->close(handle_); }
 
 Result<int64_t> Device::available_bytes() const {
   const tutti_device_table &table = *api().device;
-  const bool is_told = table.struct_size >= sizeof(table) && table.available_bytes != nullptr;
+  const bool is_told = table.struct_size >= offsetof(tutti_device_table, available_bytes) + sizeof(void *) &&
+                       table.available_bytes != nullptr;
   if (!is_told) {
     if (backend_->has_host_memory()) return base::available_memory();
     return description_.memory_bytes > 0 ? description_.memory_bytes : INT64_MAX;

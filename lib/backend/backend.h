@@ -64,7 +64,7 @@ const char *build_id();
 class Backend : public std::enable_shared_from_this<Backend> {
  public:
   /// Checks the entry's table and makes an instance. An error is one sentence that says why the backend cannot be used.
-  /// `build_id`: what api->build_id must be, or "" to accept any (a backend from outside the tree).
+  /// `build_id`: what api->build_id must be, unless that is "" (a backend from outside the tree); "" accepts any.
   static base::Result<BackendRef> create(tutti_backend_entry_function entry, std::string_view options_json,
                                          HostOptions host, std::string_view build_id = "");
   ~Backend();

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collective/engine.h"
 
+#include <cstddef>
+#include <string_view>
+
 #include "backend/host_services.h"
 
 namespace tutti::impl::collective {
@@ -47,15 +50,17 @@ Result<EngineRef> Engine::create(tutti_engine_entry_function entry, std::string_
   const tutti_engine_api *const api = entry(TUTTI_ENGINE_ABI_VERSION);
   if (api == nullptr)
     return base::unavailable("the engine refuses plug-in interface version ", TUTTI_ENGINE_ABI_VERSION);
-  if (api->struct_size < sizeof(tutti_engine_api))
-    return base::unavailable("the engine's table has ", api->struct_size, " bytes, expected at least ",
-                             sizeof(tutti_engine_api));
+  constexpr size_t kLeast = offsetof(tutti_engine_api, interrupt) + sizeof(api->interrupt);  // not what is appended
+  if (api->struct_size < kLeast)
+    return base::unavailable("the engine's table has ", api->struct_size, " bytes, expected at least ", kLeast);
   if (api->abi_version != TUTTI_ENGINE_ABI_VERSION)
     return base::unavailable("the engine was built for plug-in interface version ", api->abi_version,
                              ", this library has version ", TUTTI_ENGINE_ABI_VERSION);
-  if (!build_id.empty() && build_id != api->build_id)
-    return base::unavailable("engine '", api->name, "' has build id ", base::quoted(api->build_id),
-                             ", this library has ", base::quoted(build_id), ": install both from one build");
+  // Engines of other projects have none.
+  const std::string_view own_id = api->build_id == nullptr ? "" : api->build_id;
+  if (!build_id.empty() && !own_id.empty() && build_id != own_id)
+    return base::unavailable("engine '", api->name, "' has build id ", base::quoted(own_id), ", this library has ",
+                             base::quoted(build_id), ": install both from one build");
   return EngineRef(new Engine(api));
 }
 

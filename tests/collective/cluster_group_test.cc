@@ -341,6 +341,10 @@ static void test_an_engine_that_is_not_there(void **) {
   api.name = "strange";
   api.build_id = "other";
   assert_error_contains(impl::collective::Engine::create(entry, "mine"), "has build id 'other'");
+  // Of another project, and with fields that were appended later.
+  api.build_id = "";
+  api.struct_size = sizeof(api) + sizeof(void *);
+  assert_ok(impl::collective::Engine::create(entry, "mine"));
 }
 
 static const struct CMUnitTest tests[] = {

@@ -4,11 +4,14 @@
 // plug-in.
 #include "runtime/plugin_loader.h"
 
+#include <dlfcn.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -79,6 +82,66 @@ void bad_plugins_are_refused(void **) {
   assert_int_equal(::unlink(pipe.c_str()), 0);
 }
 
+/// A table that ends after so many bytes; nothing behind them may be looked at.
+template <typename Table>
+const Table *cut(const Table *whole, size_t bytes, size_t told) {
+  static Table table;
+  std::memset(&table, 0xa5, sizeof(table));
+  std::memcpy(&table, whole, bytes);
+  table.struct_size = told;
+  return &table;
+}
+
+tutti_backend_entry_function reference_entry() {
+  void *const plugin = dlopen(reference_path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  assert_non_null(plugin);
+  return reinterpret_cast<tutti_backend_entry_function>(dlsym(plugin, TUTTI_BACKEND_ENTRY_NAME));
+}
+
+/// The reference backend as another project could have built it with the first headers: without a build id and with
+/// what every table has.
+const tutti_backend_api *shortest_entry(uint32_t version) {
+  const auto least = [](const auto *table, size_t bytes) { return cut(table, bytes, bytes); };
+  tutti_backend_api api = *reference_entry()(version);
+  api.build_id = "";
+  api.device = least(api.device, offsetof(tutti_device_table, available_bytes));
+  api.buffer = least(api.buffer, offsetof(tutti_buffer_table, allocate_shared));
+  api.stream = least(api.stream, offsetof(tutti_stream_table, event_create_timed));
+  api.executable = least(api.executable, offsetof(tutti_executable_table, describe) + sizeof(void *));
+  api.program = least(api.program, offsetof(tutti_program_table, set_arguments));
+  return least(&api, offsetof(tutti_backend_api, transfer));
+}
+
+void tables_may_be_shorter(void **) {
+  auto backend = assert_ok_value(backend::Backend::create(shortest_entry, "{}", {}, backend::build_id()));
+  assert_true(!backend->has_timed_events() && !backend->records_streams() && !backend->holds_streams());
+  assert_null(backend->transfer());
+  assert_null(backend->collective());
+  assert_int_equal(assert_ok_value(backend->describe_libraries()).size(), 0);
+  auto device = assert_ok_value(backend->open_device(0));
+  assert_true(assert_ok_value(device->available_bytes()) > 0);
+  assert_ok(device->allocate(64, 64));
+  assert_ok(device->allocate_shared(64, 64));
+}
+
+/// One with tables of a later release, in which fields were appended.
+const tutti_backend_api *longer_entry(uint32_t version) {
+  constexpr size_t kMore = 2 * sizeof(void *);
+  const auto more = [](const auto *table) { return cut(table, sizeof(*table), sizeof(*table) + kMore); };
+  tutti_backend_api api = *reference_entry()(version);
+  api.device = more(api.device);
+  api.buffer = more(api.buffer);
+  api.stream = more(api.stream);
+  api.executable = more(api.executable);
+  api.program = more(api.program);
+  return more(&api);
+}
+
+void tables_may_be_longer(void **) {
+  auto backend = assert_ok_value(backend::Backend::create(longer_entry, "{}", {}, backend::build_id()));
+  assert_ok(assert_ok_value(backend->open_device(0))->allocate(64, 64));
+}
+
 void names_become_paths(void **) {
   assert_error_contains(runtime::find_plugin("../evil"), "not the name");
   assert_error_contains(runtime::find_plugin(""), "not the name");
@@ -139,6 +202,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(a_good_plugin_is_taken),
       cmocka_unit_test(options_are_checked),
       cmocka_unit_test(bad_plugins_are_refused),
+      cmocka_unit_test(tables_may_be_shorter),
+      cmocka_unit_test(tables_may_be_longer),
       cmocka_unit_test(names_become_paths),
       cmocka_unit_test(plugins_are_found_beside_the_library),
       cmocka_unit_test(backends_open_by_name),
