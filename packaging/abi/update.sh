@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# update.sh [BUILD_FOLDER]: after a change of the C ABI that is meant, rewrites symbols.txt, libtutti.abi and constants.txt from
-# the public headers. Read the difference before committing it. The build folder (build/test, when none is named) is asked
-# for the headers that are generated.
+# update.sh [BUILD_FOLDER]: after a change of the C ABI that is meant, rewrites symbols.txt, libtutti.abi and
+# constants.txt from the public headers. Read the difference before committing it, and run release.sh where the release
+# is still to come. The build folder (build/test, when none is named) is asked for the headers that are generated.
 set -eu
 cd "$(dirname "$0")/../.."
 build=${1:-build/test}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Strategies, estimators, sessions and predictors in C++.
+#ifndef TUTTI_CPP_ESTIMATOR_HPP_
+#define TUTTI_CPP_ESTIMATOR_HPP_
+
+#include <tutti/cpp/dataset.hpp>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tutti {
+
+/// On which devices a model runs.
+class Strategy : public detail::Handle<tutti_strategy, tutti_strategy_ref, tutti_strategy_unref> {
+ public:
+  using Handle::Handle;
+  static Strategy one_device(tutti_context *context = nullptr, const char *device = nullptr) {
+    return detail::make<Strategy>(
+        [&](auto **out, auto **err) { return tutti_strategy_create_one_device(context, device, out, err); });
+  }
+  /// Over all devices of the context.
+  static Strategy mirrored(tutti_context *context = nullptr) {
+    return detail::make<Strategy>(
+        [&](auto **out, auto **err) { return tutti_strategy_create_mirrored(context, nullptr, 0, out, err); });
+  }
+  /// Over these devices.
+  static Strategy mirrored(const std::vector<std::string> &devices, tutti_context *context = nullptr) {
+    std::vector<const char *> names;
+    for (const std::string &device : devices)
+      names.push_back(device.c_str());
+    const int64_t count = static_cast<int64_t>(names.size());
+    return detail::make<Strategy>(
+        [&](auto **out, auto **err) { return tutti_strategy_create_mirrored(context, names.data(), count, out, err); });
+  }
+  /// Over several processes; `options` of the schema "cluster".
+  static Strategy multi_worker(const Options &options, tutti_context *context = nullptr) {
+    return detail::make<Strategy>(
+        [&](auto **out, auto **err) { return tutti_strategy_create_multi_worker(context, options.get(), out, err); });
+  }
+  /// The same as the launcher has said in the environment; `options` may be null.
+  static Strategy multi_worker_from_environment(const tutti_options *options = nullptr,
+                                                tutti_context *context = nullptr) {
+    return detail::make<Strategy>([&](auto **out, auto **err) {
+      return tutti_strategy_create_multi_worker_from_environment(context, options, out, err);
+    });
+  }
+  /// Of all workers.
+  int64_t replica_count() const { return tutti_strategy_get_replica_count(get()); }
+  int64_t worker_count() const { return tutti_strategy_get_worker_count(get()); }
+  int64_t worker_index() const { return tutti_strategy_get_worker_index(get()); }
+  /// What to divide input by where several processes train together; never by replicas.
+  int64_t input_pipeline_count() const { return tutti_strategy_get_input_pipeline_count(get()); }
+  int64_t input_pipeline_id() const { return tutti_strategy_get_input_pipeline_id(get()); }
+  /// Of the replicas of this process, in order.
+  std::vector<std::string> devices() const {
+    std::vector<std::string> names;
+    while (const char *name = tutti_strategy_get_device(get(), static_cast<int64_t>(names.size())))
+      names.push_back(name);
+    return names;
+  }
+  /// Whose default strategy is this one.
+  Context context() const {
+    tutti_context *const lent = tutti_strategy_get_context(get());
+    tutti_context_ref(lent);
+    return Context(lent);
+  }
+};
+
+/// What training or evaluating gave.
+class Result : public detail::Handle<tutti_result, tutti_result_ref, tutti_result_unref> {
+ public:
+  using Handle::Handle;
+  int32_t reason() const { return tutti_result_get_reason(get()); }
+  int64_t step() const { return tutti_result_get_step(get()); }
+  int64_t examples() const { return tutti_result_get_examples(get()); }
+  double seconds() const { return tutti_result_get_seconds(get()); }
+  /// Seconds that training steps waited for their input, and what the walk over it has cost, as JSON.
+  double input_wait() const { return tutti_result_get_input_wait(get()); }
+  std::string input_report() const { return detail::copied(tutti_result_get_input_report(get())); }
+  /// Where the time of training steps went and how idle each device was, as JSON.
+  std::string step_report() const { return detail::copied(tutti_result_get_step_report(get())); }
+  double loss() const { return tutti_result_get_loss(get()); }
+  double metric(const char *name) const { return tutti_result_get_metric(get(), name); }
+  std::vector<std::string> metric_names() const {
+    std::vector<std::string> names;
+    for (int64_t i = 0; i < tutti_result_get_metric_count(get()); ++i)
+      names.push_back(detail::copied(tutti_result_get_metric_name(get(), i)));
+    return names;
+  }
+};
+
+/// What wants to see the events of a training.
+class Hooks : public detail::Handle<tutti_hooks, tutti_hooks_ref, tutti_hooks_unref> {
+ public:
+  /// Returns TUTTI_OK or TUTTI_HOOK_STOP, or throws.
+  using Function = std::function<int32_t(const tutti_hook_event *)>;
+
+  Hooks() {
+    detail::check([&](tutti_error **err) { return tutti_hooks_create(out(), err); });
+  }
+  Hooks &add(Function function, int64_t every_steps) {
+    auto *const user = new Function(std::move(function));
+    const auto call = [](void *raw, const tutti_hook_event *event, tutti_error **err) {
+      int32_t answer = TUTTI_OK;
+      const int32_t code = detail::shield(err, [&] { answer = (*static_cast<Function *>(raw))(event); });
+      return code != TUTTI_OK ? code : answer;
+    };
+    const auto destroy = [](void *raw) { delete static_cast<Function *>(raw); };
+    detail::check([&](tutti_error **err) { return tutti_hooks_add(get(), call, user, destroy, every_steps, err); });
+    return *this;
+  }
+};
+
+/// A model and its run options, to be trained and asked.
+class Estimator : public detail::Handle<tutti_estimator, tutti_estimator_ref, tutti_estimator_unref> {
+ public:
+  using ModelFunction = std::function<void(Graph graph, int32_t mode)>;
+
+  explicit Estimator(ModelFunction model, const Options &run = Options("run"), tutti_strategy *strategy = nullptr,
+                     tutti_context *context = nullptr) {
+    auto *const user = new ModelFunction(std::move(model));
+    const auto call = [](tutti_graph *graph, int32_t mode, void *raw, tutti_error **err) {
+      return detail::shield(err, [&] { (*static_cast<ModelFunction *>(raw))(Graph(graph), mode); });
+    };
+    const auto destroy = [](void *raw) { delete static_cast<ModelFunction *>(raw); };
+    detail::check([&](tutti_error **err) {
+      return tutti_estimator_create(context, call, user, destroy, strategy, run, out(), err);
+    });
+  }
+  Result train(const Dataset &dataset, const Options &options = Options("train"), tutti_hooks *hooks = nullptr,
+               tutti_cancel *cancel = nullptr) {
+    return detail::make<Result>([&](auto **out, auto **err) {
+      return tutti_estimator_train(get(), dataset, options, hooks, cancel, out, err);
+    });
+  }
+  /// Makes the variables without a step; unless the path is empty, with the weights of a checkpoint or a file of
+  /// safetensors.
+  void initialize(const Dataset &dataset, const std::string &weights = "", tutti_cancel *cancel = nullptr) {
+    detail::check(
+        [&](tutti_error **err) { return tutti_estimator_initialize(get(), dataset, weights.c_str(), cancel, err); });
+  }
+  Result evaluate(const Dataset &dataset, int64_t steps = 0, tutti_cancel *cancel = nullptr) {
+    return detail::make<Result>(
+        [&](auto **out, auto **err) { return tutti_estimator_evaluate(get(), dataset, steps, cancel, out, err); });
+  }
+  Result train_and_evaluate(const Dataset &dataset, const Dataset &evaluation, int64_t every_steps,
+                            const Options &options = Options("train"), tutti_hooks *hooks = nullptr,
+                            tutti_cancel *cancel = nullptr) {
+    return detail::make<Result>([&](auto **out, auto **err) {
+      return tutti_estimator_train_and_evaluate(get(), dataset, evaluation, every_steps, options, hooks, cancel, out,
+                                                err);
+    });
+  }
+  /// Writes a checkpoint of the present weights into the directory.
+  void save(const std::string &directory, tutti_cancel *cancel = nullptr) {
+    detail::check([&](tutti_error **err) { return tutti_estimator_save(get(), directory.c_str(), cancel, err); });
+  }
+  int64_t global_step() const { return tutti_estimator_get_global_step(get()); }
+  std::vector<std::string> variable_names() const {
+    std::vector<std::string> names;
+    for (int64_t i = 0; i < tutti_estimator_get_variable_count(get()); ++i)
+      names.push_back(detail::copied(tutti_estimator_get_variable_name(get(), i)));
+    return names;
+  }
+  /// Those of them that the optimizer changes; empty until the model was built for training.
+  std::vector<std::string> trainable_names() const {
+    std::vector<std::string> names;
+    for (int64_t i = 0; i < tutti_estimator_get_trainable_count(get()); ++i)
+      names.push_back(detail::copied(tutti_estimator_get_trainable_name(get(), i)));
+    return names;
+  }
+  Tensor read_variable(const std::string &name) {
+    return detail::make<Tensor>(
+        [&](auto **out, auto **err) { return tutti_estimator_read_variable(get(), name.c_str(), out, err); });
+  }
+  /// Of the last step, before clips; run option keep_gradients.
+  Tensor read_gradient(const std::string &variable) {
+    return detail::make<Tensor>(
+        [&](auto **out, auto **err) { return tutti_estimator_read_gradient(get(), variable.c_str(), out, err); });
+  }
+  /// For each row of the last step, what the model set as this output in TUTTI_MODE_TRAIN; run option keep_outputs.
+  Tensor read_output(const std::string &name) {
+    return detail::make<Tensor>(
+        [&](auto **out, auto **err) { return tutti_estimator_read_output(get(), name.c_str(), out, err); });
+  }
+  void write_variable(const std::string &name, const Tensor &value) {
+    detail::check([&](tutti_error **err) { return tutti_estimator_write_variable(get(), name.c_str(), value, err); });
+  }
+  /// What training on batches of so many rows (0 = the dataset's) will take of the devices' memory, as JSON.
+  std::string estimate_memory(const Dataset &dataset, int64_t batch_size = 0) {
+    const char *text = nullptr;
+    detail::check(
+        [&](tutti_error **err) { return tutti_estimator_estimate_memory(get(), dataset, batch_size, &text, err); });
+    return detail::copied(text);
+  }
+  /// The largest batch size from 1 to `most` that fits by that estimate.
+  int64_t find_batch_size(const Dataset &dataset, int64_t most) {
+    int64_t rows = 0;
+    detail::check([&](tutti_error **err) { return tutti_estimator_find_batch_size(get(), dataset, most, &rows, err); });
+    return rows;
+  }
+  /// For names that match a pattern with * and ?; before the first training.
+  Estimator &set_trainable(const std::string &pattern, bool trainable) {
+    detail::check(
+        [&](tutti_error **err) { return tutti_estimator_set_trainable(get(), pattern.c_str(), trainable, err); });
+    return *this;
+  }
+};
+
+/// Training, one piece at a time. What was not closed is discarded.
+class Session : public detail::Handle<tutti_session, tutti_session_ref, tutti_session_unref> {
+ public:
+  Session(const Estimator &estimator, const Dataset &dataset, const Options &options = Options("train"),
+          tutti_hooks *hooks = nullptr, tutti_cancel *cancel = nullptr) {
+    detail::check(
+        [&](tutti_error **err) { return tutti_session_open(estimator, dataset, options, hooks, cancel, out(), err); });
+  }
+  /// The result's reason is 0 while there is more to do; loss and metrics are of the last step, examples of all steps.
+  Result run(int64_t steps) {
+    return detail::make<Result>([&](auto **out, auto **err) { return tutti_session_run(get(), steps, out, err); });
+  }
+  Session &set_scalar(const char *name, double value) {
+    detail::check([&](tutti_error **err) { return tutti_session_set_scalar(get(), name, value, err); });
+    return *this;
+  }
+  Result close() {
+    return detail::make<Result>([&](auto **out, auto **err) { return tutti_session_close(get(), out, err); });
+  }
+};
+
+/// A batch of results.
+class Batch : public detail::Handle<tutti_batch, tutti_batch_ref, tutti_batch_unref> {
+ public:
+  using Handle::Handle;
+  int64_t first_row() const { return tutti_batch_get_first_row(get()); }
+  int64_t row_count() const { return tutti_batch_get_row_count(get()); }
+  std::vector<std::string> output_names() const {
+    std::vector<std::string> names;
+    for (int64_t i = 0; i < tutti_batch_get_output_count(get()); ++i)
+      names.push_back(detail::copied(tutti_batch_get_output_name(get(), i)));
+    return names;
+  }
+  /// Empty when there is no such output.
+  Tensor output(const char *name) const { return Tensor::shared(tutti_batch_get_output(get(), name)); }
+};
+
+/// A trained model that answers; any number of threads may ask at a time.
+class Predictor : public detail::Handle<tutti_predictor, tutti_predictor_ref, tutti_predictor_unref> {
+ public:
+  explicit Predictor(const Estimator &estimator) {
+    detail::check([&](tutti_error **err) { return tutti_predictor_from_estimator(estimator, nullptr, out(), err); });
+  }
+  /// From a checkpoint or a model directory.
+  explicit Predictor(const std::string &path, tutti_strategy *strategy = nullptr, tutti_context *context = nullptr,
+                     const tutti_options *options = nullptr) {
+    detail::check(
+        [&](tutti_error **err) { return tutti_predictor_open(context, path.c_str(), strategy, options, out(), err); });
+  }
+  /// The rows of named tensors.
+  Batch run(const std::vector<std::pair<std::string, Tensor>> &inputs, tutti_cancel *cancel = nullptr) {
+    std::vector<const char *> names;
+    std::vector<tutti_tensor *> tensors;
+    for (const auto &[name, tensor] : inputs) {
+      names.push_back(name.c_str());
+      tensors.push_back(tensor);
+    }
+    const int64_t count = static_cast<int64_t>(inputs.size());
+    return detail::make<Batch>([&](auto **out, auto **err) {
+      return tutti_predictor_run(get(), names.data(), tensors.data(), count, cancel, out, err);
+    });
+  }
+  Batch run_all(const Dataset &dataset, tutti_cancel *cancel = nullptr) {
+    return detail::make<Batch>(
+        [&](auto **out, auto **err) { return tutti_predictor_run_all(get(), dataset, cancel, out, err); });
+  }
+  /// To the weights of another checkpoint, "" = the newest of where it came from; calls in flight finish on the old.
+  void reload(const std::string &path, tutti_cancel *cancel = nullptr) {
+    detail::check([&](tutti_error **err) { return tutti_predictor_reload(get(), path.c_str(), cancel, err); });
+  }
+  int64_t step() const { return tutti_predictor_get_step(get()); }
+  /// Inputs and outputs, as JSON.
+  std::string signature() const { return detail::copied(tutti_predictor_get_signature(get())); }
+  /// How `rows` rows are computed, kernel by kernel, as JSON; with times when `timed_runs` is not 0.
+  std::string plan(int64_t rows, int64_t timed_runs = 0, tutti_cancel *cancel = nullptr) {
+    const char *text = nullptr;
+    detail::check(
+        [&](tutti_error **err) { return tutti_predictor_describe_plan(get(), rows, timed_runs, cancel, &text, err); });
+    return detail::copied(text);
+  }
+};
+
+/// Predictions of a dataset, batch by batch: while (Batch batch = stream.next()) use(batch);
+class PredictionStream
+    : public detail::Handle<tutti_prediction_stream, tutti_prediction_stream_ref, tutti_prediction_stream_unref> {
+ public:
+  PredictionStream(const Predictor &predictor, const Dataset &dataset) {
+    detail::check([&](tutti_error **err) { return tutti_prediction_stream_open(predictor, dataset, out(), err); });
+  }
+  /// Empty at the end.
+  Batch next(tutti_cancel *cancel = nullptr) {
+    return detail::make<Batch>(
+        [&](auto **out, auto **err) { return tutti_prediction_stream_next(get(), cancel, out, err); });
+  }
+  void close(tutti_cancel *cancel = nullptr) {
+    detail::check([&](tutti_error **err) { return tutti_prediction_stream_close(get(), cancel, err); });
+  }
+};
+
+}  // namespace tutti
+
+#endif  // TUTTI_CPP_ESTIMATOR_HPP_

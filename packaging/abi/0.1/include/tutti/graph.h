@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Graphs: the definition of a model. A model function receives a graph, adds ops, layers, a loss and an optimizer, and
+ * returns; the library compiles and differentiates the graph. The typed helpers are in ops.h (generated); this header
+ * contains the functions that they call.
+ *
+ * A graph describes the global batch: write one model for one batch, for any number of replicas.
+ *
+ * A schedule (tutti_schedule_...) is an ordinary scalar of the graph. A learning rate may be any floating point scalar
+ * that ops compute from schedules, constants and host scalars, such as the product of two schedules. It must not depend
+ * on data or variables.
+ *
+ * Denormal numbers are not 0 and smaller than the smallest normal number of their type (1.2e-38 for f32, 2.2e-308 for
+ * f64). On x86 the backend "cpu" treats them as 0 in all arithmetic, and returns 0 for them; ops that only move
+ * elements (reshape, transpose, slice, concat, gather, ...) keep them. The backend "reference" keeps them everywhere,
+ * and so does "cpu" on other processors. On GPUs it depends on the libraries that compute a product or a convolution.
+ *
+ * Errors are deferred. A call that fails returns an invalid value (id < 0), which later calls pass through. The caller
+ * of the model function reports the first error, with the scoped name of the node, the argument and the shapes.
+ *
+ * Threads: a graph is built by the thread that it was given to, and is valid only during the callback. Calls on another
+ * thread change nothing and return invalid values, and the caller of the function fails with
+ * TUTTI_FAILED_PRECONDITION.
+ */
+#ifndef TUTTI_GRAPH_H_
+#define TUTTI_GRAPH_H_
+
+#include <tutti/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tutti_graph tutti_graph;
+
+/* A value of one graph: an output of an op. 0 = no value, negative = invalid because of an earlier error. */
+typedef struct {
+  int64_t id;
+} tutti_value;
+
+/* What the model is built for. */
+#define TUTTI_MODE_TRAIN 1
+#define TUTTI_MODE_EVAL 2
+#define TUTTI_MODE_PREDICT 3
+
+/* In a shape: the number of rows of the batch. */
+#define TUTTI_DIM_BATCH INT64_MIN
+
+/* No value: for an optional input that is not given. */
+static inline tutti_value tutti_no_value(void) {
+  tutti_value none;
+  none.id = 0;
+  return none;
+}
+
+/* --- inputs and outputs of the model ------------------------------------------------------------------------------ */
+
+/* A component of the dataset by name, with the batch as first dimension. Dimensions that depend on the data are equal
+ * in all rows of a batch and may differ from batch to batch. The first such dimension of each component has the same
+ * size for all components, further ones if an op requires it; a batch that violates this is an error of the run, which
+ * names it. */
+TUTTI_API tutti_value tutti_graph_get_feature(tutti_graph *graph, const char *name);
+TUTTI_API tutti_value tutti_graph_get_label(tutti_graph *graph, const char *name);
+/* A component of weights, one per example; no value if the dataset has none of that name, and in mode PREDICT. */
+TUTTI_API tutti_value tutti_graph_get_sample_weight(tutti_graph *graph, const char *name);
+/* The mode: TUTTI_MODE_TRAIN, _EVAL or _PREDICT; 0 when `graph` is not a graph handle. */
+TUTTI_API int32_t tutti_graph_get_mode(const tutti_graph *graph);
+
+/* A named prediction: what predict returns for each row. */
+TUTTI_API void tutti_graph_set_output(tutti_graph *graph, const char *name, tutti_value value);
+/* The scalar to minimize. If a batch is computed in parts (on several replicas, over micro-batches, or with determinism
+ * "invariant"), and in every evaluation, it must be composed of sums and means over independent rows, like the loss of
+ * each tutti_loss_ function with all of its reductions; anything may be computed from these sums and means. A loss that
+ * mixes rows, such as one that compares the rows of a batch with each other, can be trained on one device with
+ * accumulation_steps 1, and cannot be evaluated: do not set it in mode TUTTI_MODE_EVAL. */
+TUTTI_API void tutti_graph_set_loss(tutti_graph *graph, tutti_value loss);
+/* A named scalar that train and evaluate report, exact over all examples: composed of sums and means over the rows, and
+ * anything computed from these. */
+TUTTI_API void tutti_graph_add_metric(tutti_graph *graph, const char *name, tutti_value value);
+/* Limits the global norm of all gradients before the update: each gradient is multiplied by norm / max(global norm,
+ * norm). The attributes clip_value and clip_norm of the optimizers limit single elements, and the norm of the gradient
+ * of each variable. All three can be combined: first by value, then by the norm of each variable, then by the global
+ * norm of the result. All apply to the gradient of the global batch, over all replicas and micro-batches. */
+TUTTI_API void tutti_graph_set_gradient_clip_norm(tutti_graph *graph, double norm);
+
+/* --- ops, layers, losses, optimizers by name ---------------------------------------------------------------------- */
+
+/* One op is written as begin, inputs and attributes in any order, end. `revision` selects the meaning of the op (the
+ * revision that a helper was generated from). */
+TUTTI_API void tutti_graph_begin(tutti_graph *graph, const char *op, int32_t revision);
+TUTTI_API void tutti_graph_add_input(tutti_graph *graph, tutti_value value);
+TUTTI_API void tutti_graph_set_bool(tutti_graph *graph, const char *key, uint8_t value);
+TUTTI_API void tutti_graph_set_i64(tutti_graph *graph, const char *key, int64_t value);
+TUTTI_API void tutti_graph_set_f64(tutti_graph *graph, const char *key, double value);
+TUTTI_API void tutti_graph_set_string(tutti_graph *graph, const char *key, const char *value);
+TUTTI_API void tutti_graph_set_i64s(tutti_graph *graph, const char *key, const int64_t *values, int64_t count);
+TUTTI_API void tutti_graph_set_f64s(tutti_graph *graph, const char *key, const double *values, int64_t count);
+TUTTI_API void tutti_graph_set_tensor(tutti_graph *graph, const char *key, const tutti_tensor *value);
+/* Adds the op and returns its first output. `more` (may be NULL) receives outputs 1, 2, ... up to `more_count`. */
+TUTTI_API tutti_value tutti_graph_end(tutti_graph *graph, tutti_value *more, int64_t more_count);
+
+/* Names: everything added until the matching pop is called "<name>/...". */
+TUTTI_API void tutti_graph_push_scope(tutti_graph *graph, const char *name);
+TUTTI_API void tutti_graph_pop_scope(tutti_graph *graph);
+
+/* --- variables and gradients -------------------------------------------------------------------------------------- */
+
+/* A scalar constant. */
+TUTTI_API tutti_value tutti_graph_constant(tutti_graph *graph, int32_t dtype, double value);
+/* A constant with the tensor's contents. */
+TUTTI_API tutti_value tutti_graph_constant_tensor(tutti_graph *graph, const tutti_tensor *tensor);
+/* A scalar that the host can change while training with tutti_session_set_scalar. */
+TUTTI_API tutti_value tutti_graph_host_scalar(tutti_graph *graph, const char *name, double initial_value);
+
+/* A variable. `initializer` is "zeros", "ones", "constant", "glorot_uniform", "glorot_normal", "he_uniform",
+ * "he_normal", "random_normal", "random_uniform" or "truncated_normal", with its `parameter` (the constant, the
+ * standard deviation, the bound; ignored by the others). `name` is appended to the scope; using a name twice is an
+ * error. */
+TUTTI_API tutti_value tutti_graph_variable(tutti_graph *graph, const char *name, int32_t dtype, const int64_t *dims,
+                                           int64_t rank, const char *initializer, double parameter, uint8_t trainable);
+/* The next value of the variable, stored when the step is complete; the mean over micro-batches and replicas, weighted
+ * by rows. */
+TUTTI_API void tutti_graph_assign(tutti_graph *graph, tutti_value variable, tutti_value value);
+
+/* d(target)/d(wrt[i]) for each i; invalid where there is no path. */
+TUTTI_API void tutti_gradients(tutti_graph *graph, tutti_value target, const tutti_value *wrt, int64_t count,
+                               tutti_value *out);
+/* Passes these gradients, each shaped like its variable, to the optimizer instead of those of the loss; before or after
+ * the optimizer, once per model. Variables that are not in the list are not trained. A gradient is that of the global
+ * batch, no matter how it is computed: clip it, mask it, or add to it as on one device. Operations that are not linear
+ * in the rows (such as a clip by value) make the replicas wait for each other within the step, and do not work with
+ * accumulation_steps above 1. */
+TUTTI_API void tutti_apply_gradients(tutti_graph *graph, const tutti_value *variables, const tutti_value *gradients,
+                                     int64_t count);
+
+/* --- inspecting values -------------------------------------------------------------------------------------------- */
+
+/* Type and shape as far as they are known: -1 for the batch or another unknown size; rank -1 for an invalid value. */
+TUTTI_API int32_t tutti_graph_get_dtype(const tutti_graph *graph, tutti_value value);
+TUTTI_API int64_t tutti_graph_get_rank(const tutti_graph *graph, tutti_value value);
+TUTTI_API int64_t tutti_graph_get_dim(const tutti_graph *graph, tutti_value value, int64_t axis);
+
+/* The first error so far, or TUTTI_OK. A model function may return it as its result. */
+TUTTI_API int32_t tutti_graph_check(const tutti_graph *graph, tutti_error **err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TUTTI_GRAPH_H_ */

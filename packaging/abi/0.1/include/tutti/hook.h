@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hooks: functions of the host that observe and control a running training.
+ *
+ * A hook is one function that receives events. It is registered for one call of train with a cadence, and runs on the
+ * thread that called train, with no lock held; the library does not wait for steps that no hook requested. A hook may
+ * use getters of the session and request cancellation; training again from inside a hook is
+ * TUTTI_FAILED_PRECONDITION.
+ *
+ *   begin -> (step | checkpoint_saved | epoch_end | evaluated)* -> end            normal end or STOP
+ *   begin -> ... -> error                                             train is about to return this error
+ */
+#ifndef TUTTI_HOOK_H_
+#define TUTTI_HOOK_H_
+
+#include <tutti/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tutti_hook_event tutti_hook_event;
+typedef struct tutti_hooks tutti_hooks;
+
+/* Event kinds. New kinds may be appended: return TUTTI_OK for unknown ones. */
+#define TUTTI_EVENT_BEGIN 1
+#define TUTTI_EVENT_STEP 2
+#define TUTTI_EVENT_CHECKPOINT_SAVED 3
+#define TUTTI_EVENT_EPOCH_END 4
+#define TUTTI_EVENT_EVALUATED 5
+#define TUTTI_EVENT_END 6
+#define TUTTI_EVENT_ERROR 7
+
+/* What a hook may return besides TUTTI_OK and an error code: end training gracefully after this step. */
+#define TUTTI_HOOK_STOP (-1)
+
+/* `event` is valid during the call. An error becomes the cause of the error that train returns. */
+typedef int32_t (*tutti_hook_fn)(void *user, const tutti_hook_event *event, tutti_error **err);
+
+/* A list of hooks, called in the order in which they were added. */
+TUTTI_API int32_t tutti_hooks_create(tutti_hooks **out, tutti_error **err);
+TUTTI_API void tutti_hooks_ref(tutti_hooks *hooks);
+TUTTI_API void tutti_hooks_unref(tutti_hooks *hooks);
+
+/* Adds a hook that gets a step event every `every_steps` steps (0 = none, only the other events). */
+TUTTI_API int32_t tutti_hooks_add(tutti_hooks *hooks, tutti_hook_fn hook, void *user, tutti_destroy_fn destroy,
+                                  int64_t every_steps, tutti_error **err);
+
+/* The contents of an event; getters return 0, NULL or NaN for what it does not have. */
+TUTTI_API int32_t tutti_hook_event_get_kind(const tutti_hook_event *event);
+TUTTI_API int64_t tutti_hook_event_get_step(const tutti_hook_event *event);
+/* The pass over the dataset, counted from 0, in which the event happened; between two passes, for example at
+ * TUTTI_EVENT_EPOCH_END, the one that has ended. */
+TUTTI_API int64_t tutti_hook_event_get_epoch(const tutti_hook_event *event);
+/* The loss of the step for a step event, of the evaluation for TUTTI_EVENT_EVALUATED, and of the last step for
+ * TUTTI_EVENT_EPOCH_END and TUTTI_EVENT_END; likewise the metrics. */
+TUTTI_API double tutti_hook_event_get_loss(const tutti_hook_event *event);
+TUTTI_API double tutti_hook_event_get_examples_per_second(const tutti_hook_event *event);
+/* Seconds until the end at the current speed; NaN if the end is not known. If the length of the dataset is unknown,
+ * each pass is assumed to be as long as the previous one, from the second pass on. */
+TUTTI_API double tutti_hook_event_get_remaining_seconds(const tutti_hook_event *event);
+/* A named metric of the model. */
+TUTTI_API double tutti_hook_event_get_metric(const tutti_hook_event *event, const char *name);
+/* The directory of the checkpoint just saved. */
+TUTTI_API const char *tutti_hook_event_get_checkpoint(const tutti_hook_event *event);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TUTTI_HOOK_H_ */

@@ -1,0 +1,3592 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ops, layers, losses, metrics, optimizers, schedules, dataset sources and transforms, one typed helper each. Generated
+ * from the registries; do not edit.
+ *
+ * Attribute structs may be NULL or all zeros: every attribute then has its default. Set a field to change one; a field
+ * with a has_ flag counts when the flag is 1. Truth values are 0 or 1, and 0 is the default: what is usual and can be
+ * left out has a name that says so (without_bias). Shapes may use TUTTI_DIM_BATCH.
+ */
+#ifndef TUTTI_OPS_H_
+#define TUTTI_OPS_H_
+
+#include <tutti/dataset.h>
+#include <tutti/graph.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- ops ---------------------------------------------------------------------------------------------------------- */
+
+/* The input itself. */
+static inline tutti_value tutti_identity(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "identity", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* The input itself; no gradient flows through it. */
+static inline tutti_value tutti_stop_gradient(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "stop_gradient", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* -x. */
+static inline tutti_value tutti_neg(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "neg", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* |x|; the gradient at 0 is 0. */
+static inline tutti_value tutti_abs(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "abs", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* -1, 0 or 1. */
+static inline tutti_value tutti_sign(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "sign", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* e to the x. */
+static inline tutti_value tutti_exp(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "exp", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Natural logarithm. */
+static inline tutti_value tutti_log(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "log", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* log(1 + x) without loss near 0. */
+static inline tutti_value tutti_log1p(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "log1p", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* exp(x) - 1 without loss near 0. */
+static inline tutti_value tutti_expm1(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "expm1", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Square root. */
+static inline tutti_value tutti_sqrt(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "sqrt", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* 1 / sqrt(x). */
+static inline tutti_value tutti_rsqrt(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "rsqrt", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* x * x. */
+static inline tutti_value tutti_square(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "square", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* 1 / x. */
+static inline tutti_value tutti_reciprocal(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "reciprocal", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Sine of radians. */
+static inline tutti_value tutti_sin(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "sin", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Cosine of radians. */
+static inline tutti_value tutti_cos(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "cos", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Hyperbolic tangent. */
+static inline tutti_value tutti_tanh(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "tanh", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* 1 / (1 + exp(-x)). */
+static inline tutti_value tutti_sigmoid(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "sigmoid", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* max(x, 0); NaN stays NaN; the gradient at 0 is 0. */
+static inline tutti_value tutti_relu(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "relu", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_gelu_attrs {
+  /* Use the tanh approximation. */
+  uint8_t approximate;
+} tutti_gelu_attrs;
+/* x * Phi(x), the Gaussian error linear unit. */
+static inline tutti_value tutti_gelu(tutti_graph *graph, tutti_value x, const tutti_gelu_attrs *attrs) {
+  tutti_graph_begin(graph, "gelu", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->approximate != 0) tutti_graph_set_bool(graph, "approximate", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* x * sigmoid(x). */
+static inline tutti_value tutti_silu(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "silu", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* log(1 + exp(x)), stable for large |x|. */
+static inline tutti_value tutti_softplus(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "softplus", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_elu_attrs {
+  /* Scale of the negative part. Default: 1.0. */
+  uint8_t has_alpha;
+  double alpha;
+} tutti_elu_attrs;
+/* x for x > 0, else alpha * (exp(x) - 1). */
+static inline tutti_value tutti_elu(tutti_graph *graph, tutti_value x, const tutti_elu_attrs *attrs) {
+  tutti_graph_begin(graph, "elu", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->has_alpha) tutti_graph_set_f64(graph, "alpha", attrs->alpha);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_leaky_relu_attrs {
+  /* Slope of the negative part. Default: 0.01. */
+  uint8_t has_alpha;
+  double alpha;
+} tutti_leaky_relu_attrs;
+/* x for x > 0, else alpha * x. */
+static inline tutti_value tutti_leaky_relu(tutti_graph *graph, tutti_value x, const tutti_leaky_relu_attrs *attrs) {
+  tutti_graph_begin(graph, "leaky_relu", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->has_alpha) tutti_graph_set_f64(graph, "alpha", attrs->alpha);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Largest integer not above x. */
+static inline tutti_value tutti_floor(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "floor", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Smallest integer not below x. */
+static inline tutti_value tutti_ceil(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "ceil", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Nearest integer; halves go to the even one. */
+static inline tutti_value tutti_round(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "round", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Error function. */
+static inline tutti_value tutti_erf(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "erf", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Negation. */
+static inline tutti_value tutti_logical_not(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "logical_not", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Whether x is neither infinite nor NaN; a boolean. */
+static inline tutti_value tutti_is_finite(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "is_finite", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Conversion to another dtype. Float to integer truncates towards zero and saturates, NaN gives 0; to boolean: x !=
+ * 0. dtype: Target dtype. */
+static inline tutti_value tutti_cast(tutti_graph *graph, tutti_value x, int32_t dtype) {
+  tutti_graph_begin(graph, "cast", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "dtype", dtype);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* a + b. */
+static inline tutti_value tutti_add(tutti_graph *graph, tutti_value a, tutti_value b) {
+  tutti_graph_begin(graph, "add", 1);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* a - b. */
+static inline tutti_value tutti_sub(tutti_graph *graph, tutti_value a, tutti_value b) {
+  tutti_graph_begin(graph, "sub", 1);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* a * b. */
+static inline tutti_value tutti_mul(tutti_graph *graph, tutti_value a, tutti_value b) {
+  tutti_graph_begin(graph, "mul", 1);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* a / b. */
+static inline tutti_value tutti_div(tutti_graph *graph, tutti_value a, tutti_value b) {
+  tutti_graph_begin(graph, "div", 1);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* a to the b. */
+static inline tutti_value tutti_pow(tutti_graph *graph, tutti_value a, tutti_value b) {
+  tutti_graph_begin(graph, "pow", 1);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* The larger; NaN wins. Equal elements give their gradient to a. */
+static inline tutti_value tutti_maximum(tutti_graph *graph, tutti_value a, tutti_value b) {
+  tutti_graph_begin(graph, "maximum", 1);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* The smaller; NaN wins. Equal elements give their gradient to a. */
+static inline tutti_value tutti_minimum(tutti_graph *graph, tutti_value a, tutti_value b) {
+  tutti_graph_begin(graph, "minimum", 1);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* a - b * floor(a / b), so the sign is that of b. Integers: b = 0 gives 0. */
+static inline tutti_value tutti_mod(tutti_graph *graph, tutti_value a, tutti_value b) {
+  tutti_graph_begin(graph, "mod", 1);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* floor(a / b). Integers: b = 0 gives 0. */
+static inline tutti_value tutti_floor_divide(tutti_graph *graph, tutti_value a, tutti_value b) {
+  tutti_graph_begin(graph, "floor_divide", 1);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Whether a = b; a boolean. */
+static inline tutti_value tutti_equal(tutti_graph *graph, tutti_value a, tutti_value b) {
+  tutti_graph_begin(graph, "equal", 1);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Whether a != b; a boolean. */
+static inline tutti_value tutti_not_equal(tutti_graph *graph, tutti_value a, tutti_value b) {
+  tutti_graph_begin(graph, "not_equal", 1);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Whether a < b; a boolean. */
+static inline tutti_value tutti_less(tutti_graph *graph, tutti_value a, tutti_value b) {
+  tutti_graph_begin(graph, "less", 1);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Whether a <= b; a boolean. */
+static inline tutti_value tutti_less_equal(tutti_graph *graph, tutti_value a, tutti_value b) {
+  tutti_graph_begin(graph, "less_equal", 1);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Whether a > b; a boolean. */
+static inline tutti_value tutti_greater(tutti_graph *graph, tutti_value a, tutti_value b) {
+  tutti_graph_begin(graph, "greater", 1);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Whether a >= b; a boolean. */
+static inline tutti_value tutti_greater_equal(tutti_graph *graph, tutti_value a, tutti_value b) {
+  tutti_graph_begin(graph, "greater_equal", 1);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Both. */
+static inline tutti_value tutti_logical_and(tutti_graph *graph, tutti_value a, tutti_value b) {
+  tutti_graph_begin(graph, "logical_and", 1);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Either. */
+static inline tutti_value tutti_logical_or(tutti_graph *graph, tutti_value a, tutti_value b) {
+  tutti_graph_begin(graph, "logical_or", 1);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* One but not both. */
+static inline tutti_value tutti_logical_xor(tutti_graph *graph, tutti_value a, tutti_value b) {
+  tutti_graph_begin(graph, "logical_xor", 1);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* a where condition holds, else b; all three broadcast. */
+static inline tutti_value tutti_select(tutti_graph *graph, tutti_value condition, tutti_value a, tutti_value b) {
+  tutti_graph_begin(graph, "select", 1);
+  tutti_graph_add_input(graph, condition);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_reduce_sum_attrs {
+  /* Axes; negative ones count from the end. Empty = all. */
+  const int64_t *axes;
+  int64_t axes_count;
+  /* Keep reduced axes with length 1. */
+  uint8_t keep_dims;
+} tutti_reduce_sum_attrs;
+/* Sum; 0 over nothing. */
+static inline tutti_value tutti_reduce_sum(tutti_graph *graph, tutti_value x, const tutti_reduce_sum_attrs *attrs) {
+  tutti_graph_begin(graph, "reduce_sum", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->axes != NULL) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
+    if (attrs->keep_dims != 0) tutti_graph_set_bool(graph, "keep_dims", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_reduce_mean_attrs {
+  /* Axes; negative ones count from the end. Empty = all. */
+  const int64_t *axes;
+  int64_t axes_count;
+  /* Keep reduced axes with length 1. */
+  uint8_t keep_dims;
+} tutti_reduce_mean_attrs;
+/* Mean. Over the batch axis it is the mean over the rows of the whole step: the builder expands it. */
+static inline tutti_value tutti_reduce_mean(tutti_graph *graph, tutti_value x, const tutti_reduce_mean_attrs *attrs) {
+  tutti_graph_begin(graph, "reduce_mean", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->axes != NULL) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
+    if (attrs->keep_dims != 0) tutti_graph_set_bool(graph, "keep_dims", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_reduce_max_attrs {
+  /* Axes; negative ones count from the end. Empty = all. */
+  const int64_t *axes;
+  int64_t axes_count;
+  /* Keep reduced axes with length 1. */
+  uint8_t keep_dims;
+} tutti_reduce_max_attrs;
+/* Maximum; NaN wins; the lowest value of the dtype over nothing. Elements that tie share the gradient equally. */
+static inline tutti_value tutti_reduce_max(tutti_graph *graph, tutti_value x, const tutti_reduce_max_attrs *attrs) {
+  tutti_graph_begin(graph, "reduce_max", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->axes != NULL) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
+    if (attrs->keep_dims != 0) tutti_graph_set_bool(graph, "keep_dims", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_reduce_min_attrs {
+  /* Axes; negative ones count from the end. Empty = all. */
+  const int64_t *axes;
+  int64_t axes_count;
+  /* Keep reduced axes with length 1. */
+  uint8_t keep_dims;
+} tutti_reduce_min_attrs;
+/* Minimum; NaN wins; the highest value of the dtype over nothing. Elements that tie share the gradient equally. */
+static inline tutti_value tutti_reduce_min(tutti_graph *graph, tutti_value x, const tutti_reduce_min_attrs *attrs) {
+  tutti_graph_begin(graph, "reduce_min", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->axes != NULL) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
+    if (attrs->keep_dims != 0) tutti_graph_set_bool(graph, "keep_dims", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_reduce_prod_attrs {
+  /* Axes; negative ones count from the end. Empty = all. */
+  const int64_t *axes;
+  int64_t axes_count;
+  /* Keep reduced axes with length 1. */
+  uint8_t keep_dims;
+} tutti_reduce_prod_attrs;
+/* Product; 1 over nothing. */
+static inline tutti_value tutti_reduce_prod(tutti_graph *graph, tutti_value x, const tutti_reduce_prod_attrs *attrs) {
+  tutti_graph_begin(graph, "reduce_prod", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->axes != NULL) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
+    if (attrs->keep_dims != 0) tutti_graph_set_bool(graph, "keep_dims", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_argmax_attrs {
+  /* Axis; negative counts from the end. Default: -1. */
+  uint8_t has_axis;
+  int64_t axis;
+} tutti_argmax_attrs;
+/* Index of the first maximum along an axis; i64. The first NaN counts as the maximum. */
+static inline tutti_value tutti_argmax(tutti_graph *graph, tutti_value x, const tutti_argmax_attrs *attrs) {
+  tutti_graph_begin(graph, "argmax", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->has_axis) tutti_graph_set_i64(graph, "axis", attrs->axis);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_argmin_attrs {
+  /* Axis; negative counts from the end. Default: -1. */
+  uint8_t has_axis;
+  int64_t axis;
+} tutti_argmin_attrs;
+/* Index of the first minimum along an axis; i64. The first NaN counts as the minimum. */
+static inline tutti_value tutti_argmin(tutti_graph *graph, tutti_value x, const tutti_argmin_attrs *attrs) {
+  tutti_graph_begin(graph, "argmin", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->has_axis) tutti_graph_set_i64(graph, "axis", attrs->axis);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* The k largest elements along the last axis and their indices, largest first. Equal elements are in the order of
+ * their indices; 0 equals -0. NaN counts as larger than all numbers, as in argmax. k above the length of the axis
+ * is an error. k: Number of elements, at most n. */
+static inline tutti_value tutti_top_k(tutti_graph *graph, tutti_value x, int64_t k, tutti_value more[1]) {
+  tutti_graph_begin(graph, "top_k", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "k", k);
+  return tutti_graph_end(graph, more, 1);
+}
+
+/* Whether every element is neither infinite nor NaN; a boolean scalar, true over nothing. */
+static inline tutti_value tutti_all_finite(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "all_finite", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* The same elements in row-major order under another shape. dims: New shape. One dimension may be -1, which is
+ * inferred. */
+static inline tutti_value tutti_reshape(tutti_graph *graph, tutti_value x, const int64_t *dims, int64_t dims_count) {
+  tutti_graph_begin(graph, "reshape", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "dims", dims, dims_count);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_transpose_attrs {
+  /* Permutation of the axes. Empty = reversed order. */
+  const int64_t *permutation;
+  int64_t permutation_count;
+} tutti_transpose_attrs;
+/* Axes permuted; axis i of the result is axis permutation[i] of x. */
+static inline tutti_value tutti_transpose(tutti_graph *graph, tutti_value x, const tutti_transpose_attrs *attrs) {
+  tutti_graph_begin(graph, "transpose", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->permutation != NULL) tutti_graph_set_i64s(graph, "permutation", attrs->permutation, attrs->permutation_count);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Repeated to a larger shape by the broadcasting rules. dims: Shape of the result. */
+static inline tutti_value tutti_broadcast_to(tutti_graph *graph, tutti_value x, const int64_t *dims, int64_t dims_count) {
+  tutti_graph_begin(graph, "broadcast_to", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "dims", dims, dims_count);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_concat_attrs {
+  /* Axis; negative counts from the end. Default: 0. */
+  int64_t axis;
+} tutti_concat_attrs;
+/* Joined along an axis; all other axes equal. */
+static inline tutti_value tutti_concat(tutti_graph *graph, const tutti_value *inputs, int64_t inputs_count, const tutti_concat_attrs *attrs) {
+  tutti_graph_begin(graph, "concat", 1);
+  for (int64_t i = 0; i < inputs_count; i++) tutti_graph_add_input(graph, inputs[i]);
+  if (attrs != NULL) {
+    if (attrs->axis != 0) tutti_graph_set_i64(graph, "axis", attrs->axis);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_slice_attrs {
+  /* Step for each axis. Empty = all 1. */
+  const int64_t *strides;
+  int64_t strides_count;
+} tutti_slice_attrs;
+/* A strided block: element j of an axis is element begin + j * stride of x. begin: First index for each axis; a
+ * negative constant counts from the end. size: Elements of the result for each axis; -1 = as many as fit. */
+static inline tutti_value tutti_slice(tutti_graph *graph, tutti_value x, const int64_t *begin, int64_t begin_count, const int64_t *size, int64_t size_count, const tutti_slice_attrs *attrs) {
+  tutti_graph_begin(graph, "slice", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "begin", begin, begin_count);
+  tutti_graph_set_i64s(graph, "size", size, size_count);
+  if (attrs != NULL) {
+    if (attrs->strides != NULL) tutti_graph_set_i64s(graph, "strides", attrs->strides, attrs->strides_count);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_pad_attrs {
+  /* The constant; converted to the dtype of x. Default: 0.0. */
+  double value;
+} tutti_pad_attrs;
+/* x with a constant padded around it. low: Padding before each axis. high: Padding after each axis. */
+static inline tutti_value tutti_pad(tutti_graph *graph, tutti_value x, const int64_t *low, int64_t low_count, const int64_t *high, int64_t high_count, const tutti_pad_attrs *attrs) {
+  tutti_graph_begin(graph, "pad", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "low", low, low_count);
+  tutti_graph_set_i64s(graph, "high", high, high_count);
+  if (attrs != NULL) {
+    if (attrs->value != 0) tutti_graph_set_f64(graph, "value", attrs->value);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_gather_attrs {
+  /* Axis of params. Default: 0. */
+  int64_t axis;
+} tutti_gather_attrs;
+/* Slices of params picked along an axis: result shape is params[:axis] + indices + params[axis+1:]. An index out of
+ * range is an error of the run. */
+static inline tutti_value tutti_gather(tutti_graph *graph, tutti_value params, tutti_value indices, const tutti_gather_attrs *attrs) {
+  tutti_graph_begin(graph, "gather", 1);
+  tutti_graph_add_input(graph, params);
+  tutti_graph_add_input(graph, indices);
+  if (attrs != NULL) {
+    if (attrs->axis != 0) tutti_graph_set_i64(graph, "axis", attrs->axis);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_one_hot_attrs {
+  /* Value at the index. Default: 1.0. */
+  uint8_t has_on;
+  double on;
+  /* Value elsewhere. Default: 0.0. */
+  double off;
+  /* Dtype of the result. Default: f32. */
+  int32_t dtype;
+} tutti_one_hot_attrs;
+/* A new last axis that is `on` at the index and `off` elsewhere; an index out of range gives all `off`. depth:
+ * Length of the new axis. */
+static inline tutti_value tutti_one_hot(tutti_graph *graph, tutti_value indices, int64_t depth, const tutti_one_hot_attrs *attrs) {
+  tutti_graph_begin(graph, "one_hot", 1);
+  tutti_graph_add_input(graph, indices);
+  tutti_graph_set_i64(graph, "depth", depth);
+  if (attrs != NULL) {
+    if (attrs->has_on) tutti_graph_set_f64(graph, "on", attrs->on);
+    if (attrs->off != 0) tutti_graph_set_f64(graph, "off", attrs->off);
+    if (attrs->dtype != 0) tutti_graph_set_i64(graph, "dtype", attrs->dtype);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_iota_attrs {
+  /* The axis that counts. Default: 0. */
+  int64_t axis;
+  /* Dtype of the result: an integer or a float. Default: i64. */
+  int32_t dtype;
+} tutti_iota_attrs;
+/* Each element is its index along an axis. dims: Shape. */
+static inline tutti_value tutti_iota(tutti_graph *graph, const int64_t *dims, int64_t dims_count, const tutti_iota_attrs *attrs) {
+  tutti_graph_begin(graph, "iota", 1);
+  tutti_graph_set_i64s(graph, "dims", dims, dims_count);
+  if (attrs != NULL) {
+    if (attrs->axis != 0) tutti_graph_set_i64(graph, "axis", attrs->axis);
+    if (attrs->dtype != 0) tutti_graph_set_i64(graph, "dtype", attrs->dtype);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_matmul_attrs {
+  /* a is [..., k, m]. */
+  uint8_t transpose_a;
+  /* b is [..., n, k]. */
+  uint8_t transpose_b;
+} tutti_matmul_attrs;
+/* Product of the last two axes, [..., m, k] x [..., k, n] -> [..., m, n]; leading axes broadcast. */
+static inline tutti_value tutti_matmul(tutti_graph *graph, tutti_value a, tutti_value b, const tutti_matmul_attrs *attrs) {
+  tutti_graph_begin(graph, "matmul", 1);
+  tutti_graph_add_input(graph, a);
+  tutti_graph_add_input(graph, b);
+  if (attrs != NULL) {
+    if (attrs->transpose_a != 0) tutti_graph_set_bool(graph, "transpose_a", 1);
+    if (attrs->transpose_b != 0) tutti_graph_set_bool(graph, "transpose_b", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_CONV2D_PADDING_SAME 1
+#define TUTTI_CONV2D_PADDING_VALID 2
+#define TUTTI_CONV2D_PADDING_EXPLICIT 3
+static inline const char *tutti_conv2d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_CONV2D_PADDING_SAME: return "same";
+    case TUTTI_CONV2D_PADDING_VALID: return "valid";
+    case TUTTI_CONV2D_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_conv2d_attrs {
+  /* [filters]. */
+  tutti_value bias;
+  /* Vertical and horizontal step. Default: [1, 1]. */
+  int64_t stride[2];
+  /* Distance between kernel elements. Default: [1, 1]. */
+  int64_t dilation[2];
+  /* How the border is padded. Default: same. */
+  int32_t padding;
+  /* top, bottom, left, right; for explicit. Default: [0, 0, 0, 0]. */
+  int64_t pads[4];
+  /* Number of channel groups that are convolved separately; equal to the channels: depthwise. Default: 1. */
+  int64_t groups;
+} tutti_conv2d_attrs;
+/* Two-dimensional convolution (cross-correlation), plus a bias when given. */
+static inline tutti_value tutti_conv2d(tutti_graph *graph, tutti_value x, tutti_value kernel, const tutti_conv2d_attrs *attrs) {
+  tutti_graph_begin(graph, "conv2d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, kernel);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->bias : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->stride[0] != 0 || attrs->stride[1] != 0) tutti_graph_set_i64s(graph, "stride", attrs->stride, 2);
+    if (attrs->dilation[0] != 0 || attrs->dilation[1] != 0) tutti_graph_set_i64s(graph, "dilation", attrs->dilation, 2);
+    if (attrs->padding != 0) tutti_graph_set_string(graph, "padding", tutti_conv2d_padding_name(attrs->padding));
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 4);
+    if (attrs->groups != 0) tutti_graph_set_i64(graph, "groups", attrs->groups);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_MAX_POOL2D_PADDING_SAME 1
+#define TUTTI_MAX_POOL2D_PADDING_VALID 2
+#define TUTTI_MAX_POOL2D_PADDING_EXPLICIT 3
+static inline const char *tutti_max_pool2d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_MAX_POOL2D_PADDING_SAME: return "same";
+    case TUTTI_MAX_POOL2D_PADDING_VALID: return "valid";
+    case TUTTI_MAX_POOL2D_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_max_pool2d_attrs {
+  /* Vertical and horizontal step. Empty = the window. */
+  const int64_t *stride;
+  int64_t stride_count;
+  /* How the border is padded. Default: valid. */
+  int32_t padding;
+  /* top, bottom, left, right; for explicit. Default: [0, 0, 0, 0]. */
+  int64_t pads[4];
+} tutti_max_pool2d_attrs;
+/* Largest element of each window; padding never wins. NaN wins. window: Height and width of the window. */
+static inline tutti_value tutti_max_pool2d(tutti_graph *graph, tutti_value x, const int64_t *window, const tutti_max_pool2d_attrs *attrs) {
+  tutti_graph_begin(graph, "max_pool2d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "window", window, 2);
+  if (attrs != NULL) {
+    if (attrs->stride != NULL) tutti_graph_set_i64s(graph, "stride", attrs->stride, attrs->stride_count);
+    if (attrs->padding != 0) tutti_graph_set_string(graph, "padding", tutti_max_pool2d_padding_name(attrs->padding));
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 4);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_AVG_POOL2D_PADDING_SAME 1
+#define TUTTI_AVG_POOL2D_PADDING_VALID 2
+#define TUTTI_AVG_POOL2D_PADDING_EXPLICIT 3
+static inline const char *tutti_avg_pool2d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_AVG_POOL2D_PADDING_SAME: return "same";
+    case TUTTI_AVG_POOL2D_PADDING_VALID: return "valid";
+    case TUTTI_AVG_POOL2D_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_avg_pool2d_attrs {
+  /* Vertical and horizontal step. Empty = the window. */
+  const int64_t *stride;
+  int64_t stride_count;
+  /* How the border is padded. Default: valid. */
+  int32_t padding;
+  /* top, bottom, left, right; for explicit. Default: [0, 0, 0, 0]. */
+  int64_t pads[4];
+  /* Divide by the size of the whole window at the border, too. */
+  uint8_t count_include_padding;
+} tutti_avg_pool2d_attrs;
+/* Mean of each window. window: Height and width of the window. */
+static inline tutti_value tutti_avg_pool2d(tutti_graph *graph, tutti_value x, const int64_t *window, const tutti_avg_pool2d_attrs *attrs) {
+  tutti_graph_begin(graph, "avg_pool2d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "window", window, 2);
+  if (attrs != NULL) {
+    if (attrs->stride != NULL) tutti_graph_set_i64s(graph, "stride", attrs->stride, attrs->stride_count);
+    if (attrs->padding != 0) tutti_graph_set_string(graph, "padding", tutti_avg_pool2d_padding_name(attrs->padding));
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 4);
+    if (attrs->count_include_padding != 0) tutti_graph_set_bool(graph, "count_include_padding", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_BATCH_NORM_TRAINING_STATISTICS_GLOBAL 1
+#define TUTTI_BATCH_NORM_TRAINING_STATISTICS_PER_REPLICA 2
+static inline const char *tutti_batch_norm_training_statistics_name(int32_t value) {
+  switch (value) {
+    case TUTTI_BATCH_NORM_TRAINING_STATISTICS_GLOBAL: return "global";
+    case TUTTI_BATCH_NORM_TRAINING_STATISTICS_PER_REPLICA: return "per_replica";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_batch_norm_training_attrs {
+  /* Added to the variance. Default: 0.001. */
+  uint8_t has_epsilon;
+  double epsilon;
+  /* Over the rows of all replicas, or of each replica alone. Default: global. */
+  int32_t statistics;
+} tutti_batch_norm_training_attrs;
+/* (x - mean) / sqrt(variance + epsilon) * scale + offset with the statistics of the batch (biased variance).
+ * Statistics are f32 for 16-bit floats. */
+static inline tutti_value tutti_batch_norm_training(tutti_graph *graph, tutti_value x, tutti_value scale, tutti_value offset, const tutti_batch_norm_training_attrs *attrs, tutti_value more[2]) {
+  tutti_graph_begin(graph, "batch_norm_training", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, scale);
+  tutti_graph_add_input(graph, offset);
+  if (attrs != NULL) {
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->statistics != 0) tutti_graph_set_string(graph, "statistics", tutti_batch_norm_training_statistics_name(attrs->statistics));
+  }
+  return tutti_graph_end(graph, more, 2);
+}
+
+typedef struct tutti_batch_norm_inference_attrs {
+  /* Added to the variance. Default: 0.001. */
+  uint8_t has_epsilon;
+  double epsilon;
+} tutti_batch_norm_inference_attrs;
+/* (x - mean) / sqrt(variance + epsilon) * scale + offset with given statistics. */
+static inline tutti_value tutti_batch_norm_inference(tutti_graph *graph, tutti_value x, tutti_value scale, tutti_value offset, tutti_value mean, tutti_value variance, const tutti_batch_norm_inference_attrs *attrs) {
+  tutti_graph_begin(graph, "batch_norm_inference", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, scale);
+  tutti_graph_add_input(graph, offset);
+  tutti_graph_add_input(graph, mean);
+  tutti_graph_add_input(graph, variance);
+  if (attrs != NULL) {
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_layer_norm_attrs {
+  /* Added to the variance. Default: 1e-05. */
+  uint8_t has_epsilon;
+  double epsilon;
+} tutti_layer_norm_attrs;
+/* (x - mean) * rstd * scale + offset over the last axis, rstd = 1 / sqrt(variance + epsilon). Statistics are f32
+ * for 16-bit floats. */
+static inline tutti_value tutti_layer_norm(tutti_graph *graph, tutti_value x, tutti_value scale, tutti_value offset, const tutti_layer_norm_attrs *attrs, tutti_value more[2]) {
+  tutti_graph_begin(graph, "layer_norm", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, scale);
+  tutti_graph_add_input(graph, offset);
+  if (attrs != NULL) {
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+  }
+  return tutti_graph_end(graph, more, 2);
+}
+
+typedef struct tutti_rms_norm_attrs {
+  /* Added to the average of the squares. Default: 1e-06. */
+  uint8_t has_epsilon;
+  double epsilon;
+} tutti_rms_norm_attrs;
+/* x * rstd * scale over the last axis, rstd = 1 / sqrt(average of x^2 + epsilon). Statistics are f32 for 16-bit
+ * floats. */
+static inline tutti_value tutti_rms_norm(tutti_graph *graph, tutti_value x, tutti_value scale, const tutti_rms_norm_attrs *attrs, tutti_value more[1]) {
+  tutti_graph_begin(graph, "rms_norm", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, scale);
+  if (attrs != NULL) {
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+  }
+  return tutti_graph_end(graph, more, 1);
+}
+
+typedef struct tutti_group_norm_attrs {
+  /* Added to the variance. Default: 1e-05. */
+  uint8_t has_epsilon;
+  double epsilon;
+} tutti_group_norm_attrs;
+/* (x - mean) * rstd * scale + offset, rstd = 1 / sqrt(variance + epsilon): statistics of each row and group of
+ * neighbouring channels, over the group and all axes between the first and the last. They are f32 for 16-bit
+ * floats. groups: Number of groups, which must divide the channels. */
+static inline tutti_value tutti_group_norm(tutti_graph *graph, tutti_value x, tutti_value scale, tutti_value offset, int64_t groups, const tutti_group_norm_attrs *attrs, tutti_value more[2]) {
+  tutti_graph_begin(graph, "group_norm", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, scale);
+  tutti_graph_add_input(graph, offset);
+  tutti_graph_set_i64(graph, "groups", groups);
+  if (attrs != NULL) {
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+  }
+  return tutti_graph_end(graph, more, 2);
+}
+
+typedef struct tutti_attention_attrs {
+  /* Number of valid keys of each row [rows]; later keys are masked. Values are clamped to [0, key_length]. */
+  tutti_value lengths;
+  /* Query i sees only the keys 0 to i + key_length - length: the queries are the last positions of the keys, with
+   * or without lengths. */
+  uint8_t causal;
+  /* Factor of the scores; 0 = 1 / sqrt(channels). Default: 0. */
+  double scale;
+} tutti_attention_attrs;
+/* Scaled dot-product attention: y = softmax(scale * q * transpose(k)) * v for each row and head. A query without a
+ * visible key gives zeros, and statistics of +infinity. */
+static inline tutti_value tutti_attention(tutti_graph *graph, tutti_value q, tutti_value k, tutti_value v, const tutti_attention_attrs *attrs, tutti_value more[1]) {
+  tutti_graph_begin(graph, "attention", 1);
+  tutti_graph_add_input(graph, q);
+  tutti_graph_add_input(graph, k);
+  tutti_graph_add_input(graph, v);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->lengths : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->causal != 0) tutti_graph_set_bool(graph, "causal", 1);
+    if (attrs->scale != 0) tutti_graph_set_f64(graph, "scale", attrs->scale);
+  }
+  return tutti_graph_end(graph, more, 1);
+}
+
+typedef struct tutti_dropout_attention_attrs {
+  /* As for attention. */
+  tutti_value lengths;
+  /* As for attention. */
+  uint8_t causal;
+  /* As for attention. Default: 0. */
+  double scale;
+  /* Key of the random sequence; 0 = the stable id of the node. Default: 0. */
+  int64_t key;
+} tutti_dropout_attention_attrs;
+/* attention with dropout: each probability is set to 0 with probability rate, otherwise scaled by 1 / (1 - rate),
+ * before the values are summed. In a row of the batch, the probability of head h, query i and key j has number (h *
+ * length + i) * m + j of the random sequence, where m is key_length rounded up to a multiple of 4. Statistics are
+ * those without dropout. In models only, not in maps and filters of datasets. rate: Probability of 0. */
+static inline tutti_value tutti_dropout_attention(tutti_graph *graph, tutti_value q, tutti_value k, tutti_value v, double rate, const tutti_dropout_attention_attrs *attrs, tutti_value more[1]) {
+  tutti_graph_begin(graph, "dropout_attention", 1);
+  tutti_graph_add_input(graph, q);
+  tutti_graph_add_input(graph, k);
+  tutti_graph_add_input(graph, v);
+  tutti_graph_set_f64(graph, "rate", rate);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->lengths : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->causal != 0) tutti_graph_set_bool(graph, "causal", 1);
+    if (attrs->scale != 0) tutti_graph_set_f64(graph, "scale", attrs->scale);
+    if (attrs->key != 0) tutti_graph_set_i64(graph, "key", attrs->key);
+  }
+  return tutti_graph_end(graph, more, 1);
+}
+
+typedef struct tutti_softmax_attrs {
+  /* Axis; negative counts from the end. Default: -1. */
+  uint8_t has_axis;
+  int64_t axis;
+} tutti_softmax_attrs;
+/* exp(x) divided by its sum along an axis. */
+static inline tutti_value tutti_softmax(tutti_graph *graph, tutti_value x, const tutti_softmax_attrs *attrs) {
+  tutti_graph_begin(graph, "softmax", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->has_axis) tutti_graph_set_i64(graph, "axis", attrs->axis);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_log_softmax_attrs {
+  /* Axis; negative counts from the end. Default: -1. */
+  uint8_t has_axis;
+  int64_t axis;
+} tutti_log_softmax_attrs;
+/* x - log(sum(exp(x))) along an axis. */
+static inline tutti_value tutti_log_softmax(tutti_graph *graph, tutti_value x, const tutti_log_softmax_attrs *attrs) {
+  tutti_graph_begin(graph, "log_softmax", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->has_axis) tutti_graph_set_i64(graph, "axis", attrs->axis);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_sparse_softmax_cross_entropy_attrs {
+  /* Share of the target spread over all classes. Default: 0.0. */
+  double label_smoothing;
+} tutti_sparse_softmax_cross_entropy_attrs;
+/* -log softmax(logits)[label] per row. With label smoothing s the target is 1 - s + s / classes at the label and s
+ * / classes elsewhere. A label outside [0, classes) is an error of the run that names node, row and value. */
+static inline tutti_value tutti_sparse_softmax_cross_entropy(tutti_graph *graph, tutti_value logits, tutti_value labels, const tutti_sparse_softmax_cross_entropy_attrs *attrs) {
+  tutti_graph_begin(graph, "sparse_softmax_cross_entropy", 1);
+  tutti_graph_add_input(graph, logits);
+  tutti_graph_add_input(graph, labels);
+  if (attrs != NULL) {
+    if (attrs->label_smoothing != 0) tutti_graph_set_f64(graph, "label_smoothing", attrs->label_smoothing);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_softmax_cross_entropy_attrs {
+  /* Share of the target spread over all classes. Default: 0.0. */
+  double label_smoothing;
+} tutti_softmax_cross_entropy_attrs;
+/* -sum(targets * log softmax(logits)) per row; label smoothing replaces targets by targets * (1 - s) + s / classes. */
+static inline tutti_value tutti_softmax_cross_entropy(tutti_graph *graph, tutti_value logits, tutti_value targets, const tutti_softmax_cross_entropy_attrs *attrs) {
+  tutti_graph_begin(graph, "softmax_cross_entropy", 1);
+  tutti_graph_add_input(graph, logits);
+  tutti_graph_add_input(graph, targets);
+  if (attrs != NULL) {
+    if (attrs->label_smoothing != 0) tutti_graph_set_f64(graph, "label_smoothing", attrs->label_smoothing);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* max(x, 0) - x * targets + log(1 + exp(-|x|)) per element, x = logits. */
+static inline tutti_value tutti_sigmoid_cross_entropy(tutti_graph *graph, tutti_value logits, tutti_value targets) {
+  tutti_graph_begin(graph, "sigmoid_cross_entropy", 1);
+  tutti_graph_add_input(graph, logits);
+  tutti_graph_add_input(graph, targets);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_in_top_k_attrs {
+  /* Number of the largest logits. Default: 1. */
+  int64_t k;
+} tutti_in_top_k_attrs;
+/* Whether the label is among the k largest logits of its row: fewer than k logits are larger than that of the
+ * label. A label out of range or a logit that is not finite gives false. */
+static inline tutti_value tutti_in_top_k(tutti_graph *graph, tutti_value logits, tutti_value labels, const tutti_in_top_k_attrs *attrs) {
+  tutti_graph_begin(graph, "in_top_k", 1);
+  tutti_graph_add_input(graph, logits);
+  tutti_graph_add_input(graph, labels);
+  if (attrs != NULL) {
+    if (attrs->k != 0) tutti_graph_set_i64(graph, "k", attrs->k);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_dropout_attrs {
+  /* Key of the random sequence; 0 = the stable id of the node. Default: 0. */
+  int64_t key;
+} tutti_dropout_attrs;
+/* Each element is set to 0 with probability rate, else scaled by 1 / (1 - rate). rate: Probability of 0. */
+static inline tutti_value tutti_dropout(tutti_graph *graph, tutti_value x, double rate, const tutti_dropout_attrs *attrs) {
+  tutti_graph_begin(graph, "dropout", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_f64(graph, "rate", rate);
+  if (attrs != NULL) {
+    if (attrs->key != 0) tutti_graph_set_i64(graph, "key", attrs->key);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_random_uniform_attrs {
+  /* Lower bound. Default: 0.0. */
+  double low;
+  /* Upper bound. Default: 1.0. */
+  uint8_t has_high;
+  double high;
+  /* A float dtype. Default: f32. */
+  int32_t dtype;
+  /* Key of the random sequence; 0 = the stable id of the node. Default: 0. */
+  int64_t key;
+} tutti_random_uniform_attrs;
+/* Uniform in [low, high). dims: Shape. */
+static inline tutti_value tutti_random_uniform(tutti_graph *graph, const int64_t *dims, int64_t dims_count, const tutti_random_uniform_attrs *attrs) {
+  tutti_graph_begin(graph, "random_uniform", 1);
+  tutti_graph_set_i64s(graph, "dims", dims, dims_count);
+  if (attrs != NULL) {
+    if (attrs->low != 0) tutti_graph_set_f64(graph, "low", attrs->low);
+    if (attrs->has_high) tutti_graph_set_f64(graph, "high", attrs->high);
+    if (attrs->dtype != 0) tutti_graph_set_i64(graph, "dtype", attrs->dtype);
+    if (attrs->key != 0) tutti_graph_set_i64(graph, "key", attrs->key);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_random_normal_attrs {
+  /* Mean. Default: 0.0. */
+  double mean;
+  /* Standard deviation before truncation. Default: 1.0. */
+  uint8_t has_stddev;
+  double stddev;
+  /* A float dtype. Default: f32. */
+  int32_t dtype;
+  /* Key of the random sequence; 0 = the stable id of the node. Default: 0. */
+  int64_t key;
+} tutti_random_normal_attrs;
+/* Normal distribution. dims: Shape. */
+static inline tutti_value tutti_random_normal(tutti_graph *graph, const int64_t *dims, int64_t dims_count, const tutti_random_normal_attrs *attrs) {
+  tutti_graph_begin(graph, "random_normal", 1);
+  tutti_graph_set_i64s(graph, "dims", dims, dims_count);
+  if (attrs != NULL) {
+    if (attrs->mean != 0) tutti_graph_set_f64(graph, "mean", attrs->mean);
+    if (attrs->has_stddev) tutti_graph_set_f64(graph, "stddev", attrs->stddev);
+    if (attrs->dtype != 0) tutti_graph_set_i64(graph, "dtype", attrs->dtype);
+    if (attrs->key != 0) tutti_graph_set_i64(graph, "key", attrs->key);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_random_truncated_normal_attrs {
+  /* Mean. Default: 0.0. */
+  double mean;
+  /* Standard deviation before truncation. Default: 1.0. */
+  uint8_t has_stddev;
+  double stddev;
+  /* A float dtype. Default: f32. */
+  int32_t dtype;
+  /* Key of the random sequence; 0 = the stable id of the node. Default: 0. */
+  int64_t key;
+} tutti_random_truncated_normal_attrs;
+/* Normal distribution cut at two standard deviations. dims: Shape. */
+static inline tutti_value tutti_random_truncated_normal(tutti_graph *graph, const int64_t *dims, int64_t dims_count, const tutti_random_truncated_normal_attrs *attrs) {
+  tutti_graph_begin(graph, "random_truncated_normal", 1);
+  tutti_graph_set_i64s(graph, "dims", dims, dims_count);
+  if (attrs != NULL) {
+    if (attrs->mean != 0) tutti_graph_set_f64(graph, "mean", attrs->mean);
+    if (attrs->has_stddev) tutti_graph_set_f64(graph, "stddev", attrs->stddev);
+    if (attrs->dtype != 0) tutti_graph_set_i64(graph, "dtype", attrs->dtype);
+    if (attrs->key != 0) tutti_graph_set_i64(graph, "key", attrs->key);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_DECODE_JPEG_DCT_ACCURATE 1
+#define TUTTI_DECODE_JPEG_DCT_FAST 2
+static inline const char *tutti_decode_jpeg_dct_name(int32_t value) {
+  switch (value) {
+    case TUTTI_DECODE_JPEG_DCT_ACCURATE: return "accurate";
+    case TUTTI_DECODE_JPEG_DCT_FAST: return "fast";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_decode_jpeg_attrs {
+  /* [..., 4]. */
+  tutti_value window;
+  /* 1 = gray, 3 = RGB; converted from the format of the file. Default: 3. */
+  int64_t channels;
+  /* 1, 2, 4 or 8: height and width are divided by it, rounded up, during decoding. Default: 1. */
+  int64_t ratio;
+  /* With minimum_width, instead of ratio: use the largest ratio of 1, 2, 4, 8 that leaves at least this many
+   * pixels, or 1 if none does. 0 = off. Default: 0. */
+  int64_t minimum_height;
+  /* As minimum_height. Default: 0. */
+  int64_t minimum_width;
+  /* Repeat the samples of colours instead of interpolating between them, which is faster. */
+  uint8_t plain_upsampling;
+  /* Inverse transform: libjpeg-turbo's JDCT_ISLOW or JDCT_IFAST. Default: accurate. */
+  int32_t dct;
+  /* A file with more pixels, before any scaling, is an error. Default: 134217728. */
+  int64_t maximum_pixels;
+} tutti_decode_jpeg_attrs;
+/* A JPEG file as pixels, u8[..., height, width, channels], as libjpeg-turbo decodes it with the same settings.
+ * Four-component files (CMYK, YCCK, also the inverted ones of Adobe) are converted to RGB. A corrupt or truncated
+ * file is DATA_LOSS; a file that lacks only its end marker is complete. The window, when given, is top, left,
+ * height and width in pixels of the (scaled) image: only that part is decoded, and its pixels are those of the
+ * whole image. In maps and filters of datasets only, not in models. */
+static inline tutti_value tutti_decode_jpeg(tutti_graph *graph, tutti_value contents, const tutti_decode_jpeg_attrs *attrs) {
+  tutti_graph_begin(graph, "decode_jpeg", 1);
+  tutti_graph_add_input(graph, contents);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->window : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->channels != 0) tutti_graph_set_i64(graph, "channels", attrs->channels);
+    if (attrs->ratio != 0) tutti_graph_set_i64(graph, "ratio", attrs->ratio);
+    if (attrs->minimum_height != 0) tutti_graph_set_i64(graph, "minimum_height", attrs->minimum_height);
+    if (attrs->minimum_width != 0) tutti_graph_set_i64(graph, "minimum_width", attrs->minimum_width);
+    if (attrs->plain_upsampling != 0) tutti_graph_set_bool(graph, "fancy_upsampling", 0);
+    if (attrs->dct != 0) tutti_graph_set_string(graph, "dct", tutti_decode_jpeg_dct_name(attrs->dct));
+    if (attrs->maximum_pixels != 0) tutti_graph_set_i64(graph, "maximum_pixels", attrs->maximum_pixels);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_RESIZE_METHOD_BILINEAR 1
+#define TUTTI_RESIZE_METHOD_NEAREST 2
+#define TUTTI_RESIZE_METHOD_AREA 3
+static inline const char *tutti_resize_method_name(int32_t value) {
+  switch (value) {
+    case TUTTI_RESIZE_METHOD_BILINEAR: return "bilinear";
+    case TUTTI_RESIZE_METHOD_NEAREST: return "nearest";
+    case TUTTI_RESIZE_METHOD_AREA: return "area";
+    default: return "(no such value)";
+  }
+}
+#define TUTTI_RESIZE_OUTPUT_SAME 1
+#define TUTTI_RESIZE_OUTPUT_F32 2
+static inline const char *tutti_resize_output_name(int32_t value) {
+  switch (value) {
+    case TUTTI_RESIZE_OUTPUT_SAME: return "same";
+    case TUTTI_RESIZE_OUTPUT_F32: return "f32";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_resize_attrs {
+  /* Interpolation method. Default: bilinear. */
+  int32_t method;
+  /* With bilinear, average over all pixels that a pixel of the result covers. */
+  uint8_t antialias;
+  /* Dtype of the result: that of x, or f32 in the units of x. Default: same. */
+  int32_t output;
+} tutti_resize_attrs;
+/* Images resized to another height and width. Pixel centres are at half indices: output i covers the input at (i +
+ * 0.5) * input / output - 0.5. bilinear, nearest and area are those of TensorFlow 2 (tf.image.resize); bilinear
+ * with antialias is TensorFlow's and Pillow's triangle filter, as wide as the scale where the image shrinks. u8
+ * results are rounded, halves up. In maps and filters of datasets only, not in models. size: Height and width of
+ * the result. */
+static inline tutti_value tutti_resize(tutti_graph *graph, tutti_value x, const int64_t *size, const tutti_resize_attrs *attrs) {
+  tutti_graph_begin(graph, "resize", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "size", size, 2);
+  if (attrs != NULL) {
+    if (attrs->method != 0) tutti_graph_set_string(graph, "method", tutti_resize_method_name(attrs->method));
+    if (attrs->antialias != 0) tutti_graph_set_bool(graph, "antialias", 1);
+    if (attrs->output != 0) tutti_graph_set_string(graph, "output", tutti_resize_output_name(attrs->output));
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_decode_png_attrs {
+  /* 1 = gray, 3 = RGB, 4 = RGBA. Default: 3. */
+  int64_t channels;
+  /* A file with more pixels, before any scaling, is an error. Default: 134217728. */
+  int64_t maximum_pixels;
+} tutti_decode_png_attrs;
+/* A PNG file as pixels, u8[..., height, width, channels], of any PNG format: palettes are resolved, fewer than 8
+ * bits are expanded to 8, 16 bits are reduced to the upper 8. Gray is computed from colours as 0.299 R + 0.587 G +
+ * 0.114 B. Without channel 4, transparency is dropped. In maps and filters of datasets only, not in models. */
+static inline tutti_value tutti_decode_png(tutti_graph *graph, tutti_value contents, const tutti_decode_png_attrs *attrs) {
+  tutti_graph_begin(graph, "decode_png", 1);
+  tutti_graph_add_input(graph, contents);
+  if (attrs != NULL) {
+    if (attrs->channels != 0) tutti_graph_set_i64(graph, "channels", attrs->channels);
+    if (attrs->maximum_pixels != 0) tutti_graph_set_i64(graph, "maximum_pixels", attrs->maximum_pixels);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_decode_image_attrs {
+  /* 1 = gray, 3 = RGB. Default: 3. */
+  int64_t channels;
+  /* A file with more pixels, before any scaling, is an error. Default: 134217728. */
+  int64_t maximum_pixels;
+} tutti_decode_image_attrs;
+/* decode_jpeg or decode_png with their defaults, depending on the first bytes of the file. In maps and filters of
+ * datasets only, not in models. */
+static inline tutti_value tutti_decode_image(tutti_graph *graph, tutti_value contents, const tutti_decode_image_attrs *attrs) {
+  tutti_graph_begin(graph, "decode_image", 1);
+  tutti_graph_add_input(graph, contents);
+  if (attrs != NULL) {
+    if (attrs->channels != 0) tutti_graph_set_i64(graph, "channels", attrs->channels);
+    if (attrs->maximum_pixels != 0) tutti_graph_set_i64(graph, "maximum_pixels", attrs->maximum_pixels);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Height and width from the header of a JPEG or PNG file, i64[..., 2]; nothing is decoded. In maps and filters of
+ * datasets only, not in models. */
+static inline tutti_value tutti_image_size(tutti_graph *graph, tutti_value contents) {
+  tutti_graph_begin(graph, "image_size", 1);
+  tutti_graph_add_input(graph, contents);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_crop_attrs {
+  /* [..., 4]: top, left, height, width. */
+  tutti_value window;
+  /* Height and width; 0, 0 = those of the window. Default: [0, 0]. */
+  int64_t size[2];
+  /* Top and left, without a window. Default: [0, 0]. */
+  int64_t offset[2];
+  /* Crop the center, instead of offset; an odd remainder is at the bottom and right. */
+  uint8_t centered;
+} tutti_crop_attrs;
+/* A part of each image: of a given size at a given position or in the center, or a window for each image. With a
+ * window and a size, the window must have that size. In maps and filters of datasets only, not in models. */
+static inline tutti_value tutti_crop(tutti_graph *graph, tutti_value x, const tutti_crop_attrs *attrs) {
+  tutti_graph_begin(graph, "crop", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->window : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->size[0] != 0 || attrs->size[1] != 0) tutti_graph_set_i64s(graph, "size", attrs->size, 2);
+    if (attrs->offset[0] != 0 || attrs->offset[1] != 0) tutti_graph_set_i64s(graph, "offset", attrs->offset, 2);
+    if (attrs->centered != 0) tutti_graph_set_bool(graph, "centered", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_PAD_IMAGE_MODE_CONSTANT 1
+#define TUTTI_PAD_IMAGE_MODE_EDGE 2
+#define TUTTI_PAD_IMAGE_MODE_REFLECT 3
+static inline const char *tutti_pad_image_mode_name(int32_t value) {
+  switch (value) {
+    case TUTTI_PAD_IMAGE_MODE_CONSTANT: return "constant";
+    case TUTTI_PAD_IMAGE_MODE_EDGE: return "edge";
+    case TUTTI_PAD_IMAGE_MODE_REFLECT: return "reflect";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_pad_image_attrs {
+  /* Content of the padding: a value, the nearest pixel, or the image mirrored at its border pixels. Default:
+   * constant. */
+  int32_t mode;
+  /* For constant. Default: 0.0. */
+  double value;
+} tutti_pad_image_attrs;
+/* Images with padding around them. In maps and filters of datasets only, not in models. pads: top, bottom, left,
+ * right. */
+static inline tutti_value tutti_pad_image(tutti_graph *graph, tutti_value x, const int64_t *pads, const tutti_pad_image_attrs *attrs) {
+  tutti_graph_begin(graph, "pad_image", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "pads", pads, 4);
+  if (attrs != NULL) {
+    if (attrs->mode != 0) tutti_graph_set_string(graph, "mode", tutti_pad_image_mode_name(attrs->mode));
+    if (attrs->value != 0) tutti_graph_set_f64(graph, "value", attrs->value);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_FLIP_DIRECTION_HORIZONTAL 1
+#define TUTTI_FLIP_DIRECTION_VERTICAL 2
+static inline const char *tutti_flip_direction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_FLIP_DIRECTION_HORIZONTAL: return "horizontal";
+    case TUTTI_FLIP_DIRECTION_VERTICAL: return "vertical";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_flip_attrs {
+  /* horizontal: swaps left and right; vertical: swaps top and bottom. Default: horizontal. */
+  int32_t direction;
+} tutti_flip_attrs;
+/* Images mirrored. In maps and filters of datasets only, not in models. */
+static inline tutti_value tutti_flip(tutti_graph *graph, tutti_value x, const tutti_flip_attrs *attrs) {
+  tutti_graph_begin(graph, "flip", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->direction != 0) tutti_graph_set_string(graph, "direction", tutti_flip_direction_name(attrs->direction));
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_rotate90_attrs {
+  /* Number of quarter turns. Default: 1. */
+  uint8_t has_turns;
+  int64_t turns;
+} tutti_rotate90_attrs;
+/* Images rotated counter-clockwise by quarter turns. In maps and filters of datasets only, not in models. */
+static inline tutti_value tutti_rotate90(tutti_graph *graph, tutti_value x, const tutti_rotate90_attrs *attrs) {
+  tutti_graph_begin(graph, "rotate90", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->has_turns) tutti_graph_set_i64(graph, "turns", attrs->turns);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_ROTATE_METHOD_BILINEAR 1
+#define TUTTI_ROTATE_METHOD_NEAREST 2
+static inline const char *tutti_rotate_method_name(int32_t value) {
+  switch (value) {
+    case TUTTI_ROTATE_METHOD_BILINEAR: return "bilinear";
+    case TUTTI_ROTATE_METHOD_NEAREST: return "nearest";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_rotate_attrs {
+  /* Interpolation method. Default: bilinear. */
+  int32_t method;
+  /* Value of pixels outside the image. Default: 0.0. */
+  double value;
+} tutti_rotate_attrs;
+/* Images rotated counter-clockwise about their center; height and width stay. A pixel of the result is the value at
+ * its center: between the four nearest pixels (bilinear), or the nearest, as in Pillow's Image.rotate. u8 results
+ * are rounded, halves up. In maps and filters of datasets only, not in models. degrees: The angle in degrees. */
+static inline tutti_value tutti_rotate(tutti_graph *graph, tutti_value x, double degrees, const tutti_rotate_attrs *attrs) {
+  tutti_graph_begin(graph, "rotate", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_f64(graph, "degrees", degrees);
+  if (attrs != NULL) {
+    if (attrs->method != 0) tutti_graph_set_string(graph, "method", tutti_rotate_method_name(attrs->method));
+    if (attrs->value != 0) tutti_graph_set_f64(graph, "value", attrs->value);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_convert_image_dtype_attrs {
+  /* u8 or f32. Default: f32. */
+  int32_t dtype;
+} tutti_convert_image_dtype_attrs;
+/* u8 to f32: x / 255. f32 to u8: x * 255.5, truncated and limited to [0, 255], as tf.image.convert_image_dtype
+ * does. The same dtype: unchanged. In maps and filters of datasets only, not in models. */
+static inline tutti_value tutti_convert_image_dtype(tutti_graph *graph, tutti_value x, const tutti_convert_image_dtype_attrs *attrs) {
+  tutti_graph_begin(graph, "convert_image_dtype", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->dtype != 0) tutti_graph_set_i64(graph, "dtype", attrs->dtype);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_normalize_image_attrs {
+  /* One for each channel, or one for all. Default: [0.0]. */
+  const double *mean;
+  int64_t mean_count;
+  /* One for each channel, or one for all. Default: [1.0]. */
+  const double *stddev;
+  int64_t stddev_count;
+  /* Applied to x first: 1 / 255 if mean and stddev refer to values in [0, 1]. Default: 1.0. */
+  uint8_t has_scale;
+  double scale;
+} tutti_normalize_image_attrs;
+/* (x * scale - mean) / stddev per channel, in f32. In maps and filters of datasets only, not in models. */
+static inline tutti_value tutti_normalize_image(tutti_graph *graph, tutti_value x, const tutti_normalize_image_attrs *attrs) {
+  tutti_graph_begin(graph, "normalize_image", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->mean != NULL) tutti_graph_set_f64s(graph, "mean", attrs->mean, attrs->mean_count);
+    if (attrs->stddev != NULL) tutti_graph_set_f64s(graph, "stddev", attrs->stddev, attrs->stddev_count);
+    if (attrs->has_scale) tutti_graph_set_f64(graph, "scale", attrs->scale);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* x + delta, in f32 with 1 as the brightest; u8 is converted as convert_image_dtype does, before and after. In maps
+ * and filters of datasets only, not in models. delta: Value to add. */
+static inline tutti_value tutti_adjust_brightness(tutti_graph *graph, tutti_value x, double delta) {
+  tutti_graph_begin(graph, "adjust_brightness", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_f64(graph, "delta", delta);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* (x - mean) * factor + mean with the mean of each channel of each image; dtypes as in adjust_brightness. In maps
+ * and filters of datasets only, not in models. factor: Factor. */
+static inline tutti_value tutti_adjust_contrast(tutti_graph *graph, tutti_value x, double factor) {
+  tutti_graph_begin(graph, "adjust_contrast", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_f64(graph, "factor", factor);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Saturation of the HSV form times factor, limited to [0, 1]; dtypes as in adjust_brightness. In maps and filters
+ * of datasets only, not in models. factor: Factor. */
+static inline tutti_value tutti_adjust_saturation(tutti_graph *graph, tutti_value x, double factor) {
+  tutti_graph_begin(graph, "adjust_saturation", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_f64(graph, "factor", factor);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Hue of the HSV form plus delta, modulo a full circle; dtypes as in adjust_brightness. In maps and filters of
+ * datasets only, not in models. delta: Fraction of the full circle. */
+static inline tutti_value tutti_adjust_hue(tutti_graph *graph, tutti_value x, double delta) {
+  tutti_graph_begin(graph, "adjust_hue", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_f64(graph, "delta", delta);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_random_crop_attrs {
+  /* Pixels padded around each image first. Default: 0. */
+  int64_t padding;
+  /* Value of the padding. Default: 0.0. */
+  double value;
+  /* Key of the random sequence; 0 = the stable id of the node. Default: 0. */
+  int64_t key;
+} tutti_random_crop_attrs;
+/* A part of each image, or of the padded image, at a uniformly random position. In maps and filters of datasets
+ * only, not in models. size: Height and width of the part. */
+static inline tutti_value tutti_random_crop(tutti_graph *graph, tutti_value x, const int64_t *size, const tutti_random_crop_attrs *attrs) {
+  tutti_graph_begin(graph, "random_crop", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "size", size, 2);
+  if (attrs != NULL) {
+    if (attrs->padding != 0) tutti_graph_set_i64(graph, "padding", attrs->padding);
+    if (attrs->value != 0) tutti_graph_set_f64(graph, "value", attrs->value);
+    if (attrs->key != 0) tutti_graph_set_i64(graph, "key", attrs->key);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_RANDOM_FLIP_DIRECTION_HORIZONTAL 1
+#define TUTTI_RANDOM_FLIP_DIRECTION_VERTICAL 2
+static inline const char *tutti_random_flip_direction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_RANDOM_FLIP_DIRECTION_HORIZONTAL: return "horizontal";
+    case TUTTI_RANDOM_FLIP_DIRECTION_VERTICAL: return "vertical";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_random_flip_attrs {
+  /* As in flip. Default: horizontal. */
+  int32_t direction;
+  /* Probability of mirroring. Default: 0.5. */
+  uint8_t has_probability;
+  double probability;
+  /* Key of the random sequence; 0 = the stable id of the node. Default: 0. */
+  int64_t key;
+} tutti_random_flip_attrs;
+/* Each image mirrored with a probability. In maps and filters of datasets only, not in models. */
+static inline tutti_value tutti_random_flip(tutti_graph *graph, tutti_value x, const tutti_random_flip_attrs *attrs) {
+  tutti_graph_begin(graph, "random_flip", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->direction != 0) tutti_graph_set_string(graph, "direction", tutti_random_flip_direction_name(attrs->direction));
+    if (attrs->has_probability) tutti_graph_set_f64(graph, "probability", attrs->probability);
+    if (attrs->key != 0) tutti_graph_set_i64(graph, "key", attrs->key);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_RANDOM_ROTATE_METHOD_BILINEAR 1
+#define TUTTI_RANDOM_ROTATE_METHOD_NEAREST 2
+static inline const char *tutti_random_rotate_method_name(int32_t value) {
+  switch (value) {
+    case TUTTI_RANDOM_ROTATE_METHOD_BILINEAR: return "bilinear";
+    case TUTTI_RANDOM_ROTATE_METHOD_NEAREST: return "nearest";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_random_rotate_attrs {
+  /* Interpolation method. Default: bilinear. */
+  int32_t method;
+  /* Value of pixels outside the image. Default: 0.0. */
+  double value;
+  /* Key of the random sequence; 0 = the stable id of the node. Default: 0. */
+  int64_t key;
+} tutti_random_rotate_attrs;
+/* rotate with an angle for each image, drawn uniformly from [-degrees, degrees]. In maps and filters of datasets
+ * only, not in models. degrees: The largest angle. */
+static inline tutti_value tutti_random_rotate(tutti_graph *graph, tutti_value x, double degrees, const tutti_random_rotate_attrs *attrs) {
+  tutti_graph_begin(graph, "random_rotate", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_f64(graph, "degrees", degrees);
+  if (attrs != NULL) {
+    if (attrs->method != 0) tutti_graph_set_string(graph, "method", tutti_random_rotate_method_name(attrs->method));
+    if (attrs->value != 0) tutti_graph_set_f64(graph, "value", attrs->value);
+    if (attrs->key != 0) tutti_graph_set_i64(graph, "key", attrs->key);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_RANDOM_RESIZED_CROP_OUTPUT_SAME 1
+#define TUTTI_RANDOM_RESIZED_CROP_OUTPUT_F32 2
+static inline const char *tutti_random_resized_crop_output_name(int32_t value) {
+  switch (value) {
+    case TUTTI_RANDOM_RESIZED_CROP_OUTPUT_SAME: return "same";
+    case TUTTI_RANDOM_RESIZED_CROP_OUTPUT_F32: return "f32";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_random_resized_crop_attrs {
+  /* Minimum and maximum fraction of the image's area, chosen uniformly. Default: [0.08, 1.0]. */
+  double area[2];
+  /* Minimum and maximum width / height, chosen log-uniformly. Default: [0.75, 1.3333333333333333]. */
+  double aspect[2];
+  /* As in resize. */
+  uint8_t antialias;
+  /* Probability of mirroring left to right. Default: 0.0. */
+  double flip_probability;
+  /* As in resize. Default: same. */
+  int32_t output;
+  /* Key of the random sequence; 0 = the stable id of the node. Default: 0. */
+  int64_t key;
+} tutti_random_resized_crop_attrs;
+/* A random part of each image (random_crop_window), resized (resize) and mirrored with a probability, in one pass
+ * over the pixels. Directly after decode_jpeg or decode_image, like crop and random_crop, only that part is
+ * decoded, but damage anywhere in the file is still detected. In maps and filters of datasets only, not in models.
+ * size: Height and width of the result. */
+static inline tutti_value tutti_random_resized_crop(tutti_graph *graph, tutti_value x, const int64_t *size, const tutti_random_resized_crop_attrs *attrs) {
+  tutti_graph_begin(graph, "random_resized_crop", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "size", size, 2);
+  if (attrs != NULL) {
+    if (attrs->area[0] != 0 || attrs->area[1] != 0) tutti_graph_set_f64s(graph, "area", attrs->area, 2);
+    if (attrs->aspect[0] != 0 || attrs->aspect[1] != 0) tutti_graph_set_f64s(graph, "aspect", attrs->aspect, 2);
+    if (attrs->antialias != 0) tutti_graph_set_bool(graph, "antialias", 1);
+    if (attrs->flip_probability != 0) tutti_graph_set_f64(graph, "flip_probability", attrs->flip_probability);
+    if (attrs->output != 0) tutti_graph_set_string(graph, "output", tutti_random_resized_crop_output_name(attrs->output));
+    if (attrs->key != 0) tutti_graph_set_i64(graph, "key", attrs->key);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_random_crop_window_attrs {
+  /* Minimum and maximum fraction of the image's area, chosen uniformly. Default: [0.08, 1.0]. */
+  double area[2];
+  /* Minimum and maximum width / height, chosen log-uniformly. Default: [0.75, 1.3333333333333333]. */
+  double aspect[2];
+  /* Key of the random sequence; 0 = the stable id of the node. Default: 0. */
+  int64_t key;
+} tutti_random_crop_window_attrs;
+/* A random window (top, left, height, width) in an image of the given size: area and aspect ratio are drawn until
+ * they fit, at most ten times; after that the window is the largest central part whose aspect ratio is within the
+ * bounds. Before decode_jpeg it avoids decoding the rest. In maps and filters of datasets only, not in models. */
+static inline tutti_value tutti_random_crop_window(tutti_graph *graph, tutti_value size, const tutti_random_crop_window_attrs *attrs) {
+  tutti_graph_begin(graph, "random_crop_window", 1);
+  tutti_graph_add_input(graph, size);
+  if (attrs != NULL) {
+    if (attrs->area[0] != 0 || attrs->area[1] != 0) tutti_graph_set_f64s(graph, "area", attrs->area, 2);
+    if (attrs->aspect[0] != 0 || attrs->aspect[1] != 0) tutti_graph_set_f64s(graph, "aspect", attrs->aspect, 2);
+    if (attrs->key != 0) tutti_graph_set_i64(graph, "key", attrs->key);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_random_cutout_attrs {
+  /* Value of the rectangle. Default: 0.0. */
+  double value;
+  /* Key of the random sequence; 0 = the stable id of the node. Default: 0. */
+  int64_t key;
+} tutti_random_cutout_attrs;
+/* A rectangle of each image is set to a value. Its center is anywhere in the image, so parts of it may be outside.
+ * In maps and filters of datasets only, not in models. size: Height and width of the rectangle. */
+static inline tutti_value tutti_random_cutout(tutti_graph *graph, tutti_value x, const int64_t *size, const tutti_random_cutout_attrs *attrs) {
+  tutti_graph_begin(graph, "random_cutout", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "size", size, 2);
+  if (attrs != NULL) {
+    if (attrs->value != 0) tutti_graph_set_f64(graph, "value", attrs->value);
+    if (attrs->key != 0) tutti_graph_set_i64(graph, "key", attrs->key);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_random_color_jitter_attrs {
+  /* Largest change. Default: 0.0. */
+  double brightness;
+  /* Largest change of the factor. Default: 0.0. */
+  double contrast;
+  /* Largest change of the factor. Default: 0.0. */
+  double saturation;
+  /* Largest change. Default: 0.0. */
+  double hue;
+  /* Key of the random sequence; 0 = the stable id of the node. Default: 0. */
+  int64_t key;
+} tutti_random_color_jitter_attrs;
+/* adjust_brightness, adjust_contrast, adjust_saturation and adjust_hue, in this order, each with a parameter drawn
+ * uniformly from [-brightness, brightness], [1 - contrast, 1 + contrast], [1 - saturation, 1 + saturation], [-hue,
+ * hue]. A parameter of 0 skips its op. Computed in f32; u8 is converted once before and once after. In maps and
+ * filters of datasets only, not in models. */
+static inline tutti_value tutti_random_color_jitter(tutti_graph *graph, tutti_value x, const tutti_random_color_jitter_attrs *attrs) {
+  tutti_graph_begin(graph, "random_color_jitter", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->brightness != 0) tutti_graph_set_f64(graph, "brightness", attrs->brightness);
+    if (attrs->contrast != 0) tutti_graph_set_f64(graph, "contrast", attrs->contrast);
+    if (attrs->saturation != 0) tutti_graph_set_f64(graph, "saturation", attrs->saturation);
+    if (attrs->hue != 0) tutti_graph_set_f64(graph, "hue", attrs->hue);
+    if (attrs->key != 0) tutti_graph_set_i64(graph, "key", attrs->key);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_mixup_attrs {
+  /* Both parameters of the Beta distribution. Default: 0.2. */
+  double alpha;
+  /* Key of the random sequence; 0 = the stable id of the node. Default: 0. */
+  int64_t key;
+} tutti_mixup_attrs;
+/* Each image of a batch is mixed with that of another row, and their targets likewise: λ * x + (1 - λ) * partner. λ
+ * is drawn for each row from Beta(alpha, alpha), partners by a random rotation of the rows. In maps and filters of
+ * datasets only, not in models. */
+static inline tutti_value tutti_mixup(tutti_graph *graph, tutti_value x, tutti_value targets, const tutti_mixup_attrs *attrs, tutti_value more[1]) {
+  tutti_graph_begin(graph, "mixup", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, targets);
+  if (attrs != NULL) {
+    if (attrs->alpha != 0) tutti_graph_set_f64(graph, "alpha", attrs->alpha);
+    if (attrs->key != 0) tutti_graph_set_i64(graph, "key", attrs->key);
+  }
+  return tutti_graph_end(graph, more, 1);
+}
+
+typedef struct tutti_cutmix_attrs {
+  /* Both parameters of the Beta distribution. Default: 1.0. */
+  double alpha;
+  /* Key of the random sequence; 0 = the stable id of the node. Default: 0. */
+  int64_t key;
+} tutti_cutmix_attrs;
+/* A rectangle of each image of a batch is replaced by that of another row; targets are mixed by area. The rectangle
+ * has 1 - λ of the area and the aspect ratio of the image, and its center is anywhere; λ and partners are as in
+ * mixup. In maps and filters of datasets only, not in models. */
+static inline tutti_value tutti_cutmix(tutti_graph *graph, tutti_value x, tutti_value targets, const tutti_cutmix_attrs *attrs, tutti_value more[1]) {
+  tutti_graph_begin(graph, "cutmix", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, targets);
+  if (attrs != NULL) {
+    if (attrs->alpha != 0) tutti_graph_set_f64(graph, "alpha", attrs->alpha);
+    if (attrs->key != 0) tutti_graph_set_i64(graph, "key", attrs->key);
+  }
+  return tutti_graph_end(graph, more, 1);
+}
+
+#define TUTTI_BYTES_LENGTH_UNIT_BYTES 1
+#define TUTTI_BYTES_LENGTH_UNIT_CHARACTERS 2
+static inline const char *tutti_bytes_length_unit_name(int32_t value) {
+  switch (value) {
+    case TUTTI_BYTES_LENGTH_UNIT_BYTES: return "bytes";
+    case TUTTI_BYTES_LENGTH_UNIT_CHARACTERS: return "characters";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_bytes_length_attrs {
+  /* characters: UTF-8 sequences; a byte that is not part of one counts as a character. Default: bytes. */
+  int32_t unit;
+} tutti_bytes_length_attrs;
+/* Length of each text, i64. In maps and filters of datasets only, not in models. */
+static inline tutti_value tutti_bytes_length(tutti_graph *graph, tutti_value x, const tutti_bytes_length_attrs *attrs) {
+  tutti_graph_begin(graph, "bytes_length", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->unit != 0) tutti_graph_set_string(graph, "unit", tutti_bytes_length_unit_name(attrs->unit));
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_BYTES_SUBSTRING_UNIT_BYTES 1
+#define TUTTI_BYTES_SUBSTRING_UNIT_CHARACTERS 2
+static inline const char *tutti_bytes_substring_unit_name(int32_t value) {
+  switch (value) {
+    case TUTTI_BYTES_SUBSTRING_UNIT_BYTES: return "bytes";
+    case TUTTI_BYTES_SUBSTRING_UNIT_CHARACTERS: return "characters";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_bytes_substring_attrs {
+  /* First byte or character; negative counts from the end. Default: 0. */
+  int64_t start;
+  /* Length of the substring; -1 = to the end. Default: -1. */
+  uint8_t has_length;
+  int64_t length;
+  /* characters: UTF-8 sequences; a byte that is not part of one counts as a character. Default: bytes. */
+  int32_t unit;
+} tutti_bytes_substring_attrs;
+/* Substring of each text, limited to the text. In maps and filters of datasets only, not in models. */
+static inline tutti_value tutti_bytes_substring(tutti_graph *graph, tutti_value x, const tutti_bytes_substring_attrs *attrs) {
+  tutti_graph_begin(graph, "bytes_substring", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->start != 0) tutti_graph_set_i64(graph, "start", attrs->start);
+    if (attrs->has_length) tutti_graph_set_i64(graph, "length", attrs->length);
+    if (attrs->unit != 0) tutti_graph_set_string(graph, "unit", tutti_bytes_substring_unit_name(attrs->unit));
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_bytes_split_attrs {
+  /* Text between parts; empty = white space. Default: . */
+  const char *separator;
+  /* Skip empty parts. */
+  uint8_t skip_empty;
+  /* Number of parts: additional parts are dropped, missing ones are empty. 0 = all parts. Default: 0. */
+  int64_t count;
+} tutti_bytes_split_attrs;
+/* Parts of each text between separators, bytes[..., parts]. Without a separator: non-empty words between white
+ * space. In maps and filters of datasets only, not in models. */
+static inline tutti_value tutti_bytes_split(tutti_graph *graph, tutti_value x, const tutti_bytes_split_attrs *attrs) {
+  tutti_graph_begin(graph, "bytes_split", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->separator != NULL) tutti_graph_set_string(graph, "separator", attrs->separator);
+    if (attrs->skip_empty != 0) tutti_graph_set_bool(graph, "skip_empty", 1);
+    if (attrs->count != 0) tutti_graph_set_i64(graph, "count", attrs->count);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_BYTES_TOKENIZE_PUNCTUATION_KEEP 1
+#define TUTTI_BYTES_TOKENIZE_PUNCTUATION_SPLIT 2
+#define TUTTI_BYTES_TOKENIZE_PUNCTUATION_DROP 3
+static inline const char *tutti_bytes_tokenize_punctuation_name(int32_t value) {
+  switch (value) {
+    case TUTTI_BYTES_TOKENIZE_PUNCTUATION_KEEP: return "keep";
+    case TUTTI_BYTES_TOKENIZE_PUNCTUATION_SPLIT: return "split";
+    case TUTTI_BYTES_TOKENIZE_PUNCTUATION_DROP: return "drop";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_bytes_tokenize_attrs {
+  /* Keep letters as they are; otherwise ASCII letters are converted to lower case. */
+  uint8_t keep_case;
+  /* What happens to punctuation. Default: split. */
+  int32_t punctuation;
+  /* Number of parts: additional parts are dropped, missing ones are empty. 0 = all parts. Default: 0. */
+  int64_t count;
+} tutti_bytes_tokenize_attrs;
+/* Words of each text, bytes[..., words]: split at white space; ASCII punctuation is kept in its word, made a
+ * separate word, or treated as white space. In maps and filters of datasets only, not in models. */
+static inline tutti_value tutti_bytes_tokenize(tutti_graph *graph, tutti_value x, const tutti_bytes_tokenize_attrs *attrs) {
+  tutti_graph_begin(graph, "bytes_tokenize", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->keep_case != 0) tutti_graph_set_bool(graph, "lower_case", 0);
+    if (attrs->punctuation != 0) tutti_graph_set_string(graph, "punctuation", tutti_bytes_tokenize_punctuation_name(attrs->punctuation));
+    if (attrs->count != 0) tutti_graph_set_i64(graph, "count", attrs->count);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* ASCII letters converted to lower case; other bytes stay. In maps and filters of datasets only, not in models. */
+static inline tutti_value tutti_bytes_lower(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "bytes_lower", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_bytes_join_attrs {
+  /* Text between them. Default: . */
+  const char *separator;
+} tutti_bytes_join_attrs;
+/* Texts along the last axis joined into one. In maps and filters of datasets only, not in models. */
+static inline tutti_value tutti_bytes_join(tutti_graph *graph, tutti_value x, const tutti_bytes_join_attrs *attrs) {
+  tutti_graph_begin(graph, "bytes_join", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->separator != NULL) tutti_graph_set_string(graph, "separator", attrs->separator);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_bytes_to_number_attrs {
+  /* f32, f64, i32 or i64. Default: f32. */
+  int32_t dtype;
+} tutti_bytes_to_number_attrs;
+/* Numbers from decimal text, white space around them allowed; hexadecimal, inf and nan for floats too. Anything
+ * else, or a number that does not fit the dtype, is an error that names the text. In maps and filters of datasets
+ * only, not in models. */
+static inline tutti_value tutti_bytes_to_number(tutti_graph *graph, tutti_value x, const tutti_bytes_to_number_attrs *attrs) {
+  tutti_graph_begin(graph, "bytes_to_number", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->dtype != 0) tutti_graph_set_i64(graph, "dtype", attrs->dtype);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_BYTES_TO_VALUES_BYTE_ORDER_LITTLE 1
+#define TUTTI_BYTES_TO_VALUES_BYTE_ORDER_BIG 2
+static inline const char *tutti_bytes_to_values_byte_order_name(int32_t value) {
+  switch (value) {
+    case TUTTI_BYTES_TO_VALUES_BYTE_ORDER_LITTLE: return "little";
+    case TUTTI_BYTES_TO_VALUES_BYTE_ORDER_BIG: return "big";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_bytes_to_values_attrs {
+  /* Any number dtype. Default: u8. */
+  int32_t dtype;
+  /* Required number of values; 0 = any. Default: 0. */
+  int64_t count;
+  /* Which byte of a number comes first: the lowest or the highest. Default: little. */
+  int32_t byte_order;
+} tutti_bytes_to_values_attrs;
+/* The bytes themselves as numbers, [..., values]; a length that is not a multiple of the size of the dtype is an
+ * error. In maps and filters of datasets only, not in models. */
+static inline tutti_value tutti_bytes_to_values(tutti_graph *graph, tutti_value x, const tutti_bytes_to_values_attrs *attrs) {
+  tutti_graph_begin(graph, "bytes_to_values", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->dtype != 0) tutti_graph_set_i64(graph, "dtype", attrs->dtype);
+    if (attrs->count != 0) tutti_graph_set_i64(graph, "count", attrs->count);
+    if (attrs->byte_order != 0) tutti_graph_set_string(graph, "byte_order", tutti_bytes_to_values_byte_order_name(attrs->byte_order));
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_bytes_hash_bucket_attrs {
+  /* A different salt gives a different distribution. Default: 0. */
+  int64_t salt;
+} tutti_bytes_hash_bucket_attrs;
+/* A number in [0, buckets) for each text, i64: FNV-1a of 64 bits over the salt as 8 little-endian bytes and the
+ * text, mixed by the last step of MurmurHash3 (fmix64), times buckets, divided by 2^64. The same on every machine
+ * and in every release. In maps and filters of datasets only, not in models. buckets: Number of buckets. */
+static inline tutti_value tutti_bytes_hash_bucket(tutti_graph *graph, tutti_value x, int64_t buckets, const tutti_bytes_hash_bucket_attrs *attrs) {
+  tutti_graph_begin(graph, "bytes_hash_bucket", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "buckets", buckets);
+  if (attrs != NULL) {
+    if (attrs->salt != 0) tutti_graph_set_i64(graph, "salt", attrs->salt);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_lookup_attrs {
+  /* A constant, bytes[n]. */
+  tutti_value vocabulary;
+  /* Path of the file, instead of a constant. Default: . */
+  const char *path;
+  /* Index of what is not in the vocabulary. Default: -1. */
+  uint8_t has_missing;
+  int64_t missing;
+  /* As in bytes_hash_bucket with salt 0; 0 = none: missing is returned. Default: 0. */
+  int64_t hash_buckets;
+} tutti_lookup_attrs;
+/* Index of each text in a vocabulary, i64: the first of equal ones. Given as a constant bytes[n], or as a file with
+ * one text per line. A text that is not in it has the index `missing`, or n + its hash bucket if there are hash
+ * buckets. In maps and filters of datasets only, not in models. */
+static inline tutti_value tutti_lookup(tutti_graph *graph, tutti_value x, const tutti_lookup_attrs *attrs) {
+  tutti_graph_begin(graph, "lookup", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->vocabulary : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->path != NULL) tutti_graph_set_string(graph, "path", attrs->path);
+    if (attrs->has_missing) tutti_graph_set_i64(graph, "missing", attrs->missing);
+    if (attrs->hash_buckets != 0) tutti_graph_set_i64(graph, "hash_buckets", attrs->hash_buckets);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* --- layers, losses, metrics, optimizers, schedules --------------------------------------------------------------- */
+
+#define TUTTI_LAYER_DENSE_ACTIVATION_NONE 1
+#define TUTTI_LAYER_DENSE_ACTIVATION_RELU 2
+#define TUTTI_LAYER_DENSE_ACTIVATION_SIGMOID 3
+#define TUTTI_LAYER_DENSE_ACTIVATION_TANH 4
+#define TUTTI_LAYER_DENSE_ACTIVATION_GELU 5
+#define TUTTI_LAYER_DENSE_ACTIVATION_SILU 6
+#define TUTTI_LAYER_DENSE_ACTIVATION_GELU_TANH 7
+static inline const char *tutti_layer_dense_activation_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_DENSE_ACTIVATION_NONE: return "none";
+    case TUTTI_LAYER_DENSE_ACTIVATION_RELU: return "relu";
+    case TUTTI_LAYER_DENSE_ACTIVATION_SIGMOID: return "sigmoid";
+    case TUTTI_LAYER_DENSE_ACTIVATION_TANH: return "tanh";
+    case TUTTI_LAYER_DENSE_ACTIVATION_GELU: return "gelu";
+    case TUTTI_LAYER_DENSE_ACTIVATION_SILU: return "silu";
+    case TUTTI_LAYER_DENSE_ACTIVATION_GELU_TANH: return "gelu_tanh";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_dense_attrs {
+  /* applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none. */
+  int32_t activation;
+  /* adds no bias. */
+  uint8_t without_bias;
+  /* initial values of the kernel. Default: glorot_uniform. */
+  const char *kernel_initializer;
+  /* initial values of the bias. Default: zeros. */
+  const char *bias_initializer;
+} tutti_layer_dense_attrs;
+/* y = activation(x * kernel + bias) over the last dimension of x. Variables, in the scope dense, dense_1, ...:
+ * kernel [inputs, units], the transpose of PyTorch's weight; bias [units]. units: size of the last dimension of the
+ * result. */
+static inline tutti_value tutti_layer_dense(tutti_graph *graph, tutti_value x, int64_t units, const tutti_layer_dense_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_dense", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "units", units);
+  if (attrs != NULL) {
+    if (attrs->activation != 0) tutti_graph_set_string(graph, "activation", tutti_layer_dense_activation_name(attrs->activation));
+    if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
+    if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_CONV2D_PADDING_SAME 1
+#define TUTTI_LAYER_CONV2D_PADDING_VALID 2
+static inline const char *tutti_layer_conv2d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_CONV2D_PADDING_SAME: return "same";
+    case TUTTI_LAYER_CONV2D_PADDING_VALID: return "valid";
+    default: return "(no such value)";
+  }
+}
+#define TUTTI_LAYER_CONV2D_ACTIVATION_NONE 1
+#define TUTTI_LAYER_CONV2D_ACTIVATION_RELU 2
+#define TUTTI_LAYER_CONV2D_ACTIVATION_SIGMOID 3
+#define TUTTI_LAYER_CONV2D_ACTIVATION_TANH 4
+#define TUTTI_LAYER_CONV2D_ACTIVATION_GELU 5
+#define TUTTI_LAYER_CONV2D_ACTIVATION_SILU 6
+#define TUTTI_LAYER_CONV2D_ACTIVATION_GELU_TANH 7
+static inline const char *tutti_layer_conv2d_activation_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_CONV2D_ACTIVATION_NONE: return "none";
+    case TUTTI_LAYER_CONV2D_ACTIVATION_RELU: return "relu";
+    case TUTTI_LAYER_CONV2D_ACTIVATION_SIGMOID: return "sigmoid";
+    case TUTTI_LAYER_CONV2D_ACTIVATION_TANH: return "tanh";
+    case TUTTI_LAYER_CONV2D_ACTIVATION_GELU: return "gelu";
+    case TUTTI_LAYER_CONV2D_ACTIVATION_SILU: return "silu";
+    case TUTTI_LAYER_CONV2D_ACTIVATION_GELU_TANH: return "gelu_tanh";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_conv2d_attrs {
+  /* step in both directions. Default: 1. */
+  int64_t stride;
+  /* distance between kernel elements. Default: 1. */
+  int64_t dilation;
+  /* same: ceil(size / stride); valid: no padding. Default: same. */
+  int32_t padding;
+  /* independent groups of channels. Default: 1. */
+  int64_t groups;
+  /* applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none. */
+  int32_t activation;
+  /* adds no bias. */
+  uint8_t without_bias;
+  /* initial values of the kernel. Default: glorot_uniform. */
+  const char *kernel_initializer;
+  /* initial values of the bias. Default: zeros. */
+  const char *bias_initializer;
+} tutti_layer_conv2d_attrs;
+/* Two-dimensional convolution of images [batch, height, width, channels]. Variables, in the scope conv2d, conv2d_1,
+ * ...: kernel [height, width, channels / groups, filters], as in Keras; PyTorch's weight is [filters, channels /
+ * groups, height, width]; bias [filters]. filters: channels of the result. size: height and width of the kernel. */
+static inline tutti_value tutti_layer_conv2d(tutti_graph *graph, tutti_value x, int64_t filters, int64_t size, const tutti_layer_conv2d_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_conv2d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "filters", filters);
+  tutti_graph_set_i64(graph, "size", size);
+  if (attrs != NULL) {
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->dilation != 0) tutti_graph_set_i64(graph, "dilation", attrs->dilation);
+    if (attrs->padding != 0) tutti_graph_set_string(graph, "padding", tutti_layer_conv2d_padding_name(attrs->padding));
+    if (attrs->groups != 0) tutti_graph_set_i64(graph, "groups", attrs->groups);
+    if (attrs->activation != 0) tutti_graph_set_string(graph, "activation", tutti_layer_conv2d_activation_name(attrs->activation));
+    if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
+    if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_DEPTHWISE_CONV2D_PADDING_SAME 1
+#define TUTTI_LAYER_DEPTHWISE_CONV2D_PADDING_VALID 2
+static inline const char *tutti_layer_depthwise_conv2d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_DEPTHWISE_CONV2D_PADDING_SAME: return "same";
+    case TUTTI_LAYER_DEPTHWISE_CONV2D_PADDING_VALID: return "valid";
+    default: return "(no such value)";
+  }
+}
+#define TUTTI_LAYER_DEPTHWISE_CONV2D_ACTIVATION_NONE 1
+#define TUTTI_LAYER_DEPTHWISE_CONV2D_ACTIVATION_RELU 2
+#define TUTTI_LAYER_DEPTHWISE_CONV2D_ACTIVATION_SIGMOID 3
+#define TUTTI_LAYER_DEPTHWISE_CONV2D_ACTIVATION_TANH 4
+#define TUTTI_LAYER_DEPTHWISE_CONV2D_ACTIVATION_GELU 5
+#define TUTTI_LAYER_DEPTHWISE_CONV2D_ACTIVATION_SILU 6
+#define TUTTI_LAYER_DEPTHWISE_CONV2D_ACTIVATION_GELU_TANH 7
+static inline const char *tutti_layer_depthwise_conv2d_activation_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_DEPTHWISE_CONV2D_ACTIVATION_NONE: return "none";
+    case TUTTI_LAYER_DEPTHWISE_CONV2D_ACTIVATION_RELU: return "relu";
+    case TUTTI_LAYER_DEPTHWISE_CONV2D_ACTIVATION_SIGMOID: return "sigmoid";
+    case TUTTI_LAYER_DEPTHWISE_CONV2D_ACTIVATION_TANH: return "tanh";
+    case TUTTI_LAYER_DEPTHWISE_CONV2D_ACTIVATION_GELU: return "gelu";
+    case TUTTI_LAYER_DEPTHWISE_CONV2D_ACTIVATION_SILU: return "silu";
+    case TUTTI_LAYER_DEPTHWISE_CONV2D_ACTIVATION_GELU_TANH: return "gelu_tanh";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_depthwise_conv2d_attrs {
+  /* results per channel. Default: 1. */
+  int64_t multiplier;
+  /* step in both directions. Default: 1. */
+  int64_t stride;
+  /* same: ceil(size / stride); valid: no padding. Default: same. */
+  int32_t padding;
+  /* applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none. */
+  int32_t activation;
+  /* adds no bias. */
+  uint8_t without_bias;
+  /* initial values of the kernel. Default: glorot_uniform. */
+  const char *kernel_initializer;
+} tutti_layer_depthwise_conv2d_attrs;
+/* Convolution of each channel by itself. Variables, in the scope depthwise_conv2d, ...: kernel [height, width, 1,
+ * channels * multiplier], where the first multiplier filters belong to the first channel; bias [channels *
+ * multiplier]. size: height and width of the kernel. */
+static inline tutti_value tutti_layer_depthwise_conv2d(tutti_graph *graph, tutti_value x, int64_t size, const tutti_layer_depthwise_conv2d_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_depthwise_conv2d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "size", size);
+  if (attrs != NULL) {
+    if (attrs->multiplier != 0) tutti_graph_set_i64(graph, "multiplier", attrs->multiplier);
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->padding != 0) tutti_graph_set_string(graph, "padding", tutti_layer_depthwise_conv2d_padding_name(attrs->padding));
+    if (attrs->activation != 0) tutti_graph_set_string(graph, "activation", tutti_layer_depthwise_conv2d_activation_name(attrs->activation));
+    if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
+    if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_SEPARABLE_CONV2D_PADDING_SAME 1
+#define TUTTI_LAYER_SEPARABLE_CONV2D_PADDING_VALID 2
+static inline const char *tutti_layer_separable_conv2d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_SEPARABLE_CONV2D_PADDING_SAME: return "same";
+    case TUTTI_LAYER_SEPARABLE_CONV2D_PADDING_VALID: return "valid";
+    default: return "(no such value)";
+  }
+}
+#define TUTTI_LAYER_SEPARABLE_CONV2D_ACTIVATION_NONE 1
+#define TUTTI_LAYER_SEPARABLE_CONV2D_ACTIVATION_RELU 2
+#define TUTTI_LAYER_SEPARABLE_CONV2D_ACTIVATION_SIGMOID 3
+#define TUTTI_LAYER_SEPARABLE_CONV2D_ACTIVATION_TANH 4
+#define TUTTI_LAYER_SEPARABLE_CONV2D_ACTIVATION_GELU 5
+#define TUTTI_LAYER_SEPARABLE_CONV2D_ACTIVATION_SILU 6
+#define TUTTI_LAYER_SEPARABLE_CONV2D_ACTIVATION_GELU_TANH 7
+static inline const char *tutti_layer_separable_conv2d_activation_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_SEPARABLE_CONV2D_ACTIVATION_NONE: return "none";
+    case TUTTI_LAYER_SEPARABLE_CONV2D_ACTIVATION_RELU: return "relu";
+    case TUTTI_LAYER_SEPARABLE_CONV2D_ACTIVATION_SIGMOID: return "sigmoid";
+    case TUTTI_LAYER_SEPARABLE_CONV2D_ACTIVATION_TANH: return "tanh";
+    case TUTTI_LAYER_SEPARABLE_CONV2D_ACTIVATION_GELU: return "gelu";
+    case TUTTI_LAYER_SEPARABLE_CONV2D_ACTIVATION_SILU: return "silu";
+    case TUTTI_LAYER_SEPARABLE_CONV2D_ACTIVATION_GELU_TANH: return "gelu_tanh";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_separable_conv2d_attrs {
+  /* depthwise results per channel. Default: 1. */
+  int64_t multiplier;
+  /* step in both directions. Default: 1. */
+  int64_t stride;
+  /* same: ceil(size / stride); valid: no padding. Default: same. */
+  int32_t padding;
+  /* applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none. */
+  int32_t activation;
+  /* adds no bias. */
+  uint8_t without_bias;
+  /* initial values of both kernels. Default: glorot_uniform. */
+  const char *kernel_initializer;
+} tutti_layer_separable_conv2d_attrs;
+/* A depthwise convolution followed by a 1x1 convolution; one bias and one activation at the end. Variables, in the
+ * scope separable_conv2d, ...: depthwise_kernel [height, width, 1, channels * multiplier], pointwise_kernel [1, 1,
+ * channels * multiplier, filters], bias [filters]. filters: channels of the result. size: height and width of the
+ * depthwise kernel. */
+static inline tutti_value tutti_layer_separable_conv2d(tutti_graph *graph, tutti_value x, int64_t filters, int64_t size, const tutti_layer_separable_conv2d_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_separable_conv2d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "filters", filters);
+  tutti_graph_set_i64(graph, "size", size);
+  if (attrs != NULL) {
+    if (attrs->multiplier != 0) tutti_graph_set_i64(graph, "multiplier", attrs->multiplier);
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->padding != 0) tutti_graph_set_string(graph, "padding", tutti_layer_separable_conv2d_padding_name(attrs->padding));
+    if (attrs->activation != 0) tutti_graph_set_string(graph, "activation", tutti_layer_separable_conv2d_activation_name(attrs->activation));
+    if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
+    if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_BATCH_NORM_STATISTICS_GLOBAL 1
+#define TUTTI_LAYER_BATCH_NORM_STATISTICS_PER_REPLICA 2
+static inline const char *tutti_layer_batch_norm_statistics_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_BATCH_NORM_STATISTICS_GLOBAL: return "global";
+    case TUTTI_LAYER_BATCH_NORM_STATISTICS_PER_REPLICA: return "per_replica";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_batch_norm_attrs {
+  /* share of the old running statistics that is kept. Default: 0.99. */
+  uint8_t has_momentum;
+  double momentum;
+  /* added to the variance. Default: 0.001. */
+  uint8_t has_epsilon;
+  double epsilon;
+  /* adds no offset. */
+  uint8_t without_offset;
+  /* multiplies by no scale. */
+  uint8_t without_scale;
+  /* over the global batch, or over each replica's rows. Default: global. */
+  int32_t statistics;
+} tutti_layer_batch_norm_attrs;
+/* Batch normalization (Ioffe and Szegedy, 2015) over all but the last dimension: batch statistics while training,
+ * running ones otherwise. Variables, in the scope batch_norm, ..., each [channels]: scale, offset, and the
+ * non-trainable running_mean and running_variance. The running variance divides by the number of elements, n, as in
+ * Keras; PyTorch divides by n - 1. */
+static inline tutti_value tutti_layer_batch_norm(tutti_graph *graph, tutti_value x, const tutti_layer_batch_norm_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_batch_norm", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->has_momentum) tutti_graph_set_f64(graph, "momentum", attrs->momentum);
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->without_offset != 0) tutti_graph_set_bool(graph, "center", 0);
+    if (attrs->without_scale != 0) tutti_graph_set_bool(graph, "scale", 0);
+    if (attrs->statistics != 0) tutti_graph_set_string(graph, "statistics", tutti_layer_batch_norm_statistics_name(attrs->statistics));
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_layer_layer_norm_attrs {
+  /* added to the variance. Default: 1e-05. */
+  uint8_t has_epsilon;
+  double epsilon;
+  /* adds no offset. */
+  uint8_t without_offset;
+  /* multiplies by no scale. */
+  uint8_t without_scale;
+} tutti_layer_layer_norm_attrs;
+/* Layer normalization (Ba, Kiros and Hinton, 2016) over the last dimension. Variables, in the scope layer_norm,
+ * ..., each [channels]: scale, offset. */
+static inline tutti_value tutti_layer_layer_norm(tutti_graph *graph, tutti_value x, const tutti_layer_layer_norm_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_layer_norm", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->without_offset != 0) tutti_graph_set_bool(graph, "center", 0);
+    if (attrs->without_scale != 0) tutti_graph_set_bool(graph, "scale", 0);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_layer_rms_norm_attrs {
+  /* added to the mean square. Default: 1e-06. */
+  uint8_t has_epsilon;
+  double epsilon;
+  /* multiplies by no scale. */
+  uint8_t without_scale;
+} tutti_layer_rms_norm_attrs;
+/* Division by the root of the mean square (Zhang and Sennrich, 2019) over the last dimension. Variable, in the
+ * scope rms_norm, ...: scale [channels]. */
+static inline tutti_value tutti_layer_rms_norm(tutti_graph *graph, tutti_value x, const tutti_layer_rms_norm_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_rms_norm", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->without_scale != 0) tutti_graph_set_bool(graph, "scale", 0);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_layer_group_norm_attrs {
+  /* added to the variance. Default: 1e-05. */
+  uint8_t has_epsilon;
+  double epsilon;
+  /* adds no offset. */
+  uint8_t without_offset;
+  /* multiplies by no scale. */
+  uint8_t without_scale;
+} tutti_layer_group_norm_attrs;
+/* Group normalization (Wu and He, 2018): of each row and group of channels, over the group and all dimensions
+ * between the first and the last. Variables, in the scope group_norm, ..., each [channels]: scale, offset. groups:
+ * number of groups, which must divide the channels; equal to the channels: instance normalization. */
+static inline tutti_value tutti_layer_group_norm(tutti_graph *graph, tutti_value x, int64_t groups, const tutti_layer_group_norm_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_group_norm", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "groups", groups);
+  if (attrs != NULL) {
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->without_offset != 0) tutti_graph_set_bool(graph, "center", 0);
+    if (attrs->without_scale != 0) tutti_graph_set_bool(graph, "scale", 0);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_layer_multi_head_attention_attrs {
+  /* [batch, memory length, memory channels]: source of keys and values instead of x. */
+  tutti_value memory;
+  /* number of valid positions of x, or of the memory, in each row [batch]; later positions are masked. */
+  tutti_value lengths;
+  /* a position attends only to itself and earlier positions; x is aligned with the end of a longer memory. */
+  uint8_t causal;
+  /* heads of keys and values, each shared by several query heads; must divide heads; 0 = heads. Default: 0. */
+  int64_t key_heads;
+  /* channels of each head; 0 = channels of x / heads. Default: 0. */
+  int64_t head_channels;
+  /* channels of the result; 0 = those of x. Default: 0. */
+  int64_t channels;
+  /* adds no biases. */
+  uint8_t without_bias;
+  /* initial values of the kernels. Default: glorot_uniform. */
+  const char *kernel_initializer;
+  /* initial values of the biases. Default: zeros. */
+  const char *bias_initializer;
+  /* while training, the probability in [0, 1) that an attention weight is dropped; the others are scaled by 1 / (1
+   * - dropout). Default: 0. */
+  double dropout;
+} tutti_layer_multi_head_attention_attrs;
+/* Attention (Vaswani et al., 2017) of x [batch, length, channels] to itself or to a memory, in several heads,
+ * followed by a dense layer. Variables, in the scope multi_head_attention, ..., with h = heads * head_channels and
+ * k = key_heads * head_channels: input_kernel [channels, h + 2 k] and input_bias for queries, keys and values in
+ * this order, or with a memory query_kernel [channels, h], query_bias, memory_kernel [memory channels, 2 k] and
+ * memory_bias; output_kernel [h, channels of the result], output_bias. heads: heads of the queries. */
+static inline tutti_value tutti_layer_multi_head_attention(tutti_graph *graph, tutti_value x, int64_t heads, const tutti_layer_multi_head_attention_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_multi_head_attention", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "heads", heads);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->memory : tutti_no_value());
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->lengths : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->causal != 0) tutti_graph_set_bool(graph, "causal", 1);
+    if (attrs->key_heads != 0) tutti_graph_set_i64(graph, "key_heads", attrs->key_heads);
+    if (attrs->head_channels != 0) tutti_graph_set_i64(graph, "head_channels", attrs->head_channels);
+    if (attrs->channels != 0) tutti_graph_set_i64(graph, "channels", attrs->channels);
+    if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
+    if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
+    if (attrs->dropout != 0) tutti_graph_set_f64(graph, "dropout", attrs->dropout);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* While training, sets elements to zero with probability rate and scales the others by 1 / (1 - rate). rate:
+ * probability in [0, 1). */
+static inline tutti_value tutti_layer_dropout(tutti_graph *graph, tutti_value x, double rate) {
+  tutti_graph_begin(graph, "layer_dropout", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_f64(graph, "rate", rate);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Keeps the first dimension and joins all others. */
+static inline tutti_value tutti_layer_flatten(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "layer_flatten", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_MAX_POOL2D_PADDING_SAME 1
+#define TUTTI_LAYER_MAX_POOL2D_PADDING_VALID 2
+static inline const char *tutti_layer_max_pool2d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_MAX_POOL2D_PADDING_SAME: return "same";
+    case TUTTI_LAYER_MAX_POOL2D_PADDING_VALID: return "valid";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_max_pool2d_attrs {
+  /* step in both directions; 0 = the size. Default: 0. */
+  int64_t stride;
+  /* same: ceil(size / stride); valid: no padding. Default: valid. */
+  int32_t padding;
+} tutti_layer_max_pool2d_attrs;
+/* The largest element of each window: [batch, height, width, channels]. size: height and width of the window. */
+static inline tutti_value tutti_layer_max_pool2d(tutti_graph *graph, tutti_value x, int64_t size, const tutti_layer_max_pool2d_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_max_pool2d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "size", size);
+  if (attrs != NULL) {
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->padding != 0) tutti_graph_set_string(graph, "padding", tutti_layer_max_pool2d_padding_name(attrs->padding));
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_AVERAGE_POOL2D_PADDING_SAME 1
+#define TUTTI_LAYER_AVERAGE_POOL2D_PADDING_VALID 2
+static inline const char *tutti_layer_average_pool2d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_AVERAGE_POOL2D_PADDING_SAME: return "same";
+    case TUTTI_LAYER_AVERAGE_POOL2D_PADDING_VALID: return "valid";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_average_pool2d_attrs {
+  /* step in both directions; 0 = the size. Default: 0. */
+  int64_t stride;
+  /* same: ceil(size / stride); valid: no padding. Default: valid. */
+  int32_t padding;
+} tutti_layer_average_pool2d_attrs;
+/* The mean of each window, padding not counted: [batch, height, width, channels]. size: height and width of the
+ * window. */
+static inline tutti_value tutti_layer_average_pool2d(tutti_graph *graph, tutti_value x, int64_t size, const tutti_layer_average_pool2d_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_average_pool2d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "size", size);
+  if (attrs != NULL) {
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->padding != 0) tutti_graph_set_string(graph, "padding", tutti_layer_average_pool2d_padding_name(attrs->padding));
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* The mean over height and width: [batch, height, width, channels] to [batch, channels]. */
+static inline tutti_value tutti_layer_global_average_pool2d(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "layer_global_average_pool2d", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* The maximum over height and width: [batch, height, width, channels] to [batch, channels]. */
+static inline tutti_value tutti_layer_global_max_pool2d(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "layer_global_max_pool2d", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_SPARSE_SOFTMAX_CROSS_ENTROPY_REDUCTION_MEAN 1
+#define TUTTI_LOSS_SPARSE_SOFTMAX_CROSS_ENTROPY_REDUCTION_SUM 2
+#define TUTTI_LOSS_SPARSE_SOFTMAX_CROSS_ENTROPY_REDUCTION_WEIGHTED_MEAN 3
+static inline const char *tutti_loss_sparse_softmax_cross_entropy_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_SPARSE_SOFTMAX_CROSS_ENTROPY_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_SPARSE_SOFTMAX_CROSS_ENTROPY_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_SPARSE_SOFTMAX_CROSS_ENTROPY_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_sparse_softmax_cross_entropy_attrs {
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* one weight for each class, multiplied with the weight of the example. */
+  const double *class_weights;
+  int64_t class_weights_count;
+  /* share of probability spread over all classes. Default: 0. */
+  double label_smoothing;
+  /* mean: weighted sum / examples; weighted_mean: weighted sum / sum of weights. Default: mean. */
+  int32_t reduction;
+} tutti_loss_sparse_softmax_cross_entropy_attrs;
+/* Cross-entropy of softmax(logits) against class numbers, reduced to a scalar. Like all losses here, it is a sum or
+ * mean of independent rows, so a batch may be computed in parts. */
+static inline tutti_value tutti_loss_sparse_softmax_cross_entropy(tutti_graph *graph, tutti_value logits, tutti_value labels, const tutti_loss_sparse_softmax_cross_entropy_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_sparse_softmax_cross_entropy", 1);
+  tutti_graph_add_input(graph, logits);
+  tutti_graph_add_input(graph, labels);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->class_weights != NULL) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
+    if (attrs->label_smoothing != 0) tutti_graph_set_f64(graph, "label_smoothing", attrs->label_smoothing);
+    if (attrs->reduction != 0) tutti_graph_set_string(graph, "reduction", tutti_loss_sparse_softmax_cross_entropy_reduction_name(attrs->reduction));
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_SOFTMAX_CROSS_ENTROPY_REDUCTION_MEAN 1
+#define TUTTI_LOSS_SOFTMAX_CROSS_ENTROPY_REDUCTION_SUM 2
+#define TUTTI_LOSS_SOFTMAX_CROSS_ENTROPY_REDUCTION_WEIGHTED_MEAN 3
+static inline const char *tutti_loss_softmax_cross_entropy_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_SOFTMAX_CROSS_ENTROPY_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_SOFTMAX_CROSS_ENTROPY_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_SOFTMAX_CROSS_ENTROPY_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_softmax_cross_entropy_attrs {
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* share of probability spread over all classes. Default: 0. */
+  double label_smoothing;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_softmax_cross_entropy_attrs;
+/* Cross-entropy of softmax(logits) against class probabilities, reduced to a scalar. */
+static inline tutti_value tutti_loss_softmax_cross_entropy(tutti_graph *graph, tutti_value logits, tutti_value targets, const tutti_loss_softmax_cross_entropy_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_softmax_cross_entropy", 1);
+  tutti_graph_add_input(graph, logits);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->label_smoothing != 0) tutti_graph_set_f64(graph, "label_smoothing", attrs->label_smoothing);
+    if (attrs->reduction != 0) tutti_graph_set_string(graph, "reduction", tutti_loss_softmax_cross_entropy_reduction_name(attrs->reduction));
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_SIGMOID_CROSS_ENTROPY_REDUCTION_MEAN 1
+#define TUTTI_LOSS_SIGMOID_CROSS_ENTROPY_REDUCTION_SUM 2
+#define TUTTI_LOSS_SIGMOID_CROSS_ENTROPY_REDUCTION_WEIGHTED_MEAN 3
+static inline const char *tutti_loss_sigmoid_cross_entropy_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_SIGMOID_CROSS_ENTROPY_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_SIGMOID_CROSS_ENTROPY_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_SIGMOID_CROSS_ENTROPY_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_sigmoid_cross_entropy_attrs {
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_sigmoid_cross_entropy_attrs;
+/* Cross-entropy of sigmoid(logits) against targets in [0, 1], elementwise, averaged over the elements of an
+ * example. */
+static inline tutti_value tutti_loss_sigmoid_cross_entropy(tutti_graph *graph, tutti_value logits, tutti_value targets, const tutti_loss_sigmoid_cross_entropy_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_sigmoid_cross_entropy", 1);
+  tutti_graph_add_input(graph, logits);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->reduction != 0) tutti_graph_set_string(graph, "reduction", tutti_loss_sigmoid_cross_entropy_reduction_name(attrs->reduction));
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_MEAN_SQUARED_ERROR_REDUCTION_MEAN 1
+#define TUTTI_LOSS_MEAN_SQUARED_ERROR_REDUCTION_SUM 2
+#define TUTTI_LOSS_MEAN_SQUARED_ERROR_REDUCTION_WEIGHTED_MEAN 3
+static inline const char *tutti_loss_mean_squared_error_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_MEAN_SQUARED_ERROR_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_MEAN_SQUARED_ERROR_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_MEAN_SQUARED_ERROR_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_mean_squared_error_attrs {
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_mean_squared_error_attrs;
+/* The mean over an example's elements of (prediction - target) squared, reduced over the examples. */
+static inline tutti_value tutti_loss_mean_squared_error(tutti_graph *graph, tutti_value predictions, tutti_value targets, const tutti_loss_mean_squared_error_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_mean_squared_error", 1);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->reduction != 0) tutti_graph_set_string(graph, "reduction", tutti_loss_mean_squared_error_reduction_name(attrs->reduction));
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* rate times the sum of squares of a variable, to be added to a loss. rate: factor. */
+static inline tutti_value tutti_loss_l2_penalty(tutti_graph *graph, tutti_value variable, double rate) {
+  tutti_graph_begin(graph, "loss_l2_penalty", 1);
+  tutti_graph_add_input(graph, variable);
+  tutti_graph_set_f64(graph, "rate", rate);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_metric_mean_attrs {
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_mean_attrs;
+/* The (weighted) mean of a value over all examples. */
+static inline tutti_value tutti_metric_mean(tutti_graph *graph, const char *name, tutti_value value, const tutti_metric_mean_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_mean", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, value);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_metric_accuracy_attrs {
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_accuracy_attrs;
+/* Fraction of examples whose largest logit is the label. */
+static inline tutti_value tutti_metric_accuracy(tutti_graph *graph, const char *name, tutti_value logits, tutti_value labels, const tutti_metric_accuracy_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_accuracy", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, logits);
+  tutti_graph_add_input(graph, labels);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_metric_top_k_accuracy_attrs {
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_top_k_accuracy_attrs;
+/* Fraction of examples whose label is among the k largest logits. k: number of candidates. */
+static inline tutti_value tutti_metric_top_k_accuracy(tutti_graph *graph, const char *name, tutti_value logits, tutti_value labels, int64_t k, const tutti_metric_top_k_accuracy_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_top_k_accuracy", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, logits);
+  tutti_graph_add_input(graph, labels);
+  tutti_graph_set_i64(graph, "k", k);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_optimizer_sgd_attrs {
+  /* fraction of the old velocity that is kept; 0 = no momentum. Default: 0. */
+  double momentum;
+  /* uses Nesterov's look-ahead. */
+  uint8_t nesterov;
+  /* adds this times the weight to the gradient. Default: 0. */
+  double weight_decay;
+  /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
+  double clip_value;
+  /* limits the Euclidean norm of each variable's gradient, after clip_value and before
+   * tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
+   * Default: 0. */
+  double clip_norm;
+  /* keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
+   * after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
+   * is set; less than 1; 0 = none. Default: 0. */
+  double average_decay;
+  /* limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+   * model quickly. */
+  uint8_t average_ramp;
+  /* until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0. */
+  int64_t average_start;
+} tutti_optimizer_sgd_attrs;
+/* Stochastic gradient descent, with momentum (Polyak, 1964) or Nesterov's variant (Sutskever et al., 2013). */
+static inline tutti_value tutti_optimizer_sgd(tutti_graph *graph, tutti_value learning_rate, const tutti_optimizer_sgd_attrs *attrs) {
+  tutti_graph_begin(graph, "optimizer_sgd", 1);
+  tutti_graph_add_input(graph, learning_rate);
+  if (attrs != NULL) {
+    if (attrs->momentum != 0) tutti_graph_set_f64(graph, "momentum", attrs->momentum);
+    if (attrs->nesterov != 0) tutti_graph_set_bool(graph, "nesterov", 1);
+    if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
+    if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
+    if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
+    if (attrs->average_ramp != 0) tutti_graph_set_bool(graph, "average_ramp", 1);
+    if (attrs->average_start != 0) tutti_graph_set_i64(graph, "average_start", attrs->average_start);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_optimizer_adam_attrs {
+  /* decay of the first moment. Default: 0.9. */
+  uint8_t has_beta1;
+  double beta1;
+  /* decay of the second moment. Default: 0.999. */
+  uint8_t has_beta2;
+  double beta2;
+  /* added to the root of the second moment. Default: 1e-08. */
+  uint8_t has_epsilon;
+  double epsilon;
+  /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
+  double clip_value;
+  /* limits the Euclidean norm of each variable's gradient, after clip_value and before
+   * tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
+   * Default: 0. */
+  double clip_norm;
+  /* keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
+   * after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
+   * is set; less than 1; 0 = none. Default: 0. */
+  double average_decay;
+  /* limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+   * model quickly. */
+  uint8_t average_ramp;
+  /* until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0. */
+  int64_t average_start;
+} tutti_optimizer_adam_attrs;
+/* Adam (Kingma and Ba, 2015). */
+static inline tutti_value tutti_optimizer_adam(tutti_graph *graph, tutti_value learning_rate, const tutti_optimizer_adam_attrs *attrs) {
+  tutti_graph_begin(graph, "optimizer_adam", 1);
+  tutti_graph_add_input(graph, learning_rate);
+  if (attrs != NULL) {
+    if (attrs->has_beta1) tutti_graph_set_f64(graph, "beta1", attrs->beta1);
+    if (attrs->has_beta2) tutti_graph_set_f64(graph, "beta2", attrs->beta2);
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
+    if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
+    if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
+    if (attrs->average_ramp != 0) tutti_graph_set_bool(graph, "average_ramp", 1);
+    if (attrs->average_start != 0) tutti_graph_set_i64(graph, "average_start", attrs->average_start);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_optimizer_adamw_attrs {
+  /* times learning rate times weight is subtracted. Default: 0.01. */
+  uint8_t has_weight_decay;
+  double weight_decay;
+  /* decay of the first moment. Default: 0.9. */
+  uint8_t has_beta1;
+  double beta1;
+  /* decay of the second moment. Default: 0.999. */
+  uint8_t has_beta2;
+  double beta2;
+  /* added to the root of the second moment. Default: 1e-08. */
+  uint8_t has_epsilon;
+  double epsilon;
+  /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
+  double clip_value;
+  /* limits the Euclidean norm of each variable's gradient, after clip_value and before
+   * tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
+   * Default: 0. */
+  double clip_norm;
+  /* keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
+   * after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
+   * is set; less than 1; 0 = none. Default: 0. */
+  double average_decay;
+  /* limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+   * model quickly. */
+  uint8_t average_ramp;
+  /* until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0. */
+  int64_t average_start;
+} tutti_optimizer_adamw_attrs;
+/* Adam with decoupled weight decay (Loshchilov and Hutter, 2019). */
+static inline tutti_value tutti_optimizer_adamw(tutti_graph *graph, tutti_value learning_rate, const tutti_optimizer_adamw_attrs *attrs) {
+  tutti_graph_begin(graph, "optimizer_adamw", 1);
+  tutti_graph_add_input(graph, learning_rate);
+  if (attrs != NULL) {
+    if (attrs->has_weight_decay) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->has_beta1) tutti_graph_set_f64(graph, "beta1", attrs->beta1);
+    if (attrs->has_beta2) tutti_graph_set_f64(graph, "beta2", attrs->beta2);
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
+    if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
+    if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
+    if (attrs->average_ramp != 0) tutti_graph_set_bool(graph, "average_ramp", 1);
+    if (attrs->average_start != 0) tutti_graph_set_i64(graph, "average_start", attrs->average_start);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* The same learning rate in every step. Like all schedules, it is an ordinary scalar of the graph, from which ops
+ * may compute another learning rate. value: learning rate. */
+static inline tutti_value tutti_schedule_constant(tutti_graph *graph, double value) {
+  tutti_graph_begin(graph, "schedule_constant", 1);
+  tutti_graph_set_f64(graph, "value", value);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_schedule_exponential_attrs {
+  /* decays at multiples of decay_steps only. */
+  uint8_t staircase;
+} tutti_schedule_exponential_attrs;
+/* value * decay_rate ^ (step / decay_steps). value: learning rate of the first step. decay_rate: factor per
+ * decay_steps. decay_steps: steps over which the factor applies once. */
+static inline tutti_value tutti_schedule_exponential(tutti_graph *graph, double value, double decay_rate, int64_t decay_steps, const tutti_schedule_exponential_attrs *attrs) {
+  tutti_graph_begin(graph, "schedule_exponential", 1);
+  tutti_graph_set_f64(graph, "value", value);
+  tutti_graph_set_f64(graph, "decay_rate", decay_rate);
+  tutti_graph_set_i64(graph, "decay_steps", decay_steps);
+  if (attrs != NULL) {
+    if (attrs->staircase != 0) tutti_graph_set_bool(graph, "staircase", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_schedule_cosine_attrs {
+  /* number of warm-up steps. Default: 0. */
+  int64_t warmup_steps;
+  /* the final value, as a fraction of value. Default: 0. */
+  double final_fraction;
+} tutti_schedule_cosine_attrs;
+/* Half a cosine from value to value * final_fraction (Loshchilov and Hutter, 2017), after a linear warm-up: step s,
+ * counted from 0, has (s + 1) / warmup_steps of value, so the first step already learns and the last warm-up step
+ * has the full value. value: largest learning rate. steps: step at which the final value is reached, including the
+ * warm-up. */
+static inline tutti_value tutti_schedule_cosine(tutti_graph *graph, double value, int64_t steps, const tutti_schedule_cosine_attrs *attrs) {
+  tutti_graph_begin(graph, "schedule_cosine", 1);
+  tutti_graph_set_f64(graph, "value", value);
+  tutti_graph_set_i64(graph, "steps", steps);
+  if (attrs != NULL) {
+    if (attrs->warmup_steps != 0) tutti_graph_set_i64(graph, "warmup_steps", attrs->warmup_steps);
+    if (attrs->final_fraction != 0) tutti_graph_set_f64(graph, "final_fraction", attrs->final_fraction);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* values[i] while step < boundaries[i], steps counted from 0; the last value afterwards. There is one more value
+ * than boundaries. Boundaries are equal to the milestones of PyTorch's MultiStepLR; Keras' PiecewiseConstantDecay
+ * changes one step later. boundaries: increasing steps at which the next value begins. values: learning rates. */
+static inline tutti_value tutti_schedule_piecewise(tutti_graph *graph, const int64_t *boundaries, int64_t boundaries_count, const double *values, int64_t values_count) {
+  tutti_graph_begin(graph, "schedule_piecewise", 1);
+  tutti_graph_set_i64s(graph, "boundaries", boundaries, boundaries_count);
+  tutti_graph_set_f64s(graph, "values", values, values_count);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* --- dataset sources ---------------------------------------------------------------------------------------------- */
+
+typedef struct tutti_source_arrow_attrs {
+  /* Columns to read, each as NAME or, with a value that replaces nulls, NAME = VALUE, as in "age = 0". Empty = all
+   * columns, in which nulls are errors. The value also replaces nulls within a list; a list that is itself null
+   * becomes an empty list. */
+  const char *const *columns;
+  int64_t columns_count;
+  /* Columns that are labels. */
+  const char *const *labels;
+  int64_t labels_count;
+  /* Columns that are weights. */
+  const char *const *weights;
+  int64_t weights_count;
+} tutti_source_arrow_attrs;
+/* The rows of the record batches of an Arrow C stream. Set the stream on the pipeline first; the source reads it to
+ * its end when it is created. Numbers stay in the memory of the producer; dictionaries are decoded. Fixed-size
+ * lists become axes. Other lists (including list views) become a dimension of unknown length; their items may be
+ * fixed-size lists, but not other lists. */
+static inline void tutti_source_arrow(tutti_pipeline *pipeline, const tutti_source_arrow_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "arrow", 1);
+  if (attrs != NULL) {
+    if (attrs->columns != NULL) for (int64_t i = 0; i < attrs->columns_count; i++) tutti_pipeline_set_string(pipeline, "columns", attrs->columns[i]);
+    if (attrs->labels != NULL) for (int64_t i = 0; i < attrs->labels_count; i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels[i]);
+    if (attrs->weights != NULL) for (int64_t i = 0; i < attrs->weights_count; i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights[i]);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_source_csv_attrs {
+  /* Columns to read, each as NAME: TYPE = DEFAULT, as in "age: f32 = 0"; without a header, list all columns in the
+   * order of the file. Empty = all columns of the first header, as texts. */
+  const char *const *columns;
+  int64_t columns_count;
+  /* Columns that are labels. */
+  const char *const *labels;
+  int64_t labels_count;
+  /* Columns that are weights. */
+  const char *const *weights;
+  int64_t weights_count;
+  /* The files do not begin with the names of their columns. */
+  uint8_t without_header;
+  /* Separator between fields. Default: ,. */
+  const char *delimiter;
+  /* Texts that mark a missing value, such as "NA". An empty field is always a missing value. */
+  const char *const *missing;
+  int64_t missing_count;
+  /* auto, none, gzip or zlib; auto detects gzip by the first bytes. Default: auto. */
+  const char *compression;
+  /* Maximum size in bytes of a record of a compressed file after decompression, so that a small file cannot fill
+   * the memory; a larger one means that the file is damaged. Default: 268435456. */
+  int64_t maximum_record_bytes;
+} tutti_source_csv_attrs;
+/* The records of CSV files (RFC 4180), each an element with one scalar for each column. A record that cannot be
+ * read is one error, which names the file, line and column. Among several files, an empty one without a header has
+ * no elements. paths: Files, in this order; a pattern ("part-*.csv") stands for the files it matches, ordered by
+ * name. */
+static inline void tutti_source_csv(tutti_pipeline *pipeline, const char *const *paths, int64_t paths_count, const tutti_source_csv_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "csv", 1);
+  for (int64_t i = 0; i < paths_count; i++) tutti_pipeline_set_string(pipeline, "paths", paths[i]);
+  if (attrs != NULL) {
+    if (attrs->columns != NULL) for (int64_t i = 0; i < attrs->columns_count; i++) tutti_pipeline_set_string(pipeline, "columns", attrs->columns[i]);
+    if (attrs->labels != NULL) for (int64_t i = 0; i < attrs->labels_count; i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels[i]);
+    if (attrs->weights != NULL) for (int64_t i = 0; i < attrs->weights_count; i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights[i]);
+    if (attrs->without_header != 0) tutti_pipeline_set_bool(pipeline, "header", 0);
+    if (attrs->delimiter != NULL) tutti_pipeline_set_string(pipeline, "delimiter", attrs->delimiter);
+    if (attrs->missing != NULL) for (int64_t i = 0; i < attrs->missing_count; i++) tutti_pipeline_set_string(pipeline, "missing", attrs->missing[i]);
+    if (attrs->compression != NULL) tutti_pipeline_set_string(pipeline, "compression", attrs->compression);
+    if (attrs->maximum_record_bytes != 0) tutti_pipeline_set_i64(pipeline, "maximum_record_bytes", attrs->maximum_record_bytes);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+/* Elements written by cache or snapshot, with their components, roles and shapes. The files are memory-mapped and
+ * can be read in any order. paths: Files with equal components, in this order; a pattern ("part-*.elements") stands
+ * for the files it matches, ordered by name. */
+static inline void tutti_source_element_files(tutti_pipeline *pipeline, const char *const *paths, int64_t paths_count) {
+  tutti_pipeline_begin(pipeline, "element_files", 1);
+  for (int64_t i = 0; i < paths_count; i++) tutti_pipeline_set_string(pipeline, "paths", paths[i]);
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_source_files_attrs {
+  /* Name of the component. Default: path. */
+  const char *name;
+} tutti_source_files_attrs;
+/* Paths of files, each a scalar of dtype bytes. paths: Files, in this order; a pattern ("part-*.csv") stands for
+ * the files it matches, ordered by name. */
+static inline void tutti_source_files(tutti_pipeline *pipeline, const char *const *paths, int64_t paths_count, const tutti_source_files_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "files", 1);
+  for (int64_t i = 0; i < paths_count; i++) tutti_pipeline_set_string(pipeline, "paths", paths[i]);
+  if (attrs != NULL) {
+    if (attrs->name != NULL) tutti_pipeline_set_string(pipeline, "name", attrs->name);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_source_fixed_records_attrs {
+  /* The fields of a record in order, each as NAME: TYPE[DIMENSIONS], as in "label: u8" and "image: u8[3, 32, 32]".
+   * Empty = the whole record as one text. */
+  const char *const *fields;
+  int64_t fields_count;
+  /* Fields that are labels. */
+  const char *const *labels;
+  int64_t labels_count;
+  /* Fields that are weights. */
+  const char *const *weights;
+  int64_t weights_count;
+  /* Size of a record; optional if fields are given. Default: 0. */
+  int64_t record_bytes;
+  /* Bytes to skip at the beginning of each file. Default: 0. */
+  int64_t header_bytes;
+  /* Bytes to skip at the end of each file. Default: 0. */
+  int64_t footer_bytes;
+  /* Numbers are in big-endian byte order. */
+  uint8_t big_endian;
+  /* none, gzip, zlib or auto, which detects gzip by the first bytes. Default: none. */
+  const char *compression;
+  /* Name of the component if no fields are given. Default: record. */
+  const char *name;
+} tutti_source_fixed_records_attrs;
+/* Records of a fixed size, as numbers or texts. Uncompressed files are memory-mapped and can be read in any order.
+ * paths: Files, in this order; a pattern ("data_batch_*.bin") stands for the files it matches, ordered by name. */
+static inline void tutti_source_fixed_records(tutti_pipeline *pipeline, const char *const *paths, int64_t paths_count, const tutti_source_fixed_records_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "fixed_records", 1);
+  for (int64_t i = 0; i < paths_count; i++) tutti_pipeline_set_string(pipeline, "paths", paths[i]);
+  if (attrs != NULL) {
+    if (attrs->fields != NULL) for (int64_t i = 0; i < attrs->fields_count; i++) tutti_pipeline_set_string(pipeline, "fields", attrs->fields[i]);
+    if (attrs->labels != NULL) for (int64_t i = 0; i < attrs->labels_count; i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels[i]);
+    if (attrs->weights != NULL) for (int64_t i = 0; i < attrs->weights_count; i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights[i]);
+    if (attrs->record_bytes != 0) tutti_pipeline_set_i64(pipeline, "record_bytes", attrs->record_bytes);
+    if (attrs->header_bytes != 0) tutti_pipeline_set_i64(pipeline, "header_bytes", attrs->header_bytes);
+    if (attrs->footer_bytes != 0) tutti_pipeline_set_i64(pipeline, "footer_bytes", attrs->footer_bytes);
+    if (attrs->big_endian != 0) tutti_pipeline_set_bool(pipeline, "big_endian", 1);
+    if (attrs->compression != NULL) tutti_pipeline_set_string(pipeline, "compression", attrs->compression);
+    if (attrs->name != NULL) tutti_pipeline_set_string(pipeline, "name", attrs->name);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_source_image_folder_attrs {
+  /* Yield the paths of the files, in a component path, instead of their bytes. */
+  uint8_t paths_only;
+  /* Name of an additional component with the class name; empty = none. Default: . */
+  const char *class_name;
+  /* File extensions to read, in lower case; empty = jpg, jpeg and png, which decode_image reads. */
+  const char *const *extensions;
+  int64_t extensions_count;
+} tutti_source_image_folder_attrs;
+/* The files of a directory with one subdirectory for each class, including files in nested directories. An element
+ * has the components image, the bytes of the file, and label, the class number as i32. Classes are numbered in the
+ * order of their names. Names that begin with a dot are ignored; other skipped files are reported in the log of the
+ * context, once. path: The directory. */
+static inline void tutti_source_image_folder(tutti_pipeline *pipeline, const char *path, const tutti_source_image_folder_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "image_folder", 1);
+  tutti_pipeline_set_string(pipeline, "path", path);
+  if (attrs != NULL) {
+    if (attrs->paths_only != 0) tutti_pipeline_set_bool(pipeline, "contents", 0);
+    if (attrs->class_name != NULL) tutti_pipeline_set_string(pipeline, "class_name", attrs->class_name);
+    if (attrs->extensions != NULL) for (int64_t i = 0; i < attrs->extensions_count; i++) tutti_pipeline_set_string(pipeline, "extensions", attrs->extensions[i]);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_source_npy_attrs {
+  /* Components that are labels. */
+  const char *const *labels;
+  int64_t labels_count;
+  /* Components that are weights. */
+  const char *const *weights;
+  int64_t weights_count;
+} tutti_source_npy_attrs;
+/* The rows of NumPy array files, which must have equal numbers of rows; element i is row i of each. The files are
+ * memory-mapped. arrays: Components and their files, each as NAME=PATH, as in "x=images.npy". */
+static inline void tutti_source_npy(tutti_pipeline *pipeline, const char *const *arrays, int64_t arrays_count, const tutti_source_npy_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "npy", 1);
+  for (int64_t i = 0; i < arrays_count; i++) tutti_pipeline_set_string(pipeline, "arrays", arrays[i]);
+  if (attrs != NULL) {
+    if (attrs->labels != NULL) for (int64_t i = 0; i < attrs->labels_count; i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels[i]);
+    if (attrs->weights != NULL) for (int64_t i = 0; i < attrs->weights_count; i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights[i]);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_source_npz_attrs {
+  /* Names of the arrays to read; empty = all. */
+  const char *const *arrays;
+  int64_t arrays_count;
+  /* Arrays that are labels. */
+  const char *const *labels;
+  int64_t labels_count;
+  /* Arrays that are weights. */
+  const char *const *weights;
+  int64_t weights_count;
+} tutti_source_npz_attrs;
+/* The rows of the arrays of a NumPy archive, which must have equal numbers of rows; element i is row i of each.
+ * path: The archive. */
+static inline void tutti_source_npz(tutti_pipeline *pipeline, const char *path, const tutti_source_npz_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "npz", 1);
+  tutti_pipeline_set_string(pipeline, "path", path);
+  if (attrs != NULL) {
+    if (attrs->arrays != NULL) for (int64_t i = 0; i < attrs->arrays_count; i++) tutti_pipeline_set_string(pipeline, "arrays", attrs->arrays[i]);
+    if (attrs->labels != NULL) for (int64_t i = 0; i < attrs->labels_count; i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels[i]);
+    if (attrs->weights != NULL) for (int64_t i = 0; i < attrs->weights_count; i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights[i]);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_source_range_attrs {
+  /* The first number. Default: 0. */
+  int64_t start;
+  /* Difference between consecutive numbers; not 0. Default: 1. */
+  uint8_t has_step;
+  int64_t step;
+  /* Name of the component. Default: value. */
+  const char *name;
+} tutti_source_range_attrs;
+/* The numbers start, start + step, ... below (for a negative step, above) stop, as i64 scalars. stop: End of the
+ * range, exclusive. */
+static inline void tutti_source_range(tutti_pipeline *pipeline, int64_t stop, const tutti_source_range_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "range", 1);
+  tutti_pipeline_set_i64(pipeline, "stop", stop);
+  if (attrs != NULL) {
+    if (attrs->start != 0) tutti_pipeline_set_i64(pipeline, "start", attrs->start);
+    if (attrs->has_step) tutti_pipeline_set_i64(pipeline, "step", attrs->step);
+    if (attrs->name != NULL) tutti_pipeline_set_string(pipeline, "name", attrs->name);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_source_tar_attrs {
+  /* Parts that are labels. */
+  const char *const *labels;
+  int64_t labels_count;
+  /* Parts that are weights. */
+  const char *const *weights;
+  int64_t weights_count;
+  /* auto, none, gzip or zlib; auto detects gzip by the first bytes. Default: auto. */
+  const char *compression;
+  /* Maximum size in bytes of a sample, with its headers, of a compressed file after decompression, so that a small
+   * file cannot fill the memory; a larger one means that the file is damaged. Default: 268435456. */
+  int64_t maximum_record_bytes;
+} tutti_source_tar_attrs;
+/* The samples of tar archives in the format of WebDataset. Consecutive files whose paths are equal up to the first
+ * dot of the file name form one element; the text after the dot, in lower case, is the name of the part. Files
+ * whose name has no dot or begins with a dot are skipped. A sample with a duplicate part, or whose files are not
+ * consecutive, is an error. paths: Archives, in this order; a pattern ("train-*.tar") stands for the files it
+ * matches, ordered by name. parts: Parts to read, each as NAME: TYPE = DEFAULT, as in "jpg: bytes" and, for a
+ * decimal number, "cls: i64"; __key__ is the path up to the dot, including the folder. */
+static inline void tutti_source_tar(tutti_pipeline *pipeline, const char *const *paths, int64_t paths_count, const char *const *parts, int64_t parts_count, const tutti_source_tar_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "tar", 1);
+  for (int64_t i = 0; i < paths_count; i++) tutti_pipeline_set_string(pipeline, "paths", paths[i]);
+  for (int64_t i = 0; i < parts_count; i++) tutti_pipeline_set_string(pipeline, "parts", parts[i]);
+  if (attrs != NULL) {
+    if (attrs->labels != NULL) for (int64_t i = 0; i < attrs->labels_count; i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels[i]);
+    if (attrs->weights != NULL) for (int64_t i = 0; i < attrs->weights_count; i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights[i]);
+    if (attrs->compression != NULL) tutti_pipeline_set_string(pipeline, "compression", attrs->compression);
+    if (attrs->maximum_record_bytes != 0) tutti_pipeline_set_i64(pipeline, "maximum_record_bytes", attrs->maximum_record_bytes);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_source_text_lines_attrs {
+  /* auto, none, gzip or zlib; auto detects gzip by the first bytes. Default: auto. */
+  const char *compression;
+  /* Maximum size in bytes of a line of a compressed file after decompression, so that a small file cannot fill the
+   * memory; a larger one means that the file is damaged. Default: 268435456. */
+  int64_t maximum_record_bytes;
+  /* Lines to skip at the beginning of each file. Default: 0. */
+  int64_t skip_lines;
+  /* Name of the component. Default: text. */
+  const char *name;
+} tutti_source_text_lines_attrs;
+/* The lines of text files, each a scalar of dtype bytes without its line ending (LF or CRLF). The last line of a
+ * file may have no line ending. A byte order mark at the beginning of a file is skipped. paths: Files, in this
+ * order; a pattern ("part-*.txt") stands for the files it matches, ordered by name. */
+static inline void tutti_source_text_lines(tutti_pipeline *pipeline, const char *const *paths, int64_t paths_count, const tutti_source_text_lines_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "text_lines", 1);
+  for (int64_t i = 0; i < paths_count; i++) tutti_pipeline_set_string(pipeline, "paths", paths[i]);
+  if (attrs != NULL) {
+    if (attrs->compression != NULL) tutti_pipeline_set_string(pipeline, "compression", attrs->compression);
+    if (attrs->maximum_record_bytes != 0) tutti_pipeline_set_i64(pipeline, "maximum_record_bytes", attrs->maximum_record_bytes);
+    if (attrs->skip_lines != 0) tutti_pipeline_set_i64(pipeline, "skip_lines", attrs->skip_lines);
+    if (attrs->name != NULL) tutti_pipeline_set_string(pipeline, "name", attrs->name);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_source_tfrecord_attrs {
+  /* auto, none, gzip or zlib; auto detects gzip and zlib by the first bytes. Default: auto. */
+  const char *compression;
+  /* Maximum size in bytes of a record of a compressed file after decompression, so that a small file cannot fill
+   * the memory; a larger one means that the file is damaged. Default: 268435456. */
+  int64_t maximum_record_bytes;
+  /* Name of the component. Default: record. */
+  const char *name;
+} tutti_source_tfrecord_attrs;
+/* The records of TFRecord files, each a scalar of dtype bytes; both checksums of each record are verified. A record
+ * with damaged data is one error; a damaged length ends the file. paths: Files, in this order; a pattern
+ * ("part-*.tfrecord") stands for the files it matches, ordered by name. */
+static inline void tutti_source_tfrecord(tutti_pipeline *pipeline, const char *const *paths, int64_t paths_count, const tutti_source_tfrecord_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "tfrecord", 1);
+  for (int64_t i = 0; i < paths_count; i++) tutti_pipeline_set_string(pipeline, "paths", paths[i]);
+  if (attrs != NULL) {
+    if (attrs->compression != NULL) tutti_pipeline_set_string(pipeline, "compression", attrs->compression);
+    if (attrs->maximum_record_bytes != 0) tutti_pipeline_set_i64(pipeline, "maximum_record_bytes", attrs->maximum_record_bytes);
+    if (attrs->name != NULL) tutti_pipeline_set_string(pipeline, "name", attrs->name);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+/* --- dataset transforms ------------------------------------------------------------------------------------------- */
+
+typedef struct tutti_pipeline_batch_attrs {
+  /* Drop a last batch with fewer rows. */
+  uint8_t drop_remainder;
+} tutti_pipeline_batch_attrs;
+/* Joins batch_size consecutive elements along a new first axis. Batch sizes are global, over all replicas.
+ * batch_size: Rows of a batch. */
+static inline void tutti_pipeline_batch(tutti_pipeline *pipeline, int64_t batch_size, const tutti_pipeline_batch_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "batch", 1);
+  tutti_pipeline_set_i64(pipeline, "batch_size", batch_size);
+  if (attrs != NULL) {
+    if (attrs->drop_remainder != 0) tutti_pipeline_set_bool(pipeline, "drop_remainder", 1);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_bucket_by_length_attrs {
+  /* Drop batches that are not full at the end. */
+  uint8_t drop_remainder;
+  /* Make each batch as long as its bucket's boundary, along the first axis of every component whose length is
+   * unknown; elements longer than the last boundary fail. */
+  uint8_t pad_to_boundary;
+  /* Padding values, one number per component; empty = zeros. Bytes are padded with empty strings and have 0 here. */
+  const double *padding;
+  int64_t padding_count;
+} tutti_pipeline_bucket_by_length_attrs;
+/* Batches elements of similar length together and pads them like padded_batch. The length is that of the
+ * component's first axis, or its number of bytes if it is a single string. Bucket i takes lengths up to
+ * boundaries[i], the last one all longer elements. A bucket yields its batch when it is full; at the end the
+ * remaining buckets follow, shortest first. component: The component whose length is used. boundaries: The maximum
+ * length of each bucket except the last, in increasing order. batch_sizes: Rows of a batch: one number for all
+ * buckets, or one for each (one more than boundaries). */
+static inline void tutti_pipeline_bucket_by_length(tutti_pipeline *pipeline, const char *component, const int64_t *boundaries, int64_t boundaries_count, const int64_t *batch_sizes, int64_t batch_sizes_count, const tutti_pipeline_bucket_by_length_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "bucket_by_length", 1);
+  tutti_pipeline_set_string(pipeline, "component", component);
+  tutti_pipeline_set_i64s(pipeline, "boundaries", boundaries, boundaries_count);
+  tutti_pipeline_set_i64s(pipeline, "batch_sizes", batch_sizes, batch_sizes_count);
+  if (attrs != NULL) {
+    if (attrs->drop_remainder != 0) tutti_pipeline_set_bool(pipeline, "drop_remainder", 1);
+    if (attrs->pad_to_boundary != 0) tutti_pipeline_set_bool(pipeline, "pad_to_boundary", 1);
+    if (attrs->padding != NULL) tutti_pipeline_set_f64s(pipeline, "padding", attrs->padding, attrs->padding_count);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_cache_attrs {
+  /* The file; empty = in memory. Default: . */
+  const char *path;
+  /* For a file: identifies what the functions in the pipeline do. Required if there are any; change it whenever
+   * their results change. Default: . */
+  const char *key;
+} tutti_pipeline_cache_attrs;
+/* Stores the elements of one complete pass, in memory or in a file; later passes read the cache instead of the
+ * pipeline before it. Randomness before the cache is frozen. Later processes reuse a file as long as the pipeline
+ * before the cache and the files that it reads are unchanged; otherwise it is written again. A pass in which an
+ * element fails is not stored. */
+static inline void tutti_pipeline_cache(tutti_pipeline *pipeline, const tutti_pipeline_cache_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "cache", 1);
+  if (attrs != NULL) {
+    if (attrs->path != NULL) tutti_pipeline_set_string(pipeline, "path", attrs->path);
+    if (attrs->key != NULL) tutti_pipeline_set_string(pipeline, "key", attrs->key);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_class_weights_attrs {
+  /* Name of the new component. Default: weight. */
+  const char *name;
+} tutti_pipeline_class_weights_attrs;
+/* Adds a weight to each element, by its class, so that rare classes count as much as common ones: all elements /
+ * (classes that occur * elements of its class). Losses and metrics accept it as weights. Batches get a weight for
+ * each row. component: The component with the class: an integer of at least 0. counts: Number of elements of each
+ * class. */
+static inline void tutti_pipeline_class_weights(tutti_pipeline *pipeline, const char *component, const int64_t *counts, int64_t counts_count, const tutti_pipeline_class_weights_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "class_weights", 1);
+  tutti_pipeline_set_string(pipeline, "component", component);
+  tutti_pipeline_set_i64s(pipeline, "counts", counts, counts_count);
+  if (attrs != NULL) {
+    if (attrs->name != NULL) tutti_pipeline_set_string(pipeline, "name", attrs->name);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+/* Yields all elements of the first dataset, then those of the others, which must have equal specs. */
+static inline void tutti_pipeline_concatenate(tutti_pipeline *pipeline, const tutti_dataset *other) {
+  tutti_pipeline_begin(pipeline, "concatenate", 1);
+  tutti_pipeline_set_dataset(pipeline, "other", other);
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_enumerate_attrs {
+  /* Number of the first element. Default: 0. */
+  int64_t start;
+  /* Name of the new component. Default: index. */
+  const char *name;
+} tutti_pipeline_enumerate_attrs;
+/* Adds a component with the position of the element, counted from start. */
+static inline void tutti_pipeline_enumerate(tutti_pipeline *pipeline, const tutti_pipeline_enumerate_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "enumerate", 1);
+  if (attrs != NULL) {
+    if (attrs->start != 0) tutti_pipeline_set_i64(pipeline, "start", attrs->start);
+    if (attrs->name != NULL) tutti_pipeline_set_string(pipeline, "name", attrs->name);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_ignore_errors_attrs {
+  /* Maximum number of failing elements that are skipped in a pass. Default: 100. */
+  uint8_t has_budget;
+  int64_t budget;
+} tutti_pipeline_ignore_errors_attrs;
+/* Skips elements that fail; more than budget failures end the iteration with an error. The iterator's report counts
+ * them and shows the first errors. The log shows the first errors, too, and then the count at 10, 100, 1000 and so
+ * on. */
+static inline void tutti_pipeline_ignore_errors(tutti_pipeline *pipeline, const tutti_pipeline_ignore_errors_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "ignore_errors", 1);
+  if (attrs != NULL) {
+    if (attrs->has_budget) tutti_pipeline_set_i64(pipeline, "budget", attrs->budget);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_interleave_attrs {
+  /* Datasets open at a time; 0 = all. Default: 0. */
+  int64_t cycle_length;
+  /* Elements per turn. Default: 1. */
+  int64_t block_length;
+  /* Datasets read ahead, each on its own thread; 1 = none, 0 = all of the cycle. Default: 1. */
+  uint8_t has_parallelism;
+  int64_t parallelism;
+} tutti_pipeline_interleave_attrs;
+/* Takes turns among several datasets of equal specs. cycle_length of them are open at a time; each yields
+ * block_length elements per turn. When one ends, the next is opened. The order does not depend on threads. */
+static inline void tutti_pipeline_interleave(tutti_pipeline *pipeline, const tutti_dataset *const *others, int64_t others_count, const tutti_pipeline_interleave_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "interleave", 1);
+  for (int64_t i = 0; i < others_count; i++) tutti_pipeline_set_dataset(pipeline, "others", others[i]);
+  if (attrs != NULL) {
+    if (attrs->cycle_length != 0) tutti_pipeline_set_i64(pipeline, "cycle_length", attrs->cycle_length);
+    if (attrs->block_length != 0) tutti_pipeline_set_i64(pipeline, "block_length", attrs->block_length);
+    if (attrs->has_parallelism) tutti_pipeline_set_i64(pipeline, "parallelism", attrs->parallelism);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_map_process_attrs {
+  /* Number of processes; 0 = the number of threads of the budget. Default: 0. */
+  int64_t processes;
+  /* Has the components of what comes out; its elements are not read. Without it they are as those that go in. */
+  const tutti_dataset *like;
+} tutti_pipeline_map_process_attrs;
+/* Maps each element by a program of the user, which runs in several processes; order is kept. A process reads
+ * elements from its standard input and writes the results to its standard output, in the format of
+ * tutti/map_process.h. The results have the components of the dataset "like", or otherwise those of the input.
+ * Processes are started with the first elements, serve all passes of an iterator, and end with it. An element whose
+ * process dies is an error; the next element gets a new process. command: The program, searched in PATH, and its
+ * arguments. */
+static inline void tutti_pipeline_map_process(tutti_pipeline *pipeline, const char *const *command, int64_t command_count, const tutti_pipeline_map_process_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "map_process", 1);
+  for (int64_t i = 0; i < command_count; i++) tutti_pipeline_set_string(pipeline, "command", command[i]);
+  if (attrs != NULL) {
+    if (attrs->processes != 0) tutti_pipeline_set_i64(pipeline, "processes", attrs->processes);
+    if (attrs->like != NULL) tutti_pipeline_set_dataset(pipeline, "like", attrs->like);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_options_attrs {
+  /* Number of compute threads for automatic parallelism; 0 = those that the context has for pipelines. Default: 0. */
+  int64_t threads;
+  /* Bytes of elements that automatic buffers may hold ahead of the reader; 0 = an eighth of the free memory.
+   * Default: 0. */
+  int64_t memory_bytes;
+  /* Interleave and parallel maps yield elements that are ready instead of waiting for the next one in order. The
+   * order then differs from run to run. After a restore, shuffle and other transforms that read their buffered
+   * elements again may yield some elements twice and skip others. */
+  uint8_t any_order;
+} tutti_pipeline_options_attrs;
+/* Settings for the sources and transforms before it. If there are several, the first one that sets a number wins,
+ * and the order is kept only if all of them keep it. Elements pass through unchanged. */
+static inline void tutti_pipeline_options(tutti_pipeline *pipeline, const tutti_pipeline_options_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "options", 1);
+  if (attrs != NULL) {
+    if (attrs->threads != 0) tutti_pipeline_set_i64(pipeline, "threads", attrs->threads);
+    if (attrs->memory_bytes != 0) tutti_pipeline_set_i64(pipeline, "memory_bytes", attrs->memory_bytes);
+    if (attrs->any_order != 0) tutti_pipeline_set_bool(pipeline, "deterministic", 0);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_padded_batch_attrs {
+  /* Drop a last batch with fewer rows. */
+  uint8_t drop_remainder;
+  /* Padding values, one number per component; empty = zeros. Bytes are padded with empty strings and have 0 here. */
+  const double *padding;
+  int64_t padding_count;
+  /* Fixed lengths, one for each unknown dimension in the order of the components and their axes; 0 = the longest of
+   * the batch. Empty = 0 for all. */
+  const int64_t *lengths;
+  int64_t lengths_count;
+} tutti_pipeline_padded_batch_attrs;
+/* Joins batch_size consecutive elements of different shapes. Each unknown dimension is padded to the longest of the
+ * batch, or to a fixed length. batch_size: Rows of a batch. */
+static inline void tutti_pipeline_padded_batch(tutti_pipeline *pipeline, int64_t batch_size, const tutti_pipeline_padded_batch_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "padded_batch", 1);
+  tutti_pipeline_set_i64(pipeline, "batch_size", batch_size);
+  if (attrs != NULL) {
+    if (attrs->drop_remainder != 0) tutti_pipeline_set_bool(pipeline, "drop_remainder", 1);
+    if (attrs->padding != NULL) tutti_pipeline_set_f64s(pipeline, "padding", attrs->padding, attrs->padding_count);
+    if (attrs->lengths != NULL) tutti_pipeline_set_i64s(pipeline, "lengths", attrs->lengths, attrs->lengths_count);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_parse_example_attrs {
+  /* Features that are labels. */
+  const char *const *labels;
+  int64_t labels_count;
+  /* Features that are weights. */
+  const char *const *weights;
+  int64_t weights_count;
+  /* Component that holds the examples; optional if only one component has dtype bytes. Default: . */
+  const char *input;
+} tutti_pipeline_parse_example_attrs;
+/* Parses features of a tf.train.Example; they replace the component that holds its bytes. Other components are
+ * kept. features: Features to read, each as NAME: TYPE[DIMENSIONS] = DEFAULT, as in "label: i64", "box: f32[4] = 0"
+ * or, of any length, "words: bytes[?]". Numbers of a shape, as in "image: u8[32, 32, 3]", are also read from a
+ * single bytes value that holds them as in memory, little-endian. */
+static inline void tutti_pipeline_parse_example(tutti_pipeline *pipeline, const char *const *features, int64_t features_count, const tutti_pipeline_parse_example_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "parse_example", 1);
+  for (int64_t i = 0; i < features_count; i++) tutti_pipeline_set_string(pipeline, "features", features[i]);
+  if (attrs != NULL) {
+    if (attrs->labels != NULL) for (int64_t i = 0; i < attrs->labels_count; i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels[i]);
+    if (attrs->weights != NULL) for (int64_t i = 0; i < attrs->weights_count; i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights[i]);
+    if (attrs->input != NULL) tutti_pipeline_set_string(pipeline, "input", attrs->input);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_parse_sequence_example_attrs {
+  /* Context features to read, each as NAME: TYPE[DIMENSIONS] = DEFAULT. */
+  const char *const *context;
+  int64_t context_count;
+  /* Components that are labels. */
+  const char *const *labels;
+  int64_t labels_count;
+  /* Components that are weights. */
+  const char *const *weights;
+  int64_t weights_count;
+  /* Component that holds the examples; optional if only one component has dtype bytes. Default: . */
+  const char *input;
+} tutti_pipeline_parse_sequence_example_attrs;
+/* Parses a tf.train.SequenceExample, which replaces the component that holds its bytes. Other components are kept.
+ * A feature list becomes a component with the steps as its first dimension. sequences: Feature lists to read, each
+ * as NAME: TYPE[DIMENSIONS] = DEFAULT of one step, as in "frames: f32[128]", "label: i64 = -1" or, with any number
+ * of values in a step, "words: bytes[?]". Then all steps are padded to the longest with 0 or empty texts, and a
+ * component NAME_lengths has the number of values of each. */
+static inline void tutti_pipeline_parse_sequence_example(tutti_pipeline *pipeline, const char *const *sequences, int64_t sequences_count, const tutti_pipeline_parse_sequence_example_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "parse_sequence_example", 1);
+  for (int64_t i = 0; i < sequences_count; i++) tutti_pipeline_set_string(pipeline, "sequences", sequences[i]);
+  if (attrs != NULL) {
+    if (attrs->context != NULL) for (int64_t i = 0; i < attrs->context_count; i++) tutti_pipeline_set_string(pipeline, "context", attrs->context[i]);
+    if (attrs->labels != NULL) for (int64_t i = 0; i < attrs->labels_count; i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels[i]);
+    if (attrs->weights != NULL) for (int64_t i = 0; i < attrs->weights_count; i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights[i]);
+    if (attrs->input != NULL) tutti_pipeline_set_string(pipeline, "input", attrs->input);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_prefetch_attrs {
+  /* Number of prefetched elements; 0 = automatic. Default: 0. */
+  int64_t buffer_size;
+} tutti_pipeline_prefetch_attrs;
+/* Prepares up to buffer_size elements ahead on its own thread. */
+static inline void tutti_pipeline_prefetch(tutti_pipeline *pipeline, const tutti_pipeline_prefetch_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "prefetch", 1);
+  if (attrs != NULL) {
+    if (attrs->buffer_size != 0) tutti_pipeline_set_i64(pipeline, "buffer_size", attrs->buffer_size);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_rebatch_attrs {
+  /* Drop a last batch with fewer rows. */
+  uint8_t drop_remainder;
+} tutti_pipeline_rebatch_attrs;
+/* Changes the size of batches. Rows keep their order. batch_size: Rows of a new batch. */
+static inline void tutti_pipeline_rebatch(tutti_pipeline *pipeline, int64_t batch_size, const tutti_pipeline_rebatch_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "rebatch", 1);
+  tutti_pipeline_set_i64(pipeline, "batch_size", batch_size);
+  if (attrs != NULL) {
+    if (attrs->drop_remainder != 0) tutti_pipeline_set_bool(pipeline, "drop_remainder", 1);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_repeat_attrs {
+  /* Number of passes; -1 = infinite. Default: -1. */
+  uint8_t has_count;
+  int64_t count;
+} tutti_pipeline_repeat_attrs;
+/* Makes count passes over the input, each of them an epoch. An empty input ends immediately. */
+static inline void tutti_pipeline_repeat(tutti_pipeline *pipeline, const tutti_pipeline_repeat_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "repeat", 1);
+  if (attrs != NULL) {
+    if (attrs->has_count) tutti_pipeline_set_i64(pipeline, "count", attrs->count);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_resample_attrs {
+  /* Wanted frequency of each class; empty = all equal. */
+  const double *target;
+  int64_t target_count;
+  /* Repeat elements of rare classes and keep the size of the dataset on average. */
+  uint8_t repetition;
+  /* Seed to use instead of the iterator's. */
+  uint8_t has_seed;
+  int64_t seed;
+} tutti_pipeline_resample_attrs;
+/* Changes the frequencies of the classes. Elements of a class are dropped at random, or repeated, so that the
+ * shares of the classes become those of target. Without repetition the class that is rarest in comparison keeps all
+ * of its elements. component: The component with the class: an integer of at least 0. initial: Frequency of each
+ * class in the input, as shares or counts. */
+static inline void tutti_pipeline_resample(tutti_pipeline *pipeline, const char *component, const double *initial, int64_t initial_count, const tutti_pipeline_resample_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "resample", 1);
+  tutti_pipeline_set_string(pipeline, "component", component);
+  tutti_pipeline_set_f64s(pipeline, "initial", initial, initial_count);
+  if (attrs != NULL) {
+    if (attrs->target != NULL) tutti_pipeline_set_f64s(pipeline, "target", attrs->target, attrs->target_count);
+    if (attrs->repetition != 0) tutti_pipeline_set_bool(pipeline, "repetition", 1);
+    if (attrs->has_seed) tutti_pipeline_set_i64(pipeline, "seed", attrs->seed);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_sample_from_attrs {
+  /* One weight for each dataset, the pipeline's own first; empty = all equal. */
+  const double *weights;
+  int64_t weights_count;
+  /* End with the first dataset that ends; otherwise continue with the others. */
+  uint8_t stop_on_empty;
+  /* Seed to use instead of the iterator's. */
+  uint8_t has_seed;
+  int64_t seed;
+} tutti_pipeline_sample_from_attrs;
+/* Draws each element from one of several datasets of equal specs, at random by their weights. The draws depend only
+ * on seed and epoch. */
+static inline void tutti_pipeline_sample_from(tutti_pipeline *pipeline, const tutti_dataset *const *others, int64_t others_count, const tutti_pipeline_sample_from_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "sample_from", 1);
+  for (int64_t i = 0; i < others_count; i++) tutti_pipeline_set_dataset(pipeline, "others", others[i]);
+  if (attrs != NULL) {
+    if (attrs->weights != NULL) tutti_pipeline_set_f64s(pipeline, "weights", attrs->weights, attrs->weights_count);
+    if (attrs->stop_on_empty != 0) tutti_pipeline_set_bool(pipeline, "stop_on_empty", 1);
+    if (attrs->has_seed) tutti_pipeline_set_i64(pipeline, "seed", attrs->seed);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_select_attrs {
+  /* Components that are features, each as NAME or, to rename it, NEW = OLD. */
+  const char *const *features;
+  int64_t features_count;
+  /* Components that are labels, in the same way. */
+  const char *const *labels;
+  int64_t labels_count;
+  /* Components that are weights, in the same way. */
+  const char *const *weights;
+  int64_t weights_count;
+} tutti_pipeline_select_attrs;
+/* Selects the components of the elements: the features, then the labels and the weights, in the given order. Other
+ * components are dropped. A component may be used twice under different names, as in an autoencoder. Nothing is
+ * copied. */
+static inline void tutti_pipeline_select(tutti_pipeline *pipeline, const tutti_pipeline_select_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "select", 1);
+  if (attrs != NULL) {
+    if (attrs->features != NULL) for (int64_t i = 0; i < attrs->features_count; i++) tutti_pipeline_set_string(pipeline, "features", attrs->features[i]);
+    if (attrs->labels != NULL) for (int64_t i = 0; i < attrs->labels_count; i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels[i]);
+    if (attrs->weights != NULL) for (int64_t i = 0; i < attrs->weights_count; i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights[i]);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+/* Keeps the elements whose position modulo num_shards is index. num_shards: Number of shards. index: Index of this
+ * shard. */
+static inline void tutti_pipeline_shard(tutti_pipeline *pipeline, int64_t num_shards, int64_t index) {
+  tutti_pipeline_begin(pipeline, "shard", 1);
+  tutti_pipeline_set_i64(pipeline, "num_shards", num_shards);
+  tutti_pipeline_set_i64(pipeline, "index", index);
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_shuffle_attrs {
+  /* Seed to use instead of the iterator's. */
+  uint8_t has_seed;
+  int64_t seed;
+  /* The same order in every pass. */
+  uint8_t same_order_each_epoch;
+} tutti_pipeline_shuffle_attrs;
+/* Draws each element uniformly from a buffer of buffer_size elements, so element i comes no earlier than position i
+ * - buffer_size + 1. A buffer as large as the dataset gives a uniform permutation. buffer_size: Size of the buffer
+ * in elements. */
+static inline void tutti_pipeline_shuffle(tutti_pipeline *pipeline, int64_t buffer_size, const tutti_pipeline_shuffle_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "shuffle", 1);
+  tutti_pipeline_set_i64(pipeline, "buffer_size", buffer_size);
+  if (attrs != NULL) {
+    if (attrs->has_seed) tutti_pipeline_set_i64(pipeline, "seed", attrs->seed);
+    if (attrs->same_order_each_epoch != 0) tutti_pipeline_set_bool(pipeline, "reshuffle_each_epoch", 0);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+/* Skips the first count elements. count: Elements to skip. */
+static inline void tutti_pipeline_skip(tutti_pipeline *pipeline, int64_t count) {
+  tutti_pipeline_begin(pipeline, "skip", 1);
+  tutti_pipeline_set_i64(pipeline, "count", count);
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_snapshot_attrs {
+  /* Identifies what the functions in the pipeline do. Required if there are any; change it whenever their results
+   * change. Default: . */
+  const char *key;
+} tutti_pipeline_snapshot_attrs;
+/* Like cache, with files in a folder. Each version of the pipeline before it has its own file there, so that none
+ * replaces another. The source element_files reads them without the pipeline. path: The folder; created if it does
+ * not exist. */
+static inline void tutti_pipeline_snapshot(tutti_pipeline *pipeline, const char *path, const tutti_pipeline_snapshot_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "snapshot", 1);
+  tutti_pipeline_set_string(pipeline, "path", path);
+  if (attrs != NULL) {
+    if (attrs->key != NULL) tutti_pipeline_set_string(pipeline, "key", attrs->key);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_split_attrs {
+  /* Size of the first part. */
+  uint8_t has_fraction;
+  double fraction;
+  /* Size of the first part, instead of fraction. */
+  uint8_t has_count;
+  int64_t count;
+} tutti_pipeline_split_attrs;
+/* One of two parts of a dataset of known size. The first part has count elements or fraction of all, rounded down.
+ * part: first or second. */
+static inline void tutti_pipeline_split(tutti_pipeline *pipeline, const char *part, const tutti_pipeline_split_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "split", 1);
+  tutti_pipeline_set_string(pipeline, "part", part);
+  if (attrs != NULL) {
+    if (attrs->has_fraction) tutti_pipeline_set_f64(pipeline, "fraction", attrs->fraction);
+    if (attrs->has_count) tutti_pipeline_set_i64(pipeline, "count", attrs->count);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+/* Ends after count elements. count: Elements to take; -1 = all. */
+static inline void tutti_pipeline_take(tutti_pipeline *pipeline, int64_t count) {
+  tutti_pipeline_begin(pipeline, "take", 1);
+  tutti_pipeline_set_i64(pipeline, "count", count);
+  tutti_pipeline_end(pipeline);
+}
+
+/* Yields the rows of each element one by one. */
+static inline void tutti_pipeline_unbatch(tutti_pipeline *pipeline) {
+  tutti_pipeline_begin(pipeline, "unbatch", 1);
+  tutti_pipeline_end(pipeline);
+}
+
+/* Skips elements whose value of one component has already occurred in this pass. Keeps all different values in
+ * memory; a restored iterator reads the elements before its position again. component: The component whose values
+ * are compared. */
+static inline void tutti_pipeline_unique(tutti_pipeline *pipeline, const char *component) {
+  tutti_pipeline_begin(pipeline, "unique", 1);
+  tutti_pipeline_set_string(pipeline, "component", component);
+  tutti_pipeline_end(pipeline);
+}
+
+typedef struct tutti_pipeline_window_attrs {
+  /* Elements from the start of one window to the start of the next; 0 = size. Default: 0. */
+  int64_t shift;
+  /* Distance between the elements of a window. Default: 1. */
+  int64_t stride;
+  /* Drop windows with fewer elements. */
+  uint8_t drop_remainder;
+} tutti_pipeline_window_attrs;
+/* Joins size elements along a new first axis, which is not a batch axis. Windows begin shift elements apart and
+ * take each stride-th element, so they may overlap or skip elements. Unless drop_remainder is set, the last windows
+ * may be shorter. size: Number of elements of a window. */
+static inline void tutti_pipeline_window(tutti_pipeline *pipeline, int64_t size, const tutti_pipeline_window_attrs *attrs) {
+  tutti_pipeline_begin(pipeline, "window", 1);
+  tutti_pipeline_set_i64(pipeline, "size", size);
+  if (attrs != NULL) {
+    if (attrs->shift != 0) tutti_pipeline_set_i64(pipeline, "shift", attrs->shift);
+    if (attrs->stride != 0) tutti_pipeline_set_i64(pipeline, "stride", attrs->stride);
+    if (attrs->drop_remainder != 0) tutti_pipeline_set_bool(pipeline, "drop_remainder", 1);
+  }
+  tutti_pipeline_end(pipeline);
+}
+
+/* Joins the components of several datasets side by side; ends with the shortest. */
+static inline void tutti_pipeline_zip(tutti_pipeline *pipeline, const tutti_dataset *other) {
+  tutti_pipeline_begin(pipeline, "zip", 1);
+  tutti_pipeline_set_dataset(pipeline, "other", other);
+  tutti_pipeline_end(pipeline);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TUTTI_OPS_H_ */
