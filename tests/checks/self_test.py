@@ -21,6 +21,7 @@ import include_floors
 import library_shape
 import package_architectures
 import reached_entries
+import released_headers
 import plugin_shape
 import readme_example
 import size_budget
@@ -559,6 +560,48 @@ TUTTI_API tutti_value tutti_b(void);
         self.expect(self.compare(self.HEADER.replace("((int)1)", "((int)2)")), "TUTTI_MODE_TRAIN was ((int)1), is ((int)2)")
         self.expect(self.compare(self.HEADER.replace(", TUTTI_B = 2", "")), "TUTTI_B was 2, is gone")
         self.expect(self.compare(self.HEADER, self.TABLE.replace("int x", "long x")), "tutti_table")
+
+
+class ReleasedHeaders(HouseCase):
+    HEADER = AbiBaseline.HEADER
+    TABLE = "typedef struct tutti_t {\n  uint64_t struct_size;\n  /* What it does. */\n  int (*f)(int x);\n} tutti_t;\n"
+
+    def tree(self, folder="", header=HEADER, table=TABLE, abi=1):
+        version = f"#define TUTTI_ABI_MAJOR 0\n#define TUTTI_ABI_MINOR {abi}\n"
+        self.write(folder + "include/tutti/version.h", version)
+        self.write(folder + "include/tutti/a.h", header)
+        self.write(folder + "include/tutti/plugin/b.h", "#include <stdint.h>\n" + table)
+
+    def compare(self, version, *args, **kwargs):
+        self.write("meson.build", f"project(\n  version: '{version}',\n)\n")
+        self.tree("packaging/abi/0.1/")
+        self.tree("", *args, **kwargs)
+        return released_headers.check(self.root, [self.root], ["cc"])
+
+    def test_before_the_release(self):
+        self.expect(self.compare("0.1.0"))
+        self.expect(self.compare("0.1.0", self.HEADER.replace(";", "; /* a comment */"), self.TABLE.replace("  ", " ")))
+        run = "run packaging/abi/release.sh"
+        self.expect(self.compare("0.1.0", self.HEADER + "#define TUTTI_NEW 1\n"), "a.h: differs", run)
+        self.write("include/tutti/new.h", "void tutti_new(void);\n")
+        self.expect(self.compare("0.1.0"), "new.h: is not frozen", run)
+        os.remove(self.root + "/include/tutti/new.h")
+        self.write("packaging/abi/0.1/include/tutti/old.hpp", "\n")
+        self.expect(self.compare("0.1.0"), "old.hpp: is frozen, and gone", run)
+
+    @unittest.skipIf(not released_headers.has_types(), "no abidiff")
+    def test_after_the_release(self):
+        longer = self.TABLE.replace("} tutti_t;", "  /* New. */\n  int (*g)(void);\n} tutti_t;")
+        for version in ("0.1.1", "0.2.0"):
+            self.expect(self.compare(version))
+            self.expect(self.compare(version, self.HEADER + "#define TUTTI_NEW 1\nTUTTI_API int tutti_c(int a);\n", longer))
+        self.expect(self.compare("0.2.0", self.HEADER, longer.replace("int x", "long x")), "tutti_t")
+        self.expect(self.compare("0.2.0", self.HEADER, self.TABLE.replace("  int (*f)", "  int (*g)(void);\n  int (*f)")), "tutti_t")
+        self.expect(self.compare("0.2.0", self.HEADER.replace("id;", "id, more;")), "tutti_value")
+        self.expect(self.compare("0.2.0", self.HEADER.replace("float", "double")), "tutti_a")
+        self.expect(self.compare("0.2.0", self.HEADER.replace("int tutti_a", "int tutti_d")), "tutti_a")
+        self.expect(self.compare("0.2.0", self.HEADER.replace("((int)1)", "((int)2)")), "TUTTI_MODE_TRAIN was ((int)1)")
+        self.expect(self.compare("0.2.0", abi=2), "remove the folder")
 
 
 @unittest.skipIf(formatting.formatter() is None, "no clang-format 14")
