@@ -8,36 +8,15 @@
 #ifndef TUTTI_CAPI_HOST_CALL_H_
 #define TUTTI_CAPI_HOST_CALL_H_
 
-#include <cxxabi.h>
-
-#include <exception>
-#include <new>
 #include <string_view>
 
-#include "base/status.h"
+#include "base/host_function.h"
 #include "capi/cancel_c.h"
 #include "capi/guard.h"
 
 namespace tutti::impl::capi {
 
-/// Calls the function; what it throws is INTERNAL, RESOURCE_EXHAUSTED where memory ran out. `what` says which function
-/// it was. The cancellation of a thread (pthread_cancel) goes on.
-template <typename Function>
-Status catch_thrown(std::string_view what, Function &&function) {
-  try {
-    function();
-    return Status();
-  } catch (const abi::__forced_unwind &) {
-    throw;
-  } catch (const std::bad_alloc &) {
-    return base::without_exceptions([&] { return base::resource_exhausted(what, " failed: out of memory"); });
-  } catch (const std::exception &thrown) {
-    return base::without_exceptions([&] { return base::internal_error(what, " threw an exception: ", thrown.what()); });
-  } catch (...) {
-    return base::without_exceptions(
-        [&] { return base::internal_error(what, " threw an exception of an unknown type"); });
-  }
-}
+using base::catch_thrown;
 
 /// Calls function(&error), which gives a code, and says how it ended.
 template <typename Function>

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/forked.h"
+#include "base/host_function.h"
 
 namespace tutti::impl::tensor {
 
@@ -14,7 +15,7 @@ namespace {
 
 struct GiveBack {
   void operator()(DLManagedTensorVersioned *managed) const {
-    if (managed->deleter != nullptr) managed->deleter(managed);
+    if (managed->deleter != nullptr) (void)base::catch_thrown("the deleter", [&] { managed->deleter(managed); });
   }
 };
 using Managed = std::unique_ptr<DLManagedTensorVersioned, GiveBack>;

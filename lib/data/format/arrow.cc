@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/host_function.h"
 #include "base/name_suggestions.h"
 #include "data/element/name_index.h"
 #include "data/format/arrow_column.h"
@@ -21,15 +22,19 @@ using base::Status;
 
 namespace {
 
+/// Calls the producer's release function of a stream, schema or array, if there is one.
+template <typename Struct>
+void release_given(Struct &given) {
+  if (given.release != nullptr) (void)base::catch_thrown("the release function", [&] { given.release(&given); });
+}
+
 /// A batch of the producer, released with the last tensor over it.
 struct OwnedArray {
   ArrowArray array = {};
   OwnedArray() = default;
   OwnedArray(const OwnedArray &) = delete;
   OwnedArray &operator=(const OwnedArray &) = delete;
-  ~OwnedArray() {
-    if (array.release != nullptr) array.release(&array);
-  }
+  ~OwnedArray() { release_given(array); }
 };
 
 struct OwnedSchema {
@@ -37,9 +42,7 @@ struct OwnedSchema {
   OwnedSchema() = default;
   OwnedSchema(const OwnedSchema &) = delete;
   OwnedSchema &operator=(const OwnedSchema &) = delete;
-  ~OwnedSchema() {
-    if (schema.release != nullptr) schema.release(&schema);
-  }
+  ~OwnedSchema() { release_given(schema); }
 };
 
 /// Reads a whole stream.
@@ -51,7 +54,7 @@ class TableReader {
     TUTTI_TRY(read_schema());
     for (;;) {
       const auto batch = std::make_shared<OwnedArray>();
-      TUTTI_TRY(call("get_next", stream_->get_next(stream_, &batch->array)));
+      TUTTI_TRY(call("get_next", [&] { return stream_->get_next(stream_, &batch->array); }));
       if (batch->array.release == nullptr) break;
       TUTTI_TRY(add(batch));
     }
@@ -60,9 +63,18 @@ class TableReader {
   }
 
  private:
-  Status call(const char *function, int code) {
-    if (code == 0) return Status();
-    const char *const text = stream_->get_last_error != nullptr ? stream_->get_last_error(stream_) : nullptr;
+  template <typename Function>
+  Status call(const char *name, Function &&function) {
+    int code = 0;
+    const char *text = nullptr;
+    TUTTI_TRY(base::catch_thrown(base::concat("the function ", name, " of the Arrow stream"), [&] {
+      code = function();
+      if (code != 0 && stream_->get_last_error != nullptr) text = stream_->get_last_error(stream_);
+    }));
+    return code == 0 ? Status() : failed(name, code, text);
+  }
+
+  static Status failed(const char *function, int code, const char *text) {
     base::Code as = base::Code::unknown;
     if (code == EINVAL) as = base::Code::invalid_argument;
     if (code == EIO) as = base::Code::data_loss;
@@ -74,7 +86,7 @@ class TableReader {
   }
 
   Status read_schema() {
-    TUTTI_TRY(call("get_schema", stream_->get_schema(stream_, &schema_.schema)));
+    TUTTI_TRY(call("get_schema", [&] { return stream_->get_schema(stream_, &schema_.schema); }));
     const ArrowSchema &schema = schema_.schema;
     const std::string_view format = schema.format != nullptr ? schema.format : "";
     if (format != "+s" || (schema.n_children > 0 && schema.children == nullptr))
@@ -165,7 +177,7 @@ Result<ArrowArrayStream *> ArrowStream::get() {
 }
 
 void ArrowStream::release() {
-  if (stream_.release != nullptr) stream_.release(&stream_);
+  release_given(stream_);
   stream_.release = nullptr;
 }
 
