@@ -346,6 +346,9 @@ static void test_streams_that_fail(void **state) {
   assert_stream_error(TUTTI_UNIMPLEMENTED, "column 'f': expected numbers, texts", &table, NULL);
   table = (struct table){.columns = columns, .count = COLUMNS, .lengths = {5, -1}};
   assert_stream_error(TUTTI_INVALID_ARGUMENT, "no column 'ff', did you mean 'f'?", &table, "ff");
+  const struct column twice[] = {columns[0], columns[0]};
+  table = (struct table){.columns = twice, .count = 2, .lengths = {5, -1}};
+  assert_stream_error(TUTTI_INVALID_ARGUMENT, "the Arrow stream has several columns 'f'", &table, "f");
   table = (struct table){.columns = columns, .count = COLUMNS, .lengths = {5, -1}};
   tutti_pipeline *pipeline = pipeline_of(&table, " = 1", NULL);
   assert_build_error(TUTTI_INVALID_ARGUMENT, "expected NAME", pipeline);

@@ -107,6 +107,7 @@ class TableReader {
         return base::invalid_argument("the Arrow stream has no column '", column.name, "'",
                                       base::but_there_are(column.name, names));
       }
+      if (found->count > 1) return base::invalid_argument("the Arrow stream has several columns '", column.name, "'");
       where_.push_back(static_cast<int64_t>(found->first));
       TUTTI_ASSIGN(ArrowType type, arrow_type_of(*schema.children[where_.back()], column.name));
       table_.columns.push_back({column.name, Role::feature, type.dtype, type.dims()});
