@@ -456,6 +456,13 @@ class Dataset(unittest.TestCase):
         self.assertGreater(found['failures'], 0)
         self.assertIn('numbers.tfrecord', found['first_failure'])
 
+    def test_pipes_are_not_waited_for(self):
+        for name in ('pipe.csv', 'pipe.tar', 'pipe.npz', 'pipe.npy', 'pipe.tfrecord', 'pipe-labels-idx1-ubyte', 'pipe.txt'):
+            os.mkfifo(self.path(name))
+            done = tutti('inspect', self.path(name))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn('expected a regular file', done.stderr)
+
     def test_a_conversion_that_fails_leaves_no_file(self):
         with open(self.path('bad.csv'), 'w', encoding='utf-8') as file:
             file.write('x\n1\n2\nthree\n')

@@ -174,6 +174,17 @@ class InspectFiles(unittest.TestCase):
         os.makedirs(os.path.join(empty, 'checkpoint-7.old'))
         self.assert_refused(empty, 'there is no checkpoint')
 
+    def test_pipes_are_not_waited_for(self):
+        for name in ('manifest.json', 'weights.safetensors'):
+            path = os.path.join(self.copy(), 'checkpoint-7')
+            os.remove(os.path.join(path, name))
+            os.mkfifo(os.path.join(path, name))
+            self.assert_refused(path, name, 'is not a regular file')
+            self.doCleanups()
+        pipe = os.path.join(self.folder, 'pipe.safetensors')
+        os.mkfifo(pipe)
+        self.assert_refused(pipe, 'pipe.safetensors', 'is not a regular file')
+
     def test_wrong_arguments(self):
         for arguments, text in ((['checkpoint'], 'no checkpoint given'), (['model'], 'no model directory given'),
                                 (['checkpoint', 'a', 'b'], "unknown argument 'b'"),

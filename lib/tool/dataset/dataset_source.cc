@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
 
@@ -79,6 +80,9 @@ constexpr int64_t kTarBlock = 512;
 
 /// What lies behind the last whole block of an archive whose last file is not padded; 0 where it is compressed.
 int64_t unpadded_bytes(const std::string &path) {
+  // A pipe would be waited for: the library refuses it.
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return 0;
   std::ifstream file(path, std::ios::binary);
   char begin[2] = {};
   if (!file.read(begin, 2) || (begin[0] == '\x1f' && begin[1] == '\x8b')) return 0;

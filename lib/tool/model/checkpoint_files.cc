@@ -41,13 +41,22 @@ auto told_with(const std::string &path, const Read &read) {
   }
 }
 
+/// A pipe, for instance, would be waited for.
+void refuse_other_files(const std::string &path) {
+  std::error_code error;
+  const filesystem::file_status status = filesystem::status(path, error);
+  if (filesystem::exists(status) && !filesystem::is_regular_file(status)) refuse_file(path, "is not a regular file");
+}
+
 std::ifstream open_to_read(const std::string &path) {
+  refuse_other_files(path);
   std::ifstream file(path, std::ios::binary);
   if (!file) refuse_file(path, filesystem::exists(path) ? "cannot be read" : "is not there");
   return file;
 }
 
 int64_t file_bytes(const std::string &path) {
+  refuse_other_files(path);
   std::error_code error;
   const uintmax_t size = filesystem::file_size(path, error);
   if (error) refuse_file(path, error.message());
