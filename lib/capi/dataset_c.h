@@ -124,6 +124,8 @@ class FeedObject : public base::Object {
   const std::shared_ptr<ContextCore> &core() const { return core_; }
   Status declare(data::ComponentSpec component);
   Status set_batch_size(int64_t most_rows);
+  /// Empty where there is none.
+  std::string component_name(int64_t index) const;
   /// The feed itself; its components are fixed from now on.
   Result<Ref<data::Feed>> feed();
   /// As feed(), null while it is still being declared.

@@ -27,6 +27,11 @@ Status FeedObject::set_batch_size(int64_t most_rows) {
   return Status();
 }
 
+std::string FeedObject::component_name(int64_t index) const {
+  const std::lock_guard lock(mutex_);
+  return index < static_cast<int64_t>(spec_.components.size()) ? spec_.components[static_cast<size_t>(index)].name : "";
+}
+
 Result<Ref<data::Feed>> FeedObject::feed() {
   const std::lock_guard lock(mutex_);
   if (feed_) return feed_;
@@ -105,8 +110,9 @@ int32_t tutti_feed_push(tutti_feed *feed, tutti_tensor *const *components, int64
     TUTTI_ASSIGN(const Ref<base::CancelToken> token, wait_token(cancel));
     data::Element element;
     for (int64_t i = 0; i < count; ++i) {
-      TUTTI_ASSIGN(tensor::Tensor tensor, find_tensor(components[i], "components"));
-      element.components.push_back(std::move(tensor));
+      Result<tensor::Tensor> tensor = find_tensor(components[i], "components");
+      if (!tensor.ok()) return tensor.status().wrap(base::concat("component '", object->component_name(i), "'"));
+      element.components.push_back(tensor.take());
     }
     TUTTI_ASSIGN(const Ref<data::Feed> target, object->feed());
     return target->push(std::move(element), token.get(), base::Deadline::never());

@@ -154,7 +154,7 @@ void tutti_pipeline_add_slices(tutti_pipeline *pipeline, const char *name, int32
   change(pipeline, [&](PipelineObject &object) {
     if (!check_text(object, name, "name")) return;
     const auto kind = take(object, to_role(role, name));
-    auto value = take(object, find_tensor(tensor, "tensor"));
+    auto value = take(object, find_tensor_of("component", name, tensor, "tensor"));
     if (kind && value) object.add_slices(name, *kind, std::move(*value));
   });
 }
@@ -163,7 +163,7 @@ void tutti_pipeline_add_tensor(tutti_pipeline *pipeline, const char *name, int32
   change(pipeline, [&](PipelineObject &object) {
     if (!check_text(object, name, "name")) return;
     const auto kind = take(object, to_role(role, name));
-    auto value = take(object, find_tensor(tensor, "tensor"));
+    auto value = take(object, find_tensor_of("component", name, tensor, "tensor"));
     if (kind && value) object.add_tensor(name, *kind, std::move(*value));
   });
 }

@@ -310,7 +310,7 @@ void tutti_pipeline_set_predicate(tutti_pipeline *pipeline, tutti_predicate_fn p
 void tutti_pipeline_set_state(tutti_pipeline *pipeline, const char *name, const tutti_tensor *initial) {
   change(pipeline, [&](PipelineObject &object) {
     if (!check_text(object, name, "name")) return;
-    auto value = take(object, find_tensor(initial, "initial"));
+    auto value = take(object, find_tensor_of("state", name, initial, "initial"));
     PipelineObject::Pending *const pending = value ? pending_of(object, "a state") : nullptr;
     if (pending != nullptr) pending->arguments.state.push_back({name, std::move(*value)});
   });

@@ -59,7 +59,7 @@ int32_t tutti_record_writer_add_feature(tutti_record_writer *writer, const char 
   return guard(err, [&] {
     return with_writer(writer, [&](RecordWriterObject &object) -> Status {
       TUTTI_TRY(require(name, "name"));
-      TUTTI_ASSIGN(tensor::Tensor value, find_tensor(tensor, "tensor"));
+      TUTTI_ASSIGN(tensor::Tensor value, find_tensor_of("feature", name, tensor, "tensor"));
       object.features().insert_or_assign(name, std::move(value));
       return Status();
     });
@@ -87,9 +87,9 @@ int32_t tutti_record_writer_add_feature_list(tutti_record_writer *writer, const 
     return with_writer(writer, [&](RecordWriterObject &object) -> Status {
       TUTTI_TRY(require(name, "name"));
       data::FeatureList list;
-      TUTTI_ASSIGN(list.values, find_tensor(tensor, "tensor"));
+      TUTTI_ASSIGN(list.values, find_tensor_of("feature list", name, tensor, "tensor"));
       if (lengths != nullptr) {
-        TUTTI_ASSIGN(list.lengths, find_tensor(lengths, "lengths"));
+        TUTTI_ASSIGN(list.lengths, find_tensor_of("feature list", name, lengths, "lengths"));
       }
       object.lists().insert_or_assign(name, std::move(list));
       return Status();

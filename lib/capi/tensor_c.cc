@@ -24,6 +24,13 @@ Result<tensor::Tensor> find_tensor(const tutti_tensor *handle, std::string_view 
   return object->tensor();
 }
 
+Result<tensor::Tensor> find_tensor_of(std::string_view kind, std::string_view name, const tutti_tensor *handle,
+                                      std::string_view argument) {
+  Result<tensor::Tensor> tensor = find_tensor(handle, argument);
+  if (tensor.ok()) return tensor;
+  return tensor.status().wrap(base::concat(kind, " ", base::quoted(name)));
+}
+
 Result<tensor::DType> to_dtype(int32_t number) { return tensor::dtype_from_number(number); }
 
 Result<tensor::Shape> to_shape(const int64_t *dims, int64_t rank) {

@@ -32,6 +32,9 @@ Status emit_tensor(tensor::Tensor tensor, bool writable, tutti_tensor **out);
 
 /// The tensor of an argument.
 Result<tensor::Tensor> find_tensor(const tutti_tensor *handle, std::string_view argument);
+/// The same for something that has a name; the error says so: "component", "x".
+Result<tensor::Tensor> find_tensor_of(std::string_view kind, std::string_view name, const tutti_tensor *handle,
+                                      std::string_view argument);
 
 /// A dtype number of the C interface.
 Result<tensor::DType> to_dtype(int32_t number);

@@ -97,8 +97,7 @@ int32_t tutti_estimator_write_variable(tutti_estimator *estimator, const char *n
   return guard(err, [&]() -> Status {
     TUTTI_ASSIGN(const Ref<EstimatorObject> object, find(estimator, estimator_handles, "estimator"));
     TUTTI_TRY(require(name, "name"));
-    const Result<tensor::Tensor> tensor = find_tensor(value, "value");
-    if (!tensor.ok()) return tensor.status().wrap(base::concat("variable '", name, "'"));
-    return estimator::write_variable(object->estimator().state(), name, *tensor);
+    TUTTI_ASSIGN(const tensor::Tensor tensor, find_tensor_of("variable", name, value, "value"));
+    return estimator::write_variable(object->estimator().state(), name, tensor);
   });
 }

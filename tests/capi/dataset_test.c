@@ -168,6 +168,12 @@ static void test_pipeline_mistakes(void **state) {
   tutti_pipeline_add_slices(pipeline, "x", 4, scalar);
   assert_build_error(TUTTI_INVALID_ARGUMENT, "component 'x': argument 'role'", pipeline);
   assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_slices(pipeline, "pixels", TUTTI_ROLE_FEATURE, NULL);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "component 'pixels'", pipeline);
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_tensor(pipeline, "pixels", TUTTI_ROLE_FEATURE, NULL);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "component 'pixels'", pipeline);
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
   tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, scalar); /* no first dimension */
   assert_build_error(TUTTI_INVALID_ARGUMENT, "'x'", pipeline);
   tutti_tensor_unref(scalar);

@@ -123,6 +123,22 @@ static void test_feed_mistakes(void **state) {
   tutti_feed_unref(feed);
 }
 
+/* A tensor that is missing is named by its component. */
+static void test_missing_tensors_are_named(void **state) {
+  (void)state;
+  tutti_feed *feed = NULL;
+  tutti_tensor *element[] = {make_tensor(TUTTI_DTYPE_F32, 0, NULL, &(float){1}), NULL, NULL};
+  assert_ok(tutti_feed_create(NULL, 1, &feed, &err));
+  assert_ok(tutti_feed_declare(feed, "x", TUTTI_ROLE_FEATURE, TUTTI_DTYPE_F32, NULL, 0, &err));
+  assert_ok(tutti_feed_declare(feed, "y", TUTTI_ROLE_LABEL, TUTTI_DTYPE_F32, NULL, 0, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "component 'y'", tutti_feed_push(feed, element, 2, NULL, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "component 'x'", tutti_feed_push(feed, element + 1, 1, NULL, &err));
+  element[1] = element[0];
+  assert_error(TUTTI_INVALID_ARGUMENT, "component ''", tutti_feed_push(feed, element, 3, NULL, &err));
+  tutti_tensor_unref(element[0]);
+  tutti_feed_unref(feed);
+}
+
 static void test_full_feed_on_its_own_reader(void **state) {
   (void)state;
   tutti_feed *feed = declare_feed(1);
@@ -228,8 +244,12 @@ static void test_generator_mistakes(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_generator),     cmocka_unit_test(test_generator_mistakes),
-    cmocka_unit_test(test_feed),          cmocka_unit_test(test_feed_fails),
-    cmocka_unit_test(test_feed_mistakes), cmocka_unit_test(test_full_feed_on_its_own_reader),
+    cmocka_unit_test(test_generator),
+    cmocka_unit_test(test_generator_mistakes),
+    cmocka_unit_test(test_feed),
+    cmocka_unit_test(test_feed_fails),
+    cmocka_unit_test(test_feed_mistakes),
+    cmocka_unit_test(test_full_feed_on_its_own_reader),
+    cmocka_unit_test(test_missing_tensors_are_named),
 };
 CAPI_TEST_MAIN(tests)

@@ -189,6 +189,8 @@ static void test_run_mistakes(void **state) {
   assert_error(TUTTI_INVALID_ARGUMENT, "expected f32 [batch]",
                tutti_predictor_run(predictor, &x, &integers, 1, NULL, &batch, &err));
   assert_error(TUTTI_INVALID_ARGUMENT, "names[0]", tutti_predictor_run(predictor, &none, &good, 1, NULL, &batch, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "feature 'x'",
+               tutti_predictor_run(predictor, &x, &nothing, 1, NULL, &batch, &err));
   assert_error(TUTTI_INVALID_ARGUMENT, "inputs[0]",
                tutti_predictor_run(predictor, &x, &nothing, 1, NULL, &batch, &err));
   assert_error(TUTTI_INVALID_ARGUMENT, "'names' is NULL",

@@ -96,7 +96,8 @@ static void test_sequence_examples(void **state) {
   assert_ok(tutti_record_writer_add_feature_list(writer, "tokens", padded, wrong, &err));
   assert_error(TUTTI_INVALID_ARGUMENT, "feature list 'tokens' cannot be written",
                tutti_record_writer_write_sequence_example(writer, &err));
-  assert_error(TUTTI_INVALID_ARGUMENT, "'tensor'", tutti_record_writer_add_feature_list(writer, "x", NULL, NULL, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "feature list 'x'",
+               tutti_record_writer_add_feature_list(writer, "x", NULL, NULL, &err));
   assert_error(TUTTI_INVALID_ARGUMENT, "'name'", tutti_record_writer_add_feature_list(writer, NULL, steps, NULL, &err));
   assert_ok(tutti_record_writer_close(writer, &err));
   tutti_record_writer_unref(writer);
@@ -129,7 +130,7 @@ static void test_mistakes(void **state) {
   writer = new_writer(NULL);
   assert_error(TUTTI_INVALID_ARGUMENT, "'size_bytes'", tutti_record_writer_write(writer, "x", -1, &err));
   assert_error(TUTTI_INVALID_ARGUMENT, "'data'", tutti_record_writer_write(writer, NULL, 1, &err));
-  assert_error(TUTTI_INVALID_ARGUMENT, "'tensor'", tutti_record_writer_add_feature(writer, "x", NULL, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "feature 'x'", tutti_record_writer_add_feature(writer, "x", NULL, &err));
   assert_error(TUTTI_INVALID_ARGUMENT, "'name'", tutti_record_writer_add_feature(writer, NULL, NULL, &err));
   tutti_record_writer_unref(writer);
 }
