@@ -2,6 +2,7 @@
  * Waits for functions of the host that are slow: a deadline or a cancel ends the call with the element that is under
  * way, not with the batch; what was read of the batch is part of what the next call gives.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -62,7 +63,7 @@ static int64_t now_ms(void) {
 struct reader {
   tutti_estimator *estimator;
   tutti_predictor *predictor;
-  const tutti_dataset *dataset;
+  const tutti_dataset *dataset, *toy;
 };
 
 static int32_t call_next(const struct reader *reader, tutti_cancel *cancel) {
@@ -104,12 +105,45 @@ static int32_t call_count_classes(const struct reader *reader, tutti_cancel *can
   return tutti_dataset_count_classes(reader->dataset, "y", 2, cancel, counts, NULL, NULL);
 }
 
+static int32_t call_train_and_evaluate(const struct reader *reader, tutti_cancel *cancel) {
+  return tutti_estimator_train_and_evaluate(reader->estimator, reader->toy, reader->dataset, 1, NULL, NULL, cancel,
+                                            NULL, NULL);
+}
+
+static int32_t call_session(const struct reader *reader, tutti_cancel *cancel) {
+  tutti_session *session = NULL;
+  assert_ok(tutti_session_open(reader->estimator, reader->dataset, NULL, NULL, cancel, &session, &err));
+  int32_t code = tutti_session_run(session, 1, NULL, NULL);
+  tutti_session_unref(session);
+  return code;
+}
+
+static int32_t call_arrow(const struct reader *reader, tutti_cancel *cancel) {
+  struct ArrowArrayStream stream;
+  struct ArrowArray array = {0};
+  assert_ok(tutti_dataset_to_arrow(reader->dataset, 0, 0, cancel, &stream, &err));
+  const int failure = stream.get_next(&stream, &array);
+  if (failure == 0 && array.release != NULL) array.release(&array);
+  stream.release(&stream);
+  return failure == 0           ? TUTTI_OK
+         : failure == ECANCELED ? TUTTI_CANCELLED
+         : failure == ETIMEDOUT ? TUTTI_DEADLINE_EXCEEDED
+                                : TUTTI_UNKNOWN;
+}
+
 static const struct {
   const char *name;
   int32_t (*call)(const struct reader *reader, tutti_cancel *cancel);
 } calls[] = {
-    {"next", call_next},       {"train", call_train},   {"evaluate", call_evaluate},
-    {"run_all", call_run_all}, {"stream", call_stream}, {"count_classes", call_count_classes},
+    {"next", call_next},
+    {"train", call_train},
+    {"evaluate", call_evaluate},
+    {"run_all", call_run_all},
+    {"stream", call_stream},
+    {"count_classes", call_count_classes},
+    {"train_and_evaluate", call_train_and_evaluate},
+    {"session_run", call_session},
+    {"to_arrow", call_arrow},
 };
 
 static void *cancel_soon(void *user) {
@@ -141,7 +175,7 @@ static void check_call(size_t index, const struct reader *reader, int by_cancel)
 static void test_every_call_ends_with_the_element(void **state) {
   (void)state;
   tutti_dataset *toy = toy_dataset(8, 4, 1);
-  struct reader reader = {.estimator = toy_estimator(NULL)};
+  struct reader reader = {.estimator = toy_estimator(NULL), .toy = toy};
   train(reader.estimator, toy, NULL);
   assert_ok(tutti_predictor_from_estimator(reader.estimator, NULL, &reader.predictor, &err));
   for (int kind = 0; kind < SLOW_KINDS; kind++) {
