@@ -35,6 +35,11 @@ struct watch {
   int rows;
 };
 
+struct saving {
+  tutti_estimator *estimator;
+  const char *directory;
+};
+
 static int is(const char *scenario, const char *name) { return strcmp(scenario, name) == 0; }
 
 /* In the pipeline of worker 1: what its scenario says happens at row 20. */
@@ -131,6 +136,45 @@ static int32_t train_and_evaluate_on(tutti_strategy *strategy, const char *model
   return code;
 }
 
+/* All workers save into one directory, at the same time. */
+static int32_t save_on_step(void *user, const tutti_hook_event *event, tutti_error **err) {
+  struct saving *saving = user;
+  if (tutti_hook_event_get_kind(event) != TUTTI_EVENT_STEP) return TUTTI_OK;
+  return tutti_estimator_save(saving->estimator, saving->directory, NULL, err);
+}
+
+/* Evaluates twice while a session is open, in whose hook all workers save: in the midst of a pass, and behind it. */
+static int32_t evaluate_in_session_on(tutti_strategy *strategy, const char *directory, struct evaluated evaluated[2],
+                                      tutti_error **err) {
+  struct saving saving = {.directory = directory};
+  tutti_hooks *hooks = NULL;
+  tutti_context *context = tutti_strategy_get_context(strategy);
+  tutti_pipeline *pipeline = toy_rows(context, ROWS), *endless = toy_rows(context, ROWS);
+  tutti_dataset *dataset = NULL, *training = NULL;
+  tutti_options *run = make_options("run", "{\"seed\": 5}");
+  tutti_estimator *estimator = NULL;
+  tutti_session *session = NULL;
+  tutti_pipeline_batch(pipeline, BATCH, NULL);
+  tutti_pipeline_repeat(endless, NULL), tutti_pipeline_batch(endless, BATCH, NULL);
+  int32_t code = tutti_pipeline_build(pipeline, &dataset, err);
+  if (code == TUTTI_OK) code = tutti_pipeline_build(endless, &training, err);
+  if (code == TUTTI_OK) code = tutti_estimator_create(context, toy_model, NULL, NULL, strategy, run, &estimator, err);
+  saving.estimator = estimator;
+  if (code == TUTTI_OK) code = tutti_hooks_create(&hooks, err);
+  if (code == TUTTI_OK) code = tutti_hooks_add(hooks, save_on_step, &saving, NULL, 1, err);
+  if (code == TUTTI_OK) code = tutti_session_open(estimator, training, NULL, hooks, NULL, &session, err);
+  for (int piece = 0; code == TUTTI_OK && piece < 2; piece++) {
+    tutti_result *result = NULL;
+    code = tutti_session_run(session, 5, NULL, err);
+    if (code == TUTTI_OK) code = tutti_estimator_evaluate(estimator, dataset, 0, NULL, &result, err);
+    if (code == TUTTI_OK) keep(&evaluated[piece], result);
+  }
+  tutti_session_unref(session), tutti_estimator_unref(estimator), tutti_hooks_unref(hooks);
+  tutti_dataset_unref(dataset), tutti_dataset_unref(training);
+  tutti_pipeline_unref(pipeline), tutti_pipeline_unref(endless), tutti_options_unref(run);
+  return code;
+}
+
 static int worker_main(const char *scenario, const char *directory) {
   struct evaluated evaluated = {0}, both[2] = {{0}};
   tutti_context *context = NULL;
@@ -140,7 +184,10 @@ static int worker_main(const char *scenario, const char *directory) {
   snprintf(model_dir, sizeof model_dir, "%s/model", directory);
   const char *cluster = strncmp(scenario, "own", 3) == 0 ? "{\"worker_input\": \"own\"}" : "{}";
   int32_t code = join_workers(cluster, &context, &strategy, &err);
-  if (code == TUTTI_OK && strncmp(scenario, "train", 5) != 0) {
+  if (code == TUTTI_OK && strncmp(scenario, "session", 7) == 0) {
+    code = evaluate_in_session_on(strategy, model_dir, both, &err);
+    evaluated = both[is(scenario, "session_later")];
+  } else if (code == TUTTI_OK && strncmp(scenario, "train", 5) != 0) {
     code = evaluate_on(strategy, scenario, model_dir, &evaluated, &err);
   } else if (code == TUTTI_OK) {
     code = train_and_evaluate_on(strategy, model_dir, both, &err);
@@ -235,6 +282,48 @@ static void test_evaluations_of_processes_that_train(void **state) {
   tutti_options_unref(options);
 }
 
+/* What all workers saved at each of the ten steps is there, whole. */
+static void check_saved(tutti_context *context, const char *directory) {
+  for (int step = 1; step <= 10; step++) {
+    char path[200];
+    tutti_predictor *predictor = NULL;
+    snprintf(path, sizeof path, "%s/model/checkpoint-%d", directory, step);
+    assert_ok(tutti_predictor_open(context, path, NULL, NULL, &predictor, &err));
+    assert_int_equal(tutti_predictor_get_step(predictor), step);
+    tutti_predictor_unref(predictor);
+  }
+}
+
+static void test_evaluations_in_an_open_session(void **state) {
+  (void)state;
+  char directory[64];
+  tutti_options *options = make_options("context", "{\"logical_devices\": 1, \"backend\": \"reference\"}");
+  tutti_context *context = NULL;
+  tutti_strategy *strategy = NULL;
+  struct evaluated alone[2] = {{0}};
+  assert_ok(tutti_context_create(options, &context, &err));
+  assert_ok(tutti_strategy_create_one_device(context, NULL, &strategy, &err));
+  make_directory(directory);
+  assert_ok(evaluate_in_session_on(strategy, directory, alone, &err));
+  remove_directory(directory);
+  assert_true(alone[1].loss < alone[0].loss);
+  for (int piece = 0; piece < 2; piece++) {
+    const struct outcome expected = {0, 5 * (piece + 1), alone[piece].examples, alone[piece].loss,
+                                     alone[piece].accuracy};
+    struct evaluated all[MOST_WORKERS];
+    int codes[MOST_WORKERS];
+    make_directory(directory);
+    run(piece == 0 ? "session" : "session_later", directory, 2, 2, codes, all);
+    for (int w = 0; w < 2; w++)
+      assert_same(&all[w], &expected);
+    check_saved(context, directory);
+    remove_directory(directory);
+  }
+  tutti_strategy_unref(strategy);
+  tutti_context_unref(context);
+  tutti_options_unref(options);
+}
+
 /* Each worker with devices of two backends. */
 static void test_devices_of_several_backends(void **state) {
   (void)state;
@@ -295,8 +384,8 @@ static void test_what_differs_is_refused_by_all(void **state) {
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_processes_evaluate_as_one),      cmocka_unit_test(test_evaluations_of_processes_that_train),
-    cmocka_unit_test(test_devices_of_several_backends),    cmocka_unit_test(test_a_worker_in_trouble_is_named),
-    cmocka_unit_test(test_what_differs_is_refused_by_all),
+    cmocka_unit_test(test_evaluations_in_an_open_session), cmocka_unit_test(test_devices_of_several_backends),
+    cmocka_unit_test(test_a_worker_in_trouble_is_named),   cmocka_unit_test(test_what_differs_is_refused_by_all),
 };
 
 int main(int count, char **arguments) {

@@ -37,6 +37,23 @@ static int32_t at_step(void *user, const tutti_hook_event *event, tutti_error **
   return TUTTI_OK;
 }
 
+/* Gives row 6 a label that is none: of the first batch worker 1 computes the rows 4 to 7, its second device 6 and 7. */
+static int32_t spoil_row_6(void *user, tutti_tensor *const *inputs, tutti_tensor **outputs, int64_t count,
+                           tutti_error **err) {
+  int *row = user;
+  for (int64_t i = 0; i < count; i++) {
+    outputs[i] = inputs[i];
+    if (i == 1 && *row == 6) {
+      const int32_t code = tutti_tensor_from_data(TUTTI_DTYPE_I32, NULL, 0, &(int32_t){99}, 4, &outputs[i], err);
+      if (code != TUTTI_OK) return code;
+    } else {
+      tutti_tensor_ref(outputs[i]);
+    }
+  }
+  ++*row;
+  return TUTTI_OK;
+}
+
 static void keep_error(struct trained *trained, tutti_error *err) {
   if (err == NULL) return;
   snprintf(trained->error, sizeof trained->error, "%s", tutti_error_get_text(err));
@@ -64,6 +81,8 @@ static int32_t train_on(tutti_strategy *strategy, const char *scenario, const ch
   trained->replicas = tutti_strategy_get_replica_count(strategy);
   trained->workers = tutti_strategy_get_worker_count(strategy);
   trained->worker = watch.worker;
+  int row = 0;
+  if (strcmp(scenario, "bad_label") == 0) tutti_pipeline_map(pipeline, spoil_row_6, &row, NULL, 1);
   tutti_pipeline_batch(pipeline, BATCH, NULL);
   int32_t code = tutti_pipeline_build(pipeline, &dataset, &err);
   if (code == TUTTI_OK) code = tutti_hooks_create(&hooks, &err);
@@ -231,6 +250,21 @@ static void test_an_error_of_one_reaches_all(void **state) {
   remove_directory(directory);
 }
 
+/* By its row of the batch of all workers. */
+static void test_bad_labels_are_named(void **state) {
+  (void)state;
+  char directory[64];
+  make_directory(directory);
+  struct trained all[MOST_WORKERS];
+  int codes[MOST_WORKERS];
+  run("bad_label", directory, 2, codes, all);
+  for (int w = 0; w < 2; w++) {
+    assert_int_equal(all[w].step, 0);
+    assert_contains(all[w].error, "label 99 in row 6 is outside");
+  }
+  remove_directory(directory);
+}
+
 /* Workers on devices of several backends predict and evaluate; each is told so before it waits for the others. */
 static void test_devices_of_several_backends_do_not_train(void **state) {
   (void)state;
@@ -335,6 +369,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_worker_that_hangs_is_named),
     cmocka_unit_test(test_a_stop_of_one_stops_all),
     cmocka_unit_test(test_an_error_of_one_reaches_all),
+    cmocka_unit_test(test_bad_labels_are_named),
     cmocka_unit_test(test_a_secret_that_all_have),
     cmocka_unit_test(test_a_secret_that_one_has_not),
     cmocka_unit_test(test_mistakes),
