@@ -112,6 +112,20 @@ static void test_a_model_that_cannot_predict(void **state) {
                    tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, NULL, &err));
       assert_error(TUTTI_INVALID_ARGUMENT, "without_predictions",
                    tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, NULL, &err));
+      tutti_session *session = NULL;
+      assert_error(TUTTI_INVALID_ARGUMENT, "without_predictions",
+                   tutti_session_open(estimator, dataset, NULL, NULL, NULL, &session, &err));
+      assert_error(TUTTI_INVALID_ARGUMENT, "without_predictions",
+                   tutti_estimator_train_and_evaluate(estimator, dataset, dataset, 1, NULL, NULL, NULL, NULL, &err));
+      assert_error(TUTTI_INVALID_ARGUMENT, "without_predictions",
+                   tutti_estimator_initialize(estimator, dataset, NULL, NULL, &err));
+      assert_int_not_equal(stat(path, &status), 0);
+      /* Nor is it saved later, where nothing was to be written. */
+      tutti_estimator_unref(estimator);
+      assert_ok(tutti_estimator_create(NULL, model_without_predictions, &line, NULL, NULL, NULL, &estimator, &err));
+      assert_int_equal(train(estimator, dataset, NULL).step, 1);
+      assert_error(TUTTI_INVALID_ARGUMENT, "without_predictions",
+                   tutti_estimator_save(estimator, directory, NULL, &err));
       assert_int_not_equal(stat(path, &status), 0);
     }
     tutti_estimator_unref(estimator);
