@@ -161,6 +161,29 @@ func TestMapGraphFails(t *testing.T) {
 	})
 }
 
+// What another goroutine makes of a graph gives nothing, and the caller of the function is told.
+func TestAGraphBelongsToItsGoroutine(t *testing.T) {
+	live(t)
+	elsewhere := func(g *Graph) {
+		values := make(chan Value)
+		go func() { values <- g.Feature("x") }()
+		if (<-values).IsValid() {
+			t.Error("another goroutine has a feature")
+		}
+	}
+	_, err := toyPipeline().MapGraph(1, func(g *Graph) error { elsewhere(g); return nil }).Build()
+	if !errors.Is(err, FailedPrecondition) || !strings.Contains(err.Error(), "used on another thread") {
+		t.Error(err)
+	}
+	dataset := toyDataset(t)
+	estimator := must[*Estimator](t)(NewEstimator(func(g *Graph, mode Mode) error { elsewhere(g); return nil }, nil))
+	closed(t, dataset, estimator)
+	_, err = estimator.Train(background, dataset, &TrainOptions{Steps: 1})
+	if !errors.Is(err, FailedPrecondition) || !strings.Contains(err.Error(), "used on another thread") {
+		t.Error(err)
+	}
+}
+
 func TestFeedFails(t *testing.T) {
 	live(t)
 	brokenBy(t, func(t *testing.T, fail func() error) error {

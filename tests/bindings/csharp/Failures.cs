@@ -44,6 +44,35 @@ namespace Tutti.Tests
             }
         }
 
+        private static void UseElsewhere(Graph graph)
+        {
+            bool isValid = true;
+            var other = new Thread(() => isValid = graph.GetFeature("x").IsValid);
+            other.Start();
+            other.Join();
+            Check.True(!isValid, "another thread has a feature");
+        }
+
+        // What another thread makes of a graph gives nothing, and the caller of the function is told.
+        [Test]
+        private static void AGraphBelongsToItsThread()
+        {
+            using (Dataset dataset = Toy.TrainingSet())
+            using (var estimator = new Estimator((graph, mode) => UseElsewhere(graph)))
+            {
+                Action[] calls =
+                {
+                    () => Toy.Pipeline().MapGraph(UseElsewhere).Build(), () => estimator.Train(dataset, OneStep),
+                };
+                foreach (Action call in calls)
+                {
+                    var error = Check.Throws<TuttiException>(call);
+                    Check.Equal(ErrorCode.FailedPrecondition, error.Code);
+                    Check.True(error.ToString().Contains("used on another thread"), error.ToString());
+                }
+            }
+        }
+
         private static readonly TrainOptions OneStep = new TrainOptions { Steps = 1 };
 
         [Test]
