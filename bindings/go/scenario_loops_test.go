@@ -37,6 +37,13 @@ func (s *scenario) loop(most int64, sizes []int64) error {
 		}
 		first += size
 	}
+	// While the session is open.
+	if err := s.evaluate(fmt.Sprint(most)); err != nil {
+		return err
+	}
+	if err := s.predict("2"); err != nil {
+		return err
+	}
 	return s.endLoop(feed, session)
 }
 

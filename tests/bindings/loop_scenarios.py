@@ -32,9 +32,12 @@ class Line:
     def __init__(self):
         self.slope, self.velocity, self.step = [0.0] * COLUMNS, [0.0] * COLUMNS, 0
 
+    def at(self, x):
+        return sum(a * b for a, b in zip(x, self.slope))
+
     def train(self, batch):
         """The loss and what the line gave, before it moves, and the learning rate of the step."""
-        given = [sum(a * b for a, b in zip(x, self.slope)) for x, _ in batch]
+        given = [self.at(x) for x, _ in batch]
         errors = [y - target for y, (_, target) in zip(given, batch)]
         rate = RATE * 0.5 ** (self.step // 4)
         for j in range(COLUMNS):
@@ -43,6 +46,14 @@ class Line:
             self.slope[j] -= rate * (gradient + MOMENTUM * self.velocity[j])
         self.step += 1
         return sum(error * error for error in errors) / len(batch), given, rate
+
+
+def live(line, rows):
+    """An evaluation over all rows and predictions of two, while the session is open: of the line as it is now."""
+    given = [line.at(x) for x, _ in rows]
+    yield f'= loss {sum((y - target) ** 2 for y, (_, target) in zip(given, rows)) / len(rows):.5f}\n'
+    yield f'= target {sum(target for _, target in rows) / len(rows):.5f}\n'
+    yield from (f'= y {y:.5f}\n' for y in given[:2])
 
 
 def loop(line, sizes):
@@ -55,6 +66,7 @@ def loop(line, sizes):
         target = sum(label for _, label in batch) / size
         yield f'= step {line.step} examples {size} loss {loss:.5f} learning_rate {rate:.5f} target {target:.5f}\n'
         yield from (f'= y {y:.5f}\n' for y in given)
+    yield from live(line, rows)
     yield f'= end of input, examples 0 of {sum(sizes)}\n'
 
 

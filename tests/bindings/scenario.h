@@ -35,6 +35,10 @@ int32_t scenario_use_context(struct scenario *s, int64_t devices, tutti_error **
 int32_t scenario_dataset(struct scenario *s, const char *transforms, tutti_dataset **out, tutti_error **err);
 /* Makes the training data and the estimator where they are not made yet. */
 int32_t scenario_need_estimator(struct scenario *s, tutti_error **err);
+/* Prints loss and metrics over the data in batches of this size. */
+int32_t scenario_evaluate(struct scenario *s, int64_t batch, tutti_error **err);
+/* Prints the outputs of the first rows of the data. */
+int32_t scenario_predict(struct scenario *s, int64_t rows, tutti_error **err);
 /* Names of outputs in order; at most MAXIMUM_NAMES. */
 int64_t scenario_output_names(tutti_batch *batch, const char **names);
 /* The numbers of a row, and the end of the line. */

@@ -107,6 +107,9 @@ int32_t scenario_loop(struct scenario *s, int64_t most, const int64_t *sizes, in
     code = push(s, feed, first, sizes[i], err);
     if (code == TUTTI_OK) code = step(s, session, err);
   }
+  /* While the session is open. */
+  if (code == TUTTI_OK) code = scenario_evaluate(s, most, err);
+  if (code == TUTTI_OK) code = scenario_predict(s, 2, err);
   if (code == TUTTI_OK) code = end(session, feed, err);
   tutti_session_unref(session), tutti_feed_unref(feed);
   return code;

@@ -168,7 +168,7 @@ static int compare_names(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int32_t evaluate(struct scenario *s, int64_t batch, tutti_error **err) {
+int32_t scenario_evaluate(struct scenario *s, int64_t batch, tutti_error **err) {
   char transforms[64];
   snprintf(transforms, sizeof transforms, "pipeline %sbatch %" PRId64, s->has_own_input ? "shard " : "", batch);
   tutti_dataset *dataset = NULL;
@@ -211,7 +211,7 @@ int64_t scenario_output_names(tutti_batch *batch, const char **names) {
   return count;
 }
 
-static int32_t predict(struct scenario *s, int64_t rows, tutti_error **err) {
+int32_t scenario_predict(struct scenario *s, int64_t rows, tutti_error **err) {
   char transforms[64];
   snprintf(transforms, sizeof transforms, "pipeline take %" PRId64 " %sbatch 3", rows,
            s->has_own_input ? "shard " : "");
@@ -350,8 +350,8 @@ static int32_t show(struct scenario *s, const struct words *words, tutti_error *
   const char *command = words->at[0], *name = words->count > 1 ? words->at[1] : "";
   if (strcmp(command, "train") == 0) return train(s, integer_at(words, 1), err);
   if (strcmp(command, "loop") == 0) return loop(s, words, err);
-  if (strcmp(command, "evaluate") == 0) return evaluate(s, integer_at(words, 1), err);
-  if (strcmp(command, "predict") == 0) return predict(s, integer_at(words, 1), err);
+  if (strcmp(command, "evaluate") == 0) return scenario_evaluate(s, integer_at(words, 1), err);
+  if (strcmp(command, "predict") == 0) return scenario_predict(s, integer_at(words, 1), err);
   if (strcmp(command, "variable") == 0) return print_variable(s, name, err);
   if (strcmp(command, "cluster") == 0) return scenario_print_cluster(s);
   if (strcmp(command, "predict_own") == 0) return scenario_predict_own(s, integer_at(words, 1), err);

@@ -34,6 +34,9 @@ namespace Tutti.Tests
                     }
                     first += size;
                 }
+                // While the session is open.
+                Evaluate(most.ToString(CultureInfo.InvariantCulture));
+                Predict("2");
                 feed.Finish();
                 Result last = session.Run(1), whole = session.Finish();
                 string reason = last.Reason == Reason.EndOfInput ? "end of input" : "no end";

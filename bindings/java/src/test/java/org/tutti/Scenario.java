@@ -180,6 +180,9 @@ final class Scenario implements AutoCloseable {
                     rowsOf(output).forEach(row -> print("y%s", row));
                 }
             }
+            // While the session is open.
+            evaluate(words[1]);
+            predict("2");
             print("%s", loop.end());
         }
     }
