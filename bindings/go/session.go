@@ -9,7 +9,7 @@ import (
 )
 
 // Session is a training, one piece at a time; the estimator's one training until it is finished or closed. It serves
-// one goroutine at a time.
+// one goroutine at a time. Closing it without Finish writes nothing more; its steps stay in the estimator.
 type Session struct {
 	object
 	call *call

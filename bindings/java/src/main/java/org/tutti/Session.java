@@ -3,7 +3,8 @@ package org.tutti;
 
 /**
  * A training, one piece at a time. It serves one thread at a time. What can cancel it are the cancellations in force
- * when it was opened, an interrupt of the thread that runs it, and closing it; the session is over then.
+ * when it was opened, an interrupt of the thread that runs it, and closing it; the session is over then. Closing it
+ * without {@link #finish} writes nothing more; its steps stay in the estimator.
  */
 public final class Session extends NativeObject {
     private final Call call;
