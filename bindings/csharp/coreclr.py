@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs in C# on CoreCLR: made by Mono's compiler, there being no other one in Debian, and run by the `dotnet` of a
 folder that the environment variable TUTTI_CORECLR names, with shared/Microsoft.NETCore.App beside it: an installed .NET,
-or dotnetcore2/bin of the wheel dotnetcore2, which has the runtime 3.1."""
+or dotnetcore2/bin of the wheel dotnetcore2, which has the runtime 3.1.
+
+usage: coreclr.py DOTNET_FOLDER OUTPUT_FOLDER      makes the assembly for .NET and its tests, without a build folder
+"""
 import glob
 import json
 import os
 import shutil
 import subprocess
+import sys
+
+import raw
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TESTS = os.path.join(os.path.dirname(os.path.dirname(HERE)), 'tests', 'bindings', 'csharp')
+ROOT = os.path.dirname(os.path.dirname(HERE))
+TESTS = os.path.join(ROOT, 'tests', 'bindings', 'csharp')
 FRAMEWORK = 'Microsoft.NETCore.App'
 # What the sources use of the framework.
 ASSEMBLIES = ('System.Private.CoreLib', 'Microsoft.Win32.Primitives', 'System.Runtime', 'System.Collections', 'System.Collections.Concurrent', 'System.Console',
@@ -73,3 +80,21 @@ def core_tests(runtime, assemblies, folder):
                     *sorted(glob.glob(os.path.join(TESTS, '*.cs'))), os.path.join(HERE, 'src', 'JsonReader.cs')], check=True)
     runtime.configure(program)
     return program
+
+
+def generate(folder):
+    """The sources that a build makes (meson.build)."""
+    raw.main('swig', folder)
+    subprocess.run([sys.executable, os.path.join(HERE, 'builders.py'), folder], check=True)
+
+
+def main(dotnet, folder):
+    generated = os.path.join(folder, 'generated')
+    os.makedirs(generated)
+    generate(generated)
+    core_tests(Runtime(dotnet), generated, folder)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))

@@ -5,7 +5,7 @@
 usage: run_csharp.py test BUILD_FOLDER CLASS [METHOD]      the tests of a class
        run_csharp.py coreclr BUILD_FOLDER CLASS [METHOD]   the same on CoreCLR, twice: made for Mono, and for .NET
        run_csharp.py collector BUILD_FOLDER                tests under a collector that runs all the time
-       run_csharp.py missing BUILD_FOLDER                  what a program says that does not find the library
+       run_csharp.py found BUILD_FOLDER                    each way to the library, and what is told where there is none
        run_csharp.py readme BUILD_FOLDER                   compiles and runs the program of README.md
        run_csharp.py example BUILD_FOLDER NAME             compiles a program of examples/csharp and runs it as a test
        run_csharp.py installed BUILD_FOLDER                installs into a folder, and compiles hello outside the tree against that
@@ -77,15 +77,100 @@ def collector(build):
     return max(run_tests(build, name, MONO_GC_DEBUG='collect-before-allocs=1') for name in CROSSING)
 
 
-def missing(build):
-    """Without libtuttisharp.so the first call says what to do."""
+FOUND = '''using System;
+using Tutti;
+
+internal static class Found
+{
+    private static void Main(string[] arguments)
+    {
+        if (arguments.Length > 0)
+            Library.Directory = arguments[0];
+        Console.WriteLine("version " + Library.Version);
+        try
+        {
+            Library.Directory = null;
+        }
+        catch (InvalidOperationException e)
+        {
+            Console.WriteLine(e.Message);
+        }
+    }
+}
+'''
+
+
+def found(build):
+    """A program in a folder of its own, and the native libraries in others."""
     with tempfile.TemporaryDirectory() as folder:
-        program = compiled(os.path.join(EXAMPLES, 'hello'), folder, folder_of(build))
-        shutil.copy(os.path.join(folder_of(build), 'Tutti.dll'), folder)  # Mono looks for libraries beside it, too
-        done = subprocess.run(['mono', program], env=variables(folder, []), capture_output=True, text=True, check=False)
-    said = done.stdout + done.stderr
-    print(said)
-    return 0 if done.returncode != 0 and 'libtuttisharp.so' in said and 'LD_LIBRARY_PATH' in said else 1
+        source = os.path.join(folder, 'Found')
+        os.mkdir(source)
+        with open(os.path.join(source, 'Found.cs'), 'w', encoding='utf-8') as file:
+            file.write(FOUND)
+        program = compiled(source, folder, folder_of(build))
+        shutil.copy(os.path.join(folder_of(build), 'Tutti.dll'), folder)
+        commands = [['mono', program]]
+        if os.environ.get('TUTTI_CORECLR'):
+            runtime = coreclr.Runtime(os.path.abspath(os.environ['TUTTI_CORECLR']))
+            runtime.configure(shutil.copy(program, os.path.join(folder, 'Found.dll')))
+            commands.append([runtime.program, os.path.join(folder, 'Found.dll')])
+        return max(found_by(command, build, folder) for command in commands)
+
+
+def found_by(command, build, folder):
+    beside, package = folder, os.path.join(folder, 'runtimes', 'linux-x64', 'native')
+    away, half = os.path.join(folder, 'away'), os.path.join(folder, 'half')
+    # Where the libraries are, the program's arguments, the variables; what is said with them, and what without.
+    ways = [
+        (beside, [], {}, f'no {beside}/libtuttisharp.so'),
+        (package, [], {}, f'no {package}/libtuttisharp.so'),
+        (away, [away], {}, f'no {away}/libtuttisharp.so'),
+        (away, [], {'TUTTI_LIBRARY_DIR': away}, f'no {away}/libtuttisharp.so'),
+        (away, [], {'LD_LIBRARY_PATH': away}, 'the system: libtuttisharp.so: cannot open shared object file'),
+        # What a program says comes before what the environment says.
+        (away, [away], {'TUTTI_LIBRARY_DIR': half}, f'no {away}/libtuttisharp.so'),
+    ]
+    failed = []
+    for place, arguments, named, wanted in ways:
+        said = said_by(command + arguments, named)
+        if wanted not in said or 'TUTTI_LIBRARY_DIR' not in said or 'LD_LIBRARY_PATH' not in said:
+            failed.append((arguments, named, wanted, said))
+        place_libraries(build, place)
+        said = said_by(command + arguments, named)
+        if 'version ' not in said or 'is loaded already' not in said:
+            failed.append((arguments, named, 'version', said))
+        halve(os.path.join(place, 'libtutti.so.0.1'))
+        said = said_by(command + arguments, named)
+        if 'libtutti.so.0.1: file too short' not in said:
+            failed.append((arguments, named, 'half of libtutti', said))
+        os.remove(os.path.join(place, 'libtutti.so.0.1'))
+        os.remove(os.path.join(place, 'libtuttisharp.so'))
+    os.makedirs(half, exist_ok=True)
+    halve(os.path.join(half, 'libtuttisharp.so'))
+    said = said_by(command, {'TUTTI_LIBRARY_DIR': half})
+    if f'{half}/libtuttisharp.so cannot be loaded: ' not in said or 'file too short' not in said:
+        failed.append(('half of libtuttisharp', said))
+    for line in failed:
+        print('FAILED:', command[0], *line)
+    print(f'{command[0]}: {len(ways)} ways tried')
+    return 1 if failed else 0
+
+
+def place_libraries(build, folder):
+    os.makedirs(folder, exist_ok=True)
+    shutil.copy(os.path.join(folder_of(build), 'libtuttisharp.so'), folder)
+    shutil.copy(os.path.join(build, 'lib', 'libtutti.so.0.1'), folder)
+
+
+def halve(path):
+    with open(path, 'wb') as file:
+        file.write(b'\x7fELF')
+
+
+def said_by(command, named):
+    kept = {name: value for name, value in os.environ.items() if name not in ('TUTTI_LIBRARY_DIR', 'LD_LIBRARY_PATH')}
+    done = subprocess.run(command, env={**kept, **named}, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
 
 
 def compiled(source, folder, assemblies):
@@ -153,8 +238,8 @@ def scenario_program(build, folder):
 
 def main(what, build, *more):
     build = os.path.abspath(build)
-    commands = {'test': run_tests, 'coreclr': run_on_coreclr, 'collector': collector, 'missing': missing, 'readme': readme, 'example': example, 'installed': installed,
-                'scenario_program': scenario_program,
+    commands = {'test': run_tests, 'coreclr': run_on_coreclr, 'collector': collector, 'found': found, 'readme': readme,
+                'example': example, 'installed': installed, 'scenario_program': scenario_program,
                 'measure': lambda folder: run_tests(folder, 'measure')}
     return commands[what](build, *more)
 

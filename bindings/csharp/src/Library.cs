@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 using System;
 using System.Collections.Generic;
-#if NETCOREAPP
-using System.Reflection;
-using System.Runtime.InteropServices;
-#endif
 
 namespace Tutti
 {
@@ -13,6 +9,29 @@ namespace Tutti
     {
         private static readonly object Gate = new object();
         private static volatile bool loaded;
+        private static string directory; // guarded by Gate
+
+        /// <summary>The folder of libtuttisharp.so, with libtutti.so beside it, to be set before anything else is
+        /// used. Null: the folder that the environment's TUTTI_LIBRARY_DIR names. Where it has none, the library is
+        /// looked for beside the assembly, in runtimes/linux-x64/native there, where the runtime looks, and in the
+        /// system.</summary>
+        public static string Directory
+        {
+            get
+            {
+                lock (Gate)
+                    return directory;
+            }
+            set
+            {
+                lock (Gate)
+                {
+                    if (loaded)
+                        throw new InvalidOperationException("the native library is loaded already");
+                    directory = value;
+                }
+            }
+        }
 
         /// <summary>The library's version, such as "0.1.0".</summary>
         public static string Version
@@ -76,6 +95,8 @@ namespace Tutti
             {
                 if (loaded)
                     return;
+                var search = new NativeSearch();
+                search.Run(directory);
                 try
                 {
                     CheckAbi(Raw.abi_version());
@@ -84,8 +105,7 @@ namespace Tutti
                 }
                 catch (DllNotFoundException e)
                 {
-                    throw TuttiException.Ours(ErrorCode.Unavailable, "the native libraries libtuttisharp.so " +
-                        "and libtutti.so were not found; install tutti, or name their folder in LD_LIBRARY_PATH", e);
+                    throw TuttiException.Ours(ErrorCode.Unavailable, search.Missing(e.Message), e);
                 }
                 catch (EntryPointNotFoundException e)
                 {
@@ -105,24 +125,6 @@ namespace Tutti
                     "interface " + major + "." + minor + "; Tutti.dll needs " + Raw.ABI_MAJOR + "." + Raw.ABI_MINOR);
             }
         }
-
-#if NETCOREAPP
-        // TUTTI_LIBRARY_DIR names a folder that comes before those in which the runtime looks.
-        static Library()
-        {
-            NativeLibrary.SetDllImportResolver(typeof(Library).Assembly, Resolve);
-        }
-
-        private static IntPtr Resolve(string name, Assembly assembly, DllImportSearchPath? path)
-        {
-            string folder = Environment.GetEnvironmentVariable("TUTTI_LIBRARY_DIR");
-            IntPtr library;
-            if (!string.IsNullOrEmpty(folder) &&
-                NativeLibrary.TryLoad(System.IO.Path.Combine(folder, "lib" + name + ".so"), out library))
-                return library;
-            return IntPtr.Zero; // the runtime's own way, with the folder runtimes/ of the package
-        }
-#endif
     }
 
     /// <summary>How the native library was built.</summary>
