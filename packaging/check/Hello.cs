@@ -51,7 +51,8 @@ internal static class Hello
     {
         MakeRows();
         using (var context = new Context(new ContextOptions { LogicalDevices = 2 }))
-        using (Strategy strategy = Strategy.Mirrored(null, context))
+        using (Strategy strategy = arguments[0] == "workers"
+            ? Strategy.MultiWorkerFromEnvironment(null, context) : Strategy.Mirrored(null, context))
         using (Predictor predictor = arguments[0] == "predict"
             ? new Predictor(arguments[1], null, strategy, context) : Train(context, strategy, arguments[1]))
         using (Tensor x = Tensor.From(Numbers))

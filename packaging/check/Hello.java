@@ -4,6 +4,7 @@ import java.util.Locale;
 import java.util.Map;
 import org.tutti.Activation;
 import org.tutti.Batch;
+import org.tutti.ClusterOptions;
 import org.tutti.Context;
 import org.tutti.ContextOptions;
 import org.tutti.Dataset;
@@ -62,7 +63,8 @@ public class Hello {
     public static void main(String[] arguments) {
         makeRows();
         try (Context context = new Context(new ContextOptions().logicalDevices(2));
-             Strategy strategy = Strategy.mirrored(context);
+             Strategy strategy = arguments[0].equals("workers")
+                 ? Strategy.multiWorkerFromEnvironment(context, new ClusterOptions()) : Strategy.mirrored(context);
              Predictor predictor = arguments[0].equals("predict")
                  ? Predictor.builder(arguments[1]).context(context).strategy(strategy).open()
                  : train(context, strategy, arguments[1]);

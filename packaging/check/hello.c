@@ -2,6 +2,7 @@
  * hello train DIR:   trains on two devices, saves to DIR, predicts on both.
  * hello predict DIR: predicts from what is in DIR.
  * hello workers DIR: trains as one of several processes (tutti run).
+ * hello build:       prints how the library was built.
  * Prints how many of 512 rows are right and a sum of all logits, which are to be the same in both processes. */
 #include <stdio.h>
 #include <string.h>
@@ -123,6 +124,7 @@ static int32_t run(struct all *all, const char *what, const char *directory) {
 }
 
 int main(int argc, char **argv) {
+  if (argc == 2 && strcmp(argv[1], "build") == 0) return puts(tutti_build_info()) < 0;
   if (argc != 3) return 2;
   struct all all = {0};
   make_rows();

@@ -61,7 +61,12 @@ func train(on *tutti.Context, strategy *tutti.Strategy, directory string) *tutti
 func main() {
 	numbers, labels := makeRows()
 	on := must(tutti.NewContext(&tutti.ContextOptions{LogicalDevices: 2}))
-	strategy := must(tutti.Mirrored(on))
+	var strategy *tutti.Strategy
+	if os.Args[1] == "workers" {
+		strategy = must(tutti.MultiWorkerFromEnvironment(on, nil))
+	} else {
+		strategy = must(tutti.Mirrored(on))
+	}
 	var predictor *tutti.Predictor
 	if os.Args[1] == "predict" {
 		predictor = must(tutti.OpenPredictor(os.Args[2], &tutti.OpenPredictorOptions{Context: on, Strategy: strategy}))
