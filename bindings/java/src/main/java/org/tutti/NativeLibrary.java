@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.ServiceLoader;
+import java.util.zip.ZipFile;
 
 /**
  * Finds and loads the native library: from the folder or file of the system property tutti.library.path, from
@@ -89,7 +90,23 @@ final class NativeLibrary {
             }
         }
         tried.add("no jar of natives for " + platform() + " on the class path or module path");
+        addUnreadableJars(tried);
         return false;
+    }
+
+    /** What a jar of natives may be that was copied in part: the Java machine passes over it without a word. */
+    private static void addUnreadableJars(List<String> tried) {
+        for (String entry : System.getProperty("java.class.path", "").split(File.pathSeparator)) {
+            File file = new File(entry);
+            if (!entry.endsWith(".jar") || !file.isFile()) {
+                continue;
+            }
+            try {
+                new ZipFile(file).close();
+            } catch (IOException error) {
+                tried.add(file + " on the class path cannot be read: " + error.getMessage());
+            }
+        }
     }
 
     /** The folder that the program names, alone; else that for temporary files and, as a system may forbid to run code
@@ -171,6 +188,8 @@ final class NativeLibrary {
     private static void extract(NativeFiles files, String name, Path file) throws IOException {
         try (InputStream in = open(files, name)) {
             Files.copy(in, file, StandardCopyOption.REPLACE_EXISTING);
+        } catch (IOException error) {
+            throw new IOException(name + ": " + error.getMessage(), error);
         }
     }
 }
