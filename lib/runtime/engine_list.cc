@@ -39,8 +39,10 @@ Result<EngineRef> open_engine(std::string_view name) {
   const Result<std::string> path = name.starts_with('/') ? std::string(name) : find_plugin(name);
   const Result<EngineRef> engine = path.ok() ? load(*path) : path.status();
   if (engine.ok()) return engine;
+  const bool is_missing = engine.code() == base::Code::not_found;
   return engine.status()
-      .wrap("training in several processes needs the engine over Gloo, which this installation lacks")
+      .wrap(base::concat("training in several processes needs the engine over Gloo, which ",
+                         is_missing ? "this installation lacks" : "cannot be used here"))
       .with_detail("plugin", path.ok() ? *path : std::string(name));
 }
 

@@ -48,12 +48,15 @@ Result<std::string> find_plugin(std::string_view name) {
     return std::isalnum(c) != 0 || c == '-' || c == '_';
   });
   if (!is_plain) return base::invalid_argument("'", base::quoted(name), "' is not the name of a plug-in");
-  const std::vector<std::string> directories = plugin_directories();
-  for (const std::string &directory : directories) {
+  std::vector<std::string> looked_in;
+  for (const std::string &directory : plugin_directories()) {
     std::string path = base::concat(directory, "/tutti-", name, ".so");
-    if (base::path_exists(path)) return path;
+    const Result<base::FileStamp> found = base::file_stamp(path);
+    if (found.ok()) return path;
+    const bool is_seen = found.code() == base::Code::not_found;
+    looked_in.push_back(is_seen ? directory : base::concat(directory, " (", found.status().message(), ")"));
   }
-  return base::not_found("there is no plug-in tutti-", name, ".so in ", base::join(directories, " or "));
+  return base::not_found("there is no plug-in tutti-", name, ".so in ", base::join(looked_in, " or "));
 }
 
 namespace {

@@ -25,7 +25,7 @@ namespace tutti::impl::runtime {
 std::vector<std::string> plugin_directories();
 
 /// The path of tutti-<name>.so in the first of these directories that has it. INVALID_ARGUMENT unless the name is
-/// letters, digits, '-' and '_'; NOT_FOUND with the directories.
+/// letters, digits, '-' and '_'; NOT_FOUND with the directories, and why one of them may not be looked into.
 base::Result<std::string> find_plugin(std::string_view name);
 
 /// Loads the module at an absolute path and makes an instance of its backend. `build_id` as in Backend::create. The

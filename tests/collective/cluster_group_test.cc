@@ -327,7 +327,9 @@ static void test_the_same_bits_on_all_workers(void **) {
 static void test_an_engine_that_is_not_there(void **) {
   assert_error_contains(impl::runtime::open_engine("glo"), "did you mean 'gloo'");
   assert_error_contains(impl::runtime::open_engine("/no/such/tutti-gloo.so"), "there is no plug-in");
-  assert_error_contains(impl::runtime::open_engine("/no/such/tutti-gloo.so"), "needs the engine over Gloo");
+  assert_error_contains(impl::runtime::open_engine("/no/such/tutti-gloo.so"),
+                        "over Gloo, which this installation lacks");
+  assert_error_contains(impl::runtime::open_engine("/"), "over Gloo, which cannot be used here");
   EngineRef refused;
   assert_error_contains(
       impl::collective::Engine::create([](uint32_t) -> const tutti_engine_api * { return nullptr; }, ""),

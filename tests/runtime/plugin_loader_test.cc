@@ -75,6 +75,15 @@ void bad_plugins_are_refused(void **) {
   const std::string text = directory + "/tutti-text.so";
   std::ofstream(text) << "not a shared module";
   check_refusal(text, base::Code::unavailable, "cannot be loaded");
+  // Half a library has headers, which tell of more than there is.
+  std::ifstream whole(reference_path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(whole)), std::istreambuf_iterator<char>());
+  const std::string half = directory + "/tutti-half.so";
+  for (const size_t size : {bytes.size() / 2, size_t{4096}, size_t{100}, size_t{10}}) {
+    std::ofstream(half, std::ios::binary) << bytes.substr(0, size);
+    check_refusal(half, base::Code::unavailable, std::to_string(size).c_str());
+  }
+  assert_int_equal(::unlink(half.c_str()), 0);
   const std::string pipe = directory + "/tutti-pipe.so";
   ::unlink(pipe.c_str());
   assert_int_equal(mkfifo(pipe.c_str(), 0600), 0);
@@ -150,6 +159,13 @@ void names_become_paths(void **) {
   assert_error_contains(runtime::find_plugin("cuda"), "there is no plug-in tutti-cuda.so in " + directory);
   setenv("TUTTI_PLUGIN_PATH", "/nonexistent", 1);
   assert_error_contains(runtime::find_plugin("no_entry"), "in /nonexistent");
+  // A folder that cannot be looked into may have it.
+  const std::string loop = directory + "/loop";
+  ::unlink(loop.c_str());
+  assert_int_equal(symlink(loop.c_str(), loop.c_str()), 0);
+  setenv("TUTTI_PLUGIN_PATH", loop.c_str(), 1);
+  assert_error_contains(runtime::find_plugin("no_entry"), "in " + loop + " (cannot inspect");
+  assert_int_equal(::unlink(loop.c_str()), 0);
   unsetenv("TUTTI_PLUGIN_PATH");
 }
 
