@@ -15,6 +15,7 @@
 # the same bytes: times are those of the commit, or of SOURCE_DATE_EPOCH. `packaging/check.sh` tries what was built.
 #
 # TUTTI_CUDA=enabled|disabled   GPU plug-ins; left out, they are built where CUDA's compiler is in /usr/local/cuda
+# TUTTI_GPU_ARCHITECTURES=90    NVIDIA GPUs to compile for, instead of those of packaging/release.ini
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -34,20 +35,28 @@ for word in "$@"; do
 done
 [ -n "$kinds" ] || usage
 
-root=$PWD
+umask 022
+root=$(pwd -P)
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 version=$(sed -n "s/^  version: '\([0-9.]*\)',\$/\1/p" meson.build)
+# A clone needs git to tell what is committed; an unpacked archive is taken as it lies here.
 in_git=false
-[ "$(git rev-parse --show-toplevel 2>/dev/null)" != "$root" ] || in_git=true
+if [ -e .git ]; then
+    in_git=true
+    packaging/install-deps.sh git
+    git rev-parse --verify HEAD >/dev/null
+fi
 if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
     SOURCE_DATE_EPOCH=$($in_git && git log -1 --format=%ct || stat -c %Y meson.build)
 fi
 export SOURCE_DATE_EPOCH TZ=UTC LC_ALL=C.UTF-8
-umask 022
+unset LANGUAGE
 work=$root/build/packages-work
 rm -rf "$work"
 mkdir -p "$work"
+# What is built there is a release, named by its version, and not the commit of the clone around it.
+export GIT_CEILING_DIRECTORIES="$work"
 
 cuda=${TUTTI_CUDA:-disabled}
 if [ -z "${TUTTI_CUDA:-}" ] && [ -x /usr/local/cuda/bin/nvcc ]; then
@@ -58,9 +67,9 @@ fi
 unpack_sources() {
     mkdir -p "$1"
     if $in_git; then
-        git archive HEAD | tar -x -C "$1"
+        git -c tar.umask=0022 archive HEAD | tar -x -C "$1"
     else
-        tar -c --exclude=./build . | tar -x -C "$1"
+        tar -c --exclude=./build --mode=u+rw,go=rX . | tar -x -C "$1"
     fi
     find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 }
@@ -73,7 +82,7 @@ pack() {
     *) compress='gzip -9 -n' ;;
     esac
     tar -c -C "$(dirname "$1")" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \
-        --format=gnu "$(basename "$1")" | $compress >"$2"
+        --mode=u+rw,go=rX --format=gnu "$(basename "$1")" | $compress >"$2"
 }
 
 # Builds a release once for all kinds that are not built by a distribution's own tools: in $release/build, installed below
@@ -88,7 +97,7 @@ build_release() {
         meson setup ../build --native-file packaging/release.ini --prefix=/tutti --libdir=lib --unity=on \
             -Dunity_size=24 -Dtests=disabled -Dbench=disabled -Dgo=disabled -Djava=enabled -Dcsharp=enabled -Dcpu=enabled \
             -Dgloo=enabled -Dhttp=enabled -Djpeg=enabled -Dpng=enabled -Dcuda="$cuda" -Dhip=disabled \
-            -Dpkgconfig.relocatable=true
+            -Dpkgconfig.relocatable=true ${TUTTI_GPU_ARCHITECTURES:+"-Dgpu_architectures=$TUTTI_GPU_ARCHITECTURES"}
         ninja -C ../build
         DESTDIR="$release/root" meson install -C ../build --no-rebuild --quiet --strip
     )

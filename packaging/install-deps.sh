@@ -27,7 +27,8 @@ packages_of() {
     rpm) echo rpm rpmlint ;;
     tarball) echo patchelf zstd ;;
     check) echo mmdebstrap ;;
-    *) echo "install-deps.sh: unknown group '$1'; known: build test example go java csharp hip deb rpm tarball check" >&2 && return 1 ;;
+    git) echo git ;;
+    *) echo "install-deps.sh: unknown group '$1'; known: build test example go java csharp hip deb rpm tarball check git" >&2 && return 1 ;;
     esac
 }
 

@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-# For packaging/build.sh: Debian packages and the source package, checked by lintian.
+# For packaging/build.sh: Debian packages and the source package, checked by lintian. The time of the changelog is that of
+# the commit: whoever builds from the source package has the same time, and so the same bytes.
 packaging/install-deps.sh build java csharp deb
 mkdir -p "$out/deb"
-unpack_sources "$work/deb/tutti-$version"
-pack "$work/deb/tutti-$version" "$work/deb/tutti_$version.orig.tar.xz"
-cp -r packaging/debian "$work/deb/tutti-$version/debian"
+tree=$work/deb/tutti-$version
+unpack_sources "$tree"
+pack "$tree" "$work/deb/tutti_$version.orig.tar.xz"
+cp -rp "$tree/packaging/debian" "$tree/debian"
+sed -i "s/^\( -- .*>  \).*/\1$(date -R -d "@$SOURCE_DATE_EPOCH")/" "$tree/debian/changelog"
+grep -q "^tutti ($version-" "$tree/debian/changelog" || {
+    echo "build.sh: packaging/debian/changelog does not begin with version $version" >&2
+    exit 1
+}
 profiles=nocheck
 [ "$cuda" = disabled ] || profiles=$profiles,pkg.tutti.cuda
 (
-    cd "$work/deb/tutti-$version"
+    cd "$tree"
     DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS:+$DEB_BUILD_OPTIONS }nocheck parallel=$(nproc)" \
         dpkg-buildpackage -us -uc -F --build-profiles="$profiles"
 )
