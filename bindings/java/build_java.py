@@ -4,8 +4,10 @@
 
 usage: build_java.py sources OUTPUT_FOLDER WRAPPER STAMP SWIG      the raw layer from SWIG, and the builders
        build_java.py jar OUTPUT_FOLDER JAR POM JAVAC                the classes of the package, in a jar
-       build_java.py natives OUTPUT_FOLDER JAR TUTTI_JAR JAVAC FILE... [beside FILE...]
+       build_java.py natives OUTPUT_FOLDER JAR TUTTI_JAR JAVAC FILE... [beside FILE...] [licences FOLDER]
                                                                     a jar of native libraries, in loading order
+       build_java.py plugins OUTPUT_FOLDER JAR NAME TUTTI_JAR JAVAC FILE...
+                                                                    a jar of plug-ins, unpacked beside those libraries
        build_java.py tests OUTPUT_FOLDER JAR CLASS_PATH JAVAC      the tests' classes
        build_java.py javadoc OUTPUT_FOLDER JAVADOC                  the documentation, without a warning
 
@@ -112,13 +114,27 @@ def provider(output, module, platform, folder, tutti_jar, javac):
 
 
 def natives(output, target, tutti_jar, javac, *files):
-    """Files behind the word `beside` are what the others need, and plug-ins: they are unpacked, not loaded."""
+    """Files behind the word `beside` are what the others need, and plug-ins: they are unpacked, not loaded. Behind
+    `licences` is the folder of the texts that go with them."""
+    files, texts = list(files), []
+    if 'licences' in files:
+        folder = files.pop(files.index('licences') + 1)
+        files.remove('licences')
+        texts = [('META-INF/licences/' + name, read(os.path.join(folder, name))) for name in sorted(os.listdir(folder))]
+    loaded = files[:files.index('beside')] if 'beside' in files else files
+    write_natives(output, target, '', loaded, files[len(loaded) + 1:], tutti_jar, javac, texts)
+
+
+def plugins(output, target, name, tutti_jar, javac, *files):
+    """`name` tells such jars apart; what they hold is unpacked into the folder of the jar of natives."""
+    write_natives(output, target, name, [], files, tutti_jar, javac)
+
+
+def write_natives(output, target, name, loaded, beside, tutti_jar, javac, texts=()):
     machine = os.uname().machine
-    platform, module = 'linux-' + machine, 'org.tutti.natives.linux.' + machine
+    platform, module = 'linux-' + machine, '.'.join(['org.tutti.natives.linux', machine, *([name] if name else [])])
     # No package, by its name, so that nothing encapsulates it.
-    folder = f'org/tutti/natives/{platform}/'
-    loaded = list(files[:files.index('beside')] if 'beside' in files else files)
-    beside = list(files[len(loaded) + 1:])
+    folder = f'org/tutti/natives/{platform}/' + (name + '/' if name else '')
     # The wrapper asks for the library by its soname, which is loaded before it.
     entries = [(folder + soname(path), read(path)) for path in loaded]
     entries += [(folder + os.path.basename(path), read(path)) for path in beside]
@@ -126,7 +142,7 @@ def natives(output, target, tutti_jar, javac, *files):
     names += ''.join(f'beside {os.path.basename(path)}\n' for path in beside)
     entries += [(folder + 'files.txt', names.encode()),
                 ('META-INF/services/org.tutti.NativeFiles', f'{module}.Files\n'.encode())]
-    write_jar(target, entries + provider(output, module, platform, folder, tutti_jar, javac))
+    write_jar(target, entries + list(texts) + provider(output, module, platform, folder, tutti_jar, javac))
 
 
 def soname(path):
@@ -146,5 +162,5 @@ def javadoc(output, program):
 
 
 if __name__ == '__main__':
-    steps = {'sources': sources, 'jar': jar, 'natives': natives, 'tests': tests, 'javadoc': javadoc}
+    steps = {'sources': sources, 'jar': jar, 'natives': natives, 'plugins': plugins, 'tests': tests, 'javadoc': javadoc}
     sys.exit(steps[sys.argv[1]](*sys.argv[2:]))

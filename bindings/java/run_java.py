@@ -120,6 +120,9 @@ def installed(build, java_home):
             if done.returncode:
                 print('failed: found by', way)
                 return 1
+        if not plugin_found(folder, java_home, jar, natives):
+            print('failed: a plug-in in a jar of its own')
+            return 1
         left = glob.glob(os.path.join(folder, '**', 'tutti-natives-*', ''), recursive=True)
         done = subprocess.run([launcher(folder, java_home, ['-Dtutti.unpack.path=/proc/none', *ways['natives'][0]], 'Hello')],
                               stderr=subprocess.PIPE, text=True, check=False, env=without_cache())
@@ -134,6 +137,44 @@ def installed(build, java_home):
                               env=without_cache())
         print(done.stderr)
         return 0 if f'{half} on the class path cannot be read: ' in done.stderr else 1
+
+
+ASKS_FOR_CUDA = '''import org.tutti.Context;
+import org.tutti.ContextOptions;
+import org.tutti.TuttiException;
+
+public class AsksForCuda {
+    public static void main(String[] arguments) {
+        try (Context context = new Context(new ContextOptions().backend("cuda"))) {
+            System.out.println(context);
+        } catch (TuttiException error) {
+            System.out.println(error.getMessage());
+        }
+    }
+}
+'''
+
+
+def plugin_found(folder, java_home, jar, natives):
+    """A plug-in from a jar of its own lies beside the library: one that is no library is refused, by its path there."""
+    plugin, source = os.path.join(folder, 'tutti-cuda.so'), os.path.join(folder, 'AsksForCuda.java')
+    for path, text in {plugin: 'no library', source: ASKS_FOR_CUDA}.items():
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text)
+    compiled(folder, java_home, jar, source)
+    plugins = os.path.join(folder, 'plugins.jar')
+    subprocess.run([sys.executable, os.path.join(HERE, 'build_java.py'), 'plugins', os.path.join(folder, 'plugins'), plugins, 'cuda',
+                    jar, os.path.join(java_home, 'bin', 'javac'), plugin], check=True)
+    unpacked = os.path.join(folder, 'beside')
+    # Wherever the jar stands on the class path.
+    for class_path in ([jar, natives, plugins, folder], [plugins, jar, natives, folder]):
+        command = [os.path.join(java_home, 'bin', 'java'), '-Djava.library.path=' + folder, '-Dtutti.unpack.path=' + unpacked,
+                   '-cp', ':'.join(class_path), 'AsksForCuda']
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=without_cache())
+        print(done.stdout)
+        if done.returncode or not re.search(re.escape(unpacked) + '/tutti-natives-[^/]+/tutti-cuda.so', done.stdout):
+            return False
+    return True
 
 
 def without_cache():

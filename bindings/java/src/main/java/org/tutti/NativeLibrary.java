@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.ServiceLoader;
@@ -78,20 +79,38 @@ final class NativeLibrary {
         return System.getProperty("os.name").toLowerCase(Locale.ROOT).replace(' ', '_') + "-" + machine;
     }
 
+    /** Jars of plug-ins for this machine, which have nothing to load, are unpacked together with the jar that has. */
     private static boolean fromJar(List<String> tried) {
+        List<NativeFiles> libraries = new ArrayList<>();
+        List<NativeFiles> plugins = new ArrayList<>();
         for (NativeFiles files : ServiceLoader.load(NativeFiles.class, NativeLibrary.class.getClassLoader())) {
-            if (!files.platform().equals(platform())) {
-                continue;
+            if (files.platform().equals(platform())) {
+                (isOfPlugins(files) ? plugins : libraries).add(files);
             }
+        }
+        for (NativeFiles library : libraries) {
+            List<NativeFiles> jars = new ArrayList<>(List.of(library));
+            jars.addAll(plugins);
             for (Path folder : foldersToUnpackIn()) {
-                if (loadAll(files, folder, tried)) {
+                if (loadAll(jars, folder, tried)) {
                     return true;
                 }
             }
         }
-        tried.add("no jar of natives for " + platform() + " on the class path or module path");
+        if (libraries.isEmpty()) {
+            tried.add("no jar of natives for " + platform() + " on the class path or module path");
+        }
         addUnreadableJars(tried);
         return false;
+    }
+
+    /** A jar that cannot be read is not one of them: that is told when it is unpacked. */
+    private static boolean isOfPlugins(NativeFiles files) {
+        try {
+            return Arrays.stream(lines(files)).allMatch(line -> line.startsWith(BESIDE));
+        } catch (IOException unreadable) {
+            return false;
+        }
     }
 
     /** What a jar of natives may be that was copied in part: the Java machine passes over it without a word. */
@@ -128,7 +147,7 @@ final class NativeLibrary {
 
     /** The jar lists its files in the order in which they are to be loaded. They are needed only until then, but for
      * plug-ins, which the library opens when it needs them, and what lies beside them. */
-    private static boolean loadAll(NativeFiles files, Path folder, List<String> tried) {
+    private static boolean loadAll(List<NativeFiles> jars, Path folder, List<String> tried) {
         List<Path> written = new ArrayList<>();
         boolean keeps = false;
         try {
@@ -136,16 +155,8 @@ final class NativeLibrary {
             Path into = Files.createTempDirectory(folder, "tutti-natives-");
             written.add(into);
             List<Path> loaded = new ArrayList<>();
-            for (String line : lines(files)) {
-                boolean isLoaded = !line.startsWith(BESIDE);
-                String name = isLoaded ? line : line.substring(BESIDE.length());
-                Path file = into.resolve(name);
-                written.add(file);
-                extract(files, name, file);
-                if (isLoaded) {
-                    loaded.add(file);
-                }
-                keeps |= name.startsWith("tutti-");
+            for (NativeFiles files : jars) {
+                keeps |= unpack(files, into, written, loaded);
             }
             for (Path file : loaded) {
                 System.load(file.toString());
@@ -158,6 +169,24 @@ final class NativeLibrary {
         } finally {
             remove(written, keeps);
         }
+    }
+
+    /** Adds what it writes, and what of that is to be loaded. Whether there are plug-ins among it. */
+    private static boolean unpack(NativeFiles files, Path into, List<Path> written, List<Path> loaded)
+        throws IOException {
+        boolean hasPlugins = false;
+        for (String line : lines(files)) {
+            boolean isLoaded = !line.startsWith(BESIDE);
+            String name = isLoaded ? line : line.substring(BESIDE.length());
+            Path file = into.resolve(name);
+            written.add(file);
+            extract(files, name, file);
+            if (isLoaded) {
+                loaded.add(file);
+            }
+            hasPlugins |= name.startsWith("tutti-");
+        }
+        return hasPlugins;
     }
 
     /** The folder comes first. */
