@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# To be sourced: an empty Debian of a release, in which commands run as on a machine of its own. As root; needs mmdebstrap
-# and the network of apt. What is unpacked each time is kept in build/check.
+# To be sourced: an empty Debian of a release, in which commands run as on a machine of its own. As root; needs
+# mmdebstrap and the network of apt. What is unpacked each time is kept in build/check.
 #
 #   new_root SUITE      makes it, in place of the last one; $root is its path, /packages there is empty
 #   in_root COMMAND...  runs a command in its home directory

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# try_debian.sh WHAT... [--suite SUITE] [FOLDER]: tries the Debian packages that packaging/build.sh deb built into FOLDER
-# (build/packages), each time in an empty Debian of this release or of SUITE, and prints a line for each thing tried:
+# try_debian.sh WHAT... [--suite SUITE] [FOLDER]: tries the Debian packages that packaging/build.sh deb built into
+# FOLDER (build/packages), each time in an empty Debian of this release or of SUITE. Prints a line for each thing tried:
 #
-#   rebuild      builds the source package with its Build-Depends alone and without a network; the same bytes as in FOLDER?
+#   rebuild      builds the source package with its Build-Depends alone, without a network: the same bytes as in FOLDER?
 #   autopkgtest  runs debian/tests, by autopkgtest
 #   cuda         installs libtutti0.1-cuda where there is no driver: nothing else changes
 #
@@ -99,8 +99,8 @@ try_autopkgtest() {
     cp "$folder"/*.dsc "$folder"/*.orig.tar.* "$folder"/*.debian.tar.* "$folder"/*.deb "$root/packages"
     rm -f "$root"/packages/*-dbgsym_*.deb
     # This root is what is tested: the null runner runs everything in it.
-    if in_root sh -c 'autopkgtest --no-built-binaries --summary-file=/root/summary /packages/*.deb /packages/*.dsc -- null' \
-        >"$root_store/autopkgtest.log" 2>&1; then
+    if in_root sh -c 'autopkgtest --no-built-binaries --summary-file=/root/summary \
+        /packages/*.deb /packages/*.dsc -- null' >"$root_store/autopkgtest.log" 2>&1; then
         while read -r name result; do
             say "autopkgtest: $name" "$result"
         done <"$root/root/summary"
@@ -127,7 +127,8 @@ try_cuda() {
     before=$(behaviour)
     say 'cuda: without the package' "$(in_root tutti devices | grep -i cuda | head -n 1)"
     copy_packages libtutti0.1-cuda
-    in_root sh -c 'apt-get install -qy --no-install-recommends /packages/libtutti0.1-cuda_*.deb' >"$root_store/apt.log" 2>&1
+    in_root sh -c 'apt-get install -qy --no-install-recommends /packages/libtutti0.1-cuda_*.deb' \
+        >"$root_store/apt.log" 2>&1
     say 'cuda: packages that came with it' "$(($(grep -c '^Setting up' "$root_store/apt.log") - 1))"
     grep '^Setting up' "$root_store/apt.log" | grep -v libtutti0.1-cuda || true
     say 'cuda: with the package, without a driver' "$(in_root tutti devices | grep -i cuda | head -n 1)"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# For packaging/build.sh: Debian packages and the source package, checked by lintian. The time of the changelog is that of
-# the commit: whoever builds from the source package has the same time, and so the same bytes.
+# For packaging/build.sh: Debian packages and the source package, checked by lintian. The time of the changelog is that
+# of the commit: whoever builds from the source package has the same time, and so the same bytes.
 packaging/install-deps.sh build java csharp deb
 mkdir -p "$out/deb"
 tree=$work/deb/tutti-$version

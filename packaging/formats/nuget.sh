@@ -10,7 +10,9 @@ python3 packaging/bundle_libraries.py "$work/nuget/native" "$work"/nuget/native/
 python3 packaging/formats/nuget_package.py Tutti "$version" "$out/nuget" \
     'Trains neural networks on every device, and predicts on all of them.' --dependency Tutti.Native.linux-x64 \
     "$release/root/tutti/lib/tutti/Tutti.dll=lib/netstandard2.0/Tutti.dll" \
-    "$release/build/bindings/csharp/Tutti.xml=lib/netstandard2.0/Tutti.xml" bindings/csharp/README.md=README.md
+    "$release/build/bindings/csharp/Tutti.xml=lib/netstandard2.0/Tutti.xml" \
+    "$release/source/bindings/csharp/README.md=README.md"
 python3 packaging/formats/nuget_package.py Tutti.Native.linux-x64 "$version" "$out/nuget" \
     'The native libraries of Tutti for Linux on x86-64, with what they need but glibc.' \
-    "$work/nuget/native=runtimes/linux-x64/native" "$work/nuget/licenses=licenses" bindings/csharp/README.md=README.md
+    "$work/nuget/native=runtimes/linux-x64/native" "$work/nuget/licenses=licenses" \
+    "$release/source/bindings/csharp/README.md=README.md"

@@ -16,7 +16,8 @@ with=''
 build_rpms() {
     # shellcheck disable=SC2086
     rpmbuild "$@" $looks $with ${TUTTI_GPU_ARCHITECTURES:+--define "gpu_architectures $TUTTI_GPU_ARCHITECTURES"} \
-        --define "_smp_mflags -j$(nproc)" --define '_buildhost localhost' --define 'source_date_epoch_from_changelog 0' \
+        --define "_smp_mflags -j$(nproc)" --define '_buildhost localhost' \
+        --define 'source_date_epoch_from_changelog 0' \
         --define 'use_source_date_epoch_as_buildtime 1' --define 'clamp_mtime_to_source_date_epoch 1' tutti.spec
 }
 # The source package holds the specification with the folder in which it is built, and packages built together with it
@@ -26,5 +27,6 @@ build_rpms() {
     build_rpms -bb --define "_topdir $work/rpm"
     build_rpms -bs --define '_topdir .'
 )
-rpmlint --strict --config packaging/rpm/rpmlint.toml "$work"/rpm/RPMS/*/*.rpm "$work"/rpm/SRPMS/*.rpm "$work/rpm/tutti.spec"
+rpmlint --strict --config packaging/rpm/rpmlint.toml "$work"/rpm/RPMS/*/*.rpm "$work"/rpm/SRPMS/*.rpm \
+    "$work/rpm/tutti.spec"
 cp "$work"/rpm/RPMS/*/*.rpm "$work"/rpm/SRPMS/*.rpm "$out/rpm"

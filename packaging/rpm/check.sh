@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# check.sh [FOLDER]: installs the RPM packages that packaging/build.sh rpm built into FOLDER (build/packages) by `rpm --root`
-# into an empty folder, and tries what lies there; prints a line for each thing tried. Needs rpm, a C compiler, pkg-config,
-# and on this system the libraries that the packages require.
+# check.sh [FOLDER]: installs the RPM packages that packaging/build.sh rpm built into FOLDER (build/packages) by
+# `rpm --root` into an empty folder, and tries what lies there; prints a line for each thing tried. Needs rpm, a C
+# compiler, pkg-config, and on this system the libraries that the packages require.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -106,7 +106,8 @@ check_requires() {
 
 # With what is installed there alone in front of this system's libraries.
 run_installed() {
-    (cd "$root/home" && env -i PATH=/usr/bin:/bin HOME="$root/home" LC_ALL=C.UTF-8 LD_LIBRARY_PATH="$installed/usr/lib64" "$@")
+    (cd "$root/home" && env -i PATH=/usr/bin:/bin HOME="$root/home" LC_ALL=C.UTF-8 \
+        LD_LIBRARY_PATH="$installed/usr/lib64" "$@")
 }
 
 compile() {
