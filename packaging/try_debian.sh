@@ -99,7 +99,7 @@ try_autopkgtest() {
     cp "$folder"/*.dsc "$folder"/*.orig.tar.* "$folder"/*.debian.tar.* "$folder"/*.deb "$root/packages"
     rm -f "$root"/packages/*-dbgsym_*.deb
     # This root is what is tested: the null runner runs everything in it.
-    if in_root sh -c 'autopkgtest --no-built-binaries --summary-file=/root/summary \
+    if in_root sh -c 'autopkgtest --no-built-binaries --summary-file=summary \
         /packages/*.deb /packages/*.dsc -- null' >"$root_store/autopkgtest.log" 2>&1; then
         while read -r name result; do
             say "autopkgtest: $name" "$result"
