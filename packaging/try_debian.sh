@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# try_debian.sh WHAT... [--suite SUITE] [FOLDER]: tries the Debian packages that packaging/build.sh deb built into
-# FOLDER (build/packages), each time in an empty Debian of this release or of SUITE. Prints a line for each thing tried:
+# try_debian.sh WHAT... [--suite SUITE] [--out FOLDER] [FOLDER]: tries the Debian packages that packaging/build.sh deb
+# built into FOLDER (build/packages), each time in an empty Debian of this release or of SUITE. Prints a line for each
+# thing tried:
 #
-#   rebuild      builds the source package with its Build-Depends alone, without a network: the same bytes as in FOLDER?
+#   rebuild      builds the source package with its Build-Depends alone and without a network, and runs lintian. Compares
+#                with the packages of FOLDER, or, with --out, leaves what was built there, as build.sh would
 #   autopkgtest  runs debian/tests, by autopkgtest
 #   cuda         installs libtutti0.1-cuda where there is no driver: nothing else changes
 #
@@ -13,16 +15,17 @@ set -eu
 cd "$(dirname "$0")/.."
 
 usage() {
-    sed -n '4,11p' "$0" | sed 's/^# \{0,1\}//' >&2
+    sed -n '4,13p' "$0" | sed 's/^# \{0,1\}//' >&2
     exit 2
 }
 
-tries='' folder=build/packages
+tries='' folder=build/packages built=''
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 while [ $# -gt 0 ]; do
     case $1 in
     rebuild | autopkgtest | cuda) tries="$tries $1" ;;
     --suite) [ $# -gt 1 ] || usage && suite=$2 && shift ;;
+    --out) [ $# -gt 1 ] || usage && mkdir -p "$2/deb" && built=$(cd "$2/deb" && pwd) && shift ;;
     -*) usage ;;
     *) folder=$1 ;;
     esac
@@ -71,6 +74,23 @@ compare_packages() {
     done
 }
 
+keep_or_compare() {
+    if [ -n "$built" ]; then
+        find "$root/root" -maxdepth 1 -type f -name 'tutti_*' -exec cp {} "$built" \;
+        cp "$root"/root/*.deb "$built"
+    else
+        compare_packages
+    fi
+    install_in_root lintian
+    if in_root sh -c 'lintian --allow-root --tag-display-limit 0 --suppress-tags initial-upload-closes-no-bugs \
+        --fail-on error,warning tutti_*.changes' >"$root_store/lintian.log" 2>&1; then
+        say 'rebuild: lintian' 'no errors, no warnings'
+    else
+        cat "$root_store/lintian.log"
+        fail 'rebuild: lintian' "log: $root_store/lintian.log"
+    fi
+}
+
 try_rebuild() {
     new_root "$suite"
     cp "$folder"/*.dsc "$folder"/*.orig.tar.* "$folder"/*.debian.tar.* "$root/root"
@@ -88,7 +108,7 @@ try_rebuild() {
         DEB_BUILD_OPTIONS="nocheck parallel=$(nproc)" DEB_BUILD_PROFILES=nocheck dpkg-buildpackage -b -us -uc' \
         >"$root_store/rebuild.log" 2>&1; then
         say 'rebuild: built without a network, seconds' $(($(date +%s) - started))
-        compare_packages
+        keep_or_compare
     else
         tail -n 30 "$root_store/rebuild.log"
         fail 'rebuild: dpkg-buildpackage' "log: $root_store/rebuild.log"
