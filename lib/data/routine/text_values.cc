@@ -140,6 +140,19 @@ class Vocabulary {
   std::unordered_map<std::string_view, int64_t> indices_;
 };
 
+/// Lines that end in CR alone would be one text, which no word equals.
+Status check_line_ends(std::string_view lines, const std::string &path) {
+  int64_t line = 1;
+  for (size_t at = lines.find_first_of("\r\n"); at != std::string_view::npos;
+       at = lines.find_first_of("\r\n", at + 1)) {
+    if (lines[at] == '\r' && at + 1 < lines.size() && lines[at + 1] != '\n')
+      return base::invalid_argument(base::quoted(path, 400), ":", line,
+                                    ": a carriage return is not followed by a line feed; lines end in LF or CR LF");
+    line += lines[at] == '\n' ? 1 : 0;
+  }
+  return Status();
+}
+
 Result<std::shared_ptr<const Vocabulary>> load_vocabulary(const RoutineNode &node, const LookupAttributes &attributes) {
   if (attributes.path.empty()) {
     const graph::Node &producer = node.graph.node(node.input(1).producer);
@@ -147,6 +160,7 @@ Result<std::shared_ptr<const Vocabulary>> load_vocabulary(const RoutineNode &nod
     return std::make_shared<const Vocabulary>(constant);
   }
   TUTTI_ASSIGN(std::string lines, base::read_file(attributes.path, kMostVocabularyBytes));
+  TUTTI_TRY(check_line_ends(lines, attributes.path));
   return std::make_shared<const Vocabulary>(std::move(lines));
 }
 

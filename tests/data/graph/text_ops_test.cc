@@ -177,6 +177,14 @@ void vocabularies_are_lists_or_files(void **) {
   }
   std::ofstream(path, std::ios::binary) << "\xef\xbb\xbfthe\r\ncat\r\n";
   assert_true(number_op<int64_t>("lookup", {{"path", path}}, {"the", "cat", "x"}) == (Ints{0, 1, -1}));
+  // Lines that end in CR alone would be one text.
+  for (const char *lines : {"the\rcat\rsat", "the\ncat\rsat\n"}) {
+    std::ofstream(path, std::ios::binary) << lines;
+    assert_error_contains(run_routine_op("lookup", {{"path", path}}, {text_tensor(asked)}),
+                          lines[3] == '\r' ? "':1: a carriage return is not followed" : "':2: a carriage return");
+  }
+  std::ofstream(path, std::ios::binary) << "the\r\ncat\r";
+  assert_true(number_op<int64_t>("lookup", {{"path", path}}, {"the", "cat", "x"}) == (Ints{0, 1, -1}));
   assert_error_contains(run_routine_op("lookup", {{"path", directory.path() + "/none"}}, {text_tensor(asked)}),
                         "node 'lookup' (lookup): cannot be run");
 }
