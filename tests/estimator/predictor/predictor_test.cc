@@ -168,7 +168,8 @@ void test_bad_input_is_named(void **) {
   assert_error_contains(batch.get("z"), "there is no output 'z'");
   PredictorOptions options;
   options.outputs = {"yy"};
-  assert_error_contains(Predictor::from_estimator(*estimator, dataset->spec(), options), "no output 'yy'");
+  assert_error_contains(Predictor::from_estimator(*estimator, dataset->spec(), options),
+                        "no output 'yy', did you mean 'y'?; known: ");
   options.outputs = {"y"};
   const auto selected = assert_ok_value(Predictor::from_estimator(*estimator, dataset->spec(), options));
   assert_true(selected->output_names() == std::vector<std::string>{"y"});
