@@ -21,7 +21,8 @@ FRAMEWORK = 'Microsoft.NETCore.App'
 # What the sources use of the framework.
 ASSEMBLIES = ('System.Private.CoreLib', 'Microsoft.Win32.Primitives', 'System.Runtime', 'System.Collections', 'System.Collections.Concurrent', 'System.Console',
               'System.Diagnostics.Process', 'System.IO.Compression', 'System.IO.FileSystem', 'System.Linq', 'System.Linq.Parallel',
-              'System.Memory', 'System.Net.Primitives', 'System.Net.Sockets', 'System.Runtime.Extensions', 'System.Runtime.InteropServices', 'System.Threading',
+              'System.Memory', 'System.Net.Primitives', 'System.Net.Sockets', 'System.Runtime.Extensions', 'System.Runtime.InteropServices', 'System.Runtime.InteropServices.RuntimeInformation',
+              'System.Threading',
               'System.Threading.Tasks.Parallel', 'System.ComponentModel.Primitives', 'System.Text.RegularExpressions')
 # The collector runs whenever 64 KiB have been allocated, and moves what it keeps. The runtimes have other prefixes.
 BUSY_COLLECTOR = {prefix + 'GCgen0size': '10000' for prefix in ('COMPlus_', 'DOTNET_')}
