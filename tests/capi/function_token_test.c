@@ -247,12 +247,14 @@ static void test_a_dropped_iterator_ends_its_functions(void **state) {
 struct request {
   tutti_cancel *cancel;
   int32_t strength;
-  int32_t seen; /* state that the function waited for */
+  int32_t seen;          /* state that the function waited for */
+  atomic_int is_awaited; /* the function waits for it */
 };
 
-static void *request_soon(void *user) {
+static void *request_once_awaited(void *user) {
   struct request *request = user;
-  sleep_microseconds(WAIT_MS * 1000);
+  for (int64_t end = now_ms() + GIVE_UP_MS; !atomic_load(&request->is_awaited) && now_ms() < end;)
+    sleep_microseconds(500);
   (void)tutti_cancel_request(request->cancel, request->strength, NULL);
   return NULL;
 }
@@ -261,6 +263,7 @@ static int32_t wait_for_request(void *user, const tutti_hook_event *event, tutti
   struct request *request = user;
   (void)err;
   if (tutti_hook_event_get_kind(event) != TUTTI_EVENT_STEP || request->seen != TUTTI_CANCEL_NONE) return TUTTI_OK;
+  atomic_store(&request->is_awaited, 1);
   if (comes_to(request->strength)) request->seen = request->strength;
   return TUTTI_OK;
 }
@@ -274,7 +277,7 @@ static void check_hook(int32_t strength, int32_t expected) {
   assert_ok(tutti_cancel_create(&request.cancel, &err));
   assert_ok(tutti_hooks_create(&hooks, &err));
   assert_ok(tutti_hooks_add(hooks, wait_for_request, &request, NULL, 1, &err));
-  assert_int_equal(pthread_create(&thread, NULL, request_soon, &request), 0);
+  assert_int_equal(pthread_create(&thread, NULL, request_once_awaited, &request), 0);
   int32_t code = tutti_estimator_train(estimator, dataset, NULL, hooks, request.cancel, NULL, NULL);
   assert_int_equal(pthread_join(thread, NULL), 0);
   assert_int_equal(code, expected);
