@@ -20,7 +20,7 @@ void check_error(int32_t code, const char *needle, int32_t answer, tutti_error *
 }
 
 void sleep_microseconds(long microseconds) {
-  const struct timespec pause = {.tv_nsec = microseconds * 1000};
+  const struct timespec pause = {.tv_sec = microseconds / 1000000, .tv_nsec = microseconds % 1000000 * 1000};
   nanosleep(&pause, NULL);
 }
 
