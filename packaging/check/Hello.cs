@@ -49,6 +49,19 @@ internal static class Hello
 
     private static int Main(string[] arguments)
     {
+        try
+        {
+            return Run(arguments);
+        }
+        catch (TuttiException e)
+        {
+            Console.Error.WriteLine("hello: " + e);
+            return 1;
+        }
+    }
+
+    private static int Run(string[] arguments)
+    {
         MakeRows();
         using (var context = new Context(new ContextOptions { LogicalDevices = 2 }))
         using (Strategy strategy = arguments[0] == "workers"
