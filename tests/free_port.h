@@ -26,13 +26,14 @@ static inline int first_given_port(void) {
 }
 
 /// One of the loopback that nobody listens at just now. The system gives it to nobody, such as the connections of
-/// another test, before the server has it; 0: there is none.
+/// another test, before the server has it; another one at each call of a process; 0: there is none. Threads: one.
 static inline int free_port(void) {
   enum { lowest = 10000, attempts = 100 };
   const int first = first_given_port();
+  static uint32_t number = 0;
+  if (number == 0 && getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) return 0;
   for (int i = 0; i < attempts; ++i) {
-    uint32_t number = 0;
-    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) return 0;
+    ++number;
     struct sockaddr_in address;
     memset(&address, 0, sizeof address);
     address.sin_family = AF_INET;
