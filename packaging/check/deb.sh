@@ -36,7 +36,7 @@ cp -r "$programs/cmake" "$root/root/cmake"
 cp "$programs/hello.c" "$programs/hello.cc" "$root/root/cmake"
 try 'deb: C and C++ by CMake, compiled' sh -c 'cmake -S cmake -B built && cmake --build built && echo done'
 try_program 'deb: C++' built/hello_cxx
-try 'deb: C++, two processes train together' tutti run -n 2 built/hello_cxx workers model2
+try 'deb: C++, two processes train together' tutti run -n 2 built/hello_cxx workers model4
 try_program 'deb: C by CMake' built/hello_c
 # shellcheck disable=SC2046
 try 'deb: upgrade from itself' sh -c "apt-get install -qy --reinstall $(debs libtutti0.1 tutti | tr '\n' ' ') && ./hello predict model"
