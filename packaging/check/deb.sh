@@ -101,7 +101,7 @@ else
     # shellcheck disable=SC2086
     {
         try_program 'deb: C# on CoreCLR 3.1' $coreclr_hello
-        try 'deb: C# on CoreCLR, two processes train together' tutti run -n 2 $coreclr_hello workers model2
+        try 'deb: C# on CoreCLR, two processes train together' tutti run -n 2 $coreclr_hello workers model4
         without_onednn 'deb: C# on CoreCLR' $coreclr_hello
     }
 fi
