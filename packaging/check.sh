@@ -39,49 +39,16 @@ folder=$(cd "$folder" && pwd)
 programs=$PWD/packaging/check
 packaging/install-deps.sh check
 codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
-store=$PWD/build/check
-base=$store/$codename.tar
-mkdir -p "$store"
-if [ ! -f "$base" ]; then
-    apt-config dump Acquire >"$store/apt.conf"
-    mmdebstrap --quiet --format=tar --variant=minbase --aptopt="$store/apt.conf" "$codename" "$base.new"
-    mv "$base.new" "$base"
-fi
-root=''
+# shellcheck source=packaging/empty_root.sh
+. packaging/empty_root.sh
+store=$root_store
 failures=0
 passed=0
 
-leave_root() {
-    [ -n "$root" ] || return 0
-    umount "$root/tmp" "$root/proc" "$root/dev" 2>/dev/null || true
-    rm -rf --one-file-system "$root"
-    root=''
-}
-trap leave_root EXIT
-
-# An empty Debian, with these Debian packages beside it.
-new_root() {
-    leave_root
-    root=$(mktemp -d "$store/root.XXXXXX")
-    tar -xf "$base" -C "$root"
-    cp -L /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
-    mount -t proc proc "$root/proc"
-    mount --bind /dev "$root/dev"
-    mkdir "$root/packages"
-    in_root apt-get update -q >/dev/null
+# An empty Debian of this release, with these Debian packages in it.
+begin_root() {
+    new_root "$codename"
     [ $# = 0 ] || install_in_root "$@"
-}
-
-install_in_root() {
-    in_root apt-get install -qy --no-install-recommends "$@" >"$store/apt.log" 2>&1 || {
-        tail -n 20 "$store/apt.log" >&2
-        return 1
-    }
-}
-
-in_root() {
-    chroot "$root" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
-        LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive sh -c 'cd /root && exec "$@"' check "$@" </dev/null
 }
 
 # The .deb files of packages, as paths in the root, where they are copied.

@@ -14,11 +14,15 @@ root_store=$PWD/build/check
 
 leave_root() {
     [ -n "$root" ] || return 0
-    umount "$root/proc" "$root/dev" 2>/dev/null || true
+    umount -l "$root/tmp" "$root/proc" "$root/dev" 2>/dev/null || true
     rm -rf --one-file-system "$root"
     root=''
 }
 trap leave_root EXIT
+# A shell that a signal ends does not come to its EXIT trap by itself, and the root has this machine's /dev.
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 new_root() {
     leave_root

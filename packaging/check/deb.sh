@@ -3,7 +3,7 @@
 . packaging/check/broken.sh
 . packaging/check/coreclr.sh
 
-new_root gcc libc6-dev pkg-config
+begin_root gcc libc6-dev pkg-config
 # shellcheck disable=SC2046
 install_in_root $(debs libtutti0.1 libtutti0.1-gloo libtutti-dev tutti)
 cp "$programs/hello.c" "$programs/hello.cc" "$root/root"
@@ -47,7 +47,7 @@ try 'deb: purge leaves nothing' sh -c 'apt-get purge -qy "libtutti*" tutti &&
     if [ -z "$left" ]; then echo nothing; else echo "$left"; exit 1; fi'
 
 # shellcheck disable=SC2046
-new_root golang-go gcc libc6-dev
+begin_root golang-go gcc libc6-dev
 # shellcheck disable=SC2046
 install_in_root $(debs libtutti0.1 libtutti0.1-gloo libtutti-dev golang-tutti-dev tutti)
 mkdir -p "$root/root/go-hello"
@@ -59,13 +59,13 @@ try_program 'deb: Go' ./hello
 try 'deb: Go, two processes train together' tutti run -n 2 ./hello workers model2
 without_onednn 'deb: Go' ./hello
 
-new_root default-jdk-headless
+begin_root default-jdk-headless
 # shellcheck disable=SC2046
 install_in_root $(debs libtutti0.1 libtutti-jni libtutti-java)
 cp "$programs/Hello.java" "$root/root"
 try 'deb: Java, compiled' sh -c 'javac -cp /usr/share/java/tutti.jar Hello.java && echo done'
 cp "$root/root"/*.class "$store"
-new_root default-jre-headless
+begin_root default-jre-headless
 # shellcheck disable=SC2046
 install_in_root $(debs libtutti0.1 libtutti0.1-gloo libtutti-jni libtutti-java tutti)
 mv "$store"/*.class "$root/root"
@@ -78,7 +78,7 @@ java='java -cp /usr/share/java/tutti.jar:. Hello'
     without_places 'deb: Java' $java
 }
 
-new_root mono-mcs
+begin_root mono-mcs
 # shellcheck disable=SC2046
 install_in_root $(debs libtutti0.1 libtutti0.1-gloo libtutti-cil tutti)
 cp "$programs/Hello.cs" "$root/root"

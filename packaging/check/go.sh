@@ -3,7 +3,7 @@
 go_get='export GOPROXY=file:///packages/go GONOSUMDB=tutti.org && cd go-hello && rm -f go.mod go.sum &&
     go mod init hello && go get tutti.org/tutti@v0.1.0'
 
-new_root golang-go gcc libc6-dev pkg-config zstd
+begin_root golang-go gcc libc6-dev pkg-config zstd
 cp -r "$folder/go" "$root/packages/go"
 cp "$folder"/tarball/tutti-*-linux-*.tar.zst "$root/packages"
 mkdir -p "$root/root/go-hello"

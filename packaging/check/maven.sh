@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # For packaging/check.sh: the repository folder for Maven. Nothing is installed but the language's run time.
 jars=$folder/maven/org/tutti/tutti
-new_root default-jdk-headless
+begin_root default-jdk-headless
 cp "$jars"/*/*.jar "$root/packages"
 cp "$programs/Hello.java" "$root/root"
 # shellcheck disable=SC2016
 try 'maven: Java, compiled' sh -c 'javac -cp "$(ls /packages/tutti-*.jar | grep -E "tutti-[0-9.]+.jar$")" Hello.java && echo done'
 cp "$root/root"/*.class "$store"
-new_root default-jre-headless
+begin_root default-jre-headless
 cp "$jars"/*/*.jar "$root/packages"
 mv "$store"/*.class "$root/root"
 # shellcheck disable=SC2016

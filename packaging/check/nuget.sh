@@ -19,7 +19,7 @@ rm -rf "$made"
 mkdir "$made"
 
 # Programs are made by Mono's compiler: hello, the tests, and, of the sources, the assembly for .NET with its tests.
-new_root mono-mcs unzip
+begin_root mono-mcs unzip
 cp "$folder"/nuget/*.nupkg "$root/packages"
 cp "$programs/Hello.cs" "$root/root"
 try 'nuget: C#, compiled' sh -c 'for package in /packages/*.nupkg; do unzip -qo "$package" -d unpacked; done
@@ -55,7 +55,7 @@ else
         python3 source/bindings/csharp/coreclr.py /opt/dotnet core && echo done'
     cp -r "$root/root/Tests.dll" "$root/root/core" "$made"
 
-    new_root
+    begin_root
     install_coreclr
     cp -r "$made"/* "$root/root"
     cp -r "$root/root/runtimes" "$root/root/core"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # For packaging/check.sh: the archive, unpacked somewhere and moved.
-new_root gcc g++ libc6-dev pkg-config cmake make zstd
+begin_root gcc g++ libc6-dev pkg-config cmake make zstd
 cp "$folder"/tarball/tutti-*-linux-*.tar.zst "$root/packages"
 cp -r "$programs/cmake" "$root/root/cmake"
 cp "$programs/hello.c" "$programs/hello.cc" "$root/root"
