@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-import house
+import source_tree
 
 TYPES, CONSTANTS = "libtutti.abi", "constants.txt"
 # Not constants of the interface: they follow the version.
@@ -26,19 +26,19 @@ FOLDERS = ("include/tutti", "include/tutti/plugin")
 
 def headers_of(roots):
     """(root, header) of every public C header, the plug-in tables among them."""
-    return [(root, path) for root in roots for path in house.files_of(root, ["include/tutti"], (".h",))]
+    return [(root, path) for root in roots for path in source_tree.files_of(root, ["include/tutti"], (".h",))]
 
 
 def stand_in(roots):
     """C code with an empty function for each declared one, and one that takes each plug-in table."""
     lines = [f"#include <{path.removeprefix('include/')}>" for _, path in headers_of(roots)]
     for root in roots:
-        for declaration in house.declared_functions(root).values():
+        for declaration in source_tree.declared_functions(root).values():
             text = re.sub(r"\b(?:TUTTI_[A-Z_]+(?:\([^()]*\))?)(?=\s|$)", "", declaration.rpartition(")")[0]) + ")"
             lines.append(f"{text} {{ __builtin_trap(); }}")
         for _, path in headers_of([root]):
             if "/plugin/" in path:
-                for table in re.findall(r"^}\s*(tutti_\w+)\s*;", house.without_comments(house.read(root, path)), re.M):
+                for table in re.findall(r"^}\s*(tutti_\w+)\s*;", source_tree.without_comments(source_tree.read(root, path)), re.M):
                     lines.append(f"void take_{table}(const {table} *table) {{ (void)table; }}")
     return "\n".join(lines) + "\n"
 
@@ -55,7 +55,7 @@ def constants(roots):
     """NAME -> value as it is written, of the constants that the headers define."""
     found = {}
     for root, path in headers_of(roots):
-        code = re.sub(r"\\\n", " ", house.read(root, path))
+        code = re.sub(r"\\\n", " ", source_tree.read(root, path))
         code = re.sub(r"/\*.*?\*/|//[^\n]*", " ", code, flags=re.S)
         for name, value in re.findall(r"^[ \t]*#[ \t]*define[ \t]+(TUTTI_\w+)[ \t]+(\S.*)$", code, re.M):
             if not MOVING.match(name) and not name.endswith("_API"):
@@ -92,7 +92,7 @@ def type_problems(baseline, roots, compiler):
 
 def constant_problems(baseline, roots):
     now, problems = constants(roots), []
-    for line in house.read(baseline, CONSTANTS).splitlines():
+    for line in source_tree.read(baseline, CONSTANTS).splitlines():
         name, value = line.split(" ", 1)
         if now.get(name) != value:
             problems.append(f"{name} was {value}, " + (f"is {now[name]}" if name in now else "is gone"))
@@ -107,11 +107,11 @@ if __name__ == "__main__":
         sys.exit(0)
     if not os.path.exists(os.path.join(chosen, CONSTANTS)):
         print(f"skipped: no baseline in {chosen} yet")
-        sys.exit(house.SKIPPED)
+        sys.exit(source_tree.SKIPPED)
     found = constant_problems(chosen, both_roots)
     if shutil.which("abidiff") and platform.machine() == "x86_64":
         found += type_problems(chosen, both_roots, c_compiler)
     elif not found:
         print("skipped: the types are compared on x86_64, by abidiff (package abigail-tools)")
-        sys.exit(house.SKIPPED)
-    house.report(found, "nothing removed or changed")
+        sys.exit(source_tree.SKIPPED)
+    source_tree.report(found, "nothing removed or changed")

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-import house
+import source_tree
 
 # For each language: the folder with unreached.txt, that of its sources where they lie elsewhere, their suffix, and how its raw
 # layer calls a function. What builders.py of the folder, run as a program with an output folder, writes at build time counts as
@@ -28,27 +28,27 @@ LANGUAGES = {
 
 def reasons_of(root, folder):
     """Pattern to reason."""
-    lines = [line.strip() for line in house.read(root, os.path.join(folder, "unreached.txt")).split("\n")]
+    lines = [line.strip() for line in source_tree.read(root, os.path.join(folder, "unreached.txt")).split("\n")]
     return dict((line.split(None, 1) + [""])[:2] for line in lines if line and not line.startswith("#"))
 
 
 def sources_of(root, folder, suffix):
-    paths = [path for path in house.files_of(root, [folder], (suffix,)) if not re.search("/internal/|/test/", path) and not path.endswith("_test" + suffix)]
-    return "\n".join([house.read(root, path) for path in paths] + generated_of(root, folder, suffix))
+    paths = [path for path in source_tree.files_of(root, [folder], (suffix,)) if not re.search("/internal/|/test/", path) and not path.endswith("_test" + suffix)]
+    return "\n".join([source_tree.read(root, path) for path in paths] + generated_of(root, folder, suffix))
 
 
 def generated_of(root, folder, suffix):
     program = os.path.join(root, folder, "builders.py")
-    if not os.path.isfile(program) or "__main__" not in house.read(root, os.path.join(folder, "builders.py")):
+    if not os.path.isfile(program) or "__main__" not in source_tree.read(root, os.path.join(folder, "builders.py")):
         return []
     with tempfile.TemporaryDirectory() as output:
         subprocess.run([sys.executable, program, output], check=True)
-        return [house.read(output, path) for path in house.files_of(output, ["."], (suffix,))]
+        return [source_tree.read(output, path) for path in source_tree.files_of(output, ["."], (suffix,))]
 
 
 def check(root, figures=None):
     problems = []
-    functions = sorted(house.declared_functions(root))
+    functions = sorted(source_tree.declared_functions(root))
     for language, (folder, sources, suffix, call) in LANGUAGES.items():
         if not os.path.isdir(os.path.join(root, folder)):
             continue
@@ -70,4 +70,4 @@ if __name__ == "__main__":
     told = []
     found = check(sys.argv[1], told)
     print("\n".join(told))
-    house.report(found, "the bindings reach the rest of the C interface")
+    source_tree.report(found, "the bindings reach the rest of the C interface")

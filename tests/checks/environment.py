@@ -6,7 +6,7 @@ path of plug-ins."""
 import re
 import sys
 
-import house
+import source_tree
 
 ALLOWED = {"lib/runtime/plugin_loader.cc"}
 READ = re.compile(r"\b(?:secure_getenv|getenv)\s*\(")
@@ -16,8 +16,8 @@ FUNCTION = re.compile(r"^(?=\w)(?!namespace\b)[^;{}=]*?\b(\w+)\([^;{}]*?\)[^;{}(
 
 def check(root):
     problems = []
-    for path in house.files_of(root, ["lib"], (".h", ".cc")):
-        code = house.without_comments(house.read(root, path))
+    for path in source_tree.files_of(root, ["lib"], (".h", ".cc")):
+        code = source_tree.without_comments(source_tree.read(root, path))
         if path in ALLOWED or path.startswith("lib/tool/"):
             continue
         functions = [(match.end(), match.group(1)) for match in FUNCTION.finditer(code)]
@@ -30,4 +30,4 @@ def check(root):
 
 
 if __name__ == "__main__":
-    house.report(check(sys.argv[1]), "the environment is read where names say so")
+    source_tree.report(check(sys.argv[1]), "the environment is read where names say so")

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 
-import house
+import source_tree
 
 COLUMNS = 120
 GENERATED = "; DO NOT EDIT."
@@ -26,11 +26,11 @@ def formatter():
 
 
 def check(root, program):
-    paths = house.files_of(root, FOLDERS, house.CODE_SUFFIXES)
+    paths = source_tree.files_of(root, FOLDERS, source_tree.CODE_SUFFIXES)
     if not paths:
         return []
     style = "--style=file:" + os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.clang-format"))
-    other_paths = [path for path in house.files_of(root, FOLDERS, (".go", ".java", ".cs")) if GENERATED not in house.read(root, path)]
+    other_paths = [path for path in source_tree.files_of(root, FOLDERS, (".go", ".java", ".cs")) if GENERATED not in source_tree.read(root, path)]
     result = subprocess.run([program, style, "--dry-run", "-Werror", *paths], cwd=root, capture_output=True, text=True, check=False)
     places = sorted({line.split(": error:")[0] for line in result.stderr.split("\n") if ": error:" in line})
     if result.returncode and not places:
@@ -42,7 +42,7 @@ def long_lines(root, paths):
     """clang-format leaves comments as they are, tables and all, so their width is checked here."""
     problems = []
     for path in paths:
-        for number, line in enumerate(house.read(root, path).split("\n"), 1):
+        for number, line in enumerate(source_tree.read(root, path).split("\n"), 1):
             if len(line.expandtabs(4)) > COLUMNS and " " in line.strip()[3:]:
                 problems.append(f"{path}:{number}: {len(line.expandtabs(4))} columns, more than {COLUMNS}")
     return problems
@@ -52,5 +52,5 @@ if __name__ == "__main__":
     clang_format = formatter()
     if clang_format is None:
         print("skipped: no clang-format 14 here (package clang-format-14)")
-        sys.exit(house.SKIPPED)
-    house.report(check(sys.argv[1], clang_format), "formatted")
+        sys.exit(source_tree.SKIPPED)
+    source_tree.report(check(sys.argv[1], clang_format), "formatted")

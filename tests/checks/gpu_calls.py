@@ -8,7 +8,7 @@ import os
 import re
 import sys
 
-import house
+import source_tree
 
 FOLDERS = ["lib/backend/gpu", "lib/backend/cuda", "lib/backend/hip", "tests/backend/gpu", "tests/backend/cuda", "tests/backend/hip"]
 # Also as members of a table of functions: lt->cublasLtMatmul(...), tables[0].cublasLtMatmul(...), lt()->cublasLtMatmul(...).
@@ -94,7 +94,7 @@ def ends_a_statement_for_nothing(code, position):
 
 def plain_code(text):
     """Code without comments, texts, directives and attributes, with every line where it was."""
-    code = house.without_directives(house.without_comments(text))
+    code = source_tree.without_directives(source_tree.without_comments(text))
     return ATTRIBUTE.sub(lambda attribute: "\n" * attribute.group(0).count("\n"), code)
 
 
@@ -126,8 +126,8 @@ def unchecked_calls(text, members=()):
 
 def check(root):
     problems = []
-    texts = {path: house.read(root, path) for path in house.files_of(root, FOLDERS, house.CODE_SUFFIXES)}
-    members = {name for text in texts.values() for name in MEMBER.findall(house.without_comments(text))}
+    texts = {path: source_tree.read(root, path) for path in source_tree.files_of(root, FOLDERS, source_tree.CODE_SUFFIXES)}
+    members = {name for text in texts.values() for name in MEMBER.findall(source_tree.without_comments(text))}
     for path, text in texts.items():
         for line, name in unchecked_launches(text):
             problems.append(f"{path}:{line}: nobody asks whether {name} was launched: use gpu_launch()")
@@ -142,4 +142,4 @@ def folder_problems(root):
 
 
 if __name__ == "__main__":
-    house.report(folder_problems(sys.argv[1]) + check(sys.argv[1]), "every call of a GPU interface is looked at")
+    source_tree.report(folder_problems(sys.argv[1]) + check(sys.argv[1]), "every call of a GPU interface is looked at")

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-import house
+import source_tree
 
 WARNINGS = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion", "-Wundef", "-Werror", "-fsyntax-only"]
 
@@ -25,7 +25,7 @@ def compile_alone(folders, header, compiler, language, standard):
 def check(folders, c_compiler, cpp_compiler):
     problems, seen = [], set()
     for folder in folders:
-        for header in house.files_of(folder, ["."], house.HEADER_SUFFIXES):
+        for header in source_tree.files_of(folder, ["."], source_tree.HEADER_SUFFIXES):
             if header in seen:
                 continue
             seen.add(header)
@@ -48,4 +48,4 @@ def split_at_dashes(arguments):
 if __name__ == "__main__":
     include_folders, c_command, cpp_command = split_at_dashes(sys.argv[1:])
     existing = [folder for folder in include_folders if os.path.isdir(folder)]
-    house.report(check(existing, c_command, cpp_command), "every public header stands alone")
+    source_tree.report(check(existing, c_command, cpp_command), "every public header stands alone")

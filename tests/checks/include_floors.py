@@ -12,7 +12,7 @@ import os
 import re
 import sys
 
-import house
+import source_tree
 
 # The floors of lib/, and nowhere else.
 FLOORS = {
@@ -148,7 +148,7 @@ def include_problem(folder, bracket, target):
 
 def include_problems(root):
     problems = []
-    for path in house.files_of(root, ["lib"], house.CODE_SUFFIXES):
+    for path in source_tree.files_of(root, ["lib"], source_tree.CODE_SUFFIXES):
         folder = os.path.dirname(path).removeprefix("lib").lstrip("/")
         if folder.split("/")[0] not in FLOORS:
             problems.append(f"{path}: lies on no floor")
@@ -157,12 +157,12 @@ def include_problems(root):
         if own is not None and own[1] is None:
             problems.append(f"{path}: lies in none of the subfolders that have a floor")
             continue
-        for bracket, target in includes_of(house.read(root, path)):
+        for bracket, target in includes_of(source_tree.read(root, path)):
             problem = include_problem(folder, bracket, target)
             if problem:
                 problems.append(f"{path}: {problem}")
-    for path in house.files_of(root, ["include"], house.CODE_SUFFIXES):
-        for bracket, target in includes_of(house.read(root, path)):
+    for path in source_tree.files_of(root, ["include"], source_tree.CODE_SUFFIXES):
+        for bracket, target in includes_of(source_tree.read(root, path)):
             if bracket == '"':
                 problems.append(f'{path}: includes "{target}": public headers are included as <tutti/...>')
     return problems
@@ -171,9 +171,9 @@ def include_problems(root):
 def test_include_problems(root):
     """tests/graph/ tests lib/graph/, and uses nothing from the floors above it."""
     problems = []
-    for path in house.files_of(root, ["tests"], house.CODE_SUFFIXES):
+    for path in source_tree.files_of(root, ["tests"], source_tree.CODE_SUFFIXES):
         top = (path.split("/") + [""])[1]
-        for bracket, target in includes_of(house.read(root, path)):
+        for bracket, target in includes_of(source_tree.read(root, path)):
             target_top = target.split("/")[0]
             if bracket == '"' and top in FLOORS and target not in IMPLEMENTATIONS and FLOORS.get(target_top, -1) > FLOORS[top]:
                 problems.append(f'{path}: includes "{target}" from a floor above the one it tests')
@@ -184,8 +184,8 @@ def ring_problems(root):
     """Headers that include each other, directly or round about."""
     edges = {}
     for base in ("lib", "include"):
-        for path in house.files_of(root, [base], house.HEADER_SUFFIXES):
-            edges[path] = [f"lib/{t}" if b == '"' else f"include/{t}" for b, t in includes_of(house.read(root, path))]
+        for path in source_tree.files_of(root, [base], source_tree.HEADER_SUFFIXES):
+            edges[path] = [f"lib/{t}" if b == '"' else f"include/{t}" for b, t in includes_of(source_tree.read(root, path))]
     problems, finished, trail = [], set(), []
 
     def visit(path):
@@ -204,12 +204,12 @@ def ring_problems(root):
 
 def naming_problems(root):
     """Functions of the C ABI outside capi/, GPU interfaces outside the gpu folders, namespaces of higher floors."""
-    public = house.declared_functions(root)
+    public = source_tree.declared_functions(root)
     problems = []
-    for path in house.files_of(root, ["lib"], house.CODE_SUFFIXES):
+    for path in source_tree.files_of(root, ["lib"], source_tree.CODE_SUFFIXES):
         folder = os.path.dirname(path).removeprefix("lib").lstrip("/")
         top = folder.split("/")[0]
-        code = house.without_comments(house.read(root, path))
+        code = source_tree.without_comments(source_tree.read(root, path))
         if top not in ("capi", *OUTSIDE):
             for name in sorted(set(re.findall(r"\b(tutti_\w+)\s*\(", code)) & public.keys()):
                 problems.append(f"{path}: names {name}(): only capi/ names functions of the C ABI")
@@ -227,4 +227,4 @@ def check(root):
 
 
 if __name__ == "__main__":
-    house.report(check(sys.argv[1]), "no upward or sideways include, no header ring")
+    source_tree.report(check(sys.argv[1]), "no upward or sideways include, no header ring")

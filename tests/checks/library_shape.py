@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-import house
+import source_tree
 
 NEEDED = re.compile(r"^(?:libdnnl|libhwy|libz|libjpeg|libspng|libgomp|libstdc\+\+|libgcc_s|libm|libc|libpthread|libdl|ld-linux-x86-64)\.so\b")
 
@@ -48,5 +48,5 @@ def segment_problems(text, largest):
 if __name__ == "__main__":
     expected, path, largest_bytes = sys.argv[1:]
     symbols = subprocess.run(["nm", path], capture_output=True, text=True, check=False).stdout
-    house.report(dynamic_problems(readelf("-d", path), expected) + segment_problems(readelf("-l", path), int(largest_bytes)) +
+    source_tree.report(dynamic_problems(readelf("-d", path), expected) + segment_problems(readelf("-l", path), int(largest_bytes)) +
                  initialiser_problems(symbols), "well formed")

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-import house
+import source_tree
 
 CODE = {"80", "86", "89", "90", "100", "120"}
 TEXT = {"120"}
@@ -75,4 +75,4 @@ def check(root, toolkit, cuobjdump, meson):
 if __name__ == "__main__":
     at = sys.argv.index("--")
     tree, nvidia, *dump = sys.argv[1:at]
-    house.report(*check(tree, nvidia, dump[0] if dump else "", sys.argv[at + 1:]))
+    source_tree.report(*check(tree, nvidia, dump[0] if dump else "", sys.argv[at + 1:]))

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-import house
+import source_tree
 from library_shape import readelf
 
 ENTRY = "tutti_backend_entry"
@@ -46,4 +46,4 @@ def needed_problems(text, allowed):
 
 if __name__ == "__main__":
     path, *libraries = sys.argv[1:]
-    house.report(symbol_problems(symbols(path), libraries) + needed_problems(readelf("-d", path), libraries), "one entry, no driver needed")
+    source_tree.report(symbol_problems(symbols(path), libraries) + needed_problems(readelf("-d", path), libraries), "one entry, no driver needed")

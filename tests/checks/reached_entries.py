@@ -13,7 +13,7 @@ import os
 import re
 import sys
 
-import house
+import source_tree
 import yaml
 
 SOURCES = ("tests/capi/*.c", "tests/capi/*.cc", "tests/capi/*.h", "tests/bindings/*.c", "tests/bindings/*.txt", "tests/faults/*.c",
@@ -25,7 +25,7 @@ OF_DATA = {"lib/data/sources.yaml": ("source", "source"), "lib/data/transforms.y
 
 
 def load(root, path):
-    return yaml.safe_load(house.read(root, path)) if os.path.exists(os.path.join(root, path)) else []
+    return yaml.safe_load(source_tree.read(root, path)) if os.path.exists(os.path.join(root, path)) else []
 
 
 def use(helper, name):
@@ -54,17 +54,17 @@ def entries(root):
 
 def golden_ops(root):
     paths = glob.glob(os.path.join(root, GOLDEN))
-    return {f'op:{case["op"]}' for path in paths for case in json.loads(house.read(root, path))}
+    return {f'op:{case["op"]}' for path in paths for case in json.loads(source_tree.read(root, path))}
 
 
 def reasons(root):
-    lines = [line.strip() for line in house.read(root, REASONS).split("\n")]
+    lines = [line.strip() for line in source_tree.read(root, REASONS).split("\n")]
     return dict((line.split(None, 1) + [""])[:2] for line in lines if line and not line.startswith("#"))
 
 
 def check(root):
     paths = [path for pattern in SOURCES for path in sorted(glob.glob(os.path.join(root, pattern)))]
-    text, golden, known = "\n".join(house.read(root, path) for path in paths), golden_ops(root), reasons(root)
+    text, golden, known = "\n".join(source_tree.read(root, path) for path in paths), golden_ops(root), reasons(root)
     is_reached = {name: name in golden or re.search(pattern, text) is not None for name, pattern in entries(root)}
     problems = [f"{name}: no test through the C interface uses it, and {REASONS} gives no reason"
                 for name, reached in is_reached.items() if not reached and not known.get(name)]
@@ -74,4 +74,4 @@ def check(root):
 
 
 if __name__ == "__main__":
-    house.report(check(sys.argv[1]), "all entries and options are reached through the C interface, or it is said why not")
+    source_tree.report(check(sys.argv[1]), "all entries and options are reached through the C interface, or it is said why not")

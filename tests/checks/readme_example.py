@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-import house
+import source_tree
 
 
 def check(text, folders, compiler):
@@ -23,5 +23,5 @@ def check(text, folders, compiler):
 
 if __name__ == "__main__":
     dashes = sys.argv.index("--")
-    readme = house.read("", sys.argv[1])
-    house.report(check(readme, sys.argv[2:dashes], sys.argv[dashes + 1:]), "the README's programs compile")
+    readme = source_tree.read("", sys.argv[1])
+    source_tree.report(check(readme, sys.argv[2:dashes], sys.argv[dashes + 1:]), "the README's programs compile")

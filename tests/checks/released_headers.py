@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 import abi_baseline
-import house
+import source_tree
 
 RELEASES = "packaging/abi"
 STRUCT = re.compile(r"\btypedef\s+struct\s+(\w+)\s*\{([^{}]*)\}\s*\1\s*;")
@@ -34,17 +34,17 @@ def code_of(text):
 
 def headers_of(roots):
     """Path below include/ -> its root, of C and C++ headers."""
-    return {path: root for root in roots for path in house.files_of(root, ["include/tutti"], house.HEADER_SUFFIXES)}
+    return {path: root for root in roots for path in source_tree.files_of(root, ["include/tutti"], source_tree.HEADER_SUFFIXES)}
 
 
 def project_version(root):
-    return re.search(r"^\s*version: '([\d.]+)',$", house.read(root, "meson.build"), re.M).group(1)
+    return re.search(r"^\s*version: '([\d.]+)',$", source_tree.read(root, "meson.build"), re.M).group(1)
 
 
 def binary_interface(roots):
     """(major, minor) of the interface that the headers describe."""
     header = next(root for path, root in headers_of(roots).items() if path == "include/tutti/version.h")
-    text = house.read(header, "include/tutti/version.h")
+    text = source_tree.read(header, "include/tutti/version.h")
     return tuple(re.search(rf"#define TUTTI_ABI_{part} (\d+)", text).group(1) for part in ("MAJOR", "MINOR"))
 
 
@@ -54,7 +54,7 @@ def differences(frozen, roots):
     problems = [f"{path}: is not frozen yet" for path in sorted(now.keys() - then.keys())]
     problems += [f"{path}: is frozen, and gone" for path in sorted(then.keys() - now.keys())]
     for path in sorted(then.keys() & now.keys()):
-        if code_of(house.read(frozen, path)) != code_of(house.read(now[path], path)):
+        if code_of(source_tree.read(frozen, path)) != code_of(source_tree.read(now[path], path)):
             problems.append(f"{path}: differs from the frozen one")
     return problems
 
@@ -75,9 +75,9 @@ def without_appended_fields(text, old_text):
 def write_cut(frozen, roots, folder):
     """Today's headers in the folder, for the comparison with those of then."""
     for path, root in headers_of(roots).items():
-        text = house.read(root, path)
+        text = source_tree.read(root, path)
         if os.path.exists(os.path.join(frozen, path)):
-            text = without_appended_fields(text, house.read(frozen, path))
+            text = without_appended_fields(text, source_tree.read(frozen, path))
         os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
         with open(os.path.join(folder, path), "w", encoding="utf-8") as file:
             file.write(text)
@@ -129,5 +129,5 @@ if __name__ == "__main__":
     are_all_equal = [project_version(source)] == [release + ".0" for release in listed]
     if not found_problems and not are_all_equal and not has_types():
         print("skipped: the types are compared on x86_64, by abidiff (package abigail-tools)")
-        sys.exit(house.SKIPPED)
-    house.report(found_problems, f"programs of {', '.join(listed)} fit these headers")
+        sys.exit(source_tree.SKIPPED)
+    source_tree.report(found_problems, f"programs of {', '.join(listed)} fit these headers")

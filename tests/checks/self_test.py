@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""self_test.py: breaks each house rule in a small tree and expects the check to say so, and to be silent otherwise."""
+"""self_test.py: breaks each repository rule in a small tree and expects the check to say so, and to be silent otherwise."""
 
 import os
 import shutil

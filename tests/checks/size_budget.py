@@ -7,7 +7,7 @@ import re
 import statistics
 import sys
 
-import house
+import source_tree
 
 HEADER_MEDIAN, HEADER_LONGEST = 100, 450
 SOURCE_MEDIAN, SOURCE_MOST, SOURCE_LONGEST = 160, 450, 600
@@ -76,7 +76,7 @@ def kind_of_block(head):
 
 def functions_of(text):
     """(name, first line, lines) of every function body in C or C++; a lambda counts as part of the function around it."""
-    code = house.without_directives(house.without_comments(text))
+    code = source_tree.without_directives(source_tree.without_comments(text))
     found, position, head_start = [], 0, 0
     while position < len(code):
         character = code[position]
@@ -118,7 +118,7 @@ def comment_share(texts):
     """Lines that are comment and nothing else, as a share of all lines that are not blank; licence lines count for neither."""
     comments = lines = 0
     for text in texts:
-        code = house.without_comments(text).split("\n")
+        code = source_tree.without_comments(text).split("\n")
         for before, after in zip(text.split("\n"), code):
             if before.strip() and "SPDX-License-Identifier" not in before:
                 comments += not after.strip()
@@ -134,11 +134,11 @@ def share_problem(kind, values, limit, least_share):
 
 
 def file_problems(root, figures):
-    paths = house.files_of(root, ["lib", "include", "tests", "examples", "bindings"], house.CODE_SUFFIXES)
+    paths = source_tree.files_of(root, ["lib", "include", "tests", "examples", "bindings"], source_tree.CODE_SUFFIXES)
     problems, headers, sources = [], [], []
     for path in paths:
-        lines = lines_of(house.read(root, path))
-        header = path.endswith(house.HEADER_SUFFIXES)
+        lines = lines_of(source_tree.read(root, path))
+        header = path.endswith(source_tree.HEADER_SUFFIXES)
         longest = HEADER_LONGEST if header else SOURCE_LONGEST
         if lines > longest:
             problems.append(f"{path}: {lines} lines, more than {longest}")
@@ -155,10 +155,10 @@ def file_problems(root, figures):
 
 def function_problems(root, figures):
     problems, lengths = [], []
-    for path in house.files_of(root, ["lib", "include", "tests", "examples", "bindings"], house.CODE_SUFFIXES):
+    for path in source_tree.files_of(root, ["lib", "include", "tests", "examples", "bindings"], source_tree.CODE_SUFFIXES):
         if path.endswith(".cu"):
             continue
-        for name, line, length in functions_of(house.read(root, path)):
+        for name, line, length in functions_of(source_tree.read(root, path)):
             if length > FUNCTION_LONGEST:
                 problems.append(f"{path}:{line}: {name} has {length} lines, more than {FUNCTION_LONGEST}")
             if path.startswith(("lib/", "include/")):
@@ -176,7 +176,7 @@ def function_problems(root, figures):
 def comment_problems(root, figures):
     problems = []
     for kind, folder in (("public headers", "include"), ("headers of lib", "lib")):
-        texts = [house.read(root, path) for path in house.files_of(root, [folder], house.HEADER_SUFFIXES)]
+        texts = [source_tree.read(root, path) for path in source_tree.files_of(root, [folder], source_tree.HEADER_SUFFIXES)]
         if sum(map(lines_of, texts)) < 100:
             continue
         share = comment_share(texts)
@@ -189,10 +189,10 @@ def comment_problems(root, figures):
 def condition_problems(root, figures):
     """At most one #if in 1,000 lines outside backend/; include guards and __cplusplus do not count."""
     lines, conditions = 0, []
-    for path in house.files_of(root, ["lib", "include"], house.CODE_SUFFIXES):
+    for path in source_tree.files_of(root, ["lib", "include"], source_tree.CODE_SUFFIXES):
         if path.startswith("lib/backend/"):
             continue
-        text = house.read(root, path)
+        text = source_tree.read(root, path)
         lines += lines_of(text)
         for match in CONDITIONS.finditer(text):
             if "__cplusplus" not in match.group(1) and not re.search(r"_H(PP)?_*$", match.group(1).strip()):
@@ -205,8 +205,8 @@ def condition_problems(root, figures):
 
 def interface_problems(root):
     problems = []
-    for path in house.files_of(root, ["lib"], house.HEADER_SUFFIXES):
-        code = house.without_comments(house.read(root, path))
+    for path in source_tree.files_of(root, ["lib"], source_tree.HEADER_SUFFIXES):
+        code = source_tree.without_comments(source_tree.read(root, path))
         for piece in re.split(r"\n(?=\s*(?:class|struct)\s)", code):
             pure = len(re.findall(r"\)[^;{}()]*=\s*0\s*;", piece))
             if pure > PURE_METHODS:
@@ -217,10 +217,10 @@ def interface_problems(root):
 
 def leftover_problems(root):
     problems = []
-    for path in house.files_of(root, ["lib", "include", "tests", "examples", "bindings"], house.CODE_SUFFIXES + (".py", ".sh", "meson.build")):
+    for path in source_tree.files_of(root, ["lib", "include", "tests", "examples", "bindings"], source_tree.CODE_SUFFIXES + (".py", ".sh", "meson.build")):
         if path.startswith("tests/checks/"):
             continue
-        for number, line in enumerate(house.read(root, path).split("\n"), 1):
+        for number, line in enumerate(source_tree.read(root, path).split("\n"), 1):
             if re.search(r"\b(TODO|FIXME|XXX|HACK)\b(?!\(#\d+\))", line):
                 problems.append(f"{path}:{number}: a leftover mark without an issue number, as in TODO(#12)")
     return problems
@@ -228,7 +228,7 @@ def leftover_problems(root):
 
 def name_problems(root):
     problems = []
-    for path in house.files_of(root, ["."], ("",)):
+    for path in source_tree.files_of(root, ["."], ("",)):
         for part in path.split("/"):
             if VAGUE_NAMES.search(part.split(".")[0]):
                 problems.append(f"{path}: name a file or folder after what is in it, not '{part}'")
@@ -246,4 +246,4 @@ if __name__ == "__main__":
     measured = []
     found = check(sys.argv[1], measured)
     print("\n".join(measured))
-    house.report(found, "within the budgets")
+    source_tree.report(found, "within the budgets")

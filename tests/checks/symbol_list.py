@@ -7,13 +7,13 @@ import os
 import subprocess
 import sys
 
-import house
+import source_tree
 
 LIST = "packaging/abi/symbols.txt"
 
 
 def listed_symbols(root):
-    lines = house.read(root, LIST).split("\n")
+    lines = source_tree.read(root, LIST).split("\n")
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
@@ -43,7 +43,7 @@ def compare(exported, listed, declared):
 def declared_symbols(roots):
     names = {}
     for root in roots:
-        names.update(house.declared_functions(root))
+        names.update(source_tree.declared_functions(root))
     return sorted(names)
 
 
@@ -56,4 +56,4 @@ if __name__ == "__main__":
     found = compare(exported_symbols(built_library), symbols, declared_symbols([source, built]))
     if found:
         found.append("after a change that is meant, run packaging/abi/update.sh")
-    house.report(found, f"{len(symbols)} symbols exported, listed and declared; {os.path.basename(built_library)}")
+    source_tree.report(found, f"{len(symbols)} symbols exported, listed and declared; {os.path.basename(built_library)}")

@@ -5,10 +5,10 @@
 import re
 import sys
 
-import house
+import source_tree
 
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
-LICENSED = house.CODE_SUFFIXES + (".py", ".sh", "meson.build", "meson_options.txt", ".yaml", ".yml", ".i", ".go", ".java", ".cs")
+LICENSED = source_tree.CODE_SUFFIXES + (".py", ".sh", "meson.build", "meson_options.txt", ".yaml", ".yml", ".i", ".go", ".java", ".cs")
 TEXTS = LICENSED + (".md", ".txt", ".json", ".in")
 # Absolute paths of somebody's machine, and addresses of private networks.
 MACHINE = re.compile(r"(?<![\w.$}])/(?:home|root|work|mnt|Users)/\w|\b(?:10|192\.168)\.\d{1,3}\.\d{1,3}\.\d{1,3}\b|\blorem ipsum\b", re.I)
@@ -16,8 +16,8 @@ MACHINE = re.compile(r"(?<![\w.$}])/(?:home|root|work|mnt|Users)/\w|\b(?:10|192\
 
 def check(root):
     problems = []
-    for path in house.files_of(root, ["."], TEXTS):
-        text = house.read(root, path)
+    for path in source_tree.files_of(root, ["."], TEXTS):
+        text = source_tree.read(root, path)
         if path.endswith(LICENSED) and LICENCE not in "\n".join(text.split("\n")[:3]):
             problems.append(f"{path}: the first lines lack '{LICENCE}'")
         if path.startswith("tests/checks/"):
@@ -30,4 +30,4 @@ def check(root):
 
 
 if __name__ == "__main__":
-    house.report(check(sys.argv[1]), "every file names its licence and no machine")
+    source_tree.report(check(sys.argv[1]), "every file names its licence and no machine")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the house checks share: the files of the tree, C and C++ without comments and strings, and how a check ends.
+"""What the repository checks share: the files of the tree, C and C++ without comments and strings, and how a check ends.
 
 Every check is a function from the root folder to a list of problems, each one line that names a file; no problem, no
 line. tests/checks/self_test.py breaks each rule in a small tree, so that no check can fall silent.
