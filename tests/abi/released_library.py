@@ -12,14 +12,14 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "checks"))
 import abi_baseline  # pylint: disable=wrong-import-position
-import house  # pylint: disable=wrong-import-position
+import source_tree  # pylint: disable=wrong-import-position
 import released_headers  # pylint: disable=wrong-import-position
 
 
 def main():
     output, release, *compiler = sys.argv[1:]
     interface = ".".join(released_headers.binary_interface([release]))
-    names = sorted(house.declared_functions(release))
+    names = sorted(source_tree.declared_functions(release))
     with tempfile.TemporaryDirectory() as folder:
         version_script = os.path.join(folder, "tutti.map")
         with open(version_script, "w", encoding="utf-8") as file:
