@@ -31,7 +31,7 @@ import words
 LICENCE = "// SPDX-License-Identifier: Apache-2.0\n"
 
 
-class HouseCase(unittest.TestCase):
+class TreeCase(unittest.TestCase):
     def setUp(self):
         self.root = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.root)
@@ -49,7 +49,7 @@ class HouseCase(unittest.TestCase):
             self.assertTrue(any(needle in problem for problem in problems), (needle, problems))
 
 
-class IncludeFloors(HouseCase):
+class IncludeFloors(TreeCase):
     def test_clean(self):
         self.write("include/tutti/tensor.h", "#include <tutti/status.h>\nint tutti_tensor_rank(void);\n")
         self.write("lib/base/status.h", "namespace tutti::impl::base {\n}\n")
@@ -121,7 +121,7 @@ class IncludeFloors(HouseCase):
         self.expect(include_floors.check(self.root), "from a floor above")
 
 
-class SizeBudget(HouseCase):
+class SizeBudget(TreeCase):
     def test_functions(self):
         text = """namespace a {
 class Shape final : public Base<int> {
@@ -213,8 +213,15 @@ static int c_function(void (*callback)(int), struct thing *t) {
         self.write("lib/base/a.h", "class A {\n" + "  virtual int f(int) const = 0;\n" * 13 + "};\nclass B {\n  virtual int f() = 0;\n};\n")
         self.expect(size_budget.check(self.root), "A has 13 pure methods")
 
+    def test_folders(self):
+        for i in range(31):
+            self.write(f"lib/base/u{i}.cc", "")
+            self.write(f"lib/base/u{i}.h", "")
+            self.write(f"lib/data/transform/u{i}.cc", "")
+        self.expect(size_budget.check(self.root), "lib/base: 31 units, more than 30")
 
-class Words(HouseCase):
+
+class Words(TreeCase):
     def test_all(self):
         self.write("lib/base/a.cc", LICENCE + 'const char *path = "https://example.org/home/x";\n')
         self.expect(words.check(self.root))
@@ -223,7 +230,7 @@ class Words(HouseCase):
         self.expect(words.check(self.root), "lib/base/b.cc: the first lines lack", "README.md:1")
 
 
-class SymbolList(HouseCase):
+class SymbolList(TreeCase):
     def test_compare(self):
         good = ["tutti_a", "tutti_b"]
         self.expect(symbol_list.compare(good, good, good))
@@ -253,7 +260,7 @@ TUTTI_API const char *tutti_a_get_name(const tutti_a *a) TUTTI_DEPRECATED;
         self.assertEqual(symbol_list.declared_symbols([self.root]), ["tutti_a_create", "tutti_a_get_name", "tutti_a_unref"])
 
 
-class ReachedEntries(HouseCase):
+class ReachedEntries(TreeCase):
     def test_all(self):
         self.write("lib/graph/ops/ops.yaml", "- ops: [{name: add}, {name: mul}, {name: mul_gradient, public: false}, {name: sub}]\n")
         self.write("lib/nn/nn.yaml", "- {kind: layer, name: dense}\n")
@@ -269,7 +276,7 @@ class ReachedEntries(HouseCase):
                     "op:div is reached, or there is none")
 
 
-class BindingReach(HouseCase):
+class BindingReach(TreeCase):
     def test_all(self):
         self.write("include/tutti/a.h", "int tutti_a_make(void);\nvoid tutti_a_ref(int a);\nint tutti_b(void);\nint tutti_bc(void);\n")
         self.expect(binding_reach.check(self.root))
@@ -304,7 +311,7 @@ class BindingReach(HouseCase):
         self.expect(binding_reach.check(self.root))
 
 
-class LibraryShape(HouseCase):
+class LibraryShape(TreeCase):
     def build(self, *options):
         self.write("a.c", "int a = 1;\n")
         library = os.path.join(self.root, "liba.so")
@@ -328,7 +335,7 @@ class LibraryShape(HouseCase):
         self.expect(library_shape.segment_problems(rows, 8 << 20), "9437184 bytes")
 
 
-class PluginShape(HouseCase):
+class PluginShape(TreeCase):
     def build(self, text, *options):
         self.write("a.c", text)
         plugin = os.path.join(self.root, "tutti-a.so")
@@ -355,7 +362,7 @@ class PluginShape(HouseCase):
         self.expect(plugin_shape.needed_problems(text, ["libamdhip64"]), "libcuda.so.1", "library path")
 
 
-class GpuCalls(HouseCase):
+class GpuCalls(TreeCase):
     def test_all(self):
         self.write("lib/backend/cuda/a.cc", """// cudaFree(p);
 #define gpuFree cudaFree
@@ -453,7 +460,7 @@ void h() { return gpuGetLastError(); }
         self.expect(gpu_calls.folder_problems(self.root), gpu_calls.FOLDERS[0])
 
 
-class PackageArchitectures(HouseCase):
+class PackageArchitectures(TreeCase):
     NINJA = """build a.p/one.cu.o: CUSTOM_COMMAND_DEP ../lib/one.cu | /usr/bin/nvcc
  DEPFILE = x
  COMMAND = nvcc %s -c ../lib/one.cu
@@ -478,7 +485,7 @@ build b: phony
         self.expect(package_architectures.content_problems(elf.replace("sm_86", "sm_87"), ptx, "one"), "'87'")
 
 
-class GpuNames(HouseCase):
+class GpuNames(TreeCase):
     def test_all(self):
         text = "#define gpuMalloc %sMalloc\ninline constexpr int kBlockThreads = 32;\n#define TUTTI_UNROLL\nT gpu_shuffle(T);\n"
         self.write("lib/backend/cuda/tutti_gpu.h", "#ifndef TUTTI_BACKEND_CUDA_TUTTI_GPU_H_\n" + text % "cuda")
@@ -490,7 +497,7 @@ class GpuNames(HouseCase):
         self.expect(gpu_names.check(self.root))
 
 
-class Environment(HouseCase):
+class Environment(TreeCase):
     def test_all(self):
         body = 'const char *value = secure_getenv("TUTTI_A");\n  return value == nullptr ? 0 : 1;\n}\n'
         self.write("lib/base/a.cc", "namespace a {\n\nint wish_from_environment() {\n  " + body + "\n}  // namespace a\n")
@@ -500,7 +507,7 @@ class Environment(HouseCase):
         self.expect(environment.check(self.root), "lib/base/b.cc:5: wish reads the environment")
 
 
-class DocumentedNames(HouseCase):
+class DocumentedNames(TreeCase):
     def test_all(self):
         self.write("include/tutti/a.h", "int32_t tutti_open(void);\n")
         self.write("build/include/tutti/ops.h", "int32_t tutti_relu(void);\n")
@@ -511,7 +518,7 @@ class DocumentedNames(HouseCase):
         self.expect(documented_names.check(self.root, built), "lib/README.md:2: tutti_opens")
 
 
-class HeadersAlone(HouseCase):
+class HeadersAlone(TreeCase):
     def test_all(self):
         self.write("include/tutti/good.h", "#ifndef GOOD_H\n#define GOOD_H\n#include <stdint.h>\nint32_t tutti_good(void);\n#endif\n")
         folders = [os.path.join(self.root, "include")]
@@ -522,7 +529,7 @@ class HeadersAlone(HouseCase):
                     "unguarded.h as c++17")
 
 
-class ReadmeExample(HouseCase):
+class ReadmeExample(TreeCase):
     def test_all(self):
         self.expect(readme_example.check("text\n```c\nint main(void) { return 0; }\n```\n", [], ["cc"]))
         self.expect(readme_example.check("```c\nint main(void) { return f(); }\n```\n", [], ["cc"]), "f")
@@ -530,7 +537,7 @@ class ReadmeExample(HouseCase):
 
 
 @unittest.skipIf(shutil.which("abidiff") is None, "no abidiff")
-class AbiBaseline(HouseCase):
+class AbiBaseline(TreeCase):
     HEADER = """#define TUTTI_API __attribute__((visibility("default")))
 #define TUTTI_MODE_TRAIN ((int)1)
 #define TUTTI_VERSION_MINOR 1
@@ -562,7 +569,7 @@ TUTTI_API tutti_value tutti_b(void);
         self.expect(self.compare(self.HEADER, self.TABLE.replace("int x", "long x")), "tutti_table")
 
 
-class ReleasedHeaders(HouseCase):
+class ReleasedHeaders(TreeCase):
     HEADER = AbiBaseline.HEADER
     TABLE = "typedef struct tutti_t {\n  uint64_t struct_size;\n  /* What it does. */\n  int (*f)(int x);\n} tutti_t;\n"
 
@@ -605,7 +612,7 @@ class ReleasedHeaders(HouseCase):
 
 
 @unittest.skipIf(formatting.formatter() is None, "no clang-format 14")
-class Formatting(HouseCase):
+class Formatting(TreeCase):
     def test_all(self):
         self.write("lib/base/a.cc", "int f(int *x) { return *x; }\n")
         self.expect(formatting.check(self.root, formatting.formatter()))

@@ -13,6 +13,10 @@ HEADER_MEDIAN, HEADER_LONGEST = 100, 450
 SOURCE_MEDIAN, SOURCE_MOST, SOURCE_LONGEST = 160, 450, 600
 FUNCTION_MEDIAN, FUNCTION_MOST, FUNCTION_LONGEST = 8, 60, 120
 PURE_METHODS = 12
+# Units, headers with their sources, in a folder of lib/; of lists of like things, one transform or kernel each, there
+# are as many as there are.
+FOLDER_UNITS = 30
+LISTS = ("lib/backend/gpu/device", "lib/backend/gpu/kernels", "lib/backend/cpu/kernel", "lib/data/transform", "lib/graph/ops")
 # Medians and shares of fewer things than this say nothing.
 ENOUGH = 20
 # Comments as a share of comments and code in the public headers: 30-50% is aimed at, outside 25-60% fails.
@@ -215,6 +219,16 @@ def interface_problems(root):
     return problems
 
 
+def folder_problems(root, figures):
+    folders = {}
+    for path in source_tree.files_of(root, ["lib"], source_tree.CODE_SUFFIXES):
+        folder, name = os.path.split(path)
+        folders.setdefault(folder, set()).add(name.split(".")[0])
+    largest = sorted(((len(units), folder) for folder, units in folders.items() if folder not in LISTS), reverse=True)
+    figures.extend(f"{folder}: {count} units" for count, folder in largest[:1])
+    return [f"{folder}: {count} units, more than {FOLDER_UNITS}" for count, folder in largest if count > FOLDER_UNITS]
+
+
 def leftover_problems(root):
     problems = []
     for path in source_tree.files_of(root, ["lib", "include", "tests", "examples", "bindings"], source_tree.CODE_SUFFIXES + (".py", ".sh", "meson.build")):
@@ -239,7 +253,8 @@ def name_problems(root):
 def check(root, figures=None):
     figures = figures if figures is not None else []
     return (file_problems(root, figures) + function_problems(root, figures) + comment_problems(root, figures) +
-            condition_problems(root, figures) + interface_problems(root) + leftover_problems(root) + name_problems(root))
+            condition_problems(root, figures) + interface_problems(root) + folder_problems(root, figures) +
+            leftover_problems(root) + name_problems(root))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/cgroup.h"
+#include "base/limits/cgroup.h"
 #include "base/thread.h"
 
 namespace tutti::impl::base {

@@ -11,7 +11,7 @@
 #include <limits>
 #include <string>
 
-#include "base/cgroup.h"
+#include "base/limits/cgroup.h"
 #include "base/memory.h"
 
 namespace tutti::impl::base {

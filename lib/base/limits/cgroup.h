@@ -4,8 +4,8 @@
 // kernel's Documentation/admin-guide/cgroup-v2.rst) and version 1.
 //
 // Threads: all functions may be called from any thread.
-#ifndef TUTTI_BASE_CGROUP_H_
-#define TUTTI_BASE_CGROUP_H_
+#ifndef TUTTI_BASE_LIMITS_CGROUP_H_
+#define TUTTI_BASE_LIMITS_CGROUP_H_
 
 #include <cstdint>
 #include <string>
@@ -19,4 +19,4 @@ int64_t least_limit_of_groups(const std::string &controller,
 
 }  // namespace tutti::impl::base
 
-#endif  // TUTTI_BASE_CGROUP_H_
+#endif  // TUTTI_BASE_LIMITS_CGROUP_H_

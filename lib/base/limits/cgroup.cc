@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/cgroup.h"
+#include "base/limits/cgroup.h"
 
 #include <algorithm>
 #include <fstream>
