@@ -281,6 +281,9 @@ type NPZOptions struct {
 	Labels []string
 	// Arrays that are weights.
 	Weights []string
+	// Maximum size in bytes of a compressed array after decompression, so that a small file cannot fill the memory;
+	// a larger one means that the file is damaged. Default: 4294967296.
+	MaximumArrayBytes int64
 }
 
 // NPZ: The rows of the arrays of a NumPy archive, which must have equal numbers of rows; element i is row i of
@@ -301,6 +304,9 @@ func (p *Pipeline) NPZ(path string, options *NPZOptions) *Pipeline {
 	}
 	for _, text := range o.Weights {
 		raw.Pipeline_set_string(p.handle, "weights", text)
+	}
+	if o.MaximumArrayBytes != 0 {
+		raw.Pipeline_set_i64(p.handle, "maximum_array_bytes", o.MaximumArrayBytes)
 	}
 	p.end()
 	return p

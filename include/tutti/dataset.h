@@ -46,7 +46,7 @@ TUTTI_API void tutti_pipeline_add_slices(tutti_pipeline *pipeline, const char *n
  * copied. */
 TUTTI_API void tutti_pipeline_add_tensor(tutti_pipeline *pipeline, const char *name, int32_t role,
                                          const tutti_tensor *tensor);
-/* Adds a component from an IDX file (plain or gzip), the format of the MNIST family. */
+/* Adds a component from an IDX file (plain, or gzip of at most 4 GiB), the format of the MNIST family. */
 TUTTI_API void tutti_pipeline_add_idx(tutti_pipeline *pipeline, const char *name, int32_t role, const char *path);
 /* Starts from the elements that a function in C returns. Declare its components first, each with the shape of one
  * element; a negative extent means that the extent differs between elements.

@@ -199,6 +199,19 @@ static void test_pipes(void **state) {
   assert_int_equal(unlink(pipe), 0);
 }
 
+/* A compressed array says how large it is before memory is taken for it. */
+static void test_large_arrays(void **state) {
+  (void)state;
+  const char *testdata = getenv("TUTTI_TESTDATA");
+  if (testdata == NULL) test_skip();
+  char path[512];
+  join_path(path, sizeof path, testdata, "../data/golden/both_compressed.npz");
+  tutti_pipeline *pipeline = new_pipeline();
+  tutti_source_npz_attrs attrs = {.maximum_array_bytes = 100};
+  tutti_source_npz(pipeline, path, &attrs);
+  assert_build_error(TUTTI_DATA_LOSS, "more than maximum_array_bytes = 100", pipeline);
+}
+
 static void count_left_out(void *user, int32_t severity, const char *message) {
   if (severity == TUTTI_LOG_WARNING && strstr(message, "leaves out: 2 webp (") != NULL) ++*(int *)user;
 }
@@ -278,8 +291,13 @@ static int remove_folder(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_range),    cmocka_unit_test(test_text_lines), cmocka_unit_test(test_error_details),
-      cmocka_unit_test(test_mistakes), cmocka_unit_test(test_pipes),      cmocka_unit_test(test_left_out_pictures),
+      cmocka_unit_test(test_range),
+      cmocka_unit_test(test_text_lines),
+      cmocka_unit_test(test_error_details),
+      cmocka_unit_test(test_mistakes),
+      cmocka_unit_test(test_pipes),
+      cmocka_unit_test(test_large_arrays),
+      cmocka_unit_test(test_left_out_pictures),
       cmocka_unit_test(test_tar),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

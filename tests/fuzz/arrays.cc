@@ -14,6 +14,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const auto buffer = tensor::Buffer::slice(whole, 0, static_cast<int64_t>(size)).value();
   const auto array = data::decode_npy(buffer, 0, buffer->size_bytes(), "fuzz.npy");
   if (array.ok() && array->elements() > buffer->size_bytes()) std::abort();
-  const auto archive = data::decode_npz(buffer, {}, "fuzz.npz");
+  const auto archive = data::decode_npz(buffer, {}, "fuzz.npz", int64_t{1} << 24);
   return 0;
 }

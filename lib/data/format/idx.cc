@@ -21,6 +21,9 @@ using tensor::Tensor;
 
 namespace {
 
+// Of a file that is compressed, so that a small one cannot fill the memory.
+constexpr int64_t kMostInflatedBytes = int64_t{4} << 30;
+
 // The content of the file, inflated if need be, in order.
 class Content {
  public:
@@ -33,6 +36,7 @@ class Content {
     return content;
   }
 
+  bool is_compressed() const { return inflater_.has_value(); }
   // Bytes that can follow at most.
   int64_t most_left() const {
     const auto left = static_cast<int64_t>(input_.size());
@@ -165,6 +169,11 @@ Result<Tensor> decode_idx(std::string_view bytes, std::string_view name) {
   if (size > content.most_left()) {
     return content.corrupt(base::concat("expected ", size, " bytes for ", header.dtype, header.shape,
                                         ", the file can hold at most ", content.most_left()));
+  }
+  if (content.is_compressed() && size > kMostInflatedBytes) {
+    return content.corrupt(base::concat("expected at most ", kMostInflatedBytes, " bytes in a compressed file, got ",
+                                        size, " for ", header.dtype, header.shape,
+                                        "; a larger one must not be compressed"));
   }
   TUTTI_ASSIGN(Tensor tensor, Tensor::allocate(header.dtype, header.shape));
   TUTTI_TRY(content.read(tensor.mutable_data(), size, "elements"));

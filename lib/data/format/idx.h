@@ -4,7 +4,8 @@
 // 32-bit number, then the elements row-major and big-endian; the whole file may be gzip.
 //
 // Every count is checked against the size of the file before memory is taken for it; a hostile file costs at most the
-// time to inflate what its own size allows. Errors are DATA_LOSS "corrupt IDX file ..." with offset and expectation.
+// time to inflate what its own size allows, and a compressed one holds at most 4 GiB. Errors are DATA_LOSS "corrupt IDX
+// file ..." with offset and expectation.
 //
 // Threads: the functions may be called from any thread.
 #ifndef TUTTI_DATA_FORMAT_IDX_H_

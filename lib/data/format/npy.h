@@ -33,10 +33,12 @@ base::Result<tensor::Tensor> read_npy(const std::string &path, const FileSystems
                                       const base::Ref<base::CancelToken> &cancel = {});
 
 /// The arrays of an npz archive with their names (without ".npy"), in the order of the archive. An empty list of names
-/// means all; INVALID_ARGUMENT for a name that is none.
+/// means all; INVALID_ARGUMENT for a name that is none. A compressed array of more than `maximum_array_bytes` bytes is
+/// DATA_LOSS, and no memory is taken for it.
 base::Result<std::vector<std::pair<std::string, tensor::Tensor>>> decode_npz(const base::Ref<tensor::Buffer> &buffer,
                                                                              const std::vector<std::string> &names,
-                                                                             std::string_view path);
+                                                                             std::string_view path,
+                                                                             int64_t maximum_array_bytes);
 
 }  // namespace tutti::impl::data
 

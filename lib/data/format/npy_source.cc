@@ -57,7 +57,7 @@ Result<DatasetRef> make_npz(const NpzParameters &parameters) {
                open_file(parameters.path, parameters.file_systems.get(), parameters.cancel));
   TUTTI_ASSIGN(const Ref<tensor::Buffer> contents, file->contents());
   std::vector<NamedTensor> arrays;
-  TUTTI_ASSIGN(auto found, decode_npz(contents, parameters.arrays, parameters.path));
+  TUTTI_ASSIGN(auto found, decode_npz(contents, parameters.arrays, parameters.path, parameters.maximum_array_bytes));
   for (auto &[name, tensor] : found)
     arrays.push_back({name, std::move(tensor), Role::feature});
   return slices_of(std::move(arrays), parameters.labels, parameters.weights,

@@ -2,6 +2,7 @@
 #include "data/format/idx.h"
 
 #include <fstream>
+#include <random>
 
 #include "base/gzip.h"
 #include "base/random/philox.h"
@@ -75,6 +76,13 @@ void damaged_gzip_is_corrupt_too(void **) {
   std::string flipped = packed;
   flipped[packed.size() - 6] = static_cast<char>(flipped[packed.size() - 6] ^ 1);
   assert_error_contains(data::decode_idx(flipped, "a.gz"), "corrupt IDX file 'a.gz'");
+  // What is compressed is limited, whatever the length of the file allows.
+  std::string noise(size_t{5} << 20, '\0');
+  std::mt19937 random(1);
+  for (char &byte : noise)
+    byte = static_cast<char>(random() >> 24);
+  const std::string large = assert_ok_value(base::gzip(idx(8, {4097, 1 << 20}, noise)));
+  assert_error_contains(data::decode_idx(large, "a.gz"), "expected at most 4294967296 bytes in a compressed file");
   // A header that promises more than any deflate stream of this length can hold costs no memory.
   const std::string liar = assert_ok_value(base::gzip(idx(8, {0x7fffffffu, 1000}, "x")));
   assert_error_contains(data::decode_idx(liar, "a.gz"), "the file can hold at most");

@@ -75,14 +75,27 @@ void arrays_of_numpy_are_read(void **) {
 void archives_of_numpy_are_read(void **) {
   for (const char *name : {"both.npz", "both_compressed.npz"}) {
     const auto contents = assert_ok_value(assert_ok_value(data::open_file(kGolden + name))->contents());
-    const auto arrays = assert_ok_value(data::decode_npz(contents, {}, name));
+    const auto arrays = assert_ok_value(data::decode_npz(contents, {}, name, INT64_MAX));
     assert_int_equal(arrays.size(), 2);
     assert_string_equal(arrays[0].first.c_str(), "x");
     assert_true(tensor::identical(arrays[0].second, counted<float>({4, 3})));
     assert_true(tensor::identical(arrays[1].second, Tensor::from_values<int32_t>({4}, {3, 1, 4, 1}).value()));
-    assert_int_equal(assert_ok_value(data::decode_npz(contents, {"y"}, name)).size(), 1);
-    assert_error_contains(data::decode_npz(contents, {"z"}, name), "has no array 'z'");
+    assert_int_equal(assert_ok_value(data::decode_npz(contents, {"y"}, name, INT64_MAX)).size(), 1);
+    assert_error_contains(data::decode_npz(contents, {"z"}, name, INT64_MAX), "has no array 'z'");
   }
+}
+
+// A header of 128 bytes, as NumPy writes it, and 12 numbers.
+void compressed_arrays_are_limited(void **) {
+  const auto read = [](const char *name, int64_t most) {
+    return begin_with("npz", {{"path", kGolden + name}, {"arrays", Strings{"x"}}, {"maximum_array_bytes", most}})
+        .build();
+  };
+  assert_ok(read("both_compressed.npz", 176));
+  assert_error_contains(read("both_compressed.npz", 175),
+                        "array 'x' says 176 bytes after decompression, more than maximum_array_bytes = 175");
+  assert_int_equal(read("both_compressed.npz", 175).status().code(), base::Code::data_loss);
+  assert_ok(read("both.npz", 1));
 }
 
 void they_are_sources(void **) {
@@ -160,7 +173,8 @@ void mutated_files_do_no_harm(void **) {
       if (random.below(8) == 0) bytes.resize(static_cast<size_t>(random.below(static_cast<int64_t>(bytes.size()))));
       (void)decode(bytes);
       const Ref<Buffer> buffer = in_memory(bytes);
-      (void)data::decode_npz(assert_ok_value(Buffer::slice(buffer, 0, static_cast<int64_t>(bytes.size()))), {}, "m");
+      (void)data::decode_npz(assert_ok_value(Buffer::slice(buffer, 0, static_cast<int64_t>(bytes.size()))), {}, "m",
+                             INT64_MAX);
     }
   }
 }
@@ -168,9 +182,9 @@ void mutated_files_do_no_harm(void **) {
 }  // namespace
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(arrays_of_numpy_are_read), cmocka_unit_test(archives_of_numpy_are_read),
-    cmocka_unit_test(they_are_sources),         cmocka_unit_test(headers_are_checked),
-    cmocka_unit_test(mutated_files_do_no_harm),
+    cmocka_unit_test(arrays_of_numpy_are_read),      cmocka_unit_test(archives_of_numpy_are_read),
+    cmocka_unit_test(compressed_arrays_are_limited), cmocka_unit_test(they_are_sources),
+    cmocka_unit_test(headers_are_checked),           cmocka_unit_test(mutated_files_do_no_harm),
 };
 TEST_MAIN(tests)
 

@@ -46,7 +46,7 @@ TUTTI_API void tutti_pipeline_add_slices(tutti_pipeline *pipeline, const char *n
  * copied. */
 TUTTI_API void tutti_pipeline_add_tensor(tutti_pipeline *pipeline, const char *name, int32_t role,
                                          const tutti_tensor *tensor);
-/* Adds a component from an IDX file (plain or gzip), the format of the MNIST family. */
+/* Adds a component from an IDX file (plain, or gzip of at most 4 GiB), the format of the MNIST family. */
 TUTTI_API void tutti_pipeline_add_idx(tutti_pipeline *pipeline, const char *name, int32_t role, const char *path);
 /* Starts from the elements that a function in C returns. Declare its components first, each with the shape of one
  * element; a negative extent means that the extent differs between elements.
@@ -247,7 +247,8 @@ TUTTI_API int32_t tutti_iterator_next(tutti_iterator *iterator, tutti_cancel *ca
 /* A component of the current element; lent until the next call of next. NULL before the first element and after the
  * last. */
 TUTTI_API tutti_tensor *tutti_iterator_get_component(tutti_iterator *iterator, int64_t index);
-/* The position after the current element, as JSON; lent until the next call on the iterator. */
+/* The position after the current element, as JSON; lent until the next call on the iterator. Later versions of the
+ * library can restore it, too. */
 TUTTI_API int32_t tutti_iterator_save(tutti_iterator *iterator, const char **out, tutti_error **err);
 /* Statistics of the iteration so far, as JSON; lent until the next call of this function on the iterator. "elapsed_ms";
  * "stages", from the last transform to the sources; "limit", the "stage" that limits the throughput, and the "reason";

@@ -2961,6 +2961,9 @@ typedef struct tutti_source_npz_attrs {
   /* Arrays that are weights. */
   const char *const *weights;
   int64_t weights_count;
+  /* Maximum size in bytes of a compressed array after decompression, so that a small file cannot fill the memory; a
+   * larger one means that the file is damaged. Default: 4294967296. */
+  int64_t maximum_array_bytes;
 } tutti_source_npz_attrs;
 /* The rows of the arrays of a NumPy archive, which must have equal numbers of rows; element i is row i of each.
  * path: The archive. */
@@ -2971,6 +2974,7 @@ static inline void tutti_source_npz(tutti_pipeline *pipeline, const char *path, 
     if (attrs->arrays != NULL) for (int64_t i = 0; i < attrs->arrays_count; i++) tutti_pipeline_set_string(pipeline, "arrays", attrs->arrays[i]);
     if (attrs->labels != NULL) for (int64_t i = 0; i < attrs->labels_count; i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels[i]);
     if (attrs->weights != NULL) for (int64_t i = 0; i < attrs->weights_count; i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights[i]);
+    if (attrs->maximum_array_bytes != 0) tutti_pipeline_set_i64(pipeline, "maximum_array_bytes", attrs->maximum_array_bytes);
   }
   tutti_pipeline_end(pipeline);
 }
