@@ -35,7 +35,7 @@ OBJECTS = ('batch', 'context', 'dataset', 'estimator', 'feed', 'graph', 'iterato
 # Other names that the texts have.
 OTHERS = {'average_decay': 'AverageDecay', 'train_and_evaluate': 'Estimator.TrainAndEvaluate'}
 PHRASES = {'mode TRAIN': 'ModeTrain', 'mode EVAL': 'ModeEval', 'mode PREDICT': 'ModePredict',
-           'the reason stopped': 'ReasonStopped', 'As for run': 'As in RunOptions'}
+           'the reason stopped': 'ReasonStopped', 'the reason max_seconds': 'ReasonMaxSeconds', 'As for run': 'As in RunOptions'}
 # Kinds whose entries a text names without the kind: "as for softmax_cross_entropy".
 KINDS = ('loss_', 'metric_', 'optimizer_', 'schedule_')
 

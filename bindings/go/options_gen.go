@@ -332,6 +332,10 @@ type TrainOptions struct {
 	MaxSteps int64
 	// Number of passes over the dataset. 0 = one pass over the dataset as it is.
 	Epochs int64
+	// Ends training, with ReasonMaxSeconds, after the step that is running so many seconds after the call, or after
+	// the opening of the session. With several workers, those whose time is not over end with ReasonStopped. 0 = no
+	// limit.
+	MaxSeconds float64
 	// Ends training, with ReasonStopped, if this value has not improved for EarlyStoppingPatienceSteps: loss, or
 	// the name of a metric. The value is that of the evaluations of Estimator.TrainAndEvaluate, or of the training
 	// steps if EarlyStoppingEverySteps is set. Checkpoints store the best value so far, so a resumed training
@@ -361,6 +365,9 @@ func (o TrainOptions) fill(handle uintptr) {
 	}
 	if o.Epochs != 0 {
 		raw.Options_set_i64(handle, "epochs", o.Epochs)
+	}
+	if o.MaxSeconds != 0 {
+		raw.Options_set_f64(handle, "max_seconds", o.MaxSeconds)
 	}
 	if o.EarlyStopping != "" {
 		raw.Options_set_string(handle, "early_stopping", o.EarlyStopping)

@@ -21,11 +21,12 @@ const (
 	ReasonEpochs     Reason = raw.REASON_EPOCHS
 	ReasonEndOfInput Reason = raw.REASON_END_OF_INPUT
 	ReasonStopped    Reason = raw.REASON_STOPPED
+	ReasonMaxSeconds Reason = raw.REASON_MAX_SECONDS
 )
 
 var reasonNames = map[Reason]string{
 	ReasonUnfinished: "unfinished", ReasonMaxSteps: "max steps", ReasonEpochs: "epochs",
-	ReasonEndOfInput: "end of input", ReasonStopped: "stopped",
+	ReasonEndOfInput: "end of input", ReasonStopped: "stopped", ReasonMaxSeconds: "max seconds",
 }
 
 // String is the reason's name, such as "end of input".

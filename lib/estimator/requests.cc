@@ -25,6 +25,8 @@ std::string_view name(EndReason reason) {
       return "END_OF_INPUT";
     case EndReason::stopped:
       return "STOPPED";
+    case EndReason::max_seconds:
+      return "MAX_SECONDS";
   }
   return "UNKNOWN";
 }
@@ -34,6 +36,8 @@ Status check(const TrainRequest &request) {
   TUTTI_TRY(check_positive("steps", request.steps));
   TUTTI_TRY(check_positive("max_steps", request.max_steps));
   TUTTI_TRY(check_positive("epochs", request.epochs));
+  if (request.max_seconds && !(*request.max_seconds > 0))
+    return invalid_argument("max_seconds is ", *request.max_seconds, ", expected more than 0");
   if (request.steps && request.max_steps) {
     return invalid_argument("steps is ", *request.steps, " and max_steps is ", *request.max_steps,
                             ": set only one of them (steps counts from the current step, max_steps from the first)");

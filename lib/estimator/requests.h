@@ -20,9 +20,9 @@
 namespace tutti::impl::estimator {
 
 /// Why a run ended. The numbers are part of the C ABI.
-enum class EndReason : int32_t { max_steps = 1, epochs = 2, end_of_input = 3, stopped = 4 };
+enum class EndReason : int32_t { max_steps = 1, epochs = 2, end_of_input = 3, stopped = 4, max_seconds = 5 };
 
-/// "MAX_STEPS", "EPOCHS", "END_OF_INPUT", "STOPPED".
+/// "MAX_STEPS", "EPOCHS", "END_OF_INPUT", "STOPPED", "MAX_SECONDS".
 std::string_view name(EndReason reason);
 
 /// At most one of steps, max_steps and epochs is set; none means until the input ends.
@@ -35,6 +35,8 @@ struct TrainRequest {
   /// So many more whole passes over the dataset. Called again after an interruption (a kill, a stop, an error) with the
   /// same number, it goes on to the end that the interrupted call had.
   std::optional<int64_t> epochs;
+  /// Ends like a stop after so many seconds from the opening of the session.
+  std::optional<double> max_seconds;
   std::vector<Hook> hooks;
   base::Ref<base::CancelToken> cancel;  // nullable
   /// Go on in the input where the checkpoint was, provided the dataset looks the same; else begin a new pass.

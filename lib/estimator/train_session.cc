@@ -59,8 +59,8 @@ Result<SessionReport> TrainSession::run_steps(const RunLimit &limit) {
     }
     if (goal_step && step() >= *goal_step) {
       goal_.end(EndReason::max_steps);
-    } else if (stop_wanted()) {
-      TUTTI_TRY(stop());
+    } else if (const auto reason = stop_wanted()) {
+      TUTTI_TRY(stop(*reason));
     } else if (step() >= end) {
       paused = true;
     } else {
@@ -103,7 +103,7 @@ Result<bool> TrainSession::run_chunk(int64_t last_step) {
 }
 
 int64_t TrainSession::chunk_steps(int64_t last_step) const {
-  const double secs = std::min(kLongestSleepSecs, hooks_.secs_until_due(now_secs()));
+  const double secs = std::min({kLongestSleepSecs, hooks_.secs_until_due(now_secs()), secs_left()});
   const double secs_per_step = statistics_.secs_per_step();
   // The first chunk of a session measures: one step.
   const double affordable = secs_per_step > 0 ? std::min(secs / secs_per_step, 1e9) : 1;
@@ -143,11 +143,11 @@ Status TrainSession::pump() {
 }
 
 // Ends the run of all workers.
-Status TrainSession::stop() {
+Status TrainSession::stop(EndReason reason) {
   const Status told = trainer_.stop_workers(request_.cancel.get());
   TUTTI_TRY(base::check(request_.cancel.get()));  // it may be a cancel that came after pump() looked
   TUTTI_TRY(told);
-  goal_.end(EndReason::stopped);
+  goal_.end(reason);
   return Status();
 }
 
@@ -168,7 +168,13 @@ Event TrainSession::event_of(EventKind kind) const {
   return event;
 }
 
-bool TrainSession::stop_wanted() const { return hook_stop_ || (request_.cancel && request_.cancel->stop_requested()); }
+std::optional<EndReason> TrainSession::stop_wanted() const {
+  if (hook_stop_ || (request_.cancel && request_.cancel->stop_requested())) return EndReason::stopped;
+  if (secs_left() <= 0) return EndReason::max_seconds;
+  return std::nullopt;
+}
+
+double TrainSession::secs_left() const { return deadline_secs_ - now_secs(); }
 
 Status TrainSession::send_evaluated(const EvaluateResult &result) {
   if (closed_ || !failure_.ok()) return base::failed_precondition("the training session has ended");

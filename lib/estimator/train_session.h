@@ -23,6 +23,7 @@
 #define TUTTI_ESTIMATOR_TRAIN_SESSION_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -100,10 +101,12 @@ class TrainSession : private RunControl {
   base::Status account(const distribute::RunReport *report);
   base::Status end_pass();
   base::Status pump();
-  base::Status stop();
+  base::Status stop(EndReason reason);
   base::Status send(const Event &event);
   Event event_of(EventKind kind) const;
-  bool stop_wanted() const;
+  /// Why it is to end before its goal.
+  std::optional<EndReason> stop_wanted() const;
+  double secs_left() const;
 
   // Saving
   /// As of the current step; `input` as of the beginning of the session or of the pass.
@@ -137,6 +140,7 @@ class TrainSession : private RunControl {
   TrainingGoal goal_;
   HookList hooks_;
   bool hook_stop_ = false;
+  double deadline_secs_ = std::numeric_limits<double>::infinity();  // of the clock of base::now_ns()
   SessionStatistics statistics_;
   SessionLog log_;
   std::optional<RunState> run_before_;  // this session; none: not restored yet

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/exceptions.h"
+#include "base/trace.h"
 #include "estimator/restored_run.h"
 #include "estimator/train_session.h"
 
@@ -37,7 +38,9 @@ TrainSession::TrainSession(Ref<EstimatorState> state, TrainRequest request)
       trainer_(*state_),
       passes_(*state_, request_),
       log_(state_->logger()),
-      checkpoints_(*state_) {}
+      checkpoints_(*state_) {
+  if (request_.max_seconds) deadline_secs_ = 1e-9 * static_cast<double>(base::now_ns()) + *request_.max_seconds;
+}
 
 Result<std::unique_ptr<TrainSession>> TrainSession::open(Ref<EstimatorState> state, TrainRequest request) {
   TUTTI_TRY(check(request));

@@ -36,7 +36,7 @@ class TrainingGoal {
 
   /// Why it has ended; none: there is more to do.
   const std::optional<EndReason> &reason() const { return reason_; }
-  bool is_reached() const { return reason_ && *reason_ != EndReason::stopped; }
+  bool is_reached() const { return reason_ && *reason_ != EndReason::stopped && *reason_ != EndReason::max_seconds; }
   /// Ends it, unless it has ended for another reason.
   void end(EndReason reason) {
     if (!reason_) reason_ = reason;

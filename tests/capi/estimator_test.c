@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "estimator_fixtures.h"
 
@@ -110,6 +111,35 @@ static void test_steps_max_steps_and_epochs(void **state) {
   assert_int_equal(outcome.step, 16);
   outcome = train(estimator, once, "{\"steps\": 0, \"max_steps\": 0, \"epochs\": 0}"); /* 0 = no limit */
   assert_int_equal(outcome.reason, TUTTI_REASON_END_OF_INPUT);
+  tutti_estimator_unref(estimator);
+  tutti_dataset_unref(endless), tutti_dataset_unref(once);
+}
+
+static void test_time_limits(void **state) {
+  (void)state;
+  tutti_dataset *endless = toy_dataset(32, 8, 0), *once = toy_dataset(32, 8, 1);
+  tutti_estimator *estimator = toy_estimator(NULL);
+  const time_t begin = time(NULL);
+  struct outcome outcome = train(estimator, endless, "{\"max_seconds\": 0.25}");
+  assert_int_equal(outcome.reason, TUTTI_REASON_MAX_SECONDS);
+  assert_true(outcome.step > 0);
+  assert_true(time(NULL) - begin < 30);
+  const int64_t steps = outcome.step;
+  outcome = train(estimator, endless, "{\"steps\": 3, \"max_seconds\": 1000}");
+  assert_int_equal(outcome.reason, TUTTI_REASON_MAX_STEPS);
+  assert_int_equal(outcome.step, steps + 3);
+  /* Over before the first step; the same passes are still to be made. */
+  outcome = train(estimator, once, "{\"epochs\": 2, \"max_seconds\": 1e-9}");
+  assert_int_equal(outcome.reason, TUTTI_REASON_MAX_SECONDS);
+  assert_int_equal(outcome.step, steps + 3);
+  outcome = train(estimator, once, "{\"epochs\": 2}");
+  assert_int_equal(outcome.reason, TUTTI_REASON_EPOCHS);
+  assert_int_equal(outcome.step, steps + 3 + 8);
+  tutti_options *options = make_options("train", "{}");
+  tutti_options_set_f64(options, "max_seconds", -1);
+  assert_error(TUTTI_INVALID_ARGUMENT, "max_seconds",
+               tutti_estimator_train(estimator, once, options, NULL, NULL, NULL, &err));
+  tutti_options_unref(options);
   tutti_estimator_unref(estimator);
   tutti_dataset_unref(endless), tutti_dataset_unref(once);
 }
@@ -285,6 +315,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_one_step_by_hand),
     cmocka_unit_test(test_a_learning_rate_is_computed),
     cmocka_unit_test(test_steps_max_steps_and_epochs),
+    cmocka_unit_test(test_time_limits),
     cmocka_unit_test(test_limits_that_exclude_each_other),
     cmocka_unit_test(test_create_arguments),
     cmocka_unit_test(test_train_and_evaluate),

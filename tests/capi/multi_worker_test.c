@@ -68,7 +68,10 @@ static int32_t train_on(tutti_strategy *strategy, const char *scenario, const ch
            "{\"seed\": 5, \"model_dir\": \"%s\", \"save_checkpoints_steps\": %d, \"collective_timeout_ms\": %d}",
            model_dir, model_dir[0] != '\0' ? 4 : 0, strcmp(scenario, "hang") == 0 ? 4000 : 60000);
   tutti_options *run = make_options("run", json);
-  snprintf(json, sizeof json, "{\"epochs\": %d}", EPOCHS);
+  /* The time of worker 1 is over long before a million passes are. */
+  const int is_limited = strcmp(scenario, "time") == 0;
+  snprintf(json, sizeof json, "{\"epochs\": %d, \"max_seconds\": %g}", is_limited ? 1000000 : EPOCHS,
+           is_limited && watch.worker == 1 ? 0.5 : 0);
   tutti_options *options = make_options("train", json);
   tutti_hooks *hooks = NULL;
   tutti_error *err = NULL;
@@ -237,6 +240,22 @@ static void test_a_stop_of_one_stops_all(void **state) {
   remove_directory(directory);
 }
 
+static void test_the_time_of_one_ends_all(void **state) {
+  (void)state;
+  char directory[64];
+  make_directory(directory);
+  struct trained all[MOST_WORKERS];
+  int codes[MOST_WORKERS];
+  run("time", directory, 2, codes, all);
+  for (int w = 0; w < 2; w++) {
+    assert_string_equal(all[w].error, "");
+    assert_int_equal(all[w].reason, w == 1 ? TUTTI_REASON_MAX_SECONDS : TUTTI_REASON_STOPPED);
+    assert_int_equal(all[w].step, all[0].step);
+    assert_memory_equal(all[w].kernel, all[0].kernel, sizeof all[0].kernel);
+  }
+  remove_directory(directory);
+}
+
 static void test_an_error_of_one_reaches_all(void **state) {
   (void)state;
   char directory[64];
@@ -368,6 +387,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_killed_worker_and_a_restart),
     cmocka_unit_test(test_a_worker_that_hangs_is_named),
     cmocka_unit_test(test_a_stop_of_one_stops_all),
+    cmocka_unit_test(test_the_time_of_one_ends_all),
     cmocka_unit_test(test_an_error_of_one_reaches_all),
     cmocka_unit_test(test_bad_labels_are_named),
     cmocka_unit_test(test_a_secret_that_all_have),

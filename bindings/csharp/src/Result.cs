@@ -19,6 +19,8 @@ namespace Tutti
         EndOfInput = Raw.REASON_END_OF_INPUT,
         /// <summary>A hook or a token asked to stop.</summary>
         Stopped = Raw.REASON_STOPPED,
+        /// <summary>The limit of seconds is reached.</summary>
+        MaxSeconds = Raw.REASON_MAX_SECONDS,
     }
 
     /// <summary>What training or evaluating gave.</summary>

@@ -2208,6 +2208,7 @@ const REASON_MAX_STEPS = 1
 const REASON_EPOCHS = 2
 const REASON_END_OF_INPUT = 3
 const REASON_STOPPED = 4
+const REASON_MAX_SECONDS = 5
 
 func Estimator_ref(arg1 uintptr) {
 	_swig_i_0 := arg1

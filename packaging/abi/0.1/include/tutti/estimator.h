@@ -29,6 +29,7 @@ typedef int32_t (*tutti_model_fn)(tutti_graph *graph, int32_t mode, void *user, 
 #define TUTTI_REASON_EPOCHS 2
 #define TUTTI_REASON_END_OF_INPUT 3
 #define TUTTI_REASON_STOPPED 4
+#define TUTTI_REASON_MAX_SECONDS 5
 
 /* An estimator. `strategy` NULL = the default strategy of the context (one device). Options of schema "run" (NULL =
  * defaults): model_dir, seed, save_checkpoints_steps, save_checkpoints_secs, keep_checkpoint_max, log_step_count_steps,
@@ -42,7 +43,8 @@ TUTTI_API void tutti_estimator_ref(tutti_estimator *estimator);
 TUTTI_API void tutti_estimator_unref(tutti_estimator *estimator);
 
 /* Trains. Options of schema "train": steps (additional), max_steps (in total) or epochs; none = until the input ends;
- * and early_stopping, the name of a value: training ends earlier (TUTTI_REASON_STOPPED) if it has not improved for
+ * max_seconds, after which training ends with the step that is running (TUTTI_REASON_MAX_SECONDS); and early_stopping,
+ * the name of a value: training ends earlier (TUTTI_REASON_STOPPED) if it has not improved for
  * early_stopping_patience_steps (early_stopping_higher_is_better, _min_steps, _every_steps). Continues from the newest
  * checkpoint in model_dir, in the middle of an epoch if necessary. `hooks` and `result` may be NULL. */
 TUTTI_API int32_t tutti_estimator_train(tutti_estimator *estimator, const tutti_dataset *dataset,

@@ -12,7 +12,9 @@ public enum Reason {
     /** The dataset came to its end. */
     END_OF_INPUT(Raw.REASON_END_OF_INPUT),
     /** It was stopped politely. */
-    STOPPED(Raw.REASON_STOPPED);
+    STOPPED(Raw.REASON_STOPPED),
+    /** Its time was over. */
+    MAX_SECONDS(Raw.REASON_MAX_SECONDS);
 
     private final int number;
 

@@ -476,7 +476,7 @@ public class DataTest {
         OptionKey steps = Options.keys("train").get(0);
         assertEquals("steps", steps.key());
         assertFalse(steps.documentation().isEmpty());
-        assertEquals(8, Options.keys("train").size());
+        assertEquals(9, Options.keys("train").size());
         assertTrue(Tutti.hasFeature("backend:reference"));
         assertNull(Tutti.whyUnavailable("reference"));
         assertFalse(Tutti.whyUnavailable("nothing").isEmpty());
