@@ -137,6 +137,9 @@ func (o ContextOptions) fill(handle uintptr) {
 type RunOptions struct {
 	// Checkpoint directory; empty = no checkpoints are written.
 	ModelDir string
+	// Number of GPUs of an estimator without a strategy: a mirrored strategy over the first GPUs of the context. It
+	// is an error if the context has fewer. 0 = the default strategy.
+	NumGPUs int64
 	// Seed of initial weights, dropout and shuffling.
 	Seed int64
 	// Number of steps between checkpoints; cannot be combined with SaveCheckpointsSeconds. 0 = off.
@@ -213,6 +216,9 @@ func (o RunOptions) schema() string { return "run" }
 func (o RunOptions) fill(handle uintptr) {
 	if o.ModelDir != "" {
 		raw.Options_set_string(handle, "model_dir", o.ModelDir)
+	}
+	if o.NumGPUs != 0 {
+		raw.Options_set_i64(handle, "num_gpus", o.NumGPUs)
 	}
 	if o.Seed != 0 {
 		raw.Options_set_i64(handle, "seed", o.Seed)

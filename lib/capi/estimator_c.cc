@@ -48,8 +48,15 @@ backend::Level level_of(std::string_view determinism) {
 
 namespace {
 
-Result<estimator::RunConfig> run_config(const tutti_options *run_options) {
-  TUTTI_ASSIGN(const ResolvedOptions options, resolve(run_options, "run"));
+Result<distribute::StrategyRef> strategy_of(const ContextObject &context, const tutti_strategy *strategy,
+                                            const ResolvedOptions &run) {
+  const int64_t gpus = run.i64("num_gpus");
+  if (gpus == 0) return choose_strategy(context, strategy);
+  if (strategy == nullptr) return strategy_over_gpus(context, gpus);
+  return base::invalid_argument("num_gpus is ", gpus, ", but the estimator has a strategy: set only one");
+}
+
+Result<estimator::RunConfig> run_config(const ResolvedOptions &options) {
   estimator::RunConfig config;
   config.model_dir = options.text("model_dir");
   config.seed = options.i64("seed");
@@ -175,8 +182,9 @@ int32_t tutti_estimator_create(tutti_context *context, tutti_model_fn model_fn, 
     auto owner = std::make_shared<UserPointer>(user, destroy);
     TUTTI_TRY(clear(out, "out"));
     TUTTI_ASSIGN(const Ref<ContextObject> home, find_context(context));
-    TUTTI_ASSIGN(const distribute::StrategyRef chosen, choose_strategy(*home, strategy));
-    TUTTI_ASSIGN(estimator::RunConfig config, run_config(run_options));
+    TUTTI_ASSIGN(const ResolvedOptions run, resolve(run_options, "run"));
+    TUTTI_ASSIGN(const distribute::StrategyRef chosen, strategy_of(*home, strategy, run));
+    TUTTI_ASSIGN(estimator::RunConfig config, run_config(run));
     TUTTI_TRY(require(reinterpret_cast<const void *>(model_fn), "model_fn"));
     auto rules = std::make_shared<TrainableRules>();
     std::vector<estimator::Hook> standing = estimator::hooks::standing_hooks(config, home->core()->logger);

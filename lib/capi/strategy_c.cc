@@ -40,6 +40,22 @@ Result<distribute::StrategyRef> choose_strategy(const ContextObject &context, co
   return object->strategy();
 }
 
+Result<distribute::StrategyRef> strategy_over_gpus(const ContextObject &context, int64_t count) {
+  if (context.strategy() != nullptr)
+    return base::invalid_argument("num_gpus is ", count, ", but the context is the scope of a strategy: set only one");
+  const ContextCore &core = *context.core();
+  std::vector<distribute::DeviceChoice> gpus;
+  std::ranges::copy_if(core.devices, std::back_inserter(gpus),
+                       [](const distribute::DeviceChoice &device) { return !device.backend->has_host_memory(); });
+  if (count > static_cast<int64_t>(gpus.size())) {
+    return base::invalid_argument("num_gpus is ", count, ", but the context has ", gpus.size(),
+                                  gpus.size() == 1 ? " GPU" : " GPUs", "; its devices are ",
+                                  base::join(core.device_names, ", "));
+  }
+  gpus.resize(static_cast<size_t>(count));
+  return distribute::Strategy::mirrored(std::move(gpus));
+}
+
 namespace {
 
 Result<distribute::DeviceChoice> find_device(const ContextCore &core, const char *name) {

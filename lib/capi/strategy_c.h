@@ -37,6 +37,9 @@ extern constinit HandleType<StrategyObject> strategy_handles;
 
 /// The strategy of an optional argument, of the same context; else the context's default one, else one device.
 Result<distribute::StrategyRef> choose_strategy(const ContextObject &context, const tutti_strategy *strategy);
+/// Mirrored over the first `count` GPUs (devices with memory of their own) of a context that is no strategy's scope;
+/// INVALID_ARGUMENT where it has fewer.
+Result<distribute::StrategyRef> strategy_over_gpus(const ContextObject &context, int64_t count);
 
 }  // namespace tutti::impl::capi
 

@@ -240,6 +240,50 @@ static void test_determinism(void **state) {
   remove_directory(directory);
 }
 
+/* The weights after some steps on two replicas, and where these were. */
+static void train_two(tutti_context *context, const tutti_strategy *strategy, const char *run, float kernel[64],
+                      char *report, size_t size) {
+  tutti_options *options = make_options("run", run);
+  tutti_estimator *estimator = NULL;
+  tutti_result *result = NULL;
+  tutti_tensor *tensor = NULL;
+  assert_ok(tutti_estimator_create(context, toy_model, NULL, NULL, strategy, options, &estimator, &err));
+  tutti_dataset *dataset = rows_of(context, 75, 15);
+  assert_ok(tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, &result, &err));
+  assert_ok(tutti_estimator_read_variable(estimator, "dense/kernel", &tensor, &err));
+  assert_int_equal(tutti_tensor_get_size_bytes(tensor), 64 * sizeof(float));
+  memcpy(kernel, tutti_tensor_get_data(tensor), 64 * sizeof(float));
+  snprintf(report, size, "%s", tutti_result_get_step_report(result));
+  tutti_tensor_unref(tensor), tutti_result_unref(result), tutti_dataset_unref(dataset);
+  tutti_estimator_unref(estimator), tutti_options_unref(options);
+}
+
+static void test_num_gpus(void **state) {
+  (void)state;
+  tutti_context *context = both(), *scope = NULL;
+  tutti_strategy *strategy = NULL;
+  tutti_estimator *estimator = NULL;
+  const char *gpus[2] = {tutti_context_get_device_name(context, 2), tutti_context_get_device_name(context, 3)};
+  assert_ok(tutti_strategy_create_mirrored(context, gpus, 2, &strategy, &err));
+  float named[64], counted[64];
+  char report[4000];
+  train_two(context, strategy, "{\"seed\": 3, \"determinism\": \"repeatable\"}", named, report, sizeof report);
+  train_two(context, NULL, "{\"seed\": 3, \"determinism\": \"repeatable\", \"num_gpus\": 2}", counted, report,
+            sizeof report);
+  assert_memory_equal(counted, named, sizeof named);
+  assert_contains(report, gpus[0]);
+  assert_contains(report, gpus[1]);
+  tutti_options *options = make_options("run", "{\"num_gpus\": 3}");
+  assert_error(TUTTI_INVALID_ARGUMENT, "num_gpus is 3, but the context has 2 GPUs; its devices are ",
+               tutti_estimator_create(context, toy_model, NULL, NULL, NULL, options, &estimator, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "num_gpus is 3, but the estimator has a strategy",
+               tutti_estimator_create(context, toy_model, NULL, NULL, strategy, options, &estimator, &err));
+  scope = tutti_strategy_get_context(strategy);
+  assert_error(TUTTI_INVALID_ARGUMENT, "num_gpus is 3, but the context is the scope of a strategy",
+               tutti_estimator_create(scope, toy_model, NULL, NULL, NULL, options, &estimator, &err));
+  tutti_options_unref(options), tutti_strategy_unref(strategy), tutti_context_unref(context);
+}
+
 int main(int argc, char **argv) {
   if (argc < 2) return 2;
   plugin = argv[1];
@@ -249,6 +293,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_predictions),
       cmocka_unit_test(test_an_estimator_on_both),
       cmocka_unit_test(test_determinism),
+      cmocka_unit_test(test_num_gpus),
   };
   return cmocka_run_group_tests(tests, remember_live_objects, assert_nothing_left);
 }

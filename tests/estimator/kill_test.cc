@@ -105,9 +105,8 @@ int train_in(const std::string &model_dir, int worker, int workers, const std::s
   if (trained.ok()) return trained->step == kSteps ? kDone : kWrong;
   const bool is_of_another =
       trained.code() == base::Code::unavailable || trained.code() == base::Code::deadline_exceeded;
-  if (workers > 1 && is_of_another) return kLostAnother;
-  fprintf(stderr, "%s\n", trained.status().to_string().c_str());
-  return kWrong;
+  fprintf(stderr, "worker %d: %s\n", worker, trained.status().to_string().c_str());
+  return workers > 1 && is_of_another ? kLostAnother : kWrong;
 }
 
 // ---- children ----
