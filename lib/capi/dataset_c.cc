@@ -23,7 +23,7 @@ base::Json describe(const data::ElementSpec &spec) {
   for (const data::ComponentSpec &component : spec.components) {
     base::JsonArray dims;
     for (const graph::Dim &dim : component.dims)
-      dims.push_back(dim.is_constant() ? base::Json(dim.constant()) : base::Json(dim.to_string()));
+      dims.push_back(dim.is_constant() ? base::Json(dim.constant()) : base::Json(dim.to_code()));
     components.push_back(base::JsonObject{{"name", component.name},
                                           {"role", std::string(name(component.role))},
                                           {"dtype", std::string(name(component.dtype))},

@@ -24,7 +24,7 @@ base::JsonArray describe(const std::vector<graph::InputSpec> &specs) {
   for (const graph::InputSpec &spec : specs) {
     base::JsonArray dims;
     for (const graph::Dim &dim : spec.dims)
-      dims.push_back(dim.is_constant() ? base::Json(dim.constant()) : base::Json(dim.to_string()));
+      dims.push_back(dim.is_constant() ? base::Json(dim.constant()) : base::Json(dim.to_code()));
     described.push_back(
         base::JsonObject{{"name", spec.name}, {"dtype", std::string(name(spec.dtype))}, {"dims", std::move(dims)}});
   }

@@ -98,7 +98,7 @@ base::Result<Attribute> attribute_from_json(std::string_view kind, const JsonRea
 Json dims_to_json(const Dims &dims) {
   JsonArray array;
   for (const Dim &dim : dims)
-    array.push_back(dim.is_constant() ? Json(dim.constant()) : Json(dim.to_string()));
+    array.push_back(dim.is_constant() ? Json(dim.constant()) : Json(dim.to_code()));
   return array;
 }
 

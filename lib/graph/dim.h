@@ -9,7 +9,7 @@
 //   Dim rows = Dim::symbol("batch");
 //   (rows * 28) * 28 == rows * 784                      // true
 //   floor_divide(rows * 784, 784) == rows               // true
-//   ceil_divide(rows, 2).to_string()                    // "(floordiv (add batch 1) 2)"
+//   ceil_divide(rows, 2).to_string()                    // "floor((batch + 1) / 2)"
 //
 // Threads: a Dim is an immutable value; copies share the expression. Arithmetic never fails: a result that overflows or
 // whose expression grows beyond the bounds below becomes Dim::unrepresentable(), which shape inference refuses.
@@ -72,7 +72,9 @@ class Dim {
   /// The same dimension with some symbols replaced by other dimensions.
   Dim substitute(const std::map<std::string, Dim, std::less<>> &replacements) const;
 
-  /// "28", "batch", "(mul 28 batch)", "(add (mul 2 batch) height 3)", "(max batch 1)".
+  /// The form of files, which parse() reads: "28", "batch", "(mul 28 batch)", "(add (mul 2 batch) height 3)".
+  std::string to_code() const;
+  /// The form of messages: "28", "batch", "28*batch", "2*batch + height + 3", "max(batch, 1)", "floor(batch / 2)".
   std::string to_string() const;
 
   /// A total order over forms (constants first); used to keep forms canonical.
@@ -109,7 +111,7 @@ Dim minimum(const Dim &left, const Dim &right);
 
 using Dims = std::vector<Dim>;
 
-/// "[batch, 28, 28]".
+/// The form of messages: "[batch, 28, 28]", "[28*batch]".
 std::string to_string(const Dims &dims);
 /// Axis 0 counts the rows of the batch.
 bool begins_with_batch(const Dims &dims);

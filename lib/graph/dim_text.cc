@@ -20,7 +20,7 @@ std::string_view operator_name(DimAtom::Kind kind) {
 
 std::string text_of(const DimAtom &atom) {
   if (atom.kind == DimAtom::Kind::symbol) return atom.symbol;
-  return base::concat("(", operator_name(atom.kind), " ", atom.left.to_string(), " ", atom.right.to_string(), ")");
+  return base::concat("(", operator_name(atom.kind), " ", atom.left.to_code(), " ", atom.right.to_code(), ")");
 }
 
 std::string text_of(const std::vector<DimAtomPointer> &factors, int64_t coefficient) {
@@ -31,6 +31,36 @@ std::string text_of(const std::vector<DimAtomPointer> &factors, int64_t coeffici
   for (const DimAtomPointer &factor : factors)
     text += " " + text_of(*factor);
   return text + ")";
+}
+
+// In parentheses unless it can stand beside a product or quotient sign as it is.
+std::string operand(const Dim &dim) {
+  const std::string text = dim.to_string();
+  return is_dim_symbol(text) || dim.is_constant() ? text : base::concat("(", text, ")");
+}
+
+std::string formula_of(const DimAtom &atom) {
+  switch (atom.kind) {
+    case DimAtom::Kind::symbol:
+      return atom.symbol;
+    case DimAtom::Kind::floor_divide:
+      return base::concat("floor(", operand(atom.left), " / ", operand(atom.right), ")");
+    case DimAtom::Kind::ceil_divide:
+      return base::concat("ceil(", operand(atom.left), " / ", operand(atom.right), ")");
+    case DimAtom::Kind::maximum:
+      return base::concat("max(", atom.left.to_string(), ", ", atom.right.to_string(), ")");
+    case DimAtom::Kind::minimum:
+      return base::concat("min(", atom.left.to_string(), ", ", atom.right.to_string(), ")");
+  }
+  return "";
+}
+
+std::string formula_of(const std::vector<DimAtomPointer> &factors, int64_t coefficient) {
+  if (factors.empty()) return base::concat(coefficient);
+  std::string text = coefficient == 1 ? "" : base::concat(coefficient);
+  for (const DimAtomPointer &factor : factors)
+    text += base::concat(text.empty() ? "" : "*", formula_of(*factor));
+  return text;
 }
 
 class Parser {
@@ -125,7 +155,7 @@ class Parser {
 
 }  // namespace
 
-std::string Dim::to_string() const {
+std::string Dim::to_code() const {
   if (expression_ == nullptr) return base::concat(constant_);
   if (!is_representable()) return "(unrepresentable)";
   std::vector<std::string> positive, negative;
@@ -138,6 +168,23 @@ std::string Dim::to_string() const {
                     : positive.size() == 1 ? positive[0]
                                            : "(add " + base::join(positive, " ") + ")";
   return negative.empty() ? sum : base::concat("(sub ", sum, " ", base::join(negative, " "), ")");
+}
+
+std::string Dim::to_string() const {
+  if (expression_ == nullptr) return base::concat(constant_);
+  if (!is_representable()) return "(unrepresentable)";
+  std::string added, subtracted;
+  for (const DimTerm &term : expression_->terms) {
+    // The smallest number has no positive counterpart: it stays an added term.
+    const bool subtract = term.coefficient < 0 && term.coefficient != INT64_MIN;
+    const std::string text = formula_of(term.factors, subtract ? -term.coefficient : term.coefficient);
+    if (subtract) {
+      subtracted += " - " + text;
+    } else {
+      added += added.empty() ? text : " + " + text;
+    }
+  }
+  return (added.empty() ? "0" : added) + subtracted;
 }
 
 base::Result<Dim> Dim::parse(std::string_view text) {

@@ -20,7 +20,7 @@ using tutti::impl::graph::SymbolBindings;
 
 const Dim batch = Dim::symbol("batch"), height = Dim::symbol("height");
 
-void expect_text(const Dim &dim, const char *text) { assert_string_equal(dim.to_string().c_str(), text); }
+void expect_text(const Dim &dim, const char *text) { assert_string_equal(dim.to_code().c_str(), text); }
 
 void constants_fold(void **) {
   expect_text(Dim(3) + 4, "7");
@@ -68,10 +68,18 @@ void text_comes_back(void **) {
                       batch * batch,
                       Dim(-4)};
   for (const Dim &dim : dims) {
-    const auto read = Dim::parse(dim.to_string());
+    const auto read = Dim::parse(dim.to_code());
     assert_true(read.ok());
     assert_true(*read == dim);
   }
+  assert_string_equal(Dim(28).to_string().c_str(), "28");
+  assert_string_equal((batch * 28).to_string().c_str(), "28*batch");
+  assert_string_equal((batch * 2 - 1).to_string().c_str(), "2*batch - 1");
+  assert_string_equal((batch * Dim::symbol("unknown") + 3).to_string().c_str(), "batch*unknown + 3");
+  assert_string_equal((ceil_divide(batch, 2) * 3).to_string().c_str(), "3*floor((batch + 1) / 2)");
+  assert_string_equal(maximum(batch, 1).to_string().c_str(), "max(1, batch)");
+  assert_string_equal((Dim(0) - batch).to_string().c_str(), "0 - batch");
+  assert_string_equal(to_string(Dims{batch * 3, 1}).c_str(), "[3*batch, 1]");
   expect_text(batch * 28, "(mul 28 batch)");
   expect_text(batch - 1, "(sub batch 1)");
   expect_text(ceil_divide(batch, 2), "(floordiv (add batch 1) 2)");
