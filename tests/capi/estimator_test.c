@@ -144,6 +144,28 @@ static void test_time_limits(void **state) {
   tutti_dataset_unref(endless), tutti_dataset_unref(once);
 }
 
+/* All is kept, but that is known only when it is read. */
+static int32_t keep_all(void *user, tutti_tensor *const *inputs, int64_t count, uint8_t *keep, tutti_error **error) {
+  (void)user, (void)inputs, (void)count, (void)error;
+  *keep = 1;
+  return TUTTI_OK;
+}
+
+static tutti_dataset *endless_of_unknown_size(void) {
+  tutti_dataset *once = toy_dataset(32, 8, 1), *dataset = NULL;
+  tutti_pipeline *pipeline = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_dataset(pipeline, once);
+  tutti_pipeline_begin(pipeline, "filter_callback", 1);
+  tutti_pipeline_set_predicate(pipeline, keep_all, NULL, NULL);
+  tutti_pipeline_end(pipeline);
+  tutti_pipeline_repeat(pipeline, NULL);
+  tutti_pipeline_prefetch(pipeline, NULL);
+  assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
+  tutti_pipeline_unref(pipeline), tutti_dataset_unref(once);
+  return dataset;
+}
+
 static void test_limits_that_exclude_each_other(void **state) {
   (void)state;
   tutti_dataset *endless = toy_dataset(32, 8, 0), *once = toy_dataset(32, 8, 1);
@@ -162,6 +184,13 @@ static void test_limits_that_exclude_each_other(void **state) {
   tutti_options *options = make_options("train", "{\"epochs\": 1}");
   assert_error(TUTTI_INVALID_ARGUMENT, "never ends",
                tutti_estimator_train(estimator, endless, options, NULL, NULL, NULL, &err));
+  /* The same where nobody knows how long a pass is. */
+  tutti_dataset *unknown = endless_of_unknown_size();
+  assert_int_equal(tutti_dataset_get_cardinality(unknown), TUTTI_CARDINALITY_INFINITE);
+  assert_error(TUTTI_INVALID_ARGUMENT, "the dataset never ends: leave out repeat() or set steps",
+               tutti_estimator_train(estimator, unknown, options, NULL, NULL, NULL, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "never ends", tutti_estimator_evaluate(estimator, unknown, 0, NULL, NULL, &err));
+  tutti_dataset_unref(unknown);
   tutti_options_unref(options);
   assert_error(TUTTI_INVALID_ARGUMENT, "'dataset'",
                tutti_estimator_train(estimator, NULL, NULL, NULL, NULL, NULL, &err));

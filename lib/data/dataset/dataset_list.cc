@@ -9,7 +9,8 @@ using base::Status;
 namespace {
 
 Cardinality sum(Cardinality a, Cardinality b) {
-  if (a.is_infinite() || b.is_infinite()) return Cardinality::infinite();
+  if (a == Cardinality::infinite() || b == Cardinality::infinite()) return Cardinality::infinite();
+  if (a.is_infinite() || b.is_infinite()) return Cardinality::presumed_infinite();
   if (a.is_unknown() || b.is_unknown()) return Cardinality::unknown();
   return Cardinality::exactly(a.value() + b.value());
 }

@@ -118,12 +118,19 @@ class Cardinality {
   static constexpr Cardinality exactly(int64_t count) { return Cardinality(count); }
   static constexpr Cardinality infinite() { return Cardinality(kInfinite); }
   static constexpr Cardinality unknown() { return Cardinality(kUnknown); }
+  /// Infinite, unless something that is repeated without end turns out to be empty. So a part of it has no known size.
+  static constexpr Cardinality presumed_infinite() { return Cardinality(kPresumedInfinite); }
 
   constexpr bool is_exact() const { return value_ >= 0; }
-  constexpr bool is_infinite() const { return value_ == kInfinite; }
+  constexpr bool is_infinite() const { return value_ == kInfinite || value_ == kPresumedInfinite; }
   constexpr bool is_unknown() const { return value_ == kUnknown; }
   /// The count, -1 for infinite, -2 for unknown.
-  constexpr int64_t value() const { return value_; }
+  constexpr int64_t value() const { return is_infinite() ? kInfinite : value_; }
+  /// For what drops elements by their contents: whatever is kept, an infinite input is never at its end.
+  constexpr Cardinality of_kept() const {
+    if (value_ == 0) return *this;
+    return is_infinite() ? presumed_infinite() : unknown();
+  }
   /// "1000", "infinite", "unknown".
   std::string to_string() const;
   friend constexpr bool operator==(Cardinality, Cardinality) = default;
@@ -132,6 +139,8 @@ class Cardinality {
   static constexpr int64_t kUnknown = -2;
 
  private:
+  static constexpr int64_t kPresumedInfinite = -3;
+
   explicit constexpr Cardinality(int64_t value) : value_(value) {}
   int64_t value_;
 };

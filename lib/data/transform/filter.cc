@@ -52,16 +52,10 @@ class FilterStage : public Stage {
   const base::Ref<base::CancelToken> cancel_;
 };
 
-// How many are kept is known only for none.
-Cardinality kept_of(const Dataset &input) {
-  const Cardinality all = input.cardinality();
-  return all == Cardinality::exactly(0) ? all : Cardinality::unknown();
-}
-
 class FilterDataset : public Dataset {
  public:
   FilterDataset(const DatasetRef &input, GraphPlan plan)
-      : Dataset("filter", input->spec(), kept_of(*input), {input}), plan_(std::move(plan)) {}
+      : Dataset("filter", input->spec(), input->cardinality().of_kept(), {input}), plan_(std::move(plan)) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     TUTTI_ASSIGN(Predicate keep, Predicate::by_graph(plan_, context, "filter"));
@@ -76,7 +70,8 @@ class FilterDataset : public Dataset {
 class FilterCallbackDataset : public Dataset {
  public:
   FilterCallbackDataset(const DatasetRef &input, FilterFunction function)
-      : Dataset("filter_callback", input->spec(), kept_of(*input), {input}), function_(std::move(function)) {}
+      : Dataset("filter_callback", input->spec(), input->cardinality().of_kept(), {input}),
+        function_(std::move(function)) {}
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));

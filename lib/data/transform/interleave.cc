@@ -153,10 +153,8 @@ Result<DatasetRef> expand(const DatasetRef &input, const InterleavingParameters 
   ElementSpec spec = arguments.output_spec.value_or(input->spec());
   spec.exact_batches = false;
   TUTTI_TRY(check(spec));
-  const Cardinality all = input->cardinality();
-  return DatasetRef(base::make_ref<ExpandDataset>(input, std::move(spec),
-                                                  all == Cardinality::exactly(0) ? all : Cardinality::unknown(),
-                                                  parameters, std::move(arguments.expand)));
+  return DatasetRef(base::make_ref<ExpandDataset>(input, std::move(spec), input->cardinality().of_kept(), parameters,
+                                                  std::move(arguments.expand)));
 }
 
 }  // namespace

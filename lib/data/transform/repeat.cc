@@ -115,7 +115,8 @@ class RepeatDataset : public Dataset {
 
 Cardinality times(Cardinality one, int64_t count) {
   if (count == 0 || one == Cardinality::exactly(0)) return Cardinality::exactly(0);
-  if (count < 0) return one.is_unknown() ? one : Cardinality::infinite();
+  if (count < 0)
+    return one.is_unknown() ? Cardinality::presumed_infinite() : one.is_infinite() ? one : Cardinality::infinite();
   int64_t product = 0;
   if (!one.is_exact()) return one;
   if (__builtin_mul_overflow(one.value(), count, &product)) return Cardinality::unknown();

@@ -133,15 +133,21 @@ class SampleDataset : public Dataset {
 Cardinality cardinality_of(const DatasetList &list, const SampleFromParameters &parameters) {
   bool all_infinite = true;
   bool any_infinite = false;
+  bool all_certain = true;
+  bool any_certain = false;
   bool any_unweighted = false;
   for (size_t i = 0; i < list.datasets.size(); ++i) {
     const bool is_drawn = parameters.weights[i] > 0;
     any_unweighted = any_unweighted || !is_drawn;
     if (!is_drawn) continue;
-    all_infinite = all_infinite && list.datasets[i]->cardinality().is_infinite();
-    any_infinite = any_infinite || list.datasets[i]->cardinality().is_infinite();
+    const Cardinality own = list.datasets[i]->cardinality();
+    all_infinite = all_infinite && own.is_infinite();
+    any_infinite = any_infinite || own.is_infinite();
+    all_certain = all_certain && own == Cardinality::infinite();
+    any_certain = any_certain || own == Cardinality::infinite();
   }
-  if (all_infinite || (any_infinite && !parameters.stop_on_empty)) return Cardinality::infinite();
+  if (all_certain || (any_certain && !parameters.stop_on_empty)) return Cardinality::infinite();
+  if (all_infinite || (any_infinite && !parameters.stop_on_empty)) return Cardinality::presumed_infinite();
   return parameters.stop_on_empty || any_unweighted ? Cardinality::unknown() : list.cardinality;
 }
 

@@ -80,7 +80,8 @@ Result<DatasetRef> apply_take(const DatasetRef &input, const TakeParameters &par
   if (parameters.count < 0) return input;
   const Cardinality all = input->cardinality();
   Cardinality taken = all;
-  if (all.is_infinite()) taken = Cardinality::exactly(parameters.count);
+  if (all == Cardinality::presumed_infinite()) taken = Cardinality::unknown();
+  if (all == Cardinality::infinite() || parameters.count == 0) taken = Cardinality::exactly(parameters.count);
   if (all.is_exact()) taken = Cardinality::exactly(std::min(all.value(), parameters.count));
   return DatasetRef(base::make_ref<TakeDataset>(input, taken, parameters.count));
 }

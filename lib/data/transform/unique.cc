@@ -98,7 +98,7 @@ class UniqueStage : public Stage {
 
 Cardinality different_of(const Dataset &input) {
   const Cardinality all = input.cardinality();
-  return all.is_exact() && all.value() <= 1 ? all : Cardinality::unknown();
+  return all.is_exact() && all.value() <= 1 ? all : all.of_kept();
 }
 
 class UniqueDataset : public Dataset {

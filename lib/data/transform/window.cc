@@ -241,7 +241,8 @@ Result<DatasetRef> apply_window(const DatasetRef &input, const WindowParameters 
   const WindowPlan plan{parameters.size, parameters.shift > 0 ? parameters.shift : parameters.size, parameters.stride,
                         parameters.drop_remainder};
   const Cardinality all = input->cardinality();
-  const bool are_full = plan.drop_remainder || all.is_infinite() || (all.is_exact() && plan.all_full(all.value()));
+  const bool are_full =
+      plan.drop_remainder || all == Cardinality::infinite() || (all.is_exact() && plan.all_full(all.value()));
   for (ComponentSpec &component : spec.components) {
     if (component.dims.size() >= static_cast<size_t>(Shape::kMaxRank)) {
       return base::invalid_argument("component '", component.name, "' already has the highest rank ", Shape::kMaxRank);

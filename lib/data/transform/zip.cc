@@ -182,9 +182,10 @@ class ZipDataset : public Dataset {
 };
 
 Cardinality shortest(Cardinality a, Cardinality b) {
-  if (a.is_infinite()) return b;
-  if (b.is_infinite()) return a;
-  if (a.is_unknown() || b.is_unknown()) return Cardinality::unknown();
+  if (a == Cardinality::exactly(0) || b == Cardinality::infinite()) return a;
+  if (b == Cardinality::exactly(0) || a == Cardinality::infinite()) return b;
+  if (a.is_infinite() && b.is_infinite()) return Cardinality::presumed_infinite();
+  if (!a.is_exact() || !b.is_exact()) return Cardinality::unknown();
   return Cardinality::exactly(std::min(a.value(), b.value()));
 }
 

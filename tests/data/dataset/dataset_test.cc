@@ -321,7 +321,7 @@ void restore_names_what_does_not_fit(void **) {
   auto fourth = assert_ok_value(batched->make_iterator({}));
   const base::Json beyond = assert_ok_value(
       base::Json::parse(R"({"kind": "batch", "position": 0, "input": {"kind": "indexed", "position": 11}})"));
-  assert_error_contains(fourth->restore(beyond), "iterator.input.position: expected a number from 0 to 10, got 11");
+  assert_error_contains(fourth->restore(beyond), "iterator.input.position: expected from 0 to 10, got 11");
   Element element;
   auto fifth = assert_ok_value(batched->make_iterator({}));
   assert_true(assert_ok_value(fifth->next(element)));
@@ -467,7 +467,43 @@ void cardinality_is_passed_on(void **) {
   assert_string_equal(of_pipeline(sample(0).repeat()).c_str(), "0");
   assert_string_equal(of_pipeline(sample(10).repeat().apply("take", {{"count", int64_t{3}}})).c_str(), "3");
   assert_string_equal(of_pipeline(sequential(10)).c_str(), "unknown");
-  assert_string_equal(of_pipeline(sequential(10).repeat()).c_str(), "unknown");
+  assert_string_equal(of_pipeline(sequential(10).repeat(2)).c_str(), "unknown");
+}
+
+// Of what is repeated without end, only its emptiness could end it.
+void endless_repeat_of_unknown_size_is_infinite(void **) {
+  const auto of_pipeline = [](Pipeline pipeline) { return pipeline.build().value()->cardinality().to_string(); };
+  const auto with_other = [&](Pipeline pipeline, const char *transform, Pipeline other) {
+    data::TransformArguments arguments;
+    arguments.others.push_back(other.build().value());
+    return of_pipeline(pipeline.apply(transform, {}, std::move(arguments)));
+  };
+  assert_string_equal(of_pipeline(sequential(10).repeat()).c_str(), "infinite");
+  for (const char *transform : {"prefetch", "enumerate", "skip", "shuffle", "ignore_errors"}) {
+    graph::Attributes attributes;
+    if (transform == std::string_view("skip")) attributes = {{"count", int64_t{3}}};
+    if (transform == std::string_view("shuffle")) attributes = {{"buffer_size", int64_t{3}}};
+    print_message("%s\n", transform);
+    assert_string_equal(of_pipeline(sequential(10).repeat().apply(transform, attributes)).c_str(), "infinite");
+  }
+  assert_string_equal(of_pipeline(sequential(10).repeat().batch(4)).c_str(), "infinite");
+  assert_string_equal(of_pipeline(sequential(10).repeat().batch(4).apply("unbatch")).c_str(), "infinite");
+  assert_string_equal(of_pipeline(sequential(10).repeat().repeat(3)).c_str(), "infinite");
+  assert_string_equal(of_pipeline(sample(10).repeat().apply("unique", {{"component", "x"}})).c_str(), "infinite");
+  assert_string_equal(with_other(sequential(10).repeat(), "concatenate", sequential(10)).c_str(), "infinite");
+  assert_string_equal(with_other(sequential(10), "interleave", sequential(10).repeat()).c_str(), "infinite");
+  assert_string_equal(with_other(sequential(10).repeat(), "sample_from", sequential(10).repeat()).c_str(), "infinite");
+  // Nothing is promised of a part: an empty input ends at once.
+  const graph::Attributes three{{"count", int64_t{3}}};
+  assert_string_equal(of_pipeline(sequential(10).repeat().apply("take", three)).c_str(), "unknown");
+  const auto keep_none = [](const Element &, bool &keep) {
+    keep = false;
+    return Status();
+  };
+  Pipeline empty = range(10).apply("filter_callback", {}, with_filter(keep_none)).repeat();
+  const DatasetRef none = assert_ok_value(empty.apply("take", three).build());
+  assert_true(none->cardinality().is_unknown());
+  assert_int_equal(values_of<int64_t>(none, "value").size(), 0);
 }
 
 }  // namespace
@@ -484,6 +520,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(peek_without_waiting),
     cmocka_unit_test(own_code_only),
     cmocka_unit_test(cardinality_is_passed_on),
+    cmocka_unit_test(endless_repeat_of_unknown_size_is_infinite),
 };
 TEST_MAIN(tests)
 
