@@ -150,6 +150,10 @@ int32_t tutti_dataset_split(const tutti_dataset *dataset, int64_t count, tutti_d
     TUTTI_TRY(first_is_clear);
     TUTTI_ASSIGN(const Ref<DatasetObject> object, find(dataset, dataset_handles, "dataset"));
     if (count < 0) return base::invalid_argument("argument 'count' must be 0 or more, got ", count);
+    const data::Cardinality all = object->dataset()->cardinality();
+    if (all.is_exact() && count > all.value()) {
+      return base::invalid_argument("argument 'count' is ", count, ", but the dataset has ", all.value(), " elements");
+    }
     const auto part = [&](const char *transform) {
       return data::Pipeline(object->dataset()).apply(transform, {{"count", count}}).build();
     };

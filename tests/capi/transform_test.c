@@ -186,7 +186,20 @@ static void test_split(void **state) {
   assert_walk(first, head, 2);
   assert_walk(rest, tail, 3);
   tutti_dataset_unref(first), tutti_dataset_unref(rest);
-  assert_ok(tutti_dataset_split(dataset, 9, &first, &rest, &err));
+  assert_error(TUTTI_INVALID_ARGUMENT, "argument 'count' is 6, but the dataset has 5 elements",
+               tutti_dataset_split(dataset, 6, &first, &rest, &err));
+  assert_null(first);
+  assert_null(rest);
+  tutti_pipeline *pipeline = count_to(5);
+  const tutti_pipeline_split_attrs six = {.has_count = 1, .count = 6};
+  tutti_pipeline_split(pipeline, "first", &six);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "is to have 6 elements, but the dataset has 5", pipeline);
+  pipeline = count_to(5);
+  tutti_pipeline_take(pipeline, 6); /* may be more than there is */
+  tutti_dataset *taken = build(pipeline);
+  assert_int_equal(tutti_dataset_get_cardinality(taken), 5);
+  tutti_dataset_unref(taken);
+  assert_ok(tutti_dataset_split(dataset, 5, &first, &rest, &err));
   assert_int_equal(tutti_dataset_get_cardinality(first), 5);
   assert_int_equal(tutti_dataset_get_cardinality(rest), 0);
   tutti_dataset_unref(first), tutti_dataset_unref(rest);

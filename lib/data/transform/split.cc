@@ -19,8 +19,11 @@ Result<DatasetRef> apply_split(const DatasetRef &input, const SplitParameters &p
     return base::invalid_argument("expected one of the parameters 'fraction' and 'count'");
   }
   int64_t first = parameters.count.value_or(0);
+  const Cardinality all = input->cardinality();
+  if (all.is_exact() && first > all.value()) {
+    return base::invalid_argument("the first part is to have ", first, " elements, but the dataset has ", all.value());
+  }
   if (parameters.fraction) {
-    const Cardinality all = input->cardinality();
     if (!all.is_exact()) {
       return base::failed_precondition("a split by fraction needs a dataset of known size; this one's is ",
                                        all.to_string());
