@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/bounds_text.h"
 #include "base/name_suggestions.h"
 #include "base/text.h"
 #include "capi/guard.h"
@@ -87,8 +88,8 @@ Status OptionsObject::check(const OptionKey &key, OptionValue &value) const {
   const double number =
       std::holds_alternative<double>(value) ? std::get<double>(value) : static_cast<double>(std::get<int64_t>(value));
   if (number >= key.minimum && number <= key.maximum) return Status();
-  return base::invalid_argument("option '", key.name, "' must be in [", key.minimum, ", ", key.maximum, "], got ",
-                                number);
+  return base::invalid_argument("option '", key.name, "': expected ", base::bounds_text(key.minimum, key.maximum),
+                                ", got ", number);
 }
 
 void OptionsObject::set(std::string_view key, OptionValue value) {
@@ -164,6 +165,14 @@ void change_options(tutti_options *options, Body &&body) noexcept {
   }
 }
 
+/// What the parser says, as an error of the call.
+Status not_json(const Status &status) {
+  constexpr std::string_view kParser = "JSON: ";
+  std::string_view reason = status.message();
+  if (reason.starts_with(kParser)) reason.remove_prefix(kParser.size());
+  return Status(status.code(), base::concat("the text of tutti_options_set_json is not valid JSON: ", reason));
+}
+
 void set_option(tutti_options *options, const char *key, OptionValue value) {
   change_options(options, [&](OptionsObject &object) {
     if (key == nullptr) {
@@ -214,11 +223,12 @@ void tutti_options_set_json(tutti_options *options, const char *text) {
     if (!json.ok() && has_secrets(object.schema())) {
       // What is wrong is told with a piece of the text.
       return object.fail(
-          base::invalid_argument("options: the text is not valid JSON (it is not shown, as it may contain a secret)"));
+          base::invalid_argument("the text of tutti_options_set_json is not valid JSON (it is not shown, as it may "
+                                 "contain a secret)"));
     }
-    if (!json.ok() || !json->is_object())
-      return object.fail(json.ok() ? base::invalid_argument("options: expected a JSON object")
-                                   : json.status().wrap("options"));
+    if (!json.ok()) return object.fail(not_json(json.status()));
+    if (!json->is_object())
+      return object.fail(base::invalid_argument("the text of tutti_options_set_json is valid JSON, but not an object"));
     for (const auto &[key, member] : json->object()) {
       Result<OptionValue> value = from_json(member);
       if (value.ok()) {

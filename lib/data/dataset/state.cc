@@ -62,8 +62,9 @@ Status expect_kind(const JsonReader &state, std::string_view kind) {
 Result<int64_t> saved_count(const JsonReader &state, std::string_view key, int64_t minimum, int64_t maximum) {
   TUTTI_ASSIGN(const int64_t value, state.get_integer(key));
   if (value >= minimum && value <= maximum) return value;
-  return base::invalid_argument(state.path(), ".", key, ": expected a number from ", minimum, " to ", maximum, ", got ",
-                                value);
+  const std::string bounds =
+      maximum == INT64_MAX ? base::concat("at least ", minimum) : base::concat("from ", minimum, " to ", maximum);
+  return base::invalid_argument(state.path(), ".", key, ": expected ", bounds, ", got ", value);
 }
 
 }  // namespace tutti::impl::data

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/bounds_text.h"
 #include "base/name_suggestions.h"
 #include "data/pipeline/parameter_reader.h"
 #include "data/pipeline/pipeline.h"
@@ -75,9 +76,9 @@ Status check_value(const ParameterDefinition &definition, const Attribute &attri
   if (const auto *integers = std::get_if<std::vector<int64_t>>(&attribute)) fits = all_within(*integers);
   if (const auto *numbers = std::get_if<std::vector<double>>(&attribute)) fits = all_within(*numbers);
   if (fits) return Status();
-  return base::invalid_argument("parameter '", definition.name, "': expected ",
-                                definition.type >= ParameterType::ints ? "numbers" : "a number", " from ",
-                                definition.minimum, " to ", definition.maximum, ", got ", graph::to_string(attribute));
+  return base::invalid_argument(
+      "parameter '", definition.name, "': expected ", definition.type >= ParameterType::ints ? "each to be " : "",
+      base::bounds_text(definition.minimum, definition.maximum), ", got ", graph::to_string(attribute));
 }
 
 template <typename Definition>

@@ -421,7 +421,7 @@ void impossible_paddings_are_refused(void **) {
                         "component 'tokens' is i64, which cannot be 0.5");
   assert_error_contains(build({{"lengths", Numbers{1, 2}}}),
                         "expected one for each unknown dimension (axis 0 of 'tokens'), got 2");
-  assert_error_contains(build({{"lengths", Numbers{-1}}}), "parameter 'lengths': expected numbers from 0");
+  assert_error_contains(build({{"lengths", Numbers{-1}}}), "parameter 'lengths': expected each to be at least 0");
   auto iterator = assert_ok_value(assert_ok_value(build({{"lengths", Numbers{4}}}))->make_iterator({}));
   Element element;
   assert_error_contains(iterator->next(element), "padded_batch: component 'tokens' has 5 along axis 0 in row 2");
@@ -500,7 +500,7 @@ void impossible_buckets_are_refused(void **) {
       R"({"kind": "bucket_by_length", "position": 0, "read": 1, "ended": 0, "input_position": 0,
           "waiting": [{"kind": "bucket", "count": 1}, {"kind": "bucket", "count": 2}, {"kind": "bucket", "count": 0}],
           "input": {"kind": "map_callback", "input": {"kind": "indexed", "position": 0}}})"));
-  assert_error_contains(iterator->restore(state), "count: expected a number from 0 to 1, got 2");
+  assert_error_contains(iterator->restore(state), "count: expected from 0 to 1, got 2");
 }
 
 }  // namespace

@@ -283,7 +283,7 @@ void programs_that_cannot_be_started_are_told(void **) {
   assert_error_contains(first_error({"true"}), "ended with exit status 0 before it was ready");
   assert_error_contains(mapped(range(3), {}).build(),
                         "parameter 'command': expected a program and its arguments, got none");
-  assert_error_contains(mapped(range(3), {"x"}, 257).build(), "parameter 'processes': expected a number from 0 to 256");
+  assert_error_contains(mapped(range(3), {"x"}, 257).build(), "parameter 'processes': expected from 0 to 256");
   assert_error_contains(range(3).apply("map_process").build(), "parameter 'command' is missing");
 }
 
