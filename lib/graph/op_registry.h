@@ -72,6 +72,9 @@ struct AttributeDefinition {
   std::string_view doc{};
 };
 
+/// "1 (same), 2 (valid)": the choices of an enumeration with the numbers that they have in the public headers.
+std::string numbered_choices(const AttributeDefinition &definition);
+
 struct OpDefinition {
   std::string_view name;
   int32_t revision = 1;

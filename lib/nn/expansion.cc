@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/expansion.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "graph/ops/op_attributes.h"
 
@@ -33,6 +35,12 @@ ValueId Expansion::activate(ValueId value) {
 ValueId Expansion::weight(std::string_view name, ValueId like, std::vector<int64_t> dims,
                           std::string_view initializer) {
   if (like == kNoValue || !builder_.ok()) return kNoValue;
+  if (!tensor::is_floating(builder_.dtype(like))) {
+    const auto place = std::find(inputs_.begin(), inputs_.end(), like) - inputs_.begin();
+    const bool is_input = place < static_cast<int64_t>(definition_.inputs.size());
+    return fail(base::concat("input", is_input ? base::concat(" '", definition_.inputs[size_t(place)].name, "'") : "",
+                             " is ", tensor::name(builder_.dtype(like)), ", expected floating point: cast it"));
+  }
   // The two whose public name is that of the op.
   if (initializer == "random_normal") initializer = "normal";
   if (initializer == "random_uniform") initializer = "uniform";

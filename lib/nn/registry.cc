@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/bounds_text.h"
 #include "base/name_suggestions.h"
 #include "base/text.h"
 #include "nn/expansion.h"
@@ -15,11 +16,16 @@ using graph::AttributeDefinition;
 
 base::Status check_bounds(const AttributeDefinition &definition, double value) {
   if (value >= definition.minimum && value <= definition.maximum) return base::Status();
-  return base::invalid_argument("attribute '", definition.name, "' must be in [", definition.minimum, ", ",
-                                definition.maximum, "], got ", value);
+  return base::invalid_argument("attribute '", definition.name, "': expected ",
+                                base::bounds_text(definition.minimum, definition.maximum), ", got ", value);
 }
 
 base::Status check_attribute(const AttributeDefinition &definition, const Attribute &value) {
+  if (const auto *number = std::get_if<int64_t>(&value);
+      number != nullptr && definition.type == graph::AttributeType::enumeration) {
+    return base::invalid_argument("attribute '", definition.name, "' is ", *number, ", expected one of ",
+                                  graph::numbered_choices(definition));
+  }
   if (!graph::holds(value, definition.type)) {
     return base::invalid_argument("attribute '", definition.name, "' must be of type ", definition.type, ", got ",
                                   graph::kind_of(value));
@@ -52,7 +58,33 @@ base::Status check_attributes(const Definition &definition, const graph::Attribu
   return base::Status();
 }
 
-base::Status check_inputs(const Definition &definition, const std::vector<ValueId> &inputs) {
+/// What a value is called by whoever wrote the model: "label 'y'", or nothing for a result of ops.
+std::string name_of(const graph::Model &model, ValueId value) {
+  for (const graph::InputSpec &feature : model.features) {
+    if (feature.value == value) return base::concat(" (feature '", feature.name, "')");
+  }
+  for (const graph::InputSpec &label : model.labels) {
+    if (label.value == value) return base::concat(" (label '", label.name, "')");
+  }
+  return "";
+}
+
+/// No entry computes with texts, and a loss is of what the model computes.
+base::Status check_dtype(const GraphBuilder &builder, const Definition &definition, size_t index, ValueId value) {
+  const tensor::DType dtype = builder.dtype(value);
+  const std::string input =
+      base::concat("input '", definition.inputs[index].name, "'", name_of(builder.model(), value));
+  if (index == 0 && definition.name.starts_with("loss_") && dtype != tensor::DType::bytes &&
+      !tensor::is_floating(dtype))
+    return base::invalid_argument(input, " is ", tensor::name(dtype), ", expected floating point: cast it");
+  if (dtype != tensor::DType::bytes) return base::Status();
+  return base::invalid_argument(input,
+                                " is bytes, expected numbers; a CSV column has a type other than bytes where the "
+                                "parameter 'columns' says so, as in \"age: f32\"");
+}
+
+base::Status check_inputs(const GraphBuilder &builder, const Definition &definition,
+                          const std::vector<ValueId> &inputs) {
   if (inputs.size() > definition.inputs.size()) {
     return base::invalid_argument("takes ", definition.inputs.size(), " inputs, got ", inputs.size());
   }
@@ -60,6 +92,7 @@ base::Status check_inputs(const Definition &definition, const std::vector<ValueI
     const bool given = i < inputs.size() && inputs[i] != kNoValue;
     if (!given && !definition.inputs[i].optional)
       return base::invalid_argument("input '", definition.inputs[i].name, "' is missing");
+    if (given && builder.graph().contains(inputs[i])) TUTTI_TRY(check_dtype(builder, definition, i, inputs[i]));
   }
   return base::Status();
 }
@@ -92,7 +125,7 @@ ValueId expand(GraphBuilder &builder, std::string_view name, int32_t revision, c
         base::invalid_argument("there is no '", name, "' of revision ", revision, base::did_you_mean(name, names)));
   }
   Expansion expansion(builder, *definition, inputs, attributes, mode);
-  base::Status status = check_inputs(*definition, inputs);
+  base::Status status = check_inputs(builder, *definition, inputs);
   if (status.ok()) status = check_attributes(*definition, attributes);
   return status.ok() ? definition->expand(expansion) : expansion.fail(status.message());
 }

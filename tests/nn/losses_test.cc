@@ -324,7 +324,7 @@ void test_errors(void **) {
   assert_contains(error_of(sparse, {{3}, {}}, {{"reduction", std::string("median")}}).c_str(),
                   "attribute 'reduction' must be one of mean, sum, weighted_mean; got 'median'");
   assert_contains(error_of(sparse, {{3}, {}}, {{"label_smoothing", 1.5}}).c_str(),
-                  "attribute 'label_smoothing' must be in [0, 1], got 1.5");
+                  "attribute 'label_smoothing': expected from 0 to 1, got 1.5");
   assert_contains(error_of(sparse, {{3}, {}}, {{"label_smooting", 0.5}}).c_str(),
                   "unknown attribute 'label_smooting', did you mean 'label_smoothing'?");
   assert_contains(error_of(sparse, {{3}}).c_str(), "input 'labels' is missing");

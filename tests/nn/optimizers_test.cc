@@ -106,7 +106,7 @@ void test_errors(void **) {
   const Made nesterov("optimizer_sgd", {{"nesterov", true}});
   assert_contains(nesterov.bench.error().c_str(), "optimizer_sgd: attribute 'nesterov' needs a momentum above 0");
   const Made beta("optimizer_adam", {{"beta1", 1.5}});
-  assert_contains(beta.bench.error().c_str(), "attribute 'beta1' must be in [0, 1], got 1.5");
+  assert_contains(beta.bench.error().c_str(), "attribute 'beta1': expected from 0 to 1, got 1.5");
   Made twice("optimizer_adam");
   twice.bench.expand("optimizer_sgd", {twice.rate});
   assert_contains(twice.bench.error().c_str(), "optimizer_sgd: the model already has an optimizer");

@@ -2,6 +2,7 @@
 // The table, and what is checked before an entry is expanded.
 #include <set>
 
+#include "base/text.h"
 #include "nn_testing.h"
 #include "testing.h"
 
@@ -53,10 +54,18 @@ void test_inputs(void **) {
   assert_contains(many.error().c_str(), "layer_flatten: takes 1 inputs, got 2");
 }
 
+graph::Attribute required_value(graph::AttributeType type) {
+  if (type == graph::AttributeType::i64) return int64_t{2};
+  if (type == graph::AttributeType::f64) return 0.5;
+  if (type == graph::AttributeType::string) return std::string("some");
+  if (type == graph::AttributeType::ints) return std::vector<int64_t>{2};
+  return std::vector<double>{0.5};
+}
+
 void test_attributes(void **) {
   const std::vector<std::pair<Attributes, const char *>> wrong = {
       {{}, "attribute 'units' is missing"},
-      {{{"units", int64_t{0}}}, "attribute 'units' must be in [1"},
+      {{{"units", int64_t{0}}}, "attribute 'units': expected at least 1, got 0"},
       {{{"units", 3.0}}, "attribute 'units' must be of type i64, got"},
       {{{"units", int64_t{3}}, {"activation", std::string("softplus")}},
        "attribute 'activation' must be one of none, relu, sigmoid, tanh, gelu, silu, gelu_tanh; got 'softplus'"},
@@ -69,6 +78,51 @@ void test_attributes(void **) {
     assert_contains(bench.error().c_str(), "tower: layer_dense: ");
     assert_contains(bench.error().c_str(), message);
   }
+}
+
+// Of every entry, each of its inputs as texts: the error names what the model wrote, and no op behind it.
+void test_inputs_of_texts(void **) {
+  int inputs = 0;
+  for (const nn::Definition &definition : nn::all_definitions()) {
+    Attributes attributes;
+    for (const graph::AttributeDefinition &attribute : definition.attributes) {
+      if (attribute.required) attributes.emplace(std::string(attribute.name), required_value(attribute.type));
+    }
+    for (size_t wrong = 0; wrong < definition.inputs.size(); ++wrong, ++inputs) {
+      Bench bench;
+      std::vector<ValueId> values;
+      for (size_t i = 0; i < definition.inputs.size(); ++i) {
+        const std::string name = base::concat("i", i);
+        values.push_back(i == wrong ? bench.builder.label(name, DType::bytes, {GraphBuilder::batch()})
+                                    : bench.input(name, {}, {2}));
+      }
+      bench.expand(std::string(definition.name), values, attributes);
+      const std::string expected = base::concat(definition.name, ": input '", definition.inputs[wrong].name,
+                                                "' (label 'i", wrong, "') is bytes, expected numbers; a CSV column");
+      assert_contains(bench.error().c_str(), expected.c_str());
+    }
+  }
+  assert_true(inputs > 20);
+}
+
+void test_inputs_of_integers(void **) {
+  for (const char *entry : {"layer_dense", "layer_layer_norm", "layer_batch_norm"}) {
+    Bench bench;
+    bench.expand(entry, {bench.input("x", {}, {2}, DType::i32)},
+                 entry == std::string_view("layer_dense") ? Attributes{{"units", int64_t{3}}} : Attributes());
+    assert_contains(bench.error().c_str(), base::concat(entry, ": input 'x' is i32, expected floating point").c_str());
+  }
+  Bench bench;
+  const ValueId predictions = bench.input("p", {}, {2}, DType::i32);
+  bench.expand("loss_mean_squared_error", {predictions, bench.input("t", {}, {2})});
+  assert_contains(bench.error().c_str(), "loss_mean_squared_error: input 'predictions' (feature 'p') is i32, expected");
+}
+
+void test_choices_by_number(void **) {
+  Bench bench;
+  bench.expand("layer_dense", {bench.input("x", {}, {2})}, {{"units", int64_t{3}}, {"activation", int64_t{77}}});
+  assert_contains(bench.error().c_str(),
+                  "attribute 'activation' is 77, expected one of 1 (none), 2 (relu), 3 (sigmoid)");
 }
 
 void test_nothing_is_added_after_an_error(void **) {
@@ -85,6 +139,9 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_unknown_entry),
     cmocka_unit_test(test_inputs),
     cmocka_unit_test(test_attributes),
+    cmocka_unit_test(test_inputs_of_texts),
+    cmocka_unit_test(test_inputs_of_integers),
+    cmocka_unit_test(test_choices_by_number),
     cmocka_unit_test(test_nothing_is_added_after_an_error),
 };
 

@@ -106,9 +106,9 @@ void test_errors(void **) {
                   "boundaries must increase");
   assert_contains(
       error_of("schedule_exponential", {{"value", 1.0}, {"decay_rate", 0.5}, {"decay_steps", int64_t{0}}}).c_str(),
-      "attribute 'decay_steps' must be in [1");
+      "attribute 'decay_steps': expected at least 1");
   assert_contains(error_of("schedule_cosine", {{"value", -0.1}, {"steps", int64_t{10}}}).c_str(),
-                  "attribute 'value' must be in [0");
+                  "attribute 'value': expected at least 0, got -0.1");
   assert_contains(error_of("schedule_piecewise",
                            {{"boundaries", std::vector<int64_t>{5}}, {"values", std::vector<double>{1, -0.5}}})
                       .c_str(),

@@ -155,6 +155,11 @@ base::Status check_list(const AttributeDefinition &definition, const Node &node,
 }
 
 base::Status check_attribute(const AttributeDefinition &definition, const Node &node, const Attribute &attribute) {
+  if (const auto *number = std::get_if<int64_t>(&attribute);
+      number != nullptr && definition.type == AttributeType::enumeration) {
+    return base::invalid_argument(place_of(node), ": attribute '", definition.name, "' is ", *number,
+                                  ", expected one of ", numbered_choices(definition));
+  }
   if (!holds(attribute, definition.type)) {
     return base::invalid_argument(place_of(node), ": attribute '", definition.name, "' is of type ", kind_of(attribute),
                                   ", expected ", definition.type);
@@ -183,6 +188,13 @@ base::Status check_attribute(const AttributeDefinition &definition, const Node &
 }
 
 }  // namespace
+
+std::string numbered_choices(const AttributeDefinition &definition) {
+  std::string text;
+  for (size_t i = 0; i < definition.choices.size(); ++i)
+    text += base::concat(i == 0 ? "" : ", ", i + 1, " (", definition.choices[i], ")");
+  return text;
+}
 
 base::Status check_attributes(const OpDefinition &definition, const Node &node) {
   for (const auto &[name, attribute] : node.attributes) {
