@@ -66,6 +66,13 @@ def comment(text, indent=''):
     return indent + '/* ' + ('\n' + indent + ' * ').join(lines) + ' */\n'
 
 
+def each(array, call, missing):
+    """The loop that hands every item of an array on. Without an array, `missing` goes in place of the first: an error
+    of the generic call."""
+    item = f'{array} != NULL ? {array}[i] : {missing}'
+    return f'for (int64_t i = 0; i < {array}_count && (i == 0 || {array} != NULL); i++) {call.format(item)}'
+
+
 class Attribute:
     """One attribute of an entry: how it is declared, tested and passed on."""
 
@@ -120,8 +127,10 @@ class Attribute:
         if self.needs_flag():
             return f'attrs->has_{self.name}'
         if self.type in ('ints', 'dims', 'doubles'):
-            return ' || '.join(f'{field}[{i}] != 0' for i in range(self.length)) if self.length else f'{field} != NULL'
-        return f'{field} != NULL' if self.type in ('string', 'strings', 'dataset') else f'{field} != 0'
+            if self.length:
+                return ' || '.join(f'{field}[{i}] != 0' for i in range(self.length))
+            return f'{field} != NULL || {field}_count != 0'
+        return f'{field} != NULL' if self.type in ('string', 'dataset') else f'{field} != 0'
 
     def pass_on(self, target, handle, source):
         """The statement that hands the value to the generic setter."""
@@ -131,9 +140,12 @@ class Attribute:
             kind = 'f64s' if self.type == 'doubles' else 'i64s'
             return f'{call}{kind}({handle}, "{self.name}", {source}, {count});'
         if self.type == 'strings':
-            return f'for (int64_t i = 0; i < {source}_count; i++) {call}string({handle}, "{self.name}", {source}[i]);'
+            return each(source, f'{call}string({handle}, "{self.name}", {{}});', 'NULL')
         if self.type == 'enum':
-            return f'{call}string({handle}, "{self.name}", tutti_{self.owner}_{self.name}_name({source}));'
+            # A number that none of them has is handed on as it is: an error that names it.
+            known = f'{source} >= 1 && {source} <= {len(self.spec["values"])}'
+            text = f'{call}string({handle}, "{self.name}", tutti_{self.owner}_{self.name}_name({source}));'
+            return f'{{ if ({known}) {text} else {call}i64({handle}, "{self.name}", {source}); }}'
         if self.type == 'bool':
             value = source if self.required else '0' if self.is_negative else '1'
             return f'{call}bool({handle}, "{self.name}", {value});'
@@ -203,10 +215,10 @@ class Entry:
         for value in self.inputs:
             name = value['name']
             if value.get('variadic'):
-                lines.append(f'for (int64_t i = 0; i < {name}_count; i++) tutti_graph_add_input(graph, {name}[i]);')
+                lines.append(f'if ({name} == NULL && {name}_count != 0) tutti_graph_set_i64s(graph, "{name}", NULL, {name}_count);')
+                lines.append(f'for (int64_t i = 0; {name} != NULL && i < {name}_count; i++) tutti_graph_add_input(graph, {name}[i]);')
             elif value.get('datasets'):
-                call = f'tutti_pipeline_set_dataset(pipeline, "{name}", {name}[i]);'
-                lines.append(f'for (int64_t i = 0; i < {name}_count; i++) {call}')
+                lines.append(each(name, f'tutti_pipeline_set_dataset(pipeline, "{name}", {{}});', 'NULL'))
             elif value.get('dataset'):
                 lines.append(f'tutti_pipeline_set_dataset(pipeline, "{name}", {name});')
             elif not value.get('optional'):
@@ -217,7 +229,9 @@ class Entry:
         settings = [a for a in self.optional if a.type != 'value']
         if settings:
             lines.append('if (attrs != NULL) {')
-            lines += [f'  if ({a.is_set()}) {a.pass_on(handle, handle, "attrs->" + a.field)}' for a in settings]
+            for a in settings:
+                condition = '' if a.type == 'strings' else f'if ({a.is_set()}) '
+                lines.append(f'  {condition}{a.pass_on(handle, handle, "attrs->" + a.field)}')
             lines.append('}')
         return lines
 

@@ -53,7 +53,11 @@ bool check_text(graph::GraphBuilder &builder, const char *text, std::string_view
 
 bool check_list(graph::GraphBuilder &builder, const void *values, int64_t count, std::string_view what) {
   if (count >= 0 && (values != nullptr || count == 0)) return true;
-  builder.fail(base::invalid_argument(what, ": expected ", count < 0 ? "a count of 0 or more" : "an array, got NULL"));
+  if (count < 0) {
+    builder.fail(base::invalid_argument("'", what, "': expected a count of 0 or more, got ", count));
+  } else {
+    builder.fail(base::invalid_argument("'", what, "': expected an array, got NULL with a count of ", count));
+  }
   return false;
 }
 
@@ -205,14 +209,14 @@ void tutti_graph_set_string(tutti_graph *graph, const char *key, const char *val
 
 void tutti_graph_set_i64s(tutti_graph *graph, const char *key, const int64_t *values, int64_t count) {
   change_graph(graph, [&](GraphObject &, graph::GraphBuilder &builder) {
-    if (check_list(builder, values, count, "attribute"))
+    if (check_text(builder, key, "key") && check_list(builder, values, count, key))
       set_attribute(graph, key, std::vector<int64_t>(values, values + count));
   });
 }
 
 void tutti_graph_set_f64s(tutti_graph *graph, const char *key, const double *values, int64_t count) {
   change_graph(graph, [&](GraphObject &, graph::GraphBuilder &builder) {
-    if (check_list(builder, values, count, "attribute"))
+    if (check_text(builder, key, "key") && check_list(builder, values, count, key))
       set_attribute(graph, key, std::vector<double>(values, values + count));
   });
 }

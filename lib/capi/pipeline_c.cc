@@ -107,10 +107,14 @@ Result<data::DatasetRef> PipelineObject::build() {
 
 namespace {
 
-bool check_list(PipelineObject &object, const void *values, int64_t count) {
+bool check_list(PipelineObject &object, const char *key, const void *values, int64_t count) {
+  if (!check_text(object, key, "key")) return false;
   if (count >= 0 && (values != nullptr || count == 0)) return true;
-  object.fail(values == nullptr ? base::invalid_argument("argument 'values' is NULL")
-                                : base::invalid_argument("argument 'count' must be 0 or more, got ", count));
+  if (count < 0) {
+    object.fail(base::invalid_argument("parameter '", key, "': argument 'count' must be 0 or more, got ", count));
+  } else {
+    object.fail(base::invalid_argument("parameter '", key, "': argument 'values' is NULL with a count of ", count));
+  }
   return false;
 }
 
@@ -266,13 +270,15 @@ void tutti_pipeline_set_string(tutti_pipeline *pipeline, const char *key, const 
 
 void tutti_pipeline_set_i64s(tutti_pipeline *pipeline, const char *key, const int64_t *values, int64_t count) {
   change(pipeline, [&](PipelineObject &object) {
-    if (check_list(object, values, count)) set_parameter(pipeline, key, std::vector<int64_t>(values, values + count));
+    if (check_list(object, key, values, count))
+      set_parameter(pipeline, key, std::vector<int64_t>(values, values + count));
   });
 }
 
 void tutti_pipeline_set_f64s(tutti_pipeline *pipeline, const char *key, const double *values, int64_t count) {
   change(pipeline, [&](PipelineObject &object) {
-    if (check_list(object, values, count)) set_parameter(pipeline, key, std::vector<double>(values, values + count));
+    if (check_list(object, key, values, count))
+      set_parameter(pipeline, key, std::vector<double>(values, values + count));
   });
 }
 

@@ -4,9 +4,10 @@
 
 usage: generate_helper_calls.py OUTPUT OPS_YAML NN_YAML TRANSFORMS_YAML SOURCES_YAML
 
-Every helper is called with NULL, with an all-zero struct and with every field set. What the first two must hand on are
-the inputs and the required attributes; the third every attribute too. The expectations come from the registries and
-from the rules stated in ops.h, not from the generator of ops.h.
+Every helper is called with NULL, with an all-zero struct, with every field set, and so with NULL in place of every array
+that has a count. What the first two must hand on are the inputs and the required attributes; the third every attribute
+too; the fourth must hand on the NULL once, which is an error of the generic call. The expectations come from the
+registries and from the rules stated in ops.h, not from the generator of ops.h.
 """
 import sys
 
@@ -58,7 +59,7 @@ class Sample:
         # A truth value that defaults to true is set through a field that says the opposite.
         self.field = attribute['negative'] if kind == 'bool' and attribute.get('default') is True else self.key
         length = attribute.get('length')
-        self.setup, self.count = '', None
+        self.setup, self.count, self.recorded_null = '', None, None
         if kind in LISTS:
             element, values = ('double', '0.5, 1.5') if kind == 'doubles' else ('int64_t', '3, 4')
             if length:
@@ -69,10 +70,12 @@ class Sample:
             self.count = None if length else len(self.items)
             setter = 'f64s' if kind == 'doubles' else 'i64s'
             self.recorded = f'{setter} {self.key} {" ".join(self.items)}'
+            self.recorded_null = f'{setter} {self.key} NULL'
         elif kind == 'strings':
             self.setup = f'static const char *const {self.key}_values[] = {{"one", "two"}};'
             self.expression, self.count = f'{self.key}_values', 2
             self.recorded = f'string {self.key} one\\nstring {self.key} two'
+            self.recorded_null = f'string {self.key} NULL'
         elif kind in ('bool', 'boolean'):
             self.expression, self.recorded = '1', f'bool {self.key} {0 if attribute.get("default") else 1}'
         elif kind == 'enum':
@@ -96,6 +99,11 @@ class Sample:
             self.expression, self.recorded = number, f'i64 {self.key} {number}'
 
 
+def unless_null(expression):
+    """An array, but NULL in the form that has NULL for all of them."""
+    return f'form == NULL_ARRAYS ? NULL : {expression}'
+
+
 def normal(attribute):
     return {**attribute, 'type': {'boolean': 'bool'}.get(attribute['type'], attribute['type'])}
 
@@ -114,41 +122,49 @@ def test_code(target, helper, registry_name, spec):
     if spec.get('named'):
         arguments.append('"label"')
         head.append('string name label')
+    null_head = list(head)
     number = 10
     for one in inputs:
         if one.get('variadic'):
             setup.append('static const tutti_value many[] = {{11}, {12}};')
-            arguments += ['many', '2']
+            arguments += [unless_null('many'), '2']
             head += ['input 11', 'input 12']
+            null_head.append(f'i64s {one["name"]} NULL')
         elif not one.get('optional'):
             number += 10
             arguments.append(f'(tutti_value){{{number}}}')
             head.append(f'input {number}')
+            null_head.append(f'input {number}')
     if spec.get('several'):
         setup.append('const tutti_dataset *const datasets[] = {dataset, dataset};')
-        arguments += ['datasets', '2']
+        arguments += [unless_null('datasets'), '2']
         head += ['dataset others', 'dataset others']
+        null_head.append('dataset others NULL')
     elif 'others' in spec.get('needs', []):
         arguments.append('dataset')
         head.append('dataset other')
+        null_head.append('dataset other')
     for attribute in required:
         sample = Sample(helper, attribute)
         setup.append(sample.setup)
-        arguments += [sample.expression] + ([str(sample.count)] if sample.count else [])
+        value = unless_null(sample.expression) if sample.recorded_null else sample.expression
+        arguments += [value] + ([str(sample.count)] if sample.count else [])
         head.append(sample.recorded)
+        null_head.append(sample.recorded_null or sample.recorded)
     outputs = len(spec.get('outputs', [{}])) if target == 'graph' else 1
     more = ['more'] if outputs > 1 else []
     end = f'end {outputs - 1}' if target == 'graph' else 'end'
     bare = head + ['input 0'] * len(values) + [end]
+    nulls = null_head + ['input 0'] * len(values)
     lines = [f'static void call_{helper}(int form) {{', '  (void)form;'] + [f'  {s}' for s in setup if s]
     if more:
         lines.append(f'  tutti_value more[{outputs - 1}];')
     if not values + settings:
         lines.append(f'  tutti_{helper}({", ".join(arguments + more)});')
-        expected = [bare] * 3
+        expected = [bare] * 3 + [nulls + [end]]
     else:
-        lines.append(f'  tutti_{helper}_attrs zero, full;')
-        lines.append('  memset(&zero, 0, sizeof zero), memset(&full, 0, sizeof full);')
+        lines.append(f'  tutti_{helper}_attrs zero, full, nulls;')
+        lines += [f'  memset(&{form}, 0, sizeof {form});' for form in ('zero', 'full', 'nulls')]
         full = list(head)
         for attribute in values + settings:
             sample = Sample(helper, attribute)
@@ -162,11 +178,12 @@ def test_code(target, helper, registry_name, spec):
                 lines.append('  ' + sample.setup)
             lines.append(f'  full.{sample.field} = {sample.expression};')
             if sample.count:
-                lines.append(f'  full.{sample.key}_count = {sample.count};')
+                lines.append(f'  full.{sample.key}_count = nulls.{sample.key}_count = {sample.count};')
+                nulls.append(sample.recorded_null)
         full.append(end)
-        attrs = 'form == 0 ? NULL : form == 1 ? &zero : &full'
+        attrs = 'form == 0 ? NULL : form == 1 ? &zero : form == NULL_ARRAYS ? &nulls : &full'
         lines.append(f'  tutti_{helper}({", ".join(arguments + [attrs] + more)});')
-        expected = [bare, bare, full]
+        expected = [bare, bare, full, nulls + [end]]
     lines.append('}')
     texts = ', '.join('"' + ''.join(line + '\\n' for line in form) + '"' for form in expected)
     return '\n'.join(lines) + '\n', f'    {{"{helper}", call_{helper}, {{{texts}}}}},\n'

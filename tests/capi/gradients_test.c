@@ -240,7 +240,7 @@ static void test_mistakes(void **state) {
   check_mistake(APPLIED_TWICE, TUTTI_ALREADY_EXISTS, "the gradients are set twice");
   check_mistake(NO_OPTIMIZER, TUTTI_FAILED_PRECONDITION, "gradients are given but there is no optimizer");
   check_mistake(EMPTY, TUTTI_INVALID_ARGUMENT, "an empty list of gradients");
-  check_mistake(NULL_LIST, TUTTI_INVALID_ARGUMENT, "gradients: expected an array");
+  check_mistake(NULL_LIST, TUTTI_INVALID_ARGUMENT, "'gradients': expected an array");
 }
 
 /* A variable that the host froze keeps its value, whatever the model function gives for it. */

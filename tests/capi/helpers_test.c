@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every helper of ops.h: called without attributes, with an all-zero struct and with every field set, it must make just
- * the generic calls that the registry asks for. The generic calls are defined here and write down what they are given;
- * the calls of the helpers are generated. */
+ * Every helper of ops.h: called without attributes, with an all-zero struct, with every field set and with NULL for
+ * arrays, it must make just the generic calls that the registry asks for. The generic calls are defined here and write
+ * down what they are given; the calls of the helpers are generated. */
 #include <tutti/ops.h>
 
 #include "testing.h"
@@ -40,19 +40,19 @@ void tutti_graph_set_f64(tutti_graph *g, const char *key, double value) {
 }
 void tutti_graph_set_string(tutti_graph *g, const char *key, const char *value) {
   (void)g;
-  record("string %s %s\n", key, value);
+  record("string %s %s\n", key, value != NULL ? value : "NULL");
 }
 void tutti_graph_set_i64s(tutti_graph *g, const char *key, const int64_t *values, int64_t count) {
   (void)g;
-  record("i64s %s", key);
-  for (int64_t i = 0; i < count; i++)
+  record("i64s %s%s", key, values == NULL ? " NULL" : "");
+  for (int64_t i = 0; values != NULL && i < count; i++)
     record(" %lld", (long long)values[i]);
   record("\n");
 }
 void tutti_graph_set_f64s(tutti_graph *g, const char *key, const double *values, int64_t count) {
   (void)g;
-  record("f64s %s", key);
-  for (int64_t i = 0; i < count; i++)
+  record("f64s %s%s", key, values == NULL ? " NULL" : "");
+  for (int64_t i = 0; values != NULL && i < count; i++)
     record(" %g", values[i]);
   record("\n");
 }
@@ -82,7 +82,7 @@ void tutti_pipeline_set_f64(tutti_pipeline *p, const char *key, double value) {
 }
 void tutti_pipeline_set_string(tutti_pipeline *p, const char *key, const char *value) {
   (void)p;
-  record("string %s %s\n", key, value);
+  record("string %s %s\n", key, value != NULL ? value : "NULL");
 }
 void tutti_pipeline_set_i64s(tutti_pipeline *p, const char *key, const int64_t *values, int64_t count) {
   (void)p;
@@ -93,8 +93,8 @@ void tutti_pipeline_set_f64s(tutti_pipeline *p, const char *key, const double *v
   tutti_graph_set_f64s(NULL, key, values, count);
 }
 void tutti_pipeline_set_dataset(tutti_pipeline *p, const char *key, const tutti_dataset *dataset) {
-  (void)p, (void)dataset;
-  record("dataset %s\n", key);
+  (void)p;
+  record("dataset %s%s\n", key, dataset == NULL ? " NULL" : "");
 }
 void tutti_pipeline_end(tutti_pipeline *p) {
   (void)p;
@@ -103,10 +103,13 @@ void tutti_pipeline_end(tutti_pipeline *p) {
 
 /* --- the calls of the helpers ------------------------------------------------------------------------------------- */
 
+/* The forms: NULL, all zeros, everything set, NULL for every array that has a count. */
+enum { NULL_ARRAYS = 3, FORMS };
+
 struct helper {
   const char *name;
   void (*call)(int form);
-  const char *expected[3]; /* NULL, all zeros, everything set */
+  const char *expected[FORMS];
 };
 
 static tutti_graph *const graph = NULL;
@@ -120,7 +123,7 @@ static void test_helpers(void **state) {
   (void)state;
   int failures = 0;
   for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++) {
-    for (int form = 0; form < 3; form++) {
+    for (int form = 0; form < FORMS; form++) {
       recorded[0] = '\0';
       helpers[i].call(form);
       if (strcmp(recorded, helpers[i].expected[form]) == 0) continue;
