@@ -17,13 +17,27 @@ namespace {
 // No tree of the library is nearly as deep; a hostile one must not use up the descriptors.
 constexpr int kDeepestTree = 64;
 
+// The error of a path at which something else was expected to be a directory, itself or the one that it is in.
+Status not_a_directory(std::string path) {
+  struct stat information;
+  while (::stat(path.c_str(), &information) != 0 && path.rfind('/') != std::string::npos && path.rfind('/') > 0)
+    path.resize(path.rfind('/'));
+  const bool is_file = ::stat(path.c_str(), &information) == 0 && S_ISREG(information.st_mode);
+  errno = ENOTDIR;
+  const Status plain = file_error("cannot use as a directory", path);
+  if (!is_file) return plain;
+  return Status(plain.code(), concat(base::quoted(path, 400), " is a file, expected a directory"))
+      .with_domain("errno", ENOTDIR)
+      .with_detail("path", path);
+}
+
 using Directory = std::unique_ptr<DIR, int (*)(DIR *)>;
 
 // Takes over `file`, a directory's descriptor or -1.
 Result<Directory> read_directory(int file, const std::string &path) {
   DIR *opened = file < 0 ? nullptr : fdopendir(file);
   if (opened == nullptr) {
-    Status status = file_error("cannot read directory", path);
+    Status status = errno == ENOTDIR ? not_a_directory(path) : file_error("cannot read directory", path);
     if (file >= 0) ::close(file);
     return status;
   }
@@ -78,7 +92,8 @@ Status make_directories(const std::string &path) {
       // An ancestor on a read-only file system is fine as long as it is there.
       const int error_number = errno;
       if (!is_directory(part)) {
-        errno = error_number == EEXIST ? ENOTDIR : error_number;
+        if (error_number == EEXIST || error_number == ENOTDIR) return not_a_directory(part);
+        errno = error_number;
         return file_error("cannot make directory", part);
       }
     }

@@ -23,8 +23,10 @@ void making_and_listing(void **) {
   assert_int_equal(names.size(), 3);
   assert_string_equal(names[0].c_str(), "a");
   assert_string_equal(names[2].c_str(), "y");
-  assert_error_contains(make_directories(directory / "x/a/c"), "Not a directory");
-  assert_error_contains(make_directories(directory / "x/a"), "Not a directory");
+  for (const char *place : {"x/a/c", "x/a", "x/a/c/d"})
+    assert_error_contains(make_directories(directory / place), "/x/a' is a file, expected a directory");
+  for (const char *place : {"x/a/c", "x/a"})
+    assert_error_contains(list_directory(directory / place).status(), "/x/a' is a file, expected a directory");
   assert_true(list_directory(directory / "none").code() == Code::not_found);
 }
 

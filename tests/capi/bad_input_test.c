@@ -18,7 +18,19 @@ static const char *own_path;
 
 /* --- models ------------------------------------------------------------------------------------------------------- */
 
-enum mistake { WRONG_DTYPE, WRONG_RANK, TOO_FEW_INPUTS, MIXED_ROWS, VECTOR_LOSS, NO_PREDICTIONS, NAN_LOSS, NONE };
+enum mistake {
+  WRONG_DTYPE,
+  WRONG_RANK,
+  TOO_FEW_INPUTS,
+  NULL_INPUTS,
+  NO_SUCH_CHOICE,
+  INTEGERS,
+  MIXED_ROWS,
+  VECTOR_LOSS,
+  NO_PREDICTIONS,
+  NAN_LOSS,
+  NONE
+};
 
 static int32_t model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
   enum mistake mistake = *(enum mistake *)user;
@@ -28,6 +40,12 @@ static int32_t model(tutti_graph *g, int32_t mode, void *user, tutti_error **err
   if (mistake == WRONG_DTYPE) logits = tutti_add(g, logits, tutti_graph_constant(g, TUTTI_DTYPE_I32, 1));
   if (mistake == WRONG_RANK) logits = tutti_layer_conv2d(g, logits, 8, 3, NULL);
   if (mistake == TOO_FEW_INPUTS) logits = tutti_concat(g, NULL, 0, NULL);
+  if (mistake == NULL_INPUTS) logits = tutti_concat(g, NULL, 2, NULL);
+  if (mistake == NO_SUCH_CHOICE) {
+    tutti_layer_dense_attrs attrs = {.activation = 77};
+    logits = tutti_layer_dense(g, x, 2, &attrs);
+  }
+  if (mistake == INTEGERS) logits = tutti_layer_dense(g, tutti_cast(g, x, TUTTI_DTYPE_I32), 2, NULL);
   if (mistake == MIXED_ROWS) {
     tutti_softmax_attrs over_rows = {.has_axis = 1, .axis = 0};
     logits = tutti_softmax(g, logits, &over_rows);
@@ -83,6 +101,9 @@ static int32_t try_model(enum mistake mistake, int64_t replicas, const char *run
 static int32_t wrong_dtype(tutti_error **err) { return try_model(WRONG_DTYPE, 1, NULL, err); }
 static int32_t wrong_rank(tutti_error **err) { return try_model(WRONG_RANK, 1, NULL, err); }
 static int32_t too_few_inputs(tutti_error **err) { return try_model(TOO_FEW_INPUTS, 1, NULL, err); }
+static int32_t null_inputs(tutti_error **err) { return try_model(NULL_INPUTS, 1, NULL, err); }
+static int32_t no_such_choice(tutti_error **err) { return try_model(NO_SUCH_CHOICE, 1, NULL, err); }
+static int32_t integers(tutti_error **err) { return try_model(INTEGERS, 1, NULL, err); }
 static int32_t mixed_rows(tutti_error **err) { return try_model(MIXED_ROWS, 3, NULL, err); }
 static int32_t vector_loss(tutti_error **err) { return try_model(VECTOR_LOSS, 1, NULL, err); }
 static int32_t no_predictions(tutti_error **err) { return try_model(NO_PREDICTIONS, 1, NULL, err); }
@@ -142,6 +163,40 @@ static int32_t label_out_of_range(tutti_error **err) {
   return code;
 }
 
+/* NULL for an array that is said to have items. */
+static int32_t null_paths(tutti_error **err) {
+  tutti_pipeline *pipeline = NULL;
+  tutti_dataset *dataset = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_source_csv(pipeline, NULL, 1, NULL);
+  int32_t code = tutti_pipeline_build(pipeline, &dataset, err);
+  tutti_pipeline_unref(pipeline);
+  return code;
+}
+
+static int32_t null_columns(tutti_error **err) {
+  const char *path = "some.csv";
+  const tutti_source_csv_attrs attrs = {.columns_count = 2};
+  tutti_pipeline *pipeline = NULL;
+  tutti_dataset *dataset = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_source_csv(pipeline, &path, 1, &attrs);
+  int32_t code = tutti_pipeline_build(pipeline, &dataset, err);
+  tutti_pipeline_unref(pipeline);
+  return code;
+}
+
+static int32_t null_datasets(tutti_error **err) {
+  tutti_pipeline *pipeline = NULL;
+  tutti_dataset *dataset = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_source_range(pipeline, 3, NULL);
+  tutti_pipeline_interleave(pipeline, NULL, 1, NULL);
+  int32_t code = tutti_pipeline_build(pipeline, &dataset, err);
+  tutti_pipeline_unref(pipeline);
+  return code;
+}
+
 /* --- options and files -------------------------------------------------------------------------------------------- */
 
 static int32_t unknown_option(tutti_error **err) {
@@ -177,6 +232,27 @@ static const struct bad_input {
     {"wrong dtype", wrong_dtype, TUTTI_INVALID_ARGUMENT, {"tower/add", "f32", "i32"}},
     {"wrong rank", wrong_rank, TUTTI_INVALID_ARGUMENT, {"tower/conv2d", "[batch, 2]", "rank"}},
     {"too few inputs", too_few_inputs, TUTTI_INVALID_ARGUMENT, {"tower/concat", "input 'inputs' is missing", ""}},
+    {"NULL for inputs",
+     null_inputs,
+     TUTTI_INVALID_ARGUMENT,
+     {"'inputs': expected an array, got NULL with a count", "", ""}},
+    {"no such choice",
+     no_such_choice,
+     TUTTI_INVALID_ARGUMENT,
+     {"layer_dense: attribute 'activation' is 77, expected one of 1 (none), 2 (relu), ", "", ""}},
+    {"a layer of integers",
+     integers,
+     TUTTI_INVALID_ARGUMENT,
+     {"layer_dense: input 'x' is i32, expected floating", "", ""}},
+    {"NULL for paths", null_paths, TUTTI_INVALID_ARGUMENT, {"parameter 'paths': argument 'value' is NULL", "", ""}},
+    {"NULL for columns",
+     null_columns,
+     TUTTI_INVALID_ARGUMENT,
+     {"parameter 'columns': argument 'value' is NULL", "", ""}},
+    {"NULL for datasets",
+     null_datasets,
+     TUTTI_INVALID_ARGUMENT,
+     {"argument 'others': expected a dataset handle, got NULL", "", ""}},
     {"no meaning for a global batch",
      mixed_rows,
      TUTTI_INVALID_ARGUMENT,
@@ -193,7 +269,7 @@ static const struct bad_input {
     {"unwritable model_dir",
      unwritable_model_dir,
      TUTTI_FAILED_PRECONDITION,
-     {"occupied/models", "Not a directory", ""}},
+     {"occupied' is a file, expected a directory", "", ""}},
 };
 
 static void test_messages_name_the_thing(void **state) {
