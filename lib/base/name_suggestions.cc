@@ -5,7 +5,7 @@
 
 namespace tutti::impl::base {
 
-std::string but_there_are(std::string_view name, std::span<const std::string> known) {
+std::string but_there_are(std::string_view name, std::span<const std::string> known, KnownNames form) {
   constexpr size_t kMostBytes = 400;
   if (known.empty()) return "; none are known";
   std::string text = did_you_mean(name, known) + "; known: ";
@@ -14,7 +14,7 @@ std::string but_there_are(std::string_view name, std::span<const std::string> kn
     const bool is_long = text.size() - begin + known[i].size() > kMostBytes;
     if (is_long && i > 0) return concat(text, " and ", known.size() - i, " more");
     if (i > 0) text += ", ";
-    text += known[i];
+    text += form == KnownNames::quoted ? quoted(known[i], kMostBytes) : known[i];
   }
   return text;
 }

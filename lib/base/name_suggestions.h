@@ -16,8 +16,11 @@
 
 namespace tutti::impl::base {
 
+/// Names that come from data may contain anything, commas too: quote them.
+enum class KnownNames { plain, quoted };
 /// did_you_mean(), and the known names, cut after about 400 bytes; "; none are known" where nothing is known.
-std::string but_there_are(std::string_view name, std::span<const std::string> known);
+std::string but_there_are(std::string_view name, std::span<const std::string> known,
+                          KnownNames form = KnownNames::plain);
 
 /// INVALID_ARGUMENT unless a name is UTF-8, as the files and reports are that it will stand in: "feature 'a\xff' ...".
 Status check_utf8(std::string_view what, std::string_view name);

@@ -105,7 +105,7 @@ class TableReader {
       const NameIndex::Place *const found = index.find(column.name);
       if (found == nullptr) {
         return base::invalid_argument("the Arrow stream has no column '", column.name, "'",
-                                      base::but_there_are(column.name, names));
+                                      base::but_there_are(column.name, names, base::KnownNames::quoted));
       }
       if (found->count > 1) return base::invalid_argument("the Arrow stream has several columns '", column.name, "'");
       where_.push_back(static_cast<int64_t>(found->first));

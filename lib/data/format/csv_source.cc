@@ -33,6 +33,17 @@ Status no_header(const std::string &path) {
   return base::data_loss("corrupt CSV file ", base::quoted(path, 400), ": it has no header");
 }
 
+// A header in one piece that has another usual separator was most likely cut at the wrong one.
+std::string delimiter_hint(const std::vector<std::string> &names, char delimiter) {
+  if (names.size() != 1) return "";
+  for (const char usual : {',', ';', '\t', '|'}) {
+    if (usual == delimiter || names[0].find(usual) == std::string::npos) continue;
+    return base::concat("; the option delimiter is ", base::quoted(std::string_view(&delimiter, 1)),
+                        ", and the header contains ", base::quoted(std::string_view(&usual, 1)));
+  }
+  return "";
+}
+
 class CsvFileReader : public FileReader {
  public:
   explicit CsvFileReader(std::shared_ptr<const CsvColumns> columns)
@@ -104,7 +115,9 @@ class CsvFileReader : public FileReader {
         for (const CsvReader::Value &value : reader_.values())
           names.emplace_back(value.text);
         return base::invalid_argument("CSV file ", base::quoted(stream.path(), 400), " has no column '",
-                                      field.component.name, "'", base::but_there_are(field.component.name, names));
+                                      field.component.name, "'",
+                                      base::but_there_are(field.component.name, names, base::KnownNames::quoted),
+                                      delimiter_hint(names, columns_->delimiter));
       }
       if (found->count > 1)
         return base::invalid_argument("CSV file ", base::quoted(stream.path(), 400), " has several columns '",

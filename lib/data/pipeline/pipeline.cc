@@ -81,7 +81,9 @@ Pipeline &Pipeline::begin(std::string_view name, const Attributes &attributes, i
   if (result.ok()) {
     dataset_ = result.take();
   } else {
-    status_ = result.status().wrap(base::concat("pipeline: it cannot begin with '", name, "'"));
+    const bool is_source = find_source(name) != nullptr;
+    status_ = result.status().wrap(is_source ? base::concat("pipeline: source '", name, "' failed")
+                                             : base::concat("pipeline: it cannot begin with '", name, "'"));
   }
   return *this;
 }

@@ -123,7 +123,10 @@ void mistakes_in_files_are_told(void **) {
   for (size_t i = 0; i < got.size(); ++i)
     assert_contains(got[i].c_str(), expected[i]);
   assert_contains(values_of("", typed)[0].c_str(), "it has no header");
-  assert_contains(values_of("a,c\n1,2\n", typed)[0].c_str(), "has no column 'b'");
+  assert_contains(values_of("a,c\n1,2\n", typed)[0].c_str(), "has no column 'b'; known: 'a', 'c'");
+  const graph::Attributes wrong{{"columns", Strings{"a: i8", "b: bytes"}}, {"delimiter", std::string(";")}};
+  assert_contains(values_of("a,b\n1,2\n", wrong)[0].c_str(),
+                  "has no column 'a'; known: 'a,b'; the option delimiter is ';', and the header contains ','");
   assert_contains(values_of("a,b,a\n1,2,3\n", typed)[0].c_str(), "has several columns 'a'");
   assert_true((values_of("a,b,c,c\n1,2,3,4\n", typed) == Strings{"i8 [] {1}", "2"}));
   const graph::Attributes bare{{"columns", Strings{"a: i8"}}, {"header", false}};
