@@ -121,7 +121,10 @@ static bool is_of_newer_release(const Status &status) {
 Result<Checkpoint> read_newest_checkpoint(const std::string &directory, const ReadOptions &options,
                                           const base::Logger &logger) {
   TUTTI_ASSIGN(const std::vector<CheckpointName> all, list_checkpoints(directory));
-  if (all.empty()) return base::not_found("there is no checkpoint in '", directory, "'");
+  if (all.empty()) {
+    return base::not_found("there is no checkpoint in '", directory, "'",
+                           base::path_exists(directory) ? "" : ": the directory does not exist");
+  }
   Status newest_reason;
   for (auto name = all.rbegin(); name != all.rend(); ++name) {
     Result<Checkpoint> checkpoint = read_checkpoint(name->path, options);

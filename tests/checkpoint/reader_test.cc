@@ -83,7 +83,10 @@ void test_nothing_there(void **) {
   const auto newest = read_newest_checkpoint(directory.path(), {}, *log.logger());
   assert_int_equal(newest.code(), base::Code::not_found);
   assert_error_contains(newest, directory.path());
-  assert_int_equal(read_newest_checkpoint("/nowhere/at/all", {}, *log.logger()).code(), base::Code::not_found);
+  const auto nowhere = read_newest_checkpoint("/nowhere/at/all", {}, *log.logger());
+  assert_int_equal(nowhere.code(), base::Code::not_found);
+  assert_error_contains(nowhere, "there is no checkpoint in '/nowhere/at/all': the directory does not exist");
+  assert_null(strstr(newest.status().message().c_str(), "does not exist"));
   assert_string_equal(log.text().c_str(), "");
 }
 
