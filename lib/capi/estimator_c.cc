@@ -89,8 +89,10 @@ estimator::ModelFunction model_function(tutti_model_fn function, std::shared_ptr
       [function, user = std::move(user), rules = std::move(rules)](graph::GraphBuilder &builder, estimator::Mode mode) {
         const int32_t number = static_cast<int32_t>(mode);
         TUTTI_TRY(with_graph(builder, number, [&](tutti_graph *graph) {
-          return call_host("the model function",
-                           [&](tutti_error **error) { return function(graph, number, user->get(), error); });
+          // The estimator says that it failed, with the mode.
+          return call_host(
+              "the model function", [&](tutti_error **error) { return function(graph, number, user->get(), error); },
+              Teller::caller);
         }));
         const std::lock_guard lock(rules->mutex);
         for (const auto &[pattern, trainable] : rules->rules)

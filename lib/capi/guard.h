@@ -47,7 +47,7 @@ extern constinit HandleType<ErrorObject> error_handles;
 int32_t report(const Status &status, tutti_error **err) noexcept;
 
 /// The status that a callback's code and error stand for. Takes over the reference in `error`. `what` says which
-/// callback it was.
+/// callback it was; where it is empty, the caller says so.
 Status status_from_callback(int32_t code, tutti_error *error, std::string_view what);
 
 /// An output handle is NULL until the call has succeeded.

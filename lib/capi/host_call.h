@@ -18,15 +18,18 @@ namespace tutti::impl::capi {
 
 using base::catch_thrown;
 
+/// Who says that the function failed, beside the reason that it gave.
+enum class Teller { callee, caller };
+
 /// Calls function(&error), which gives a code, and says how it ended.
 template <typename Function>
-Status call_host(std::string_view what, Function &&function) {
+Status call_host(std::string_view what, Function &&function, Teller teller = Teller::callee) {
   tutti_error *error = nullptr;
   int32_t code = TUTTI_OK;
   RunningFunction running;
   const Status thrown = catch_thrown(what, [&] { code = function(&error); });
   if (thrown.ok()) {
-    const Status status = status_from_callback(code, error, what);
+    const Status status = status_from_callback(code, error, teller == Teller::callee ? what : "");
     if (!status.ok()) TUTTI_TRY(running.interrupt());
     return status;
   }

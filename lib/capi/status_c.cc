@@ -40,7 +40,7 @@ Status status_from_callback(int32_t code, tutti_error *error, std::string_view w
                 .with_domain("user", code);
   }
   unref_handle(error, error_handles);
-  return cause.wrap(base::concat(what, " failed"));
+  return what.empty() ? cause : cause.wrap(base::concat(what, " failed"));
 }
 
 }  // namespace tutti::impl::capi

@@ -113,9 +113,11 @@ Result<Ref<WeightVersion>> EstimatorState::weights(const std::string &path) {
     if (!version) return read.status();
   }
   if (version) return version;
-  return base::failed_precondition(
-      "there are no weights: train first, or name a checkpoint",
-      config.model_dir.empty() ? std::string() : base::concat("; '", config.model_dir, "' has none"));
+  if (config.model_dir.empty())
+    return base::failed_precondition(
+        "there are no weights: train first, set model_dir or call tutti_estimator_initialize");
+  return base::failed_precondition("there are no weights: train first or call tutti_estimator_initialize; model_dir '",
+                                   config.model_dir, "' has no checkpoint");
 }
 
 }  // namespace tutti::impl::estimator

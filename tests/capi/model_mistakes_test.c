@@ -72,10 +72,14 @@ static void test_wrong_models(void **state) {
       {UNKNOWN_FEATURE, TUTTI_NOT_FOUND, {"no feature 'X'", "it has x"}},
       {OUTPUT_WITHOUT_ROWS, TUTTI_INVALID_ARGUMENT, {"output 'sum'", "one row for each row"}},
       {VARIABLE_TWICE, TUTTI_ALREADY_EXISTS, {"variable 'scale'", ""}},
-      {USER_ERROR, TUTTI_NOT_FOUND, {"the model function", "no recipe for this model"}},
+      {USER_ERROR,
+       TUTTI_NOT_FOUND,
+       {"the model function failed in mode TRAIN; caused by: NOT_FOUND: no recipe for this model", ""}},
       {WRONG_INITIALIZER,
        TUTTI_INVALID_ARGUMENT,
-       {"'dense/kernel' has initializer 'glorot_unifrm'", "did you mean 'glorot_uniform'?"}},
+       {"'dense/kernel' has initializer 'glorot_unifrm'",
+        "did you mean 'glorot_uniform'?; known: zeros, ones, constant, random_uniform, random_normal, "
+        "truncated_normal, glorot_uniform, glorot_normal, he_uniform, he_normal"}},
       {CLIP_OF_ZERO, TUTTI_INVALID_ARGUMENT, {"clip norm", "0"}},
   };
   tutti_dataset *dataset = toy_dataset(32, 8, 0);
@@ -131,7 +135,7 @@ static void test_no_weights(void **state) {
   tutti_result *result = (tutti_result *)(uintptr_t)1;
   tutti_predictor *predictor = NULL;
   tutti_tensor *tensor = NULL;
-  assert_error(TUTTI_FAILED_PRECONDITION, "no weights",
+  assert_error(TUTTI_FAILED_PRECONDITION, "no weights: train first, set model_dir or call tutti_estimator_initialize",
                tutti_estimator_evaluate(estimator, dataset, 0, NULL, &result, &err));
   assert_null(result);
   assert_error(TUTTI_FAILED_PRECONDITION, "no weights",

@@ -5,6 +5,7 @@
 
 #include "backend/executable.h"
 #include "base/hash/checksum.h"
+#include "base/name_suggestions.h"
 #include "base/text.h"
 #include "graph/builder.h"
 #include "graph/serialize.h"
@@ -25,6 +26,15 @@ const std::vector<std::string> &initializer_names() {
       "zeros",          "ones",          "constant",   "uniform",   "normal",        "truncated_normal",
       "glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "lecun_uniform", "lecun_normal"};
   return *names;
+}
+
+// As models write them; two have another name in graphs.
+std::vector<std::string> public_initializer_names() {
+  std::vector<std::string> names = initializer_names();
+  for (std::string &name : names) {
+    if (name == "uniform" || name == "normal") name = "random_" + name;
+  }
+  return names;
 }
 
 double number(const VariableSpec &variable, std::string_view name, double otherwise) {
@@ -148,7 +158,7 @@ Result<std::vector<Tensor>> initial_values(const std::vector<VariableSpec> &vari
     const std::string &kind = variable.initializer.name;
     if (std::find(initializer_names().begin(), initializer_names().end(), kind) == initializer_names().end()) {
       return base::invalid_argument("variable '", variable.name, "' has initializer '", kind, "', which does not exist",
-                                    base::did_you_mean(kind, initializer_names()));
+                                    base::but_there_are(kind, public_initializer_names()));
     }
     const double constant = kind == "ones" ? 1 : kind == "constant" ? number(variable, "value", 0) : 0;
     TUTTI_ASSIGN(Tensor value, filled(variable.dtype, variable.dims, constant));
