@@ -27,6 +27,7 @@ COMMANDS = {
     'inspect checkpoint': ['--json'],
     'inspect model': ['--json'],
     'inspect plan': ['--rows', '--time', '--threads', '--determinism', '--precision', '--json'],
+    'options': ['--json'],
     'predict': ['--batch', '--backend', '--devices', '--first', *PREPARATION, *SOURCE],
     'run': ['-n'],
     'version': [],
@@ -149,6 +150,30 @@ class WrongArguments(Case):
             # The last value counts.
             done = call('dataset', 'stats', '--first=2', '--first', '1', '--json', '--json', path)
             self.assertEqual(json.loads(done.stdout)['elements'], 1)
+
+
+class Options(Case):
+    SCHEMAS = ['context', 'cluster', 'run', 'train', 'predictor']
+
+    def test_each_key_is_described(self):
+        found = json.loads(self.out('options', '--json'))
+        self.assertEqual([schema['schema'] for schema in found], self.SCHEMAS)
+        text = re.sub(r'\s+', ' ', self.out('options'))
+        for schema in found:
+            self.assertGreater(len(schema['keys']), 5)
+            for key in schema['keys']:
+                self.assertIn(' ' + key['key'] + ' ', text)
+                self.assertIn(re.sub(r'\s+', ' ', key['documentation']), text)
+
+    def test_one_schema(self):
+        text = self.out('options', 'train')
+        self.assertTrue(text.startswith('Options of schema "train"'), text)
+        self.assertRegex(text, r'\n  max_seconds +f64, at least 0, default 0\. ')
+        self.assertNotIn('model_dir', text)
+        self.assertRegex(self.out('options', 'run'), r'\n  determinism +string: fast, repeatable or invariant, default fast\.')
+        done = call('options', 'trian')
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("unknown schema 'trian', did you mean 'train'?", done.stderr)
 
 
 class Devices(Case):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`tutti predict`. usage: predict_test.py TUTTI CHECKPOINTS HAS_ENGINE"""
+"""`tutti predict`. usage: predict_test.py TUTTI CHECKPOINTS HAS_ENGINE WRITE_MODEL"""
 import csv
 import os
 import shutil
@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-TUTTI, CHECKPOINTS, HAS_ENGINE = sys.argv[1], sys.argv[2], sys.argv[3] == 'true'
+TUTTI, CHECKPOINTS, HAS_ENGINE, WRITE_MODEL = sys.argv[1], sys.argv[2], sys.argv[3] == 'true', sys.argv[4]
 MODEL = os.path.join(CHECKPOINTS, '0.1', 'trained')
 LAUNCHERS = ('TF_CONFIG', 'MASTER_ADDR', 'RANK', 'WORLD_SIZE', 'OMPI_COMM_WORLD_RANK', 'SLURM_PROCID')
 
@@ -102,6 +102,19 @@ class Predict(unittest.TestCase):
             self.assertEqual(own_header, header)
             self.assert_close(got, alone, 1e-6)
             self.assertEqual(said.count('50 predictions of step 6'), 1)
+
+    def test_columns_have_the_types_of_the_inputs(self):
+        self.run_command(WRITE_MODEL, self.path('model'), '{}', 'columns')
+        with open(self.path('rows.csv'), 'w', encoding='utf-8') as file:
+            file.write('note,a,b\nfirst,0.5,1\nsecond,-2.25,3\n')
+        words = (TUTTI, 'predict', self.path('model'), self.path('rows.csv'), self.path('sums.csv'))
+        done = self.run_command(*words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(read_numbers(self.path('sums.csv')), (['sum'], [[1.5], [0.75]]))
+        # Who says what the columns are is believed.
+        done = self.run_command(*words, '--set', 'columns=a: f32', '--set', 'columns=b: f32')
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("input 'b'", done.stderr)
 
     def test_mistakes(self):
         write_npy(self.path('x.npy'), [toy_row(0)])

@@ -53,17 +53,6 @@ std::string paragraph_lines(const std::string &paragraph, size_t indent) {
   return is_verbatim(paragraph) ? indented(paragraph, indent) : wrapped(paragraph, indent, 0);
 }
 
-/// "  --rows N            rows of the batch".
-std::string help_entry(const std::string &names, const std::string &description) {
-  std::string lines = std::string(kNameIndent, ' ') + names;
-  const std::vector<std::string> paragraphs = paragraphs_of(description);
-  if (lines.size() + 2 > kTextIndent) lines += "\n";
-  const size_t column = lines.back() == '\n' ? 0 : lines.size();
-  for (size_t i = 0; i < paragraphs.size(); ++i)
-    lines += i == 0 ? wrapped(paragraphs[i], kTextIndent, column) : paragraph_lines(paragraphs[i], kTextIndent);
-  return lines;
-}
-
 std::string help_options(const Command &command) {
   std::string lines;
   if (!command.text().arguments.empty()) lines += "\nArguments:\n";
@@ -90,6 +79,16 @@ std::string help_commands(const Command &command) {
 }
 
 }  // namespace
+
+std::string help_entry(const std::string &names, const std::string &description) {
+  std::string lines = std::string(kNameIndent, ' ') + names;
+  const std::vector<std::string> paragraphs = paragraphs_of(description);
+  if (lines.size() + 2 > kTextIndent) lines += "\n";
+  const size_t column = lines.back() == '\n' ? 0 : lines.size();
+  for (size_t i = 0; i < paragraphs.size(); ++i)
+    lines += i == 0 ? wrapped(paragraphs[i], kTextIndent, column) : paragraph_lines(paragraphs[i], kTextIndent);
+  return lines;
+}
 
 std::vector<std::string> paragraphs_of(const std::string &text) {
   std::vector<std::string> paragraphs;

@@ -14,6 +14,8 @@ namespace tutti::tool {
 
 std::string help_text(const Command &command);
 
+/// "  --rows N            rows of the batch": names, and what they are, in lines.
+std::string help_entry(const std::string &names, const std::string &description);
 /// The description of an option with the words of its value and its default, as manual pages have it too.
 std::string described(const OptionText &option);
 /// The titles of a command's sections, in order.

@@ -16,6 +16,7 @@ Command devices_command();
 Command inspect_checkpoint_command();
 Command inspect_model_command();
 Command inspect_plan_command();
+Command options_command();
 Command predict_command();
 Command run_command();
 

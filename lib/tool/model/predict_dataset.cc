@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a trained model says of the examples in files. Where a launcher has started the command several times
+// Predictions of a trained model for the examples in files. Where a launcher has started the command several times
 // (`tutti run`, torchrun, mpirun, srun, TF_CONFIG), the processes share the work, and the first one writes the file.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -50,9 +51,9 @@ Strategy strategy_of(const Context &context) {
   }
 }
 
-Dataset batches_of(const PredictRequest &request, const Context &context) {
+Dataset batches_of(const PredictRequest &request, const SourceRequest &source, const Context &context) {
   Pipeline pipeline(context);
-  pipeline.dataset(prepare(open_source(request.source, context), request.preparation, context));
+  pipeline.dataset(prepare(open_source(source, context), request.preparation, context));
   if (request.first >= 0) pipeline.take(request.first);
   return pipeline.batch(request.batch).build();
 }
@@ -125,6 +126,22 @@ std::vector<std::string> outputs_of(const Predictor &predictor) {
   return names;
 }
 
+/// The types of CSV columns where nothing tells them but the model: those of its inputs, if each is one value of a row.
+SourceRequest typed_source(const PredictRequest &request, const Predictor &predictor) {
+  SourceRequest source = request.source;
+  const bool is_told = std::any_of(source.settings.begin(), source.settings.end(),
+                                   [](const auto &setting) { return setting.first == "columns"; });
+  const bool is_prepared = !request.preparation.maps.empty() || !request.preparation.selected.empty();
+  if (is_told || is_prepared || format_of(source) != "csv") return source;
+  const nlohmann::json signature = nlohmann::json::parse(tutti_predictor_get_signature(predictor));
+  for (const nlohmann::json &input : signature["inputs"]) {
+    if (input["dims"].size() != 1) return request.source;
+    source.settings.emplace_back("columns",
+                                 input["name"].get<std::string>() + ": " + input["dtype"].get<std::string>());
+  }
+  return source;
+}
+
 int predict_dataset(const PredictRequest &request) {
   Options devices("context");
   devices.set("backend", request.backend);
@@ -132,8 +149,8 @@ int predict_dataset(const PredictRequest &request) {
   Context context(devices);
   tell_warnings(context);
   const Strategy strategy = strategy_of(context);
-  const Dataset dataset = batches_of(request, context);
   const Predictor predictor(request.model, strategy, context);
+  const Dataset dataset = batches_of(request, typed_source(request, predictor), context);
   std::unique_ptr<PredictionFile> file;
   if (strategy.worker_index() == 0) file = std::make_unique<PredictionFile>(request.target, outputs_of(predictor));
   int64_t rows = 0;
@@ -164,7 +181,9 @@ Command predict_command() {
   command.add_argument({"MODEL", "a checkpoint, or a directory of checkpoints (the newest is used)"});
   command.add_argument(
       {"SOURCE...",
-       source_description() + ". Components that --map and --select leave are the model's features by name"});
+       source_description() +
+           ". Components that --map and --select leave are the model's features by name; columns of CSV files have the "
+           "types of the model's inputs, unless --set columns or one of these options is given"});
   command.add_argument(
       {"TARGET.csv", "the file to write: a column for each output, or NAME_0, NAME_1, ... for one of several numbers"});
   command.add_option(request->batch, {"--batch", "N", "batch size"}, 1);

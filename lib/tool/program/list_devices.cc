@@ -116,8 +116,8 @@ Command devices_command() {
   const auto as_json = std::make_shared<bool>(false);
   Command command("devices", "lists devices, and why a backend cannot be used");
   command.set_details(
-      "Logical devices that differ in their names only share a line. Memory is told where a device has its own or a "
-      "limit is set. The backend reference computes the same as the others with plain loops, for tests.");
+      "Logical devices that differ only in name share a line. Memory is shown where a device has its own or a limit is "
+      "set. The backend reference computes the same as the others with plain loops, for tests.");
   command.add_flag(*as_json, {"--json", "", "print all that is known of each device as JSON"});
   command.set_example("tutti devices");
   command.set_run([as_json](const std::vector<std::string> &) { return list_devices(*as_json); });
