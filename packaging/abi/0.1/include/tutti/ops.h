@@ -419,7 +419,7 @@ static inline tutti_value tutti_reduce_sum(tutti_graph *graph, tutti_value x, co
   tutti_graph_begin(graph, "reduce_sum", 1);
   tutti_graph_add_input(graph, x);
   if (attrs != NULL) {
-    if (attrs->axes != NULL) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
+    if (attrs->axes != NULL || attrs->axes_count != 0) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
     if (attrs->keep_dims != 0) tutti_graph_set_bool(graph, "keep_dims", 1);
   }
   return tutti_graph_end(graph, NULL, 0);
@@ -437,7 +437,7 @@ static inline tutti_value tutti_reduce_mean(tutti_graph *graph, tutti_value x, c
   tutti_graph_begin(graph, "reduce_mean", 1);
   tutti_graph_add_input(graph, x);
   if (attrs != NULL) {
-    if (attrs->axes != NULL) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
+    if (attrs->axes != NULL || attrs->axes_count != 0) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
     if (attrs->keep_dims != 0) tutti_graph_set_bool(graph, "keep_dims", 1);
   }
   return tutti_graph_end(graph, NULL, 0);
@@ -455,7 +455,7 @@ static inline tutti_value tutti_reduce_max(tutti_graph *graph, tutti_value x, co
   tutti_graph_begin(graph, "reduce_max", 1);
   tutti_graph_add_input(graph, x);
   if (attrs != NULL) {
-    if (attrs->axes != NULL) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
+    if (attrs->axes != NULL || attrs->axes_count != 0) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
     if (attrs->keep_dims != 0) tutti_graph_set_bool(graph, "keep_dims", 1);
   }
   return tutti_graph_end(graph, NULL, 0);
@@ -473,7 +473,7 @@ static inline tutti_value tutti_reduce_min(tutti_graph *graph, tutti_value x, co
   tutti_graph_begin(graph, "reduce_min", 1);
   tutti_graph_add_input(graph, x);
   if (attrs != NULL) {
-    if (attrs->axes != NULL) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
+    if (attrs->axes != NULL || attrs->axes_count != 0) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
     if (attrs->keep_dims != 0) tutti_graph_set_bool(graph, "keep_dims", 1);
   }
   return tutti_graph_end(graph, NULL, 0);
@@ -491,7 +491,7 @@ static inline tutti_value tutti_reduce_prod(tutti_graph *graph, tutti_value x, c
   tutti_graph_begin(graph, "reduce_prod", 1);
   tutti_graph_add_input(graph, x);
   if (attrs != NULL) {
-    if (attrs->axes != NULL) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
+    if (attrs->axes != NULL || attrs->axes_count != 0) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
     if (attrs->keep_dims != 0) tutti_graph_set_bool(graph, "keep_dims", 1);
   }
   return tutti_graph_end(graph, NULL, 0);
@@ -563,7 +563,7 @@ static inline tutti_value tutti_transpose(tutti_graph *graph, tutti_value x, con
   tutti_graph_begin(graph, "transpose", 1);
   tutti_graph_add_input(graph, x);
   if (attrs != NULL) {
-    if (attrs->permutation != NULL) tutti_graph_set_i64s(graph, "permutation", attrs->permutation, attrs->permutation_count);
+    if (attrs->permutation != NULL || attrs->permutation_count != 0) tutti_graph_set_i64s(graph, "permutation", attrs->permutation, attrs->permutation_count);
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -583,7 +583,8 @@ typedef struct tutti_concat_attrs {
 /* Joined along an axis; all other axes equal. */
 static inline tutti_value tutti_concat(tutti_graph *graph, const tutti_value *inputs, int64_t inputs_count, const tutti_concat_attrs *attrs) {
   tutti_graph_begin(graph, "concat", 1);
-  for (int64_t i = 0; i < inputs_count; i++) tutti_graph_add_input(graph, inputs[i]);
+  if (inputs == NULL && inputs_count != 0) tutti_graph_set_i64s(graph, "inputs", NULL, inputs_count);
+  for (int64_t i = 0; inputs != NULL && i < inputs_count; i++) tutti_graph_add_input(graph, inputs[i]);
   if (attrs != NULL) {
     if (attrs->axis != 0) tutti_graph_set_i64(graph, "axis", attrs->axis);
   }
@@ -603,7 +604,7 @@ static inline tutti_value tutti_slice(tutti_graph *graph, tutti_value x, const i
   tutti_graph_set_i64s(graph, "begin", begin, begin_count);
   tutti_graph_set_i64s(graph, "size", size, size_count);
   if (attrs != NULL) {
-    if (attrs->strides != NULL) tutti_graph_set_i64s(graph, "strides", attrs->strides, attrs->strides_count);
+    if (attrs->strides != NULL || attrs->strides_count != 0) tutti_graph_set_i64s(graph, "strides", attrs->strides, attrs->strides_count);
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -732,7 +733,7 @@ static inline tutti_value tutti_conv2d(tutti_graph *graph, tutti_value x, tutti_
   if (attrs != NULL) {
     if (attrs->stride[0] != 0 || attrs->stride[1] != 0) tutti_graph_set_i64s(graph, "stride", attrs->stride, 2);
     if (attrs->dilation[0] != 0 || attrs->dilation[1] != 0) tutti_graph_set_i64s(graph, "dilation", attrs->dilation, 2);
-    if (attrs->padding != 0) tutti_graph_set_string(graph, "padding", tutti_conv2d_padding_name(attrs->padding));
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_conv2d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
     if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 4);
     if (attrs->groups != 0) tutti_graph_set_i64(graph, "groups", attrs->groups);
   }
@@ -765,8 +766,8 @@ static inline tutti_value tutti_max_pool2d(tutti_graph *graph, tutti_value x, co
   tutti_graph_add_input(graph, x);
   tutti_graph_set_i64s(graph, "window", window, 2);
   if (attrs != NULL) {
-    if (attrs->stride != NULL) tutti_graph_set_i64s(graph, "stride", attrs->stride, attrs->stride_count);
-    if (attrs->padding != 0) tutti_graph_set_string(graph, "padding", tutti_max_pool2d_padding_name(attrs->padding));
+    if (attrs->stride != NULL || attrs->stride_count != 0) tutti_graph_set_i64s(graph, "stride", attrs->stride, attrs->stride_count);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_max_pool2d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
     if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 4);
   }
   return tutti_graph_end(graph, NULL, 0);
@@ -800,8 +801,8 @@ static inline tutti_value tutti_avg_pool2d(tutti_graph *graph, tutti_value x, co
   tutti_graph_add_input(graph, x);
   tutti_graph_set_i64s(graph, "window", window, 2);
   if (attrs != NULL) {
-    if (attrs->stride != NULL) tutti_graph_set_i64s(graph, "stride", attrs->stride, attrs->stride_count);
-    if (attrs->padding != 0) tutti_graph_set_string(graph, "padding", tutti_avg_pool2d_padding_name(attrs->padding));
+    if (attrs->stride != NULL || attrs->stride_count != 0) tutti_graph_set_i64s(graph, "stride", attrs->stride, attrs->stride_count);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_avg_pool2d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
     if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 4);
     if (attrs->count_include_padding != 0) tutti_graph_set_bool(graph, "count_include_padding", 1);
   }
@@ -833,7 +834,7 @@ static inline tutti_value tutti_batch_norm_training(tutti_graph *graph, tutti_va
   tutti_graph_add_input(graph, offset);
   if (attrs != NULL) {
     if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
-    if (attrs->statistics != 0) tutti_graph_set_string(graph, "statistics", tutti_batch_norm_training_statistics_name(attrs->statistics));
+    if (attrs->statistics != 0) { if (attrs->statistics >= 1 && attrs->statistics <= 2) tutti_graph_set_string(graph, "statistics", tutti_batch_norm_training_statistics_name(attrs->statistics)); else tutti_graph_set_i64(graph, "statistics", attrs->statistics); }
   }
   return tutti_graph_end(graph, more, 2);
 }
@@ -1180,7 +1181,7 @@ static inline tutti_value tutti_decode_jpeg(tutti_graph *graph, tutti_value cont
     if (attrs->minimum_height != 0) tutti_graph_set_i64(graph, "minimum_height", attrs->minimum_height);
     if (attrs->minimum_width != 0) tutti_graph_set_i64(graph, "minimum_width", attrs->minimum_width);
     if (attrs->plain_upsampling != 0) tutti_graph_set_bool(graph, "fancy_upsampling", 0);
-    if (attrs->dct != 0) tutti_graph_set_string(graph, "dct", tutti_decode_jpeg_dct_name(attrs->dct));
+    if (attrs->dct != 0) { if (attrs->dct >= 1 && attrs->dct <= 2) tutti_graph_set_string(graph, "dct", tutti_decode_jpeg_dct_name(attrs->dct)); else tutti_graph_set_i64(graph, "dct", attrs->dct); }
     if (attrs->maximum_pixels != 0) tutti_graph_set_i64(graph, "maximum_pixels", attrs->maximum_pixels);
   }
   return tutti_graph_end(graph, NULL, 0);
@@ -1224,9 +1225,9 @@ static inline tutti_value tutti_resize(tutti_graph *graph, tutti_value x, const 
   tutti_graph_add_input(graph, x);
   tutti_graph_set_i64s(graph, "size", size, 2);
   if (attrs != NULL) {
-    if (attrs->method != 0) tutti_graph_set_string(graph, "method", tutti_resize_method_name(attrs->method));
+    if (attrs->method != 0) { if (attrs->method >= 1 && attrs->method <= 3) tutti_graph_set_string(graph, "method", tutti_resize_method_name(attrs->method)); else tutti_graph_set_i64(graph, "method", attrs->method); }
     if (attrs->antialias != 0) tutti_graph_set_bool(graph, "antialias", 1);
-    if (attrs->output != 0) tutti_graph_set_string(graph, "output", tutti_resize_output_name(attrs->output));
+    if (attrs->output != 0) { if (attrs->output >= 1 && attrs->output <= 2) tutti_graph_set_string(graph, "output", tutti_resize_output_name(attrs->output)); else tutti_graph_set_i64(graph, "output", attrs->output); }
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -1325,7 +1326,7 @@ static inline tutti_value tutti_pad_image(tutti_graph *graph, tutti_value x, con
   tutti_graph_add_input(graph, x);
   tutti_graph_set_i64s(graph, "pads", pads, 4);
   if (attrs != NULL) {
-    if (attrs->mode != 0) tutti_graph_set_string(graph, "mode", tutti_pad_image_mode_name(attrs->mode));
+    if (attrs->mode != 0) { if (attrs->mode >= 1 && attrs->mode <= 3) tutti_graph_set_string(graph, "mode", tutti_pad_image_mode_name(attrs->mode)); else tutti_graph_set_i64(graph, "mode", attrs->mode); }
     if (attrs->value != 0) tutti_graph_set_f64(graph, "value", attrs->value);
   }
   return tutti_graph_end(graph, NULL, 0);
@@ -1349,7 +1350,7 @@ static inline tutti_value tutti_flip(tutti_graph *graph, tutti_value x, const tu
   tutti_graph_begin(graph, "flip", 1);
   tutti_graph_add_input(graph, x);
   if (attrs != NULL) {
-    if (attrs->direction != 0) tutti_graph_set_string(graph, "direction", tutti_flip_direction_name(attrs->direction));
+    if (attrs->direction != 0) { if (attrs->direction >= 1 && attrs->direction <= 2) tutti_graph_set_string(graph, "direction", tutti_flip_direction_name(attrs->direction)); else tutti_graph_set_i64(graph, "direction", attrs->direction); }
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -1392,7 +1393,7 @@ static inline tutti_value tutti_rotate(tutti_graph *graph, tutti_value x, double
   tutti_graph_add_input(graph, x);
   tutti_graph_set_f64(graph, "degrees", degrees);
   if (attrs != NULL) {
-    if (attrs->method != 0) tutti_graph_set_string(graph, "method", tutti_rotate_method_name(attrs->method));
+    if (attrs->method != 0) { if (attrs->method >= 1 && attrs->method <= 2) tutti_graph_set_string(graph, "method", tutti_rotate_method_name(attrs->method)); else tutti_graph_set_i64(graph, "method", attrs->method); }
     if (attrs->value != 0) tutti_graph_set_f64(graph, "value", attrs->value);
   }
   return tutti_graph_end(graph, NULL, 0);
@@ -1429,8 +1430,8 @@ static inline tutti_value tutti_normalize_image(tutti_graph *graph, tutti_value 
   tutti_graph_begin(graph, "normalize_image", 1);
   tutti_graph_add_input(graph, x);
   if (attrs != NULL) {
-    if (attrs->mean != NULL) tutti_graph_set_f64s(graph, "mean", attrs->mean, attrs->mean_count);
-    if (attrs->stddev != NULL) tutti_graph_set_f64s(graph, "stddev", attrs->stddev, attrs->stddev_count);
+    if (attrs->mean != NULL || attrs->mean_count != 0) tutti_graph_set_f64s(graph, "mean", attrs->mean, attrs->mean_count);
+    if (attrs->stddev != NULL || attrs->stddev_count != 0) tutti_graph_set_f64s(graph, "stddev", attrs->stddev, attrs->stddev_count);
     if (attrs->has_scale) tutti_graph_set_f64(graph, "scale", attrs->scale);
   }
   return tutti_graph_end(graph, NULL, 0);
@@ -1517,7 +1518,7 @@ static inline tutti_value tutti_random_flip(tutti_graph *graph, tutti_value x, c
   tutti_graph_begin(graph, "random_flip", 1);
   tutti_graph_add_input(graph, x);
   if (attrs != NULL) {
-    if (attrs->direction != 0) tutti_graph_set_string(graph, "direction", tutti_random_flip_direction_name(attrs->direction));
+    if (attrs->direction != 0) { if (attrs->direction >= 1 && attrs->direction <= 2) tutti_graph_set_string(graph, "direction", tutti_random_flip_direction_name(attrs->direction)); else tutti_graph_set_i64(graph, "direction", attrs->direction); }
     if (attrs->has_probability) tutti_graph_set_f64(graph, "probability", attrs->probability);
     if (attrs->key != 0) tutti_graph_set_i64(graph, "key", attrs->key);
   }
@@ -1548,7 +1549,7 @@ static inline tutti_value tutti_random_rotate(tutti_graph *graph, tutti_value x,
   tutti_graph_add_input(graph, x);
   tutti_graph_set_f64(graph, "degrees", degrees);
   if (attrs != NULL) {
-    if (attrs->method != 0) tutti_graph_set_string(graph, "method", tutti_random_rotate_method_name(attrs->method));
+    if (attrs->method != 0) { if (attrs->method >= 1 && attrs->method <= 2) tutti_graph_set_string(graph, "method", tutti_random_rotate_method_name(attrs->method)); else tutti_graph_set_i64(graph, "method", attrs->method); }
     if (attrs->value != 0) tutti_graph_set_f64(graph, "value", attrs->value);
     if (attrs->key != 0) tutti_graph_set_i64(graph, "key", attrs->key);
   }
@@ -1591,7 +1592,7 @@ static inline tutti_value tutti_random_resized_crop(tutti_graph *graph, tutti_va
     if (attrs->aspect[0] != 0 || attrs->aspect[1] != 0) tutti_graph_set_f64s(graph, "aspect", attrs->aspect, 2);
     if (attrs->antialias != 0) tutti_graph_set_bool(graph, "antialias", 1);
     if (attrs->flip_probability != 0) tutti_graph_set_f64(graph, "flip_probability", attrs->flip_probability);
-    if (attrs->output != 0) tutti_graph_set_string(graph, "output", tutti_random_resized_crop_output_name(attrs->output));
+    if (attrs->output != 0) { if (attrs->output >= 1 && attrs->output <= 2) tutti_graph_set_string(graph, "output", tutti_random_resized_crop_output_name(attrs->output)); else tutti_graph_set_i64(graph, "output", attrs->output); }
     if (attrs->key != 0) tutti_graph_set_i64(graph, "key", attrs->key);
   }
   return tutti_graph_end(graph, NULL, 0);
@@ -1725,7 +1726,7 @@ static inline tutti_value tutti_bytes_length(tutti_graph *graph, tutti_value x, 
   tutti_graph_begin(graph, "bytes_length", 1);
   tutti_graph_add_input(graph, x);
   if (attrs != NULL) {
-    if (attrs->unit != 0) tutti_graph_set_string(graph, "unit", tutti_bytes_length_unit_name(attrs->unit));
+    if (attrs->unit != 0) { if (attrs->unit >= 1 && attrs->unit <= 2) tutti_graph_set_string(graph, "unit", tutti_bytes_length_unit_name(attrs->unit)); else tutti_graph_set_i64(graph, "unit", attrs->unit); }
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -1755,7 +1756,7 @@ static inline tutti_value tutti_bytes_substring(tutti_graph *graph, tutti_value 
   if (attrs != NULL) {
     if (attrs->start != 0) tutti_graph_set_i64(graph, "start", attrs->start);
     if (attrs->has_length) tutti_graph_set_i64(graph, "length", attrs->length);
-    if (attrs->unit != 0) tutti_graph_set_string(graph, "unit", tutti_bytes_substring_unit_name(attrs->unit));
+    if (attrs->unit != 0) { if (attrs->unit >= 1 && attrs->unit <= 2) tutti_graph_set_string(graph, "unit", tutti_bytes_substring_unit_name(attrs->unit)); else tutti_graph_set_i64(graph, "unit", attrs->unit); }
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -1807,7 +1808,7 @@ static inline tutti_value tutti_bytes_tokenize(tutti_graph *graph, tutti_value x
   tutti_graph_add_input(graph, x);
   if (attrs != NULL) {
     if (attrs->keep_case != 0) tutti_graph_set_bool(graph, "lower_case", 0);
-    if (attrs->punctuation != 0) tutti_graph_set_string(graph, "punctuation", tutti_bytes_tokenize_punctuation_name(attrs->punctuation));
+    if (attrs->punctuation != 0) { if (attrs->punctuation >= 1 && attrs->punctuation <= 3) tutti_graph_set_string(graph, "punctuation", tutti_bytes_tokenize_punctuation_name(attrs->punctuation)); else tutti_graph_set_i64(graph, "punctuation", attrs->punctuation); }
     if (attrs->count != 0) tutti_graph_set_i64(graph, "count", attrs->count);
   }
   return tutti_graph_end(graph, NULL, 0);
@@ -1875,7 +1876,7 @@ static inline tutti_value tutti_bytes_to_values(tutti_graph *graph, tutti_value 
   if (attrs != NULL) {
     if (attrs->dtype != 0) tutti_graph_set_i64(graph, "dtype", attrs->dtype);
     if (attrs->count != 0) tutti_graph_set_i64(graph, "count", attrs->count);
-    if (attrs->byte_order != 0) tutti_graph_set_string(graph, "byte_order", tutti_bytes_to_values_byte_order_name(attrs->byte_order));
+    if (attrs->byte_order != 0) { if (attrs->byte_order >= 1 && attrs->byte_order <= 2) tutti_graph_set_string(graph, "byte_order", tutti_bytes_to_values_byte_order_name(attrs->byte_order)); else tutti_graph_set_i64(graph, "byte_order", attrs->byte_order); }
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -1962,7 +1963,7 @@ static inline tutti_value tutti_layer_dense(tutti_graph *graph, tutti_value x, i
   tutti_graph_add_input(graph, x);
   tutti_graph_set_i64(graph, "units", units);
   if (attrs != NULL) {
-    if (attrs->activation != 0) tutti_graph_set_string(graph, "activation", tutti_layer_dense_activation_name(attrs->activation));
+    if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 7) tutti_graph_set_string(graph, "activation", tutti_layer_dense_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
     if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
@@ -2027,9 +2028,9 @@ static inline tutti_value tutti_layer_conv2d(tutti_graph *graph, tutti_value x, 
   if (attrs != NULL) {
     if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
     if (attrs->dilation != 0) tutti_graph_set_i64(graph, "dilation", attrs->dilation);
-    if (attrs->padding != 0) tutti_graph_set_string(graph, "padding", tutti_layer_conv2d_padding_name(attrs->padding));
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 2) tutti_graph_set_string(graph, "padding", tutti_layer_conv2d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
     if (attrs->groups != 0) tutti_graph_set_i64(graph, "groups", attrs->groups);
-    if (attrs->activation != 0) tutti_graph_set_string(graph, "activation", tutti_layer_conv2d_activation_name(attrs->activation));
+    if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 7) tutti_graph_set_string(graph, "activation", tutti_layer_conv2d_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
     if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
@@ -2089,8 +2090,8 @@ static inline tutti_value tutti_layer_depthwise_conv2d(tutti_graph *graph, tutti
   if (attrs != NULL) {
     if (attrs->multiplier != 0) tutti_graph_set_i64(graph, "multiplier", attrs->multiplier);
     if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
-    if (attrs->padding != 0) tutti_graph_set_string(graph, "padding", tutti_layer_depthwise_conv2d_padding_name(attrs->padding));
-    if (attrs->activation != 0) tutti_graph_set_string(graph, "activation", tutti_layer_depthwise_conv2d_activation_name(attrs->activation));
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 2) tutti_graph_set_string(graph, "padding", tutti_layer_depthwise_conv2d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 7) tutti_graph_set_string(graph, "activation", tutti_layer_depthwise_conv2d_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
     if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
   }
@@ -2151,8 +2152,8 @@ static inline tutti_value tutti_layer_separable_conv2d(tutti_graph *graph, tutti
   if (attrs != NULL) {
     if (attrs->multiplier != 0) tutti_graph_set_i64(graph, "multiplier", attrs->multiplier);
     if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
-    if (attrs->padding != 0) tutti_graph_set_string(graph, "padding", tutti_layer_separable_conv2d_padding_name(attrs->padding));
-    if (attrs->activation != 0) tutti_graph_set_string(graph, "activation", tutti_layer_separable_conv2d_activation_name(attrs->activation));
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 2) tutti_graph_set_string(graph, "padding", tutti_layer_separable_conv2d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 7) tutti_graph_set_string(graph, "activation", tutti_layer_separable_conv2d_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
     if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
   }
@@ -2194,7 +2195,7 @@ static inline tutti_value tutti_layer_batch_norm(tutti_graph *graph, tutti_value
     if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
     if (attrs->without_offset != 0) tutti_graph_set_bool(graph, "center", 0);
     if (attrs->without_scale != 0) tutti_graph_set_bool(graph, "scale", 0);
-    if (attrs->statistics != 0) tutti_graph_set_string(graph, "statistics", tutti_layer_batch_norm_statistics_name(attrs->statistics));
+    if (attrs->statistics != 0) { if (attrs->statistics >= 1 && attrs->statistics <= 2) tutti_graph_set_string(graph, "statistics", tutti_layer_batch_norm_statistics_name(attrs->statistics)); else tutti_graph_set_i64(graph, "statistics", attrs->statistics); }
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -2349,7 +2350,7 @@ static inline tutti_value tutti_layer_max_pool2d(tutti_graph *graph, tutti_value
   tutti_graph_set_i64(graph, "size", size);
   if (attrs != NULL) {
     if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
-    if (attrs->padding != 0) tutti_graph_set_string(graph, "padding", tutti_layer_max_pool2d_padding_name(attrs->padding));
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 2) tutti_graph_set_string(graph, "padding", tutti_layer_max_pool2d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -2377,7 +2378,7 @@ static inline tutti_value tutti_layer_average_pool2d(tutti_graph *graph, tutti_v
   tutti_graph_set_i64(graph, "size", size);
   if (attrs != NULL) {
     if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
-    if (attrs->padding != 0) tutti_graph_set_string(graph, "padding", tutti_layer_average_pool2d_padding_name(attrs->padding));
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 2) tutti_graph_set_string(graph, "padding", tutti_layer_average_pool2d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -2427,9 +2428,9 @@ static inline tutti_value tutti_loss_sparse_softmax_cross_entropy(tutti_graph *g
   tutti_graph_add_input(graph, labels);
   tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
   if (attrs != NULL) {
-    if (attrs->class_weights != NULL) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
+    if (attrs->class_weights != NULL || attrs->class_weights_count != 0) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
     if (attrs->label_smoothing != 0) tutti_graph_set_f64(graph, "label_smoothing", attrs->label_smoothing);
-    if (attrs->reduction != 0) tutti_graph_set_string(graph, "reduction", tutti_loss_sparse_softmax_cross_entropy_reduction_name(attrs->reduction));
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 3) tutti_graph_set_string(graph, "reduction", tutti_loss_sparse_softmax_cross_entropy_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -2462,7 +2463,7 @@ static inline tutti_value tutti_loss_softmax_cross_entropy(tutti_graph *graph, t
   tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
   if (attrs != NULL) {
     if (attrs->label_smoothing != 0) tutti_graph_set_f64(graph, "label_smoothing", attrs->label_smoothing);
-    if (attrs->reduction != 0) tutti_graph_set_string(graph, "reduction", tutti_loss_softmax_cross_entropy_reduction_name(attrs->reduction));
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 3) tutti_graph_set_string(graph, "reduction", tutti_loss_softmax_cross_entropy_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -2493,7 +2494,7 @@ static inline tutti_value tutti_loss_sigmoid_cross_entropy(tutti_graph *graph, t
   tutti_graph_add_input(graph, targets);
   tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
   if (attrs != NULL) {
-    if (attrs->reduction != 0) tutti_graph_set_string(graph, "reduction", tutti_loss_sigmoid_cross_entropy_reduction_name(attrs->reduction));
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 3) tutti_graph_set_string(graph, "reduction", tutti_loss_sigmoid_cross_entropy_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -2523,7 +2524,7 @@ static inline tutti_value tutti_loss_mean_squared_error(tutti_graph *graph, tutt
   tutti_graph_add_input(graph, targets);
   tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
   if (attrs != NULL) {
-    if (attrs->reduction != 0) tutti_graph_set_string(graph, "reduction", tutti_loss_mean_squared_error_reduction_name(attrs->reduction));
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 3) tutti_graph_set_string(graph, "reduction", tutti_loss_mean_squared_error_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -2789,9 +2790,9 @@ typedef struct tutti_source_arrow_attrs {
 static inline void tutti_source_arrow(tutti_pipeline *pipeline, const tutti_source_arrow_attrs *attrs) {
   tutti_pipeline_begin(pipeline, "arrow", 1);
   if (attrs != NULL) {
-    if (attrs->columns != NULL) for (int64_t i = 0; i < attrs->columns_count; i++) tutti_pipeline_set_string(pipeline, "columns", attrs->columns[i]);
-    if (attrs->labels != NULL) for (int64_t i = 0; i < attrs->labels_count; i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels[i]);
-    if (attrs->weights != NULL) for (int64_t i = 0; i < attrs->weights_count; i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights[i]);
+    for (int64_t i = 0; i < attrs->columns_count && (i == 0 || attrs->columns != NULL); i++) tutti_pipeline_set_string(pipeline, "columns", attrs->columns != NULL ? attrs->columns[i] : NULL);
+    for (int64_t i = 0; i < attrs->labels_count && (i == 0 || attrs->labels != NULL); i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels != NULL ? attrs->labels[i] : NULL);
+    for (int64_t i = 0; i < attrs->weights_count && (i == 0 || attrs->weights != NULL); i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights != NULL ? attrs->weights[i] : NULL);
   }
   tutti_pipeline_end(pipeline);
 }
@@ -2826,14 +2827,14 @@ typedef struct tutti_source_csv_attrs {
  * name. */
 static inline void tutti_source_csv(tutti_pipeline *pipeline, const char *const *paths, int64_t paths_count, const tutti_source_csv_attrs *attrs) {
   tutti_pipeline_begin(pipeline, "csv", 1);
-  for (int64_t i = 0; i < paths_count; i++) tutti_pipeline_set_string(pipeline, "paths", paths[i]);
+  for (int64_t i = 0; i < paths_count && (i == 0 || paths != NULL); i++) tutti_pipeline_set_string(pipeline, "paths", paths != NULL ? paths[i] : NULL);
   if (attrs != NULL) {
-    if (attrs->columns != NULL) for (int64_t i = 0; i < attrs->columns_count; i++) tutti_pipeline_set_string(pipeline, "columns", attrs->columns[i]);
-    if (attrs->labels != NULL) for (int64_t i = 0; i < attrs->labels_count; i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels[i]);
-    if (attrs->weights != NULL) for (int64_t i = 0; i < attrs->weights_count; i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights[i]);
+    for (int64_t i = 0; i < attrs->columns_count && (i == 0 || attrs->columns != NULL); i++) tutti_pipeline_set_string(pipeline, "columns", attrs->columns != NULL ? attrs->columns[i] : NULL);
+    for (int64_t i = 0; i < attrs->labels_count && (i == 0 || attrs->labels != NULL); i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels != NULL ? attrs->labels[i] : NULL);
+    for (int64_t i = 0; i < attrs->weights_count && (i == 0 || attrs->weights != NULL); i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights != NULL ? attrs->weights[i] : NULL);
     if (attrs->without_header != 0) tutti_pipeline_set_bool(pipeline, "header", 0);
     if (attrs->delimiter != NULL) tutti_pipeline_set_string(pipeline, "delimiter", attrs->delimiter);
-    if (attrs->missing != NULL) for (int64_t i = 0; i < attrs->missing_count; i++) tutti_pipeline_set_string(pipeline, "missing", attrs->missing[i]);
+    for (int64_t i = 0; i < attrs->missing_count && (i == 0 || attrs->missing != NULL); i++) tutti_pipeline_set_string(pipeline, "missing", attrs->missing != NULL ? attrs->missing[i] : NULL);
     if (attrs->compression != NULL) tutti_pipeline_set_string(pipeline, "compression", attrs->compression);
     if (attrs->maximum_record_bytes != 0) tutti_pipeline_set_i64(pipeline, "maximum_record_bytes", attrs->maximum_record_bytes);
   }
@@ -2845,7 +2846,7 @@ static inline void tutti_source_csv(tutti_pipeline *pipeline, const char *const 
  * for the files it matches, ordered by name. */
 static inline void tutti_source_element_files(tutti_pipeline *pipeline, const char *const *paths, int64_t paths_count) {
   tutti_pipeline_begin(pipeline, "element_files", 1);
-  for (int64_t i = 0; i < paths_count; i++) tutti_pipeline_set_string(pipeline, "paths", paths[i]);
+  for (int64_t i = 0; i < paths_count && (i == 0 || paths != NULL); i++) tutti_pipeline_set_string(pipeline, "paths", paths != NULL ? paths[i] : NULL);
   tutti_pipeline_end(pipeline);
 }
 
@@ -2857,7 +2858,7 @@ typedef struct tutti_source_files_attrs {
  * the files it matches, ordered by name. */
 static inline void tutti_source_files(tutti_pipeline *pipeline, const char *const *paths, int64_t paths_count, const tutti_source_files_attrs *attrs) {
   tutti_pipeline_begin(pipeline, "files", 1);
-  for (int64_t i = 0; i < paths_count; i++) tutti_pipeline_set_string(pipeline, "paths", paths[i]);
+  for (int64_t i = 0; i < paths_count && (i == 0 || paths != NULL); i++) tutti_pipeline_set_string(pipeline, "paths", paths != NULL ? paths[i] : NULL);
   if (attrs != NULL) {
     if (attrs->name != NULL) tutti_pipeline_set_string(pipeline, "name", attrs->name);
   }
@@ -2892,11 +2893,11 @@ typedef struct tutti_source_fixed_records_attrs {
  * paths: Files, in this order; a pattern ("data_batch_*.bin") stands for the files it matches, ordered by name. */
 static inline void tutti_source_fixed_records(tutti_pipeline *pipeline, const char *const *paths, int64_t paths_count, const tutti_source_fixed_records_attrs *attrs) {
   tutti_pipeline_begin(pipeline, "fixed_records", 1);
-  for (int64_t i = 0; i < paths_count; i++) tutti_pipeline_set_string(pipeline, "paths", paths[i]);
+  for (int64_t i = 0; i < paths_count && (i == 0 || paths != NULL); i++) tutti_pipeline_set_string(pipeline, "paths", paths != NULL ? paths[i] : NULL);
   if (attrs != NULL) {
-    if (attrs->fields != NULL) for (int64_t i = 0; i < attrs->fields_count; i++) tutti_pipeline_set_string(pipeline, "fields", attrs->fields[i]);
-    if (attrs->labels != NULL) for (int64_t i = 0; i < attrs->labels_count; i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels[i]);
-    if (attrs->weights != NULL) for (int64_t i = 0; i < attrs->weights_count; i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights[i]);
+    for (int64_t i = 0; i < attrs->fields_count && (i == 0 || attrs->fields != NULL); i++) tutti_pipeline_set_string(pipeline, "fields", attrs->fields != NULL ? attrs->fields[i] : NULL);
+    for (int64_t i = 0; i < attrs->labels_count && (i == 0 || attrs->labels != NULL); i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels != NULL ? attrs->labels[i] : NULL);
+    for (int64_t i = 0; i < attrs->weights_count && (i == 0 || attrs->weights != NULL); i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights != NULL ? attrs->weights[i] : NULL);
     if (attrs->record_bytes != 0) tutti_pipeline_set_i64(pipeline, "record_bytes", attrs->record_bytes);
     if (attrs->header_bytes != 0) tutti_pipeline_set_i64(pipeline, "header_bytes", attrs->header_bytes);
     if (attrs->footer_bytes != 0) tutti_pipeline_set_i64(pipeline, "footer_bytes", attrs->footer_bytes);
@@ -2926,7 +2927,7 @@ static inline void tutti_source_image_folder(tutti_pipeline *pipeline, const cha
   if (attrs != NULL) {
     if (attrs->paths_only != 0) tutti_pipeline_set_bool(pipeline, "contents", 0);
     if (attrs->class_name != NULL) tutti_pipeline_set_string(pipeline, "class_name", attrs->class_name);
-    if (attrs->extensions != NULL) for (int64_t i = 0; i < attrs->extensions_count; i++) tutti_pipeline_set_string(pipeline, "extensions", attrs->extensions[i]);
+    for (int64_t i = 0; i < attrs->extensions_count && (i == 0 || attrs->extensions != NULL); i++) tutti_pipeline_set_string(pipeline, "extensions", attrs->extensions != NULL ? attrs->extensions[i] : NULL);
   }
   tutti_pipeline_end(pipeline);
 }
@@ -2943,10 +2944,10 @@ typedef struct tutti_source_npy_attrs {
  * memory-mapped. arrays: Components and their files, each as NAME=PATH, as in "x=images.npy". */
 static inline void tutti_source_npy(tutti_pipeline *pipeline, const char *const *arrays, int64_t arrays_count, const tutti_source_npy_attrs *attrs) {
   tutti_pipeline_begin(pipeline, "npy", 1);
-  for (int64_t i = 0; i < arrays_count; i++) tutti_pipeline_set_string(pipeline, "arrays", arrays[i]);
+  for (int64_t i = 0; i < arrays_count && (i == 0 || arrays != NULL); i++) tutti_pipeline_set_string(pipeline, "arrays", arrays != NULL ? arrays[i] : NULL);
   if (attrs != NULL) {
-    if (attrs->labels != NULL) for (int64_t i = 0; i < attrs->labels_count; i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels[i]);
-    if (attrs->weights != NULL) for (int64_t i = 0; i < attrs->weights_count; i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights[i]);
+    for (int64_t i = 0; i < attrs->labels_count && (i == 0 || attrs->labels != NULL); i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels != NULL ? attrs->labels[i] : NULL);
+    for (int64_t i = 0; i < attrs->weights_count && (i == 0 || attrs->weights != NULL); i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights != NULL ? attrs->weights[i] : NULL);
   }
   tutti_pipeline_end(pipeline);
 }
@@ -2971,9 +2972,9 @@ static inline void tutti_source_npz(tutti_pipeline *pipeline, const char *path, 
   tutti_pipeline_begin(pipeline, "npz", 1);
   tutti_pipeline_set_string(pipeline, "path", path);
   if (attrs != NULL) {
-    if (attrs->arrays != NULL) for (int64_t i = 0; i < attrs->arrays_count; i++) tutti_pipeline_set_string(pipeline, "arrays", attrs->arrays[i]);
-    if (attrs->labels != NULL) for (int64_t i = 0; i < attrs->labels_count; i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels[i]);
-    if (attrs->weights != NULL) for (int64_t i = 0; i < attrs->weights_count; i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights[i]);
+    for (int64_t i = 0; i < attrs->arrays_count && (i == 0 || attrs->arrays != NULL); i++) tutti_pipeline_set_string(pipeline, "arrays", attrs->arrays != NULL ? attrs->arrays[i] : NULL);
+    for (int64_t i = 0; i < attrs->labels_count && (i == 0 || attrs->labels != NULL); i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels != NULL ? attrs->labels[i] : NULL);
+    for (int64_t i = 0; i < attrs->weights_count && (i == 0 || attrs->weights != NULL); i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights != NULL ? attrs->weights[i] : NULL);
     if (attrs->maximum_array_bytes != 0) tutti_pipeline_set_i64(pipeline, "maximum_array_bytes", attrs->maximum_array_bytes);
   }
   tutti_pipeline_end(pipeline);
@@ -3022,11 +3023,11 @@ typedef struct tutti_source_tar_attrs {
  * decimal number, "cls: i64"; __key__ is the path up to the dot, including the folder. */
 static inline void tutti_source_tar(tutti_pipeline *pipeline, const char *const *paths, int64_t paths_count, const char *const *parts, int64_t parts_count, const tutti_source_tar_attrs *attrs) {
   tutti_pipeline_begin(pipeline, "tar", 1);
-  for (int64_t i = 0; i < paths_count; i++) tutti_pipeline_set_string(pipeline, "paths", paths[i]);
-  for (int64_t i = 0; i < parts_count; i++) tutti_pipeline_set_string(pipeline, "parts", parts[i]);
+  for (int64_t i = 0; i < paths_count && (i == 0 || paths != NULL); i++) tutti_pipeline_set_string(pipeline, "paths", paths != NULL ? paths[i] : NULL);
+  for (int64_t i = 0; i < parts_count && (i == 0 || parts != NULL); i++) tutti_pipeline_set_string(pipeline, "parts", parts != NULL ? parts[i] : NULL);
   if (attrs != NULL) {
-    if (attrs->labels != NULL) for (int64_t i = 0; i < attrs->labels_count; i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels[i]);
-    if (attrs->weights != NULL) for (int64_t i = 0; i < attrs->weights_count; i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights[i]);
+    for (int64_t i = 0; i < attrs->labels_count && (i == 0 || attrs->labels != NULL); i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels != NULL ? attrs->labels[i] : NULL);
+    for (int64_t i = 0; i < attrs->weights_count && (i == 0 || attrs->weights != NULL); i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights != NULL ? attrs->weights[i] : NULL);
     if (attrs->compression != NULL) tutti_pipeline_set_string(pipeline, "compression", attrs->compression);
     if (attrs->maximum_record_bytes != 0) tutti_pipeline_set_i64(pipeline, "maximum_record_bytes", attrs->maximum_record_bytes);
   }
@@ -3049,7 +3050,7 @@ typedef struct tutti_source_text_lines_attrs {
  * order; a pattern ("part-*.txt") stands for the files it matches, ordered by name. */
 static inline void tutti_source_text_lines(tutti_pipeline *pipeline, const char *const *paths, int64_t paths_count, const tutti_source_text_lines_attrs *attrs) {
   tutti_pipeline_begin(pipeline, "text_lines", 1);
-  for (int64_t i = 0; i < paths_count; i++) tutti_pipeline_set_string(pipeline, "paths", paths[i]);
+  for (int64_t i = 0; i < paths_count && (i == 0 || paths != NULL); i++) tutti_pipeline_set_string(pipeline, "paths", paths != NULL ? paths[i] : NULL);
   if (attrs != NULL) {
     if (attrs->compression != NULL) tutti_pipeline_set_string(pipeline, "compression", attrs->compression);
     if (attrs->maximum_record_bytes != 0) tutti_pipeline_set_i64(pipeline, "maximum_record_bytes", attrs->maximum_record_bytes);
@@ -3073,7 +3074,7 @@ typedef struct tutti_source_tfrecord_attrs {
  * ("part-*.tfrecord") stands for the files it matches, ordered by name. */
 static inline void tutti_source_tfrecord(tutti_pipeline *pipeline, const char *const *paths, int64_t paths_count, const tutti_source_tfrecord_attrs *attrs) {
   tutti_pipeline_begin(pipeline, "tfrecord", 1);
-  for (int64_t i = 0; i < paths_count; i++) tutti_pipeline_set_string(pipeline, "paths", paths[i]);
+  for (int64_t i = 0; i < paths_count && (i == 0 || paths != NULL); i++) tutti_pipeline_set_string(pipeline, "paths", paths != NULL ? paths[i] : NULL);
   if (attrs != NULL) {
     if (attrs->compression != NULL) tutti_pipeline_set_string(pipeline, "compression", attrs->compression);
     if (attrs->maximum_record_bytes != 0) tutti_pipeline_set_i64(pipeline, "maximum_record_bytes", attrs->maximum_record_bytes);
@@ -3123,7 +3124,7 @@ static inline void tutti_pipeline_bucket_by_length(tutti_pipeline *pipeline, con
   if (attrs != NULL) {
     if (attrs->drop_remainder != 0) tutti_pipeline_set_bool(pipeline, "drop_remainder", 1);
     if (attrs->pad_to_boundary != 0) tutti_pipeline_set_bool(pipeline, "pad_to_boundary", 1);
-    if (attrs->padding != NULL) tutti_pipeline_set_f64s(pipeline, "padding", attrs->padding, attrs->padding_count);
+    if (attrs->padding != NULL || attrs->padding_count != 0) tutti_pipeline_set_f64s(pipeline, "padding", attrs->padding, attrs->padding_count);
   }
   tutti_pipeline_end(pipeline);
 }
@@ -3218,7 +3219,7 @@ typedef struct tutti_pipeline_interleave_attrs {
  * block_length elements per turn. When one ends, the next is opened. The order does not depend on threads. */
 static inline void tutti_pipeline_interleave(tutti_pipeline *pipeline, const tutti_dataset *const *others, int64_t others_count, const tutti_pipeline_interleave_attrs *attrs) {
   tutti_pipeline_begin(pipeline, "interleave", 1);
-  for (int64_t i = 0; i < others_count; i++) tutti_pipeline_set_dataset(pipeline, "others", others[i]);
+  for (int64_t i = 0; i < others_count && (i == 0 || others != NULL); i++) tutti_pipeline_set_dataset(pipeline, "others", others != NULL ? others[i] : NULL);
   if (attrs != NULL) {
     if (attrs->cycle_length != 0) tutti_pipeline_set_i64(pipeline, "cycle_length", attrs->cycle_length);
     if (attrs->block_length != 0) tutti_pipeline_set_i64(pipeline, "block_length", attrs->block_length);
@@ -3241,7 +3242,7 @@ typedef struct tutti_pipeline_map_process_attrs {
  * arguments. */
 static inline void tutti_pipeline_map_process(tutti_pipeline *pipeline, const char *const *command, int64_t command_count, const tutti_pipeline_map_process_attrs *attrs) {
   tutti_pipeline_begin(pipeline, "map_process", 1);
-  for (int64_t i = 0; i < command_count; i++) tutti_pipeline_set_string(pipeline, "command", command[i]);
+  for (int64_t i = 0; i < command_count && (i == 0 || command != NULL); i++) tutti_pipeline_set_string(pipeline, "command", command != NULL ? command[i] : NULL);
   if (attrs != NULL) {
     if (attrs->processes != 0) tutti_pipeline_set_i64(pipeline, "processes", attrs->processes);
     if (attrs->like != NULL) tutti_pipeline_set_dataset(pipeline, "like", attrs->like);
@@ -3290,8 +3291,8 @@ static inline void tutti_pipeline_padded_batch(tutti_pipeline *pipeline, int64_t
   tutti_pipeline_set_i64(pipeline, "batch_size", batch_size);
   if (attrs != NULL) {
     if (attrs->drop_remainder != 0) tutti_pipeline_set_bool(pipeline, "drop_remainder", 1);
-    if (attrs->padding != NULL) tutti_pipeline_set_f64s(pipeline, "padding", attrs->padding, attrs->padding_count);
-    if (attrs->lengths != NULL) tutti_pipeline_set_i64s(pipeline, "lengths", attrs->lengths, attrs->lengths_count);
+    if (attrs->padding != NULL || attrs->padding_count != 0) tutti_pipeline_set_f64s(pipeline, "padding", attrs->padding, attrs->padding_count);
+    if (attrs->lengths != NULL || attrs->lengths_count != 0) tutti_pipeline_set_i64s(pipeline, "lengths", attrs->lengths, attrs->lengths_count);
   }
   tutti_pipeline_end(pipeline);
 }
@@ -3312,10 +3313,10 @@ typedef struct tutti_pipeline_parse_example_attrs {
  * single bytes value that holds them as in memory, little-endian. */
 static inline void tutti_pipeline_parse_example(tutti_pipeline *pipeline, const char *const *features, int64_t features_count, const tutti_pipeline_parse_example_attrs *attrs) {
   tutti_pipeline_begin(pipeline, "parse_example", 1);
-  for (int64_t i = 0; i < features_count; i++) tutti_pipeline_set_string(pipeline, "features", features[i]);
+  for (int64_t i = 0; i < features_count && (i == 0 || features != NULL); i++) tutti_pipeline_set_string(pipeline, "features", features != NULL ? features[i] : NULL);
   if (attrs != NULL) {
-    if (attrs->labels != NULL) for (int64_t i = 0; i < attrs->labels_count; i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels[i]);
-    if (attrs->weights != NULL) for (int64_t i = 0; i < attrs->weights_count; i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights[i]);
+    for (int64_t i = 0; i < attrs->labels_count && (i == 0 || attrs->labels != NULL); i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels != NULL ? attrs->labels[i] : NULL);
+    for (int64_t i = 0; i < attrs->weights_count && (i == 0 || attrs->weights != NULL); i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights != NULL ? attrs->weights[i] : NULL);
     if (attrs->input != NULL) tutti_pipeline_set_string(pipeline, "input", attrs->input);
   }
   tutti_pipeline_end(pipeline);
@@ -3341,11 +3342,11 @@ typedef struct tutti_pipeline_parse_sequence_example_attrs {
  * component NAME_lengths has the number of values of each. */
 static inline void tutti_pipeline_parse_sequence_example(tutti_pipeline *pipeline, const char *const *sequences, int64_t sequences_count, const tutti_pipeline_parse_sequence_example_attrs *attrs) {
   tutti_pipeline_begin(pipeline, "parse_sequence_example", 1);
-  for (int64_t i = 0; i < sequences_count; i++) tutti_pipeline_set_string(pipeline, "sequences", sequences[i]);
+  for (int64_t i = 0; i < sequences_count && (i == 0 || sequences != NULL); i++) tutti_pipeline_set_string(pipeline, "sequences", sequences != NULL ? sequences[i] : NULL);
   if (attrs != NULL) {
-    if (attrs->context != NULL) for (int64_t i = 0; i < attrs->context_count; i++) tutti_pipeline_set_string(pipeline, "context", attrs->context[i]);
-    if (attrs->labels != NULL) for (int64_t i = 0; i < attrs->labels_count; i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels[i]);
-    if (attrs->weights != NULL) for (int64_t i = 0; i < attrs->weights_count; i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights[i]);
+    for (int64_t i = 0; i < attrs->context_count && (i == 0 || attrs->context != NULL); i++) tutti_pipeline_set_string(pipeline, "context", attrs->context != NULL ? attrs->context[i] : NULL);
+    for (int64_t i = 0; i < attrs->labels_count && (i == 0 || attrs->labels != NULL); i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels != NULL ? attrs->labels[i] : NULL);
+    for (int64_t i = 0; i < attrs->weights_count && (i == 0 || attrs->weights != NULL); i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights != NULL ? attrs->weights[i] : NULL);
     if (attrs->input != NULL) tutti_pipeline_set_string(pipeline, "input", attrs->input);
   }
   tutti_pipeline_end(pipeline);
@@ -3411,7 +3412,7 @@ static inline void tutti_pipeline_resample(tutti_pipeline *pipeline, const char 
   tutti_pipeline_set_string(pipeline, "component", component);
   tutti_pipeline_set_f64s(pipeline, "initial", initial, initial_count);
   if (attrs != NULL) {
-    if (attrs->target != NULL) tutti_pipeline_set_f64s(pipeline, "target", attrs->target, attrs->target_count);
+    if (attrs->target != NULL || attrs->target_count != 0) tutti_pipeline_set_f64s(pipeline, "target", attrs->target, attrs->target_count);
     if (attrs->repetition != 0) tutti_pipeline_set_bool(pipeline, "repetition", 1);
     if (attrs->has_seed) tutti_pipeline_set_i64(pipeline, "seed", attrs->seed);
   }
@@ -3432,9 +3433,9 @@ typedef struct tutti_pipeline_sample_from_attrs {
  * on seed and epoch. */
 static inline void tutti_pipeline_sample_from(tutti_pipeline *pipeline, const tutti_dataset *const *others, int64_t others_count, const tutti_pipeline_sample_from_attrs *attrs) {
   tutti_pipeline_begin(pipeline, "sample_from", 1);
-  for (int64_t i = 0; i < others_count; i++) tutti_pipeline_set_dataset(pipeline, "others", others[i]);
+  for (int64_t i = 0; i < others_count && (i == 0 || others != NULL); i++) tutti_pipeline_set_dataset(pipeline, "others", others != NULL ? others[i] : NULL);
   if (attrs != NULL) {
-    if (attrs->weights != NULL) tutti_pipeline_set_f64s(pipeline, "weights", attrs->weights, attrs->weights_count);
+    if (attrs->weights != NULL || attrs->weights_count != 0) tutti_pipeline_set_f64s(pipeline, "weights", attrs->weights, attrs->weights_count);
     if (attrs->stop_on_empty != 0) tutti_pipeline_set_bool(pipeline, "stop_on_empty", 1);
     if (attrs->has_seed) tutti_pipeline_set_i64(pipeline, "seed", attrs->seed);
   }
@@ -3458,9 +3459,9 @@ typedef struct tutti_pipeline_select_attrs {
 static inline void tutti_pipeline_select(tutti_pipeline *pipeline, const tutti_pipeline_select_attrs *attrs) {
   tutti_pipeline_begin(pipeline, "select", 1);
   if (attrs != NULL) {
-    if (attrs->features != NULL) for (int64_t i = 0; i < attrs->features_count; i++) tutti_pipeline_set_string(pipeline, "features", attrs->features[i]);
-    if (attrs->labels != NULL) for (int64_t i = 0; i < attrs->labels_count; i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels[i]);
-    if (attrs->weights != NULL) for (int64_t i = 0; i < attrs->weights_count; i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights[i]);
+    for (int64_t i = 0; i < attrs->features_count && (i == 0 || attrs->features != NULL); i++) tutti_pipeline_set_string(pipeline, "features", attrs->features != NULL ? attrs->features[i] : NULL);
+    for (int64_t i = 0; i < attrs->labels_count && (i == 0 || attrs->labels != NULL); i++) tutti_pipeline_set_string(pipeline, "labels", attrs->labels != NULL ? attrs->labels[i] : NULL);
+    for (int64_t i = 0; i < attrs->weights_count && (i == 0 || attrs->weights != NULL); i++) tutti_pipeline_set_string(pipeline, "weights", attrs->weights != NULL ? attrs->weights[i] : NULL);
   }
   tutti_pipeline_end(pipeline);
 }
