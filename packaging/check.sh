@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# check.sh KIND... [FOLDER]: tries packages that packaging/build.sh built into FOLDER (build/packages), each language in
-# an empty Debian of this release that has nothing but the package and the language's compiler or run time: a program
-# trains, saves, predicts on two devices; a second process predicts the same from the checkpoint; two processes train
-# together. Then things are taken away or damaged: the error names them, and afterwards all is as before. Prints a line
-# for each.
+# check.sh KIND... [--suite SUITE] [FOLDER]: tries packages that packaging/build.sh built into FOLDER (build/packages),
+# each language in an empty Debian of this release, or of SUITE (trixie), that has nothing but the package and the
+# language's compiler or run time: a program trains, saves, predicts on two devices; a second process predicts the same
+# from the checkpoint; two processes train together. Then things are taken away or damaged: the error names them, and
+# afterwards all is as before. Prints a line for each.
 #
 #   deb      C (pkg-config, CMake), C++, Go, Java, C# on Mono and CoreCLR; upgrade, purge, sizes, time to load
 #   tarball  C and C++ where it is unpacked
@@ -21,31 +21,33 @@ set -eu
 cd "$(dirname "$0")/.."
 
 kinds='' folder=build/packages
+codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
 usage() {
     sed -n '4,16p' "$0" | sed 's/^# \{0,1\}//' >&2
     exit 2
 }
 
-for word in "$@"; do
-    case $word in
+while [ $# -gt 0 ]; do
+    case $1 in
     all) kinds='deb tarball maven nuget go' ;;
-    deb | tarball | maven | nuget | go) kinds="$kinds $word" ;;
+    deb | tarball | maven | nuget | go) kinds="$kinds $1" ;;
+    --suite) [ $# -gt 1 ] || usage && codename=$2 && shift ;;
     -*) usage ;;
-    *) folder=$word ;;
+    *) folder=$1 ;;
     esac
+    shift
 done
 [ -n "$kinds" ] || usage
 folder=$(cd "$folder" && pwd)
 programs=$PWD/packaging/check
 packaging/install-deps.sh check
-codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
 # shellcheck source=packaging/empty_root.sh
 . packaging/empty_root.sh
 store=$root_store
 failures=0
 passed=0
 
-# An empty Debian of this release, with these Debian packages in it.
+# An empty Debian, with these Debian packages in it.
 begin_root() {
     new_root "$codename"
     [ $# = 0 ] || install_in_root "$@"
