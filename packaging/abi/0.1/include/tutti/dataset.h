@@ -188,7 +188,8 @@ TUTTI_API const char *tutti_dataset_get_spec(const tutti_dataset *dataset);
  * random ops draw once for all rows. */
 TUTTI_API const char *tutti_dataset_get_lint(const tutti_dataset *dataset);
 
-/* Splits into two datasets: the first `count` elements, and the rest. */
+/* Splits into two datasets: the first `count` elements, and the rest. TUTTI_INVALID_ARGUMENT if the dataset is known to
+ * have fewer elements. */
 TUTTI_API int32_t tutti_dataset_split(const tutti_dataset *dataset, int64_t count, tutti_dataset **first,
                                       tutti_dataset **rest, tutti_error **err);
 
