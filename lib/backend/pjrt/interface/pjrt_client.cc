@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/pjrt/interface/pjrt_client.h"
+
+#include <numeric>
+
+#include "backend/pjrt/interface/compile_options.h"
+#include "base/text.h"
+
+namespace tutti::impl::backend::pjrt {
+
+using base::Result;
+using base::Status;
+using tensor::DType;
+
+namespace {
+
+constexpr std::string_view kFormat = "mlir";
+/// What plug-ins for processors call their number of devices.
+constexpr std::string_view kDeviceCountOption = "cpu_device_count";
+
+abi::NamedValue integer_option(std::string_view name, int64_t value) {
+  abi::NamedValue option{};
+  option.size = sizeof(option);
+  option.name = name.data();
+  option.name_length = name.size();
+  option.kind = abi::kInteger;
+  option.value.integer = value;
+  option.count = 1;
+  return option;
+}
+
+}  // namespace
+
+int32_t buffer_type(DType dtype) {
+  switch (dtype) {
+    case DType::boolean:
+      return abi::kPred;
+    case DType::i8:
+      return abi::kS8;
+    case DType::i16:
+      return abi::kS16;
+    case DType::i32:
+      return abi::kS32;
+    case DType::i64:
+      return abi::kS64;
+    case DType::u8:
+      return abi::kU8;
+    case DType::u16:
+      return abi::kU16;
+    case DType::u32:
+      return abi::kU32;
+    case DType::u64:
+      return abi::kU64;
+    case DType::f16:
+      return abi::kF16;
+    case DType::f32:
+      return abi::kF32;
+    case DType::f64:
+      return abi::kF64;
+    case DType::bf16:
+      return abi::kBf16;
+    default:
+      return 0;
+  }
+}
+
+// ---- what a client hands out ----
+
+DeviceArray &DeviceArray::operator=(DeviceArray &&other) noexcept {
+  std::swap(client_, other.client_);
+  std::swap(buffer_, other.buffer_);
+  return *this;
+}
+
+DeviceArray::~DeviceArray() {
+  if (buffer_ != nullptr) client_->plugin().destroy(abi::kBufferDestroy, buffer_);
+}
+
+Completion &Completion::operator=(Completion &&other) noexcept {
+  std::swap(client_, other.client_);
+  std::swap(event_, other.event_);
+  return *this;
+}
+
+Status Completion::wait() {
+  if (event_ == nullptr) return Status();
+  return client_->plugin().wait(std::exchange(event_, nullptr));
+}
+
+bool Completion::is_ready() const { return event_ == nullptr || client_->plugin().is_ready(event_); }
+
+LoadedProgram::~LoadedProgram() { client_->plugin().destroy(abi::kLoadedDestroy, executable_); }
+
+Result<Completion> LoadedProgram::execute(std::span<abi::Buffer *const> arguments,
+                                          std::span<abi::Buffer *> results) const {
+  abi::Buffer *const *argument_list = arguments.data();
+  abi::Buffer **result_list = results.data();
+  abi::Event *done = nullptr;
+  Call<abi::ExecuteOptions> options;
+  Call<abi::Execute> call;
+  call.executable = executable_;
+  call.options = &options;
+  call.arguments = &argument_list;
+  call.device_count = 1;
+  call.argument_count = arguments.size();
+  call.results = &result_list;
+  call.done = &done;
+  TUTTI_TRY(client_->plugin().run(abi::kLoadedExecute, call));
+  return Completion(client_, done);
+}
+
+ProgramMemory LoadedProgram::memory() const {
+  ProgramMemory memory;
+  Call<abi::ExecutableOf> of;
+  of.loaded = executable_;
+  if (!client_->plugin().run(abi::kLoadedExecutable, of).ok()) return memory;
+  Call<abi::CompiledMemory> compiled;
+  compiled.executable = of.executable;
+  if (client_->plugin().has(abi::kExecutableMemory) && client_->plugin().run(abi::kExecutableMemory, compiled).ok())
+    memory = {compiled.code, compiled.arguments, compiled.results, compiled.aliased, compiled.temporary};
+  client_->plugin().destroy(abi::kExecutableDestroy, of.executable);
+  return memory;
+}
+
+// ---- the client ----
+
+Result<ClientRef> Client::create(PluginRef plugin, const ClientOptions &options) {
+  std::shared_ptr<Client> client(new Client(std::move(plugin)));
+  TUTTI_TRY(client->open(options));
+  return ClientRef(client);
+}
+
+Status Client::open(const ClientOptions &options) {
+  const abi::NamedValue count = integer_option(kDeviceCountOption, options.logical_devices);
+  Call<abi::ClientCreate> call;
+  call.options = &count;
+  call.option_count = options.logical_devices > 0 ? 1 : 0;
+  Status status = plugin_->run(abi::kClientCreate, call);
+  if (!status.ok() && call.option_count != 0) {  // newer plug-ins refuse options that they do not know
+    Call<abi::ClientCreate> plain;
+    status = plugin_->run(abi::kClientCreate, plain);
+    call.client = plain.client;
+  }
+  if (!status.ok()) return base::unavailable(plugin_->path(), " finds no devices: ", status.message());
+  client_ = call.client;
+  Call<abi::ClientDevices> devices;
+  devices.client = client_;
+  TUTTI_TRY(plugin_->run(abi::kClientAddressableDevices, devices));
+  devices_.assign(devices.devices, devices.devices + devices.count);
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    Call<abi::DescriptionId> id;
+    id.description = description_of(i);
+    TUTTI_TRY(plugin_->run(abi::kDescriptionId, id));
+    ids_.push_back(id.id);
+  }
+  return Status();
+}
+
+Client::~Client() { plugin_->destroy(abi::kClientDestroy, client_); }
+
+std::string Client::text_of(abi::Function function, void *object) const {
+  Call<abi::ObjectText> call;
+  call.object = object;
+  return plugin_->run(function, call).ok() ? std::string(call.text, call.length) : std::string();
+}
+
+abi::DeviceDescription *Client::description_of(size_t device) const {
+  Call<abi::DescriptionOf> call;
+  call.device = devices_[device];
+  return plugin_->run(abi::kDeviceDescription, call).ok() ? call.description : nullptr;
+}
+
+std::string Client::device_kind(size_t device) const { return text_of(abi::kDescriptionKind, description_of(device)); }
+std::string Client::device_text(size_t device) const { return text_of(abi::kDescriptionText, description_of(device)); }
+
+bool Client::memory_stats(size_t device, Call<abi::MemoryStats> &stats) const {
+  stats.device = devices_[device];
+  return plugin_->has(abi::kDeviceMemoryStats) && plugin_->run(abi::kDeviceMemoryStats, stats).ok();
+}
+
+int64_t Client::memory_limit(size_t device) const {
+  Call<abi::MemoryStats> stats;
+  return memory_stats(device, stats) && stats.limit_is_set ? stats.bytes_limit : -1;
+}
+
+int64_t Client::memory_in_use(size_t device) const {
+  Call<abi::MemoryStats> stats;
+  return memory_stats(device, stats) ? stats.bytes_in_use : -1;
+}
+
+Result<DeviceArray> Client::upload(size_t device, DType dtype, std::span<const int64_t> dims, const void *data) const {
+  Call<abi::BufferFromHost> call;
+  call.client = client_;
+  call.data = data;
+  call.type = buffer_type(dtype);
+  call.dims = dims.data();
+  call.rank = dims.size();
+  call.semantics = abi::kOnlyDuringCall;
+  call.device = devices_[device];
+  TUTTI_TRY(plugin_->run(abi::kClientBufferFromHost, call));
+  DeviceArray array(shared_from_this(), call.buffer);
+  TUTTI_TRY(plugin_->wait(call.done));
+  return array;
+}
+
+Result<Completion> Client::download(const DeviceArray &array, size_t rank, void *data, int64_t bytes) const {
+  std::vector<int64_t> order(rank);
+  std::iota(order.rbegin(), order.rend(), int64_t{0});
+  Call<abi::HostLayout> layout;
+  layout.size = sizeof(abi::HostLayout);
+  layout.tiled.size = sizeof(layout.tiled);
+  layout.tiled.minor_to_major = order.data();
+  layout.tiled.rank = rank;
+  Call<abi::BufferToHost> call;
+  call.source = array.get();
+  call.layout = &layout;
+  call.destination = data;
+  call.bytes = static_cast<size_t>(bytes);
+  TUTTI_TRY(plugin_->run(abi::kBufferToHost, call));
+  return Completion(shared_from_this(), call.event);
+}
+
+Result<std::shared_ptr<const LoadedProgram>> Client::compile(std::string_view module, size_t device) const {
+  Call<abi::ProgramCode> program;
+  program.code = const_cast<char *>(module.data());
+  program.code_size = module.size();
+  program.format = kFormat.data();
+  program.format_length = kFormat.size();
+  const std::string options = compile_options(1, std::span(&ids_[device], 1));
+  Call<abi::ClientCompile> call;
+  call.client = client_;
+  call.program = &program;
+  call.options = options.data();
+  call.options_size = options.size();
+  TUTTI_TRY(plugin_->run(abi::kClientCompile, call));
+  return std::make_shared<const LoadedProgram>(shared_from_this(), call.executable);
+}
+
+}  // namespace tutti::impl::backend::pjrt

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A plug-in's client: its devices, buffers on them, compiled programs. What it hands out is let go of by these objects,
+// which keep the client.
+//
+// Threads: a client and an executable may be used from any thread; a buffer's users agree on who has it.
+#ifndef TUTTI_BACKEND_PJRT_INTERFACE_PJRT_CLIENT_H_
+#define TUTTI_BACKEND_PJRT_INTERFACE_PJRT_CLIENT_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backend/pjrt/interface/pjrt_plugin.h"
+#include "base/status.h"
+#include "tensor/dtype.h"
+
+namespace tutti::impl::backend::pjrt {
+
+class Client;
+using ClientRef = std::shared_ptr<const Client>;
+
+/// A buffer on a device; empty, or the only owner. Move-only.
+class DeviceArray {
+ public:
+  DeviceArray() = default;
+  DeviceArray(ClientRef client, abi::Buffer *buffer) : client_(std::move(client)), buffer_(buffer) {}
+  DeviceArray(DeviceArray &&other) noexcept
+      : client_(std::move(other.client_)), buffer_(std::exchange(other.buffer_, nullptr)) {}
+  DeviceArray &operator=(DeviceArray &&other) noexcept;
+  ~DeviceArray();
+
+  abi::Buffer *get() const { return buffer_; }
+  explicit operator bool() const { return buffer_ != nullptr; }
+
+ private:
+  ClientRef client_;
+  abi::Buffer *buffer_ = nullptr;
+};
+
+/// What has begun on a device and ends some time. Move-only; it waits when it goes.
+class Completion {
+ public:
+  Completion() = default;
+  Completion(ClientRef client, abi::Event *event) : client_(std::move(client)), event_(event) {}
+  Completion(Completion &&other) noexcept
+      : client_(std::move(other.client_)), event_(std::exchange(other.event_, nullptr)) {}
+  Completion &operator=(Completion &&other) noexcept;
+  ~Completion() { (void)wait(); }
+
+  /// The error of what it stands for; OK from then on.
+  base::Status wait();
+  bool is_ready() const;
+
+ private:
+  ClientRef client_;
+  abi::Event *event_ = nullptr;
+};
+
+/// Bytes that a compiled program needs, as the plug-in counts them; -1 = it does not tell.
+struct ProgramMemory {
+  int64_t code = -1, arguments = -1, results = -1, aliased = -1, temporary = -1;
+};
+
+/// A program on one device. Immutable.
+class LoadedProgram {
+ public:
+  LoadedProgram(ClientRef client, abi::LoadedExecutable *executable)
+      : client_(std::move(client)), executable_(executable) {}
+  LoadedProgram(const LoadedProgram &) = delete;
+  ~LoadedProgram();
+
+  /// Issues it once. Where an argument is donated it is gone afterwards, unless this fails. `results` has as many places
+  /// as the program has results.
+  base::Result<Completion> execute(std::span<abi::Buffer *const> arguments, std::span<abi::Buffer *> results) const;
+  ProgramMemory memory() const;
+
+ private:
+  ClientRef client_;
+  abi::LoadedExecutable *executable_;
+};
+
+struct ClientOptions {
+  /// Devices to make of the host's processors, where a plug-in does that; 0 = its own number.
+  int64_t logical_devices = 0;
+};
+
+class Client : public std::enable_shared_from_this<Client> {
+ public:
+  /// UNAVAILABLE where the plug-in finds no device.
+  static base::Result<ClientRef> create(PluginRef plugin, const ClientOptions &options);
+  ~Client();
+
+  const Plugin &plugin() const { return *plugin_; }
+  /// "cpu", "tpu", "cuda"
+  std::string platform() const { return text_of(abi::kClientPlatformName, client_); }
+  std::string platform_version() const { return text_of(abi::kClientPlatformVersion, client_); }
+
+  size_t device_count() const { return devices_.size(); }
+  /// "TPU v5 lite"
+  std::string device_kind(size_t device) const;
+  std::string device_text(size_t device) const;
+  /// Bytes of a device's memory and of those in use; -1 = not known.
+  int64_t memory_limit(size_t device) const;
+  int64_t memory_in_use(size_t device) const;
+
+  /// Copies from the host, which may change the memory as soon as this returns.
+  base::Result<DeviceArray> upload(size_t device, tensor::DType dtype, std::span<const int64_t> dims,
+                                   const void *data) const;
+  /// Copies to the host, row-major; the memory must stay until the completion has been waited for.
+  base::Result<Completion> download(const DeviceArray &array, size_t rank, void *data, int64_t bytes) const;
+
+  /// Compiles a module for one device.
+  base::Result<std::shared_ptr<const LoadedProgram>> compile(std::string_view module, size_t device) const;
+
+ private:
+  explicit Client(PluginRef plugin) : plugin_(std::move(plugin)) {}
+  base::Status open(const ClientOptions &options);
+  std::string text_of(abi::Function function, void *object) const;
+  abi::DeviceDescription *description_of(size_t device) const;
+  bool memory_stats(size_t device, Call<abi::MemoryStats> &stats) const;
+
+  const PluginRef plugin_;
+  abi::Client *client_ = nullptr;
+  std::vector<abi::Device *> devices_;
+  std::vector<int64_t> ids_;
+};
+
+/// The number of a type in the interface; 0 for bytes.
+int32_t buffer_type(tensor::DType dtype);
+
+}  // namespace tutti::impl::backend::pjrt
+
+#endif  // TUTTI_BACKEND_PJRT_INTERFACE_PJRT_CLIENT_H_

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/pjrt/program/pjrt_executable.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/json.h"
+#include "base/text.h"
+
+namespace tutti::impl::backend::pjrt {
+
+using base::JsonArray;
+using base::JsonObject;
+using base::Result;
+using base::Status;
+using tensor::DType;
+
+namespace {
+
+Status check_request(const tutti_compile_request &request) {
+  if (request.level == TUTTI_LEVEL_INVARIANT)
+    return base::unimplemented("determinism invariant: devices behind PJRT compile for each shape anew and promise no ",
+                               "equal bits for another number of replicas; use repeatable");
+  return Status();
+}
+
+Status check_layouts(const LoweredGraph &lowered) {
+  for (const StateEntry &entry : lowered.state().entries()) {
+    if (!entry.layout.empty())
+      return base::invalid_argument("state entry '", entry.name, "' has layout '", entry.layout,
+                                    "', devices behind PJRT have only row-major");
+  }
+  return Status();
+}
+
+JsonArray port_list(const LoweredGraph &lowered, const std::vector<LoweredPort> &ports) {
+  JsonArray list;
+  for (const LoweredPort &port : ports) {
+    const LoweredValue &value = lowered.value(port.value);
+    JsonArray dims;
+    for (const int64_t dim : value.dims)
+      dims.push_back(dim);
+    list.push_back(JsonObject{{"name", port.name},
+                              {"dtype", std::string(name(value.dtype))},
+                              {"dims", std::move(dims)},
+                              {"bytes", value.bytes}});
+  }
+  return list;
+}
+
+}  // namespace
+
+// ---- executables ----
+
+Result<std::shared_ptr<PjrtExecutable>> PjrtExecutable::compile(const tutti_compile_request &request,
+                                                                const tutti_backend_host *host, ClientRef client,
+                                                                size_t device) {
+  TUTTI_TRY(check_request(request));
+  TUTTI_ASSIGN(LoweredGraph lowered, LoweredGraph::decode(request));
+  TUTTI_TRY(check_layouts(lowered));
+  std::shared_ptr<PjrtExecutable> executable(new PjrtExecutable(std::move(lowered), host, std::move(client)));
+  TUTTI_ASSIGN(executable->program_, SegmentedProgram::emit(executable->lowered_));
+  TUTTI_TRY(executable->loaded(device).status());
+  return executable;
+}
+
+Result<std::shared_ptr<const LoadedSegments>> PjrtExecutable::loaded(size_t device) {
+  std::lock_guard lock(mutex_);
+  if (const auto found = loaded_.find(device); found != loaded_.end()) return found->second;
+  auto made = std::make_shared<LoadedSegments>();
+  for (const SegmentText &segment : program_.segments) {
+    TUTTI_ASSIGN(std::shared_ptr<const LoadedProgram> compiled, client_->compile(segment.module, device));
+    made->push_back(std::move(compiled));
+  }
+  return std::shared_ptr<const LoadedSegments>(loaded_[device] = std::move(made));
+}
+
+std::string PjrtExecutable::describe() {
+  JsonArray externals, kernels, segments;
+  for (const ExternalDescription &external : program_.externals) {
+    externals.push_back(JsonObject{{"kind", external.kind},
+                                   {"label", external.label},
+                                   {"arena", external.arena},
+                                   {"offset", external.offset},
+                                   {"elements", external.elements},
+                                   {"dtype", std::string(name(external.dtype))}});
+  }
+  std::lock_guard lock(mutex_);
+  for (const auto &compiled : *loaded_.begin()->second) {
+    const ProgramMemory memory = compiled->memory();
+    // The plug-in compiles a segment as a whole: which kernels it has made of it is its own affair.
+    kernels.push_back(JsonObject{
+        {"node", base::concat("segment ", segments.size())}, {"op", "program"}, {"kernel", client_->platform()}});
+    segments.push_back(JsonObject{{"code_bytes", memory.code},
+                                  {"argument_bytes", memory.arguments},
+                                  {"result_bytes", memory.results},
+                                  {"in_place_bytes", memory.aliased},
+                                  {"temporary_bytes", memory.temporary}});
+  }
+  return base::Json(
+             JsonObject{{"inputs", port_list(lowered_, lowered_.inputs())},
+                        {"outputs", port_list(lowered_, lowered_.outputs())},
+                        {"workspace_bytes", program_.workspace_bytes},
+                        {"workspace_alignment", 64},
+                        {"externals", std::move(externals)},
+                        {"report", JsonObject{{"kernels", std::move(kernels)}, {"segments", std::move(segments)}}}})
+      .dump();
+}
+
+Status PjrtExecutable::fault_status(const int64_t *fault, int64_t row_offset) const {
+  if (fault[0] == 0) return Status();
+  return program_.checks[static_cast<size_t>(fault[0] - 1)].error(fault[1], fault[2], row_offset);
+}
+
+// ---- programs ----
+
+Result<std::unique_ptr<PjrtProgram>> PjrtProgram::bind(std::shared_ptr<PjrtExecutable> executable, MemoryMap &map,
+                                                       size_t device, const tutti_bind_request &request) {
+  std::unique_ptr<PjrtProgram> bound(new PjrtProgram(std::move(executable), map, device));
+  TUTTI_ASSIGN(bound->loaded_, bound->executable_->loaded(device));
+  const SegmentedProgram &program = bound->executable_->program();
+  for (const SegmentText &segment : program.segments) {
+    for (const auto *ports : {&segment.arguments, &segment.results}) {
+      for (const SegmentPort &port : *ports) {
+        auto &places = port.slot == Slot::state ? bound->state_ : bound->externals_;
+        if ((port.slot != Slot::state && port.slot != Slot::external) || places.contains(port.index)) continue;
+        TUTTI_ASSIGN(places[port.index], bound->place_of(port, request));
+      }
+    }
+  }
+  const LoweredGraph &lowered = bound->executable_->lowered();
+  const auto add_ports = [&](const std::vector<LoweredPort> &ports, std::vector<Place> &places) {
+    for (const LoweredPort &port : ports)
+      places.push_back({nullptr, lowered.value(port.value).dtype, lowered.value(port.value).dims, nullptr});
+  };
+  add_ports(lowered.inputs(), bound->inputs_);
+  add_ports(lowered.outputs(), bound->outputs_);
+  bound->carried_.resize(static_cast<size_t>(program.carried_count));
+  return bound;
+}
+
+Result<PjrtProgram::Place> PjrtProgram::place_of(const SegmentPort &port, const tutti_bind_request &request) const {
+  Place place;
+  if (port.slot == Slot::external) {
+    const ExternalDescription &external = executable_->program().externals[static_cast<size_t>(port.index)];
+    if (request.workspace == nullptr)
+      return base::invalid_argument("binding needs a workspace of ", executable_->program().workspace_bytes, " bytes");
+    place = {
+        static_cast<const std::byte *>(request.workspace) + external.offset, external.dtype, {external.elements}, {}};
+  } else {
+    const StateTable &state = executable_->lowered().state();
+    const StateEntry &entry = state.entries()[static_cast<size_t>(port.index)];
+    if (entry.arena >= request.arena_count || request.arenas[entry.arena] == nullptr)
+      return base::invalid_argument("binding needs arena '", state.arenas()[static_cast<size_t>(entry.arena)], "'");
+    place = {static_cast<const std::byte *>(request.arenas[entry.arena]) + entry.offset, entry.dtype, entry.dims, {}};
+  }
+  return place;
+}
+
+/// Looks the piece up where it is another one than last time.
+Status PjrtProgram::refresh(Place &place, const void *address) {
+  if (place.piece != nullptr && place.address == address && !place.piece->is_stale()) return Status();
+  TUTTI_ASSIGN(const MemoryPlace found, map_.find(address));
+  TUTTI_ASSIGN(place.piece, found.memory->piece(found.offset, place.dtype, place.dims));
+  place.address = address;
+  return Status();
+}
+
+Result<Piece *> PjrtProgram::piece_of(const SegmentPort &port, const tutti_run_arguments &arguments) {
+  const auto index = static_cast<size_t>(port.index);
+  Place *place = nullptr;
+  const void *address = nullptr;
+  switch (port.slot) {
+    case Slot::input:
+      place = &inputs_[index];
+      address = arguments.inputs[index];
+      break;
+    case Slot::output:
+      place = &outputs_[index];
+      address = arguments.outputs[index];
+      break;
+    default:
+      place = port.slot == Slot::state ? &state_.at(port.index) : &externals_.at(port.index);
+      address = place->address;
+      break;
+  }
+  TUTTI_TRY(refresh(*place, address));
+  return place->piece.get();
+}
+
+Result<abi::Buffer *> PjrtProgram::argument(const SegmentPort &port, const tutti_run_arguments &arguments) {
+  switch (port.slot) {
+    case Slot::scalars:
+      return scalars_.get();
+    case Slot::carried:
+      return carried_[static_cast<size_t>(port.index)].get();
+    case Slot::fault:
+      return fault_.get();
+    default: {
+      TUTTI_ASSIGN(Piece *const piece, piece_of(port, arguments));
+      return piece->on_device();
+    }
+  }
+}
+
+Status PjrtProgram::upload_scalars(const tutti_run_arguments &arguments) {
+  constexpr int64_t kDims[] = {TUTTI_RUN_SCALAR_COUNT};
+  TUTTI_ASSIGN(scalars_, executable_->client()->upload(device_, DType::i64, kDims, arguments.scalars));
+  return Status();
+}
+
+Status PjrtProgram::put_result(const SegmentPort &port, DeviceArray array, const tutti_run_arguments &arguments) {
+  switch (port.slot) {
+    case Slot::carried:
+      carried_[static_cast<size_t>(port.index)] = std::move(array);
+      return Status();
+    case Slot::fault:
+      fault_ = std::move(array);
+      return Status();
+    default: {
+      TUTTI_ASSIGN(Piece *const piece, piece_of(port, arguments));
+      piece->take(std::move(array));
+      return Status();
+    }
+  }
+}
+
+/// The stream tells of what the run has found wrong in the data.
+Status PjrtProgram::watch_fault(const tutti_run_arguments &arguments, StreamState &stream) {
+  auto fault = std::make_shared<std::array<int64_t, 3>>();
+  TUTTI_ASSIGN(Completion done, executable_->client()->download(fault_, 1, fault->data(), sizeof(*fault)));
+  stream.add(std::move(done), [executable = executable_, fault, row = arguments.scalars[TUTTI_RUN_ROW_OFFSET]] {
+    return executable->fault_status(fault->data(), row);
+  });
+  return Status();
+}
+
+Status PjrtProgram::run(int32_t number, const tutti_run_arguments &arguments, StreamState &stream) {
+  const std::vector<SegmentText> &segments = executable_->program().segments;
+  if (number < 0 || static_cast<size_t>(number) >= segments.size())
+    return base::out_of_range("segment ", number, " of ", segments.size());
+  const SegmentText &segment = segments[static_cast<size_t>(number)];
+  if (number == 0) TUTTI_TRY(upload_scalars(arguments));
+  arguments_.clear();
+  for (const SegmentPort &port : segment.arguments) {
+    TUTTI_ASSIGN(abi::Buffer *const buffer, argument(port, arguments));
+    arguments_.push_back(buffer);
+  }
+  results_.assign(segment.results.size(), nullptr);
+  TUTTI_ASSIGN(Completion done, (*loaded_)[static_cast<size_t>(number)]->execute(arguments_, results_));
+  stream.add(std::move(done));
+  for (size_t i = 0; i < results_.size(); ++i)
+    TUTTI_TRY(put_result(segment.results[i], DeviceArray(executable_->client(), results_[i]), arguments));
+  if (segment.checks_data) TUTTI_TRY(watch_fault(arguments, stream));
+  return Status();
+}
+
+}  // namespace tutti::impl::backend::pjrt
