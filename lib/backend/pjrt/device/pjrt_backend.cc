@@ -221,13 +221,16 @@ int32_t transfer_allocate(tutti_device *device, uint64_t bytes, void **memory, t
   return guarded(host, sink, [&]() -> Status {
     *memory = host->allocate(host->user, bytes, kHostAlignment);
     if (*memory == nullptr) return base::resource_exhausted("cannot allocate ", bytes, " bytes of host memory");
+    backend_of(device).memories.add_host(*memory, static_cast<int64_t>(bytes));
     return Status();
   });
 }
 
 void transfer_release(tutti_device *device, void *memory, uint64_t bytes) {
+  if (memory == nullptr) return;
   const tutti_backend_host *host = backend_of(device).host;
-  if (memory != nullptr) host->release(host->user, memory, bytes);
+  backend_of(device).memories.remove_host(memory);
+  host->release(host->user, memory, bytes);
 }
 
 int32_t transfer_read(tutti_device *device, const void *source, void *destination, uint64_t bytes, tutti_stream *stream,

@@ -144,11 +144,7 @@ Result<PieceRef> DeviceMemory::piece(int64_t offset, DType dtype, const std::vec
     bytes *= dim;
   TUTTI_TRY(check_range(offset, bytes));
   std::lock_guard lock(mutex_);
-  if (bytes == 0) {  // an array without elements lies nowhere
-    auto empty = std::make_shared<Piece>(client_, device_, 0);
-    empty->set_type(dtype, dims);
-    return empty;
-  }
+  if (bytes == 0) return std::make_shared<Piece>(client_, device_, dtype, dims);
   TUTTI_TRY(cut(offset, offset + bytes));
   PieceRef found = pieces_.at(offset);
   if (found->bytes() != bytes) {  // made of several: joined by way of the host

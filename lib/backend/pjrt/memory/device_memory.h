@@ -42,9 +42,12 @@ struct HostBytes {
 
 class Piece {
  public:
-  Piece(ClientRef client, size_t device, int64_t bytes) : client_(std::move(client)), device_(device), bytes_(bytes) {
-    dims_ = {bytes};
-  }
+  /// Zeros, of no type yet.
+  Piece(ClientRef client, size_t device, int64_t bytes)
+      : client_(std::move(client)), device_(device), bytes_(bytes), dims_({bytes}) {}
+  /// An array without elements, which is in no memory.
+  Piece(ClientRef client, size_t device, tensor::DType dtype, const std::vector<int64_t> &dims)
+      : client_(std::move(client)), device_(device), bytes_(0), dtype_(dtype), dims_(dims) {}
 
   int64_t bytes() const { return bytes_; }
   /// It was cut: what was looked up is to be looked up again.

@@ -25,4 +25,22 @@ base::Result<MemoryPlace> MemoryMap::find(const void *address) const {
   return MemoryPlace{memory, static_cast<const std::byte *>(address) - memory->address()};
 }
 
+void MemoryMap::add_host(const void *memory, int64_t bytes) {
+  std::unique_lock lock(mutex_);
+  host_[memory] = bytes;
+}
+
+void MemoryMap::remove_host(const void *memory) {
+  std::unique_lock lock(mutex_);
+  host_.erase(memory);
+}
+
+bool MemoryMap::is_host(const void *address) const {
+  std::shared_lock lock(mutex_);
+  const auto after = host_.upper_bound(address);
+  if (after == host_.begin()) return false;
+  const auto &[first, bytes] = *std::prev(after);
+  return static_cast<const std::byte *>(address) - static_cast<const std::byte *>(first) < bytes;
+}
+
 }  // namespace tutti::impl::backend::pjrt

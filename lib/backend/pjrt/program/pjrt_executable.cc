@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "backend/pjrt/emit/program_text.h"
 #include "base/json.h"
 #include "base/text.h"
 
@@ -132,7 +133,7 @@ Result<std::unique_ptr<PjrtProgram>> PjrtProgram::bind(std::shared_ptr<PjrtExecu
   const LoweredGraph &lowered = bound->executable_->lowered();
   const auto add_ports = [&](const std::vector<LoweredPort> &ports, std::vector<Place> &places) {
     for (const LoweredPort &port : ports)
-      places.push_back({nullptr, lowered.value(port.value).dtype, lowered.value(port.value).dims, nullptr});
+      places.push_back({nullptr, lowered.value(port.value).dtype, lowered.value(port.value).dims, nullptr, {}});
   };
   add_ports(lowered.inputs(), bound->inputs_);
   add_ports(lowered.outputs(), bound->outputs_);
@@ -146,62 +147,63 @@ Result<PjrtProgram::Place> PjrtProgram::place_of(const SegmentPort &port, const 
     const ExternalDescription &external = executable_->program().externals[static_cast<size_t>(port.index)];
     if (request.workspace == nullptr)
       return base::invalid_argument("binding needs a workspace of ", executable_->program().workspace_bytes, " bytes");
-    place = {
-        static_cast<const std::byte *>(request.workspace) + external.offset, external.dtype, {external.elements}, {}};
+    place = {static_cast<const std::byte *>(request.workspace) + external.offset,
+             external.dtype,
+             {external.elements},
+             {},
+             {}};
   } else {
     const StateTable &state = executable_->lowered().state();
     const StateEntry &entry = state.entries()[static_cast<size_t>(port.index)];
     if (entry.arena >= request.arena_count || request.arenas[entry.arena] == nullptr)
       return base::invalid_argument("binding needs arena '", state.arenas()[static_cast<size_t>(entry.arena)], "'");
-    place = {static_cast<const std::byte *>(request.arenas[entry.arena]) + entry.offset, entry.dtype, entry.dims, {}};
+    place = {
+        static_cast<const std::byte *>(request.arenas[entry.arena]) + entry.offset, entry.dtype, entry.dims, {}, {}};
   }
   return place;
+}
+
+int64_t PjrtProgram::bytes_of(const Place &place) {
+  auto bytes = static_cast<int64_t>(tensor::size_bytes(place.dtype));
+  for (const int64_t dim : place.dims)
+    bytes *= dim;
+  return bytes;
 }
 
 /// Looks the piece up where it is another one than last time.
 Status PjrtProgram::refresh(Place &place, const void *address) {
   if (place.piece != nullptr && place.address == address && !place.piece->is_stale()) return Status();
+  if (is_empty(place.dims)) {  // an array without elements lies nowhere
+    place.piece = std::make_shared<Piece>(executable_->client(), device_, place.dtype, place.dims);
+    place.address = address;
+    return Status();
+  }
   TUTTI_ASSIGN(const MemoryPlace found, map_.find(address));
   TUTTI_ASSIGN(place.piece, found.memory->piece(found.offset, place.dtype, place.dims));
   place.address = address;
   return Status();
 }
 
-Result<Piece *> PjrtProgram::piece_of(const SegmentPort &port, const tutti_run_arguments &arguments) {
+/// Where an argument or result lies in this run.
+PjrtProgram::Target PjrtProgram::target_of(const SegmentPort &port, const tutti_run_arguments &arguments) {
   const auto index = static_cast<size_t>(port.index);
-  Place *place = nullptr;
-  const void *address = nullptr;
-  switch (port.slot) {
-    case Slot::input:
-      place = &inputs_[index];
-      address = arguments.inputs[index];
-      break;
-    case Slot::output:
-      place = &outputs_[index];
-      address = arguments.outputs[index];
-      break;
-    default:
-      place = port.slot == Slot::state ? &state_.at(port.index) : &externals_.at(port.index);
-      address = place->address;
-      break;
-  }
-  TUTTI_TRY(refresh(*place, address));
-  return place->piece.get();
+  if (port.slot == Slot::input) return {inputs_[index], arguments.inputs[index]};
+  if (port.slot == Slot::output) return {outputs_[index], arguments.outputs[index]};
+  Place &place = port.slot == Slot::state ? state_.at(port.index) : externals_.at(port.index);
+  return {place, place.address};
 }
 
 Result<abi::Buffer *> PjrtProgram::argument(const SegmentPort &port, const tutti_run_arguments &arguments) {
-  switch (port.slot) {
-    case Slot::scalars:
-      return scalars_.get();
-    case Slot::carried:
-      return carried_[static_cast<size_t>(port.index)].get();
-    case Slot::fault:
-      return fault_.get();
-    default: {
-      TUTTI_ASSIGN(Piece *const piece, piece_of(port, arguments));
-      return piece->on_device();
-    }
+  if (port.slot == Slot::scalars) return scalars_.get();
+  if (port.slot == Slot::carried) return carried_[static_cast<size_t>(port.index)].get();
+  if (port.slot == Slot::fault) return fault_.get();
+  const auto [place, address] = target_of(port, arguments);
+  if (map_.is_host(address)) {  // as the host has left it
+    TUTTI_ASSIGN(place.from_host, executable_->client()->upload(device_, place.dtype, place.dims, address));
+    return place.from_host.get();
   }
+  TUTTI_TRY(refresh(place, address));
+  return place.piece->on_device();
 }
 
 Status PjrtProgram::upload_scalars(const tutti_run_arguments &arguments) {
@@ -210,20 +212,27 @@ Status PjrtProgram::upload_scalars(const tutti_run_arguments &arguments) {
   return Status();
 }
 
-Status PjrtProgram::put_result(const SegmentPort &port, DeviceArray array, const tutti_run_arguments &arguments) {
-  switch (port.slot) {
-    case Slot::carried:
-      carried_[static_cast<size_t>(port.index)] = std::move(array);
-      return Status();
-    case Slot::fault:
-      fault_ = std::move(array);
-      return Status();
-    default: {
-      TUTTI_ASSIGN(Piece *const piece, piece_of(port, arguments));
-      piece->take(std::move(array));
-      return Status();
-    }
+Status PjrtProgram::put_result(const SegmentPort &port, DeviceArray array, const tutti_run_arguments &arguments,
+                               StreamState &stream) {
+  if (port.slot == Slot::carried) {
+    carried_[static_cast<size_t>(port.index)] = std::move(array);
+    return Status();
   }
+  if (port.slot == Slot::fault) {
+    fault_ = std::move(array);
+    return Status();
+  }
+  const auto [place, address] = target_of(port, arguments);
+  if (map_.is_host(address)) {
+    place.from_host = std::move(array);
+    TUTTI_ASSIGN(Completion done, executable_->client()->download(place.from_host, place.dims.size(),
+                                                                  const_cast<void *>(address), bytes_of(place)));
+    stream.add(std::move(done));
+    return Status();
+  }
+  TUTTI_TRY(refresh(place, address));
+  place.piece->take(std::move(array));
+  return Status();
 }
 
 /// The stream tells of what the run has found wrong in the data.
@@ -251,7 +260,7 @@ Status PjrtProgram::run(int32_t number, const tutti_run_arguments &arguments, St
   TUTTI_ASSIGN(Completion done, (*loaded_)[static_cast<size_t>(number)]->execute(arguments_, results_));
   stream.add(std::move(done));
   for (size_t i = 0; i < results_.size(); ++i)
-    TUTTI_TRY(put_result(segment.results[i], DeviceArray(executable_->client(), results_[i]), arguments));
+    TUTTI_TRY(put_result(segment.results[i], DeviceArray(executable_->client(), results_[i]), arguments, stream));
   if (segment.checks_data) TUTTI_TRY(watch_fault(arguments, stream));
   return Status();
 }

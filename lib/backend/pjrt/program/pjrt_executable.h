@@ -71,16 +71,23 @@ class PjrtProgram {
     tensor::DType dtype = tensor::DType::u8;
     std::vector<int64_t> dims;
     PieceRef piece;
+    DeviceArray from_host;  ///< where it lies in memory of the host: its array on the device
+  };
+  struct Target {
+    Place &place;
+    const void *address;
   };
 
   PjrtProgram(std::shared_ptr<PjrtExecutable> executable, MemoryMap &map, size_t device)
       : executable_(std::move(executable)), map_(map), device_(device) {}
   base::Result<Place> place_of(const SegmentPort &port, const tutti_bind_request &request) const;
   base::Status refresh(Place &place, const void *address);
-  base::Result<Piece *> piece_of(const SegmentPort &port, const tutti_run_arguments &arguments);
+  static int64_t bytes_of(const Place &place);
+  Target target_of(const SegmentPort &port, const tutti_run_arguments &arguments);
   base::Result<abi::Buffer *> argument(const SegmentPort &port, const tutti_run_arguments &arguments);
   base::Status upload_scalars(const tutti_run_arguments &arguments);
-  base::Status put_result(const SegmentPort &port, DeviceArray array, const tutti_run_arguments &arguments);
+  base::Status put_result(const SegmentPort &port, DeviceArray array, const tutti_run_arguments &arguments,
+                          StreamState &stream);
   base::Status watch_fault(const tutti_run_arguments &arguments, StreamState &stream);
 
   const std::shared_ptr<PjrtExecutable> executable_;
