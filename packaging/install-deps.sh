@@ -23,12 +23,13 @@ packages_of() {
     java) echo default-jdk-headless junit4 swig ;;
     csharp) echo mono-mcs swig ;;
     hip) echo hipcc libamdhip64-dev ;;
+    pjrt) echo python3-pip binutils ;;
     deb) echo debhelper dpkg-dev javahelper cli-common-dev mono-devel lintian xz-utils ;;
     rpm) echo rpm rpmlint ;;
     tarball) echo patchelf zstd ;;
     check) echo mmdebstrap ;;
     git) echo git ;;
-    *) echo "install-deps.sh: unknown group '$1'; known: build test example go java csharp hip deb rpm tarball check git" >&2 && return 1 ;;
+    *) echo "install-deps.sh: unknown group '$1'; known: build test example go java csharp hip deb rpm tarball check git pjrt" >&2 && return 1 ;;
     esac
 }
 

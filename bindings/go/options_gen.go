@@ -73,9 +73,9 @@ const (
 
 // ContextOptions are the options of a context; the zero value means the defaults.
 type ContextOptions struct {
-	// The backend of the context: cuda, hip, cpu, reference, or the absolute path of a plug-in. Several backends,
-	// separated by commas such as "cuda,cpu", predict and evaluate together; each trains with its own devices.
-	// Empty = the GPUs if a backend for them is installed and usable, otherwise the CPUs.
+	// The backend of the context: cuda, hip, pjrt, cpu, reference, or the absolute path of a plug-in. Several
+	// backends, separated by commas such as "cuda,cpu", predict and evaluate together; each trains with its own
+	// devices. Empty = the GPUs if a backend for them is installed and usable, otherwise the CPUs.
 	Backend string
 	// Absolute path of the shared module of a backend, to load instead of a built-in backend.
 	Plugin string
@@ -96,6 +96,9 @@ type ContextOptions struct {
 	// For a GPU backend: allocates page-locked host memory, instead of failing, for what does not fit into GPU
 	// memory. This is logged and makes steps many times slower.
 	GPUUsesHostMemory bool
+	// For the backend pjrt: absolute path of the library that implements the C interface of PJRT for the devices,
+	// such as libtpu.so for TPUs. It is loaded into the process, and never unloaded.
+	PjrtPlugin string
 	// Maximum number of bytes for weights, optimizer slots, gradients and intermediate results, over all devices; 0
 	// = no limit.
 	MemoryBytes int64
@@ -127,6 +130,9 @@ func (o ContextOptions) fill(handle uintptr) {
 	}
 	if o.GPUUsesHostMemory {
 		raw.Options_set_bool(handle, "gpu_uses_host_memory", o.GPUUsesHostMemory)
+	}
+	if o.PjrtPlugin != "" {
+		raw.Options_set_string(handle, "pjrt_plugin", o.PjrtPlugin)
 	}
 	if o.MemoryBytes != 0 {
 		raw.Options_set_i64(handle, "memory_bytes", o.MemoryBytes)

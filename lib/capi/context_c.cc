@@ -61,13 +61,16 @@ std::vector<std::string> listed_backends(const ResolvedOptions &options) {
   return names;
 }
 
+constexpr std::string_view kPjrt = "pjrt";
+
 /// What a backend is opened with. Of several, those that are linked in are for processors and know no options of GPUs.
-Result<std::string> settings_of(const ResolvedOptions &options, bool knows_gpus) {
+Result<std::string> settings_of(const ResolvedOptions &options, std::string_view name, bool knows_gpus) {
   const int64_t devices = options.i64("logical_devices");
   base::Json settings = base::JsonObject{};
   if (devices > 0) settings.set("logical_devices", devices);
   if (!options.text("plan_cache").empty()) settings.set("plan_cache", options.text("plan_cache"));
   TUTTI_ASSIGN(base::JsonArray gpus, listed_gpus(options.text("gpus")));
+  if (name == kPjrt && options.was_set("pjrt_plugin")) settings.set("pjrt_plugin", options.text("pjrt_plugin"));
   if (!knows_gpus) return settings.dump();
   if (!gpus.empty()) settings.set("gpus", std::move(gpus));
   if (options.was_set("gpu_memory_fraction")) settings.set("gpu_memory_fraction", options.f64("gpu_memory_fraction"));
@@ -82,9 +85,11 @@ Result<std::vector<backend::BackendRef>> open(const ResolvedOptions &options, co
     return std::ranges::any_of(runtime::linked_backends(), [&](const auto &linked) { return linked.name == name; });
   };
   const bool all_linked = std::ranges::all_of(names, is_linked);
+  if (options.was_set("pjrt_plugin") && std::ranges::find(names, kPjrt) == names.end())
+    return base::invalid_argument("option 'pjrt_plugin' is set, but option 'backend' does not name pjrt");
   std::vector<backend::BackendRef> backends;
   for (const std::string &name : names) {
-    TUTTI_ASSIGN(const std::string settings, settings_of(options, all_linked || !is_linked(name)));
+    TUTTI_ASSIGN(const std::string settings, settings_of(options, name, all_linked || !is_linked(name)));
     const bool is_any = name.empty() && names.size() == 1;
     TUTTI_ASSIGN(backend::BackendRef backend, !plugin.empty()
                                                   ? runtime::load_plugin(name, settings, host, backend::build_id())

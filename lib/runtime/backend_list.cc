@@ -30,7 +30,7 @@ constexpr LinkedBackend kLinked[] = {
 /// A backend whose libraries were missing when this one was built has no table.
 bool is_built(const LinkedBackend &linked) { return linked.entry(TUTTI_BACKEND_ABI_VERSION) != nullptr; }
 
-constexpr std::string_view kPlugins[] = {"cuda", "hip"};
+constexpr std::string_view kPlugins[] = {"cuda", "hip", "pjrt"};
 /// Of these, in order of preference: those whose devices are taken where a program does not choose, and where there is
 /// one of the nodes that a driver makes for such devices: of GPUs on cards, of those in Tegra, of Windows.
 struct ForGpus {

@@ -10,7 +10,7 @@ javac=$(readlink -f "$(command -v javac)")
 native=$work/maven/native
 mkdir -p "$native" "$work/maven/jars" "$work/maven/licenses"
 cp "$release/root/tutti/lib/jni/libtuttijni.so" "$native"
-for plugin in gloo cuda; do
+for plugin in gloo pjrt cuda; do
     find "$release/root/tutti/lib/tutti" -name "tutti-$plugin.so" -exec cp {} "$native" \;
 done
 cp -L "$release/root/tutti/lib/libtutti.so.0.1" "$native"

@@ -4,7 +4,8 @@
 packaging/install-deps.sh tarball
 build_release
 mkdir -p "$out/nuget" "$work/nuget/native" "$work/nuget/licenses"
-cp "$release/root/tutti/lib/libtuttisharp.so" "$release/root"/tutti/lib/tutti/plugins-*/tutti-gloo.so "$work/nuget/native"
+cp "$release/root/tutti/lib/libtuttisharp.so" "$release/root"/tutti/lib/tutti/plugins-*/tutti-gloo.so \
+    "$release/root"/tutti/lib/tutti/plugins-*/tutti-pjrt.so "$work/nuget/native"
 cp -L "$release/root/tutti/lib/libtutti.so.0.1" "$work/nuget/native"
 python3 packaging/bundle_libraries.py "$work/nuget/native" "$work"/nuget/native/*.so* --licences "$work/nuget/licenses"
 python3 packaging/formats/nuget_package.py Tutti "$version" "$out/nuget" \

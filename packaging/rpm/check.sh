@@ -51,6 +51,7 @@ tutti-libs /usr/lib64/libtutti.so.0.1
 tutti-libs /usr/share/licenses/tutti-libs*/LICENSE
 tutti-gloo /usr/lib64/tutti/plugins-0.1/tutti-gloo.so
 tutti-http /usr/lib64/tutti/plugins-0.1/tutti-http.so
+tutti-pjrt /usr/lib64/tutti/plugins-0.1/tutti-pjrt.so
 tutti-devel /usr/include/tutti/tutti.h
 tutti-devel /usr/lib64/libtutti.so
 tutti-devel /usr/lib64/pkgconfig/tutti.pc

@@ -57,6 +57,13 @@ SUBFLOORS = {
         "lower": 4,
         "device": 5,
     },
+    "backend/pjrt": {
+        "interface": 0,
+        "emit": 0,
+        "memory": 1,
+        "program": 2,
+        "device": 3,
+    },
     "backend/gpu": {
         "device": 0,
         "runtime": 0,

@@ -19,7 +19,7 @@ using json = nlohmann::ordered_json;
 
 /// What may be linked in or installed, whether this build has it or not: GPUs first, as a context prefers them.
 std::vector<std::string> known_backends() {
-  std::vector<std::string> names = {"cuda", "hip", "cpu", "reference"};
+  std::vector<std::string> names = {"cuda", "hip", "pjrt", "cpu", "reference"};
   for (const std::string name : json::parse(tutti_build_info())["backends"]) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }

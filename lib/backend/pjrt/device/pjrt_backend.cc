@@ -24,6 +24,7 @@ using base::Status;
 namespace {
 
 constexpr int64_t kMostDevices = 1024;
+constexpr int64_t kWaitSeconds = 600;
 constexpr uint64_t kHostAlignment = 64;
 
 // ---- what handles stand for ----
@@ -73,7 +74,7 @@ int32_t create(const tutti_backend_host *host, const char *options_json, tutti_b
   return guarded(host, sink, [&]() -> Status {
     TUTTI_ASSIGN(const Json json, Json::parse(options_json));
     const JsonReader options(json, "backend options");
-    TUTTI_TRY(options.only_keys({"logical_devices", "pjrt_plugin", "plan_cache"}));
+    TUTTI_TRY(options.only_keys({"logical_devices", "pjrt_plugin", "plan_cache", "wait_seconds"}));
     TUTTI_ASSIGN(const std::string path, options.get_string("pjrt_plugin", ""));
     TUTTI_ASSIGN(const int64_t devices, options.get_integer("logical_devices", 0));
     if (path.empty())
@@ -81,10 +82,12 @@ int32_t create(const tutti_backend_host *host, const char *options_json, tutti_b
                                     "interface, such as libtpu.so");
     if (devices < 0 || devices > kMostDevices)
       return base::invalid_argument("backend pjrt: logical_devices is ", devices, ", expected 0 to ", kMostDevices);
+    TUTTI_ASSIGN(const int64_t seconds, options.get_integer("wait_seconds", kWaitSeconds));
+    if (seconds < 1) return base::invalid_argument("backend pjrt: wait_seconds is ", seconds, ", expected 1 or more");
     auto made = std::make_unique<PjrtBackend>();
     made->host = host;
     TUTTI_ASSIGN(PluginRef plugin, Plugin::open(path));
-    TUTTI_ASSIGN(made->client, Client::create(std::move(plugin), {devices}));
+    TUTTI_ASSIGN(made->client, Client::create(std::move(plugin), {devices, std::chrono::seconds(seconds)}));
     *backend = reinterpret_cast<tutti_backend *>(made.release());
     return Status();
   });

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The backend "pjrt": devices of whatever plug-in with PJRT's C interface its option names (TPUs by libtpu.so, for one).
-// It is a plug-in of tutti itself, whose name is tutti-pjrt.so.
+// The backend "pjrt": devices of whatever plug-in with PJRT's C interface its option names (TPUs by libtpu.so, for
+// one). It is a plug-in of tutti itself, whose name is tutti-pjrt.so.
 //
 // Options: "pjrt_plugin", the absolute path of the library; "logical_devices", how many devices a plug-in for
-// processors is to make of them.
+// processors is to make of them; "wait_seconds", after how many seconds (default 600) a device that has not finished is
+// given up.
 #ifndef TUTTI_BACKEND_PJRT_DEVICE_PJRT_BACKEND_H_
 #define TUTTI_BACKEND_PJRT_DEVICE_PJRT_BACKEND_H_
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention and its gradient, with dropout or without, in f32 or f64. Scores are [rows, key heads, length, group, keys],
-// where a group is the heads of the queries that share a head of the keys: s = scale · <q, k>, L = log(sum(exp(s))).
+// Attention and its gradient, with dropout or without, in f32 or f64. Scores are [rows, key heads, length, group,
+// keys], where a group is the heads of the queries that share a head of the keys: s = scale · <q, k>, L =
+// log(sum(exp(s))).
 //   p = exp(s − L)        y = sum(p · v)
 //   dv = sum(p · dy)      ds = scale · p · (<dy, v> − <dy, y>)      dq = sum(ds · k)      dk = sum(ds · q)
 // With dropout p · m stands for p in y and dv, and <dy, v> · m for <dy, v>, where m is 0 or 1 / (1 − rate). Without a

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops that pick by index. An index out of range is the run's fault (NodeEmitter::check_bounds), and the floats picked by
-// it are not numbers.
+// Ops that pick by index. An index out of range is the run's fault (NodeEmitter::check_bounds), and the floats picked
+// by it are not numbers.
 #include "backend/pjrt/emit/op_emitters.h"
 #include "base/text.h"
 #include "graph/ops/op_attributes.h"

@@ -131,8 +131,8 @@ class ProgramText {
   Value dynamic_update_slice(const Value &x, const Value &part, std::span<const Value> begin);
 
   // ---- more elements at a time ----
-  /// Over nothing: 0, 1, lowest, highest, true, false. Where maxima and minima are asked for, what is not a number may or
-  /// may not win.
+  /// Over nothing: 0, 1, lowest, highest, true, false. Where maxima and minima are asked for, what is not a number may
+  /// or may not win.
   Value reduce(Reduction kind, const Value &x, const Dims &axes, bool keep_dims = false);
   /// Sums, or maxima among which not-a-number wins.
   Value reduce_window(Reduction kind, const Value &x, const WindowText &window);

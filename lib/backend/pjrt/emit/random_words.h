@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The random numbers of base/random/philox.h as a program computes them, bit for bit. Numbers of 64 bits are held in two
-// values of 32.
+// The random numbers of base/random/philox.h as a program computes them, bit for bit. Numbers of 64 bits are held in
+// two values of 32.
 //
 //   const RandomKeyValue key = random_key(node, stream);
 //   const Value words = random_words(text, key, global_rows(node, rows, has_batch), blocks);   // u32[rows, 4 · blocks]

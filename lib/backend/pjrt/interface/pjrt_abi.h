@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The part of PJRT's C interface (OpenXLA; major version 0) that this backend calls: order of fields, types, places in
-// the table, numbers of enumerators. Every function takes a struct of arguments: its size, a chain of extensions (NULL),
-// then inputs and results; it returns an error, or NULL. Fields and functions are only ever appended. The names are
-// ours; tests/backend/pjrt compares offsets and places with a packaged pjrt_c_api.h where there is one.
+// the table, numbers of enumerators. Every function takes a struct of arguments: its size, a chain of extensions
+// (NULL), then inputs and results; it returns an error, or NULL. Fields and functions are only ever appended. The names
+// are ours; tests/backend/pjrt compares offsets and places with a packaged pjrt_c_api.h where there is one.
 #ifndef TUTTI_BACKEND_PJRT_INTERFACE_PJRT_ABI_H_
 #define TUTTI_BACKEND_PJRT_INTERFACE_PJRT_ABI_H_
 
@@ -33,6 +33,7 @@ enum Function : size_t {
   kEventDestroy = 5,
   kEventIsReady = 6,
   kEventAwait = 8,
+  kEventOnReady = 9,
   kClientCreate = 10,
   kClientDestroy = 11,
   kClientPlatformName = 12,
@@ -97,6 +98,12 @@ struct OneObject : Head {
 struct EventIsReady : Head {
   Event *event;
   bool is_ready;
+};
+
+struct EventOnReady : Head {
+  Event *event;
+  void (*callback)(Error *error, void *user);  ///< takes the error
+  void *user;
 };
 
 enum ValueKind : int32_t { kText = 0, kInteger = 1, kIntegers = 2, kFloat = 3, kBool = 4 };

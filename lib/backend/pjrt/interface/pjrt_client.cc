@@ -84,7 +84,7 @@ Completion &Completion::operator=(Completion &&other) noexcept {
 
 Status Completion::wait() {
   if (event_ == nullptr) return Status();
-  return client_->plugin().wait(std::exchange(event_, nullptr));
+  return client_->plugin().wait(std::exchange(event_, nullptr), client_->longest_wait());
 }
 
 bool Completion::is_ready() const { return event_ == nullptr || client_->plugin().is_ready(event_); }
@@ -125,7 +125,7 @@ ProgramMemory LoadedProgram::memory() const {
 // ---- the client ----
 
 Result<ClientRef> Client::create(PluginRef plugin, const ClientOptions &options) {
-  std::shared_ptr<Client> client(new Client(std::move(plugin)));
+  std::shared_ptr<Client> client(new Client(std::move(plugin), options.longest_wait));
   TUTTI_TRY(client->open(options));
   return ClientRef(client);
 }
@@ -199,7 +199,7 @@ Result<DeviceArray> Client::upload(size_t device, DType dtype, std::span<const i
   call.device = devices_[device];
   TUTTI_TRY(plugin_->run(abi::kClientBufferFromHost, call));
   DeviceArray array(shared_from_this(), call.buffer);
-  TUTTI_TRY(plugin_->wait(call.done));
+  TUTTI_TRY(plugin_->wait(call.done, longest_wait_));
   return array;
 }
 

@@ -74,8 +74,8 @@ class LoadedProgram {
   LoadedProgram(const LoadedProgram &) = delete;
   ~LoadedProgram();
 
-  /// Issues it once. Where an argument is donated it is gone afterwards, unless this fails. `results` has as many places
-  /// as the program has results.
+  /// Issues it once. Where an argument is donated it is gone afterwards, unless this fails. `results` has as many
+  /// places as the program has results.
   base::Result<Completion> execute(std::span<abi::Buffer *const> arguments, std::span<abi::Buffer *> results) const;
   ProgramMemory memory() const;
 
@@ -87,6 +87,8 @@ class LoadedProgram {
 struct ClientOptions {
   /// Devices to make of the host's processors, where a plug-in does that; 0 = its own number.
   int64_t logical_devices = 0;
+  /// After so long a device that has not finished is given up.
+  std::chrono::nanoseconds longest_wait = std::chrono::minutes(10);
 };
 
 class Client : public std::enable_shared_from_this<Client> {
@@ -96,6 +98,7 @@ class Client : public std::enable_shared_from_this<Client> {
   ~Client();
 
   const Plugin &plugin() const { return *plugin_; }
+  std::chrono::nanoseconds longest_wait() const { return longest_wait_; }
   /// "cpu", "tpu", "cuda"
   std::string platform() const { return text_of(abi::kClientPlatformName, client_); }
   std::string platform_version() const { return text_of(abi::kClientPlatformVersion, client_); }
@@ -118,13 +121,15 @@ class Client : public std::enable_shared_from_this<Client> {
   base::Result<std::shared_ptr<const LoadedProgram>> compile(std::string_view module, size_t device) const;
 
  private:
-  explicit Client(PluginRef plugin) : plugin_(std::move(plugin)) {}
+  Client(PluginRef plugin, std::chrono::nanoseconds longest_wait)
+      : plugin_(std::move(plugin)), longest_wait_(longest_wait) {}
   base::Status open(const ClientOptions &options);
   std::string text_of(abi::Function function, void *object) const;
   abi::DeviceDescription *description_of(size_t device) const;
   bool memory_stats(size_t device, Call<abi::MemoryStats> &stats) const;
 
   const PluginRef plugin_;
+  const std::chrono::nanoseconds longest_wait_;
   abi::Client *client_ = nullptr;
   std::vector<abi::Device *> devices_;
   std::vector<int64_t> ids_;

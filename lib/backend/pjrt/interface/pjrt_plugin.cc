@@ -3,7 +3,9 @@
 
 #include <dlfcn.h>
 
+#include <condition_variable>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -21,6 +23,15 @@ namespace {
 
 /// Places in the table are those of this version and later ones.
 constexpr int32_t kOldestMinor = 57;
+
+/// Without these there is no running a program.
+constexpr abi::Function kNeeded[] = {
+    abi::kErrorDestroy,  abi::kErrorMessage,      abi::kErrorCode,     abi::kPluginInitialize,
+    abi::kEventDestroy,  abi::kEventIsReady,      abi::kEventAwait,    abi::kEventOnReady,
+    abi::kClientCreate,  abi::kClientDestroy,     abi::kClientCompile, abi::kClientAddressableDevices,
+    abi::kDescriptionId, abi::kDeviceDescription, abi::kLoadedDestroy, abi::kClientBufferFromHost,
+    abi::kLoadedExecute, abi::kBufferDestroy,     abi::kBufferToHost,
+};
 
 base::Json json_of(const abi::NamedValue &value) {
   switch (value.kind) {
@@ -66,6 +77,9 @@ Status Plugin::load() {
   if (table_->version.major != 0 || table_->version.minor < kOldestMinor)
     return base::unavailable(path_, " has version ", version(), " of PJRT's C interface, expected 0.", kOldestMinor,
                              " or a later one of 0");
+  for (const abi::Function function : kNeeded) {
+    if (!has(function)) return lacks(function);
+  }
   Call<abi::NoArguments> call;
   TUTTI_TRY(run(abi::kPluginInitialize, call));
   attributes_ = read_attributes();
@@ -89,10 +103,13 @@ bool Plugin::has(abi::Function function) const {
          table_->functions[function] != nullptr;
 }
 
+Status Plugin::lacks(abi::Function function) const {
+  return base::unavailable(path_, " (version ", version(), ") lacks function ", static_cast<int64_t>(function),
+                           " of PJRT's C interface");
+}
+
 Status Plugin::run_raw(abi::Function function, abi::Head *arguments) const {
-  if (!has(function))
-    return base::unavailable(path_, " (version ", version(), ") lacks function ", static_cast<int64_t>(function),
-                             " of PJRT's C interface");
+  if (!has(function)) return lacks(function);
   return take(table_->functions[function](arguments));
 }
 
@@ -122,8 +139,44 @@ void Plugin::destroy(abi::Function function, void *object) const {
   (void)run(function, call);
 }
 
-Status Plugin::wait(abi::Event *event) const {
+namespace {
+
+/// What a callback of the plug-in and the thread that waits for it have in common.
+struct Arrival {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool has_come = false;
+};
+
+}  // namespace
+
+Status Plugin::wait_until_ready(abi::Event *event, std::chrono::nanoseconds longest) const {
+  auto arrival = std::make_shared<Arrival>();
+  auto *const shared = new std::pair<const Plugin *, std::shared_ptr<Arrival>>(this, arrival);
+  Call<abi::EventOnReady> call;
+  call.event = event;
+  call.user = shared;
+  call.callback = [](abi::Error *error, void *user) {
+    const std::unique_ptr<std::pair<const Plugin *, std::shared_ptr<Arrival>>> own(
+        static_cast<std::pair<const Plugin *, std::shared_ptr<Arrival>> *>(user));
+    (void)own->first->take(error);  // told again by who awaits the event
+    std::lock_guard lock(own->second->mutex);
+    own->second->has_come = true;
+    own->second->changed.notify_all();
+  };
+  if (const Status status = run(abi::kEventOnReady, call); !status.ok()) {
+    delete shared;
+    return status;
+  }
+  std::unique_lock lock(arrival->mutex);
+  if (arrival->changed.wait_for(lock, longest, [&] { return arrival->has_come; })) return Status();
+  return base::deadline_exceeded("the device has not finished in ",
+                                 std::chrono::duration_cast<std::chrono::seconds>(longest).count(), " seconds");
+}
+
+Status Plugin::wait(abi::Event *event, std::chrono::nanoseconds longest) const {
   if (event == nullptr) return Status();
+  if (!is_ready(event)) TUTTI_TRY(wait_until_ready(event, longest));
   Call<abi::OneObject> call;
   call.object = event;
   const Status status = run(abi::kEventAwait, call);

@@ -50,6 +50,9 @@ JsonArray port_list(const LoweredGraph &lowered, const std::vector<LoweredPort> 
   return list;
 }
 
+/// What reports and traces call a segment.
+std::string segment_name(size_t number) { return base::concat("segment ", number); }
+
 }  // namespace
 
 // ---- executables ----
@@ -61,6 +64,7 @@ Result<std::shared_ptr<PjrtExecutable>> PjrtExecutable::compile(const tutti_comp
   TUTTI_ASSIGN(LoweredGraph lowered, LoweredGraph::decode(request));
   TUTTI_TRY(check_layouts(lowered));
   std::shared_ptr<PjrtExecutable> executable(new PjrtExecutable(std::move(lowered), host, std::move(client)));
+  executable->has_trace_ = (request.flags & TUTTI_COMPILE_DEBUG_NAMES) != 0;
   TUTTI_ASSIGN(executable->program_, SegmentedProgram::emit(executable->lowered_));
   TUTTI_TRY(executable->loaded(device).status());
   return executable;
@@ -91,8 +95,8 @@ std::string PjrtExecutable::describe() {
   for (const auto &compiled : *loaded_.begin()->second) {
     const ProgramMemory memory = compiled->memory();
     // The plug-in compiles a segment as a whole: which kernels it has made of it is its own affair.
-    kernels.push_back(JsonObject{
-        {"node", base::concat("segment ", segments.size())}, {"op", "program"}, {"kernel", client_->platform()}});
+    kernels.push_back(
+        JsonObject{{"node", segment_name(segments.size())}, {"op", "program"}, {"kernel", client_->platform()}});
     segments.push_back(JsonObject{{"code_bytes", memory.code},
                                   {"argument_bytes", memory.arguments},
                                   {"result_bytes", memory.results},
@@ -245,6 +249,18 @@ Status PjrtProgram::watch_fault(const tutti_run_arguments &arguments, StreamStat
   return Status();
 }
 
+Result<Completion> PjrtProgram::execute(size_t number) {
+  const tutti_backend_host *const host = executable_->host();
+  const uint64_t span =
+      executable_->has_trace() ? host->trace_begin(host->user, segment_name(number).c_str()) : uint64_t{0};
+  Result<Completion> done = (*loaded_)[number]->execute(arguments_, results_);
+  if (span == 0) return done;
+  Status status = done.ok() ? done->wait() : Status();
+  host->trace_end(host->user, span);
+  TUTTI_TRY(status);
+  return done;
+}
+
 Status PjrtProgram::run(int32_t number, const tutti_run_arguments &arguments, StreamState &stream) {
   const std::vector<SegmentText> &segments = executable_->program().segments;
   if (number < 0 || static_cast<size_t>(number) >= segments.size())
@@ -257,7 +273,7 @@ Status PjrtProgram::run(int32_t number, const tutti_run_arguments &arguments, St
     arguments_.push_back(buffer);
   }
   results_.assign(segment.results.size(), nullptr);
-  TUTTI_ASSIGN(Completion done, (*loaded_)[static_cast<size_t>(number)]->execute(arguments_, results_));
+  TUTTI_ASSIGN(Completion done, execute(static_cast<size_t>(number)));
   stream.add(std::move(done));
   for (size_t i = 0; i < results_.size(); ++i)
     TUTTI_TRY(put_result(segment.results[i], DeviceArray(executable_->client(), results_[i]), arguments, stream));

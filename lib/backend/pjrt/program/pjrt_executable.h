@@ -39,6 +39,8 @@ class PjrtExecutable {
   const LoweredGraph &lowered() const { return lowered_; }
   const SegmentedProgram &program() const { return program_; }
   const ClientRef &client() const { return client_; }
+  /// Each segment is a span of the trace, and waited for.
+  bool has_trace() const { return has_trace_; }
   base::Result<std::shared_ptr<const LoadedSegments>> loaded(size_t device);
   std::string describe();
   /// What a fault of a run means; OK where its number is 0.
@@ -48,6 +50,7 @@ class PjrtExecutable {
   PjrtExecutable(LoweredGraph lowered, const tutti_backend_host *host, ClientRef client)
       : lowered_(std::move(lowered)), host_(host), client_(std::move(client)) {}
 
+  bool has_trace_ = false;
   const LoweredGraph lowered_;
   const tutti_backend_host *const host_;
   const ClientRef client_;
@@ -85,6 +88,7 @@ class PjrtProgram {
   static int64_t bytes_of(const Place &place);
   Target target_of(const SegmentPort &port, const tutti_run_arguments &arguments);
   base::Result<abi::Buffer *> argument(const SegmentPort &port, const tutti_run_arguments &arguments);
+  base::Result<Completion> execute(size_t number);
   base::Status upload_scalars(const tutti_run_arguments &arguments);
   base::Status put_result(const SegmentPort &port, DeviceArray array, const tutti_run_arguments &arguments,
                           StreamState &stream);
