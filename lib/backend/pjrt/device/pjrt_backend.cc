@@ -74,8 +74,9 @@ int32_t create(const tutti_backend_host *host, const char *options_json, tutti_b
   return guarded(host, sink, [&]() -> Status {
     TUTTI_ASSIGN(const Json json, Json::parse(options_json));
     const JsonReader options(json, "backend options");
-    TUTTI_TRY(options.only_keys({"logical_devices", "pjrt_plugin", "plan_cache", "wait_seconds"}));
+    TUTTI_TRY(options.only_keys({"logical_devices", "pjrt_plugin", "pjrt_topology", "plan_cache", "wait_seconds"}));
     TUTTI_ASSIGN(const std::string path, options.get_string("pjrt_plugin", ""));
+    TUTTI_ASSIGN(std::string topology, options.get_string("pjrt_topology", ""));
     TUTTI_ASSIGN(const int64_t devices, options.get_integer("logical_devices", 0));
     if (path.empty())
       return base::invalid_argument("backend pjrt: pjrt_plugin is missing, the path of a library with PJRT's C ",
@@ -87,7 +88,8 @@ int32_t create(const tutti_backend_host *host, const char *options_json, tutti_b
     auto made = std::make_unique<PjrtBackend>();
     made->host = host;
     TUTTI_ASSIGN(PluginRef plugin, Plugin::open(path));
-    TUTTI_ASSIGN(made->client, Client::create(std::move(plugin), {devices, std::chrono::seconds(seconds)}));
+    TUTTI_ASSIGN(made->client,
+                 Client::create(std::move(plugin), {std::move(topology), devices, std::chrono::seconds(seconds)}));
     *backend = reinterpret_cast<tutti_backend *>(made.release());
     return Status();
   });

@@ -4,7 +4,8 @@
 // one). It is a plug-in of tutti itself, whose name is tutti-pjrt.so.
 //
 // Options: "pjrt_plugin", the absolute path of the library; "logical_devices", how many devices a plug-in for
-// processors is to make of them; "wait_seconds", after how many seconds (default 600) a device that has not finished is
+// processors is to make of them; "pjrt_topology", devices to compile for that are not here, such as "v5e:2x4":
+// nothing runs on them; "wait_seconds", after how many seconds (default 600) a device that has not finished is
 // given up.
 #ifndef TUTTI_BACKEND_PJRT_DEVICE_PJRT_BACKEND_H_
 #define TUTTI_BACKEND_PJRT_DEVICE_PJRT_BACKEND_H_

@@ -55,6 +55,7 @@ enum Function : size_t {
   kBufferToHost = 70,
   kTopologyCreate = 82,
   kTopologyDestroy = 83,
+  kTopologyDevices = 86,
   kCompile = 89,
   kExecutableMemory = 96,
 };
@@ -284,6 +285,12 @@ struct TopologyCreate : Head {
   const NamedValue *options;
   size_t option_count;
   TopologyDescription *topology;
+};
+
+struct TopologyDevices : Head {
+  TopologyDescription *topology;
+  DeviceDescription *const *devices;
+  size_t count;
 };
 
 struct Compile : Head {

@@ -17,6 +17,8 @@ namespace {
 constexpr std::string_view kFormat = "mlir";
 /// What plug-ins for processors call their number of devices.
 constexpr std::string_view kDeviceCountOption = "cpu_device_count";
+/// What costs call floating-point operations.
+constexpr std::string_view kOperations = "flops";
 
 abi::NamedValue integer_option(std::string_view name, int64_t value) {
   abi::NamedValue option{};
@@ -89,7 +91,10 @@ Status Completion::wait() {
 
 bool Completion::is_ready() const { return event_ == nullptr || client_->plugin().is_ready(event_); }
 
-LoadedProgram::~LoadedProgram() { client_->plugin().destroy(abi::kLoadedDestroy, executable_); }
+LoadedProgram::~LoadedProgram() {
+  client_->plugin().destroy(abi::kExecutableDestroy, executable_);
+  client_->plugin().destroy(abi::kLoadedDestroy, loaded_);
+}
 
 Result<Completion> LoadedProgram::execute(std::span<abi::Buffer *const> arguments,
                                           std::span<abi::Buffer *> results) const {
@@ -98,7 +103,7 @@ Result<Completion> LoadedProgram::execute(std::span<abi::Buffer *const> argument
   abi::Event *done = nullptr;
   Call<abi::ExecuteOptions> options;
   Call<abi::Execute> call;
-  call.executable = executable_;
+  call.executable = loaded_;
   call.options = &options;
   call.arguments = &argument_list;
   call.device_count = 1;
@@ -109,17 +114,23 @@ Result<Completion> LoadedProgram::execute(std::span<abi::Buffer *const> argument
   return Completion(client_, done);
 }
 
-ProgramMemory LoadedProgram::memory() const {
-  ProgramMemory memory;
-  Call<abi::ExecutableOf> of;
-  of.loaded = executable_;
-  if (!client_->plugin().run(abi::kLoadedExecutable, of).ok()) return memory;
-  Call<abi::CompiledMemory> compiled;
-  compiled.executable = of.executable;
-  if (client_->plugin().has(abi::kExecutableMemory) && client_->plugin().run(abi::kExecutableMemory, compiled).ok())
-    memory = {compiled.code, compiled.arguments, compiled.results, compiled.aliased, compiled.temporary};
-  client_->plugin().destroy(abi::kExecutableDestroy, of.executable);
-  return memory;
+ProgramCost LoadedProgram::cost() const {
+  ProgramCost found;
+  if (executable_ == nullptr) return found;
+  const Plugin &plugin = client_->plugin();
+  Call<abi::CompiledMemory> memory;
+  memory.executable = executable_;
+  if (plugin.has(abi::kExecutableMemory) && plugin.run(abi::kExecutableMemory, memory).ok())
+    found = {memory.code, memory.arguments, memory.results, memory.aliased, memory.temporary, -1};
+  Call<abi::ExecutableCost> cost;
+  cost.executable = executable_;
+  if (!plugin.has(abi::kExecutableCost) || !plugin.run(abi::kExecutableCost, cost).ok()) return found;
+  for (size_t i = 0; i < cost.count; ++i) {
+    const abi::NamedValue &value = cost.values[i];
+    if (std::string_view(value.name, value.name_length) == kOperations && value.kind == abi::kFloat)
+      found.operations = static_cast<double>(value.value.number);
+  }
+  return found;
 }
 
 // ---- the client ----
@@ -131,6 +142,7 @@ Result<ClientRef> Client::create(PluginRef plugin, const ClientOptions &options)
 }
 
 Status Client::open(const ClientOptions &options) {
+  if (!options.topology.empty()) return open_topology(options.topology);
   const abi::NamedValue count = integer_option(kDeviceCountOption, options.logical_devices);
   Call<abi::ClientCreate> call;
   call.options = &count;
@@ -147,16 +159,58 @@ Status Client::open(const ClientOptions &options) {
   devices.client = client_;
   TUTTI_TRY(plugin_->run(abi::kClientAddressableDevices, devices));
   devices_.assign(devices.devices, devices.devices + devices.count);
-  for (size_t i = 0; i < devices_.size(); ++i) {
+  for (abi::Device *const device : devices_) {
+    Call<abi::DescriptionOf> of;
+    of.device = device;
+    TUTTI_TRY(plugin_->run(abi::kDeviceDescription, of));
+    descriptions_.push_back(of.description);
+  }
+  return read_ids();
+}
+
+Status Client::open_topology(const std::string &name) {
+  topology_name_ = name;
+  Call<abi::TopologyCreate> call;
+  call.name = topology_name_.data();
+  call.name_length = topology_name_.size();
+  if (const Status status = plugin_->run(abi::kTopologyCreate, call); !status.ok())
+    return base::unavailable(plugin_->path(), " does not compile for '", base::quoted(name), "': ", status.message());
+  topology_ = call.topology;
+  Call<abi::TopologyDevices> devices;
+  devices.topology = topology_;
+  TUTTI_TRY(plugin_->run(abi::kTopologyDevices, devices));
+  descriptions_.assign(devices.devices, devices.devices + devices.count);
+  return read_ids();
+}
+
+Status Client::read_ids() {
+  for (abi::DeviceDescription *const description : descriptions_) {
     Call<abi::DescriptionId> id;
-    id.description = description_of(i);
+    id.description = description;
     TUTTI_TRY(plugin_->run(abi::kDescriptionId, id));
     ids_.push_back(id.id);
   }
   return Status();
 }
 
-Client::~Client() { plugin_->destroy(abi::kClientDestroy, client_); }
+Status Client::check_runs() const {
+  if (!only_compiles()) return Status();
+  return base::failed_precondition("devices of the topology '", topology_name_, "' are not here: programs are only ",
+                                   "compiled for them");
+}
+
+Client::~Client() {
+  plugin_->destroy(abi::kTopologyDestroy, topology_);
+  plugin_->destroy(abi::kClientDestroy, client_);
+}
+
+std::string Client::platform() const {
+  return only_compiles() ? topology_name_ : text_of(abi::kClientPlatformName, client_);
+}
+
+std::string Client::platform_version() const {
+  return only_compiles() ? std::string("compiled only") : text_of(abi::kClientPlatformVersion, client_);
+}
 
 std::string Client::text_of(abi::Function function, void *object) const {
   Call<abi::ObjectText> call;
@@ -164,16 +218,11 @@ std::string Client::text_of(abi::Function function, void *object) const {
   return plugin_->run(function, call).ok() ? std::string(call.text, call.length) : std::string();
 }
 
-abi::DeviceDescription *Client::description_of(size_t device) const {
-  Call<abi::DescriptionOf> call;
-  call.device = devices_[device];
-  return plugin_->run(abi::kDeviceDescription, call).ok() ? call.description : nullptr;
-}
-
-std::string Client::device_kind(size_t device) const { return text_of(abi::kDescriptionKind, description_of(device)); }
-std::string Client::device_text(size_t device) const { return text_of(abi::kDescriptionText, description_of(device)); }
+std::string Client::device_kind(size_t device) const { return text_of(abi::kDescriptionKind, descriptions_[device]); }
+std::string Client::device_text(size_t device) const { return text_of(abi::kDescriptionText, descriptions_[device]); }
 
 bool Client::memory_stats(size_t device, Call<abi::MemoryStats> &stats) const {
+  if (only_compiles()) return false;
   stats.device = devices_[device];
   return plugin_->has(abi::kDeviceMemoryStats) && plugin_->run(abi::kDeviceMemoryStats, stats).ok();
 }
@@ -189,6 +238,7 @@ int64_t Client::memory_in_use(size_t device) const {
 }
 
 Result<DeviceArray> Client::upload(size_t device, DType dtype, std::span<const int64_t> dims, const void *data) const {
+  TUTTI_TRY(check_runs());
   Call<abi::BufferFromHost> call;
   call.client = client_;
   call.data = data;
@@ -226,14 +276,27 @@ Result<std::shared_ptr<const LoadedProgram>> Client::compile(std::string_view mo
   program.code_size = module.size();
   program.format = kFormat.data();
   program.format_length = kFormat.size();
-  const std::string options = compile_options(1, std::span(&ids_[device], 1));
+  // For a topology any device is as good as another.
+  const std::string options = compile_options(1, std::span(&ids_[device], only_compiles() ? 0 : 1));
+  if (only_compiles()) {
+    Call<abi::Compile> call;
+    call.topology = topology_;
+    call.program = &program;
+    call.options = options.data();
+    call.options_size = options.size();
+    TUTTI_TRY(plugin_->run(abi::kCompile, call));
+    return std::make_shared<const LoadedProgram>(shared_from_this(), nullptr, call.executable);
+  }
   Call<abi::ClientCompile> call;
   call.client = client_;
   call.program = &program;
   call.options = options.data();
   call.options_size = options.size();
   TUTTI_TRY(plugin_->run(abi::kClientCompile, call));
-  return std::make_shared<const LoadedProgram>(shared_from_this(), call.executable);
+  Call<abi::ExecutableOf> of;  // asked about costs; without it there are none
+  of.loaded = call.executable;
+  const bool is_known = plugin_->has(abi::kLoadedExecutable) && plugin_->run(abi::kLoadedExecutable, of).ok();
+  return std::make_shared<const LoadedProgram>(shared_from_this(), call.executable, is_known ? of.executable : nullptr);
 }
 
 }  // namespace tutti::impl::backend::pjrt

@@ -61,30 +61,37 @@ class Completion {
   abi::Event *event_ = nullptr;
 };
 
-/// Bytes that a compiled program needs, as the plug-in counts them; -1 = it does not tell.
-struct ProgramMemory {
+/// What a compiled program needs, as the plug-in counts it: bytes, and floating-point operations of a run; -1 = it does
+/// not tell.
+struct ProgramCost {
   int64_t code = -1, arguments = -1, results = -1, aliased = -1, temporary = -1;
+  double operations = -1;
 };
 
-/// A program on one device. Immutable.
+/// A program on one device, or compiled for a device that is not there. Immutable.
 class LoadedProgram {
  public:
-  LoadedProgram(ClientRef client, abi::LoadedExecutable *executable)
-      : client_(std::move(client)), executable_(executable) {}
+  /// Owns both; `loaded` is null where the program can only be asked about.
+  LoadedProgram(ClientRef client, abi::LoadedExecutable *loaded, abi::Executable *executable)
+      : client_(std::move(client)), loaded_(loaded), executable_(executable) {}
   LoadedProgram(const LoadedProgram &) = delete;
   ~LoadedProgram();
 
   /// Issues it once. Where an argument is donated it is gone afterwards, unless this fails. `results` has as many
   /// places as the program has results.
   base::Result<Completion> execute(std::span<abi::Buffer *const> arguments, std::span<abi::Buffer *> results) const;
-  ProgramMemory memory() const;
+  ProgramCost cost() const;
 
  private:
   ClientRef client_;
-  abi::LoadedExecutable *executable_;
+  abi::LoadedExecutable *loaded_;
+  abi::Executable *executable_;
 };
 
 struct ClientOptions {
+  /// Devices to compile for that are not here, as the plug-in names them ("v5e:2x4"): there is no memory of them, and
+  /// nothing runs. Empty = the devices of this machine.
+  std::string topology = {};
   /// Devices to make of the host's processors, where a plug-in does that; 0 = its own number.
   int64_t logical_devices = 0;
   /// After so long a device that has not finished is given up.
@@ -93,17 +100,18 @@ struct ClientOptions {
 
 class Client : public std::enable_shared_from_this<Client> {
  public:
-  /// UNAVAILABLE where the plug-in finds no device.
+  /// UNAVAILABLE where the plug-in finds no device, or knows no such topology.
   static base::Result<ClientRef> create(PluginRef plugin, const ClientOptions &options);
   ~Client();
 
   const Plugin &plugin() const { return *plugin_; }
   std::chrono::nanoseconds longest_wait() const { return longest_wait_; }
   /// "cpu", "tpu", "cuda"
-  std::string platform() const { return text_of(abi::kClientPlatformName, client_); }
-  std::string platform_version() const { return text_of(abi::kClientPlatformVersion, client_); }
+  std::string platform() const;
+  std::string platform_version() const;
+  bool only_compiles() const { return topology_ != nullptr; }
 
-  size_t device_count() const { return devices_.size(); }
+  size_t device_count() const { return descriptions_.size(); }
   /// "TPU v5 lite"
   std::string device_kind(size_t device) const;
   std::string device_text(size_t device) const;
@@ -124,14 +132,20 @@ class Client : public std::enable_shared_from_this<Client> {
   Client(PluginRef plugin, std::chrono::nanoseconds longest_wait)
       : plugin_(std::move(plugin)), longest_wait_(longest_wait) {}
   base::Status open(const ClientOptions &options);
+  base::Status open_topology(const std::string &name);
+  base::Status read_ids();
+  /// FAILED_PRECONDITION where there is no device.
+  base::Status check_runs() const;
   std::string text_of(abi::Function function, void *object) const;
-  abi::DeviceDescription *description_of(size_t device) const;
   bool memory_stats(size_t device, Call<abi::MemoryStats> &stats) const;
 
   const PluginRef plugin_;
   const std::chrono::nanoseconds longest_wait_;
-  abi::Client *client_ = nullptr;
+  std::string topology_name_;
+  abi::Client *client_ = nullptr;                 // of devices that are here, or
+  abi::TopologyDescription *topology_ = nullptr;  // of those that are not
   std::vector<abi::Device *> devices_;
+  std::vector<abi::DeviceDescription *> descriptions_;
   std::vector<int64_t> ids_;
 };
 

@@ -34,23 +34,25 @@ Status Piece::bring_to_host() {
   return Status();
 }
 
-void Piece::set_type(DType dtype, const std::vector<int64_t> &dims) {
+Result<abi::Buffer *> Piece::on_device(DType dtype, const std::vector<int64_t> &dims) {
+  std::lock_guard lock(mutex_);
+  const bool fits = dtype_ == dtype && dims_ == dims;
+  if (array_ && fits) return array_.get();
+  if (array_) TUTTI_TRY(bring_to_host());
+  TUTTI_TRY(own_host_bytes());
+  TUTTI_ASSIGN(array_, client_->upload(device_, dtype, dims, host_data()));
   dtype_ = dtype;
   dims_ = dims;
-}
-
-Result<abi::Buffer *> Piece::on_device() {
-  std::lock_guard lock(mutex_);
-  if (array_) return array_.get();
-  TUTTI_TRY(own_host_bytes());
-  TUTTI_ASSIGN(array_, client_->upload(device_, dtype_, dims_, host_data()));
   return array_.get();
 }
 
-void Piece::take(DeviceArray array) {
+void Piece::take(DeviceArray array, DType dtype, const std::vector<int64_t> &dims) {
   std::lock_guard lock(mutex_);
   array_ = std::move(array);
   has_host_ = false;
+  if (dtype_ == dtype && dims_ == dims) return;
+  dtype_ = dtype;
+  dims_ = dims;
 }
 
 Result<Completion> Piece::read(int64_t offset, void *destination, int64_t bytes) {
@@ -109,6 +111,8 @@ Result<std::unique_ptr<DeviceMemory>> DeviceMemory::create(ClientRef client, siz
 }
 
 DeviceMemory::~DeviceMemory() {
+  for (const auto &[offset, piece] : pieces_)
+    piece->is_stale_.store(true, std::memory_order_release);  // another memory may come to have the addresses
   if (address_ != nullptr) munmap(address_, reserved_);
 }
 
@@ -138,13 +142,10 @@ Status DeviceMemory::cut(int64_t begin, int64_t end) {
   return Status();
 }
 
-Result<PieceRef> DeviceMemory::piece(int64_t offset, DType dtype, const std::vector<int64_t> &dims) {
-  auto bytes = static_cast<int64_t>(tensor::size_bytes(dtype));
-  for (const int64_t dim : dims)
-    bytes *= dim;
+Result<PieceRef> DeviceMemory::piece(int64_t offset, int64_t bytes) {
   TUTTI_TRY(check_range(offset, bytes));
   std::lock_guard lock(mutex_);
-  if (bytes == 0) return std::make_shared<Piece>(client_, device_, dtype, dims);
+  if (bytes == 0) return std::make_shared<Piece>(client_, device_, 0);  // lies nowhere
   TUTTI_TRY(cut(offset, offset + bytes));
   PieceRef found = pieces_.at(offset);
   if (found->bytes() != bytes) {  // made of several: joined by way of the host
@@ -158,12 +159,6 @@ Result<PieceRef> DeviceMemory::piece(int64_t offset, DType dtype, const std::vec
     }
     pieces_[offset] = joined;
     found = std::move(joined);
-  }
-  std::lock_guard piece_lock(found->mutex_);
-  if (found->dtype_ != dtype || found->dims_ != dims) {
-    if (found->array_) TUTTI_TRY(found->bring_to_host());
-    found->array_ = DeviceArray();
-    found->set_type(dtype, dims);
   }
   return found;
 }

@@ -8,9 +8,9 @@
 //
 //   DeviceMemory memory(client, 0, bytes);
 //   TUTTI_TRY(memory.write(0, data, bytes));                                 // from the host
-//   TUTTI_ASSIGN(PieceRef piece, memory.piece(0, DType::f32, {784, 512}));
-//   TUTTI_ASSIGN(abi::Buffer *argument, piece->on_device());
-//   piece->take(std::move(result));                                          // what a run has left
+//   TUTTI_ASSIGN(PieceRef piece, memory.piece(0, 784 * 512 * 4));
+//   TUTTI_ASSIGN(abi::Buffer *argument, piece->on_device(DType::f32, {784, 512}));
+//   piece->take(std::move(result), DType::f32, {784, 512});                                          // what a run has left
 //
 // Threads: functions of a memory may be called from any thread. Who changes a piece has it alone, as
 // <tutti/plugin/backend.h> asks of whoever binds programs; reading it from several threads is fine.
@@ -45,18 +45,16 @@ class Piece {
   /// Zeros, of no type yet.
   Piece(ClientRef client, size_t device, int64_t bytes)
       : client_(std::move(client)), device_(device), bytes_(bytes), dims_({bytes}) {}
-  /// An array without elements, which is in no memory.
-  Piece(ClientRef client, size_t device, tensor::DType dtype, const std::vector<int64_t> &dims)
-      : client_(std::move(client)), device_(device), bytes_(0), dtype_(dtype), dims_(dims) {}
 
   int64_t bytes() const { return bytes_; }
-  /// It was cut: what was looked up is to be looked up again.
+  /// It was cut, or its memory is gone: what was looked up is to be looked up again.
   bool is_stale() const { return is_stale_.load(std::memory_order_acquire); }
 
-  /// The array for a program, brought there where the contents are with the host. Valid until the piece changes.
-  base::Result<abi::Buffer *> on_device();
+  /// The array for a program, of the type that it asks for: another one, or what is with the host, is brought there.
+  /// Valid until the piece changes.
+  base::Result<abi::Buffer *> on_device(tensor::DType dtype, const std::vector<int64_t> &dims);
   /// The contents from now on; what was there before is let go.
-  void take(DeviceArray array);
+  void take(DeviceArray array, tensor::DType dtype, const std::vector<int64_t> &dims);
 
   /// Copies to the host; the completion is empty where that is done on return.
   base::Result<Completion> read(int64_t offset, void *destination, int64_t bytes);
@@ -67,7 +65,6 @@ class Piece {
   friend class DeviceMemory;
   base::Status bring_to_host();
   base::Status own_host_bytes();
-  void set_type(tensor::DType dtype, const std::vector<int64_t> &dims);
   std::byte *host_data() const { return host_.storage.get() + host_.begin; }
 
   const ClientRef client_;
@@ -97,8 +94,8 @@ class DeviceMemory {
     return byte >= address_ && byte < address_ + reserved_;
   }
 
-  /// The piece that is this array, at an offset.
-  base::Result<PieceRef> piece(int64_t offset, tensor::DType dtype, const std::vector<int64_t> &dims);
+  /// The piece that is these bytes.
+  base::Result<PieceRef> piece(int64_t offset, int64_t bytes);
   /// Of any pieces. Completions of what has not ended yet are added.
   base::Status read(int64_t offset, void *destination, int64_t bytes, std::vector<Completion> &pending);
   base::Status write(int64_t offset, const void *source, int64_t bytes);

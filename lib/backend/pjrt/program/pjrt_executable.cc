@@ -93,15 +93,16 @@ std::string PjrtExecutable::describe() {
   }
   std::lock_guard lock(mutex_);
   for (const auto &compiled : *loaded_.begin()->second) {
-    const ProgramMemory memory = compiled->memory();
+    const ProgramCost cost = compiled->cost();
     // The plug-in compiles a segment as a whole: which kernels it has made of it is its own affair.
     kernels.push_back(
         JsonObject{{"node", segment_name(segments.size())}, {"op", "program"}, {"kernel", client_->platform()}});
-    segments.push_back(JsonObject{{"code_bytes", memory.code},
-                                  {"argument_bytes", memory.arguments},
-                                  {"result_bytes", memory.results},
-                                  {"in_place_bytes", memory.aliased},
-                                  {"temporary_bytes", memory.temporary}});
+    segments.push_back(JsonObject{{"code_bytes", cost.code},
+                                  {"argument_bytes", cost.arguments},
+                                  {"result_bytes", cost.results},
+                                  {"in_place_bytes", cost.aliased},
+                                  {"temporary_bytes", cost.temporary},
+                                  {"operations", cost.operations}});
   }
   return base::Json(
              JsonObject{{"inputs", port_list(lowered_, lowered_.inputs())},
@@ -178,12 +179,12 @@ int64_t PjrtProgram::bytes_of(const Place &place) {
 Status PjrtProgram::refresh(Place &place, const void *address) {
   if (place.piece != nullptr && place.address == address && !place.piece->is_stale()) return Status();
   if (is_empty(place.dims)) {  // an array without elements lies nowhere
-    place.piece = std::make_shared<Piece>(executable_->client(), device_, place.dtype, place.dims);
+    place.piece = std::make_shared<Piece>(executable_->client(), device_, 0);
     place.address = address;
     return Status();
   }
   TUTTI_ASSIGN(const MemoryPlace found, map_.find(address));
-  TUTTI_ASSIGN(place.piece, found.memory->piece(found.offset, place.dtype, place.dims));
+  TUTTI_ASSIGN(place.piece, found.memory->piece(found.offset, bytes_of(place)));
   place.address = address;
   return Status();
 }
@@ -207,7 +208,7 @@ Result<abi::Buffer *> PjrtProgram::argument(const SegmentPort &port, const tutti
     return place.from_host.get();
   }
   TUTTI_TRY(refresh(place, address));
-  return place.piece->on_device();
+  return place.piece->on_device(place.dtype, place.dims);
 }
 
 Status PjrtProgram::upload_scalars(const tutti_run_arguments &arguments) {
@@ -235,7 +236,7 @@ Status PjrtProgram::put_result(const SegmentPort &port, DeviceArray array, const
     return Status();
   }
   TUTTI_TRY(refresh(place, address));
-  place.piece->take(std::move(array));
+  place.piece->take(std::move(array), place.dtype, place.dims);
   return Status();
 }
 
