@@ -2,6 +2,7 @@
 #include "backend/pjrt/device/pjrt_backend.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -135,7 +136,8 @@ void device_close(tutti_device *device) { delete reinterpret_cast<PjrtDevice *>(
 int64_t available_bytes(tutti_device *device) {
   const PjrtDevice &self = of<PjrtDevice>(device);
   const int64_t limit = self.backend->client->memory_limit(self.index);
-  return limit < 0 ? -1 : limit - std::max<int64_t>(self.backend->client->memory_in_use(self.index), 0);
+  // Of the host's memory, where plug-ins for processors compute, they tell nothing.
+  return limit < 0 ? INT64_MAX : limit - std::max<int64_t>(self.backend->client->memory_in_use(self.index), 0);
 }
 
 int32_t libraries(tutti_backend *backend, tutti_text_writer write, void *user, tutti_error_sink *sink) {
@@ -224,18 +226,18 @@ int32_t buffer_fill_zero(tutti_device_buffer *buffer, uint64_t offset, uint64_t 
 int32_t transfer_allocate(tutti_device *device, uint64_t bytes, void **memory, tutti_error_sink *sink) {
   const tutti_backend_host *host = backend_of(device).host;
   return guarded(host, sink, [&]() -> Status {
-    *memory = host->allocate(host->user, bytes, kHostAlignment);
+    // Of the host's own, as memory for copies is with every device: it is not what the budget counts.
+    *memory = std::aligned_alloc(kHostAlignment, (bytes + kHostAlignment) / kHostAlignment * kHostAlignment);
     if (*memory == nullptr) return base::resource_exhausted("cannot allocate ", bytes, " bytes of host memory");
     backend_of(device).memories.add_host(*memory, static_cast<int64_t>(bytes));
     return Status();
   });
 }
 
-void transfer_release(tutti_device *device, void *memory, uint64_t bytes) {
+void transfer_release(tutti_device *device, void *memory, uint64_t) {
   if (memory == nullptr) return;
-  const tutti_backend_host *host = backend_of(device).host;
   backend_of(device).memories.remove_host(memory);
-  host->release(host->user, memory, bytes);
+  std::free(memory);
 }
 
 int32_t transfer_read(tutti_device *device, const void *source, void *destination, uint64_t bytes, tutti_stream *stream,
