@@ -34,6 +34,11 @@ if [ -z "$plugin" ]; then
     for file in $(find "$folder" -name '*.so' | sort); do
         if nm -D --defined-only "$file" 2>/dev/null | grep -q ' GetPjrtApi$'; then plugin=$(readlink -f "$file"); fi
     done
+    header=$(find "$folder" -name pjrt_c_api.h | head -n 1)
+    if [ -n "$header" ]; then
+        "${CXX:-c++}" -std=c++20 -fsyntax-only -Ilib -I"$(dirname "$header")" tests/backend/pjrt/abi_check.cc
+        echo "the interface is declared as in $header"
+    fi
     [ -n "$plugin" ] || { echo "pjrt.sh: $package has no library that exports GetPjrtApi" >&2 && exit 1; }
 fi
 echo "plug-in: $plugin"

@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "backend/build_id.h"
 #include "backend/pjrt/memory/memory_map.h"
 #include "backend/pjrt/memory/pjrt_stream.h"
+#include "backend/pjrt/program/donation_probe.h"
 #include "backend/pjrt/program/pjrt_executable.h"
 #include "backend/plugin_side.h"
 #include "base/json.h"
@@ -26,6 +29,7 @@ namespace {
 
 constexpr int64_t kMostDevices = 1024;
 constexpr int64_t kWaitSeconds = 600;
+constexpr int32_t kWarning = 2;
 constexpr uint64_t kHostAlignment = 64;
 
 // ---- what handles stand for ----
@@ -34,6 +38,8 @@ struct PjrtBackend {
   const tutti_backend_host *host = nullptr;
   ClientRef client;
   MemoryMap memories;
+  std::mutex mutex;
+  std::optional<bool> may_donate;  // guarded by mutex; asked before the first program is compiled
 };
 
 struct PjrtDevice {
@@ -316,12 +322,27 @@ int32_t event_is_done(tutti_event *event) { return of<PjrtEvent>(event).state.is
 
 // ---- executables and programs ----
 
+base::Result<bool> may_donate(PjrtBackend &backend, size_t device) {
+  std::lock_guard lock(backend.mutex);
+  if (backend.may_donate.has_value()) return *backend.may_donate;
+  TUTTI_ASSIGN(backend.may_donate, donation_works(backend.client, device));
+  if (!*backend.may_donate) {
+    const std::string line = base::concat("backend pjrt: ", backend.client->plugin().path(),
+                                          " computes with old values of arrays that it works on in place; state is ",
+                                          "copied in each step instead");
+    backend.host->log(backend.host->user, kWarning, line.c_str());
+  }
+  return *backend.may_donate;
+}
+
 int32_t compile(const tutti_compile_request *request, tutti_executable **executable, tutti_error_sink *sink) {
   const PjrtDevice &device = of<PjrtDevice>(request->devices[0]);
   return guarded(device.backend->host, sink, [&]() -> Status {
     auto made = std::make_unique<ExecutableHandle>();
     made->backend = device.backend;
-    auto compiled = PjrtExecutable::compile(*request, device.backend->host, device.backend->client, device.index);
+    TUTTI_ASSIGN(const bool donates, may_donate(*device.backend, device.index));
+    auto compiled =
+        PjrtExecutable::compile(*request, device.backend->host, device.backend->client, device.index, donates);
     if (!compiled.ok()) return compiled.status().with_detail("device", base::concat("pjrt:", device.index));
     made->executable = std::move(compiled).value();
     *executable = reinterpret_cast<tutti_executable *>(made.release());

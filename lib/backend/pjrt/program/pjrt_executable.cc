@@ -59,13 +59,13 @@ std::string segment_name(size_t number) { return base::concat("segment ", number
 
 Result<std::shared_ptr<PjrtExecutable>> PjrtExecutable::compile(const tutti_compile_request &request,
                                                                 const tutti_backend_host *host, ClientRef client,
-                                                                size_t device) {
+                                                                size_t device, bool may_donate) {
   TUTTI_TRY(check_request(request));
   TUTTI_ASSIGN(LoweredGraph lowered, LoweredGraph::decode(request));
   TUTTI_TRY(check_layouts(lowered));
   std::shared_ptr<PjrtExecutable> executable(new PjrtExecutable(std::move(lowered), host, std::move(client)));
   executable->has_trace_ = (request.flags & TUTTI_COMPILE_DEBUG_NAMES) != 0;
-  TUTTI_ASSIGN(executable->program_, SegmentedProgram::emit(executable->lowered_));
+  TUTTI_ASSIGN(executable->program_, SegmentedProgram::emit(executable->lowered_, may_donate));
   TUTTI_TRY(executable->loaded(device).status());
   return executable;
 }
@@ -104,13 +104,14 @@ std::string PjrtExecutable::describe() {
                                   {"temporary_bytes", cost.temporary},
                                   {"operations", cost.operations}});
   }
-  return base::Json(
-             JsonObject{{"inputs", port_list(lowered_, lowered_.inputs())},
-                        {"outputs", port_list(lowered_, lowered_.outputs())},
-                        {"workspace_bytes", program_.workspace_bytes},
-                        {"workspace_alignment", 64},
-                        {"externals", std::move(externals)},
-                        {"report", JsonObject{{"kernels", std::move(kernels)}, {"segments", std::move(segments)}}}})
+  return base::Json(JsonObject{{"inputs", port_list(lowered_, lowered_.inputs())},
+                               {"outputs", port_list(lowered_, lowered_.outputs())},
+                               {"workspace_bytes", program_.workspace_bytes},
+                               {"workspace_alignment", 64},
+                               {"externals", std::move(externals)},
+                               {"report", JsonObject{{"kernels", std::move(kernels)},
+                                                     {"segments", std::move(segments)},
+                                                     {"workspace_lower_bound_bytes", program_.workspace_bytes}}}})
       .dump();
 }
 

@@ -30,10 +30,11 @@ using LoadedSegments = std::vector<std::shared_ptr<const LoadedProgram>>;
 
 class PjrtExecutable {
  public:
-  /// Compiles for one device; others of the client get their own when a program is bound to them.
+  /// Compiles for one device (`may_donate`: donation_probe.h); others of the client get their own when a program is
+  /// bound to them.
   static base::Result<std::shared_ptr<PjrtExecutable>> compile(const tutti_compile_request &request,
                                                                const tutti_backend_host *host, ClientRef client,
-                                                               size_t device);
+                                                               size_t device, bool may_donate);
 
   const tutti_backend_host *host() const { return host_; }
   const LoweredGraph &lowered() const { return lowered_; }

@@ -31,8 +31,9 @@ bool is_add(const Node &node) {
 /// Writes the segments one after the other.
 class SegmentWriter {
  public:
-  explicit SegmentWriter(const LoweredGraph &lowered)
+  SegmentWriter(const LoweredGraph &lowered, bool may_donate)
       : lowered_(lowered),
+        may_donate_(may_donate),
         made_in_(lowered.values().size(), 0),
         last_used_in_(lowered.values().size(), -1),
         carried_at_(lowered.values().size(), -1),
@@ -245,7 +246,7 @@ class SegmentWriter {
       result = open.results.size();
       add_result(open, {Slot::state, entry}, open.state.at(entry));
       const auto read = open.state_argument.find(entry);
-      if (read == open.state_argument.end()) continue;
+      if (read == open.state_argument.end() || !may_donate_) continue;
       open.text.donate(read->second, result);
       open.made.is_donated[read->second] = 1;
     }
@@ -267,6 +268,7 @@ class SegmentWriter {
   }
 
   const LoweredGraph &lowered_;
+  const bool may_donate_;
   SegmentedProgram program_;
   std::vector<int32_t> made_in_, last_used_in_;    // by value: segment
   std::vector<int32_t> carried_at_, external_of_;  // by value: number, or -1
@@ -275,6 +277,8 @@ class SegmentWriter {
 
 }  // namespace
 
-Result<SegmentedProgram> SegmentedProgram::emit(const LoweredGraph &lowered) { return SegmentWriter(lowered).write(); }
+Result<SegmentedProgram> SegmentedProgram::emit(const LoweredGraph &lowered, bool may_donate) {
+  return SegmentWriter(lowered, may_donate).write();
+}
 
 }  // namespace tutti::impl::backend::pjrt

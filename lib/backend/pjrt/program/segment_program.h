@@ -53,7 +53,8 @@ struct SegmentedProgram {
   int32_t carried_count = 0;
   int64_t workspace_bytes = 0;
 
-  static base::Result<SegmentedProgram> emit(const LoweredGraph &lowered);
+  /// `may_donate`: donation_probe.h.
+  static base::Result<SegmentedProgram> emit(const LoweredGraph &lowered, bool may_donate = true);
 };
 
 }  // namespace tutti::impl::backend::pjrt
