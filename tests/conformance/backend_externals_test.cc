@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a backend owes to the host between the segments of a program: collectives, and marks from which on the host
-// changes what was written.
+// What a backend owes to the host between the segments of a program (collectives, and marks from which on the host
+// changes what was written), and between its runs.
 //
 // usage: backend_externals_test BACKEND
 #include <string>
@@ -131,7 +131,34 @@ const CMUnitTest kTests[] = {
     cmocka_unit_test(externals_cut_programs),
     cmocka_unit_test(externals_may_be_empty),
     cmocka_unit_test(what_was_written_may_change_behind_a_mark),
+    cmocka_unit_test(products_see_what_an_update_left),
 };
+
+/// Factors that are large enough for a backend to keep a rearranged copy of them change with each step.
+void products_see_what_an_update_left(void **) {
+  constexpr int64_t kRows = 64, kInputs = 784, kOutputs = 512;
+  StateTable table;
+  assert_ok(table.add({.name = "w",
+                       .arena = table.add_arena("weights"),
+                       .offset = 0,
+                       .dims = {kInputs, kOutputs},
+                       .storage_bytes = kInputs * kOutputs * 4}));
+  Arenas arenas = assert_ok_value(Arenas::make(tested->device, table));
+  GraphBuilder b;
+  const ValueId w = b.state_read("w", DType::f32, {kInputs, kOutputs});
+  const ValueId x = b.input("x", DType::f32, {kRows, kInputs});
+  b.set_result("y", b.matmul(x, w));
+  const ValueId ones =
+      b.op("broadcast_to", {b.constant(1, DType::f32)}, {{"dims", graph::to_dims({kInputs, kOutputs})}});
+  b.state_write(b.op("sgd_update", {w, ones, b.constant(-1, DType::f32), b.constant(1, DType::boolean)}), "w");
+  auto bound = bind(b, &arenas);
+  const Tensor rows = floats({kRows, kInputs}, std::vector<float>(kRows * kInputs, 1));
+  for (int step = 0; step < 4; ++step) {
+    const std::vector<Tensor> results = assert_ok_value(bound->run({rows}));
+    for (int64_t i = 0; i < results[0].elements(); ++i)
+      assert_float_equal(results[0].data_as<float>()[i], static_cast<float>(step * kInputs), 0);
+  }
+}
 
 }  // namespace
 

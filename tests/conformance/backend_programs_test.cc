@@ -192,26 +192,6 @@ void an_update_works_on_its_slice(void **) {
   assert_values(assert_ok_value(arenas.read("weight/w")), {0, 1, 2, 2, 3, 4, 5, 7, 8, 9});
 }
 
-/// Factors that are large enough for a backend to keep a rearranged copy of them change with each step.
-void products_see_what_an_update_left(void **) {
-  constexpr int64_t kRows = 64, kInputs = 784, kOutputs = 512;
-  Arenas arenas = assert_ok_value(Arenas::make(tested->device, state_of({{"w", {kInputs, kOutputs}}})));
-  GraphBuilder b;
-  const ValueId w = b.state_read("w", DType::f32, {kInputs, kOutputs});
-  const ValueId x = b.input("x", DType::f32, {kRows, kInputs});
-  b.set_result("y", b.matmul(x, w));
-  const ValueId ones =
-      b.op("broadcast_to", {b.constant(1, DType::f32)}, {{"dims", graph::to_dims({kInputs, kOutputs})}});
-  b.state_write(b.op("sgd_update", {w, ones, b.constant(-1, DType::f32), b.constant(1, DType::boolean)}), "w");
-  auto bound = bind(b, &arenas);
-  const Tensor rows = floats({kRows, kInputs}, std::vector<float>(kRows * kInputs, 1));
-  for (int step = 0; step < 4; ++step) {
-    const std::vector<Tensor> results = assert_ok_value(bound->run({rows}));
-    for (int64_t i = 0; i < results[0].elements(); ++i)
-      assert_float_equal(results[0].data_as<float>()[i], static_cast<float>(step * kInputs), 0);
-  }
-}
-
 void updates_need_no_workspace(void **) {
   Arenas arenas = assert_ok_value(
       Arenas::make(tested->device, state_of({{"w", {10000}}, {"m", {10000}}, {"v", {10000}}, {"g", {10000}}})));
@@ -590,7 +570,6 @@ const CMUnitTest kTests[] = {
     cmocka_unit_test(a_sum_is_of_what_was_read),
     cmocka_unit_test(results_may_alias),
     cmocka_unit_test(an_update_works_on_its_slice),
-    cmocka_unit_test(products_see_what_an_update_left),
     cmocka_unit_test(updates_need_no_workspace),
     cmocka_unit_test(run_scalars_reach_the_graph),
     cmocka_unit_test(random_rows_do_not_move),
