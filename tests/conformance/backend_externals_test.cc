@@ -127,13 +127,6 @@ void what_was_written_may_change_behind_a_mark(void **) {
   }
 }
 
-const CMUnitTest kTests[] = {
-    cmocka_unit_test(externals_cut_programs),
-    cmocka_unit_test(externals_may_be_empty),
-    cmocka_unit_test(what_was_written_may_change_behind_a_mark),
-    cmocka_unit_test(products_see_what_an_update_left),
-};
-
 /// Factors that are large enough for a backend to keep a rearranged copy of them change with each step.
 void products_see_what_an_update_left(void **) {
   constexpr int64_t kRows = 64, kInputs = 784, kOutputs = 512;
@@ -159,6 +152,13 @@ void products_see_what_an_update_left(void **) {
       assert_float_equal(results[0].data_as<float>()[i], static_cast<float>(step * kInputs), 0);
   }
 }
+
+const CMUnitTest kTests[] = {
+    cmocka_unit_test(externals_cut_programs),
+    cmocka_unit_test(externals_may_be_empty),
+    cmocka_unit_test(what_was_written_may_change_behind_a_mark),
+    cmocka_unit_test(products_see_what_an_update_left),
+};
 
 }  // namespace
 
