@@ -99,6 +99,9 @@ type ContextOptions struct {
 	// For the backend pjrt: absolute path of the library that implements the C interface of PJRT for the devices,
 	// such as libtpu.so for TPUs. It is loaded into the process, and never unloaded.
 	PjrtPlugin string
+	// For the backend pjrt: devices that need not be in this machine, as the library names them, such as v5e:2x4.
+	// Programs are compiled for them, and nothing runs: a predictor can describe its plan.
+	PjrtTopology string
 	// Maximum number of bytes for weights, optimizer slots, gradients and intermediate results, over all devices; 0
 	// = no limit.
 	MemoryBytes int64
@@ -133,6 +136,9 @@ func (o ContextOptions) fill(handle uintptr) {
 	}
 	if o.PjrtPlugin != "" {
 		raw.Options_set_string(handle, "pjrt_plugin", o.PjrtPlugin)
+	}
+	if o.PjrtTopology != "" {
+		raw.Options_set_string(handle, "pjrt_topology", o.PjrtTopology)
 	}
 	if o.MemoryBytes != 0 {
 		raw.Options_set_i64(handle, "memory_bytes", o.MemoryBytes)

@@ -74,6 +74,7 @@ Result<BackendRef> Backend::create(tutti_backend_entry_function entry, std::stri
 static Status read_place(const JsonReader &reader, DeviceDescription &description) {
   TUTTI_ASSIGN(description.pci, reader.get_string("pci", ""));
   TUTTI_ASSIGN(description.numa_node, reader.get_integer("numa_node", -1));
+  TUTTI_ASSIGN(description.only_compiles, reader.get_boolean("only_compiles", false));
   if (!reader.has("links")) return Status();
   TUTTI_ASSIGN(const JsonReader links, reader.get("links"));
   TUTTI_ASSIGN(const auto members, links.members());

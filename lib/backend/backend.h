@@ -55,6 +55,7 @@ struct DeviceDescription {
   std::vector<DeviceLink> links;     ///< to those on other silicon; empty where nothing is known of it
   std::string pci;                   ///< its address on the bus, "" = none, or not known
   int64_t numa_node = -1;            ///< whose memory and cores are nearest; -1 = not known
+  bool only_compiles = false;        ///< it is not here: programs are compiled for it, and none runs
 };
 
 /// The library's own build id: what an in-tree plug-in must have been built with.

@@ -70,7 +70,9 @@ Result<std::string> settings_of(const ResolvedOptions &options, std::string_view
   if (devices > 0) settings.set("logical_devices", devices);
   if (!options.text("plan_cache").empty()) settings.set("plan_cache", options.text("plan_cache"));
   TUTTI_ASSIGN(base::JsonArray gpus, listed_gpus(options.text("gpus")));
-  if (name == kPjrt && options.was_set("pjrt_plugin")) settings.set("pjrt_plugin", options.text("pjrt_plugin"));
+  for (const char *const key : {"pjrt_plugin", "pjrt_topology"}) {
+    if (name == kPjrt && options.was_set(key)) settings.set(key, options.text(key));
+  }
   if (!knows_gpus) return settings.dump();
   if (!gpus.empty()) settings.set("gpus", std::move(gpus));
   if (options.was_set("gpu_memory_fraction")) settings.set("gpu_memory_fraction", options.f64("gpu_memory_fraction"));
@@ -85,8 +87,10 @@ Result<std::vector<backend::BackendRef>> open(const ResolvedOptions &options, co
     return std::ranges::any_of(runtime::linked_backends(), [&](const auto &linked) { return linked.name == name; });
   };
   const bool all_linked = std::ranges::all_of(names, is_linked);
-  if (options.was_set("pjrt_plugin") && std::ranges::find(names, kPjrt) == names.end())
-    return base::invalid_argument("option 'pjrt_plugin' is set, but option 'backend' does not name pjrt");
+  for (const char *const key : {"pjrt_plugin", "pjrt_topology"}) {
+    if (options.was_set(key) && std::ranges::find(names, kPjrt) == names.end())
+      return base::invalid_argument("option '", key, "' is set, but option 'backend' does not name pjrt");
+  }
   std::vector<backend::BackendRef> backends;
   for (const std::string &name : names) {
     TUTTI_ASSIGN(const std::string settings, settings_of(options, name, all_linked || !is_linked(name)));

@@ -19,6 +19,7 @@ PREPARATION = ['--map', '--select', '--shuffle', '--seed']
 SOURCE = ['--format', '--set', '--feature']
 # Each command with its options, beside --help.
 COMMANDS = {
+    'compile': ['--for', '--pjrt-plugin', '--rows', '--json'],
     'dataset inspect': ['--first', '--sheet', '--json', *PREPARATION, *SOURCE],
     'dataset stats': ['--first', '--json', *PREPARATION, *SOURCE],
     'dataset convert': ['--first', '--shards', '--compression', *PREPARATION, *SOURCE],
@@ -180,7 +181,7 @@ class Devices(Case):
     def test_each_backend_has_devices_or_a_reason(self):
         found = json.loads(self.out('devices', '--json'))
         backends = {backend['name']: backend for backend in found['backends']}
-        self.assertEqual(list(backends)[:4], ['cuda', 'hip', 'cpu', 'reference'])
+        self.assertEqual(list(backends)[:5], ['cuda', 'hip', 'pjrt', 'cpu', 'reference'])
         self.assertTrue(backends['reference']['available'])
         self.assertTrue(backends[found['default_backend']]['available'])
         for name, backend in backends.items():

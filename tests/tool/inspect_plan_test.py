@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The `tutti` command on checkpoints of earlier releases. usage: inspect_plan_test.py TUTTI CHECKPOINTS"""
+"""The `tutti` command on checkpoints of earlier releases. usage: inspect_plan_test.py TUTTI CHECKPOINTS PLUGINS FAKE_PJRT"""
 import glob
 import json
 import os
@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-TUTTI, CHECKPOINTS = sys.argv[1], sys.argv[2]
+TUTTI, CHECKPOINTS, PLUGINS, FAKE = sys.argv[1:5]
 
 
 def tutti(*arguments):
@@ -49,6 +49,30 @@ class InspectPlan(unittest.TestCase):
         self.assertEqual(plan['rows'], 64)
         self.assertAlmostEqual(plan['seconds'], sum(kernel['seconds'] for kernel in plan['kernels']))
         self.assertGreater(plan['seconds'], 0)
+
+    def compile(self, *arguments, **environment):
+        return subprocess.run([TUTTI, 'compile', checkpoints()[0], '--pjrt-plugin', FAKE, *arguments], capture_output=True,
+                              text=True, timeout=120, check=False,
+                              env={**os.environ, 'TUTTI_PLUGIN_PATH': PLUGINS, **environment})
+
+    def test_devices_that_are_not_here_are_compiled_for(self):
+        done = self.compile('--for', 'fake:1x2', '--rows', '7')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('7 rows: compiles for fake:1x2 (fake)', done.stdout)
+        self.assertEqual(done.stdout.splitlines()[1].split(), ['program', 'code', 'arguments', 'results', 'temporary', 'operations'])
+        self.assertIn('2.5 kB', done.stdout)
+        plan = json.loads(self.compile('--for', 'fake:1x2', '--json').stdout)
+        self.assertEqual([program['node'] for program in plan['programs']], ['segment 0'])
+
+    def test_what_does_not_compile_is_an_error(self):
+        done = self.compile('--for', 'fake:1x2', TUTTI_FAKE_PJRT='too_large')
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('exceeds the memory of the device (15.75G)', done.stderr)
+        done = self.compile('--for', 'v9:1x1')
+        self.assertIn("does not compile for 'v9:1x1': expected fake:1x2", done.stderr)
+        done = self.compile()
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('no --for given', done.stderr)
 
     def test_the_table_has_a_line_for_each(self):
         path = checkpoints()[0]

@@ -80,6 +80,7 @@ Result<Json> describe_program(const GraphSource &source, const graph::SymbolBind
     }
   }
   if (const Json *library = report.find("library"); library != nullptr) plan.set("library", *library);
+  if (const Json *programs = report.find("segments"); programs != nullptr) plan.set("programs", *programs);
   plan.set("kernels", std::move(kernels));
   return plan;
 }

@@ -15,6 +15,7 @@ Command dataset_command();
 Command devices_command();
 Command inspect_checkpoint_command();
 Command inspect_model_command();
+Command compile_command();
 Command inspect_plan_command();
 Command options_command();
 Command predict_command();

@@ -16,7 +16,7 @@ using namespace tutti::impl::backend::pjrt;
 namespace {
 
 constexpr size_t kFunctions = 100;
-constexpr int kResourceExhausted = 8, kUnavailable = 14;
+constexpr int kInvalid = 3, kResourceExhausted = 8, kUnavailable = 14;
 
 std::atomic<int64_t> live_objects{0}, calls{0};
 
@@ -185,7 +185,32 @@ abi::Error *executable_of(void *arguments) {
 
 abi::Error *compiled_memory(void *arguments) {
   auto &call = as<abi::CompiledMemory>(arguments);
-  call.code = call.arguments = call.results = setting("lies").empty() ? 0 : INT64_MIN;
+  call.code = call.arguments = call.results = setting("lies").empty() ? 2500 : INT64_MIN;
+  return begin_call();
+}
+
+abi::Error *compile_for_topology(void *arguments) {
+  if (abi::Error *const error = begin_call()) return error;
+  auto &call = as<abi::Compile>(arguments);
+  if (!setting("too_large").empty()) return make_error(kResourceExhausted, "exceeds the memory of the device (15.75G)");
+  call.executable = reinterpret_cast<abi::Executable *>(new FakeExecutable);
+  return nullptr;
+}
+
+abi::Error *create_topology(void *arguments) {
+  if (abi::Error *const error = begin_call()) return error;
+  auto &call = as<abi::TopologyCreate>(arguments);
+  if (std::string_view(call.name, call.name_length) != "fake:1x2") return make_error(kInvalid, "expected fake:1x2");
+  call.topology = reinterpret_cast<abi::TopologyDescription *>(new FakeClient);
+  return nullptr;
+}
+
+abi::Error *topology_devices(void *arguments) {
+  static const std::array<abi::DeviceDescription *, 2> list = {reinterpret_cast<abi::DeviceDescription *>(&devices[0]),
+                                                               reinterpret_cast<abi::DeviceDescription *>(&devices[1])};
+  auto &call = as<abi::TopologyDevices>(arguments);
+  call.devices = list.data();
+  call.count = list.size();
   return begin_call();
 }
 
@@ -260,6 +285,10 @@ FakeTable make_table() {
   functions[abi::kBufferDestroy] = destroy<FakeBuffer>;
   functions[abi::kBufferToHost] = buffer_to_host;
   functions[abi::kExecutableMemory] = compiled_memory;
+  functions[abi::kTopologyCreate] = create_topology;
+  functions[abi::kTopologyDestroy] = destroy<FakeClient>;
+  functions[abi::kTopologyDevices] = topology_devices;
+  functions[abi::kCompile] = compile_for_topology;
   if (const std::string without = setting("without"); !without.empty()) functions[std::atoi(without.c_str())] = nullptr;
   return table;
 }

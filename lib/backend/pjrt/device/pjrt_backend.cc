@@ -118,7 +118,8 @@ int32_t device_describe(tutti_backend *backend, int32_t index, tutti_text_writer
     const Json description(JsonObject{{"name", base::concat("pjrt:", index)},
                                       {"kind", base::concat("pjrt ", self.client->device_kind(device))},
                                       {"memory_bytes", std::max<int64_t>(self.client->memory_limit(device), 0)},
-                                      {"description", self.client->device_text(device)}});
+                                      {"description", self.client->device_text(device)},
+                                      {"only_compiles", self.client->only_compiles()}});
     write_text(write, user, description.dump());
     return Status();
   });

@@ -174,7 +174,7 @@ Status Client::open_topology(const std::string &name) {
   call.name = topology_name_.data();
   call.name_length = topology_name_.size();
   if (const Status status = plugin_->run(abi::kTopologyCreate, call); !status.ok())
-    return base::unavailable(plugin_->path(), " does not compile for '", base::quoted(name), "': ", status.message());
+    return base::unavailable(plugin_->path(), " does not compile for ", base::quoted(name), ": ", status.message());
   topology_ = call.topology;
   Call<abi::TopologyDevices> devices;
   devices.topology = topology_;

@@ -56,7 +56,7 @@ Result<PluginRef> Plugin::open(const std::string &path) {
   static std::mutex mutex;
   static std::map<std::string, PluginRef> opened;  // kept, as the libraries are
   if (path.empty() || path.front() != '/')
-    return base::invalid_argument("pjrt_plugin is '", base::quoted(path), "', expected an absolute path");
+    return base::invalid_argument("pjrt_plugin is ", base::quoted(path), ", expected an absolute path");
   std::lock_guard lock(mutex);
   if (const auto found = opened.find(path); found != opened.end()) return found->second;
   std::shared_ptr<Plugin> plugin(new Plugin(path));

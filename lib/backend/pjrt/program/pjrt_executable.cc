@@ -97,7 +97,8 @@ std::string PjrtExecutable::describe() {
     // The plug-in compiles a segment as a whole: which kernels it has made of it is its own affair.
     kernels.push_back(
         JsonObject{{"node", segment_name(segments.size())}, {"op", "program"}, {"kernel", client_->platform()}});
-    segments.push_back(JsonObject{{"code_bytes", cost.code},
+    segments.push_back(JsonObject{{"node", segment_name(segments.size())},
+                                  {"code_bytes", cost.code},
                                   {"argument_bytes", cost.arguments},
                                   {"result_bytes", cost.results},
                                   {"in_place_bytes", cost.aliased},

@@ -111,7 +111,8 @@ typedef struct tutti_device_table {
   /// Devices of equal "kind" run each other's executables. "reaches": names of those whose memory it reads directly.
   /// "memory": the name of its memory, which others may share. (optional) "links": of devices on other silicon that it
   /// reaches, {"cuda:1": {"rank": 0 for the fastest kind of connection, more for slower ones, "atomics": whether atomic
-  /// operations work across it}, ...}; "pci": its address on the bus; "numa_node": whose memory is nearest, or -1.
+  /// operations work across it}, ...}; "pci": its address on the bus; "numa_node": whose memory is nearest, or -1;
+  /// "only_compiles": true of a device that is not here, for which programs are compiled, and none runs.
   int32_t (*describe)(tutti_backend *backend, int32_t index, tutti_text_writer write, void *user,
                       tutti_error_sink *sink);
   /// Opens device `index`. `options_json` is an object of backend-defined settings; an unknown key is an error.
