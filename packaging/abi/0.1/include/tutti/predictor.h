@@ -66,12 +66,12 @@ TUTTI_API const char *tutti_predictor_get_signature(const tutti_predictor *predi
 /* The plan for `rows` rows on the first device, as JSON: {"step", "rows", "device", "computed_rows", "workspace_bytes",
  * "kernels": [{"node", "op", "kernel", "layout", "bytes"}, ...]}: "computed_rows" is the rounded number of rows;
  * kernels are in the order of execution, and "kernel" names the implementation. On GPUs "library" lists the libraries
- * that are used, with their versions, or why one is missing. With the backend pjrt "programs" lists what the library
- * says of each compiled program: {"node", "code_bytes", "argument_bytes", "result_bytes", "in_place_bytes",
- * "temporary_bytes", "operations"}, -1 for what it does not tell; kernels are its own affair. If devices of other kinds are involved, "others" has the
- * same for one device of each kind. With `timed_runs` > 0 each kernel, and the whole plan, has "seconds", the time of
- * the fastest of that many runs over zeros. For people and tools: names and layouts may change with any release. Lent
- * until the next call of this function on the predictor. */
+ * that are used, with their versions, or why one is missing. If devices of other kinds are involved, "others" has the
+ * same for one device of each kind. With the backend pjrt "programs" lists what the library says of each compiled
+ * program: {"node", "code_bytes", "argument_bytes", "result_bytes", "in_place_bytes", "temporary_bytes", "operations"},
+ * -1 for what it does not tell; kernels are its own affair. With `timed_runs` > 0 each kernel, and the whole plan, has
+ * "seconds", the time of the fastest of that many runs over zeros. For people and tools: names and layouts may change
+ * with any release. Lent until the next call of this function on the predictor. */
 TUTTI_API int32_t tutti_predictor_describe_plan(tutti_predictor *predictor, int64_t rows, int64_t timed_runs,
                                                 tutti_cancel *cancel, const char **out, tutti_error **err);
 
