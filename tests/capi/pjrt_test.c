@@ -52,6 +52,28 @@ static void test_why_a_library_is_not_used(void **state) {
   unsetenv("TUTTI_FAKE_PJRT");
 }
 
+/* Programs are compiled for devices that are not here; what would have to run says so. */
+static void test_devices_that_are_not_here(void **state) {
+  (void)state;
+  char json[4200];
+  snprintf(json, sizeof json, "{\"backend\": \"pjrt\", \"pjrt_plugin\": \"%s\", \"pjrt_topology\": \"fake:1x2\"}",
+           fake_plugin);
+  tutti_options *options = make_options("context", json), *train = make_options("train", "{\"steps\": 1}");
+  tutti_context *context = NULL;
+  tutti_estimator *estimator = NULL;
+  tutti_dataset *dataset = NULL;
+  assert_ok(tutti_context_create(options, &context, &err));
+  assert_int_equal(tutti_context_get_device_count(context), 2);
+  tutti_pipeline *pipeline = toy_rows(context, 8);
+  tutti_pipeline_batch(pipeline, 4, NULL);
+  assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
+  assert_ok(tutti_estimator_create(context, toy_model, NULL, NULL, NULL, NULL, &estimator, &err));
+  assert_error(TUTTI_FAILED_PRECONDITION, "devices of the topology 'fake:1x2' are not here",
+               tutti_estimator_train(estimator, dataset, train, NULL, NULL, NULL, &err));
+  tutti_estimator_unref(estimator), tutti_dataset_unref(dataset), tutti_pipeline_unref(pipeline);
+  tutti_context_unref(context), tutti_options_unref(options), tutti_options_unref(train);
+}
+
 static void test_a_model_trains(void **state) {
   (void)state;
   const char *const library = getenv("TUTTI_PJRT_PLUGIN");
@@ -88,6 +110,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_library_is_named),
       cmocka_unit_test(test_why_a_library_is_not_used),
+      cmocka_unit_test(test_devices_that_are_not_here),
       cmocka_unit_test(test_a_model_trains),
   };
   return cmocka_run_group_tests(tests, remember_live_objects, assert_nothing_left);
