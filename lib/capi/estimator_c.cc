@@ -187,7 +187,10 @@ int32_t tutti_estimator_create(tutti_context *context, tutti_model_fn model_fn, 
     TUTTI_ASSIGN(const ResolvedOptions run, resolve(run_options, "run"));
     TUTTI_ASSIGN(const distribute::StrategyRef chosen, strategy_of(*home, strategy, run));
     TUTTI_ASSIGN(estimator::RunConfig config, run_config(run));
+    config.options = run.to_json();
+    std::erase_if(config.options.object(), [](const auto &option) { return option.first == "model_dir"; });
     TUTTI_TRY(require(reinterpret_cast<const void *>(model_fn), "model_fn"));
+    home->core()->logger->info("run options: ", run.to_text());
     auto rules = std::make_shared<TrainableRules>();
     std::vector<estimator::Hook> standing = estimator::hooks::standing_hooks(config, home->core()->logger);
     TUTTI_ASSIGN(Ref<estimator::Estimator> made,

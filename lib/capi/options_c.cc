@@ -130,9 +130,22 @@ ResolvedOptions::ResolvedOptions(const OptionSchema &schema, const OptionsObject
 
 base::Json ResolvedOptions::to_json() const {
   base::Json all = base::JsonObject{};
-  for (const auto &[name, value] : values_)
-    if (!schema_->find(name)->is_secret) all.set(name, capi::to_json(value));
+  for (const OptionKey &key : schema_->keys) {
+    if (key.is_secret) continue;
+    const char *const origin = was_set(key.name) ? "set" : "default";
+    all.set(key.name, base::JsonObject{{"value", capi::to_json(at(key.name))}, {"origin", origin}});
+  }
   return all;
+}
+
+std::string ResolvedOptions::to_text() const {
+  std::vector<std::string> set, defaults;
+  for (const OptionKey &key : schema_->keys) {
+    if (key.is_secret) continue;
+    (was_set(key.name) ? set : defaults).push_back(base::concat(key.name, " ", capi::to_json(at(key.name)).dump()));
+  }
+  return base::concat(set.empty() ? std::string("none set") : base::join(set, ", "),
+                      "; defaults: ", base::join(defaults, ", "));
 }
 
 Result<ResolvedOptions> resolve(const tutti_options *options, std::string_view schema) {

@@ -80,8 +80,10 @@ class ResolvedOptions {
   double f64(std::string_view key) const { return std::get<double>(at(key)); }
   const std::string &text(std::string_view key) const { return std::get<std::string>(at(key)); }
   bool was_set(std::string_view key) const { return set_.find(key) != set_.end(); }
-  /// {"seed": 7, ...}: what a checkpoint keeps; without secrets.
+  /// {"seed": {"value": 7, "origin": "set" or "default"}, ...}: what a checkpoint keeps; without secrets.
   base::Json to_json() const;
+  /// "seed 7, determinism repeatable; defaults: ...": the same for a line of a log.
+  std::string to_text() const;
 
  private:
   const OptionValue &at(std::string_view key) const { return values_.find(key)->second; }

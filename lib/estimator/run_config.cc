@@ -110,4 +110,10 @@ Json RunConfig::to_json() const {
   return object;
 }
 
+Json RunConfig::described() const {
+  Json all = to_json();
+  if (!options.object().empty()) all.set("options", options);
+  return all;
+}
+
 }  // namespace tutti::impl::estimator

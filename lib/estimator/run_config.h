@@ -17,6 +17,10 @@
 namespace tutti::impl::estimator {
 
 struct RunConfig {
+  /// The options that the program has made it of: {"seed": {"value": 7, "origin": "set" or "default"}, ...}. They are
+  /// kept in checkpoints, where people look for them. Empty: not known.
+  base::Json options = base::JsonObject{};
+
   /// Directory of the checkpoints, made when training starts. Empty: nothing is kept on disk.
   std::string model_dir;
   /// Seed of initial values, dropout, shuffling.
@@ -69,8 +73,10 @@ struct RunConfig {
   double resolved_checkpoint_secs() const;
 
   distribute::TrainerOptions trainer_options() const;
-  /// What decides the result of training, for the manifest: no paths, no devices.
+  /// What decides the result of training, on which all workers agree: no paths, no devices.
   base::Json to_json() const;
+  /// The same with "options", for the manifest.
+  base::Json described() const;
 };
 
 }  // namespace tutti::impl::estimator

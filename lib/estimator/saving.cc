@@ -42,7 +42,7 @@ Snapshot snapshot_of(Ref<const WeightVersion> version, const RunState &run, cons
   Snapshot snapshot;
   snapshot.state = std::move(version);
   snapshot.run = run.run_json();
-  snapshot.options = config.to_json();
+  snapshot.options = config.described();
   snapshot.plan = std::move(plan);
   snapshot.iterator = run.input;
   snapshot.metrics = run.metrics;
@@ -65,7 +65,7 @@ Status save(EstimatorState &state, const std::string &directory, const data::Ele
     snapshot = std::move(*complete);
   } else {
     TUTTI_ASSIGN(snapshot.state, state.weights(""));
-    snapshot.options = state.config.to_json();
+    snapshot.options = state.config.described();
   }
   TUTTI_ASSIGN(snapshot.graph_text, prediction_graph(state, spec));
   return checkpoint::write_checkpoint(directory, snapshot, cancel).status();

@@ -331,6 +331,27 @@ static unsigned logged_steps(const char *run) {
   return steps;
 }
 
+static void keep_options(void *user, int32_t severity, const char *text) {
+  char *const kept = user;
+  if (severity == TUTTI_LOG_INFO && strncmp(text, "run options: ", 13) == 0) snprintf(kept, 4096, "%s", text);
+}
+
+/* Once for each estimator: what was set, then the defaults. */
+static void test_options_in_the_log(void **state) {
+  (void)state;
+  char kept[4096] = "";
+  tutti_context *context = NULL;
+  tutti_estimator *estimator = NULL;
+  tutti_options *options = make_options("run", "{\"keep_checkpoint_max\": 3, \"seed\": 8}");
+  assert_ok(tutti_context_create(NULL, &context, &err));
+  assert_ok(tutti_context_set_log(context, keep_options, kept, NULL, TUTTI_LOG_INFO, &err));
+  assert_ok(tutti_estimator_create(context, toy_model, NULL, NULL, NULL, options, &estimator, &err));
+  assert_contains(kept, "run options: seed 8, keep_checkpoint_max 3; defaults: ");
+  assert_contains(kept, "determinism \"fast\"");
+  assert_ok(tutti_context_set_log(context, NULL, NULL, NULL, TUTTI_LOG_INFO, &err));
+  tutti_estimator_unref(estimator), tutti_context_unref(context), tutti_options_unref(options);
+}
+
 static void test_steps_in_the_log(void **state) {
   (void)state;
   assert_int_equal(logged_steps("{\"log_step_count_steps\": 3}"), 1u << 3 | 1u << 6 | 1u << 9);
@@ -351,6 +372,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_evaluate_endless),
     cmocka_unit_test(test_no_batch),
     cmocka_unit_test(test_mirrored_gives_the_same),
+    cmocka_unit_test(test_options_in_the_log),
     cmocka_unit_test(test_steps_in_the_log),
 };
 CAPI_TEST_MAIN(tests)

@@ -92,6 +92,15 @@ class InspectFiles(unittest.TestCase):
         del sizes['manifest.json']
         self.assertEqual({file['name']: file['bytes'] for file in found['files']}, sizes)
 
+    def test_options_are_kept_with_their_origin(self):
+        options = self.answer('checkpoint', self.newest)['options']['options']
+        self.assertEqual(options['seed'], {'value': 11, 'origin': 'set'})
+        self.assertEqual(options['determinism'], {'value': 'fast', 'origin': 'default'})
+        self.assertEqual(options['keep_checkpoint_max'], {'value': 5, 'origin': 'default'})
+        self.assertNotIn('model_dir', options)
+        rows = {tuple(cells(line)) for line in self.done('checkpoint', self.newest).splitlines()}
+        self.assertIn(('determinism', 'fast', '(default)'), rows)
+
     def test_the_table_has_a_row_for_each_variable(self):
         lines = self.done('checkpoint', self.newest).splitlines()
         self.assertEqual(lines[0], f'{self.newest}: step 7, epoch 0, 35 examples')

@@ -98,6 +98,20 @@ void print_members(const char *title, const json &object) {
   }
 }
 
+/// The run options by name, "(default)" behind those that the program has not set; of older checkpoints, or of programs
+/// that said nothing of them, what decides how a training goes on.
+json options_of(const json &manifest) {
+  const json kept = manifest.value("options", json::object());
+  if (!kept.contains("options")) return kept;
+  json shown = json::object();
+  for (const auto &[name, option] : kept["options"].items()) {
+    const json &value = option["value"];
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    shown[name] = option["origin"] == "set" ? text : (text + " (default)");
+  }
+  return shown;
+}
+
 int inspect_checkpoint(const std::string &path, bool as_json) {
   const CheckpointContent checkpoint = read_checkpoint(path);
   if (as_json) {
@@ -151,7 +165,7 @@ void print_checkpoint(const CheckpointContent &checkpoint) {
   std::printf("%s\n", line.c_str());
   print_variables(checkpoint);
   if (!checkpoint.manifest.is_object()) return;
-  print_members("options", checkpoint.manifest.value("options", json()));
+  print_members("options", options_of(checkpoint.manifest));
   print_members("metrics", checkpoint.manifest.value("metrics", json()));
 }
 
