@@ -36,7 +36,7 @@ typedef int32_t (*tutti_model_fn)(tutti_graph *graph, int32_t mode, void *user, 
  * save_checkpoints_secs, keep_checkpoint_max, log_step_count_steps, determinism, logical_replicas, precision,
  * accumulation_steps, device_prefetch, threads_per_replica, all_reduce, gradient_dtype, raw_weights,
  * without_predictions, keep_gradients, keep_outputs, collective_timeout_ms. tutti_options_describe_key describes each
- * option. */
+ * option. Their values are logged, and checkpoints keep them with their origin, set or default, except model_dir. */
 TUTTI_API int32_t tutti_estimator_create(tutti_context *context, tutti_model_fn model_fn, void *user,
                                          tutti_destroy_fn destroy, const tutti_strategy *strategy,
                                          const tutti_options *run_options, tutti_estimator **out, tutti_error **err);
