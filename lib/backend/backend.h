@@ -77,6 +77,7 @@ class Backend : public std::enable_shared_from_this<Backend> {
   bool lowers_collectives() const { return (api_->capabilities & TUTTI_BACKEND_LOWERS_COLLECTIVES) != 0; }
   bool has_host_memory() const { return (api_->capabilities & TUTTI_BACKEND_HOST_MEMORY) != 0; }
   bool runs_regions() const { return (api_->capabilities & TUTTI_BACKEND_REGIONS) != 0; }
+  bool rounds_freely() const { return (api_->capabilities & TUTTI_BACKEND_ROUNDS_FREELY) != 0; }
   bool proposes_layouts() const { return api_->layout != nullptr; }
   /// Streams copy by address, and devices have host memory for it (Stream::read, Device::allocate_host).
   bool copies_by_address() const { return transfer() != nullptr; }

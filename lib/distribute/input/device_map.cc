@@ -39,6 +39,9 @@ Status grow(backend::Device &device, std::vector<backend::Buffer> &buffers, int3
 Result<std::shared_ptr<const DeviceMap>> DeviceMap::create(const data::DatasetRef &map, const InputBinding &binding,
                                                            int64_t capacity, backend::Device &device,
                                                            backend::Level level) {
+  if (device.backend().rounds_freely())
+    return base::unimplemented("device ", device.name(), " does not promise the host's rounding, and a map has the ",
+                               "same results wherever it runs");
   auto made = std::make_shared<DeviceMap>();
   made->dataset_ = map;
   made->capacity_ = capacity;

@@ -425,7 +425,7 @@ const tutti_backend_api *entry(uint32_t host_abi_version) {
                                         "pjrt",
                                         kBuildId,
                                         kBuildId,
-                                        TUTTI_BACKEND_REGIONS,
+                                        TUTTI_BACKEND_REGIONS | TUTTI_BACKEND_ROUNDS_FREELY,
                                         create,
                                         destroy,
                                         &kDeviceTable,
