@@ -376,6 +376,8 @@ enum {
   /// Device pointers are host pointers, and memory of one device is usable from all others of the backend.
   TUTTI_BACKEND_HOST_MEMORY = 2,
   TUTTI_BACKEND_REGIONS = 4,  ///< runs call, custom_gradient and fusion regions; else the host inlines them first
+  /// The same op may be rounded otherwise in another program: what has to have the host's bits is left to the host.
+  TUTTI_BACKEND_ROUNDS_FREELY = 8,
 };
 
 typedef struct tutti_backend_api {
