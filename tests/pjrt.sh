@@ -32,7 +32,7 @@ if [ -z "$plugin" ]; then
         mv "$folder.new" "$folder"
     fi
     for file in $(find "$folder" -name '*.so' | sort); do
-        if nm -D --defined-only "$file" 2>/dev/null | grep -q ' GetPjrtApi$'; then plugin=$(readlink -f "$file"); fi
+        if nm -D --defined-only "$file" 2>/dev/null | grep -q ' GetPjrtApi\(@.*\)\?$'; then plugin=$(readlink -f "$file"); fi
     done
     header=$(find "$folder" -name pjrt_c_api.h | head -n 1)
     if [ -n "$header" ]; then

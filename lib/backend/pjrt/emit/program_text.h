@@ -75,8 +75,9 @@ class ProgramText {
   /// Multiplies f32 as exactly as the device can, unless `permits_less`.
   explicit ProgramText(bool permits_less = false) : permits_less_(permits_less) {}
 
-  /// The next argument of the function; `alias`: the result that takes its memory, or -1.
+  /// The next argument of the function.
   Value argument(tensor::DType dtype, const Dims &dims);
+  /// The result takes the argument's memory.
   void donate(size_t argument, size_t result);
 
   // ---- constants ----

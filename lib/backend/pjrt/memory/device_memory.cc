@@ -18,16 +18,15 @@ using tensor::DType;
 
 // ---- pieces ----
 
-Status Piece::own_host_bytes() {
-  if (host_.storage != nullptr) return Status();
+void Piece::own_host_bytes() {
+  if (host_.storage != nullptr) return;
   host_.storage.reset(new std::byte[static_cast<size_t>(std::max<int64_t>(bytes_, 1))]());
   host_.begin = 0;
-  return Status();
 }
 
 Status Piece::bring_to_host() {
   if (has_host_) return Status();
-  TUTTI_TRY(own_host_bytes());
+  own_host_bytes();
   TUTTI_ASSIGN(Completion done, client_->download(array_, dims_.size(), host_data(), bytes_));
   TUTTI_TRY(done.wait());
   has_host_ = true;
@@ -39,7 +38,7 @@ Result<abi::Buffer *> Piece::on_device(DType dtype, const std::vector<int64_t> &
   const bool fits = dtype_ == dtype && dims_ == dims;
   if (array_ && fits) return array_.get();
   if (array_) TUTTI_TRY(bring_to_host());
-  TUTTI_TRY(own_host_bytes());
+  own_host_bytes();
   TUTTI_ASSIGN(array_, client_->upload(device_, dtype, dims, host_data()));
   dtype_ = dtype;
   dims_ = dims;
@@ -50,7 +49,6 @@ void Piece::take(DeviceArray array, DType dtype, const std::vector<int64_t> &dim
   std::lock_guard lock(mutex_);
   array_ = std::move(array);
   has_host_ = false;
-  if (dtype_ == dtype && dims_ == dims) return;
   dtype_ = dtype;
   dims_ = dims;
 }
@@ -76,7 +74,7 @@ Status Piece::write(int64_t offset, const void *source, int64_t bytes) {
     return Status();
   }
   if (offset != 0 || bytes != bytes_) TUTTI_TRY(bring_to_host());
-  TUTTI_TRY(own_host_bytes());
+  own_host_bytes();
   std::memcpy(host_data() + offset, source, static_cast<size_t>(bytes));
   has_host_ = true;
   array_ = DeviceArray();
@@ -150,7 +148,7 @@ Result<PieceRef> DeviceMemory::piece(int64_t offset, int64_t bytes) {
   PieceRef found = pieces_.at(offset);
   if (found->bytes() != bytes) {  // made of several: joined by way of the host
     auto joined = std::make_shared<Piece>(client_, device_, bytes);
-    TUTTI_TRY(joined->own_host_bytes());
+    joined->own_host_bytes();
     for (auto at = pieces_.find(offset); at != pieces_.end() && at->first < offset + bytes;) {
       TUTTI_ASSIGN(Completion done, at->second->read(0, joined->host_data() + at->first - offset, at->second->bytes()));
       TUTTI_TRY(done.wait());

@@ -10,8 +10,7 @@
 //   TUTTI_TRY(memory.write(0, data, bytes));                                 // from the host
 //   TUTTI_ASSIGN(PieceRef piece, memory.piece(0, 784 * 512 * 4));
 //   TUTTI_ASSIGN(abi::Buffer *argument, piece->on_device(DType::f32, {784, 512}));
-//   piece->take(std::move(result), DType::f32, {784, 512});                                          // what a run has
-// left
+//   piece->take(std::move(result), DType::f32, {784, 512});                  // what a run has left
 //
 // Threads: functions of a memory may be called from any thread. Who changes a piece has it alone, as
 // <tutti/plugin/backend.h> asks of whoever binds programs; reading it from several threads is fine.
@@ -65,7 +64,7 @@ class Piece {
  private:
   friend class DeviceMemory;
   base::Status bring_to_host();
-  base::Status own_host_bytes();
+  void own_host_bytes();
   std::byte *host_data() const { return host_.storage.get() + host_.begin; }
 
   const ClientRef client_;

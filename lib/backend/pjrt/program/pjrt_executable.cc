@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backend/pjrt/emit/program_text.h"
+#include "backend/storage_plan.h"
 #include "base/json.h"
 #include "base/text.h"
 
@@ -33,21 +34,6 @@ Status check_layouts(const LoweredGraph &lowered) {
                                     "', devices behind PJRT have only row-major");
   }
   return Status();
-}
-
-JsonArray port_list(const LoweredGraph &lowered, const std::vector<LoweredPort> &ports) {
-  JsonArray list;
-  for (const LoweredPort &port : ports) {
-    const LoweredValue &value = lowered.value(port.value);
-    JsonArray dims;
-    for (const int64_t dim : value.dims)
-      dims.push_back(dim);
-    list.push_back(JsonObject{{"name", port.name},
-                              {"dtype", std::string(name(value.dtype))},
-                              {"dims", std::move(dims)},
-                              {"bytes", value.bytes}});
-  }
-  return list;
 }
 
 /// What reports and traces call a segment.
@@ -82,15 +68,7 @@ Result<std::shared_ptr<const LoadedSegments>> PjrtExecutable::loaded(size_t devi
 }
 
 std::string PjrtExecutable::describe() {
-  JsonArray externals, kernels, segments;
-  for (const ExternalDescription &external : program_.externals) {
-    externals.push_back(JsonObject{{"kind", external.kind},
-                                   {"label", external.label},
-                                   {"arena", external.arena},
-                                   {"offset", external.offset},
-                                   {"elements", external.elements},
-                                   {"dtype", std::string(name(external.dtype))}});
-  }
+  JsonArray kernels, segments;
   std::lock_guard lock(mutex_);
   for (const auto &compiled : *loaded_.begin()->second) {
     const ProgramCost cost = compiled->cost();
@@ -105,15 +83,12 @@ std::string PjrtExecutable::describe() {
                                   {"temporary_bytes", cost.temporary},
                                   {"operations", cost.operations}});
   }
-  return base::Json(JsonObject{{"inputs", port_list(lowered_, lowered_.inputs())},
-                               {"outputs", port_list(lowered_, lowered_.outputs())},
-                               {"workspace_bytes", program_.workspace_bytes},
-                               {"workspace_alignment", 64},
-                               {"externals", std::move(externals)},
-                               {"report", JsonObject{{"kernels", std::move(kernels)},
-                                                     {"segments", std::move(segments)},
-                                                     {"workspace_lower_bound_bytes", program_.workspace_bytes}}}})
-      .dump();
+  // Of memory there is only what the host has to see.
+  StoragePlan plan;
+  plan.externals = program_.externals;
+  plan.workspace_bytes = plan.workspace_lower_bound = program_.workspace_bytes;
+  return describe_executable(lowered_, plan,
+                             JsonObject{{"kernels", std::move(kernels)}, {"segments", std::move(segments)}});
 }
 
 Status PjrtExecutable::fault_status(const int64_t *fault, int64_t row_offset) const {
@@ -258,10 +233,12 @@ Result<Completion> PjrtProgram::execute(size_t number) {
       executable_->has_trace() ? host->trace_begin(host->user, segment_name(number).c_str()) : uint64_t{0};
   Result<Completion> done = (*loaded_)[number]->execute(arguments_, results_);
   if (span == 0) return done;
-  Status status = done.ok() ? done->wait() : Status();
+  const Status status = done.ok() ? done->wait() : Status();
   host->trace_end(host->user, span);
-  TUTTI_TRY(status);
-  return done;
+  if (status.ok()) return done;
+  for (abi::Buffer *const result : results_)
+    DeviceArray(executable_->client(), result);
+  return status;
 }
 
 Status PjrtProgram::run(int32_t number, const tutti_run_arguments &arguments, StreamState &stream) {
@@ -278,8 +255,12 @@ Status PjrtProgram::run(int32_t number, const tutti_run_arguments &arguments, St
   results_.assign(segment.results.size(), nullptr);
   TUTTI_ASSIGN(Completion done, execute(static_cast<size_t>(number)));
   stream.add(std::move(done));
-  for (size_t i = 0; i < results_.size(); ++i)
-    TUTTI_TRY(put_result(segment.results[i], DeviceArray(executable_->client(), results_[i]), arguments, stream));
+  Status put;  // the first error; every result is taken or let go
+  for (size_t i = 0; i < results_.size(); ++i) {
+    Status status = put_result(segment.results[i], DeviceArray(executable_->client(), results_[i]), arguments, stream);
+    if (put.ok()) put = std::move(status);
+  }
+  TUTTI_TRY(put);
   if (segment.checks_data) TUTTI_TRY(watch_fault(arguments, stream));
   return Status();
 }
