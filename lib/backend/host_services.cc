@@ -10,6 +10,7 @@
 
 #include "backend/span_times.h"
 #include "base/cancel.h"
+#include "base/exceptions.h"
 #include "base/memory.h"
 
 namespace tutti::impl::backend {
@@ -97,6 +98,29 @@ struct HostServices::Calls {
 
   static int32_t thread_budget(void *user) { return self(user).options_.thread_budget; }
 
+  static int32_t shared_put(void *user, const char *key, uint64_t key_length, const char *value, uint64_t value_length,
+                            tutti_text_writer write, void *write_user) {
+    const base::Status status = base::without_exceptions([&] {
+      return self(user).options_.shared_put({key, key_length}, {value, value_length});
+    });
+    return answer(status, status.message(), write, write_user);
+  }
+
+  static int32_t shared_get(void *user, const char *key, uint64_t key_length, int64_t timeout_ms,
+                            tutti_text_writer write, void *write_user) {
+    std::string value;
+    const base::Status status = base::without_exceptions([&]() -> base::Status {
+      TUTTI_ASSIGN(value, self(user).options_.shared_get({key, key_length}, timeout_ms));
+      return base::Status();
+    });
+    return answer(status, status.ok() ? value : status.message(), write, write_user);
+  }
+
+  static int32_t answer(const base::Status &status, const std::string &text, tutti_text_writer write, void *user) {
+    if (write != nullptr) write(user, text.data(), text.size());
+    return static_cast<int32_t>(status.code());
+  }
+
   static int32_t is_cancelled(void *, const void *cancel) {
     return base::check(static_cast<const base::CancelToken *>(cancel)).ok() ? 0 : 1;
   }
@@ -115,6 +139,9 @@ HostServices::HostServices(HostOptions options) : options_(std::move(options)) {
   table_.set_error = ErrorSink::set;
   table_.trace_track = Calls::trace_track;
   table_.trace_record = Calls::trace_record;
+  if (!options_.shared_put || !options_.shared_get) return;
+  table_.shared_put = Calls::shared_put;
+  table_.shared_get = Calls::shared_get;
 }
 
 namespace {

@@ -66,6 +66,9 @@ struct HostOptions {
   std::function<int32_t(const char *name)> trace_track;
   std::function<void(int32_t track, const char *category, const char *name, int64_t begin_ns, int64_t duration_ns)>
       trace_record;
+  /// What the processes of a job tell each other, as the table says; both null for a process alone.
+  std::function<base::Status(std::string_view key, std::string_view value)> shared_put;
+  std::function<base::Result<std::string>(std::string_view key, int64_t timeout_ms)> shared_get;
   int32_t thread_budget = 1;
   /// Null = no limit.
   std::shared_ptr<MemoryBudget> memory;

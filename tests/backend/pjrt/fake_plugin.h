@@ -9,6 +9,7 @@
 //   fail=N           the N-th call from now on fails with RESOURCE_EXHAUSTED
 //   never            work never ends
 //   lies             says nonsense of its memory, and more
+//   worker=I         is one of two processes, and asks the other one for a word before it finds devices
 //   too_large        no program fits into the devices of its topology, fake:1x2
 #ifndef TUTTI_TESTS_BACKEND_PJRT_FAKE_PLUGIN_H_
 #define TUTTI_TESTS_BACKEND_PJRT_FAKE_PLUGIN_H_

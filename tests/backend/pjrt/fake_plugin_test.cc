@@ -7,6 +7,8 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <map>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -29,8 +31,7 @@ decltype(fake_pjrt_take_calls) *take_calls = nullptr;
 
 void misbehave(const std::string &how) { setenv("TUTTI_FAKE_PJRT", how.c_str(), 1); }
 
-base::Result<BackendRef> open() {
-  backend::HostOptions host;
+base::Result<BackendRef> open(const backend::HostOptions &host = {}) {
   const std::string options = "{\"pjrt_plugin\": \"" + plugin_path + "\", \"wait_seconds\": 1}";
   return runtime::load_plugin(backend_path, options, host, backend::build_id());
 }
@@ -104,6 +105,31 @@ void nonsense_is_survived(void **) {
   assert_int_equal(description.memory_bytes, 0);
 }
 
+// A plug-in that asks for what other processes tell gets it from the host, and the host's words where it cannot.
+void values_are_shared_by_the_host(void **) {
+  misbehave("worker=0");
+  assert_true(open().status().to_string().find("there is no way to the other process") != std::string::npos);
+  std::map<std::string, std::string, std::less<>> values = {{"number/1", "one"}};
+  backend::HostOptions host;
+  host.shared_put = [&](std::string_view key, std::string_view value) {
+    values[std::string(key)] = value;
+    return base::Status();
+  };
+  host.shared_get = [&](std::string_view key, int64_t timeout_ms) -> base::Result<std::string> {
+    const auto found = values.find(key);
+    if (found != values.end()) return found->second;
+    return base::not_found("no ", key, " in ", timeout_ms, " ms");
+  };
+  assert_ok(open(host).status());
+  assert_string_equal(values["number/0"].c_str(), "zero");
+  values.erase("number/1");
+  assert_true(open(host).status().to_string().find("no number/1 in 20000 ms") != std::string::npos);
+  host.shared_put = [](std::string_view, std::string_view) -> base::Status { throw std::bad_alloc(); };
+  assert_true(open(host).status().to_string().find("out of memory") != std::string::npos);
+  misbehave("");
+  assert_int_equal(live_objects(), 0);
+}
+
 void devices_are_numbered(void **) {
   const BackendRef opened = *open();
   assert_int_equal(opened->device_count(), 2);
@@ -122,9 +148,8 @@ int main(int argc, char **argv) {
   live_objects = reinterpret_cast<decltype(live_objects)>(dlsym(library, "fake_pjrt_live_objects"));
   take_calls = reinterpret_cast<decltype(take_calls)>(dlsym(library, "fake_pjrt_take_calls"));
   const CMUnitTest tests[] = {
-      cmocka_unit_test(devices_are_numbered),
-      cmocka_unit_test(every_call_may_fail),
-      cmocka_unit_test(nonsense_is_survived),
+      cmocka_unit_test(devices_are_numbered),        cmocka_unit_test(every_call_may_fail),
+      cmocka_unit_test(nonsense_is_survived),        cmocka_unit_test(values_are_shared_by_the_host),
       cmocka_unit_test(what_never_ends_is_given_up),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);

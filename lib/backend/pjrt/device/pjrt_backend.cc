@@ -95,8 +95,8 @@ int32_t create(const tutti_backend_host *host, const char *options_json, tutti_b
     auto made = std::make_unique<PjrtBackend>();
     made->host = host;
     TUTTI_ASSIGN(PluginRef plugin, Plugin::open(path));
-    TUTTI_ASSIGN(made->client,
-                 Client::create(std::move(plugin), {std::move(topology), devices, std::chrono::seconds(seconds)}));
+    TUTTI_ASSIGN(made->client, Client::create(std::move(plugin),
+                                              {std::move(topology), devices, std::chrono::seconds(seconds), host}));
     *backend = reinterpret_cast<tutti_backend *>(made.release());
     return Status();
   });

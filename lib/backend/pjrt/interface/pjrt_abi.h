@@ -128,12 +128,50 @@ struct PluginAttributes : Head {
   size_t count;
 };
 
+/// Makes an error of the plug-in's, for what the host was asked and could not do.
+using MakeError = Error *(*)(int32_t code, const char *text, size_t length);
+
+/// What processes tell each other, by key: a plug-in asks the host. It lets a value go by `release`.
+struct KeyValueGet : Head {
+  const char *key;
+  size_t key_length;
+  int32_t timeout_ms;
+  const MakeError *make_error;
+  void *user;
+  char *value;
+  size_t value_length;
+  void (*release)(char *value);
+};
+
+struct KeyValueTryGet : Head {
+  const char *key;
+  size_t key_length;
+  const MakeError *make_error;
+  void *user;
+  char *value;
+  size_t value_length;
+  void (*release)(char *value);
+};
+
+struct KeyValuePut : Head {
+  const char *key;
+  size_t key_length;
+  const char *value;
+  size_t value_length;
+  const MakeError *make_error;
+  void *user;
+};
+
 struct ClientCreate : Head {
   const NamedValue *options;
   size_t option_count;
-  void *get, *get_user, *put, *put_user;  ///< what processes tell each other; none here
+  Error *(*get)(KeyValueGet *);  ///< all null for a process alone
+  void *get_user;
+  Error *(*put)(KeyValuePut *);
+  void *put_user;
   Client *client;
-  void *try_get, *try_get_user;
+  Error *(*try_get)(KeyValueTryGet *);
+  void *try_get_user;
 };
 
 /// A text that lives as long as the object.

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "backend/pjrt/interface/compile_options.h"
+#include "backend/pjrt/interface/shared_values.h"
 #include "base/text.h"
 
 namespace tutti::impl::backend::pjrt {
@@ -145,11 +146,13 @@ Status Client::open(const ClientOptions &options) {
   if (!options.topology.empty()) return open_topology(options.topology);
   const abi::NamedValue count = integer_option(kDeviceCountOption, options.logical_devices);
   Call<abi::ClientCreate> call;
+  share_values(options.host, call);
   call.options = &count;
   call.option_count = options.logical_devices > 0 ? 1 : 0;
   Status status = plugin_->run(abi::kClientCreate, call);
   if (!status.ok() && call.option_count != 0) {  // newer plug-ins refuse options that they do not know
     Call<abi::ClientCreate> plain;
+    share_values(options.host, plain);
     status = plugin_->run(abi::kClientCreate, plain);
     call.client = plain.client;
   }

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include <tutti/plugin/backend.h>
+
 #include "backend/pjrt/interface/pjrt_plugin.h"
 #include "base/status.h"
 #include "tensor/dtype.h"
@@ -96,6 +98,8 @@ struct ClientOptions {
   int64_t logical_devices = 0;
   /// After so long a device that has not finished is given up.
   std::chrono::nanoseconds longest_wait = std::chrono::minutes(10);
+  /// What the processes of a job tell each other goes by way of it, where it has them; it outlives the client.
+  const tutti_backend_host *host = nullptr;
 };
 
 class Client : public std::enable_shared_from_this<Client> {
