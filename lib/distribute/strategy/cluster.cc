@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/name_suggestions.h"
 #include "base/text.h"
+#include "distribute/strategy/tpu_cluster.h"
 
 namespace tutti::impl::distribute {
 
@@ -34,11 +36,6 @@ Status check_index(int64_t index, int64_t count, std::string_view what) {
   }
   if (index >= 0 && index < count) return Status();
   return base::invalid_argument(what, " is ", index, ", expected 0 to ", count - 1, ": there are ", count, " workers");
-}
-
-std::string with_port(const std::string &host, int64_t port) {
-  const bool is_ipv6 = host.find(':') != std::string::npos && host.front() != '[';
-  return is_ipv6 ? base::concat("[", host, "]:", port) : base::concat(host, ":", port);
 }
 
 Result<int64_t> get_number(const Cluster::Variables &variables, const char *key) {
@@ -79,6 +76,11 @@ Status expand_ranges(std::string_view prefix, std::string_view ranges, std::stri
 }
 
 }  // namespace
+
+std::string with_port(const std::string &host, int64_t port) {
+  const bool is_ipv6 = host.find(':') != std::string::npos && host.front() != '[';
+  return is_ipv6 ? base::concat("[", host, "]:", port) : base::concat(host, ":", port);
+}
 
 const char *name(TaskType type) {
   switch (type) {
@@ -355,24 +357,82 @@ Result<Cluster> Cluster::from_slurm(const Variables &variables) {
   return made;
 }
 
-Result<Cluster> Cluster::from_variables(const Variables &variables) {
-  if (const char *text = variables("TF_CONFIG"); text != nullptr && *text != '\0') return from_tf_config(text);
-  if (variables("RANK") != nullptr && variables("WORLD_SIZE") != nullptr) return from_torchrun(variables);
-  if (variables("OMPI_COMM_WORLD_RANK") != nullptr) return from_open_mpi(variables);
-  if (variables("SLURM_PROCID") != nullptr) return from_slurm(variables);
-  return base::not_found(
-      "the environment describes no cluster: none of TF_CONFIG, RANK with WORLD_SIZE, OMPI_COMM_WORLD_RANK and ",
-      "SLURM_PROCID is set");
+Result<Cluster> Cluster::of_tpus(std::vector<std::string> addresses, int32_t index, std::string origin,
+                                 std::string accelerator_type, int32_t chips_per_worker) {
+  TUTTI_ASSIGN(Cluster made, make(std::move(addresses), index));
+  made.origin_ = std::move(origin);
+  made.accelerator_type_ = std::move(accelerator_type);
+  made.chips_per_worker_ = chips_per_worker;
+  return made;
 }
 
-Result<Cluster> Cluster::from_environment() {
-  return from_variables([](const char *key) { return secure_getenv(key); });
+namespace {
+
+bool is_set(const Cluster::Variables &variables, const char *key) {
+  const char *const text = variables(key);
+  return text != nullptr && *text != '\0';
 }
+
+}  // namespace
+
+struct Cluster::Launcher {
+  std::string_view name;
+  bool (*is_there)(const Variables &variables);
+  Result<Cluster> (*read)(const Variables &variables);
+};
+
+std::span<const Cluster::Launcher> Cluster::launchers() {
+  static constexpr Launcher kList[] = {
+      {"TF_CONFIG", [](const Variables &variables) { return is_set(variables, "TF_CONFIG"); },
+       [](const Variables &variables) { return from_tf_config(variables("TF_CONFIG")); }},
+      {"torchrun",
+       [](const Variables &variables) { return variables("RANK") != nullptr && variables("WORLD_SIZE") != nullptr; },
+       from_torchrun},
+      {"mpirun", [](const Variables &variables) { return variables("OMPI_COMM_WORLD_RANK") != nullptr; },
+       from_open_mpi},
+      {"Slurm", [](const Variables &variables) { return variables("SLURM_PROCID") != nullptr; }, from_slurm},
+      {"GKE",
+       [](const Variables &variables) {
+         return is_set(variables, "TPU_WORKER_HOSTNAMES") || is_set(variables, "TPU_PROCESS_ADDRESSES");
+       },
+       tpu_cluster_from_variables},
+  };
+  return kList;
+}
+
+Result<Cluster> Cluster::from_variables(const Variables &variables) {
+  for (const Launcher &launcher : launchers()) {
+    if (launcher.is_there(variables)) return launcher.read(variables);
+  }
+  return base::not_found(
+      "the environment describes no cluster: none of TF_CONFIG, RANK with WORLD_SIZE, OMPI_COMM_WORLD_RANK, ",
+      "SLURM_PROCID, TPU_WORKER_HOSTNAMES and TPU_PROCESS_ADDRESSES is set");
+}
+
+Result<Cluster> Cluster::from_launcher(std::string_view name, const Variables &variables) {
+  std::vector<std::string> known;
+  for (const Launcher &launcher : launchers()) {
+    known.emplace_back(launcher.name);
+    if (launcher.name != name) continue;
+    if (launcher.is_there(variables)) return launcher.read(variables);
+    return base::not_found("the environment has no variables of ", name, " that describe a cluster");
+  }
+  return base::invalid_argument("no launcher is called ", base::quoted(name), base::but_there_are(name, known));
+}
+
+Cluster::Variables variables_from_environment() {
+  return [](const char *key) { return secure_getenv(key); };
+}
+
+Result<Cluster> Cluster::from_environment() { return from_variables(variables_from_environment()); }
 
 Json Cluster::describe() const {
   base::JsonArray workers(addresses_.begin(), addresses_.end());
-  return base::JsonObject{
-      {"workers", std::move(workers)}, {"index", index_}, {"task", name(type_)}, {"origin", origin_}};
+  Json described(
+      base::JsonObject{{"workers", std::move(workers)}, {"index", index_}, {"task", name(type_)}, {"origin", origin_}});
+  if (!accelerator_type_.empty()) described.set("accelerator_type", accelerator_type_);
+  if (chips_per_worker_ > 0) described.set("chips_per_worker", chips_per_worker_);
+  return described;
 }
 
 }  // namespace tutti::impl::distribute

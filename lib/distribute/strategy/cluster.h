@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,13 +55,22 @@ class Cluster {
   /// key.
   static base::Result<Cluster> from_tf_config(std::string_view text);
 
+  /// The workers of a slice of TPUs (tpu_cluster.h), with what is known of it: the type, such as "v5litepod-16", and
+  /// how many chips each worker has; "" and 0 = not known.
+  static base::Result<Cluster> of_tpus(std::vector<std::string> addresses, int32_t index, std::string origin,
+                                       std::string accelerator_type, int32_t chips_per_worker);
+
   /// What the launcher has said, by the first of these that is there: TF_CONFIG; MASTER_ADDR, MASTER_PORT, RANK and
   /// WORLD_SIZE (torchrun, which has MASTER_PORT for itself where TORCHELASTIC_USE_AGENT_STORE is "True": then the next
   /// port counts; the PyTorch operator of Kubernetes); OMPI_COMM_WORLD_RANK and _SIZE (mpirun), with
-  /// MASTER_ADDR unless all run on one machine; SLURM_PROCID with the step's node list and tasks per node (srun).
-  /// NOT_FOUND when there is none, else an error that names the variable.
+  /// MASTER_ADDR unless all run on one machine; SLURM_PROCID with the step's node list and tasks per node (srun);
+  /// TPU_WORKER_HOSTNAMES or TPU_PROCESS_ADDRESSES (GKE). NOT_FOUND when there is none, else an error that names the
+  /// variable.
   static base::Result<Cluster> from_environment();
   static base::Result<Cluster> from_variables(const Variables &variables);
+  /// As from_variables, by one launcher alone: "TF_CONFIG", "torchrun", "mpirun", "Slurm" or "GKE". NOT_FOUND where
+  /// there is nothing of it.
+  static base::Result<Cluster> from_launcher(std::string_view launcher, const Variables &variables);
 
   int32_t worker_count() const { return static_cast<int32_t>(addresses_.size()); }
   /// Number of this process among the workers; 0 for an evaluator.
@@ -69,14 +79,18 @@ class Cluster {
   /// Of a worker; empty where it is not known.
   const std::string &address(int32_t worker) const { return addresses_[static_cast<size_t>(worker)]; }
   const std::string &leader_address() const { return addresses_.front(); }
-  /// Where the description is from: "TF_CONFIG", "torchrun", "mpirun", "Slurm", "explicit".
+  /// Where the description is from: "TF_CONFIG", "torchrun", "mpirun", "Slurm", "GKE", "metadata", "local", "explicit".
   const std::string &origin() const { return origin_; }
-  /// {"workers": ["a:2222", ...], "index": 1, "task": "worker", "origin": "TF_CONFIG"}
+  /// {"workers": ["a:2222", ...], "index": 1, "task": "worker", "origin": "TF_CONFIG"}; of TPUs, where they are known,
+  /// "accelerator_type" and "chips_per_worker", too.
   base::Json describe() const;
 
  private:
   Cluster(std::vector<std::string> addresses, int32_t index, TaskType type, std::string origin)
       : addresses_(std::move(addresses)), index_(index), type_(type), origin_(std::move(origin)) {}
+  struct Launcher;
+  /// In the order in which they are asked.
+  static std::span<const Launcher> launchers();
   static base::Result<Cluster> from_torchrun(const Variables &variables);
   static base::Result<Cluster> from_open_mpi(const Variables &variables);
   static base::Result<Cluster> from_slurm(const Variables &variables);
@@ -85,7 +99,15 @@ class Cluster {
   int32_t index_;
   TaskType type_;
   std::string origin_;
+  std::string accelerator_type_;
+  int32_t chips_per_worker_ = 0;
 };
+
+/// "host:port", with brackets around the host of an IPv6 address.
+std::string with_port(const std::string &host, int64_t port);
+
+/// Those of this process; none in set-user-ID programs.
+Cluster::Variables variables_from_environment();
 
 /// A Slurm host list: "gpu[01-03,7],login" -> gpu01 gpu02 gpu03 gpu7 login; at most Cluster::kMostWorkers hosts.
 base::Result<std::vector<std::string>> expand_host_list(std::string_view text);

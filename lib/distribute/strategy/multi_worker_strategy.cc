@@ -3,14 +3,11 @@
 
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "collective/cluster/cluster_group.h"
 #include "collective/device/connected_workers.h"
 #include "collective/local/local_group.h"
-#include "collective/rendezvous/store.h"
-#include "collective/rendezvous/store_server.h"
 #include "collective/staged/staged_group.h"
 
 namespace tutti::impl::distribute {
@@ -18,20 +15,15 @@ namespace {
 
 using base::Result;
 using base::Status;
-namespace rendezvous = collective::rendezvous;
-
-/// The port of an address, or of one that was asked to be any.
-std::string with_port_of(const std::string &address, int32_t port) {
-  return base::concat(address.substr(0, address.rfind(':')), ":", port);
-}
 
 class MultiWorkerStrategy : public Strategy {
  public:
   MultiWorkerStrategy(Cluster cluster, std::vector<DeviceChoice> devices, MultiWorkerOptions options)
       : Strategy("multi_worker", std::move(devices), pipeline_of(cluster, options),
                  {cluster.worker_count(), cluster.worker_index()}),
-        cluster_(std::move(cluster)),
-        options_(std::move(options)) {}
+        options_(std::move(options)),
+        place_(options_.place != nullptr ? options_.place
+                                         : std::make_shared<MeetingPoint>(std::move(cluster), options_)) {}
 
   Result<ReplicaGroups> make_groups(std::span<const backend::DeviceRef> devices,
                                     const GroupOptions &options) const override;
@@ -54,43 +46,16 @@ class MultiWorkerStrategy : public Strategy {
                                                                 collective::device::WorkersOptions &workers,
                                                                 ReplicaGroups &groups) const;
 
-  const Cluster cluster_;
   const MultiWorkerOptions options_;
-  mutable std::mutex mutex_;
-  mutable std::unique_ptr<rendezvous::StoreServer> server_;  // guarded by mutex_; of worker 0, from the first group on
+  const std::shared_ptr<MeetingPoint> place_;
 };
 
 Status MultiWorkerStrategy::meet(const GroupOptions &options, collective::cluster::ClusterGroupOptions &group) const {
-  rendezvous::StoreOptions store;
-  for (int32_t w = 0; w < cluster_.worker_count(); ++w)
-    store.addresses.push_back(cluster_.address(w));
-  store.rank = cluster_.worker_index();
-  store.replicas = replica_count();
-  store.build_id = options_.build_id;
-  store.secret = options_.job_secret;
-  const rendezvous::Limits limits{base::Deadline::after_ms(options_.connect_timeout_ms), options.cancel};
-  const std::lock_guard lock(mutex_);
-  if (cluster_.worker_index() == 0 && server_ == nullptr) {
-    rendezvous::StoreServerOptions server;
-    server.address = cluster_.leader_address();
-    server.world_size = cluster_.worker_count();
-    server.build_id = options_.build_id;
-    server.secret = options_.job_secret;
-    server.warn = options_.warn;
-    TUTTI_ASSIGN(server_, rendezvous::StoreServer::start(std::move(server)));
-  }
-  if (server_ != nullptr) store.addresses[0] = with_port_of(cluster_.leader_address(), server_->port());
-  TUTTI_ASSIGN(std::unique_ptr<rendezvous::Store> table, rendezvous::Store::connect(store, limits));
-  TUTTI_ASSIGN(const rendezvous::Gathering all, table->join(limits));
-  group.table = std::move(table);
-  group.key_prefix = base::concat(all.number, "/");
-  for (int32_t w = 0; w < cluster_.worker_count(); ++w) {
-    std::string &address = store.addresses[static_cast<size_t>(w)];
-    group.hosts.push_back(all.members[static_cast<size_t>(w)].host);
-    if (address.empty()) address = group.hosts.back();
-  }
-  for (int32_t w = 0; w < cluster_.worker_count(); ++w)
-    group.names.push_back(rendezvous::worker_name(store.addresses, w));
+  TUTTI_ASSIGN(GatheredWorkers meeting, place_->meet(replica_count(), options.cancel));
+  group.table = std::move(meeting.table);
+  group.key_prefix = std::move(meeting.key_prefix);
+  group.hosts = std::move(meeting.hosts);
+  group.names = std::move(meeting.names);
   return Status();
 }
 
@@ -114,8 +79,8 @@ Result<std::vector<std::unique_ptr<collective::Group>>> MultiWorkerStrategy::con
   group.parts = options.parts;
   group.timeout_ms = options.timeout_ms;
   group.in_order = options.level == backend::Level::invariant;
-  group.secret = options_.job_secret;
-  group.warn = options_.warn;
+  group.secret = place_->options().job_secret;
+  group.warn = place_->options().warn;
   workers.table = group.table;
   workers.key_prefix = group.key_prefix;
   workers.names = group.names;

@@ -26,27 +26,23 @@
 #define TUTTI_DISTRIBUTE_STRATEGY_MULTI_WORKER_STRATEGY_H_
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "collective/challenge.h"
 #include "collective/engine.h"
 #include "distribute/strategy/cluster.h"
+#include "distribute/strategy/meeting_point.h"
 #include "distribute/strategy/strategy.h"
 
 namespace tutti::impl::distribute {
 
-struct MultiWorkerOptions {
+struct MultiWorkerOptions : MeetingOptions {
   /// What carries messages between processes; called when the workers first meet.
   std::function<base::Result<collective::EngineRef>()> open_engine;
-  /// Workers of another build are turned away.
-  std::string build_id;
-  /// How long to wait for the other workers at the beginning.
-  int64_t connect_timeout_ms = 300000;
-  /// All workers of the job have the same (collective/challenge.h); empty for none.
-  std::string job_secret;
-  /// Is told who was dropped for not knowing it. Any thread calls it; it may be empty.
-  collective::Warn warn;
+  /// Where the workers of this cluster have met before, with its options in place of those above; null: a place of the
+  /// strategy's own.
+  std::shared_ptr<MeetingPoint> place;
   /// Every worker reads data of its own (Strategy::input_pipeline); else all read the same.
   bool divides_input = false;
 };
