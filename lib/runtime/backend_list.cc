@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/name_suggestions.h"
 #include "runtime/plugin_loader.h"
+#include "runtime/tpu_chips.h"
 
 namespace tutti::impl::runtime {
 
@@ -100,6 +101,9 @@ Result<BackendRef> open_best_backend(std::string_view options_json, const backen
       host.log(opened.code() == base::Code::unavailable ? kInfo : kWarning,
                base::concat("backend ", name, " is not used: ", opened.status().to_string()));
   }
+  if (const std::string chips = describe_tpu_chips(); !chips.empty() && host.log)
+    host.log(kInfo, base::concat("this machine has ", chips,
+                                 ", which are not used: they need the backend pjrt, and the ", "option pjrt_plugin"));
   Result<BackendRef> opened = base::unavailable("no backend is linked in");
   for (const LinkedBackend &linked : linked_backends()) {
     opened = backend::Backend::create(linked.entry, options_json, host);
