@@ -97,7 +97,8 @@ type ContextOptions struct {
 	// memory. This is logged and makes steps many times slower.
 	GPUUsesHostMemory bool
 	// For the backend pjrt: absolute path of the library that implements the C interface of PJRT for the devices,
-	// such as libtpu.so for TPUs. It is loaded into the process, and never unloaded.
+	// such as libtpu.so for TPUs. It is loaded into the process, and never unloaded. Options that are set from the
+	// environment get it from TPU_LIBRARY_PATH; contexts of other backends then ignore it.
 	PjrtPlugin string
 	// For the backend pjrt: devices that need not be in this machine, as the library names them, such as v5e:2x4.
 	// Programs are compiled for them, and nothing runs: a predictor can describe its plan.

@@ -258,6 +258,7 @@ type OptionKey struct {
 	Values        []string // that it may have; nil = any
 	Documentation string   // in the words of the C interface
 	Secret        bool     // whether ResolvedOptions hides it
+	Environment   string   // the variable that it may be read from, such as "TPU_LIBRARY_PATH"; "" = none
 }
 
 // String is the key and its documentation.
@@ -266,5 +267,5 @@ func (k *OptionKey) String() string { return k.Key + ": " + k.Documentation }
 // OptionValue is the value of an option that is in force.
 type OptionValue struct {
 	Value  any    // a number is a json.Number; "(hidden)" for a secret that was set
-	Origin string // "set" or "default"
+	Origin string // "set", "environment" or "default"
 }

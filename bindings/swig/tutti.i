@@ -15,6 +15,7 @@
 
 TUTTI_HANDLE(batch)
 TUTTI_HANDLE(cancel)
+TUTTI_HANDLE(cluster_resolver)
 TUTTI_HANDLE(context)
 TUTTI_HANDLE(dataset)
 TUTTI_HANDLE(error)
@@ -77,6 +78,7 @@ TUTTI_HANDLE(tensor)
 %include <tutti/graph.h>
 %include <tutti/dataset.h>
 %include <tutti/map_process.h>
+%include <tutti/cluster_resolver.h>
 %include <tutti/strategy.h>
 %include <tutti/hook.h>
 %include <tutti/estimator.h>

@@ -38,10 +38,16 @@ TUTTI_API void tutti_options_set_string(tutti_options *options, const char *key,
 /* Sets every member of a JSON object, such as {"seed": 7, "model_dir": "out"}. */
 TUTTI_API void tutti_options_set_json(tutti_options *options, const char *text);
 
+/* Sets each key that has an environment variable (member "environment" of its description) which is set and not empty,
+ * unless the key was set before. Schema "context": pjrt_plugin from TPU_LIBRARY_PATH; "cluster": job_secret from
+ * TUTTI_JOB_SECRET. Nothing happens in a set-user-ID program. */
+TUTTI_API void tutti_options_set_from_environment(tutti_options *options);
+
 /* The first error of a setter, or TUTTI_OK. */
 TUTTI_API int32_t tutti_options_check(const tutti_options *options, tutti_error **err);
 
-/* A JSON object of all keys with the effective value and its origin ("set" or "default"); "(hidden)" for a secret that
+/* A JSON object of all keys with the effective value and its origin ("set", "environment" or
+ * "default"); "(hidden)" for a secret that
  * was set. Valid until the options change. NULL when `options` is not an options handle. */
 TUTTI_API const char *tutti_options_get_json(tutti_options *options);
 

@@ -8,6 +8,7 @@
 #ifndef TUTTI_STRATEGY_H_
 #define TUTTI_STRATEGY_H_
 
+#include <tutti/cluster_resolver.h>
 #include <tutti/context.h>
 #include <tutti/options.h>
 
@@ -103,12 +104,26 @@ TUTTI_API int32_t tutti_strategy_create_multi_worker(tutti_context *context, con
                                                      tutti_strategy **out, tutti_error **err);
 
 /* The same, with the workers given by the launcher: by TF_CONFIG, by MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE
- * (torchrun), by OMPI_COMM_WORLD_RANK and _SIZE (mpirun; also MASTER_ADDR unless all run on one machine), or by
- * SLURM_PROCID and the node list of the step (srun): the first of these that is set. `options` as above, without
+ * (torchrun), by OMPI_COMM_WORLD_RANK and _SIZE (mpirun; also MASTER_ADDR unless all run on one machine), by
+ * SLURM_PROCID and the node list of the step (srun), or by TPU_WORKER_HOSTNAMES and TPU_WORKER_ID (GKE): the first of
+ * these that is set. `options` as above, without
  * workers and worker; NULL = defaults. NOT_FOUND if none is set, otherwise errors name variable and key. */
 TUTTI_API int32_t tutti_strategy_create_multi_worker_from_environment(tutti_context *context,
                                                                       const tutti_options *options,
                                                                       tutti_strategy **out, tutti_error **err);
+
+/* The same, with the workers of a cluster resolver. `options` as above, without workers and worker; if the resolver is
+ * connected, also without connect_timeout_ms and job_secret, which tutti_cluster_resolver_connect got. */
+TUTTI_API int32_t tutti_strategy_create_multi_worker_from_resolver(tutti_context *context,
+                                                                   tutti_cluster_resolver *resolver,
+                                                                   const tutti_options *options, tutti_strategy **out,
+                                                                   tutti_error **err);
+
+/* TPUs, or other devices with a PJRT plug-in: mirrored over the devices of this worker, and over the workers of the
+ * resolver. TUTTI_FAILED_PRECONDITION, which says what to call first, unless the resolver was connected and
+ * initialized. Batch sizes are global, as everywhere; TPUs compute best with batches of at least 128 rows for each
+ * device. */
+TUTTI_API int32_t tutti_strategy_create_tpu(tutti_cluster_resolver *resolver, tutti_strategy **out, tutti_error **err);
 
 TUTTI_API void tutti_strategy_ref(tutti_strategy *strategy);
 TUTTI_API void tutti_strategy_unref(tutti_strategy *strategy);

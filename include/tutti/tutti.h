@@ -7,6 +7,7 @@
 #define TUTTI_TUTTI_H_
 
 #include <tutti/cancel.h>
+#include <tutti/cluster_resolver.h>
 #include <tutti/context.h>
 #include <tutti/dataset.h>
 #include <tutti/estimator.h>

@@ -25,8 +25,10 @@ namespace {
 
 base::Severity to_severity(int32_t backend_severity) { return static_cast<base::Severity>(backend_severity + 1); }
 
-backend::HostOptions host_options(const ContextCore &core, int64_t memory_bytes) {
+backend::HostOptions host_options(const ContextCore &core, int64_t memory_bytes, const SharedValues &shared) {
   backend::HostOptions host;
+  host.shared_put = shared.put;
+  host.shared_get = shared.get;
   host.log = [logger = core.logger](int32_t severity, const std::string &message) {
     logger->log(to_severity(severity), message);
   };
@@ -88,7 +90,7 @@ Result<std::vector<backend::BackendRef>> open(const ResolvedOptions &options, co
   };
   const bool all_linked = std::ranges::all_of(names, is_linked);
   for (const char *const key : {"pjrt_plugin", "pjrt_topology"}) {
-    if (options.was_set(key) && std::ranges::find(names, kPjrt) == names.end())
+    if (options.was_set(key) && !options.is_from_environment(key) && std::ranges::find(names, kPjrt) == names.end())
       return base::invalid_argument("option '", key, "' is set, but option 'backend' does not name pjrt");
   }
   std::vector<backend::BackendRef> backends;
@@ -138,24 +140,6 @@ Status describe_devices(const backend::BackendRef &backend, ContextCore &core) {
   return Status();
 }
 
-Result<Ref<ContextObject>> make_context(const ResolvedOptions &options) {
-  auto core = std::make_shared<ContextCore>();
-  core->logger = base::make_ref<base::Logger>();
-  const int64_t threads = options.i64("threads");
-  core->threads = threads > 0 ? static_cast<int32_t>(threads) : base::available_cores();
-  const backend::HostOptions host = host_options(*core, options.i64("memory_bytes"));
-  TUTTI_ASSIGN(const std::vector<backend::BackendRef> backends, open(options, host));
-  TUTTI_ASSIGN(core->reference, runtime::open_backend("reference", "{}", host));
-  backend::BackendRef runs_graphs = core->reference;
-  for (const backend::BackendRef &backend : backends) {
-    TUTTI_TRY(describe_devices(backend, *core));
-    if (runs_graphs == core->reference && backend->has_host_memory()) runs_graphs = backend;
-  }
-  TUTTI_ASSIGN(backend::DeviceRef device, runs_graphs->open_device(0));
-  core->graph_runner = data::BackendGraphRunner::create(std::move(device), backend::Level::repeatable);
-  return base::make_ref<ContextObject>(std::move(core));
-}
-
 /// The default context, made on first use and kept until the process ends.
 struct DefaultContext {
   std::mutex mutex;
@@ -168,6 +152,24 @@ DefaultContext &default_context() {
 }
 
 }  // namespace
+
+Result<Ref<ContextObject>> make_context(const ResolvedOptions &options, const SharedValues &shared) {
+  auto core = std::make_shared<ContextCore>();
+  core->logger = base::make_ref<base::Logger>();
+  const int64_t threads = options.i64("threads");
+  core->threads = threads > 0 ? static_cast<int32_t>(threads) : base::available_cores();
+  const backend::HostOptions host = host_options(*core, options.i64("memory_bytes"), shared);
+  TUTTI_ASSIGN(const std::vector<backend::BackendRef> backends, open(options, host));
+  TUTTI_ASSIGN(core->reference, runtime::open_backend("reference", "{}", host));
+  backend::BackendRef runs_graphs = core->reference;
+  for (const backend::BackendRef &backend : backends) {
+    TUTTI_TRY(describe_devices(backend, *core));
+    if (runs_graphs == core->reference && backend->has_host_memory()) runs_graphs = backend;
+  }
+  TUTTI_ASSIGN(backend::DeviceRef device, runs_graphs->open_device(0));
+  core->graph_runner = data::BackendGraphRunner::create(std::move(device), backend::Level::repeatable);
+  return base::make_ref<ContextObject>(std::move(core));
+}
 
 Result<Ref<ContextObject>> find_context(tutti_context *context) {
   if (context != nullptr) return find(context, context_handles, "context");

@@ -7,6 +7,7 @@
 
 #include <tutti/context.h>
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,6 +17,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "capi/handles.h"
+#include "capi/options_c.h"
 #include "data/file/file_system.h"
 #include "data/graph/graph_runner.h"
 #include "distribute/strategy/strategy.h"
@@ -63,6 +65,15 @@ class ContextObject : public base::Object {
 };
 
 extern constinit HandleType<ContextObject> context_handles;
+
+/// What the processes of a job tell each other while their backends find their devices; both empty for a process alone.
+struct SharedValues {
+  std::function<Status(std::string_view key, std::string_view value)> put;
+  std::function<Result<std::string>(std::string_view key, int64_t timeout_ms)> get;
+};
+
+/// A context by options of the schema "context".
+Result<Ref<ContextObject>> make_context(const ResolvedOptions &options, const SharedValues &shared = {});
 
 /// The context of an argument; NULL = the default one, made on first use.
 Result<Ref<ContextObject>> find_context(tutti_context *context);

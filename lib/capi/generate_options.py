@@ -16,11 +16,13 @@ def value(option):
 
 
 def key_code(option):
+    assert option['type'] == 'string' or 'environment' not in option, f'{option["key"]}: only a text is read from the environment'
     described = {**option, 'documentation': option['doc']}
     del described['doc']
     values = ', '.join(json.dumps(v) for v in option.get('values', []))
     return (f'      {{{json.dumps(option["key"])}, {TYPES[option["type"]]}, {value(option)}, '
             f'{float(option.get("minimum", "-inf"))}, {float(option.get("maximum", "inf"))}, {{{values}}}, {str(option.get("secret", False)).lower()}, '
+            f'{json.dumps(option.get("environment", ""))}, '
             f'{json.dumps(json.dumps(described))}}},\n').replace('-inf', '-kUnbounded').replace(' inf', ' kUnbounded')
 
 

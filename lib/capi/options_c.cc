@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capi/options_c.h"
 
+#include <stdlib.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -103,6 +105,16 @@ void OptionsObject::set(std::string_view key, OptionValue value) {
   }
   if (Status status = check(*known, value); !status.ok()) return fail(std::move(status));
   values_.insert_or_assign(std::string(key), std::move(value));
+  if (const auto found = from_environment_.find(key); found != from_environment_.end()) from_environment_.erase(found);
+}
+
+void OptionsObject::set_from_environment() {
+  for (const OptionKey &key : schema_.keys) {
+    const char *const text = key.environment.empty() ? nullptr : secure_getenv(key.environment.c_str());
+    if (text == nullptr || *text == '\0' || values_.contains(key.name)) continue;
+    set(key.name, std::string(text));
+    from_environment_.insert(key.name);
+  }
 }
 
 const std::string &OptionsObject::json() {
@@ -112,7 +124,8 @@ const std::string &OptionsObject::json() {
     const bool was_set = found != values_.end();
     const base::Json value =
         was_set && key.is_secret ? base::Json(std::string(kHidden)) : to_json(was_set ? found->second : key.otherwise);
-    all.set(key.name, base::JsonObject{{"value", value}, {"origin", was_set ? "set" : "default"}});
+    const char *const origin = is_from_environment(key.name) ? "environment" : was_set ? "set" : "default";
+    all.set(key.name, base::JsonObject{{"value", value}, {"origin", origin}});
   }
   json_ = all.dump();
   return json_;
@@ -124,16 +137,26 @@ ResolvedOptions::ResolvedOptions(const OptionSchema &schema, const OptionsObject
   if (options == nullptr) return;
   for (const auto &[name, value] : options->values()) {
     values_.insert_or_assign(name, value);
-    set_.emplace(name, true);
+    origins_.emplace(name, options->is_from_environment(name) ? kFromEnvironment : "set");
   }
+}
+
+void ResolvedOptions::set(std::string_view key, OptionValue value) {
+  values_.insert_or_assign(std::string(key), std::move(value));
+  origins_.insert_or_assign(std::string(key), "set");
+}
+
+std::string_view ResolvedOptions::origin(std::string_view key) const {
+  const auto found = origins_.find(key);
+  return found != origins_.end() ? found->second : "default";
 }
 
 base::Json ResolvedOptions::to_json() const {
   base::Json all = base::JsonObject{};
   for (const OptionKey &key : schema_->keys) {
     if (key.is_secret) continue;
-    const char *const origin = was_set(key.name) ? "set" : "default";
-    all.set(key.name, base::JsonObject{{"value", capi::to_json(at(key.name))}, {"origin", origin}});
+    all.set(key.name,
+            base::JsonObject{{"value", capi::to_json(at(key.name))}, {"origin", std::string(origin(key.name))}});
   }
   return all;
 }
@@ -251,6 +274,10 @@ void tutti_options_set_json(tutti_options *options, const char *text) {
       }
     }
   });
+}
+
+void tutti_options_set_from_environment(tutti_options *options) {
+  change_options(options, [](OptionsObject &object) { object.set_from_environment(); });
 }
 
 int32_t tutti_options_check(const tutti_options *options, tutti_error **err) {

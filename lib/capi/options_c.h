@@ -10,6 +10,7 @@
 #include <tutti/options.h>
 
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,7 @@ struct OptionKey {
   double minimum, maximum;
   std::vector<std::string> choices;  ///< of a string; empty = any
   bool is_secret;                    ///< nothing that the library writes has its value
+  std::string environment;           ///< the variable that set_from_environment() takes a text from; empty = none
   std::string description;           ///< JSON, for tutti_options_describe_key
 };
 
@@ -55,6 +57,9 @@ class OptionsObject : public base::Object {
   const std::map<std::string, OptionValue, std::less<>> &values() const { return values_; }
 
   void set(std::string_view key, OptionValue value);
+  /// Sets what has a variable in the environment and was not set before.
+  void set_from_environment();
+  bool is_from_environment(std::string_view key) const { return from_environment_.contains(key); }
   void fail(Status status);
   /// The text of tutti_options_get_json.
   const std::string &json();
@@ -65,6 +70,7 @@ class OptionsObject : public base::Object {
   const OptionSchema &schema_;
   Status status_;
   std::map<std::string, OptionValue, std::less<>> values_;
+  std::set<std::string, std::less<>> from_environment_;
   std::string json_;
 };
 
@@ -79,18 +85,26 @@ class ResolvedOptions {
   int64_t i64(std::string_view key) const { return std::get<int64_t>(at(key)); }
   double f64(std::string_view key) const { return std::get<double>(at(key)); }
   const std::string &text(std::string_view key) const { return std::get<std::string>(at(key)); }
-  bool was_set(std::string_view key) const { return set_.find(key) != set_.end(); }
-  /// {"seed": {"value": 7, "origin": "set" or "default"}, ...}: what a checkpoint keeps; without secrets.
+  /// By the program or from the environment.
+  bool was_set(std::string_view key) const { return origins_.find(key) != origins_.end(); }
+  bool is_from_environment(std::string_view key) const { return origin(key) == kFromEnvironment; }
+  /// As if the program had set it.
+  void set(std::string_view key, OptionValue value);
+  /// {"seed": {"value": 7, "origin": "set", "environment" or "default"}, ...}: what a checkpoint keeps; without
+  /// secrets.
   base::Json to_json() const;
   /// "seed 7, determinism repeatable; defaults: ...": the same for a line of a log.
   std::string to_text() const;
 
  private:
+  static constexpr std::string_view kFromEnvironment = "environment";
+
   const OptionValue &at(std::string_view key) const { return values_.find(key)->second; }
+  std::string_view origin(std::string_view key) const;
 
   const OptionSchema *schema_;
   std::map<std::string, OptionValue, std::less<>> values_;
-  std::map<std::string, bool, std::less<>> set_;
+  std::map<std::string, std::string_view, std::less<>> origins_;  // of what was set
 };
 
 /// The options of an argument (NULL = defaults). Reports the first setter's error, or a schema other than expected.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "capi/cluster_resolver_c.h"
 #include "capi/guard.h"
 #include "capi/options_c.h"
 #include "distribute/strategy/multi_worker_strategy.h"
@@ -91,29 +92,41 @@ Result<distribute::Cluster> listed_workers(const ResolvedOptions &options) {
 }
 
 Result<distribute::Cluster> workers_from_environment(const ResolvedOptions &options) {
-  for (const char *key : {"workers", "worker"}) {
-    if (options.was_set(key))
-      return base::invalid_argument("the option ", key, " must not be set where the environment lists the workers");
-  }
+  TUTTI_TRY(check_no_workers(options, "the environment"));
   return distribute::Cluster::from_environment();
+}
+
+/// `place`: where the workers have met before; null = at a place of the strategy's own.
+Result<distribute::StrategyRef> make_multi_worker(const ContextCore &core, const ResolvedOptions &options,
+                                                  distribute::Cluster cluster,
+                                                  std::shared_ptr<distribute::MeetingPoint> place) {
+  TUTTI_ASSIGN(auto devices, listed_devices(core, options.text("devices")));
+  distribute::MultiWorkerOptions with{meeting_options(options, core.logger), {}, {}, false};
+  with.open_engine = [] { return runtime::open_engine("gloo"); };
+  with.place = std::move(place);
+  with.divides_input = options.text("worker_input") == "own";
+  return distribute::multi_worker(std::move(cluster), std::move(devices), std::move(with));
 }
 
 Status create_multi_worker(tutti_context *context, const tutti_options *options,
                            Result<distribute::Cluster> (*find_workers)(const ResolvedOptions &), tutti_strategy **out) {
   TUTTI_ASSIGN(const Ref<ContextObject> owner, find_context(context));
   TUTTI_ASSIGN(const ResolvedOptions resolved, resolve(options, "cluster"));
-  TUTTI_ASSIGN(auto devices, listed_devices(*owner->core(), resolved.text("devices")));
   TUTTI_ASSIGN(distribute::Cluster cluster, find_workers(resolved));
-  distribute::MultiWorkerOptions with;
-  with.open_engine = [] { return runtime::open_engine("gloo"); };
-  with.build_id = backend::build_id();
-  with.connect_timeout_ms = resolved.i64("connect_timeout_ms");
-  with.job_secret = resolved.text("job_secret");
-  if (with.job_secret.empty()) with.job_secret = distribute::job_secret_from_environment();
-  with.warn = [logger = owner->core()->logger](const std::string &line) { logger->warning(line); };
-  with.divides_input = resolved.text("worker_input") == "own";
-  TUTTI_ASSIGN(auto strategy, distribute::multi_worker(std::move(cluster), std::move(devices), std::move(with)));
+  TUTTI_ASSIGN(auto strategy, make_multi_worker(*owner->core(), resolved, std::move(cluster), nullptr));
   return emit_strategy(*owner, std::move(strategy), out);
+}
+
+/// Where the workers of a resolver have met; null where they have not.
+Result<std::shared_ptr<distribute::MeetingPoint>> place_of(const ClusterResolverObject &resolver,
+                                                           const ResolvedOptions &options) {
+  const std::shared_ptr<const Connection> connected = resolver.connection();
+  if (connected == nullptr) return std::shared_ptr<distribute::MeetingPoint>();
+  for (const char *key : {"connect_timeout_ms", "job_secret"}) {
+    if (options.was_set(key))
+      return base::invalid_argument("the option ", key, " was given to tutti_cluster_resolver_connect already");
+  }
+  return connected->place;
 }
 
 }  // namespace
@@ -167,6 +180,42 @@ int32_t tutti_strategy_create_multi_worker_from_environment(tutti_context *conte
   return guard(err, [&]() -> Status {
     TUTTI_TRY(clear(out, "out"));
     return create_multi_worker(context, options, workers_from_environment, out);
+  });
+}
+
+int32_t tutti_strategy_create_multi_worker_from_resolver(tutti_context *context, tutti_cluster_resolver *resolver,
+                                                         const tutti_options *options, tutti_strategy **out,
+                                                         tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    TUTTI_ASSIGN(const Ref<ContextObject> owner, find_context(context));
+    TUTTI_ASSIGN(const Ref<ClusterResolverObject> object, find(resolver, cluster_resolver_handles, "resolver"));
+    TUTTI_ASSIGN(const ResolvedOptions resolved, resolve(options, "cluster"));
+    TUTTI_TRY(check_no_workers(resolved, "the cluster resolver"));
+    TUTTI_ASSIGN(auto place, place_of(*object, resolved));
+    TUTTI_ASSIGN(auto strategy, make_multi_worker(*owner->core(), resolved, object->cluster(), std::move(place)));
+    return emit_strategy(*owner, std::move(strategy), out);
+  });
+}
+
+int32_t tutti_strategy_create_tpu(tutti_cluster_resolver *resolver, tutti_strategy **out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    TUTTI_ASSIGN(const Ref<ClusterResolverObject> object, find(resolver, cluster_resolver_handles, "resolver"));
+    const std::shared_ptr<const Connection> connected = object->connection();
+    if (connected == nullptr)
+      return base::failed_precondition("the workers are not connected: call tutti_cluster_resolver_connect first");
+    const Ref<ContextObject> owner = object->context();
+    if (!owner)
+      return base::failed_precondition("the devices are not initialized: call tutti_cluster_resolver_initialize first");
+    if (object->cluster().worker_count() > 1) {
+      TUTTI_ASSIGN(auto strategy,
+                   make_multi_worker(*owner->core(), connected->options, object->cluster(), connected->place));
+      return emit_strategy(*owner, std::move(strategy), out);
+    }
+    TUTTI_ASSIGN(auto devices, listed_devices(*owner->core(), connected->options.text("devices")));
+    TUTTI_ASSIGN(auto strategy, distribute::Strategy::mirrored(std::move(devices)));
+    return emit_strategy(*owner, std::move(strategy), out);
   });
 }
 

@@ -19,6 +19,7 @@ from generate_sweep import functions  # noqa: E402
 
 # Arguments that depend on each other in ways that no rule below knows: see hand_written_calls.cc.
 WRITTEN_BY_HAND = {
+    'tutti_cluster_resolver_connect',  # waits for nobody
     'tutti_cancel_set_deadline',  # always a deadline, or a sequence could wait for ever
     'tutti_tensor_from_data',  # the size fits the shape, often
     'tutti_tensor_take_memory',

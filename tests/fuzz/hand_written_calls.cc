@@ -126,6 +126,17 @@ void call_dataset_count_classes(Sequence &s) {
   s.check_code("tutti_dataset_count_classes", code, err);
 }
 
+void call_cluster_resolver_connect(Sequence &s) {
+  tutti_cluster_resolver *const resolver = s.handle<tutti_cluster_resolver>();
+  tutti_options *options = nullptr;
+  if (tutti_options_create("cluster", &options, nullptr) != TUTTI_OK) return;
+  tutti_options_set_i64(options, "connect_timeout_ms", 1);
+  Err err(s);
+  const int32_t code = tutti_cluster_resolver_connect(resolver, options, err.get());
+  s.check_code("tutti_cluster_resolver_connect", code, err);
+  tutti_options_unref(options);
+}
+
 void call_cancel_set_deadline(Sequence &s) {
   tutti_cancel *const cancel = s.handle<tutti_cancel>();
   Err err(s);

@@ -74,6 +74,7 @@ namespace Tutti
             Values = json.Get("values", list => list.List(one => one.Text));
             Documentation = json.Get("documentation").Text;
             IsSecret = json.Get("secret", one => one.Flag);
+            Environment = json.Get("environment", one => one.Text);
         }
 
         /// <summary>Its name.</summary>
@@ -99,6 +100,9 @@ namespace Tutti
 
         /// <summary>Whether what is set is not shown again.</summary>
         public bool IsSecret { get; private set; }
+
+        /// <summary>The variable of the environment that it may be read from; null = none.</summary>
+        public string Environment { get; private set; }
 
         /// <summary>Its name and meaning, on one line.</summary>
         public override string ToString()

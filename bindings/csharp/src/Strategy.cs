@@ -71,6 +71,32 @@ namespace Tutti
             }
         }
 
+        /// <summary>The same with the workers of a resolver; options without Workers and Worker.</summary>
+        public static Strategy MultiWorkerFromResolver(ClusterResolver resolver, ClusterOptions options = null,
+            Context context = null)
+        {
+            using (var use = new Uses())
+            using (var native = new NativeOptions(options ?? new ClusterOptions()))
+            {
+                IntPtr number, failure;
+                Errors.Check(Raw.strategy_create_multi_worker_from_resolver(use.Of(context), use.Of(resolver),
+                    native.Number, out number, out failure), failure);
+                return new Strategy(number);
+            }
+        }
+
+        /// <summary>TPUs, or other devices with a PJRT plug-in: mirrored over the devices of this worker, and over the
+        /// workers of a resolver that was connected and initialized. Its context has the devices.</summary>
+        public static Strategy Tpu(ClusterResolver resolver)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr number, failure;
+                Errors.Check(Raw.strategy_create_tpu(use.Of(resolver), out number, out failure), failure);
+                return new Strategy(number);
+            }
+        }
+
         /// <summary>The number of replicas of all workers.</summary>
         public long ReplicaCount
         {

@@ -13,6 +13,50 @@
 
 namespace tutti {
 
+/// Which processes train a model together, and which of them this one is.
+class ClusterResolver
+    : public detail::Handle<tutti_cluster_resolver, tutti_cluster_resolver_ref, tutti_cluster_resolver_unref> {
+ public:
+  using Handle::Handle;
+  /// "host:port,host:port", and the index of this worker.
+  static ClusterResolver of(const std::string &workers, int64_t worker) {
+    return detail::make<ClusterResolver>(
+        [&](auto **out, auto **err) { return tutti_cluster_resolver_create_list(workers.c_str(), worker, out, err); });
+  }
+  /// The text of a TF_CONFIG variable.
+  static ClusterResolver of_tf_config(const std::string &text) {
+    return detail::make<ClusterResolver>(
+        [&](auto **out, auto **err) { return tutti_cluster_resolver_create_tf_config(text.c_str(), out, err); });
+  }
+  /// Null: the first launcher whose variables are there.
+  static ClusterResolver from_environment(const char *launcher = nullptr) {
+    return detail::make<ClusterResolver>(
+        [&](auto **out, auto **err) { return tutti_cluster_resolver_create_from_environment(launcher, out, err); });
+  }
+  /// "local", addresses, or a name with the metadata of its machines.
+  static ClusterResolver of_tpu(const std::string &tpu, const std::string &metadata = "") {
+    return detail::make<ClusterResolver>([&](auto **out, auto **err) {
+      return tutti_cluster_resolver_create_tpu(tpu.c_str(), metadata.c_str(), out, err);
+    });
+  }
+  int64_t worker_count() const { return tutti_cluster_resolver_get_worker_count(get()); }
+  int64_t worker_index() const { return tutti_cluster_resolver_get_worker_index(get()); }
+  std::string address(int64_t worker) const {
+    return detail::copied(tutti_cluster_resolver_get_address(get(), worker));
+  }
+  std::string json() const { return detail::copied(tutti_cluster_resolver_get_json(get())); }
+  /// With the devices of this worker, lent; null before initialize().
+  tutti_context *context() const { return tutti_cluster_resolver_get_context(get()); }
+  /// Returns when all workers have called it.
+  void connect(const tutti_options *options = nullptr) {
+    detail::check([&](tutti_error **err) { return tutti_cluster_resolver_connect(get(), options, err); });
+  }
+  /// Opens the library that pjrt_plugin names, and finds the devices of this worker.
+  void initialize(const tutti_options *options) {
+    detail::check([&](tutti_error **err) { return tutti_cluster_resolver_initialize(get(), options, err); });
+  }
+};
+
 /// On which devices a model runs.
 class Strategy : public detail::Handle<tutti_strategy, tutti_strategy_ref, tutti_strategy_unref> {
  public:
@@ -46,6 +90,18 @@ class Strategy : public detail::Handle<tutti_strategy, tutti_strategy_ref, tutti
     return detail::make<Strategy>([&](auto **out, auto **err) {
       return tutti_strategy_create_multi_worker_from_environment(context, options, out, err);
     });
+  }
+  /// The same with the workers of a resolver; `options` without them, or null.
+  static Strategy multi_worker(const ClusterResolver &resolver, const tutti_options *options = nullptr,
+                               tutti_context *context = nullptr) {
+    return detail::make<Strategy>([&](auto **out, auto **err) {
+      return tutti_strategy_create_multi_worker_from_resolver(context, resolver.get(), options, out, err);
+    });
+  }
+  /// Over the TPUs of a resolver that was connected and initialized.
+  static Strategy tpu(const ClusterResolver &resolver) {
+    return detail::make<Strategy>(
+        [&](auto **out, auto **err) { return tutti_strategy_create_tpu(resolver.get(), out, err); });
   }
   /// Of all workers.
   int64_t replica_count() const { return tutti_strategy_get_replica_count(get()); }

@@ -138,6 +138,8 @@ class Options : public detail::Handle<tutti_options, tutti_options_ref, tutti_op
   Options &set(const char *key, const std::string &value) { return set(key, value.c_str()); }
   /// Every member of a JSON object.
   Options &set_json(const std::string &text) { return tutti_options_set_json(get(), text.c_str()), *this; }
+  /// What has a variable in the environment and was not set before.
+  Options &set_from_environment() { return tutti_options_set_from_environment(get()), *this; }
   /// All keys with the value in force and where it came from, as JSON.
   std::string json() const { return detail::copied(tutti_options_get_json(get())); }
   /// Throws what a setter met; consumers do so too.

@@ -1514,6 +1514,16 @@ void _wrap_options_set_json_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, _gos
 }
 
 
+void _wrap_options_set_from_environment_raw_c49494de8c6a1afa(tutti_options *_swig_go_0) {
+  tutti_options *arg1 = (tutti_options *) 0 ;
+  
+  arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
+  
+  tutti_options_set_from_environment(arg1);
+  
+}
+
+
 int _wrap_options_check_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
@@ -3176,6 +3186,204 @@ long long _wrap_feed_get_position_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0) {
 }
 
 
+int _wrap_cluster_resolver_create_list_raw_c49494de8c6a1afa(_gostring_ _swig_go_0, long long _swig_go_1, tutti_cluster_resolver **_swig_go_2, tutti_error **_swig_go_3) {
+  char *arg1 = (char *) 0 ;
+  int64_t arg2 ;
+  tutti_cluster_resolver **arg3 = (tutti_cluster_resolver **) 0 ;
+  tutti_error **arg4 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = go_text(_swig_go_0.p, _swig_go_0.n); 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (tutti_cluster_resolver **)_swig_go_2; 
+  arg4 = (tutti_error **)_swig_go_3; 
+  
+  result = tutti_cluster_resolver_create_list((char const *)arg1,arg2,arg3,arg4);
+  _swig_go_result = result; 
+  free((void *)arg1); 
+  return _swig_go_result;
+}
+
+
+int _wrap_cluster_resolver_create_tf_config_raw_c49494de8c6a1afa(_gostring_ _swig_go_0, tutti_cluster_resolver **_swig_go_1, tutti_error **_swig_go_2) {
+  char *arg1 = (char *) 0 ;
+  tutti_cluster_resolver **arg2 = (tutti_cluster_resolver **) 0 ;
+  tutti_error **arg3 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = go_text(_swig_go_0.p, _swig_go_0.n); 
+  arg2 = (tutti_cluster_resolver **)_swig_go_1; 
+  arg3 = (tutti_error **)_swig_go_2; 
+  
+  result = tutti_cluster_resolver_create_tf_config((char const *)arg1,arg2,arg3);
+  _swig_go_result = result; 
+  free((void *)arg1); 
+  return _swig_go_result;
+}
+
+
+int _wrap_cluster_resolver_create_from_environment_raw_c49494de8c6a1afa(_gostring_ _swig_go_0, tutti_cluster_resolver **_swig_go_1, tutti_error **_swig_go_2) {
+  char *arg1 = (char *) 0 ;
+  tutti_cluster_resolver **arg2 = (tutti_cluster_resolver **) 0 ;
+  tutti_error **arg3 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = go_text(_swig_go_0.p, _swig_go_0.n); 
+  arg2 = (tutti_cluster_resolver **)_swig_go_1; 
+  arg3 = (tutti_error **)_swig_go_2; 
+  
+  result = tutti_cluster_resolver_create_from_environment((char const *)arg1,arg2,arg3);
+  _swig_go_result = result; 
+  free((void *)arg1); 
+  return _swig_go_result;
+}
+
+
+int _wrap_cluster_resolver_create_tpu_raw_c49494de8c6a1afa(_gostring_ _swig_go_0, _gostring_ _swig_go_1, tutti_cluster_resolver **_swig_go_2, tutti_error **_swig_go_3) {
+  char *arg1 = (char *) 0 ;
+  char *arg2 = (char *) 0 ;
+  tutti_cluster_resolver **arg3 = (tutti_cluster_resolver **) 0 ;
+  tutti_error **arg4 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = go_text(_swig_go_0.p, _swig_go_0.n); 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (tutti_cluster_resolver **)_swig_go_2; 
+  arg4 = (tutti_error **)_swig_go_3; 
+  
+  result = tutti_cluster_resolver_create_tpu((char const *)arg1,(char const *)arg2,arg3,arg4);
+  _swig_go_result = result; 
+  free((void *)arg1); 
+  free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
+void _wrap_cluster_resolver_ref_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0) {
+  tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
+  
+  arg1 = (tutti_cluster_resolver *)(uintptr_t)_swig_go_0; 
+  
+  tutti_cluster_resolver_ref(arg1);
+  
+}
+
+
+void _wrap_cluster_resolver_unref_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0) {
+  tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
+  
+  arg1 = (tutti_cluster_resolver *)(uintptr_t)_swig_go_0; 
+  
+  tutti_cluster_resolver_unref(arg1);
+  
+}
+
+
+long long _wrap_cluster_resolver_get_worker_count_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0) {
+  tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (tutti_cluster_resolver *)(uintptr_t)_swig_go_0; 
+  
+  result = tutti_cluster_resolver_get_worker_count((struct tutti_cluster_resolver const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_cluster_resolver_get_worker_index_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0) {
+  tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (tutti_cluster_resolver *)(uintptr_t)_swig_go_0; 
+  
+  result = tutti_cluster_resolver_get_worker_index((struct tutti_cluster_resolver const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_cluster_resolver_get_address_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0, long long _swig_go_1) {
+  tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
+  int64_t arg2 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (tutti_cluster_resolver *)(uintptr_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (char *)tutti_cluster_resolver_get_address((struct tutti_cluster_resolver const *)arg1,arg2);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_cluster_resolver_get_json_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0) {
+  tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (tutti_cluster_resolver *)(uintptr_t)_swig_go_0; 
+  
+  result = (char *)tutti_cluster_resolver_get_json((struct tutti_cluster_resolver const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+int _wrap_cluster_resolver_connect_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0, tutti_options *_swig_go_1, tutti_error **_swig_go_2) {
+  tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
+  tutti_options *arg2 = (tutti_options *) 0 ;
+  tutti_error **arg3 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_cluster_resolver *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_options *)(uintptr_t)_swig_go_1; 
+  arg3 = (tutti_error **)_swig_go_2; 
+  
+  result = tutti_cluster_resolver_connect(arg1,(struct tutti_options const *)arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+int _wrap_cluster_resolver_initialize_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0, tutti_options *_swig_go_1, tutti_error **_swig_go_2) {
+  tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
+  tutti_options *arg2 = (tutti_options *) 0 ;
+  tutti_error **arg3 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_cluster_resolver *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_options *)(uintptr_t)_swig_go_1; 
+  arg3 = (tutti_error **)_swig_go_2; 
+  
+  result = tutti_cluster_resolver_initialize(arg1,(struct tutti_options const *)arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+tutti_context *_wrap_cluster_resolver_get_context_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0) {
+  tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
+  tutti_context *result = 0 ;
+  tutti_context *_swig_go_result;
+  
+  arg1 = (tutti_cluster_resolver *)(uintptr_t)_swig_go_0; 
+  
+  result = (tutti_context *)tutti_cluster_resolver_get_context(arg1);
+  _swig_go_result = (tutti_context *)result; 
+  return _swig_go_result;
+}
+
+
 int _wrap_strategy_create_one_device_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -3229,6 +3437,44 @@ int _wrap_strategy_create_multi_worker_from_environment_raw_c49494de8c6a1afa(tut
   arg4 = (tutti_error **)_swig_go_3; 
   
   result = tutti_strategy_create_multi_worker_from_environment(arg1,(struct tutti_options const *)arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+int _wrap_strategy_create_multi_worker_from_resolver_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, tutti_cluster_resolver *_swig_go_1, tutti_options *_swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
+  tutti_context *arg1 = (tutti_context *) 0 ;
+  tutti_cluster_resolver *arg2 = (tutti_cluster_resolver *) 0 ;
+  tutti_options *arg3 = (tutti_options *) 0 ;
+  tutti_strategy **arg4 = (tutti_strategy **) 0 ;
+  tutti_error **arg5 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_cluster_resolver *)(uintptr_t)_swig_go_1; 
+  arg3 = (tutti_options *)(uintptr_t)_swig_go_2; 
+  arg4 = (tutti_strategy **)_swig_go_3; 
+  arg5 = (tutti_error **)_swig_go_4; 
+  
+  result = tutti_strategy_create_multi_worker_from_resolver(arg1,arg2,(struct tutti_options const *)arg3,arg4,arg5);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+int _wrap_strategy_create_tpu_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0, tutti_strategy **_swig_go_1, tutti_error **_swig_go_2) {
+  tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
+  tutti_strategy **arg2 = (tutti_strategy **) 0 ;
+  tutti_error **arg3 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_cluster_resolver *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_strategy **)_swig_go_1; 
+  arg3 = (tutti_error **)_swig_go_2; 
+  
+  result = tutti_strategy_create_tpu(arg1,arg2,arg3);
   _swig_go_result = result; 
   return _swig_go_result;
 }

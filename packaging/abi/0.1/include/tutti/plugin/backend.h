@@ -98,6 +98,14 @@ typedef struct tutti_backend_host {
   /// A span on such a row that has ended, by CLOCK_MONOTONIC. `category`: "kernel", "copy" for what only moves data.
   void (*trace_record)(void *user, int32_t track, const char *category, const char *name, int64_t begin_ns,
                        int64_t duration_ns);
+  /// (optional; appended, both or none) What the processes of a job tell each other, by key; NULL for a process alone.
+  /// Keys and values are bytes. shared_get waits so long for the key, and not at all for 0. Both return 0 or a status
+  /// code, such as NOT_FOUND for a key that is not there in time; shared_get writes the value, and both, where they
+  /// fail, one sentence why.
+  int32_t (*shared_put)(void *user, const char *key, uint64_t key_length, const char *value, uint64_t value_length,
+                        tutti_text_writer write, void *write_user);
+  int32_t (*shared_get)(void *user, const char *key, uint64_t key_length, int64_t timeout_ms, tutti_text_writer write,
+                        void *write_user);
 } tutti_backend_host;
 
 // ---- Devices, memory, order ----------------------------------------------------------------------------------------

@@ -147,6 +147,51 @@ public final class Strategy extends NativeObject {
         }
     }
 
+    /** Several processes of which a resolver says who they are, on the devices of the default context.
+     *
+     * @param resolver who the workers are
+     * @return the strategy
+     */
+    public static Strategy multiWorker(ClusterResolver resolver) {
+        return multiWorkerOf(null, resolver, new ClusterOptions());
+    }
+
+    /** Several processes of which a resolver says who they are, on the devices of a context.
+     *
+     * @param context whose devices
+     * @param resolver who the workers are
+     * @param options without workers and worker
+     * @return the strategy
+     */
+    public static Strategy multiWorker(Context context, ClusterResolver resolver, ClusterOptions options) {
+        return multiWorkerOf(context, resolver, options);
+    }
+
+    private static Strategy multiWorkerOf(@Nullable Context context, ClusterResolver resolver, ClusterOptions options) {
+        try (Use use = new Use(); Options.Native cluster = new Options.Native(options)) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            TuttiException.check(Raw.strategy_create_multi_worker_from_resolver(use.of(context), use.of(resolver),
+                cluster.number, out, failure), failure);
+            return new Strategy(out[0]);
+        }
+    }
+
+    /** TPUs, or other devices with a PJRT plug-in: mirrored over the devices of this worker, and over the workers of a
+     * resolver that was connected and initialized. Its {@link #context} has the devices.
+     *
+     * @param resolver who the workers are
+     * @return the strategy
+     */
+    public static Strategy tpu(ClusterResolver resolver) {
+        try (Use use = new Use()) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            TuttiException.check(Raw.strategy_create_tpu(use.of(resolver), out, failure), failure);
+            return new Strategy(out[0]);
+        }
+    }
+
     @Override
     String details() {
         return " of " + replicaCount() + " replicas on " + devices();
