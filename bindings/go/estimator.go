@@ -111,6 +111,68 @@ func (e *Estimator) Train(
 	return takeResult(out), t.call.result(code, failure)
 }
 
+// InputContext is what a function that makes a dataset gets.
+type InputContext struct {
+	Params                              string // the run option Params
+	InputPipelineID, InputPipelineCount int64  // which input this process reads, for Pipeline.Shard; see Strategy
+}
+
+// InputFunction makes the dataset of one call, which is closed after it.
+type InputFunction func(input InputContext) (*Dataset, error)
+
+func (e *Estimator) makeInput(mode Mode, input InputFunction) (*Dataset, error) {
+	var use uses
+	defer use.leave()
+	number := use.of(e.ref())
+	if use.err != nil {
+		return nil, use.err
+	}
+	dataset, err := input(InputContext{
+		Params:             raw.Estimator_get_params(number),
+		InputPipelineID:    raw.Estimator_get_input_pipeline_id(number, int32(mode)),
+		InputPipelineCount: raw.Estimator_get_input_pipeline_count(number, int32(mode)),
+	})
+	if err == nil && dataset == nil {
+		err = invalid("the input function made no dataset")
+	}
+	return dataset, err
+}
+
+// TrainFunc is Train with the dataset that a function makes; it is called once.
+func (e *Estimator) TrainFunc(
+	ctx context.Context, input InputFunction, options *TrainOptions, hooks ...Hook,
+) (*Result, error) {
+	dataset, err := e.makeInput(ModeTrain, input)
+	if err != nil {
+		return nil, err
+	}
+	defer dataset.Close()
+	return e.Train(ctx, dataset, options, hooks...)
+}
+
+// EvaluateFunc is Evaluate with the dataset that a function makes; it is called once.
+func (e *Estimator) EvaluateFunc(ctx context.Context, input InputFunction, steps int64) (*Result, error) {
+	dataset, err := e.makeInput(ModeEval, input)
+	if err != nil {
+		return nil, err
+	}
+	defer dataset.Close()
+	return e.Evaluate(ctx, dataset, steps)
+}
+
+// SetEvaluationStrategy lets evaluations, those of TrainAndEvaluate too, use other devices from the next one on; nil =
+// the strategy that trains.
+func (e *Estimator) SetEvaluationStrategy(strategy *Strategy) error {
+	var use uses
+	defer use.leave()
+	number, devices := use.of(e.ref()), use.of(strategy.ref())
+	if use.err != nil {
+		return use.err
+	}
+	var failure uintptr
+	return fromC(raw.Estimator_set_evaluation_strategy(number, devices, &failure), failure)
+}
+
 // Initialize makes the variables before the first training, without a step: initial values, or those of the newest
 // checkpoint. The dataset says what the model gets. Unless it is "", `weights` is a checkpoint, a directory of
 // checkpoints or a file in the safetensors format, whose tensors become the variables of those names.

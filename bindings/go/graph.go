@@ -45,6 +45,9 @@ func (g *Graph) SampleWeight(name string) Value {
 	return Value{raw.Graph_get_sample_weight(g.handle, name)}
 }
 
+// Params is the run option Params of the estimator whose model this is.
+func (g *Graph) Params() string { return raw.Graph_get_params(g.handle) }
+
 // Mode is what the model is built for.
 func (g *Graph) Mode() Mode { return Mode(raw.Graph_get_mode(g.handle)) }
 

@@ -93,6 +93,9 @@ type ContextOptions struct {
 	// Maximum share of each GPU's memory that the library allocates, for a GPU backend; memory is allocated on
 	// demand. 0 = all.
 	GPUMemoryFraction float64
+	// Accepted for programs that set it: GPU memory is always allocated on demand and returned when it is no longer
+	// needed, up to GPUMemoryFraction. Setting it to false is an error.
+	AllowGrowth bool
 	// For a GPU backend: allocates page-locked host memory, instead of failing, for what does not fit into GPU
 	// memory. This is logged and makes steps many times slower.
 	GPUUsesHostMemory bool
@@ -132,6 +135,9 @@ func (o ContextOptions) fill(handle uintptr) {
 	if o.GPUMemoryFraction != 0 {
 		raw.Options_set_f64(handle, "gpu_memory_fraction", o.GPUMemoryFraction)
 	}
+	if o.AllowGrowth {
+		raw.Options_set_bool(handle, "allow_growth", o.AllowGrowth)
+	}
 	if o.GPUUsesHostMemory {
 		raw.Options_set_bool(handle, "gpu_uses_host_memory", o.GPUUsesHostMemory)
 	}
@@ -153,6 +159,9 @@ type RunOptions struct {
 	// Number of GPUs of an estimator without a strategy: a mirrored strategy over the first GPUs of the context. It
 	// is an error if the context has fewer. 0 = the default strategy.
 	NumGPUs int64
+	// Text for the model function (Graph.Params) and for functions that make datasets (Estimator.TrainFn), such as
+	// hyper-parameters in JSON. The library does not read it; checkpoints keep it.
+	Params string
 	// Seed of initial weights, dropout and shuffling.
 	Seed int64
 	// Number of steps between checkpoints; cannot be combined with SaveCheckpointsSeconds. 0 = off.
@@ -232,6 +241,9 @@ func (o RunOptions) fill(handle uintptr) {
 	}
 	if o.NumGPUs != 0 {
 		raw.Options_set_i64(handle, "num_gpus", o.NumGPUs)
+	}
+	if o.Params != "" {
+		raw.Options_set_string(handle, "params", o.Params)
 	}
 	if o.Seed != 0 {
 		raw.Options_set_i64(handle, "seed", o.Seed)

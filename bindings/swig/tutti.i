@@ -49,7 +49,9 @@ TUTTI_HANDLE(tensor)
 %ignore tutti_context_stop_profile;
 %ignore tutti_estimator_create;
 %ignore tutti_estimator_estimate_memory;
+%ignore tutti_estimator_evaluate_fn;
 %ignore tutti_estimator_find_batch_size;
+%ignore tutti_estimator_train_fn;
 %ignore tutti_hooks_add;
 %ignore tutti_iterator_get_report;
 %ignore tutti_iterator_save;

@@ -35,7 +35,7 @@ typedef void (*tutti_log_fn)(void *user, int32_t severity, const char *text);
 typedef void (*tutti_destroy_fn)(void *user);
 
 /* Options of schema "context" (NULL = defaults): backend, plugin, logical_devices, gpus, threads, plan_cache,
- * gpu_memory_fraction, gpu_uses_host_memory, pjrt_plugin, pjrt_topology,
+ * gpu_memory_fraction, allow_growth, gpu_uses_host_memory, pjrt_plugin, pjrt_topology,
  * memory_bytes.
  * An operation that needs more than memory_bytes, or than gpu_memory_fraction of a GPU, fails with
  * TUTTI_RESOURCE_EXHAUSTED, which names the needed size and the budget, and changes nothing else. No memory is reserved

@@ -32,7 +32,7 @@ typedef int32_t (*tutti_model_fn)(tutti_graph *graph, int32_t mode, void *user, 
 #define TUTTI_REASON_MAX_SECONDS 5
 
 /* An estimator. `strategy` NULL = the default strategy of the context (one device), or a mirrored strategy over
- * num_gpus GPUs. Options of schema "run" (NULL = defaults): model_dir, num_gpus, seed, save_checkpoints_steps,
+ * num_gpus GPUs. Options of schema "run" (NULL = defaults): model_dir, num_gpus, params, seed, save_checkpoints_steps,
  * save_checkpoints_secs, keep_checkpoint_max, log_step_count_steps, determinism, logical_replicas, precision,
  * accumulation_steps, device_prefetch, threads_per_replica, all_reduce, gradient_dtype, raw_weights,
  * without_predictions, keep_gradients, keep_outputs, collective_timeout_ms. tutti_options_describe_key describes each
@@ -72,6 +72,11 @@ TUTTI_API int32_t tutti_estimator_initialize(tutti_estimator *estimator, const t
 TUTTI_API int32_t tutti_estimator_evaluate(tutti_estimator *estimator, const tutti_dataset *dataset, int64_t steps,
                                            tutti_cancel *cancel, tutti_result **result, tutti_error **err);
 
+/* Evaluations, also those of tutti_estimator_train_and_evaluate, use this strategy from the next one on, of the same
+ * context; NULL = the strategy that trains. An evaluation that is running keeps its devices. */
+TUTTI_API int32_t tutti_estimator_set_evaluation_strategy(tutti_estimator *estimator, const tutti_strategy *strategy,
+                                                          tutti_error **err);
+
 /* Trains, and evaluates on `evaluation` after every `every_steps` steps (0 = after each pass) and at the end. The
  * result is that of the last evaluation, its reason that of the training. An evaluation that fails ends the training
  * like a step that fails: the last checkpoint is written, hooks get the error. A model that cannot be evaluated on
@@ -80,6 +85,26 @@ TUTTI_API int32_t tutti_estimator_train_and_evaluate(tutti_estimator *estimator,
                                                      const tutti_dataset *evaluation, int64_t every_steps,
                                                      const tutti_options *options, const tutti_hooks *hooks,
                                                      tutti_cancel *cancel, tutti_result **result, tutti_error **err);
+
+/* Makes the dataset of one call, on the thread of the call. `params` is the run option of the estimator.
+ * `input_pipeline_id` and `input_pipeline_count` say which input this process reads and how many the run has, for
+ * tutti_pipeline_shard (strategy.h); 0 and 1 unless workers have input of their own. The library takes over the
+ * reference in *out. */
+typedef int32_t (*tutti_input_fn)(void *user, const char *params, int64_t input_pipeline_id,
+                                  int64_t input_pipeline_count, tutti_dataset **out, tutti_error **err);
+
+/* tutti_estimator_train and tutti_estimator_evaluate with the dataset that `input_fn` makes; it is called once. */
+TUTTI_API int32_t tutti_estimator_train_fn(tutti_estimator *estimator, tutti_input_fn input_fn, void *user,
+                                           const tutti_options *options, const tutti_hooks *hooks, tutti_cancel *cancel,
+                                           tutti_result **result, tutti_error **err);
+TUTTI_API int32_t tutti_estimator_evaluate_fn(tutti_estimator *estimator, tutti_input_fn input_fn, void *user,
+                                              int64_t steps, tutti_cancel *cancel, tutti_result **result,
+                                              tutti_error **err);
+/* What such a function gets: the run option params, lent while the estimator lives, and the two numbers, for
+ * TUTTI_MODE_TRAIN or TUTTI_MODE_EVAL. NULL and -1 when `estimator` is not an estimator handle. */
+TUTTI_API const char *tutti_estimator_get_params(const tutti_estimator *estimator);
+TUTTI_API int64_t tutti_estimator_get_input_pipeline_count(const tutti_estimator *estimator, int32_t mode);
+TUTTI_API int64_t tutti_estimator_get_input_pipeline_id(const tutti_estimator *estimator, int32_t mode);
 
 /* Writes a checkpoint into `directory`/checkpoint-<step>. After a training it contains everything that another
  * estimator with this model_dir needs to continue exactly as this one would. While a training runs or a session is open

@@ -154,6 +154,10 @@ DefaultContext &default_context() {
 }  // namespace
 
 Result<Ref<ContextObject>> make_context(const ResolvedOptions &options, const SharedValues &shared) {
+  if (options.was_set("allow_growth") && !options.flag("allow_growth"))
+    return base::unimplemented(
+        "option 'allow_growth' is false, but memory is never reserved in advance: it is allocated on demand, and ",
+        "gpu_memory_fraction and memory_bytes limit it");
   auto core = std::make_shared<ContextCore>();
   core->logger = base::make_ref<base::Logger>();
   const int64_t threads = options.i64("threads");

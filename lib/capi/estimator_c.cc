@@ -84,21 +84,21 @@ Result<estimator::RunConfig> run_config(const ResolvedOptions &options) {
 
 /// The host's model function as the estimator's floor knows it.
 estimator::ModelFunction model_function(tutti_model_fn function, std::shared_ptr<UserPointer> user,
-                                        std::shared_ptr<TrainableRules> rules) {
-  return
-      [function, user = std::move(user), rules = std::move(rules)](graph::GraphBuilder &builder, estimator::Mode mode) {
-        const int32_t number = static_cast<int32_t>(mode);
-        TUTTI_TRY(with_graph(builder, number, [&](tutti_graph *graph) {
-          // The estimator says that it failed, with the mode.
-          return call_host(
-              "the model function", [&](tutti_error **error) { return function(graph, number, user->get(), error); },
-              Teller::caller);
-        }));
-        const std::lock_guard lock(rules->mutex);
-        for (const auto &[pattern, trainable] : rules->rules)
-          builder.set_trainable(pattern, trainable);
-        return Status();
-      };
+                                        std::shared_ptr<TrainableRules> rules, std::string params) {
+  return [function, user = std::move(user), rules = std::move(rules), params = std::move(params)](
+             graph::GraphBuilder &builder, estimator::Mode mode) {
+    const int32_t number = static_cast<int32_t>(mode);
+    TUTTI_TRY(with_graph(builder, number, params, [&](tutti_graph *graph) {
+      // The estimator says that it failed, with the mode.
+      return call_host(
+          "the model function", [&](tutti_error **error) { return function(graph, number, user->get(), error); },
+          Teller::caller);
+    }));
+    const std::lock_guard lock(rules->mutex);
+    for (const auto &[pattern, trainable] : rules->rules)
+      builder.set_trainable(pattern, trainable);
+    return Status();
+  };
 }
 
 Result<Ref<DatasetObject>> find_dataset(const EstimatorObject &object, const tutti_dataset *dataset,
@@ -193,11 +193,13 @@ int32_t tutti_estimator_create(tutti_context *context, tutti_model_fn model_fn, 
     home->core()->logger->info("run options: ", run.to_text());
     auto rules = std::make_shared<TrainableRules>();
     std::vector<estimator::Hook> standing = estimator::hooks::standing_hooks(config, home->core()->logger);
-    TUTTI_ASSIGN(Ref<estimator::Estimator> made,
-                 estimator::Estimator::create(model_function(model_fn, std::move(owner), rules), std::move(config),
-                                              chosen, environment_of(*home->core()), std::move(standing)));
-    return emit(base::make_ref<EstimatorObject>(home->core(), std::move(made), chosen, std::move(rules)),
-                estimator_handles, out);
+    TUTTI_ASSIGN(
+        Ref<estimator::Estimator> made,
+        estimator::Estimator::create(model_function(model_fn, std::move(owner), rules, run.text("params")),
+                                     std::move(config), chosen, environment_of(*home->core()), std::move(standing)));
+    return emit(
+        base::make_ref<EstimatorObject>(home->core(), std::move(made), chosen, std::move(rules), run.text("params")),
+        estimator_handles, out);
   });
 }
 

@@ -31,16 +31,18 @@ struct TrainableRules {
 class EstimatorObject : public base::Object {
  public:
   EstimatorObject(std::shared_ptr<ContextCore> core, Ref<estimator::Estimator> estimator,
-                  distribute::StrategyRef strategy, std::shared_ptr<TrainableRules> rules)
+                  distribute::StrategyRef strategy, std::shared_ptr<TrainableRules> rules, std::string params)
       : core_(std::move(core)),
         estimator_(std::move(estimator)),
         strategy_(std::move(strategy)),
-        rules_(std::move(rules)) {}
+        rules_(std::move(rules)),
+        params_(std::move(params)) {}
 
   const std::shared_ptr<ContextCore> &core() const { return core_; }
   estimator::Estimator &estimator() const { return *estimator_; }
   const distribute::StrategyRef &strategy() const { return strategy_; }
   TrainableRules &rules() const { return *rules_; }
+  const std::string &params() const { return params_; }
 
   /// The spec of the dataset last used, which declares the inputs of a model for prediction.
   void remember(const data::ElementSpec &spec);
@@ -57,6 +59,7 @@ class EstimatorObject : public base::Object {
   const Ref<estimator::Estimator> estimator_;
   const distribute::StrategyRef strategy_;
   const std::shared_ptr<TrainableRules> rules_;
+  const std::string params_;
   mutable std::mutex mutex_;
   std::optional<data::ElementSpec> spec_;     // guarded by mutex_
   std::vector<std::string> variable_names_;   // guarded by mutex_

@@ -147,6 +147,11 @@ int32_t tutti_graph_get_mode(const tutti_graph *graph) {
   return on_graph(graph, 0, [&](GraphObject &object, graph::GraphBuilder &) { return object.mode(); });
 }
 
+const char *tutti_graph_get_params(const tutti_graph *graph) {
+  return on_graph(graph, static_cast<const char *>(nullptr),
+                  [&](GraphObject &object, graph::GraphBuilder &) { return object.params().c_str(); });
+}
+
 void tutti_graph_set_output(tutti_graph *graph, const char *name, tutti_value value) {
   change_graph(graph, [&](GraphObject &object, graph::GraphBuilder &builder) {
     if (check_text(builder, name, "name")) builder.set_output(name, object.from_value(value));

@@ -22,8 +22,8 @@ constexpr int64_t kIndexBits = 32;
 
 }  // namespace
 
-GraphObject::GraphObject(GraphBuilder &builder, int32_t mode)
-    : builder_(&builder), mode_(mode), serial_(next_serial.fetch_add(1, std::memory_order_relaxed)) {}
+GraphObject::GraphObject(GraphBuilder &builder, int32_t mode, const std::string &params)
+    : builder_(&builder), mode_(mode), params_(params), serial_(next_serial.fetch_add(1, std::memory_order_relaxed)) {}
 
 bool GraphObject::is_here() const {
   if (std::this_thread::get_id() == thread_) return true;

@@ -24,8 +24,9 @@ namespace tutti::impl::capi {
 
 class GraphObject : public base::Object {
  public:
-  /// `mode` TUTTI_MODE_*, or 0 for a dataset's map. The components are the builder's features and labels.
-  GraphObject(graph::GraphBuilder &builder, int32_t mode);
+  /// `mode` TUTTI_MODE_*, or 0 for a dataset's map. The components are the builder's features and labels. `params`: of
+  /// the estimator.
+  GraphObject(graph::GraphBuilder &builder, int32_t mode, const std::string &params);
 
   /// Is this the thread that the builder belongs to? If not, that is noted.
   bool is_here() const;
@@ -34,6 +35,7 @@ class GraphObject : public base::Object {
   /// Ok until it was used on another thread.
   Status check_threads() const;
   int32_t mode() const { return mode_; }
+  const std::string &params() const { return params_; }
   void close() { builder_ = nullptr; }
 
   /// The value of a component of a role, or kNoValue.
@@ -59,6 +61,7 @@ class GraphObject : public base::Object {
  private:
   graph::GraphBuilder *builder_;
   const int32_t mode_;
+  const std::string params_;
   const int64_t serial_;
   const std::thread::id thread_ = std::this_thread::get_id();
   mutable std::atomic<bool> was_elsewhere_{false};
@@ -69,8 +72,8 @@ extern constinit HandleType<GraphObject> graph_handles;
 /// Calls `function(graph handle)` with a handle on `builder` that is closed afterwards. The function returns the
 /// callback's status; the builder's own first error is its cause or comes instead.
 template <typename Function>
-Status with_graph(graph::GraphBuilder &builder, int32_t mode, Function &&function) {
-  const Ref<GraphObject> object = base::make_ref<GraphObject>(builder, mode);
+Status with_graph(graph::GraphBuilder &builder, int32_t mode, const std::string &params, Function &&function) {
+  const Ref<GraphObject> object = base::make_ref<GraphObject>(builder, mode, params);
   LentHandle handle;
   TUTTI_TRY(handle.set(object, graph_handles));
   const Status status = function(static_cast<tutti_graph *>(handle.get()));

@@ -25,7 +25,7 @@ Result<graph::SealedGraph> build_graph(const data::ElementSpec &spec, bool keep_
   graph::GraphBuilder builder;
   for (const data::ComponentSpec &component : spec.components)
     builder.feature(component.name, component.dtype, component.dims);
-  TUTTI_TRY(with_graph(builder, 0, [&](tutti_graph *graph) {
+  TUTTI_TRY(with_graph(builder, 0, {}, [&](tutti_graph *graph) {
     return call_host("the graph function of the map", [&](tutti_error **error) { return build(graph, user, error); });
   }));
   if (keep_others) {

@@ -71,15 +71,16 @@ Result<EvaluateResult> Estimator::evaluate(const EvaluateRequest &request) {
 Result<EvaluateResult> Estimator::evaluate_version(const Ref<checkpoint::WeightVersion> &version,
                                                    const EvaluateRequest &request) {
   const Ref<checkpoint::WeightVersion> used = config().raw_weights ? version : checkpoint::with_averages(version);
-  TUTTI_ASSIGN(std::unique_ptr<distribute::Evaluator> evaluator, take_evaluator(request.dataset->spec()));
+  TUTTI_ASSIGN(Evaluating evaluating, take_evaluator(request.dataset->spec()));
+  distribute::Evaluator &evaluator = *evaluating.evaluator;
   data::IteratorContext context = state_->iterator_context(request.cancel, 0);
-  state_->warn_once(evaluator->leave_map(*request.dataset, context));
+  state_->warn_once(evaluator.leave_map(*request.dataset, context));
   TUTTI_ASSIGN(const auto iterator, request.dataset->make_iterator(std::move(context)));
   const Result<distribute::EvaluateReport> report =
-      evaluator->run(*used, *iterator, request.steps.value_or(-1), request.cancel.get());
+      evaluator.run(*used, *iterator, request.steps.value_or(-1), request.cancel.get());
   if (!report.ok())
     return report.status().wrap(base::concat("evaluating the weights of step ", used->step(), " failed"));
-  give_back(std::move(evaluator));
+  give_back(std::move(evaluating));
   EvaluateResult result;
   for (size_t i = 0; i < report->names.size(); ++i)
     result.values.push_back({report->names[i], report->values[i]});
@@ -90,18 +91,35 @@ Result<EvaluateResult> Estimator::evaluate_version(const Ref<checkpoint::WeightV
 }
 
 // Evaluations at the same time each have their own; one is kept for the next.
-Result<std::unique_ptr<distribute::Evaluator>> Estimator::take_evaluator(const data::ElementSpec &spec) {
+Result<Estimator::Evaluating> Estimator::take_evaluator(const data::ElementSpec &spec) {
+  Evaluating taken;
   {
     std::lock_guard lock(mutex_);
-    if (evaluator_) return std::move(evaluator_);
+    taken.strategy = evaluation_strategy_;
+    taken.evaluator = std::move(evaluator_);
   }
+  if (taken.evaluator) return taken;
   TUTTI_ASSIGN(const ModelRef model, state_->models.get(Mode::evaluate, spec));
-  return distribute::Evaluator::open(*model, state_->strategy, state_->predict_options());
+  TUTTI_ASSIGN(taken.evaluator,
+               distribute::Evaluator::open(*model, taken.strategy, state_->predict_options(*taken.strategy)));
+  return taken;
 }
 
-void Estimator::give_back(std::unique_ptr<distribute::Evaluator> evaluator) {
+void Estimator::give_back(Evaluating evaluating) {
   std::lock_guard lock(mutex_);
-  evaluator_.swap(evaluator);
+  if (evaluating.strategy == evaluation_strategy_) evaluator_.swap(evaluating.evaluator);
+}
+
+void Estimator::set_evaluation_strategy(distribute::StrategyRef strategy) {
+  std::unique_ptr<distribute::Evaluator> former;
+  std::lock_guard lock(mutex_);
+  evaluation_strategy_ = strategy ? std::move(strategy) : state_->strategy;
+  former.swap(evaluator_);
+}
+
+distribute::StrategyRef Estimator::evaluation_strategy() const {
+  std::lock_guard lock(mutex_);
+  return evaluation_strategy_;
 }
 
 Result<TrainAndEvaluateResult> Estimator::train_and_evaluate(TrainAndEvaluateRequest request) {
@@ -116,9 +134,9 @@ Result<TrainAndEvaluateResult> Estimator::train_and_evaluate(TrainAndEvaluateReq
   if (!request.evaluate.cancel) request.evaluate.cancel = request.train.cancel;
   TUTTI_ASSIGN(const std::unique_ptr<TrainSession> session, open_session(std::move(request.train)));
   // What cannot be evaluated is told before the first step.
-  Result<std::unique_ptr<distribute::Evaluator>> evaluator = take_evaluator(request.evaluate.dataset->spec());
-  if (!evaluator.ok()) return session->fail(evaluator.status());
-  give_back(evaluator.take());
+  Result<Evaluating> evaluating = take_evaluator(request.evaluate.dataset->spec());
+  if (!evaluating.ok()) return session->fail(evaluating.status());
+  give_back(evaluating.take());
   TrainAndEvaluateResult result;
   for (bool done = false; !done;) {
     TUTTI_ASSIGN(const SessionReport report, session->run(limit));

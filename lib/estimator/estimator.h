@@ -44,6 +44,9 @@ class Estimator : public base::Object {
   base::Status initialize(data::DatasetRef dataset, const std::string &weights_path,
                           base::Ref<base::CancelToken> cancel);
   base::Result<EvaluateResult> evaluate(const EvaluateRequest &request);
+  /// Evaluations from now on are on these devices; null: on those that train.
+  void set_evaluation_strategy(distribute::StrategyRef strategy);
+  distribute::StrategyRef evaluation_strategy() const;
   base::Result<TrainAndEvaluateResult> train_and_evaluate(TrainAndEvaluateRequest request);
 
   /// The weights of `path`, or the newest; see EstimatorState::weights.
@@ -60,18 +63,26 @@ class Estimator : public base::Object {
   EstimatorState &state() { return *state_; }
 
  private:
-  explicit Estimator(base::Ref<EstimatorState> state) : state_(std::move(state)) {}
+  explicit Estimator(base::Ref<EstimatorState> state)
+      : state_(std::move(state)), evaluation_strategy_(state_->strategy) {}
   template <typename T, typename... A>
   friend base::Ref<T> base::make_ref(A &&...);
 
   base::Result<EvaluateResult> evaluate_version(const base::Ref<checkpoint::WeightVersion> &version,
                                                 const EvaluateRequest &request);
-  base::Result<std::unique_ptr<distribute::Evaluator>> take_evaluator(const data::ElementSpec &spec);
-  void give_back(std::unique_ptr<distribute::Evaluator> evaluator);
+  /// One evaluation's, with the devices that it is for.
+  struct Evaluating {
+    distribute::StrategyRef strategy;
+    std::unique_ptr<distribute::Evaluator> evaluator;
+  };
+  base::Result<Evaluating> take_evaluator(const data::ElementSpec &spec);
+  void give_back(Evaluating evaluating);
 
   const base::Ref<EstimatorState> state_;
-  std::mutex mutex_;
-  std::unique_ptr<distribute::Evaluator> evaluator_;  // guarded by mutex_: one that is not in use
+  mutable std::mutex mutex_;
+  // Guarded by mutex_:
+  distribute::StrategyRef evaluation_strategy_;       // never null
+  std::unique_ptr<distribute::Evaluator> evaluator_;  // one that is not in use, for these devices
 };
 
 }  // namespace tutti::impl::estimator

@@ -31,10 +31,11 @@ ThreadShares EstimatorState::thread_shares() const {
   return share_threads(environment, strategy->replica_count(), config.threads_per_replica);
 }
 
-distribute::PredictOptions EstimatorState::predict_options() const {
+distribute::PredictOptions EstimatorState::predict_options(const distribute::Strategy &devices) const {
   distribute::PredictOptions options;
   options.level = config.level;
-  options.threads_per_replica = thread_shares().per_device;
+  options.threads_per_replica =
+      share_threads(environment, devices.replica_count(), config.threads_per_replica).per_device;
   options.precision = config.precision;
   options.program_cache_size = static_cast<int32_t>(config.program_cache_size);
   options.tracer = environment.tracer;

@@ -47,7 +47,8 @@ class EstimatorState : public base::Object {
   /// Logs a warning that has not been logged before; nothing for an empty text.
   void warn_once(const std::string &text) { warnings_.warn(logger(), text); }
   ThreadShares thread_shares() const;
-  distribute::PredictOptions predict_options() const;
+  /// For predictions and evaluations on these devices.
+  distribute::PredictOptions predict_options(const distribute::Strategy &devices) const;
   data::IteratorContext iterator_context(base::Ref<base::CancelToken> cancel, int64_t epoch) const;
 
   /// FAILED_PRECONDITION while another session is open.

@@ -245,7 +245,10 @@ static void test_the_library_of_the_environment(void **state) {
   assert_contains(tutti_options_get_json(options), "\"pjrt_plugin\":{\"value\":\"\",\"origin\":\"default\"}");
   tutti_options_set_from_environment(options);
   assert_contains(tutti_options_get_json(options), "fake_pjrt.so\",\"origin\":\"environment\"}");
-  assert_contains(tutti_options_describe_key("context", 8), "\"environment\": \"TPU_LIBRARY_PATH\"");
+  int64_t key = 0;
+  while (strstr(tutti_options_describe_key("context", key), "\"pjrt_plugin\"") == NULL)
+    key++;
+  assert_contains(tutti_options_describe_key("context", key), "\"environment\": \"TPU_LIBRARY_PATH\"");
   /* Contexts of other backends take no notice. */
   tutti_context *context = NULL;
   assert_ok(tutti_context_create(options, &context, &err));

@@ -62,6 +62,18 @@ static void test_context_mistakes(void **state) {
   assert_null(tutti_context_get_device_name((tutti_context *)(uintptr_t)0x10, 0));
 }
 
+/* Contexts take memory as it is needed: a program may ask for that, and not for anything else. */
+static void test_f1_allow_growth(void **state) {
+  (void)state;
+  tutti_context *context = create_context("{\"allow_growth\": true}");
+  tutti_context_unref(context);
+  tutti_options *options = make_options("context", "{\"allow_growth\": false}");
+  assert_error(TUTTI_UNIMPLEMENTED, "it is allocated on demand, and gpu_memory_fraction and memory_bytes limit it",
+               tutti_context_create(options, &context, &err));
+  assert_null(context);
+  tutti_options_unref(options);
+}
+
 static void test_one_device(void **state) {
   (void)state;
   tutti_strategy *strategy = NULL;
@@ -175,6 +187,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_default_context),
     cmocka_unit_test(test_logical_devices),
     cmocka_unit_test(test_context_mistakes),
+    cmocka_unit_test(test_f1_allow_growth),
     cmocka_unit_test(test_one_device),
     cmocka_unit_test(test_mirrored),
     cmocka_unit_test(test_context_of_a_strategy),

@@ -234,6 +234,8 @@ int32_t scan_callback(void *user, tutti_tensor *const *state, tutti_tensor **new
 int32_t predicate_callback(void *user, tutti_tensor *const *inputs, int64_t count, uint8_t *answer, tutti_error **err);
 int32_t expand_callback(void *user, tutti_tensor *const *inputs, int64_t count, tutti_dataset **dataset,
                         tutti_error **err);
+int32_t input_callback(void *user, const char *params, int64_t input_pipeline_id, int64_t input_pipeline_count,
+                       tutti_dataset **dataset, tutti_error **err);
 int32_t generator_callback(void *user, int64_t pass, int64_t index, tutti_tensor **outputs, int64_t count,
                            uint8_t *has_element, tutti_error **err);
 int32_t hook_callback(void *user, const tutti_hook_event *event, tutti_error **err);

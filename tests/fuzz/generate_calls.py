@@ -45,6 +45,7 @@ CALLBACKS = {
     'tutti_map_to_fn': 'map_to_callback',
     'tutti_predicate_fn': 'predicate_callback',
     'tutti_expand_fn': 'expand_callback',
+    'tutti_input_fn': 'input_callback',
     'tutti_scan_fn': 'scan_callback',
     'tutti_generator_fn': 'generator_callback',
     'tutti_log_fn': 'log_callback',

@@ -52,11 +52,56 @@ namespace Tutti
             }
         }
 
-        /// <summary><see cref="Train"/> on a thread of its own.</summary>
+        /// <summary>Trains on a thread of its own.</summary>
         public Task<Result> TrainAsync(Dataset dataset, TrainOptions options = null, IEnumerable<Hook> hooks = null,
             CancellationToken cancellationToken = default(CancellationToken))
         {
             return Call.OnThread(() => Train(dataset, options, hooks, cancellationToken), cancellationToken);
+        }
+
+        /// <summary>Trains on the dataset that a function makes, which is called once. The dataset is disposed of
+        /// afterwards.</summary>
+        public Result TrainFrom(Func<InputContext, Dataset> input, TrainOptions options = null,
+            IEnumerable<Hook> hooks = null, CancellationToken cancellationToken = default(CancellationToken))
+        {
+            using (Dataset dataset = MakeInput(Mode.Train, input))
+                return Train(dataset, options, hooks, cancellationToken);
+        }
+
+        /// <summary>Evaluates on the dataset that a function makes, which is called once. The dataset is disposed of
+        /// afterwards.</summary>
+        public Result EvaluateFrom(Func<InputContext, Dataset> input, long steps = 0,
+            CancellationToken cancellationToken = default(CancellationToken))
+        {
+            using (Dataset dataset = MakeInput(Mode.Eval, input))
+                return Evaluate(dataset, steps, cancellationToken);
+        }
+
+        private Dataset MakeInput(Mode mode, Func<InputContext, Dataset> input)
+        {
+            if (input == null)
+                throw new ArgumentNullException("input");
+            InputContext context;
+            using (var use = new Uses())
+            {
+                IntPtr number = use.Of(this);
+                context = new InputContext(Raw.estimator_get_params(number),
+                    Raw.estimator_get_input_pipeline_id(number, (int)mode),
+                    Raw.estimator_get_input_pipeline_count(number, (int)mode));
+            }
+            return input(context);
+        }
+
+        /// <summary>Lets evaluations, those of <see cref="TrainAndEvaluate"/> too, use other devices from the next one
+        /// on; null = the strategy that trains.</summary>
+        public void SetEvaluationStrategy(Strategy strategy)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr failure;
+                Errors.Check(Raw.estimator_set_evaluation_strategy(use.Of(this), use.Of(strategy), out failure),
+                    failure);
+            }
         }
 
         /// <summary>Makes the variables before the first training, without a step: initial values, or those of the
@@ -90,7 +135,7 @@ namespace Tutti
             }
         }
 
-        /// <summary><see cref="Evaluate"/> on a thread of its own.</summary>
+        /// <summary>Evaluates on a thread of its own.</summary>
         public Task<Result> EvaluateAsync(Dataset dataset, long steps = 0,
             CancellationToken cancellationToken = default(CancellationToken))
         {

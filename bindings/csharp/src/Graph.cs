@@ -62,6 +62,12 @@ namespace Tutti
             get { return (Mode)Raw.graph_get_mode(Number); }
         }
 
+        /// <summary>The run option Params of the estimator whose model this is.</summary>
+        public string Params
+        {
+            get { return Raw.graph_get_params(Number); }
+        }
+
         /// <summary>A component of the dataset, with the batch as first dimension.</summary>
         public Value GetFeature(string name)
         {

@@ -174,6 +174,12 @@ class Hooks : public detail::Handle<tutti_hooks, tutti_hooks_ref, tutti_hooks_un
 class Estimator : public detail::Handle<tutti_estimator, tutti_estimator_ref, tutti_estimator_unref> {
  public:
   using ModelFunction = std::function<void(Graph graph, int32_t mode)>;
+  /// What a function that makes a dataset gets: the run option params, and which input this process reads.
+  struct InputContext {
+    std::string params;
+    int64_t input_pipeline_id, input_pipeline_count;
+  };
+  using InputFunction = std::function<Dataset(const InputContext &context)>;
 
   explicit Estimator(ModelFunction model, const Options &run = Options("run"), tutti_strategy *strategy = nullptr,
                      tutti_context *context = nullptr) {
@@ -191,6 +197,23 @@ class Estimator : public detail::Handle<tutti_estimator, tutti_estimator_ref, tu
     return detail::make<Result>([&](auto **out, auto **err) {
       return tutti_estimator_train(get(), dataset, options, hooks, cancel, out, err);
     });
+  }
+  /// On the dataset that a function makes, which is called once.
+  Result train(const InputFunction &input, const Options &options = Options("train"), tutti_hooks *hooks = nullptr,
+               tutti_cancel *cancel = nullptr) {
+    return train(input(input_context(TUTTI_MODE_TRAIN)), options, hooks, cancel);
+  }
+  Result evaluate(const InputFunction &input, int64_t steps = 0, tutti_cancel *cancel = nullptr) {
+    return evaluate(input(input_context(TUTTI_MODE_EVAL)), steps, cancel);
+  }
+  /// What such a function gets in a mode.
+  InputContext input_context(int32_t mode) const {
+    return {detail::copied(tutti_estimator_get_params(get())), tutti_estimator_get_input_pipeline_id(get(), mode),
+            tutti_estimator_get_input_pipeline_count(get(), mode)};
+  }
+  /// Evaluations use other devices from the next one on; null: those that train.
+  void set_evaluation_strategy(const tutti_strategy *strategy) {
+    detail::check([&](tutti_error **err) { return tutti_estimator_set_evaluation_strategy(get(), strategy, err); });
   }
   /// Makes the variables without a step; unless the path is empty, with the weights of a checkpoint or a file of
   /// safetensors.

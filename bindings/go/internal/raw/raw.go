@@ -92,198 +92,202 @@ typedef _gostring_ swig_type_59;
 typedef long long swig_type_60;
 typedef _gostring_ swig_type_61;
 typedef _gostring_ swig_type_62;
-typedef long long swig_type_63;
+typedef _gostring_ swig_type_63;
 typedef long long swig_type_64;
-typedef _gostring_ swig_type_65;
-typedef long long swig_type_66;
-typedef _gostring_ swig_type_67;
-typedef long long swig_type_68;
-typedef _gostring_ swig_type_69;
+typedef long long swig_type_65;
+typedef _gostring_ swig_type_66;
+typedef long long swig_type_67;
+typedef _gostring_ swig_type_68;
+typedef long long swig_type_69;
 typedef _gostring_ swig_type_70;
-typedef long long swig_type_71;
-typedef _gostring_ swig_type_72;
+typedef _gostring_ swig_type_71;
+typedef long long swig_type_72;
 typedef _gostring_ swig_type_73;
 typedef _gostring_ swig_type_74;
 typedef _gostring_ swig_type_75;
-typedef _goslice_ swig_type_76;
-typedef _gostring_ swig_type_77;
-typedef _goslice_ swig_type_78;
-typedef _gostring_ swig_type_79;
-typedef long long swig_type_80;
-typedef _goslice_ swig_type_81;
-typedef _gostring_ swig_type_82;
-typedef long long swig_type_83;
+typedef _gostring_ swig_type_76;
+typedef _goslice_ swig_type_77;
+typedef _gostring_ swig_type_78;
+typedef _goslice_ swig_type_79;
+typedef _gostring_ swig_type_80;
+typedef long long swig_type_81;
+typedef _goslice_ swig_type_82;
+typedef _gostring_ swig_type_83;
 typedef long long swig_type_84;
 typedef long long swig_type_85;
-typedef _gostring_ swig_type_86;
-typedef long long swig_type_87;
-typedef _gostring_ swig_type_88;
-typedef _goslice_ swig_type_89;
-typedef _gostring_ swig_type_90;
-typedef long long swig_type_91;
+typedef long long swig_type_86;
+typedef _gostring_ swig_type_87;
+typedef long long swig_type_88;
+typedef _gostring_ swig_type_89;
+typedef _goslice_ swig_type_90;
+typedef _gostring_ swig_type_91;
 typedef long long swig_type_92;
 typedef long long swig_type_93;
-typedef _goslice_ swig_type_94;
+typedef long long swig_type_94;
 typedef _goslice_ swig_type_95;
-typedef long long swig_type_96;
+typedef _goslice_ swig_type_96;
 typedef long long swig_type_97;
 typedef long long swig_type_98;
 typedef long long swig_type_99;
 typedef long long swig_type_100;
 typedef long long swig_type_101;
-typedef _gostring_ swig_type_102;
+typedef long long swig_type_102;
 typedef _gostring_ swig_type_103;
 typedef _gostring_ swig_type_104;
 typedef _gostring_ swig_type_105;
 typedef _gostring_ swig_type_106;
-typedef _goslice_ swig_type_107;
-typedef _gostring_ swig_type_108;
+typedef _gostring_ swig_type_107;
+typedef _goslice_ swig_type_108;
 typedef _gostring_ swig_type_109;
 typedef _gostring_ swig_type_110;
-typedef long long swig_type_111;
-typedef _gostring_ swig_type_112;
+typedef _gostring_ swig_type_111;
+typedef long long swig_type_112;
 typedef _gostring_ swig_type_113;
 typedef _gostring_ swig_type_114;
 typedef _gostring_ swig_type_115;
-typedef _goslice_ swig_type_116;
-typedef _gostring_ swig_type_117;
-typedef _goslice_ swig_type_118;
-typedef _gostring_ swig_type_119;
+typedef _gostring_ swig_type_116;
+typedef _goslice_ swig_type_117;
+typedef _gostring_ swig_type_118;
+typedef _goslice_ swig_type_119;
 typedef _gostring_ swig_type_120;
-typedef long long swig_type_121;
+typedef _gostring_ swig_type_121;
 typedef long long swig_type_122;
-typedef _gostring_ swig_type_123;
-typedef long long swig_type_124;
+typedef long long swig_type_123;
+typedef _gostring_ swig_type_124;
 typedef long long swig_type_125;
-typedef _gostring_ swig_type_126;
+typedef long long swig_type_126;
 typedef _gostring_ swig_type_127;
-typedef long long swig_type_128;
-typedef _gostring_ swig_type_129;
-typedef long long swig_type_130;
-typedef _goslice_ swig_type_131;
-typedef _gostring_ swig_type_132;
-typedef long long swig_type_133;
+typedef _gostring_ swig_type_128;
+typedef long long swig_type_129;
+typedef _gostring_ swig_type_130;
+typedef long long swig_type_131;
+typedef _goslice_ swig_type_132;
+typedef _gostring_ swig_type_133;
 typedef long long swig_type_134;
 typedef long long swig_type_135;
 typedef long long swig_type_136;
 typedef long long swig_type_137;
 typedef long long swig_type_138;
 typedef long long swig_type_139;
-typedef _gostring_ swig_type_140;
-typedef long long swig_type_141;
-typedef _gostring_ swig_type_142;
-typedef _goslice_ swig_type_143;
-typedef long long swig_type_144;
-typedef _goslice_ swig_type_145;
-typedef _gostring_ swig_type_146;
-typedef long long swig_type_147;
-typedef _gostring_ swig_type_148;
-typedef long long swig_type_149;
-typedef _gostring_ swig_type_150;
+typedef long long swig_type_140;
+typedef _gostring_ swig_type_141;
+typedef long long swig_type_142;
+typedef _gostring_ swig_type_143;
+typedef _goslice_ swig_type_144;
+typedef long long swig_type_145;
+typedef _goslice_ swig_type_146;
+typedef _gostring_ swig_type_147;
+typedef long long swig_type_148;
+typedef _gostring_ swig_type_149;
+typedef long long swig_type_150;
 typedef _gostring_ swig_type_151;
 typedef _gostring_ swig_type_152;
 typedef _gostring_ swig_type_153;
-typedef long long swig_type_154;
+typedef _gostring_ swig_type_154;
 typedef long long swig_type_155;
-typedef _gostring_ swig_type_156;
-typedef long long swig_type_157;
-typedef _gostring_ swig_type_158;
+typedef long long swig_type_156;
+typedef _gostring_ swig_type_157;
+typedef long long swig_type_158;
 typedef _gostring_ swig_type_159;
-typedef long long swig_type_160;
+typedef _gostring_ swig_type_160;
 typedef long long swig_type_161;
 typedef long long swig_type_162;
 typedef long long swig_type_163;
 typedef long long swig_type_164;
-typedef _gostring_ swig_type_165;
-typedef long long swig_type_166;
+typedef long long swig_type_165;
+typedef _gostring_ swig_type_166;
 typedef long long swig_type_167;
 typedef long long swig_type_168;
-typedef _gostring_ swig_type_169;
+typedef long long swig_type_169;
 typedef _gostring_ swig_type_170;
 typedef _gostring_ swig_type_171;
-typedef long long swig_type_172;
+typedef _gostring_ swig_type_172;
 typedef long long swig_type_173;
-typedef _gostring_ swig_type_174;
-typedef long long swig_type_175;
+typedef long long swig_type_174;
+typedef _gostring_ swig_type_175;
 typedef long long swig_type_176;
-typedef _gostring_ swig_type_177;
-typedef long long swig_type_178;
+typedef long long swig_type_177;
+typedef _gostring_ swig_type_178;
 typedef long long swig_type_179;
-typedef _gostring_ swig_type_180;
-typedef long long swig_type_181;
-typedef _gostring_ swig_type_182;
-typedef _gostring_ swig_type_183;
+typedef long long swig_type_180;
+typedef _gostring_ swig_type_181;
+typedef long long swig_type_182;
+typedef long long swig_type_183;
 typedef _gostring_ swig_type_184;
-typedef _gostring_ swig_type_185;
+typedef long long swig_type_185;
 typedef _gostring_ swig_type_186;
-typedef long long swig_type_187;
+typedef _gostring_ swig_type_187;
 typedef _gostring_ swig_type_188;
-typedef long long swig_type_189;
-typedef long long swig_type_190;
-typedef _gostring_ swig_type_191;
+typedef _gostring_ swig_type_189;
+typedef _gostring_ swig_type_190;
+typedef long long swig_type_191;
 typedef _gostring_ swig_type_192;
 typedef long long swig_type_193;
-typedef _gostring_ swig_type_194;
-typedef long long swig_type_195;
+typedef long long swig_type_194;
+typedef _gostring_ swig_type_195;
 typedef _gostring_ swig_type_196;
-typedef _gostring_ swig_type_197;
+typedef long long swig_type_197;
 typedef _gostring_ swig_type_198;
 typedef long long swig_type_199;
 typedef _gostring_ swig_type_200;
-typedef long long swig_type_201;
-typedef long long swig_type_202;
+typedef _gostring_ swig_type_201;
+typedef _gostring_ swig_type_202;
 typedef long long swig_type_203;
 typedef _gostring_ swig_type_204;
 typedef long long swig_type_205;
-typedef _gostring_ swig_type_206;
-typedef _gostring_ swig_type_207;
+typedef long long swig_type_206;
+typedef long long swig_type_207;
 typedef _gostring_ swig_type_208;
-typedef _goslice_ swig_type_209;
+typedef long long swig_type_209;
 typedef _gostring_ swig_type_210;
 typedef _gostring_ swig_type_211;
-typedef long long swig_type_212;
+typedef _gostring_ swig_type_212;
 typedef _goslice_ swig_type_213;
-typedef long long swig_type_214;
-typedef long long swig_type_215;
+typedef _gostring_ swig_type_214;
+typedef _gostring_ swig_type_215;
 typedef long long swig_type_216;
-typedef long long swig_type_217;
+typedef _goslice_ swig_type_217;
 typedef long long swig_type_218;
 typedef long long swig_type_219;
 typedef long long swig_type_220;
 typedef long long swig_type_221;
-typedef _goslice_ swig_type_222;
+typedef long long swig_type_222;
 typedef long long swig_type_223;
 typedef long long swig_type_224;
-typedef _goslice_ swig_type_225;
+typedef long long swig_type_225;
 typedef _goslice_ swig_type_226;
 typedef long long swig_type_227;
-typedef _goslice_ swig_type_228;
+typedef long long swig_type_228;
 typedef _goslice_ swig_type_229;
-typedef long long swig_type_230;
+typedef _goslice_ swig_type_230;
 typedef long long swig_type_231;
-typedef long long swig_type_232;
-typedef long long swig_type_233;
+typedef _goslice_ swig_type_232;
+typedef _goslice_ swig_type_233;
 typedef long long swig_type_234;
-typedef _goslice_ swig_type_235;
-typedef _gostring_ swig_type_236;
-typedef _gostring_ swig_type_237;
+typedef long long swig_type_235;
+typedef long long swig_type_236;
+typedef long long swig_type_237;
 typedef long long swig_type_238;
-typedef long long swig_type_239;
-typedef long long swig_type_240;
+typedef _goslice_ swig_type_239;
+typedef _gostring_ swig_type_240;
 typedef _gostring_ swig_type_241;
 typedef long long swig_type_242;
 typedef long long swig_type_243;
-typedef _gostring_ swig_type_244;
+typedef long long swig_type_244;
 typedef _gostring_ swig_type_245;
-typedef _gostring_ swig_type_246;
+typedef long long swig_type_246;
 typedef long long swig_type_247;
-typedef long long swig_type_248;
-typedef long long swig_type_249;
+typedef _gostring_ swig_type_248;
+typedef _gostring_ swig_type_249;
 typedef _gostring_ swig_type_250;
-typedef _gostring_ swig_type_251;
-typedef _gostring_ swig_type_252;
+typedef long long swig_type_251;
+typedef long long swig_type_252;
 typedef long long swig_type_253;
-typedef long long swig_type_254;
+typedef _gostring_ swig_type_254;
+typedef _gostring_ swig_type_255;
+typedef _gostring_ swig_type_256;
+typedef long long swig_type_257;
+typedef long long swig_type_258;
 extern void _wrap_Swig_free_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_c49494de8c6a1afa(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_c49494de8c6a1afa(void);
@@ -354,166 +358,171 @@ extern swig_type_56 _wrap_graph_get_feature_raw_c49494de8c6a1afa(uintptr_t arg1,
 extern swig_type_58 _wrap_graph_get_label_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_59 arg2);
 extern swig_type_60 _wrap_graph_get_sample_weight_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_61 arg2);
 extern int _wrap_graph_get_mode_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern void _wrap_graph_set_output_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3);
-extern void _wrap_graph_set_loss_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_64 arg2);
-extern void _wrap_graph_add_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_65 arg2, swig_type_66 arg3);
+extern swig_type_62 _wrap_graph_get_params_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_graph_set_output_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_63 arg2, swig_type_64 arg3);
+extern void _wrap_graph_set_loss_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_65 arg2);
+extern void _wrap_graph_add_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_66 arg2, swig_type_67 arg3);
 extern void _wrap_graph_set_gradient_clip_norm_raw_c49494de8c6a1afa(uintptr_t arg1, double arg2);
-extern void _wrap_graph_begin_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_67 arg2, int arg3);
-extern void _wrap_graph_add_input_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_68 arg2);
-extern void _wrap_graph_set_bool_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_69 arg2, _Bool arg3);
-extern void _wrap_graph_set_i64_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_70 arg2, swig_type_71 arg3);
-extern void _wrap_graph_set_f64_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_72 arg2, double arg3);
-extern void _wrap_graph_set_string_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_73 arg2, swig_type_74 arg3);
-extern void _wrap_graph_set_i64s_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_75 arg2, swig_type_76 arg3);
-extern void _wrap_graph_set_f64s_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_77 arg2, swig_type_78 arg3);
-extern void _wrap_graph_set_tensor_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_79 arg2, uintptr_t arg3);
-extern swig_type_80 _wrap_graph_end_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_81 arg2);
-extern void _wrap_graph_push_scope_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_82 arg2);
+extern void _wrap_graph_begin_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_68 arg2, int arg3);
+extern void _wrap_graph_add_input_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_69 arg2);
+extern void _wrap_graph_set_bool_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_70 arg2, _Bool arg3);
+extern void _wrap_graph_set_i64_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_71 arg2, swig_type_72 arg3);
+extern void _wrap_graph_set_f64_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_73 arg2, double arg3);
+extern void _wrap_graph_set_string_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3);
+extern void _wrap_graph_set_i64s_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_76 arg2, swig_type_77 arg3);
+extern void _wrap_graph_set_f64s_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_78 arg2, swig_type_79 arg3);
+extern void _wrap_graph_set_tensor_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_80 arg2, uintptr_t arg3);
+extern swig_type_81 _wrap_graph_end_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_82 arg2);
+extern void _wrap_graph_push_scope_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_83 arg2);
 extern void _wrap_graph_pop_scope_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_83 _wrap_graph_constant_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2, double arg3);
-extern swig_type_84 _wrap_graph_constant_tensor_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_85 _wrap_graph_host_scalar_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_86 arg2, double arg3);
-extern swig_type_87 _wrap_graph_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_88 arg2, int arg3, swig_type_89 arg4, swig_type_90 arg5, double arg6, _Bool arg7);
-extern void _wrap_graph_assign_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_91 arg2, swig_type_92 arg3);
-extern void _wrap_gradients_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_93 arg2, swig_type_94 arg3, swig_voidp arg4);
-extern void _wrap_apply_gradients_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2, swig_type_95 arg3);
-extern int _wrap_graph_get_dtype_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_96 arg2);
-extern swig_type_97 _wrap_graph_get_rank_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_98 arg2);
-extern swig_type_99 _wrap_graph_get_dim_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3);
+extern swig_type_84 _wrap_graph_constant_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2, double arg3);
+extern swig_type_85 _wrap_graph_constant_tensor_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_86 _wrap_graph_host_scalar_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_87 arg2, double arg3);
+extern swig_type_88 _wrap_graph_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_89 arg2, int arg3, swig_type_90 arg4, swig_type_91 arg5, double arg6, _Bool arg7);
+extern void _wrap_graph_assign_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_92 arg2, swig_type_93 arg3);
+extern void _wrap_gradients_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_94 arg2, swig_type_95 arg3, swig_voidp arg4);
+extern void _wrap_apply_gradients_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2, swig_type_96 arg3);
+extern int _wrap_graph_get_dtype_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_97 arg2);
+extern swig_type_98 _wrap_graph_get_rank_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_99 arg2);
+extern swig_type_100 _wrap_graph_get_dim_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_101 arg2, swig_type_102 arg3);
 extern int _wrap_graph_check_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
 extern swig_intgo _wrap_CARDINALITY_INFINITE_raw_c49494de8c6a1afa(void);
 extern swig_intgo _wrap_CARDINALITY_UNKNOWN_raw_c49494de8c6a1afa(void);
 extern int _wrap_pipeline_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_pipeline_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_pipeline_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern void _wrap_pipeline_add_slices_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_102 arg2, int arg3, uintptr_t arg4);
-extern void _wrap_pipeline_add_tensor_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_103 arg2, int arg3, uintptr_t arg4);
-extern void _wrap_pipeline_add_idx_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_104 arg2, int arg3, swig_type_105 arg4);
-extern void _wrap_pipeline_declare_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_106 arg2, int arg3, int arg4, swig_type_107 arg5);
+extern void _wrap_pipeline_add_slices_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_103 arg2, int arg3, uintptr_t arg4);
+extern void _wrap_pipeline_add_tensor_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_104 arg2, int arg3, uintptr_t arg4);
+extern void _wrap_pipeline_add_idx_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_105 arg2, int arg3, swig_type_106 arg4);
+extern void _wrap_pipeline_declare_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_107 arg2, int arg3, int arg4, swig_type_108 arg5);
 extern void _wrap_pipeline_set_arrow_stream_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_add_feed_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_add_dataset_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_set_cancel_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_begin_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_108 arg2, int arg3);
-extern void _wrap_pipeline_set_bool_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_109 arg2, _Bool arg3);
-extern void _wrap_pipeline_set_i64_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_110 arg2, swig_type_111 arg3);
-extern void _wrap_pipeline_set_f64_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_112 arg2, double arg3);
-extern void _wrap_pipeline_set_string_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_113 arg2, swig_type_114 arg3);
-extern void _wrap_pipeline_set_i64s_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3);
-extern void _wrap_pipeline_set_f64s_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_117 arg2, swig_type_118 arg3);
-extern void _wrap_pipeline_set_dataset_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_119 arg2, uintptr_t arg3);
+extern void _wrap_pipeline_begin_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_109 arg2, int arg3);
+extern void _wrap_pipeline_set_bool_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_110 arg2, _Bool arg3);
+extern void _wrap_pipeline_set_i64_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_111 arg2, swig_type_112 arg3);
+extern void _wrap_pipeline_set_f64_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_113 arg2, double arg3);
+extern void _wrap_pipeline_set_string_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_114 arg2, swig_type_115 arg3);
+extern void _wrap_pipeline_set_i64s_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_116 arg2, swig_type_117 arg3);
+extern void _wrap_pipeline_set_f64s_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_118 arg2, swig_type_119 arg3);
+extern void _wrap_pipeline_set_dataset_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_120 arg2, uintptr_t arg3);
 extern void _wrap_pipeline_end_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern void _wrap_pipeline_set_state_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_120 arg2, uintptr_t arg3);
+extern void _wrap_pipeline_set_state_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_121 arg2, uintptr_t arg3);
 extern int _wrap_pipeline_build_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_dataset_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_dataset_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_121 _wrap_dataset_get_cardinality_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_122 _wrap_dataset_get_component_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_123 _wrap_dataset_get_component_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_124 arg2);
-extern int _wrap_dataset_get_component_role_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_125 arg2);
-extern swig_type_126 _wrap_dataset_get_spec_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_127 _wrap_dataset_get_lint_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern int _wrap_dataset_split_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_128 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_dataset_count_classes_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_129 arg2, swig_type_130 arg3, uintptr_t arg4, swig_type_131 arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_dataset_count_texts_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_132 arg2, swig_type_133 arg3, swig_type_134 arg4, swig_type_135 arg5, uintptr_t arg6, swig_voidp arg7, swig_voidp arg8, swig_voidp arg9);
-extern int _wrap_dataset_to_arrow_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_136 arg2, swig_type_137 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern int _wrap_iterator_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_138 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_122 _wrap_dataset_get_cardinality_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_123 _wrap_dataset_get_component_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_124 _wrap_dataset_get_component_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_125 arg2);
+extern int _wrap_dataset_get_component_role_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_126 arg2);
+extern swig_type_127 _wrap_dataset_get_spec_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_128 _wrap_dataset_get_lint_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_dataset_split_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_129 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_dataset_count_classes_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_130 arg2, swig_type_131 arg3, uintptr_t arg4, swig_type_132 arg5, swig_voidp arg6, swig_voidp arg7);
+extern int _wrap_dataset_count_texts_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_133 arg2, swig_type_134 arg3, swig_type_135 arg4, swig_type_136 arg5, uintptr_t arg6, swig_voidp arg7, swig_voidp arg8, swig_voidp arg9);
+extern int _wrap_dataset_to_arrow_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_137 arg2, swig_type_138 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern int _wrap_iterator_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_139 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_iterator_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_iterator_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_iterator_next_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern uintptr_t _wrap_iterator_get_component_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_139 arg2);
-extern int _wrap_iterator_restore_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_140 arg2, swig_voidp arg3);
-extern int _wrap_feed_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_141 arg2, swig_voidp arg3, swig_voidp arg4);
+extern uintptr_t _wrap_iterator_get_component_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_140 arg2);
+extern int _wrap_iterator_restore_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_141 arg2, swig_voidp arg3);
+extern int _wrap_feed_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_142 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_feed_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_feed_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern int _wrap_feed_declare_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_142 arg2, int arg3, int arg4, swig_type_143 arg5, swig_voidp arg6);
-extern int _wrap_feed_set_batch_size_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_144 arg2, swig_voidp arg3);
-extern int _wrap_feed_push_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_145 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_feed_declare_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_143 arg2, int arg3, int arg4, swig_type_144 arg5, swig_voidp arg6);
+extern int _wrap_feed_set_batch_size_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_145 arg2, swig_voidp arg3);
+extern int _wrap_feed_push_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_146 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_feed_finish_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_feed_fail_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2, swig_type_146 arg3, swig_voidp arg4);
-extern swig_type_147 _wrap_feed_get_position_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern int _wrap_cluster_resolver_create_list_raw_c49494de8c6a1afa(swig_type_148 arg1, swig_type_149 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_cluster_resolver_create_tf_config_raw_c49494de8c6a1afa(swig_type_150 arg1, swig_voidp arg2, swig_voidp arg3);
-extern int _wrap_cluster_resolver_create_from_environment_raw_c49494de8c6a1afa(swig_type_151 arg1, swig_voidp arg2, swig_voidp arg3);
-extern int _wrap_cluster_resolver_create_tpu_raw_c49494de8c6a1afa(swig_type_152 arg1, swig_type_153 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_feed_fail_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2, swig_type_147 arg3, swig_voidp arg4);
+extern swig_type_148 _wrap_feed_get_position_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_cluster_resolver_create_list_raw_c49494de8c6a1afa(swig_type_149 arg1, swig_type_150 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_cluster_resolver_create_tf_config_raw_c49494de8c6a1afa(swig_type_151 arg1, swig_voidp arg2, swig_voidp arg3);
+extern int _wrap_cluster_resolver_create_from_environment_raw_c49494de8c6a1afa(swig_type_152 arg1, swig_voidp arg2, swig_voidp arg3);
+extern int _wrap_cluster_resolver_create_tpu_raw_c49494de8c6a1afa(swig_type_153 arg1, swig_type_154 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_cluster_resolver_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_cluster_resolver_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_154 _wrap_cluster_resolver_get_worker_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_155 _wrap_cluster_resolver_get_worker_index_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_156 _wrap_cluster_resolver_get_address_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_157 arg2);
-extern swig_type_158 _wrap_cluster_resolver_get_json_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_155 _wrap_cluster_resolver_get_worker_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_156 _wrap_cluster_resolver_get_worker_index_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_157 _wrap_cluster_resolver_get_address_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_158 arg2);
+extern swig_type_159 _wrap_cluster_resolver_get_json_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_cluster_resolver_connect_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern int _wrap_cluster_resolver_initialize_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_cluster_resolver_get_context_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern int _wrap_strategy_create_one_device_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_159 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_strategy_create_one_device_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_160 arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_strategy_create_multi_worker_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_strategy_create_multi_worker_from_environment_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_strategy_create_multi_worker_from_resolver_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_strategy_create_tpu_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_strategy_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_strategy_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_160 _wrap_strategy_get_replica_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_161 _wrap_strategy_get_worker_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_162 _wrap_strategy_get_worker_index_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_163 _wrap_strategy_get_input_pipeline_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_164 _wrap_strategy_get_input_pipeline_id_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_165 _wrap_strategy_get_device_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_166 arg2);
+extern swig_type_161 _wrap_strategy_get_replica_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_162 _wrap_strategy_get_worker_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_163 _wrap_strategy_get_worker_index_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_164 _wrap_strategy_get_input_pipeline_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_165 _wrap_strategy_get_input_pipeline_id_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_166 _wrap_strategy_get_device_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_167 arg2);
 extern uintptr_t _wrap_strategy_get_context_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern swig_intgo _wrap_HOOK_STOP_raw_c49494de8c6a1afa(void);
 extern int _wrap_hooks_create_raw_c49494de8c6a1afa(swig_voidp arg1, swig_voidp arg2);
 extern void _wrap_hooks_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_hooks_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_hook_event_get_kind_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_167 _wrap_hook_event_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_168 _wrap_hook_event_get_epoch_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_168 _wrap_hook_event_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_169 _wrap_hook_event_get_epoch_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_hook_event_get_loss_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_hook_event_get_examples_per_second_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_hook_event_get_remaining_seconds_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern double _wrap_hook_event_get_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_169 arg2);
-extern swig_type_170 _wrap_hook_event_get_checkpoint_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern double _wrap_hook_event_get_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_170 arg2);
+extern swig_type_171 _wrap_hook_event_get_checkpoint_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_estimator_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_estimator_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_estimator_train_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_estimator_initialize_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_171 arg3, uintptr_t arg4, swig_voidp arg5);
-extern int _wrap_estimator_evaluate_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_172 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_173 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
-extern int _wrap_estimator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_174 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_175 _wrap_estimator_get_global_step_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_176 _wrap_estimator_get_variable_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_177 _wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_178 arg2);
-extern swig_type_179 _wrap_estimator_get_trainable_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_180 _wrap_estimator_get_trainable_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_181 arg2);
-extern int _wrap_estimator_read_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_182 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_write_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_183 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_gradient_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_184 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_output_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_185 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_set_trainable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_186 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_estimator_initialize_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_172 arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_estimator_evaluate_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_173 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_set_evaluation_strategy_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern int _wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_174 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
+extern swig_type_175 _wrap_estimator_get_params_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_176 _wrap_estimator_get_input_pipeline_count_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2);
+extern swig_type_177 _wrap_estimator_get_input_pipeline_id_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2);
+extern int _wrap_estimator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_178 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_179 _wrap_estimator_get_global_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_180 _wrap_estimator_get_variable_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_181 _wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_182 arg2);
+extern swig_type_183 _wrap_estimator_get_trainable_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_184 _wrap_estimator_get_trainable_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_185 arg2);
+extern int _wrap_estimator_read_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_186 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_write_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_187 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_gradient_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_188 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_output_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_189 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_set_trainable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_190 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_session_open_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
 extern void _wrap_session_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_session_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern int _wrap_session_run_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_187 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_session_set_scalar_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_188 arg2, double arg3, swig_voidp arg4);
+extern int _wrap_session_run_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_191 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_session_set_scalar_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_192 arg2, double arg3, swig_voidp arg4);
 extern int _wrap_session_close_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_result_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_result_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_result_get_reason_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_189 _wrap_result_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_190 _wrap_result_get_examples_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_193 _wrap_result_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_194 _wrap_result_get_examples_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_result_get_seconds_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_result_get_input_wait_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_191 _wrap_result_get_input_report_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_192 _wrap_result_get_step_report_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_195 _wrap_result_get_input_report_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_196 _wrap_result_get_step_report_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_result_get_loss_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_193 _wrap_result_get_metric_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_194 _wrap_result_get_metric_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_195 arg2);
-extern double _wrap_result_get_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_196 arg2);
-extern int _wrap_predictor_open_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_197 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_197 _wrap_result_get_metric_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_198 _wrap_result_get_metric_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_199 arg2);
+extern double _wrap_result_get_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_200 arg2);
+extern int _wrap_predictor_open_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_201 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_predictor_from_estimator_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_predictor_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_predictor_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_198 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_199 _wrap_predictor_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_200 _wrap_predictor_get_signature_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_202 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_203 _wrap_predictor_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_204 _wrap_predictor_get_signature_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_predictor_run_all_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_prediction_stream_open_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_prediction_stream_next_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
@@ -522,31 +531,31 @@ extern void _wrap_prediction_stream_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_prediction_stream_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_batch_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_batch_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_201 _wrap_batch_get_first_row_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_202 _wrap_batch_get_row_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_203 _wrap_batch_get_output_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_204 _wrap_batch_get_output_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_205 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_206 arg2);
-extern int _wrap_record_writer_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_207 arg2, swig_type_208 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_205 _wrap_batch_get_first_row_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_206 _wrap_batch_get_row_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_207 _wrap_batch_get_output_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_208 _wrap_batch_get_output_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_209 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_210 arg2);
+extern int _wrap_record_writer_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_211 arg2, swig_type_212 arg3, swig_voidp arg4, swig_voidp arg5);
 extern void _wrap_record_writer_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_record_writer_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern int _wrap_record_writer_write_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_209 arg2, swig_voidp arg3);
-extern int _wrap_record_writer_add_feature_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_210 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_record_writer_write_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_213 arg2, swig_voidp arg3);
+extern int _wrap_record_writer_add_feature_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_214 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_record_writer_write_example_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_211 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_215 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
 extern int _wrap_record_writer_write_sequence_example_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
 extern int _wrap_record_writer_close_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_212 _wrap_callback_take_released_raw_c49494de8c6a1afa(swig_type_213 arg1);
-extern int _wrap_estimator_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_214 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_215 arg2, swig_type_216 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_217 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_218 arg2, swig_type_219 arg3);
-extern void _wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_220 arg2);
-extern void _wrap_pipeline_set_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_221 arg2);
-extern int _wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_222 arg2, swig_type_223 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_tensor_take_memory_raw_c49494de8c6a1afa(swig_type_224 arg1, int arg2, swig_type_225 arg3, swig_type_226 arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_227 _wrap_memory_take_returned_raw_c49494de8c6a1afa(void);
-extern int _wrap_predictor_run_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_228 arg2, swig_type_229 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_216 _wrap_callback_take_released_raw_c49494de8c6a1afa(swig_type_217 arg1);
+extern int _wrap_estimator_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_218 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_219 arg2, swig_type_220 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_221 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_222 arg2, swig_type_223 arg3);
+extern void _wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_224 arg2);
+extern void _wrap_pipeline_set_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_225 arg2);
+extern int _wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_226 arg2, swig_type_227 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_tensor_take_memory_raw_c49494de8c6a1afa(swig_type_228 arg1, int arg2, swig_type_229 arg3, swig_type_230 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_231 _wrap_memory_take_returned_raw_c49494de8c6a1afa(void);
+extern int _wrap_predictor_run_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_232 arg2, swig_type_233 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern uintptr_t _wrap_pipeline_set_map_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_predicate_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_scan_raw_c49494de8c6a1afa(uintptr_t arg1);
@@ -557,27 +566,27 @@ extern int _wrap_serve_map_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, 
 extern void _wrap_call_queue_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_call_queue_take_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_call_get_cancel_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_230 _wrap_element_call_get_state_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_231 _wrap_element_call_get_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern uintptr_t _wrap_element_call_get_tensor_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_232 arg2);
-extern swig_type_233 _wrap_element_call_get_pass_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_234 _wrap_element_call_get_index_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern void _wrap_element_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_235 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
-extern uintptr_t _wrap_context_add_file_system_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_236 arg2, _Bool arg3, swig_voidp arg4);
+extern swig_type_234 _wrap_element_call_get_state_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_235 _wrap_element_call_get_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern uintptr_t _wrap_element_call_get_tensor_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_236 arg2);
+extern swig_type_237 _wrap_element_call_get_pass_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_238 _wrap_element_call_get_index_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_element_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_239 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
+extern uintptr_t _wrap_context_add_file_system_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_240 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_file_call_get_kind_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_237 _wrap_file_call_get_path_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_238 _wrap_file_call_get_file_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_239 _wrap_file_call_get_offset_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_240 _wrap_file_call_get_size_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_241 _wrap_file_call_get_path_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_242 _wrap_file_call_get_file_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_243 _wrap_file_call_get_offset_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_244 _wrap_file_call_get_size_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_file_call_get_target_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern void _wrap_file_call_add_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_241 arg2);
-extern void _wrap_file_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_242 arg3, swig_type_243 arg4, swig_type_244 arg5, int arg6, uintptr_t arg7);
-extern swig_type_245 _wrap_context_stop_profile_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_246 _wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_247 arg3, swig_voidp arg4);
-extern swig_type_248 _wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_249 arg3, swig_voidp arg4);
-extern swig_type_250 _wrap_iterator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_251 _wrap_iterator_get_report_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_252 _wrap_predictor_describe_plan_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_253 arg2, swig_type_254 arg3, uintptr_t arg4, swig_voidp arg5);
+extern void _wrap_file_call_add_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_245 arg2);
+extern void _wrap_file_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_246 arg3, swig_type_247 arg4, swig_type_248 arg5, int arg6, uintptr_t arg7);
+extern swig_type_249 _wrap_context_stop_profile_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_250 _wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_251 arg3, swig_voidp arg4);
+extern swig_type_252 _wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_253 arg3, swig_voidp arg4);
+extern swig_type_254 _wrap_iterator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_255 _wrap_iterator_get_report_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_256 _wrap_predictor_describe_plan_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_257 arg2, swig_type_258 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -1291,11 +1300,21 @@ func Graph_get_mode(arg1 uintptr) (_swig_ret int32) {
 	return swig_r
 }
 
+func Graph_get_params(arg1 uintptr) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_graph_get_params_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
 func Graph_set_output(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_output_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_1)), C.swig_type_63(_swig_i_2))
+	C._wrap_graph_set_output_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_1)), C.swig_type_64(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1304,14 +1323,14 @@ func Graph_set_output(arg1 uintptr, arg2 string, arg3 int64) {
 func Graph_set_loss(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_set_loss_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_64(_swig_i_1))
+	C._wrap_graph_set_loss_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_65(_swig_i_1))
 }
 
 func Graph_add_metric(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_add_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_1)), C.swig_type_66(_swig_i_2))
+	C._wrap_graph_add_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_1)), C.swig_type_67(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1327,7 +1346,7 @@ func Graph_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_begin_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_graph_begin_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1336,14 +1355,14 @@ func Graph_begin(arg1 uintptr, arg2 string, arg3 int32) {
 func Graph_add_input(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_add_input_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_68(_swig_i_1))
+	C._wrap_graph_add_input_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_69(_swig_i_1))
 }
 
 func Graph_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_bool_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_graph_set_bool_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1353,7 +1372,7 @@ func Graph_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_i64_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), C.swig_type_71(_swig_i_2))
+	C._wrap_graph_set_i64_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_1)), C.swig_type_72(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1363,7 +1382,7 @@ func Graph_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_f64_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_graph_set_f64_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1373,7 +1392,7 @@ func Graph_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_string_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_string_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1386,7 +1405,7 @@ func Graph_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_i64s_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_i64s_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1399,7 +1418,7 @@ func Graph_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_f64s_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_f64s_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1412,7 +1431,7 @@ func Graph_set_tensor(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_tensor_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_graph_set_tensor_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1422,7 +1441,7 @@ func Graph_end(arg1 uintptr, arg2 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_end_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_end_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1432,7 +1451,7 @@ func Graph_end(arg1 uintptr, arg2 []int64) (_swig_ret int64) {
 func Graph_push_scope(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_push_scope_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_graph_push_scope_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1465,7 +1484,7 @@ func Graph_host_scalar(arg1 uintptr, arg2 string, arg3 float64) (_swig_ret int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_host_scalar_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_host_scalar_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1481,7 +1500,7 @@ func Graph_variable(arg1 uintptr, arg2 string, arg3 int32, arg4 []int64, arg5 st
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_graph_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_4)), C.double(_swig_i_5), C._Bool(_swig_i_6)))
+	swig_r = (int64)(C._wrap_graph_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_4)), C.double(_swig_i_5), C._Bool(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1498,7 +1517,7 @@ func Graph_assign(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_assign_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_91(_swig_i_1), C.swig_type_92(_swig_i_2))
+	C._wrap_graph_assign_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_92(_swig_i_1), C.swig_type_93(_swig_i_2))
 }
 
 func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
@@ -1506,7 +1525,7 @@ func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_gradients_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_93(_swig_i_1), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	C._wrap_gradients_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1516,7 +1535,7 @@ func Apply_gradients(arg1 uintptr, arg2 *int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_apply_gradients_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_apply_gradients_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1526,7 +1545,7 @@ func Graph_get_dtype(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_graph_get_dtype_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_96(_swig_i_1)))
+	swig_r = (int32)(C._wrap_graph_get_dtype_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1)))
 	return swig_r
 }
 
@@ -1534,7 +1553,7 @@ func Graph_get_rank(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_rank_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_98(_swig_i_1)))
+	swig_r = (int64)(C._wrap_graph_get_rank_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_99(_swig_i_1)))
 	return swig_r
 }
 
@@ -1543,7 +1562,7 @@ func Graph_get_dim(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_get_dim_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1), C.swig_type_101(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_get_dim_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_101(_swig_i_1), C.swig_type_102(_swig_i_2)))
 	return swig_r
 }
 
@@ -1599,7 +1618,7 @@ func Pipeline_add_slices(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_slices_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	C._wrap_pipeline_add_slices_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1610,7 +1629,7 @@ func Pipeline_add_tensor(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_tensor_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	C._wrap_pipeline_add_tensor_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1621,7 +1640,7 @@ func Pipeline_add_idx(arg1 uintptr, arg2 string, arg3 int32, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_idx_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_pipeline_add_idx_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1636,7 +1655,7 @@ func Pipeline_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_pipeline_declare_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_pipeline_declare_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1673,7 +1692,7 @@ func Pipeline_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_begin_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_pipeline_begin_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1683,7 +1702,7 @@ func Pipeline_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_bool_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_pipeline_set_bool_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1693,7 +1712,7 @@ func Pipeline_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_1)), C.swig_type_111(_swig_i_2))
+	C._wrap_pipeline_set_i64_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_1)), C.swig_type_112(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1703,7 +1722,7 @@ func Pipeline_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_pipeline_set_f64_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1713,7 +1732,7 @@ func Pipeline_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_string_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_string_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1726,7 +1745,7 @@ func Pipeline_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64s_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_i64s_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1739,7 +1758,7 @@ func Pipeline_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64s_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_f64s_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1752,7 +1771,7 @@ func Pipeline_set_dataset(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_dataset_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_dataset_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1767,7 +1786,7 @@ func Pipeline_set_state(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_state_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_state_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1810,7 +1829,7 @@ func Dataset_get_component_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dataset_get_component_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1))
+	swig_r_p := C._wrap_dataset_get_component_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1821,7 +1840,7 @@ func Dataset_get_component_role(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1)))
+	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_126(_swig_i_1)))
 	return swig_r
 }
 
@@ -1852,7 +1871,7 @@ func Dataset_split(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_dataset_split_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_dataset_split_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_129(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	return swig_r
 }
 
@@ -1865,7 +1884,7 @@ func Dataset_count_classes(arg1 uintptr, arg2 string, arg3 int64, arg4 uintptr, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int32)(C._wrap_dataset_count_classes_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_1)), C.swig_type_130(_swig_i_2), C.uintptr_t(_swig_i_3), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
+	swig_r = (int32)(C._wrap_dataset_count_classes_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_1)), C.swig_type_131(_swig_i_2), C.uintptr_t(_swig_i_3), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1886,7 +1905,7 @@ func Dataset_count_texts(arg1 uintptr, arg2 string, arg3 int64, arg4 int64, arg5
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_dataset_count_texts_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_1)), C.swig_type_133(_swig_i_2), C.swig_type_134(_swig_i_3), C.swig_type_135(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_dataset_count_texts_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.swig_type_134(_swig_i_2), C.swig_type_135(_swig_i_3), C.swig_type_136(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1901,7 +1920,7 @@ func Dataset_to_arrow(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr, arg5 u
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_dataset_to_arrow_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_136(_swig_i_1), C.swig_type_137(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_dataset_to_arrow_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_137(_swig_i_1), C.swig_type_138(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -1911,7 +1930,7 @@ func Iterator_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_iterator_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_138(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_iterator_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_139(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -1939,7 +1958,7 @@ func Iterator_get_component(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_139(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_140(_swig_i_1)))
 	return swig_r
 }
 
@@ -1948,7 +1967,7 @@ func Iterator_restore(arg1 uintptr, arg2 string, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_iterator_restore_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_iterator_restore_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1961,7 +1980,7 @@ func Feed_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_141(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_142(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -1983,7 +2002,7 @@ func Feed_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_feed_declare_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_feed_declare_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1998,7 +2017,7 @@ func Feed_set_batch_size(arg1 uintptr, arg2 int64, arg3 *uintptr) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_feed_set_batch_size_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_144(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_feed_set_batch_size_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_145(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -2008,7 +2027,7 @@ func Feed_push(arg1 uintptr, arg2 []uintptr, arg3 uintptr, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_push_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_push_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2029,7 +2048,7 @@ func Feed_fail(arg1 uintptr, arg2 int32, arg3 string, arg4 *uintptr) (_swig_ret 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_fail_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_fail_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2049,7 +2068,7 @@ func Cluster_resolver_create_list(arg1 string, arg2 int64, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_cluster_resolver_create_list_raw_c49494de8c6a1afa(*(*C.swig_type_148)(unsafe.Pointer(&_swig_i_0)), C.swig_type_149(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_list_raw_c49494de8c6a1afa(*(*C.swig_type_149)(unsafe.Pointer(&_swig_i_0)), C.swig_type_150(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2061,7 +2080,7 @@ func Cluster_resolver_create_tf_config(arg1 string, arg2 *uintptr, arg3 *uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cluster_resolver_create_tf_config_raw_c49494de8c6a1afa(*(*C.swig_type_150)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_tf_config_raw_c49494de8c6a1afa(*(*C.swig_type_151)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2073,7 +2092,7 @@ func Cluster_resolver_create_from_environment(arg1 string, arg2 *uintptr, arg3 *
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cluster_resolver_create_from_environment_raw_c49494de8c6a1afa(*(*C.swig_type_151)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_from_environment_raw_c49494de8c6a1afa(*(*C.swig_type_152)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2086,7 +2105,7 @@ func Cluster_resolver_create_tpu(arg1 string, arg2 string, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_cluster_resolver_create_tpu_raw_c49494de8c6a1afa(*(*C.swig_type_152)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_tpu_raw_c49494de8c6a1afa(*(*C.swig_type_153)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2124,7 +2143,7 @@ func Cluster_resolver_get_address(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_cluster_resolver_get_address_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_157(_swig_i_1))
+	swig_r_p := C._wrap_cluster_resolver_get_address_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_158(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2172,7 +2191,7 @@ func Strategy_create_one_device(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2268,7 +2287,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_strategy_get_device_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_166(_swig_i_1))
+	swig_r_p := C._wrap_strategy_get_device_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2362,7 +2381,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2415,7 +2434,7 @@ func Estimator_initialize(arg1 uintptr, arg2 uintptr, arg3 string, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_estimator_initialize_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_estimator_initialize_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2430,7 +2449,16 @@ func Estimator_evaluate(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 uintptr, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_evaluate_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_172(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_evaluate_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_173(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	return swig_r
+}
+
+func Estimator_set_evaluation_strategy(arg1 uintptr, arg2 uintptr, arg3 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int32)(C._wrap_estimator_set_evaluation_strategy_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -2445,7 +2473,33 @@ func Estimator_train_and_evaluate(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_173(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_174(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	return swig_r
+}
+
+func Estimator_get_params(arg1 uintptr) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	swig_r_p := C._wrap_estimator_get_params_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
+func Estimator_get_input_pipeline_count(arg1 uintptr, arg2 int32) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_estimator_get_input_pipeline_count_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1)))
+	return swig_r
+}
+
+func Estimator_get_input_pipeline_id(arg1 uintptr, arg2 int32) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_estimator_get_input_pipeline_id_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.int(_swig_i_1)))
 	return swig_r
 }
 
@@ -2455,7 +2509,7 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_save_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_save_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2480,7 +2534,7 @@ func Estimator_get_variable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_178(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_182(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2498,7 +2552,7 @@ func Estimator_get_trainable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_trainable_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_181(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_trainable_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_185(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2511,7 +2565,7 @@ func Estimator_read_variable(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2524,7 +2578,7 @@ func Estimator_write_variable(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_write_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_write_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2537,7 +2591,7 @@ func Estimator_read_gradient(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2550,7 +2604,7 @@ func Estimator_read_output(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uintp
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_output_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_output_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2563,7 +2617,7 @@ func Estimator_set_trainable(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2599,7 +2653,7 @@ func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_run_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_187(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_run_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_191(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2609,7 +2663,7 @@ func Session_set_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 *uintptr) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_set_scalar_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_set_scalar_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2708,7 +2762,7 @@ func Result_get_metric_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_result_get_metric_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_195(_swig_i_1))
+	swig_r_p := C._wrap_result_get_metric_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_199(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2719,7 +2773,7 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_result_get_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_result_get_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2734,7 +2788,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2767,7 +2821,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2876,7 +2930,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_205(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_209(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2887,7 +2941,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2901,7 +2955,7 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2926,7 +2980,7 @@ func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_record_writer_write_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_record_writer_write_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2939,7 +2993,7 @@ func Record_writer_add_feature(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *ui
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2961,7 +3015,7 @@ func Record_writer_add_feature_list(arg1 uintptr, arg2 string, arg3 uintptr, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2987,7 +3041,7 @@ func Record_writer_close(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_c49494de8c6a1afa(*(*C.swig_type_213)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_c49494de8c6a1afa(*(*C.swig_type_217)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3002,7 +3056,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_214(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_218(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -3012,7 +3066,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_215(_swig_i_1), C.swig_type_216(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_219(_swig_i_1), C.swig_type_220(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3022,7 +3076,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_217(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_221(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3030,19 +3084,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_218(_swig_i_1), C.swig_type_219(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_222(_swig_i_1), C.swig_type_223(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_220(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_224(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_221(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_225(_swig_i_1))
 }
 
 func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
@@ -3052,7 +3106,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_1)), C.swig_type_223(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_1)), C.swig_type_227(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3067,7 +3121,7 @@ func Tensor_take_memory(arg1 int64, arg2 int32, arg3 []int64, arg4 []byte, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_tensor_take_memory_raw_c49494de8c6a1afa(C.swig_type_224(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_tensor_take_memory_raw_c49494de8c6a1afa(C.swig_type_228(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3091,7 +3145,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3188,7 +3242,7 @@ func Element_call_get_tensor(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_232(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_236(_swig_i_1)))
 	return swig_r
 }
 
@@ -3214,7 +3268,7 @@ func Element_call_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 bool, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_element_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_element_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3231,7 +3285,7 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3286,7 +3340,7 @@ func File_call_get_target(arg1 uintptr) (_swig_ret uintptr) {
 func File_call_add_name(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_file_call_add_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_file_call_add_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3300,7 +3354,7 @@ func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 s
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_file_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_242(_swig_i_2), C.swig_type_243(_swig_i_3), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_file_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_246(_swig_i_2), C.swig_type_247(_swig_i_3), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3323,7 +3377,7 @@ func Estimator_estimate_memory(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_247(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_251(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3336,7 +3390,7 @@ func Estimator_find_batch_size(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_249(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_253(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3369,7 +3423,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_253(_swig_i_1), C.swig_type_254(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_257(_swig_i_1), C.swig_type_258(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

@@ -1986,6 +1986,19 @@ int _wrap_graph_get_mode_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0) {
 }
 
 
+_gostring_ _wrap_graph_get_params_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0) {
+  tutti_graph *arg1 = (tutti_graph *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
+  
+  result = (char *)tutti_graph_get_params((struct tutti_graph const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
 void _wrap_graph_set_output_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
@@ -3836,6 +3849,23 @@ int _wrap_estimator_evaluate_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, t
 }
 
 
+int _wrap_estimator_set_evaluation_strategy_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_strategy *_swig_go_1, tutti_error **_swig_go_2) {
+  tutti_estimator *arg1 = (tutti_estimator *) 0 ;
+  tutti_strategy *arg2 = (tutti_strategy *) 0 ;
+  tutti_error **arg3 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_strategy *)(uintptr_t)_swig_go_1; 
+  arg3 = (tutti_error **)_swig_go_2; 
+  
+  result = tutti_estimator_set_evaluation_strategy(arg1,(struct tutti_strategy const *)arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 int _wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset *_swig_go_2, long long _swig_go_3, tutti_options *_swig_go_4, tutti_hooks *_swig_go_5, tutti_cancel *_swig_go_6, tutti_result **_swig_go_7, tutti_error **_swig_go_8) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
@@ -3860,6 +3890,49 @@ int _wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(tutti_estimator *_sw
   arg9 = (tutti_error **)_swig_go_8; 
   
   result = tutti_estimator_train_and_evaluate(arg1,(struct tutti_dataset const *)arg2,(struct tutti_dataset const *)arg3,arg4,(struct tutti_options const *)arg5,(struct tutti_hooks const *)arg6,arg7,arg8,arg9);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_estimator_get_params_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0) {
+  tutti_estimator *arg1 = (tutti_estimator *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
+  
+  result = (char *)tutti_estimator_get_params((struct tutti_estimator const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+long long _wrap_estimator_get_input_pipeline_count_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, int _swig_go_1) {
+  tutti_estimator *arg1 = (tutti_estimator *) 0 ;
+  int32_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  result = tutti_estimator_get_input_pipeline_count((struct tutti_estimator const *)arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_estimator_get_input_pipeline_id_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, int _swig_go_1) {
+  tutti_estimator *arg1 = (tutti_estimator *) 0 ;
+  int32_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  
+  result = tutti_estimator_get_input_pipeline_id((struct tutti_estimator const *)arg1,arg2);
   _swig_go_result = result; 
   return _swig_go_result;
 }

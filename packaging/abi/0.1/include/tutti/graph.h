@@ -65,6 +65,9 @@ TUTTI_API tutti_value tutti_graph_get_label(tutti_graph *graph, const char *name
 TUTTI_API tutti_value tutti_graph_get_sample_weight(tutti_graph *graph, const char *name);
 /* The mode: TUTTI_MODE_TRAIN, _EVAL or _PREDICT; 0 when `graph` is not a graph handle. */
 TUTTI_API int32_t tutti_graph_get_mode(const tutti_graph *graph);
+/* The run option params of the estimator whose model this is, "" for graphs of pipelines; lent during the call. NULL
+ * when `graph` is not a graph handle. */
+TUTTI_API const char *tutti_graph_get_params(const tutti_graph *graph);
 
 /* A named prediction: what predict returns for each row. */
 TUTTI_API void tutti_graph_set_output(tutti_graph *graph, const char *name, tutti_value value);

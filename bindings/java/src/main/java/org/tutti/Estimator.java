@@ -168,6 +168,59 @@ public final class Estimator extends NativeObject {
         return AsyncCall.start(executor, () -> train(dataset, options, hooks));
     }
 
+    /** Trains on the dataset that a function makes, which is called once. The dataset is closed afterwards.
+     *
+     * @param input makes it
+     * @param options how long
+     * @param hooks what sees it
+     * @return what it gave
+     */
+    public Result train(InputFunction input, TrainOptions options, Hook... hooks) {
+        try (Dataset dataset = makeInput(Mode.TRAIN, input)) {
+            return train(dataset, options, hooks);
+        }
+    }
+
+    /** Loss and metrics over the dataset that a function makes, which is called once. The dataset is closed
+     * afterwards.
+     *
+     * @param input makes it
+     * @param steps how many batches; 0 = all
+     * @return what it gave
+     */
+    public Result evaluate(InputFunction input, long steps) {
+        try (Dataset dataset = makeInput(Mode.EVAL, input)) {
+            return evaluate(dataset, steps);
+        }
+    }
+
+    private Dataset makeInput(Mode mode, InputFunction input) {
+        InputContext context;
+        try (Use use = new Use()) {
+            long number = use.of(this);
+            context = new InputContext(Raw.estimator_get_params(number),
+                Raw.estimator_get_input_pipeline_id(number, mode.number()),
+                Raw.estimator_get_input_pipeline_count(number, mode.number()));
+        }
+        Dataset dataset = input.make(context);
+        if (dataset == null) {
+            throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "the input function made no dataset");
+        }
+        return dataset;
+    }
+
+    /** Lets evaluations, those of {@link #trainAndEvaluate} too, use other devices from the next one on.
+     *
+     * @param strategy the devices; null = the strategy that trains
+     */
+    public void setEvaluationStrategy(@Nullable Strategy strategy) {
+        try (Use use = new Use()) {
+            long[] failure = new long[1];
+            TuttiException.check(Raw.estimator_set_evaluation_strategy(use.of(this), use.of(strategy), failure),
+                failure);
+        }
+    }
+
     /** Makes the variables before the first training, without a step: initial values, or those of the newest
      * checkpoint.
      *

@@ -50,6 +50,14 @@ public final class Graph extends GraphLayers {
         return Mode.of(Raw.graph_get_mode(number()));
     }
 
+    /** The run option params of the estimator whose model this is.
+     *
+     * @return the text
+     */
+    public String params() {
+        return Raw.graph_get_params(number());
+    }
+
     /** Names a prediction: what predict gives for each row.
      *
      * @param name its name

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
+
+func TestInputFunction(t *testing.T) {
+	live(t)
+	var said []string
+	model := func(g *Graph, mode Mode) error {
+		said = append(said, g.Params())
+		return toyModel(g, mode)
+	}
+	estimator := must[*Estimator](t)(NewEstimator(model, &EstimatorOptions{RunOptions: RunOptions{Params: "7"}}))
+	closed(t, estimator)
+	rows := func(input InputContext) (*Dataset, error) {
+		var size int64
+		if _, err := fmt.Sscan(input.Params, &size); err != nil {
+			return nil, err
+		}
+		said = append(said, fmt.Sprint(input.InputPipelineID, " of ", input.InputPipelineCount))
+		return toyPipeline().Batch(size, nil).Build()
+	}
+	if trained := must[*Result](t)(estimator.TrainFunc(background, rows, &TrainOptions{Steps: 3})); trained.Step != 3 {
+		t.Error(trained)
+	}
+	both := must[*Strategy](t)(Mirrored(nil))
+	closed(t, both)
+	var losses []float64
+	for _, strategy := range []*Strategy{nil, both, nil} {
+		if err := estimator.SetEvaluationStrategy(strategy); err != nil {
+			t.Fatal(err)
+		}
+		losses = append(losses, must[*Result](t)(estimator.EvaluateFunc(background, rows, 0)).Loss)
+	}
+	if difference := losses[0] - losses[1]; difference > 1e-6 || difference < -1e-6 || losses[0] != losses[2] {
+		t.Error(losses)
+	}
+	if got := fmt.Sprint(said); got != "[0 of 1 7 0 of 1 7 0 of 1 0 of 1]" {
+		t.Error(got)
+	}
+	broken := errors.New("no data")
+	fails := func(InputContext) (*Dataset, error) { return nil, broken }
+	if _, err := estimator.TrainFunc(background, fails, nil); err != broken {
+		t.Error(err)
+	}
+	makesNone := func(InputContext) (*Dataset, error) { return nil, nil }
+	if _, err := estimator.EvaluateFunc(background, makesNone, 0); !errors.Is(err, InvalidArgument) {
+		t.Error(err)
+	}
+}
