@@ -32,7 +32,7 @@ func (e *Estimator) ref() *handle {
 // EstimatorOptions are what NewEstimator may be told; the zero value means the defaults.
 type EstimatorOptions struct {
 	Context  *Context  // nil = the default one
-	Strategy *Strategy // nil = the context's default one: one device, unless the context is a strategy's
+	Strategy *Strategy // nil = the context's default one: Auto, unless the context is a strategy's
 	RunOptions
 }
 

@@ -43,6 +43,11 @@ func TestInputFunction(t *testing.T) {
 	if got := fmt.Sprint(said); got != "[0 of 1 7 0 of 1 7 0 of 1 0 of 1]" {
 		t.Error(got)
 	}
+	small := must[*Strategy](t)(Auto(nil, 1))
+	closed(t, small)
+	if small.ReplicaCount() != 1 {
+		t.Error(small.Devices())
+	}
 	broken := errors.New("no data")
 	fails := func(InputContext) (*Dataset, error) { return nil, broken }
 	if _, err := estimator.TrainFunc(background, fails, nil); err != broken {

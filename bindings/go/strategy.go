@@ -39,6 +39,16 @@ func OneDevice(context *Context, device string) (*Strategy, error) {
 	})
 }
 
+// Auto runs on the devices that train fastest, as far as the library can tell: one replica on each GPU or other device
+// with memory of its own; without such devices one with one thread on each processor core, or, if a batch has fewer
+// than two rows for each of them, fewer replicas with more threads each. batchSize is the number of rows of a global
+// batch; 0 = not known. The choice is logged with its reason.
+func Auto(context *Context, batchSize int64) (*Strategy, error) {
+	return makeStrategy(context, func(number uintptr, out, failure *uintptr) int32 {
+		return raw.Strategy_create_auto(number, batchSize, out, failure)
+	})
+}
+
 // Mirrored runs one replica on each device and keeps them equal; without devices, on all of the context. Devices of
 // several backends, such as those of a context whose Backend is "cuda,cpu", predict and evaluate together, however much
 // their speeds differ; they do not train.

@@ -22,6 +22,17 @@ typedef struct tutti_strategy tutti_strategy;
 TUTTI_API int32_t tutti_strategy_create_one_device(tutti_context *context, const char *device, tutti_strategy **out,
                                                    tutti_error **err);
 
+/* The devices that train fastest, as far as the library can tell: one replica on each GPU, TPU or other device with
+ * memory of its own that the context has; without such devices, one replica with one thread on each processor core
+ * that the option threads of the context allows, or, if a batch has fewer than two rows for each of them, fewer
+ * replicas with more threads each (unless the run option threads_per_replica is set). `batch_size` is the number of
+ * rows of a global batch; 0 = not known. The choice is logged with its reason.
+ *
+ * This is the default strategy of estimators and predictors, with batch_size 0. Predictors also use the other devices
+ * of a context that has several backends. */
+TUTTI_API int32_t tutti_strategy_create_auto(tutti_context *context, int64_t batch_size, tutti_strategy **out,
+                                             tutti_error **err);
+
 /* One replica per device, kept equal. `count` 0 = every device of the context. Naming a device twice is an error.
  *
  * Devices may belong to several backends, such as "cuda:0" and "cpu:0" of a context that has both. They predict and

@@ -51,9 +51,18 @@ namespace {
 Result<distribute::StrategyRef> strategy_of(const ContextObject &context, const tutti_strategy *strategy,
                                             const ResolvedOptions &run) {
   const int64_t gpus = run.i64("num_gpus");
-  if (gpus == 0) return choose_strategy(context, strategy);
+  const bool is_invariant = level_of(run.text("determinism")) == backend::Level::invariant;
+  if (gpus == 0) return choose_strategy(context, strategy, is_invariant ? run.i64("logical_replicas") : 0);
   if (strategy == nullptr) return strategy_over_gpus(context, gpus);
   return base::invalid_argument("num_gpus is ", gpus, ", but the estimator has a strategy: set only one");
+}
+
+/// Where the devices of an estimator were chosen for it: the one for models that several cannot train.
+Result<distribute::StrategyRef> whole_batches(const ContextObject &context, const tutti_strategy *strategy,
+                                              const ResolvedOptions &run, const distribute::Strategy &chosen) {
+  const bool is_chosen = strategy == nullptr && context.strategy() == nullptr && run.i64("num_gpus") == 0;
+  if (!is_chosen || chosen.replica_count() == 1) return distribute::StrategyRef();
+  return distribute::Strategy::mirrored({chosen.devices().front()}, context.core()->threads);
 }
 
 Result<estimator::RunConfig> run_config(const ResolvedOptions &options) {
@@ -187,16 +196,19 @@ int32_t tutti_estimator_create(tutti_context *context, tutti_model_fn model_fn, 
     TUTTI_ASSIGN(const ResolvedOptions run, resolve(run_options, "run"));
     TUTTI_ASSIGN(const distribute::StrategyRef chosen, strategy_of(*home, strategy, run));
     TUTTI_ASSIGN(estimator::RunConfig config, run_config(run));
+    if (!run.was_set("threads_per_replica") && chosen->threads_per_replica() > 0)
+      config.threads_per_replica = chosen->threads_per_replica();
     config.options = run.to_json();
     std::erase_if(config.options.object(), [](const auto &option) { return option.first == "model_dir"; });
     TUTTI_TRY(require(reinterpret_cast<const void *>(model_fn), "model_fn"));
     home->core()->logger->info("run options: ", run.to_text());
     auto rules = std::make_shared<TrainableRules>();
+    TUTTI_ASSIGN(distribute::StrategyRef whole, whole_batches(*home, strategy, run, *chosen));
     std::vector<estimator::Hook> standing = estimator::hooks::standing_hooks(config, home->core()->logger);
-    TUTTI_ASSIGN(
-        Ref<estimator::Estimator> made,
-        estimator::Estimator::create(model_function(model_fn, std::move(owner), rules, run.text("params")),
-                                     std::move(config), chosen, environment_of(*home->core()), std::move(standing)));
+    TUTTI_ASSIGN(Ref<estimator::Estimator> made,
+                 estimator::Estimator::create(model_function(model_fn, std::move(owner), rules, run.text("params")),
+                                              std::move(config), chosen, environment_of(*home->core()),
+                                              std::move(standing), std::move(whole)));
     return emit(
         base::make_ref<EstimatorObject>(home->core(), std::move(made), chosen, std::move(rules), run.text("params")),
         estimator_handles, out);

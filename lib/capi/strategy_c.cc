@@ -7,6 +7,7 @@
 #include "capi/cluster_resolver_c.h"
 #include "capi/guard.h"
 #include "capi/options_c.h"
+#include "distribute/strategy/auto_choice.h"
 #include "distribute/strategy/multi_worker_strategy.h"
 #include "runtime/engine_list.h"
 
@@ -31,10 +32,19 @@ Result<void *> StrategyObject::context() {
   return context_.get();
 }
 
-Result<distribute::StrategyRef> choose_strategy(const ContextObject &context, const tutti_strategy *strategy) {
+Result<distribute::StrategyRef> automatic_strategy(const ContextCore &core, int64_t batch_size,
+                                                   int64_t logical_replicas) {
+  TUTTI_ASSIGN(distribute::AutoChoice choice,
+               distribute::choose_devices(core.devices, {core.threads, batch_size, logical_replicas}));
+  core.logger->info("devices chosen: ", choice.reason);
+  return distribute::Strategy::mirrored(std::move(choice.devices), choice.threads_per_replica);
+}
+
+Result<distribute::StrategyRef> choose_strategy(const ContextObject &context, const tutti_strategy *strategy,
+                                                int64_t logical_replicas) {
   if (strategy == nullptr) {
     if (context.strategy() != nullptr) return context.strategy();
-    return distribute::Strategy::one_device(context.core()->devices.front());
+    return automatic_strategy(*context.core(), 0, logical_replicas);
   }
   TUTTI_ASSIGN(const Ref<StrategyObject> object, find(strategy, strategy_handles, "strategy"));
   TUTTI_TRY(check_same_context(*context.core(), *object->core(), "strategy"));
@@ -145,6 +155,17 @@ int32_t tutti_strategy_create_one_device(tutti_context *context, const char *dev
       TUTTI_ASSIGN(chosen, find_device(*owner->core(), device));
     }
     TUTTI_ASSIGN(distribute::StrategyRef strategy, distribute::Strategy::one_device(std::move(chosen)));
+    return emit_strategy(*owner, std::move(strategy), out);
+  });
+}
+
+int32_t tutti_strategy_create_auto(tutti_context *context, int64_t batch_size, tutti_strategy **out,
+                                   tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    TUTTI_ASSIGN(const Ref<ContextObject> owner, find_context(context));
+    if (batch_size < 0) return base::invalid_argument("argument 'batch_size' must be 0 or more, got ", batch_size);
+    TUTTI_ASSIGN(distribute::StrategyRef strategy, automatic_strategy(*owner->core(), batch_size, 0));
     return emit_strategy(*owner, std::move(strategy), out);
   });
 }

@@ -35,8 +35,13 @@ class StrategyObject : public base::Object {
 
 extern constinit HandleType<StrategyObject> strategy_handles;
 
-/// The strategy of an optional argument, of the same context; else the context's default one, else one device.
-Result<distribute::StrategyRef> choose_strategy(const ContextObject &context, const tutti_strategy *strategy);
+/// As tutti_strategy_create_auto, with a number of replicas that divides the logical ones (0 = no matter); what was
+/// chosen, and why, is logged.
+Result<distribute::StrategyRef> automatic_strategy(const ContextCore &core, int64_t batch_size,
+                                                   int64_t logical_replicas);
+/// The strategy of an optional argument, of the same context; else the context's default one, else the automatic one.
+Result<distribute::StrategyRef> choose_strategy(const ContextObject &context, const tutti_strategy *strategy,
+                                                int64_t logical_replicas = 0);
 /// Mirrored over the first `count` GPUs (devices with memory of their own) of a context that is no strategy's scope;
 /// INVALID_ARGUMENT where it has fewer.
 Result<distribute::StrategyRef> strategy_over_gpus(const ContextObject &context, int64_t count);

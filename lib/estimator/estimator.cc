@@ -29,13 +29,15 @@ Status check(const EvaluateRequest &request) {
 }  // namespace
 
 Result<Ref<Estimator>> Estimator::create(ModelFunction function, RunConfig config, distribute::StrategyRef strategy,
-                                         Environment environment, std::vector<Hook> standing_hooks) {
+                                         Environment environment, std::vector<Hook> standing_hooks,
+                                         distribute::StrategyRef whole_batches) {
   if (!function) return invalid_argument("an estimator needs a model function");
   if (!strategy) return invalid_argument("an estimator needs a strategy");
   if (const Status status = config.check(); !status.ok()) return status.wrap("the run configuration is not valid");
   TUTTI_TRY(HookList::make(standing_hooks));
-  return base::make_ref<Estimator>(base::make_ref<EstimatorState>(
-      std::move(function), std::move(config), std::move(strategy), std::move(environment), std::move(standing_hooks)));
+  return base::make_ref<Estimator>(base::make_ref<EstimatorState>(std::move(function), std::move(config),
+                                                                  std::move(strategy), std::move(whole_batches),
+                                                                  std::move(environment), std::move(standing_hooks)));
 }
 
 Result<std::unique_ptr<TrainSession>> Estimator::open_session(TrainRequest request) {
@@ -95,8 +97,8 @@ Result<Estimator::Evaluating> Estimator::take_evaluator(const data::ElementSpec 
   Evaluating taken;
   {
     std::lock_guard lock(mutex_);
-    taken.strategy = evaluation_strategy_;
-    taken.evaluator = std::move(evaluator_);
+    taken.strategy = evaluation_strategy_ ? evaluation_strategy_ : state_->strategy();
+    if (taken.strategy == evaluator_strategy_) taken.evaluator = std::move(evaluator_);
   }
   if (taken.evaluator) return taken;
   TUTTI_ASSIGN(const ModelRef model, state_->models.get(Mode::evaluate, spec));
@@ -107,19 +109,18 @@ Result<Estimator::Evaluating> Estimator::take_evaluator(const data::ElementSpec 
 
 void Estimator::give_back(Evaluating evaluating) {
   std::lock_guard lock(mutex_);
-  if (evaluating.strategy == evaluation_strategy_) evaluator_.swap(evaluating.evaluator);
+  evaluator_strategy_ = std::move(evaluating.strategy);
+  evaluator_.swap(evaluating.evaluator);
 }
 
 void Estimator::set_evaluation_strategy(distribute::StrategyRef strategy) {
-  std::unique_ptr<distribute::Evaluator> former;
   std::lock_guard lock(mutex_);
-  evaluation_strategy_ = strategy ? std::move(strategy) : state_->strategy;
-  former.swap(evaluator_);
+  evaluation_strategy_ = std::move(strategy);
 }
 
 distribute::StrategyRef Estimator::evaluation_strategy() const {
   std::lock_guard lock(mutex_);
-  return evaluation_strategy_;
+  return evaluation_strategy_ ? evaluation_strategy_ : state_->strategy();
 }
 
 Result<TrainAndEvaluateResult> Estimator::train_and_evaluate(TrainAndEvaluateRequest request) {

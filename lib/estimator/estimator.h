@@ -32,10 +32,11 @@ namespace tutti::impl::estimator {
 class Estimator : public base::Object {
  public:
   /// `standing_hooks` take part in every training, before those of the request; hooks/standing_hooks.h makes the usual
-  /// ones: periodic checkpoints and the log.
+  /// ones: periodic checkpoints and the log. `whole_batches`: see EstimatorState.
   static base::Result<base::Ref<Estimator>> create(ModelFunction function, RunConfig config,
                                                    distribute::StrategyRef strategy, Environment environment,
-                                                   std::vector<Hook> standing_hooks);
+                                                   std::vector<Hook> standing_hooks,
+                                                   distribute::StrategyRef whole_batches = nullptr);
 
   base::Result<TrainResult> train(TrainRequest request);
   base::Result<std::unique_ptr<TrainSession>> open_session(TrainRequest request);
@@ -63,8 +64,7 @@ class Estimator : public base::Object {
   EstimatorState &state() { return *state_; }
 
  private:
-  explicit Estimator(base::Ref<EstimatorState> state)
-      : state_(std::move(state)), evaluation_strategy_(state_->strategy) {}
+  explicit Estimator(base::Ref<EstimatorState> state) : state_(std::move(state)) {}
   template <typename T, typename... A>
   friend base::Ref<T> base::make_ref(A &&...);
 
@@ -81,8 +81,9 @@ class Estimator : public base::Object {
   const base::Ref<EstimatorState> state_;
   mutable std::mutex mutex_;
   // Guarded by mutex_:
-  distribute::StrategyRef evaluation_strategy_;       // never null
-  std::unique_ptr<distribute::Evaluator> evaluator_;  // one that is not in use, for these devices
+  distribute::StrategyRef evaluation_strategy_;       // null: the one that trains
+  std::unique_ptr<distribute::Evaluator> evaluator_;  // one that is not in use, for
+  distribute::StrategyRef evaluator_strategy_;        // these devices
 };
 
 }  // namespace tutti::impl::estimator

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "estimator/estimator_state.h"
 
+#include <algorithm>
+
 #include <utility>
 
 namespace tutti::impl::estimator {
@@ -19,16 +21,29 @@ Environment with_logger(Environment environment) {
 
 }  // namespace
 
-EstimatorState::EstimatorState(ModelFunction function, RunConfig run_config, distribute::StrategyRef chosen_strategy,
-                               Environment chosen_environment, std::vector<Hook> hooks)
+EstimatorState::EstimatorState(ModelFunction function, RunConfig run_config, distribute::StrategyRef strategy,
+                               distribute::StrategyRef whole_batches, Environment chosen_environment,
+                               std::vector<Hook> hooks)
     : config(std::move(run_config)),
-      strategy(std::move(chosen_strategy)),
       environment(with_logger(std::move(chosen_environment))),
       standing_hooks(std::move(hooks)),
-      models(std::move(function)) {}
+      models(std::move(function)),
+      strategy_(std::move(strategy)),
+      whole_batches_(std::move(whole_batches)) {}
+
+distribute::StrategyRef EstimatorState::whole_batches() const {
+  return uses_whole_batches_.load(std::memory_order_acquire) ? nullptr : whole_batches_;
+}
+
+void EstimatorState::use_whole_batches() {
+  uses_whole_batches_.store(true, std::memory_order_release);
+  logger().info("the model mixes the rows of a batch, so one device computes it: ", strategy_->replica_count(),
+                " could not");
+}
 
 ThreadShares EstimatorState::thread_shares() const {
-  return share_threads(environment, strategy->replica_count(), config.threads_per_replica);
+  const int32_t chosen = strategy() == whole_batches_ ? whole_batches_->threads_per_replica() : 0;
+  return share_threads(environment, strategy()->replica_count(), std::max<int64_t>(chosen, config.threads_per_replica));
 }
 
 distribute::PredictOptions EstimatorState::predict_options(const distribute::Strategy &devices) const {

@@ -34,14 +34,23 @@ namespace tutti::impl::estimator {
 
 class EstimatorState : public base::Object {
  public:
-  EstimatorState(ModelFunction function, RunConfig config, distribute::StrategyRef strategy, Environment environment,
-                 std::vector<Hook> standing_hooks);
+  /// `whole_batches`: null, or the one device that takes the place of the strategy where a model mixes the rows of a
+  /// batch, which several cannot compute.
+  EstimatorState(ModelFunction function, RunConfig config, distribute::StrategyRef strategy,
+                 distribute::StrategyRef whole_batches, Environment environment, std::vector<Hook> standing_hooks);
 
   const RunConfig config;
-  const distribute::StrategyRef strategy;
   const Environment environment;  // its logger is never null
   const std::vector<Hook> standing_hooks;
   ModelSource models;
+
+  const distribute::StrategyRef &strategy() const {
+    return uses_whole_batches_.load(std::memory_order_acquire) ? whole_batches_ : strategy_;
+  }
+  /// The one device to try where a trainer cannot be opened; null where there is none to try.
+  distribute::StrategyRef whole_batches() const;
+  /// It is the strategy from now on, and that is logged.
+  void use_whole_batches();
 
   const base::Logger &logger() const { return *environment.logger; }
   /// Logs a warning that has not been logged before; nothing for an empty text.
@@ -82,6 +91,8 @@ class EstimatorState : public base::Object {
   /// What this object has; null where nothing was trained or written.
   base::Result<base::Ref<checkpoint::WeightVersion>> current();
 
+  const distribute::StrategyRef strategy_, whole_batches_;
+  std::atomic<bool> uses_whole_batches_{false};
   WarningsGiven warnings_;
   mutable std::mutex mutex_;
   // Guarded by mutex_:

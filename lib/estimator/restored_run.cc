@@ -40,7 +40,7 @@ Status take_up(Trainer &trainer, const WeightVersion &version, const RunState &r
 
 // What is different in this run from the one that wrote the checkpoint.
 void adapt(RunState &run, const EstimatorState &state) {
-  if (state.strategy->input_pipeline().count > 1 && !run.input.is_null()) {
+  if (state.strategy()->input_pipeline().count > 1 && !run.input.is_null()) {
     state.logger().warning("the input begins a new pass: the checkpoint contains only the position of worker 0");
     run.input = Json();
     ++run.epoch;
@@ -63,7 +63,7 @@ Status take_up_checkpoint(EstimatorState &state, Trainer &trainer, const checkpo
   run = saved.take();
   adapt(run, state);
   state.logger().info("continuing from checkpoint '", newest.path, "'");
-  if (const std::string other = plan_difference(manifest.plan, plan_json(trainer, *state.strategy)); !other.empty())
+  if (const std::string other = plan_difference(manifest.plan, plan_json(trainer, *state.strategy())); !other.empty())
     state.logger().info(other);
   if (const std::string other = slot_difference(trainer, *newest.state); !other.empty()) state.logger().warning(other);
   return Status();

@@ -27,7 +27,7 @@ Result<std::optional<Snapshot>> snapshot_between_sessions(EstimatorState &state)
   if (state.trainer) {
     const auto turn = state.live.take_turn();
     TUTTI_ASSIGN(version, state.trainer->publish_weights(true));
-    plan = plan_json(*state.trainer, *state.strategy);
+    plan = plan_json(*state.trainer, *state.strategy());
   }
   if (!version) return std::optional<Snapshot>();
   if (const auto newest = state.weights(""); newest.ok() && (*newest)->step() > version->step()) {

@@ -46,7 +46,7 @@ bool SessionCheckpoints::has(int64_t step, const RunState &run) const {
 Status SessionCheckpoints::save(SessionTrainer &trainer, const RunState &run, const base::CancelToken *cancel) {
   TUTTI_ASSIGN(Ref<checkpoint::WeightVersion> version, trainer.publish(true));
   checkpoint::Snapshot snapshot =
-      snapshot_of(std::move(version), run, state_.config, plan_json(*trainer, *state_.strategy));
+      snapshot_of(std::move(version), run, state_.config, plan_json(*trainer, *state_.strategy()));
   snapshot.graph_text = graph_text_;
   TUTTI_TRY(saver_->save(std::move(snapshot), cancel));
   newest_ = {trainer->step(), run.run_json(), run.input};

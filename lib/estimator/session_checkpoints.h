@@ -72,7 +72,7 @@ class SessionCheckpoints {
 
  private:
   /// Whether this process writes what is on disk.
-  bool saves() const { return state_.strategy->workers().index == 0 && state_.config.saves_checkpoints(); }
+  bool saves() const { return state_.strategy()->workers().index == 0 && state_.config.saves_checkpoints(); }
 
   EstimatorState &state_;
   ModelDirLock lock_;

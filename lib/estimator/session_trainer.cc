@@ -22,7 +22,17 @@ Status SessionTrainer::open(const graph::Model &model, int64_t batch_size, const
   options.tracer = state_.environment.tracer;
   options.cancel = cancel;
   if (batch_size > 0) options.typical_rows = batch_size;
-  TUTTI_ASSIGN(trainer_, distribute::Trainer::open(model, state_.strategy, options));
+  Result<std::unique_ptr<distribute::Trainer>> opened = distribute::Trainer::open(model, state_.strategy(), options);
+  if (const distribute::StrategyRef one = state_.whole_batches();
+      one && opened.code() == base::Code::invalid_argument) {
+    options.threads_per_replica = one->threads_per_replica();
+    auto whole = distribute::Trainer::open(model, one, options);
+    if (whole.ok()) {
+      state_.use_whole_batches();
+      opened = std::move(whole);
+    }
+  }
+  TUTTI_ASSIGN(trainer_, std::move(opened));
   return Status();
 }
 

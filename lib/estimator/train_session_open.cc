@@ -59,7 +59,7 @@ Result<std::unique_ptr<TrainSession>> TrainSession::open(Ref<EstimatorState> sta
 void TrainSession::give_up_start(const Status &cause) {
   if (trainer_.is_open()) trainer_->leave_workers(cause);
   const bool has_former_steps = trainer_.is_taken_over() && run_before_;
-  if (!has_former_steps || state_->strategy->workers().count == 1)
+  if (!has_former_steps || state_->strategy()->workers().count == 1)
     return release(has_former_steps ? run_before_ : std::nullopt);
   // Other workers may run already: that this one does not come they see by its trainer's end.
   if (Result<Ref<checkpoint::WeightVersion>> version = trainer_.publish(true); version.ok()) {
@@ -87,7 +87,7 @@ Status TrainSession::start() {
   }
   TUTTI_TRY(passes_.attach(*trainer_));
   TUTTI_TRY(checkpoints_.start(std::move(newest)));
-  log_.begin(*trainer_, *state_->strategy, request_.dataset->spec().batch_size);
+  log_.begin(*trainer_, *state_->strategy(), request_.dataset->spec().batch_size);
   begun_ = true;
   TUTTI_TRY(send(event_of(EventKind::begin)));
   return checkpoints_.newest_step() == step() ? Status() : save(false);
@@ -108,7 +108,7 @@ Result<SavedRun> TrainSession::restore() {
   }
   RestoredRun restored = read.take();
   trainer_.share();
-  statistics_.begin(*trainer_, state_->strategy->replicas_in_all());
+  statistics_.begin(*trainer_, state_->strategy()->replicas_in_all());
   state_->completed_steps.store(step(), std::memory_order_relaxed);
   run_before_ = std::move(restored.run);
   passes_.restore(*run_before_, restored.is_from_checkpoint);
@@ -124,7 +124,7 @@ std::vector<std::string> TrainSession::settings() const {
     all.push_back(base::concat("run option ", name, ": ", value.dump()));
   all.push_back(base::concat("the last step: ", goal_.last_step().value_or(-1)));
   all.push_back(base::concat("the last epoch: ", goal_.end_epoch(), " from epoch ", passes_.epoch()));
-  if (state_->strategy->input_pipeline().count == 1)
+  if (state_->strategy()->input_pipeline().count == 1)
     all.push_back(base::concat("dataset: ", dataset_signature(*request_.dataset)));
   return all;
 }

@@ -168,10 +168,47 @@ static void test_a_loss_that_mixes_rows(void **state) {
   }
 }
 
+static void keep_line(void *user, int32_t severity, const char *text) {
+  (void)severity;
+  if (strstr(text, "mixes the rows") != NULL) snprintf(user, 200, "%s", text);
+}
+
+/* Where the library has chosen the devices it chooses one for such a model, and trains it as that one does. */
+static void test_without_a_strategy_one_device_trains_it(void **state) {
+  (void)state;
+  char said[200] = "";
+  float weights[2][DENSE_FEATURES * 3];
+  for (int chosen = 0; chosen < 2; chosen++) {
+    tutti_context *context = NULL;
+    tutti_options *options = make_options("context", "{\"backend\": \"reference\", \"logical_devices\": 3}");
+    tutti_options *run = make_options("run", "{\"seed\": 3}");
+    tutti_strategy *one = NULL;
+    tutti_estimator *estimator = NULL;
+    tutti_tensor *kernel = NULL;
+    tutti_result *result = NULL;
+    assert_ok(tutti_context_create(options, &context, &err));
+    assert_ok(tutti_context_set_log(context, keep_line, said, NULL, TUTTI_LOG_INFO, &err));
+    assert_ok(tutti_strategy_create_one_device(context, NULL, &one, &err));
+    assert_ok(tutti_estimator_create(context, mixing_model, NULL, NULL, chosen ? NULL : one, run, &estimator, &err));
+    tutti_dataset *dataset = dense_dataset(context, 8, 4, 0);
+    for (int pass = 0; pass < 2; pass++)
+      assert_ok(tutti_estimator_train(estimator, dataset, NULL, NULL, NULL, pass == 0 ? &result : NULL, &err));
+    assert_true(strstr(tutti_result_get_step_report(result), "\"replicas\":1") != NULL);
+    assert_int_equal(said[0] != '\0', chosen);
+    assert_ok(tutti_estimator_read_variable(estimator, "dense/kernel", &kernel, &err));
+    memcpy(weights[chosen], tutti_tensor_get_data(kernel), sizeof weights[0]);
+    tutti_tensor_unref(kernel), tutti_result_unref(result), tutti_dataset_unref(dataset);
+    tutti_estimator_unref(estimator), tutti_strategy_unref(one), tutti_options_unref(run);
+    tutti_options_unref(options), tutti_context_unref(context);
+  }
+  assert_memory_equal(weights[0], weights[1], sizeof weights[0]);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_mean_over_examples),
     cmocka_unit_test(test_errors_name_the_batch),
     cmocka_unit_test(test_the_name_is_taken),
     cmocka_unit_test(test_a_loss_that_mixes_rows),
+    cmocka_unit_test(test_without_a_strategy_one_device_trains_it),
 };
 CAPI_TEST_MAIN(tests)

@@ -88,6 +88,56 @@ static void test_one_device(void **state) {
   assert_null(strategy);
 }
 
+static void keep_choice(void *user, int32_t severity, const char *text) {
+  (void)severity;
+  if (strstr(text, "devices chosen") != NULL) snprintf(user, 200, "%s", text);
+}
+
+/* An estimator without a strategy: how many replicas it trains on, and what was logged of the choice. */
+static void train_by_default(tutti_context *context, const char *run_json, int64_t replicas, const char *logged) {
+  char said[200] = "", needle[40];
+  tutti_options *run = make_options("run", run_json), *train = make_options("train", "{\"epochs\": 1}");
+  tutti_estimator *estimator = NULL;
+  tutti_dataset *dataset = NULL;
+  tutti_result *result = NULL;
+  assert_ok(tutti_context_set_log(context, keep_choice, said, NULL, TUTTI_LOG_INFO, &err));
+  assert_ok(tutti_estimator_create(context, toy_model, NULL, NULL, NULL, run, &estimator, &err));
+  assert_contains(said, logged);
+  tutti_pipeline *pipeline = toy_rows(context, 37);
+  tutti_pipeline_batch(pipeline, 8, NULL);
+  assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
+  assert_ok(tutti_estimator_train(estimator, dataset, train, NULL, NULL, &result, &err));
+  snprintf(needle, sizeof needle, "\"replicas\":%d", (int)replicas);
+  assert_contains(tutti_result_get_step_report(result), needle);
+  assert_ok(tutti_context_set_log(context, NULL, NULL, NULL, TUTTI_LOG_INFO, &err));
+  tutti_result_unref(result), tutti_estimator_unref(estimator), tutti_dataset_unref(dataset);
+  tutti_pipeline_unref(pipeline), tutti_options_unref(run), tutti_options_unref(train);
+}
+
+static void test_c21_auto_chooses_and_says_so(void **state) {
+  (void)state;
+  tutti_context *context = create_context("{\"backend\": \"reference\", \"logical_devices\": 3, \"threads\": 6}");
+  tutti_strategy *strategy = NULL;
+  static const struct { int64_t batch_size, replicas; } cases[] = {{0, 3}, {64, 3}, {5, 2}, {1, 1}};
+  for (int i = 0; i < 4; i++) {
+    assert_ok(tutti_strategy_create_auto(context, cases[i].batch_size, &strategy, &err));
+    assert_int_equal(tutti_strategy_get_replica_count(strategy), cases[i].replicas);
+    tutti_strategy_unref(strategy);
+  }
+  assert_error(TUTTI_INVALID_ARGUMENT, "batch_size", tutti_strategy_create_auto(context, -1, &strategy, &err));
+  assert_null(strategy);
+  train_by_default(context, "{}", 3, "devices chosen: 3 replicas on processors, 6 threads in all");
+  /* Three do not divide the logical replicas. */
+  train_by_default(context, "{\"determinism\": \"invariant\", \"logical_replicas\": 4}", 2, "2 replicas");
+  tutti_context_unref(context);
+  /* Replicas of two backends do not train together: the default is those of the first. */
+  if (!tutti_has_feature("backend:cpu")) return;
+  context = create_context("{\"backend\": \"cpu,reference\", \"logical_devices\": 2}");
+  assert_int_equal(tutti_context_get_device_count(context), 4);
+  train_by_default(context, "{}", 2, "2 replicas");
+  tutti_context_unref(context);
+}
+
 static void test_mirrored(void **state) {
   (void)state;
   tutti_context *context = create_context("{\"backend\": \"reference\", \"logical_devices\": 3}");
@@ -189,6 +239,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_context_mistakes),
     cmocka_unit_test(test_f1_allow_growth),
     cmocka_unit_test(test_one_device),
+    cmocka_unit_test(test_c21_auto_chooses_and_says_so),
     cmocka_unit_test(test_mirrored),
     cmocka_unit_test(test_context_of_a_strategy),
     cmocka_unit_test(test_contexts_do_not_mix),

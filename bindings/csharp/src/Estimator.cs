@@ -13,8 +13,8 @@ namespace Tutti
         private static readonly Kind EstimatorKind = new Kind("Estimator", Raw.estimator_unref, true);
         private readonly object names = new object(); // the library lends them until the list changes
 
-        /// <summary>Makes an estimator; null = the defaults, the context's default strategy (one
-        /// device, unless the context is a strategy's), the default context.</summary>
+        /// <summary>Makes an estimator; null = the defaults, the context's default strategy
+        /// (Auto, unless the context is a strategy's), the default context.</summary>
         public Estimator(ModelFunction model, RunOptions options = null, Strategy strategy = null,
             Context context = null)
             : base(new Handle(EstimatorKind, Create(model, options, strategy, context)))

@@ -25,6 +25,20 @@ namespace Tutti
             }
         }
 
+        /// <summary>The devices that train fastest, as far as the library can tell: one replica on each GPU or other
+        /// device with memory of its own; without such devices one with one thread on each processor core, or, if a
+        /// batch has fewer than two rows for each of them, fewer replicas with more threads each. batchSize is the
+        /// number of rows of a global batch; 0 = not known. The choice is logged with its reason.</summary>
+        public static Strategy Auto(long batchSize = 0, Context context = null)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr number, failure;
+                Errors.Check(Raw.strategy_create_auto(use.Of(context), batchSize, out number, out failure), failure);
+                return new Strategy(number);
+            }
+        }
+
         /// <summary>One replica on each device, kept equal; null = on all devices of the context. Devices of several
         /// backends, such as those of a context whose Backend is "cuda,cpu", predict and evaluate together, however
         /// much their speeds differ; they do not train.</summary>

@@ -65,6 +65,11 @@ class Strategy : public detail::Handle<tutti_strategy, tutti_strategy_ref, tutti
     return detail::make<Strategy>(
         [&](auto **out, auto **err) { return tutti_strategy_create_one_device(context, device, out, err); });
   }
+  /// Over the devices that train fastest, for batches of so many rows (0 = not known).
+  static Strategy automatic(tutti_context *context = nullptr, int64_t batch_size = 0) {
+    return detail::make<Strategy>(
+        [&](auto **out, auto **err) { return tutti_strategy_create_auto(context, batch_size, out, err); });
+  }
   /// Over all devices of the context.
   static Strategy mirrored(tutti_context *context = nullptr) {
     return detail::make<Strategy>(

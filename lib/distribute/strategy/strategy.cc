@@ -14,7 +14,8 @@ using base::Status;
 /// Replicas of one process on the devices of one backend.
 class LocalStrategy : public Strategy {
  public:
-  LocalStrategy(std::string name, std::vector<DeviceChoice> devices) : Strategy(std::move(name), std::move(devices)) {}
+  LocalStrategy(std::string name, std::vector<DeviceChoice> devices, int32_t threads_per_replica)
+      : Strategy(std::move(name), std::move(devices), {}, {}, threads_per_replica) {}
 
   Result<ReplicaGroups> make_groups(std::span<const backend::DeviceRef> devices,
                                     const GroupOptions &options) const override {
@@ -106,9 +107,10 @@ Status check_trains(const std::vector<DeviceChoice> &devices) {
 
 namespace {
 
-Result<StrategyRef> make_strategy(std::string name, std::vector<DeviceChoice> devices) {
+Result<StrategyRef> make_strategy(std::string name, std::vector<DeviceChoice> devices,
+                                  int32_t threads_per_replica = 0) {
   TUTTI_TRY(check_devices(devices));
-  return StrategyRef(std::make_shared<LocalStrategy>(std::move(name), std::move(devices)));
+  return StrategyRef(std::make_shared<LocalStrategy>(std::move(name), std::move(devices), threads_per_replica));
 }
 
 }  // namespace
@@ -117,8 +119,8 @@ Result<StrategyRef> Strategy::one_device(DeviceChoice device) {
   return make_strategy("one_device", {std::move(device)});
 }
 
-Result<StrategyRef> Strategy::mirrored(std::vector<DeviceChoice> devices) {
-  return make_strategy("mirrored", std::move(devices));
+Result<StrategyRef> Strategy::mirrored(std::vector<DeviceChoice> devices, int32_t threads_per_replica) {
+  return make_strategy("mirrored", std::move(devices), threads_per_replica);
 }
 
 Result<StrategyRef> Strategy::mirrored_all(const backend::BackendRef &backend) {

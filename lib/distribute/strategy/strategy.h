@@ -81,7 +81,8 @@ class Strategy {
 
   static base::Result<StrategyRef> one_device(DeviceChoice device);
   /// Devices may be of several backends (check_trains). Listing one twice is INVALID_ARGUMENT naming it.
-  static base::Result<StrategyRef> mirrored(std::vector<DeviceChoice> devices);
+  /// `threads_per_replica`: of those who do not say how many they want; 0 = none in particular.
+  static base::Result<StrategyRef> mirrored(std::vector<DeviceChoice> devices, int32_t threads_per_replica = 0);
   static base::Result<StrategyRef> mirrored_all(const backend::BackendRef &backend);
 
   /// "one_device", "mirrored".
@@ -89,6 +90,8 @@ class Strategy {
   /// The devices of this process, in replica order.
   const std::vector<DeviceChoice> &devices() const { return devices_; }
   int32_t replica_count() const { return static_cast<int32_t>(devices_.size()); }
+  /// How many threads each replica is to have where nobody says; 0 = none in particular.
+  int32_t threads_per_replica() const { return threads_per_replica_; }
   const Workers &workers() const { return workers_; }
   /// Of all processes.
   int32_t replicas_in_all() const { return workers_.count * replica_count(); }
@@ -113,14 +116,20 @@ class Strategy {
 
  protected:
   /// `input_pipeline`: of one process without it.
-  Strategy(std::string name, std::vector<DeviceChoice> devices, InputPipeline input_pipeline = {}, Workers workers = {})
-      : name_(std::move(name)), devices_(std::move(devices)), input_pipeline_(input_pipeline), workers_(workers) {}
+  Strategy(std::string name, std::vector<DeviceChoice> devices, InputPipeline input_pipeline = {}, Workers workers = {},
+           int32_t threads_per_replica = 0)
+      : name_(std::move(name)),
+        devices_(std::move(devices)),
+        input_pipeline_(input_pipeline),
+        workers_(workers),
+        threads_per_replica_(threads_per_replica) {}
 
  private:
   std::string name_;
   std::vector<DeviceChoice> devices_;
   InputPipeline input_pipeline_;
   Workers workers_;
+  int32_t threads_per_replica_;
 };
 
 /// INVALID_ARGUMENT naming what is wrong with the devices of a process: none, one twice.

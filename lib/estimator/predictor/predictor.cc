@@ -174,7 +174,7 @@ Result<Ref<Predictor>> Predictor::from_estimator(Estimator &estimator, const dat
   PredictorOptions resolved = options;
   resolved.raw_weights |= state.config.raw_weights;
   if (!resolved.collective_timeout_ms) resolved.collective_timeout_ms = state.config.collective_timeout_ms;
-  Ref<Predictor> predictor = base::make_ref<Predictor>(state.strategy, std::move(resolved), state.environment);
+  Ref<Predictor> predictor = base::make_ref<Predictor>(state.strategy(), std::move(resolved), state.environment);
   predictor->estimator_ = Ref<EstimatorState>::share(&state);
   TUTTI_ASSIGN(predictor->loaded_, predictor->load(*model, "", std::move(version)));
   return predictor;

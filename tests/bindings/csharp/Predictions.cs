@@ -206,6 +206,8 @@ namespace Tutti.Tests
                 Check.Same(new[] { "reference:2", "reference:0" }, two.Devices);
                 Check.Equal("1 0", two.InputPipelineCount + " " + two.InputPipelineId);
                 Check.Equal(1, first.Devices.Count);
+                using (Strategy small = Strategy.Auto(1, context))
+                    Check.Same(new[] { "reference:0" }, small.Devices);
                 var cluster = new ClusterOptions
                 {
                     Workers = "a.invalid:1,b.invalid:1", Worker = 1, Devices = "reference:1",

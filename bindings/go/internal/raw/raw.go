@@ -195,59 +195,59 @@ typedef long long swig_type_162;
 typedef long long swig_type_163;
 typedef long long swig_type_164;
 typedef long long swig_type_165;
-typedef _gostring_ swig_type_166;
-typedef long long swig_type_167;
+typedef long long swig_type_166;
+typedef _gostring_ swig_type_167;
 typedef long long swig_type_168;
 typedef long long swig_type_169;
-typedef _gostring_ swig_type_170;
+typedef long long swig_type_170;
 typedef _gostring_ swig_type_171;
 typedef _gostring_ swig_type_172;
-typedef long long swig_type_173;
+typedef _gostring_ swig_type_173;
 typedef long long swig_type_174;
-typedef _gostring_ swig_type_175;
-typedef long long swig_type_176;
+typedef long long swig_type_175;
+typedef _gostring_ swig_type_176;
 typedef long long swig_type_177;
-typedef _gostring_ swig_type_178;
-typedef long long swig_type_179;
+typedef long long swig_type_178;
+typedef _gostring_ swig_type_179;
 typedef long long swig_type_180;
-typedef _gostring_ swig_type_181;
-typedef long long swig_type_182;
+typedef long long swig_type_181;
+typedef _gostring_ swig_type_182;
 typedef long long swig_type_183;
-typedef _gostring_ swig_type_184;
-typedef long long swig_type_185;
-typedef _gostring_ swig_type_186;
+typedef long long swig_type_184;
+typedef _gostring_ swig_type_185;
+typedef long long swig_type_186;
 typedef _gostring_ swig_type_187;
 typedef _gostring_ swig_type_188;
 typedef _gostring_ swig_type_189;
 typedef _gostring_ swig_type_190;
-typedef long long swig_type_191;
-typedef _gostring_ swig_type_192;
-typedef long long swig_type_193;
+typedef _gostring_ swig_type_191;
+typedef long long swig_type_192;
+typedef _gostring_ swig_type_193;
 typedef long long swig_type_194;
-typedef _gostring_ swig_type_195;
+typedef long long swig_type_195;
 typedef _gostring_ swig_type_196;
-typedef long long swig_type_197;
-typedef _gostring_ swig_type_198;
-typedef long long swig_type_199;
-typedef _gostring_ swig_type_200;
+typedef _gostring_ swig_type_197;
+typedef long long swig_type_198;
+typedef _gostring_ swig_type_199;
+typedef long long swig_type_200;
 typedef _gostring_ swig_type_201;
 typedef _gostring_ swig_type_202;
-typedef long long swig_type_203;
-typedef _gostring_ swig_type_204;
-typedef long long swig_type_205;
+typedef _gostring_ swig_type_203;
+typedef long long swig_type_204;
+typedef _gostring_ swig_type_205;
 typedef long long swig_type_206;
 typedef long long swig_type_207;
-typedef _gostring_ swig_type_208;
-typedef long long swig_type_209;
-typedef _gostring_ swig_type_210;
+typedef long long swig_type_208;
+typedef _gostring_ swig_type_209;
+typedef long long swig_type_210;
 typedef _gostring_ swig_type_211;
 typedef _gostring_ swig_type_212;
-typedef _goslice_ swig_type_213;
-typedef _gostring_ swig_type_214;
+typedef _gostring_ swig_type_213;
+typedef _goslice_ swig_type_214;
 typedef _gostring_ swig_type_215;
-typedef long long swig_type_216;
-typedef _goslice_ swig_type_217;
-typedef long long swig_type_218;
+typedef _gostring_ swig_type_216;
+typedef long long swig_type_217;
+typedef _goslice_ swig_type_218;
 typedef long long swig_type_219;
 typedef long long swig_type_220;
 typedef long long swig_type_221;
@@ -255,39 +255,40 @@ typedef long long swig_type_222;
 typedef long long swig_type_223;
 typedef long long swig_type_224;
 typedef long long swig_type_225;
-typedef _goslice_ swig_type_226;
-typedef long long swig_type_227;
+typedef long long swig_type_226;
+typedef _goslice_ swig_type_227;
 typedef long long swig_type_228;
-typedef _goslice_ swig_type_229;
+typedef long long swig_type_229;
 typedef _goslice_ swig_type_230;
-typedef long long swig_type_231;
-typedef _goslice_ swig_type_232;
+typedef _goslice_ swig_type_231;
+typedef long long swig_type_232;
 typedef _goslice_ swig_type_233;
-typedef long long swig_type_234;
+typedef _goslice_ swig_type_234;
 typedef long long swig_type_235;
 typedef long long swig_type_236;
 typedef long long swig_type_237;
 typedef long long swig_type_238;
-typedef _goslice_ swig_type_239;
-typedef _gostring_ swig_type_240;
+typedef long long swig_type_239;
+typedef _goslice_ swig_type_240;
 typedef _gostring_ swig_type_241;
-typedef long long swig_type_242;
+typedef _gostring_ swig_type_242;
 typedef long long swig_type_243;
 typedef long long swig_type_244;
-typedef _gostring_ swig_type_245;
-typedef long long swig_type_246;
+typedef long long swig_type_245;
+typedef _gostring_ swig_type_246;
 typedef long long swig_type_247;
-typedef _gostring_ swig_type_248;
+typedef long long swig_type_248;
 typedef _gostring_ swig_type_249;
 typedef _gostring_ swig_type_250;
-typedef long long swig_type_251;
+typedef _gostring_ swig_type_251;
 typedef long long swig_type_252;
 typedef long long swig_type_253;
-typedef _gostring_ swig_type_254;
+typedef long long swig_type_254;
 typedef _gostring_ swig_type_255;
 typedef _gostring_ swig_type_256;
-typedef long long swig_type_257;
+typedef _gostring_ swig_type_257;
 typedef long long swig_type_258;
+typedef long long swig_type_259;
 extern void _wrap_Swig_free_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_c49494de8c6a1afa(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_c49494de8c6a1afa(void);
@@ -451,78 +452,79 @@ extern int _wrap_cluster_resolver_connect_raw_c49494de8c6a1afa(uintptr_t arg1, u
 extern int _wrap_cluster_resolver_initialize_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_cluster_resolver_get_context_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_strategy_create_one_device_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_160 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_strategy_create_auto_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_161 arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_strategy_create_multi_worker_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_strategy_create_multi_worker_from_environment_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_strategy_create_multi_worker_from_resolver_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_strategy_create_tpu_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_strategy_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_strategy_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_161 _wrap_strategy_get_replica_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_162 _wrap_strategy_get_worker_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_163 _wrap_strategy_get_worker_index_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_164 _wrap_strategy_get_input_pipeline_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_165 _wrap_strategy_get_input_pipeline_id_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_166 _wrap_strategy_get_device_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_167 arg2);
+extern swig_type_162 _wrap_strategy_get_replica_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_163 _wrap_strategy_get_worker_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_164 _wrap_strategy_get_worker_index_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_165 _wrap_strategy_get_input_pipeline_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_166 _wrap_strategy_get_input_pipeline_id_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_167 _wrap_strategy_get_device_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_168 arg2);
 extern uintptr_t _wrap_strategy_get_context_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern swig_intgo _wrap_HOOK_STOP_raw_c49494de8c6a1afa(void);
 extern int _wrap_hooks_create_raw_c49494de8c6a1afa(swig_voidp arg1, swig_voidp arg2);
 extern void _wrap_hooks_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_hooks_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_hook_event_get_kind_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_168 _wrap_hook_event_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_169 _wrap_hook_event_get_epoch_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_169 _wrap_hook_event_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_170 _wrap_hook_event_get_epoch_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_hook_event_get_loss_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_hook_event_get_examples_per_second_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_hook_event_get_remaining_seconds_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern double _wrap_hook_event_get_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_170 arg2);
-extern swig_type_171 _wrap_hook_event_get_checkpoint_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern double _wrap_hook_event_get_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_171 arg2);
+extern swig_type_172 _wrap_hook_event_get_checkpoint_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_estimator_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_estimator_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_estimator_train_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_estimator_initialize_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_172 arg3, uintptr_t arg4, swig_voidp arg5);
-extern int _wrap_estimator_evaluate_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_173 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_initialize_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_173 arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_estimator_evaluate_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_174 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_estimator_set_evaluation_strategy_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern int _wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_174 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
-extern swig_type_175 _wrap_estimator_get_params_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_176 _wrap_estimator_get_input_pipeline_count_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2);
-extern swig_type_177 _wrap_estimator_get_input_pipeline_id_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2);
-extern int _wrap_estimator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_178 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_179 _wrap_estimator_get_global_step_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_180 _wrap_estimator_get_variable_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_181 _wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_182 arg2);
-extern swig_type_183 _wrap_estimator_get_trainable_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_184 _wrap_estimator_get_trainable_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_185 arg2);
-extern int _wrap_estimator_read_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_186 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_write_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_187 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_gradient_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_188 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_output_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_189 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_set_trainable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_190 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_175 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
+extern swig_type_176 _wrap_estimator_get_params_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_177 _wrap_estimator_get_input_pipeline_count_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2);
+extern swig_type_178 _wrap_estimator_get_input_pipeline_id_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2);
+extern int _wrap_estimator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_179 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_180 _wrap_estimator_get_global_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_181 _wrap_estimator_get_variable_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_182 _wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_183 arg2);
+extern swig_type_184 _wrap_estimator_get_trainable_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_185 _wrap_estimator_get_trainable_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_186 arg2);
+extern int _wrap_estimator_read_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_187 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_write_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_188 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_gradient_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_189 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_output_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_190 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_set_trainable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_191 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_session_open_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
 extern void _wrap_session_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_session_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern int _wrap_session_run_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_191 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_session_set_scalar_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_192 arg2, double arg3, swig_voidp arg4);
+extern int _wrap_session_run_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_192 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_session_set_scalar_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_193 arg2, double arg3, swig_voidp arg4);
 extern int _wrap_session_close_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_result_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_result_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_result_get_reason_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_193 _wrap_result_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_194 _wrap_result_get_examples_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_194 _wrap_result_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_195 _wrap_result_get_examples_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_result_get_seconds_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_result_get_input_wait_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_195 _wrap_result_get_input_report_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_196 _wrap_result_get_step_report_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_196 _wrap_result_get_input_report_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_197 _wrap_result_get_step_report_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_result_get_loss_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_197 _wrap_result_get_metric_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_198 _wrap_result_get_metric_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_199 arg2);
-extern double _wrap_result_get_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_200 arg2);
-extern int _wrap_predictor_open_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_201 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_198 _wrap_result_get_metric_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_199 _wrap_result_get_metric_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_200 arg2);
+extern double _wrap_result_get_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_201 arg2);
+extern int _wrap_predictor_open_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_202 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_predictor_from_estimator_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_predictor_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_predictor_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_202 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_203 _wrap_predictor_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_204 _wrap_predictor_get_signature_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_203 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_204 _wrap_predictor_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_205 _wrap_predictor_get_signature_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_predictor_run_all_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_prediction_stream_open_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_prediction_stream_next_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
@@ -531,31 +533,31 @@ extern void _wrap_prediction_stream_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_prediction_stream_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_batch_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_batch_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_205 _wrap_batch_get_first_row_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_206 _wrap_batch_get_row_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_207 _wrap_batch_get_output_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_208 _wrap_batch_get_output_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_209 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_210 arg2);
-extern int _wrap_record_writer_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_211 arg2, swig_type_212 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_206 _wrap_batch_get_first_row_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_207 _wrap_batch_get_row_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_208 _wrap_batch_get_output_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_209 _wrap_batch_get_output_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_210 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_211 arg2);
+extern int _wrap_record_writer_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_212 arg2, swig_type_213 arg3, swig_voidp arg4, swig_voidp arg5);
 extern void _wrap_record_writer_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_record_writer_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern int _wrap_record_writer_write_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_213 arg2, swig_voidp arg3);
-extern int _wrap_record_writer_add_feature_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_214 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_record_writer_write_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_214 arg2, swig_voidp arg3);
+extern int _wrap_record_writer_add_feature_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_215 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_record_writer_write_example_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_215 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_216 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
 extern int _wrap_record_writer_write_sequence_example_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
 extern int _wrap_record_writer_close_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_216 _wrap_callback_take_released_raw_c49494de8c6a1afa(swig_type_217 arg1);
-extern int _wrap_estimator_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_218 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_219 arg2, swig_type_220 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_221 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_222 arg2, swig_type_223 arg3);
-extern void _wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_224 arg2);
-extern void _wrap_pipeline_set_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_225 arg2);
-extern int _wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_226 arg2, swig_type_227 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_tensor_take_memory_raw_c49494de8c6a1afa(swig_type_228 arg1, int arg2, swig_type_229 arg3, swig_type_230 arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_231 _wrap_memory_take_returned_raw_c49494de8c6a1afa(void);
-extern int _wrap_predictor_run_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_232 arg2, swig_type_233 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_217 _wrap_callback_take_released_raw_c49494de8c6a1afa(swig_type_218 arg1);
+extern int _wrap_estimator_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_219 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_220 arg2, swig_type_221 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_222 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_223 arg2, swig_type_224 arg3);
+extern void _wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_225 arg2);
+extern void _wrap_pipeline_set_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_226 arg2);
+extern int _wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_227 arg2, swig_type_228 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_tensor_take_memory_raw_c49494de8c6a1afa(swig_type_229 arg1, int arg2, swig_type_230 arg3, swig_type_231 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_232 _wrap_memory_take_returned_raw_c49494de8c6a1afa(void);
+extern int _wrap_predictor_run_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_233 arg2, swig_type_234 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern uintptr_t _wrap_pipeline_set_map_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_predicate_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_scan_raw_c49494de8c6a1afa(uintptr_t arg1);
@@ -566,27 +568,27 @@ extern int _wrap_serve_map_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, 
 extern void _wrap_call_queue_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_call_queue_take_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_call_get_cancel_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_234 _wrap_element_call_get_state_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_235 _wrap_element_call_get_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern uintptr_t _wrap_element_call_get_tensor_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_236 arg2);
-extern swig_type_237 _wrap_element_call_get_pass_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_238 _wrap_element_call_get_index_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern void _wrap_element_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_239 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
-extern uintptr_t _wrap_context_add_file_system_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_240 arg2, _Bool arg3, swig_voidp arg4);
+extern swig_type_235 _wrap_element_call_get_state_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_236 _wrap_element_call_get_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern uintptr_t _wrap_element_call_get_tensor_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_237 arg2);
+extern swig_type_238 _wrap_element_call_get_pass_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_239 _wrap_element_call_get_index_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_element_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_240 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
+extern uintptr_t _wrap_context_add_file_system_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_241 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_file_call_get_kind_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_241 _wrap_file_call_get_path_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_242 _wrap_file_call_get_file_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_243 _wrap_file_call_get_offset_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_244 _wrap_file_call_get_size_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_242 _wrap_file_call_get_path_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_243 _wrap_file_call_get_file_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_244 _wrap_file_call_get_offset_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_245 _wrap_file_call_get_size_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_file_call_get_target_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern void _wrap_file_call_add_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_245 arg2);
-extern void _wrap_file_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_246 arg3, swig_type_247 arg4, swig_type_248 arg5, int arg6, uintptr_t arg7);
-extern swig_type_249 _wrap_context_stop_profile_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_250 _wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_251 arg3, swig_voidp arg4);
-extern swig_type_252 _wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_253 arg3, swig_voidp arg4);
-extern swig_type_254 _wrap_iterator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_255 _wrap_iterator_get_report_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_256 _wrap_predictor_describe_plan_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_257 arg2, swig_type_258 arg3, uintptr_t arg4, swig_voidp arg5);
+extern void _wrap_file_call_add_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_246 arg2);
+extern void _wrap_file_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_247 arg3, swig_type_248 arg4, swig_type_249 arg5, int arg6, uintptr_t arg7);
+extern swig_type_250 _wrap_context_stop_profile_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_251 _wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_252 arg3, swig_voidp arg4);
+extern swig_type_253 _wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_254 arg3, swig_voidp arg4);
+extern swig_type_255 _wrap_iterator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_256 _wrap_iterator_get_report_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_257 _wrap_predictor_describe_plan_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_258 arg2, swig_type_259 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -2198,6 +2200,16 @@ func Strategy_create_one_device(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *
 	return swig_r
 }
 
+func Strategy_create_auto(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int32)(C._wrap_strategy_create_auto_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	return swig_r
+}
+
 func Strategy_create_multi_worker(arg1 uintptr, arg2 uintptr, arg3 *uintptr, arg4 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
@@ -2287,7 +2299,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_strategy_get_device_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1))
+	swig_r_p := C._wrap_strategy_get_device_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_168(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2381,7 +2393,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2434,7 +2446,7 @@ func Estimator_initialize(arg1 uintptr, arg2 uintptr, arg3 string, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_estimator_initialize_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_estimator_initialize_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2449,7 +2461,7 @@ func Estimator_evaluate(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 uintptr, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_evaluate_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_173(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_evaluate_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_174(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2473,7 +2485,7 @@ func Estimator_train_and_evaluate(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_174(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_175(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	return swig_r
 }
 
@@ -2509,7 +2521,7 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_save_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_save_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2534,7 +2546,7 @@ func Estimator_get_variable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_182(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2552,7 +2564,7 @@ func Estimator_get_trainable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_trainable_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_185(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_trainable_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_186(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2565,7 +2577,7 @@ func Estimator_read_variable(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2578,7 +2590,7 @@ func Estimator_write_variable(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_write_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_write_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2591,7 +2603,7 @@ func Estimator_read_gradient(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2604,7 +2616,7 @@ func Estimator_read_output(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uintp
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_output_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_output_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2617,7 +2629,7 @@ func Estimator_set_trainable(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2653,7 +2665,7 @@ func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_run_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_191(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_run_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_192(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2663,7 +2675,7 @@ func Session_set_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 *uintptr) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_set_scalar_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_set_scalar_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2762,7 +2774,7 @@ func Result_get_metric_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_result_get_metric_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_199(_swig_i_1))
+	swig_r_p := C._wrap_result_get_metric_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_200(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2773,7 +2785,7 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_result_get_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_result_get_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2788,7 +2800,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2821,7 +2833,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2930,7 +2942,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_209(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_210(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2941,7 +2953,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2955,7 +2967,7 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2980,7 +2992,7 @@ func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_record_writer_write_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_record_writer_write_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2993,7 +3005,7 @@ func Record_writer_add_feature(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *ui
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3015,7 +3027,7 @@ func Record_writer_add_feature_list(arg1 uintptr, arg2 string, arg3 uintptr, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3041,7 +3053,7 @@ func Record_writer_close(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_c49494de8c6a1afa(*(*C.swig_type_217)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_c49494de8c6a1afa(*(*C.swig_type_218)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3056,7 +3068,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_218(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_219(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -3066,7 +3078,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_219(_swig_i_1), C.swig_type_220(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_220(_swig_i_1), C.swig_type_221(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3076,7 +3088,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_221(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_222(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3084,19 +3096,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_222(_swig_i_1), C.swig_type_223(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_223(_swig_i_1), C.swig_type_224(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_224(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_225(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_225(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_226(_swig_i_1))
 }
 
 func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
@@ -3106,7 +3118,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_1)), C.swig_type_227(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_1)), C.swig_type_228(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3121,7 +3133,7 @@ func Tensor_take_memory(arg1 int64, arg2 int32, arg3 []int64, arg4 []byte, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_tensor_take_memory_raw_c49494de8c6a1afa(C.swig_type_228(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_tensor_take_memory_raw_c49494de8c6a1afa(C.swig_type_229(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3145,7 +3157,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3242,7 +3254,7 @@ func Element_call_get_tensor(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_236(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_237(_swig_i_1)))
 	return swig_r
 }
 
@@ -3268,7 +3280,7 @@ func Element_call_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 bool, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_element_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_element_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3285,7 +3297,7 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3340,7 +3352,7 @@ func File_call_get_target(arg1 uintptr) (_swig_ret uintptr) {
 func File_call_add_name(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_file_call_add_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_file_call_add_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3354,7 +3366,7 @@ func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 s
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_file_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_246(_swig_i_2), C.swig_type_247(_swig_i_3), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_file_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_247(_swig_i_2), C.swig_type_248(_swig_i_3), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3377,7 +3389,7 @@ func Estimator_estimate_memory(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_251(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_252(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3390,7 +3402,7 @@ func Estimator_find_batch_size(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_253(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_254(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3423,7 +3435,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_257(_swig_i_1), C.swig_type_258(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_258(_swig_i_1), C.swig_type_259(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

@@ -3417,6 +3417,25 @@ int _wrap_strategy_create_one_device_raw_c49494de8c6a1afa(tutti_context *_swig_g
 }
 
 
+int _wrap_strategy_create_auto_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
+  tutti_context *arg1 = (tutti_context *) 0 ;
+  int64_t arg2 ;
+  tutti_strategy **arg3 = (tutti_strategy **) 0 ;
+  tutti_error **arg4 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (tutti_strategy **)_swig_go_2; 
+  arg4 = (tutti_error **)_swig_go_3; 
+  
+  result = tutti_strategy_create_auto(arg1,arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 int _wrap_strategy_create_multi_worker_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, tutti_options *_swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_options *arg2 = (tutti_options *) 0 ;

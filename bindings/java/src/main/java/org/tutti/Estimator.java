@@ -47,7 +47,7 @@ public final class Estimator extends NativeObject {
             return this;
         }
 
-        /** On which devices it runs. Default: one device, unless the context is a strategy's.
+        /** On which devices it runs. Default: {@link Strategy#auto}, unless the context is a strategy's.
          *
          * @param devices the strategy
          * @return this builder

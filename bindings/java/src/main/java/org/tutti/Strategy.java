@@ -55,6 +55,36 @@ public final class Strategy extends NativeObject {
         }
     }
 
+    /** The devices of the default context that train fastest, as far as the library can tell.
+     *
+     * @return the strategy
+     */
+    public static Strategy auto() {
+        return autoOf(null, 0);
+    }
+
+    /** The devices of a context that train fastest, as far as the library can tell: one replica on each GPU or other
+     * device with memory of its own; without such devices one with one thread on each processor core, or, if a batch
+     * has fewer than two rows for each of them, fewer replicas with more threads each. The choice is logged with its
+     * reason.
+     *
+     * @param context whose devices
+     * @param batchSize the number of rows of a global batch; 0 = not known
+     * @return the strategy
+     */
+    public static Strategy auto(Context context, long batchSize) {
+        return autoOf(context, batchSize);
+    }
+
+    private static Strategy autoOf(@Nullable Context context, long batchSize) {
+        try (Use use = new Use()) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            TuttiException.check(Raw.strategy_create_auto(use.of(context), batchSize, out, failure), failure);
+            return new Strategy(out[0]);
+        }
+    }
+
     /** One replica on each device of the default context, kept equal, or on some of them.
      *
      * @param devices such as "cpu:0"; none = all

@@ -458,6 +458,10 @@ public class DataTest {
             assertEquals(0, profile.steps());
             assertEquals(Code.FAILED_PRECONDITION, Toy.failure(context::stopProfile).code());
             assertEquals(1, first.devices().size());
+            try (Strategy small = Strategy.auto(context, 1); Strategy all = Strategy.auto()) {
+                assertEquals(List.of("reference:0"), small.devices());
+                assertTrue(all.replicaCount() >= 1);
+            }
             ClusterOptions cluster = new ClusterOptions().workers("a.invalid:1,b.invalid:1").worker(1)
                 .devices("reference:1").workerInput(WorkerInput.OWN);
             try (Strategy workers = Strategy.multiWorker(context, cluster)) {
