@@ -259,6 +259,28 @@ func (it *Iterator) Next(ctx context.Context) ([]*Tensor, error) {
 	return element, nil
 }
 
+// Piece gives the rows of the element last given that a replica of this process gets, one tensor for each component,
+// without a copy. The dataset is one of Strategy.Distribute.
+func (it *Iterator) Piece(replica int64) ([]*Tensor, error) {
+	if err := it.lock(); err != nil {
+		return nil, err
+	}
+	defer it.unlock()
+	var use uses
+	defer use.leave()
+	number := use.of(it.ref())
+	if use.err != nil {
+		return nil, use.err
+	}
+	piece := make([]*Tensor, it.components)
+	for i := range piece {
+		if piece[i] = sharedTensor(raw.Iterator_get_piece(number, replica, int64(i))); piece[i] == nil {
+			return nil, invalid("there is no element, no such replica, or no strategy has distributed the dataset")
+		}
+	}
+	return piece, nil
+}
+
 // Save gives the position after the element last given, a text for Restore.
 func (it *Iterator) Save() (string, error) {
 	if err := it.lock(); err != nil {

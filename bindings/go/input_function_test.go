@@ -43,6 +43,30 @@ func TestInputFunction(t *testing.T) {
 	if got := fmt.Sprint(said); got != "[0 of 1 7 0 of 1 7 0 of 1 0 of 1]" {
 		t.Error(got)
 	}
+	whole := must[*Dataset](t)(rows(InputContext{Params: "7"}))
+	closed(t, whole)
+	distributed := must[*Dataset](t)(both.Distribute(whole))
+	closed(t, distributed)
+	iterator := must[*Iterator](t)(distributed.Iterator(0))
+	closed(t, iterator)
+	element := must[[]*Tensor](t)(iterator.Next(background))
+	var got int64
+	for replica := int64(0); replica < both.ReplicaCount(); replica++ {
+		piece := must[[]*Tensor](t)(iterator.Piece(replica))
+		got += piece[1].Dims()[0]
+		for _, tensor := range piece {
+			closed(t, tensor)
+		}
+	}
+	if got != element[1].Dims()[0] || both.PerReplicaBatchSize(7)*both.ReplicaCount() < 7 {
+		t.Error(got, element[1].Dims())
+	}
+	for _, tensor := range element {
+		closed(t, tensor)
+	}
+	if _, err := iterator.Piece(both.ReplicaCount()); !errors.Is(err, InvalidArgument) {
+		t.Error(err)
+	}
 	small := must[*Strategy](t)(Auto(nil, 1))
 	closed(t, small)
 	if small.ReplicaCount() != 1 {

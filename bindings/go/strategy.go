@@ -144,6 +144,29 @@ func (s *Strategy) InputPipelineID() int64 {
 	return raw.Strategy_get_input_pipeline_id(use.of(s.ref()))
 }
 
+// PerReplicaBatchSize is the most rows of a batch of so many rows that a replica gets; -1 when the strategy is closed.
+func (s *Strategy) PerReplicaBatchSize(globalBatchSize int64) int64 {
+	var use uses
+	defer use.leave()
+	return raw.Strategy_get_per_replica_batch_size(use.of(s.ref()), globalBatchSize)
+}
+
+// Distribute makes a dataset of batches for the replicas of this strategy. Estimators of the strategy take it like
+// `dataset`, and do not distribute it twice; its iterators also give the pieces of the replicas.
+func (s *Strategy) Distribute(dataset *Dataset) (*Dataset, error) {
+	var use uses
+	defer use.leave()
+	number, whole := use.of(s.ref()), use.of(dataset.ref())
+	if use.err != nil {
+		return nil, use.err
+	}
+	var out, failure uintptr
+	if code := raw.Strategy_distribute_dataset(number, whole, &out, &failure); code != 0 {
+		return nil, fromC(code, failure)
+	}
+	return wrapDataset(out), nil
+}
+
 // Context is a context whose default strategy is this one: what is made from it uses the strategy without being told.
 func (s *Strategy) Context() (*Context, error) {
 	var use uses

@@ -168,6 +168,19 @@ TUTTI_API int32_t tutti_estimator_find_batch_size(tutti_estimator *estimator, co
 TUTTI_API int32_t tutti_estimator_set_trainable(tutti_estimator *estimator, const char *pattern, uint8_t trainable,
                                                 tutti_error **err);
 
+/* --- distributed datasets ----------------------------------------------------------------------------------------- */
+
+/* A dataset of batches for the replicas of a strategy of the same context. Estimators and sessions of this strategy
+ * take it like `dataset`, whose batches they distribute themselves, and not twice; those of another strategy return
+ * TUTTI_INVALID_ARGUMENT. Its iterators also give the pieces of the replicas. `dataset` is unchanged. */
+TUTTI_API int32_t tutti_strategy_distribute_dataset(const tutti_strategy *strategy, const tutti_dataset *dataset,
+                                                    tutti_dataset **out, tutti_error **err);
+/* The rows of a component of the current element that a replica of this process gets: consecutive ones, of which the
+ * first replicas have one more where the rows are not a multiple. They are in host memory and not copied. Lent until
+ * the next call of next. NULL where tutti_iterator_get_component is NULL, when `replica` is out of range, and for
+ * datasets that are not distributed. */
+TUTTI_API tutti_tensor *tutti_iterator_get_piece(tutti_iterator *iterator, int64_t replica, int64_t index);
+
 /* --- session form: train, one piece at a time --------------------------------------------------------------------- */
 
 /* A custom training loop: the model function is the step function, compiled once for each shape of a batch. The dataset

@@ -47,8 +47,12 @@ Status check_state_version(const base::Json &state) {
 
 }  // namespace
 
-DatasetObject::DatasetObject(std::shared_ptr<ContextCore> core, data::DatasetRef dataset)
-    : core_(std::move(core)), dataset_(std::move(dataset)), spec_(describe(dataset_->spec()).dump()) {
+DatasetObject::DatasetObject(std::shared_ptr<ContextCore> core, data::DatasetRef dataset,
+                             distribute::StrategyRef strategy)
+    : core_(std::move(core)),
+      dataset_(std::move(dataset)),
+      strategy_(std::move(strategy)),
+      spec_(describe(dataset_->spec()).dump()) {
   if (const auto warnings = data::lint(*dataset_); warnings.ok()) lint_ = base::join(*warnings, "\n");
 }
 
@@ -239,7 +243,8 @@ int32_t tutti_iterator_create(const tutti_dataset *dataset, int64_t seed, tutti_
     Ref<base::CancelToken> token = base::CancelToken::create();
     TUTTI_ASSIGN(std::unique_ptr<data::Iterator> iterator,
                  object->dataset()->make_iterator(iterator_context(*object->core(), seed, token)));
-    return emit(base::make_ref<IteratorObject>(std::move(iterator), std::move(token)), iterator_handles, out);
+    return emit(base::make_ref<IteratorObject>(std::move(iterator), std::move(token), object->strategy()),
+                iterator_handles, out);
   });
 }
 
@@ -255,6 +260,7 @@ int32_t tutti_iterator_next(tutti_iterator *iterator, tutti_cancel *cancel, uint
     CallScope scope(object->token(), token.get());
     TUTTI_ASSIGN(const bool more, scope.run([&] { return object->iterator().next(object->element); }));
     object->has_element = more;
+    object->pieces.clear();
     if (more) TUTTI_TRY(lend_components(*object));
     *has_element = more ? 1 : 0;
     return Status();

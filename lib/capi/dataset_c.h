@@ -23,16 +23,20 @@ namespace tutti::impl::capi {
 /// A dataset and the texts that getters lend.
 class DatasetObject : public base::Object {
  public:
-  DatasetObject(std::shared_ptr<ContextCore> core, data::DatasetRef dataset);
+  /// `strategy`: the one it is distributed by; null = none.
+  DatasetObject(std::shared_ptr<ContextCore> core, data::DatasetRef dataset,
+                distribute::StrategyRef strategy = nullptr);
 
   const std::shared_ptr<ContextCore> &core() const { return core_; }
   const data::DatasetRef &dataset() const { return dataset_; }
+  const distribute::StrategyRef &strategy() const { return strategy_; }
   const std::string &spec() const { return spec_; }
   const std::string &lint() const { return lint_; }
 
  private:
   const std::shared_ptr<ContextCore> core_;
   const data::DatasetRef dataset_;
+  const distribute::StrategyRef strategy_;
   std::string spec_, lint_;
 };
 
@@ -98,16 +102,21 @@ class PipelineObject : public base::Object {
 
 class IteratorObject : public base::Object {
  public:
-  explicit IteratorObject(std::unique_ptr<data::Iterator> iterator, Ref<base::CancelToken> token)
-      : iterator_(std::move(iterator)), token_(std::move(token)) {}
+  /// `strategy`: see DatasetObject.
+  IteratorObject(std::unique_ptr<data::Iterator> iterator, Ref<base::CancelToken> token,
+                 distribute::StrategyRef strategy)
+      : strategy(std::move(strategy)), iterator_(std::move(iterator)), token_(std::move(token)) {}
 
   data::Iterator &iterator() { return *iterator_; }
   /// The walk's own token, which follows that of a call while the call lasts.
   base::CancelToken &token() const { return *token_; }
   BusyFlag &busy() { return busy_; }
+  const distribute::StrategyRef strategy;
   data::Element element;
   bool has_element = false;
   std::vector<std::unique_ptr<LentHandle>> components;
+  /// Of the element's components, replica by replica; made when somebody asks, empty before.
+  std::vector<std::unique_ptr<LentHandle>> pieces;
   std::string state, report;
 
  private:

@@ -48,6 +48,10 @@ Result<distribute::StrategyRef> choose_strategy(const ContextObject &context, co
   }
   TUTTI_ASSIGN(const Ref<StrategyObject> object, find(strategy, strategy_handles, "strategy"));
   TUTTI_TRY(check_same_context(*context.core(), *object->core(), "strategy"));
+  if (context.strategy() != nullptr && context.strategy() != object->strategy())
+    return base::invalid_argument(
+        "argument 'strategy' is another strategy than that of the context, which is the scope of one: pass NULL, or a ",
+        "context that is no scope");
   return object->strategy();
 }
 
@@ -78,6 +82,10 @@ Result<distribute::DeviceChoice> find_device(const ContextCore &core, const char
 }
 
 Status emit_strategy(const ContextObject &context, distribute::StrategyRef strategy, tutti_strategy **out) {
+  if (context.strategy() != nullptr)
+    return base::failed_precondition(
+        "the context is the scope of a strategy, in which no other one can be created: use the context that the ",
+        "strategy was created with");
   return emit(base::make_ref<StrategyObject>(context.core(), std::move(strategy)), strategy_handles, out);
 }
 
@@ -265,6 +273,13 @@ int64_t tutti_strategy_get_input_pipeline_count(const tutti_strategy *strategy) 
 int64_t tutti_strategy_get_input_pipeline_id(const tutti_strategy *strategy) {
   const Ref<StrategyObject> object = peek(strategy, strategy_handles);
   return object ? object->strategy()->input_pipeline().id : -1;
+}
+
+int64_t tutti_strategy_get_per_replica_batch_size(const tutti_strategy *strategy, int64_t global_batch_size) {
+  const Ref<StrategyObject> object = peek(strategy, strategy_handles);
+  if (!object || global_batch_size < 0) return -1;
+  const int64_t replicas = object->strategy()->replicas_in_all();
+  return global_batch_size / replicas + (global_batch_size % replicas != 0 ? 1 : 0);
 }
 
 const char *tutti_strategy_get_device(const tutti_strategy *strategy, int64_t replica) {

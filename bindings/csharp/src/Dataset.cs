@@ -236,6 +236,25 @@ namespace Tutti
             });
         }
 
+        /// <summary>The rows of the element last given that a replica of this process gets, one tensor for each
+        /// component, without a copy. The dataset is one of <see cref="Strategy.Distribute"/>.</summary>
+        public Tensor[] Piece(long replica)
+        {
+            return Alone(number =>
+            {
+                var piece = new Tensor[components];
+                for (int i = 0; i < piece.Length; i++)
+                {
+                    IntPtr tensor = Raw.iterator_get_piece(number, replica, i);
+                    if (tensor == IntPtr.Zero)
+                        throw TuttiException.Ours(ErrorCode.InvalidArgument,
+                            "there is no element, no such replica, or no strategy has distributed the dataset");
+                    piece[i] = Tensor.Shared(tensor);
+                }
+                return piece;
+            });
+        }
+
         /// <summary>The elements that are left, as <see cref="Next"/> gives them. A loop that is left early does not
         /// dispose the iterator, and the next one goes on.</summary>
         public IEnumerable<Tensor[]> Elements(CancellationToken cancellationToken = default(CancellationToken))

@@ -121,6 +121,27 @@ namespace Tutti
             }
         }
 
+        /// <summary>The most rows of a batch of so many rows that a replica gets.</summary>
+        public long PerReplicaBatchSize(long globalBatchSize)
+        {
+            using (var use = new Uses())
+                return Raw.strategy_get_per_replica_batch_size(use.Of(this), globalBatchSize);
+        }
+
+        /// <summary>Makes a dataset of batches for the replicas of this strategy. Estimators of the strategy take it
+        /// like the dataset, and do not distribute it twice; its iterators also give the pieces of the
+        /// replicas.</summary>
+        public Dataset Distribute(Dataset dataset)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr number, failure;
+                Errors.Check(Raw.strategy_distribute_dataset(use.Of(this), use.Need(dataset, "dataset"), out number,
+                    out failure), failure);
+                return new Dataset(number);
+            }
+        }
+
         /// <summary>The number of processes that train together; 1 unless the strategy is one of several.</summary>
         public long WorkerCount
         {

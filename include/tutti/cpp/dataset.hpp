@@ -80,6 +80,10 @@ class Iterator : public detail::Handle<tutti_iterator, tutti_iterator_ref, tutti
   }
   /// Of the element last moved to; empty when there is none. May be kept.
   Tensor component(int64_t index) const { return Tensor::shared(tutti_iterator_get_component(get(), index)); }
+  /// Its rows that a replica of this process gets, where a strategy has distributed the dataset; else empty.
+  Tensor piece(int64_t replica, int64_t index) const {
+    return Tensor::shared(tutti_iterator_get_piece(get(), replica, index));
+  }
   /// The position after the element last given, for restore() on an iterator of the same dataset and seed.
   std::string save() {
     const char *state = nullptr;

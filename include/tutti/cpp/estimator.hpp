@@ -112,6 +112,15 @@ class Strategy : public detail::Handle<tutti_strategy, tutti_strategy_ref, tutti
   int64_t replica_count() const { return tutti_strategy_get_replica_count(get()); }
   int64_t worker_count() const { return tutti_strategy_get_worker_count(get()); }
   int64_t worker_index() const { return tutti_strategy_get_worker_index(get()); }
+  /// The most rows of a batch of so many that a replica gets.
+  int64_t per_replica_batch_size(int64_t global_batch_size) const {
+    return tutti_strategy_get_per_replica_batch_size(get(), global_batch_size);
+  }
+  /// Batches for the replicas of this strategy; its estimators take it like `dataset`.
+  Dataset distribute(const Dataset &dataset) const {
+    return detail::make<Dataset>(
+        [&](auto **out, auto **err) { return tutti_strategy_distribute_dataset(get(), dataset, out, err); });
+  }
   /// What to divide input by where several processes train together; never by replicas.
   int64_t input_pipeline_count() const { return tutti_strategy_get_input_pipeline_count(get()); }
   int64_t input_pipeline_id() const { return tutti_strategy_get_input_pipeline_id(get()); }

@@ -30,6 +30,17 @@ namespace Tutti.Tests
                 Check.True(Math.Abs(alone - estimator.EvaluateFrom(rows).Loss) < 1e-6, "the loss on two devices");
                 estimator.SetEvaluationStrategy(null);
                 Check.Equal(alone, estimator.EvaluateFrom(rows).Loss);
+                using (Dataset whole = Toy.Pipeline(context).Batch(7).Build())
+                using (Dataset pieces = both.Distribute(whole))
+                using (DatasetIterator iterator = pieces.Iterate())
+                {
+                    Tensor[] element = iterator.Next(), first = iterator.Piece(0), second = iterator.Piece(1);
+                    Check.Equal("4 3", first[1].Dims[0] + " " + second[1].Dims[0]);
+                    Check.Equal(4L, both.PerReplicaBatchSize(7));
+                    Check.Fails(ErrorCode.InvalidArgument, () => iterator.Piece(2));
+                    foreach (Tensor[] tensors in new[] { element, first, second })
+                        Array.ForEach(tensors, tensor => tensor.Dispose());
+                }
                 Check.Same(new[] { "0 of 1", "7", "0 of 1", "7", "0 of 1", "0 of 1" }, said);
             }
         }

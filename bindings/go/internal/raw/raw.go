@@ -196,99 +196,103 @@ typedef long long swig_type_163;
 typedef long long swig_type_164;
 typedef long long swig_type_165;
 typedef long long swig_type_166;
-typedef _gostring_ swig_type_167;
+typedef long long swig_type_167;
 typedef long long swig_type_168;
-typedef long long swig_type_169;
+typedef _gostring_ swig_type_169;
 typedef long long swig_type_170;
-typedef _gostring_ swig_type_171;
-typedef _gostring_ swig_type_172;
+typedef long long swig_type_171;
+typedef long long swig_type_172;
 typedef _gostring_ swig_type_173;
-typedef long long swig_type_174;
-typedef long long swig_type_175;
-typedef _gostring_ swig_type_176;
+typedef _gostring_ swig_type_174;
+typedef _gostring_ swig_type_175;
+typedef long long swig_type_176;
 typedef long long swig_type_177;
-typedef long long swig_type_178;
-typedef _gostring_ swig_type_179;
+typedef _gostring_ swig_type_178;
+typedef long long swig_type_179;
 typedef long long swig_type_180;
-typedef long long swig_type_181;
-typedef _gostring_ swig_type_182;
+typedef _gostring_ swig_type_181;
+typedef long long swig_type_182;
 typedef long long swig_type_183;
-typedef long long swig_type_184;
-typedef _gostring_ swig_type_185;
+typedef _gostring_ swig_type_184;
+typedef long long swig_type_185;
 typedef long long swig_type_186;
 typedef _gostring_ swig_type_187;
-typedef _gostring_ swig_type_188;
+typedef long long swig_type_188;
 typedef _gostring_ swig_type_189;
 typedef _gostring_ swig_type_190;
 typedef _gostring_ swig_type_191;
-typedef long long swig_type_192;
+typedef _gostring_ swig_type_192;
 typedef _gostring_ swig_type_193;
 typedef long long swig_type_194;
 typedef long long swig_type_195;
-typedef _gostring_ swig_type_196;
+typedef long long swig_type_196;
 typedef _gostring_ swig_type_197;
 typedef long long swig_type_198;
-typedef _gostring_ swig_type_199;
-typedef long long swig_type_200;
+typedef long long swig_type_199;
+typedef _gostring_ swig_type_200;
 typedef _gostring_ swig_type_201;
-typedef _gostring_ swig_type_202;
+typedef long long swig_type_202;
 typedef _gostring_ swig_type_203;
 typedef long long swig_type_204;
 typedef _gostring_ swig_type_205;
-typedef long long swig_type_206;
-typedef long long swig_type_207;
+typedef _gostring_ swig_type_206;
+typedef _gostring_ swig_type_207;
 typedef long long swig_type_208;
 typedef _gostring_ swig_type_209;
 typedef long long swig_type_210;
-typedef _gostring_ swig_type_211;
-typedef _gostring_ swig_type_212;
+typedef long long swig_type_211;
+typedef long long swig_type_212;
 typedef _gostring_ swig_type_213;
-typedef _goslice_ swig_type_214;
+typedef long long swig_type_214;
 typedef _gostring_ swig_type_215;
 typedef _gostring_ swig_type_216;
-typedef long long swig_type_217;
+typedef _gostring_ swig_type_217;
 typedef _goslice_ swig_type_218;
-typedef long long swig_type_219;
-typedef long long swig_type_220;
+typedef _gostring_ swig_type_219;
+typedef _gostring_ swig_type_220;
 typedef long long swig_type_221;
-typedef long long swig_type_222;
+typedef _goslice_ swig_type_222;
 typedef long long swig_type_223;
 typedef long long swig_type_224;
 typedef long long swig_type_225;
 typedef long long swig_type_226;
-typedef _goslice_ swig_type_227;
+typedef long long swig_type_227;
 typedef long long swig_type_228;
 typedef long long swig_type_229;
-typedef _goslice_ swig_type_230;
+typedef long long swig_type_230;
 typedef _goslice_ swig_type_231;
 typedef long long swig_type_232;
-typedef _goslice_ swig_type_233;
+typedef long long swig_type_233;
 typedef _goslice_ swig_type_234;
-typedef long long swig_type_235;
+typedef _goslice_ swig_type_235;
 typedef long long swig_type_236;
-typedef long long swig_type_237;
-typedef long long swig_type_238;
+typedef _goslice_ swig_type_237;
+typedef _goslice_ swig_type_238;
 typedef long long swig_type_239;
-typedef _goslice_ swig_type_240;
-typedef _gostring_ swig_type_241;
-typedef _gostring_ swig_type_242;
+typedef long long swig_type_240;
+typedef long long swig_type_241;
+typedef long long swig_type_242;
 typedef long long swig_type_243;
-typedef long long swig_type_244;
-typedef long long swig_type_245;
+typedef _goslice_ swig_type_244;
+typedef _gostring_ swig_type_245;
 typedef _gostring_ swig_type_246;
 typedef long long swig_type_247;
 typedef long long swig_type_248;
-typedef _gostring_ swig_type_249;
+typedef long long swig_type_249;
 typedef _gostring_ swig_type_250;
-typedef _gostring_ swig_type_251;
+typedef long long swig_type_251;
 typedef long long swig_type_252;
-typedef long long swig_type_253;
-typedef long long swig_type_254;
+typedef _gostring_ swig_type_253;
+typedef _gostring_ swig_type_254;
 typedef _gostring_ swig_type_255;
-typedef _gostring_ swig_type_256;
-typedef _gostring_ swig_type_257;
+typedef long long swig_type_256;
+typedef long long swig_type_257;
 typedef long long swig_type_258;
-typedef long long swig_type_259;
+typedef _gostring_ swig_type_259;
+typedef _gostring_ swig_type_260;
+typedef _gostring_ swig_type_261;
+typedef long long swig_type_262;
+typedef long long swig_type_263;
 extern void _wrap_Swig_free_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_c49494de8c6a1afa(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_c49494de8c6a1afa(void);
@@ -464,67 +468,70 @@ extern swig_type_163 _wrap_strategy_get_worker_count_raw_c49494de8c6a1afa(uintpt
 extern swig_type_164 _wrap_strategy_get_worker_index_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern swig_type_165 _wrap_strategy_get_input_pipeline_count_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern swig_type_166 _wrap_strategy_get_input_pipeline_id_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_167 _wrap_strategy_get_device_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_168 arg2);
+extern swig_type_167 _wrap_strategy_get_per_replica_batch_size_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_168 arg2);
+extern swig_type_169 _wrap_strategy_get_device_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_170 arg2);
 extern uintptr_t _wrap_strategy_get_context_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern swig_intgo _wrap_HOOK_STOP_raw_c49494de8c6a1afa(void);
 extern int _wrap_hooks_create_raw_c49494de8c6a1afa(swig_voidp arg1, swig_voidp arg2);
 extern void _wrap_hooks_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_hooks_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_hook_event_get_kind_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_169 _wrap_hook_event_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_170 _wrap_hook_event_get_epoch_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_171 _wrap_hook_event_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_172 _wrap_hook_event_get_epoch_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_hook_event_get_loss_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_hook_event_get_examples_per_second_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_hook_event_get_remaining_seconds_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern double _wrap_hook_event_get_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_171 arg2);
-extern swig_type_172 _wrap_hook_event_get_checkpoint_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern double _wrap_hook_event_get_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_173 arg2);
+extern swig_type_174 _wrap_hook_event_get_checkpoint_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_estimator_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_estimator_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_estimator_train_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_estimator_initialize_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_173 arg3, uintptr_t arg4, swig_voidp arg5);
-extern int _wrap_estimator_evaluate_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_174 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_initialize_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_175 arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_estimator_evaluate_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_176 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_estimator_set_evaluation_strategy_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern int _wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_175 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
-extern swig_type_176 _wrap_estimator_get_params_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_177 _wrap_estimator_get_input_pipeline_count_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2);
-extern swig_type_178 _wrap_estimator_get_input_pipeline_id_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2);
-extern int _wrap_estimator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_179 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_180 _wrap_estimator_get_global_step_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_181 _wrap_estimator_get_variable_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_182 _wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_183 arg2);
-extern swig_type_184 _wrap_estimator_get_trainable_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_185 _wrap_estimator_get_trainable_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_186 arg2);
-extern int _wrap_estimator_read_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_187 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_write_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_188 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_gradient_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_189 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_output_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_190 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_set_trainable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_191 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_177 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
+extern swig_type_178 _wrap_estimator_get_params_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_179 _wrap_estimator_get_input_pipeline_count_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2);
+extern swig_type_180 _wrap_estimator_get_input_pipeline_id_raw_c49494de8c6a1afa(uintptr_t arg1, int arg2);
+extern int _wrap_estimator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_181 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_182 _wrap_estimator_get_global_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_183 _wrap_estimator_get_variable_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_184 _wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_185 arg2);
+extern swig_type_186 _wrap_estimator_get_trainable_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_187 _wrap_estimator_get_trainable_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_188 arg2);
+extern int _wrap_estimator_read_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_189 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_write_variable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_190 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_gradient_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_191 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_output_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_192 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_set_trainable_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_193 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_strategy_distribute_dataset_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern uintptr_t _wrap_iterator_get_piece_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_194 arg2, swig_type_195 arg3);
 extern int _wrap_session_open_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
 extern void _wrap_session_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_session_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern int _wrap_session_run_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_192 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_session_set_scalar_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_193 arg2, double arg3, swig_voidp arg4);
+extern int _wrap_session_run_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_196 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_session_set_scalar_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_197 arg2, double arg3, swig_voidp arg4);
 extern int _wrap_session_close_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_result_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_result_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_result_get_reason_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_194 _wrap_result_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_195 _wrap_result_get_examples_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_198 _wrap_result_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_199 _wrap_result_get_examples_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_result_get_seconds_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_result_get_input_wait_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_196 _wrap_result_get_input_report_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_197 _wrap_result_get_step_report_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_200 _wrap_result_get_input_report_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_201 _wrap_result_get_step_report_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern double _wrap_result_get_loss_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_198 _wrap_result_get_metric_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_199 _wrap_result_get_metric_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_200 arg2);
-extern double _wrap_result_get_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_201 arg2);
-extern int _wrap_predictor_open_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_202 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_202 _wrap_result_get_metric_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_203 _wrap_result_get_metric_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_204 arg2);
+extern double _wrap_result_get_metric_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_205 arg2);
+extern int _wrap_predictor_open_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_206 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_predictor_from_estimator_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_predictor_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_predictor_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_203 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_204 _wrap_predictor_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_205 _wrap_predictor_get_signature_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_207 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_208 _wrap_predictor_get_step_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_209 _wrap_predictor_get_signature_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern int _wrap_predictor_run_all_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_prediction_stream_open_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_prediction_stream_next_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
@@ -533,31 +540,31 @@ extern void _wrap_prediction_stream_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_prediction_stream_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_batch_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_batch_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_206 _wrap_batch_get_first_row_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_207 _wrap_batch_get_row_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_208 _wrap_batch_get_output_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_209 _wrap_batch_get_output_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_210 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_211 arg2);
-extern int _wrap_record_writer_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_212 arg2, swig_type_213 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_210 _wrap_batch_get_first_row_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_211 _wrap_batch_get_row_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_212 _wrap_batch_get_output_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_213 _wrap_batch_get_output_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_214 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_215 arg2);
+extern int _wrap_record_writer_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_216 arg2, swig_type_217 arg3, swig_voidp arg4, swig_voidp arg5);
 extern void _wrap_record_writer_ref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern void _wrap_record_writer_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern int _wrap_record_writer_write_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_214 arg2, swig_voidp arg3);
-extern int _wrap_record_writer_add_feature_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_215 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_record_writer_write_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_218 arg2, swig_voidp arg3);
+extern int _wrap_record_writer_add_feature_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_219 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_record_writer_write_example_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_216 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_220 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
 extern int _wrap_record_writer_write_sequence_example_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
 extern int _wrap_record_writer_close_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_217 _wrap_callback_take_released_raw_c49494de8c6a1afa(swig_type_218 arg1);
-extern int _wrap_estimator_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_219 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_220 arg2, swig_type_221 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_222 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_223 arg2, swig_type_224 arg3);
-extern void _wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_225 arg2);
-extern void _wrap_pipeline_set_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_226 arg2);
-extern int _wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_227 arg2, swig_type_228 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_tensor_take_memory_raw_c49494de8c6a1afa(swig_type_229 arg1, int arg2, swig_type_230 arg3, swig_type_231 arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_232 _wrap_memory_take_returned_raw_c49494de8c6a1afa(void);
-extern int _wrap_predictor_run_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_233 arg2, swig_type_234 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_221 _wrap_callback_take_released_raw_c49494de8c6a1afa(swig_type_222 arg1);
+extern int _wrap_estimator_create_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_223 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_224 arg2, swig_type_225 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_226 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_227 arg2, swig_type_228 arg3);
+extern void _wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_229 arg2);
+extern void _wrap_pipeline_set_graph_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_230 arg2);
+extern int _wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_231 arg2, swig_type_232 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_tensor_take_memory_raw_c49494de8c6a1afa(swig_type_233 arg1, int arg2, swig_type_234 arg3, swig_type_235 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_236 _wrap_memory_take_returned_raw_c49494de8c6a1afa(void);
+extern int _wrap_predictor_run_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_237 arg2, swig_type_238 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern uintptr_t _wrap_pipeline_set_map_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_predicate_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_scan_raw_c49494de8c6a1afa(uintptr_t arg1);
@@ -568,27 +575,27 @@ extern int _wrap_serve_map_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, 
 extern void _wrap_call_queue_unref_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_call_queue_take_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_call_get_cancel_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_235 _wrap_element_call_get_state_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_236 _wrap_element_call_get_count_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern uintptr_t _wrap_element_call_get_tensor_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_237 arg2);
-extern swig_type_238 _wrap_element_call_get_pass_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_239 _wrap_element_call_get_index_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern void _wrap_element_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_240 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
-extern uintptr_t _wrap_context_add_file_system_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_241 arg2, _Bool arg3, swig_voidp arg4);
+extern swig_type_239 _wrap_element_call_get_state_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_240 _wrap_element_call_get_count_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern uintptr_t _wrap_element_call_get_tensor_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_241 arg2);
+extern swig_type_242 _wrap_element_call_get_pass_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_243 _wrap_element_call_get_index_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern void _wrap_element_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_244 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
+extern uintptr_t _wrap_context_add_file_system_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_245 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_file_call_get_kind_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_242 _wrap_file_call_get_path_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_243 _wrap_file_call_get_file_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_244 _wrap_file_call_get_offset_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern swig_type_245 _wrap_file_call_get_size_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_246 _wrap_file_call_get_path_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_247 _wrap_file_call_get_file_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_248 _wrap_file_call_get_offset_raw_c49494de8c6a1afa(uintptr_t arg1);
+extern swig_type_249 _wrap_file_call_get_size_raw_c49494de8c6a1afa(uintptr_t arg1);
 extern uintptr_t _wrap_file_call_get_target_raw_c49494de8c6a1afa(uintptr_t arg1);
-extern void _wrap_file_call_add_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_246 arg2);
-extern void _wrap_file_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_247 arg3, swig_type_248 arg4, swig_type_249 arg5, int arg6, uintptr_t arg7);
-extern swig_type_250 _wrap_context_stop_profile_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_251 _wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_252 arg3, swig_voidp arg4);
-extern swig_type_253 _wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_254 arg3, swig_voidp arg4);
-extern swig_type_255 _wrap_iterator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_256 _wrap_iterator_get_report_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_257 _wrap_predictor_describe_plan_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_258 arg2, swig_type_259 arg3, uintptr_t arg4, swig_voidp arg5);
+extern void _wrap_file_call_add_name_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_250 arg2);
+extern void _wrap_file_call_finish_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_251 arg3, swig_type_252 arg4, swig_type_253 arg5, int arg6, uintptr_t arg7);
+extern swig_type_254 _wrap_context_stop_profile_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_255 _wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_256 arg3, swig_voidp arg4);
+extern swig_type_257 _wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(uintptr_t arg1, uintptr_t arg2, swig_type_258 arg3, swig_voidp arg4);
+extern swig_type_259 _wrap_iterator_save_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_260 _wrap_iterator_get_report_raw_c49494de8c6a1afa(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_261 _wrap_predictor_describe_plan_raw_c49494de8c6a1afa(uintptr_t arg1, swig_type_262 arg2, swig_type_263 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -2295,11 +2302,19 @@ func Strategy_get_input_pipeline_id(arg1 uintptr) (_swig_ret int64) {
 	return swig_r
 }
 
+func Strategy_get_per_replica_batch_size(arg1 uintptr, arg2 int64) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_strategy_get_per_replica_batch_size_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_168(_swig_i_1)))
+	return swig_r
+}
+
 func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_strategy_get_device_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_168(_swig_i_1))
+	swig_r_p := C._wrap_strategy_get_device_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_170(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2393,7 +2408,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2446,7 +2461,7 @@ func Estimator_initialize(arg1 uintptr, arg2 uintptr, arg3 string, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_estimator_initialize_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_estimator_initialize_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2461,7 +2476,7 @@ func Estimator_evaluate(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 uintptr, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_evaluate_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_174(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_evaluate_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_176(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2485,7 +2500,7 @@ func Estimator_train_and_evaluate(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_175(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_177(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	return swig_r
 }
 
@@ -2521,7 +2536,7 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_save_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_save_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2546,7 +2561,7 @@ func Estimator_get_variable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_183(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_185(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2564,7 +2579,7 @@ func Estimator_get_trainable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_trainable_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_186(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_trainable_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_188(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2577,7 +2592,7 @@ func Estimator_read_variable(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2590,7 +2605,7 @@ func Estimator_write_variable(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_write_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_write_variable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2603,7 +2618,7 @@ func Estimator_read_gradient(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2616,7 +2631,7 @@ func Estimator_read_output(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uintp
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_output_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_output_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2629,10 +2644,29 @@ func Estimator_set_trainable(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
+	return swig_r
+}
+
+func Strategy_distribute_dataset(arg1 uintptr, arg2 uintptr, arg3 *uintptr, arg4 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int32)(C._wrap_strategy_distribute_dataset_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	return swig_r
+}
+
+func Iterator_get_piece(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (uintptr)(C._wrap_iterator_get_piece_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_194(_swig_i_1), C.swig_type_195(_swig_i_2)))
 	return swig_r
 }
 
@@ -2665,7 +2699,7 @@ func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_run_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_192(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_run_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_196(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2675,7 +2709,7 @@ func Session_set_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 *uintptr) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_set_scalar_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_set_scalar_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2774,7 +2808,7 @@ func Result_get_metric_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_result_get_metric_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_200(_swig_i_1))
+	swig_r_p := C._wrap_result_get_metric_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_204(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2785,7 +2819,7 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_result_get_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_result_get_metric_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2800,7 +2834,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2833,7 +2867,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2942,7 +2976,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_210(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_214(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2953,7 +2987,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2967,7 +3001,7 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2992,7 +3026,7 @@ func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_record_writer_write_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_record_writer_write_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3005,7 +3039,7 @@ func Record_writer_add_feature(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *ui
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3027,7 +3061,7 @@ func Record_writer_add_feature_list(arg1 uintptr, arg2 string, arg3 uintptr, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3053,7 +3087,7 @@ func Record_writer_close(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_c49494de8c6a1afa(*(*C.swig_type_218)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_c49494de8c6a1afa(*(*C.swig_type_222)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3068,7 +3102,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_219(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_223(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -3078,7 +3112,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_220(_swig_i_1), C.swig_type_221(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_224(_swig_i_1), C.swig_type_225(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3088,7 +3122,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_222(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_226(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3096,19 +3130,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_223(_swig_i_1), C.swig_type_224(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_227(_swig_i_1), C.swig_type_228(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_225(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_229(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_226(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_230(_swig_i_1))
 }
 
 func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
@@ -3118,7 +3152,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_1)), C.swig_type_228(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)), C.swig_type_232(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3133,7 +3167,7 @@ func Tensor_take_memory(arg1 int64, arg2 int32, arg3 []int64, arg4 []byte, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_tensor_take_memory_raw_c49494de8c6a1afa(C.swig_type_229(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_tensor_take_memory_raw_c49494de8c6a1afa(C.swig_type_233(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3157,7 +3191,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3254,7 +3288,7 @@ func Element_call_get_tensor(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_237(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_241(_swig_i_1)))
 	return swig_r
 }
 
@@ -3280,7 +3314,7 @@ func Element_call_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 bool, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_element_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_element_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3297,7 +3331,7 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3352,7 +3386,7 @@ func File_call_get_target(arg1 uintptr) (_swig_ret uintptr) {
 func File_call_add_name(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_file_call_add_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_file_call_add_name_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3366,7 +3400,7 @@ func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 s
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_file_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_247(_swig_i_2), C.swig_type_248(_swig_i_3), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_file_call_finish_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_251(_swig_i_2), C.swig_type_252(_swig_i_3), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3389,7 +3423,7 @@ func Estimator_estimate_memory(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_252(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_256(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3402,7 +3436,7 @@ func Estimator_find_batch_size(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_254(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_258(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3435,7 +3469,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_258(_swig_i_1), C.swig_type_259(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_c49494de8c6a1afa(C.uintptr_t(_swig_i_0), C.swig_type_262(_swig_i_1), C.swig_type_263(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

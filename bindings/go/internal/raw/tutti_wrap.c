@@ -3597,6 +3597,21 @@ long long _wrap_strategy_get_input_pipeline_id_raw_c49494de8c6a1afa(tutti_strate
 }
 
 
+long long _wrap_strategy_get_per_replica_batch_size_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0, long long _swig_go_1) {
+  tutti_strategy *arg1 = (tutti_strategy *) 0 ;
+  int64_t arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = tutti_strategy_get_per_replica_batch_size((struct tutti_strategy const *)arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 _gostring_ _wrap_strategy_get_device_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0, long long _swig_go_1) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t arg2 ;
@@ -4142,6 +4157,42 @@ int _wrap_estimator_set_trainable_raw_c49494de8c6a1afa(tutti_estimator *_swig_go
   result = tutti_estimator_set_trainable(arg1,(char const *)arg2,arg3,arg4);
   _swig_go_result = result; 
   free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
+int _wrap_strategy_distribute_dataset_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset **_swig_go_2, tutti_error **_swig_go_3) {
+  tutti_strategy *arg1 = (tutti_strategy *) 0 ;
+  tutti_dataset *arg2 = (tutti_dataset *) 0 ;
+  tutti_dataset **arg3 = (tutti_dataset **) 0 ;
+  tutti_error **arg4 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_dataset *)(uintptr_t)_swig_go_1; 
+  arg3 = (tutti_dataset **)_swig_go_2; 
+  arg4 = (tutti_error **)_swig_go_3; 
+  
+  result = tutti_strategy_distribute_dataset((struct tutti_strategy const *)arg1,(struct tutti_dataset const *)arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+tutti_tensor *_wrap_iterator_get_piece_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+  tutti_iterator *arg1 = (tutti_iterator *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  tutti_tensor *result = 0 ;
+  tutti_tensor *_swig_go_result;
+  
+  arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = (tutti_tensor *)tutti_iterator_get_piece(arg1,arg2,arg3);
+  _swig_go_result = (tutti_tensor *)result; 
   return _swig_go_result;
 }
 

@@ -32,11 +32,13 @@ typedef int32_t (*tutti_model_fn)(tutti_graph *graph, int32_t mode, void *user, 
 #define TUTTI_REASON_MAX_SECONDS 5
 
 /* An estimator. `strategy` NULL = the default strategy of the context (that of a strategy's context, otherwise
- * tutti_strategy_create_auto: all GPUs, or all processor cores), or a mirrored strategy over num_gpus GPUs. Options of schema "run" (NULL = defaults): model_dir, num_gpus, params, seed, save_checkpoints_steps,
- * save_checkpoints_secs, keep_checkpoint_max, log_step_count_steps, determinism, logical_replicas, precision,
- * accumulation_steps, device_prefetch, threads_per_replica, all_reduce, gradient_dtype, raw_weights,
- * without_predictions, keep_gradients, keep_outputs, collective_timeout_ms. tutti_options_describe_key describes each
- * option. Their values are logged, and checkpoints keep them with their origin, set or default, except model_dir. */
+ * tutti_strategy_create_auto: all GPUs, or all processor cores), or a mirrored strategy over num_gpus GPUs. Without a
+ * strategy a model that mixes rows (graph.h) trains on one of these devices. Options of schema "run" (NULL = defaults):
+ * model_dir, num_gpus, params, seed, save_checkpoints_steps, save_checkpoints_secs, keep_checkpoint_max,
+ * log_step_count_steps, determinism, logical_replicas, precision, accumulation_steps, device_prefetch,
+ * threads_per_replica, all_reduce, gradient_dtype, raw_weights, without_predictions, keep_gradients, keep_outputs,
+ * collective_timeout_ms. tutti_options_describe_key describes each option. Their values are logged, and checkpoints
+ * keep them with their origin, set or default, except model_dir. */
 TUTTI_API int32_t tutti_estimator_create(tutti_context *context, tutti_model_fn model_fn, void *user,
                                          tutti_destroy_fn destroy, const tutti_strategy *strategy,
                                          const tutti_options *run_options, tutti_estimator **out, tutti_error **err);
@@ -165,6 +167,19 @@ TUTTI_API int32_t tutti_estimator_find_batch_size(tutti_estimator *estimator, co
  */
 TUTTI_API int32_t tutti_estimator_set_trainable(tutti_estimator *estimator, const char *pattern, uint8_t trainable,
                                                 tutti_error **err);
+
+/* --- distributed datasets ----------------------------------------------------------------------------------------- */
+
+/* A dataset of batches for the replicas of a strategy of the same context. Estimators and sessions of this strategy
+ * take it like `dataset`, whose batches they distribute themselves, and not twice; those of another strategy return
+ * TUTTI_INVALID_ARGUMENT. Its iterators also give the pieces of the replicas. `dataset` is unchanged. */
+TUTTI_API int32_t tutti_strategy_distribute_dataset(const tutti_strategy *strategy, const tutti_dataset *dataset,
+                                                    tutti_dataset **out, tutti_error **err);
+/* The rows of a component of the current element that a replica of this process gets: consecutive ones, of which the
+ * first replicas have one more where the rows are not a multiple. They are in host memory and not copied. Lent until
+ * the next call of next. NULL where tutti_iterator_get_component is NULL, when `replica` is out of range, and for
+ * datasets that are not distributed. */
+TUTTI_API tutti_tensor *tutti_iterator_get_piece(tutti_iterator *iterator, int64_t replica, int64_t index);
 
 /* --- session form: train, one piece at a time --------------------------------------------------------------------- */
 

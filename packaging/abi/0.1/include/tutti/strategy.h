@@ -23,13 +23,13 @@ TUTTI_API int32_t tutti_strategy_create_one_device(tutti_context *context, const
                                                    tutti_error **err);
 
 /* The devices that train fastest, as far as the library can tell: one replica on each GPU, TPU or other device with
- * memory of its own that the context has; without such devices, one replica with one thread on each processor core that
- * the option threads of the context allows, or, if a batch has fewer than two rows for each of them, fewer replicas with
- * more threads each (unless the run option threads_per_replica is set). `batch_size` is the number of rows of a global
- * batch; 0 = not known. The choice is logged with its reason.
+ * memory of its own that the context has; without such devices, one replica with one thread on each processor core
+ * that the option threads of the context allows, or, if a batch has fewer than two rows for each of them, fewer
+ * replicas with more threads each (unless the run option threads_per_replica is set). `batch_size` is the number of
+ * rows of a global batch; 0 = not known. The choice is logged with its reason.
  *
- * This is the default strategy of estimators and predictors, with batch_size 0. Predictors also use the other devices of
- * a context that has several backends. */
+ * This is the default strategy of estimators and predictors, with batch_size 0. Predictors also use the other devices
+ * of a context that has several backends. */
 TUTTI_API int32_t tutti_strategy_create_auto(tutti_context *context, int64_t batch_size, tutti_strategy **out,
                                              tutti_error **err);
 
@@ -155,10 +155,15 @@ TUTTI_API int64_t tutti_strategy_get_worker_index(const tutti_strategy *strategy
  * several workers whose option worker_input is "own": there the number of workers, and the index of this one. */
 TUTTI_API int64_t tutti_strategy_get_input_pipeline_count(const tutti_strategy *strategy);
 TUTTI_API int64_t tutti_strategy_get_input_pipeline_id(const tutti_strategy *strategy);
+/* The most rows of a batch of `global_batch_size` rows that a replica gets: replicas get numbers of rows that differ by
+ * one at most, so any batch size is fine. -1 when `strategy` is not a strategy handle, or the size is negative. */
+TUTTI_API int64_t tutti_strategy_get_per_replica_batch_size(const tutti_strategy *strategy, int64_t global_batch_size);
 /* The device of a replica of this process; NULL when out of range. */
 TUTTI_API const char *tutti_strategy_get_device(const tutti_strategy *strategy, int64_t replica);
 
-/* A context, lent, whose default strategy is this one: objects created from it use the strategy by default. */
+/* The scope of the strategy: a context, lent, whose default strategy is this one, so that objects created from it use
+ * the strategy. Creating a strategy in a scope is TUTTI_FAILED_PRECONDITION; an estimator or a predictor of a scope
+ * with another strategy is TUTTI_INVALID_ARGUMENT. */
 TUTTI_API tutti_context *tutti_strategy_get_context(tutti_strategy *strategy);
 
 #ifdef __cplusplus

@@ -90,6 +90,30 @@ public final class DatasetIterator extends NativeObject implements Iterator<Tens
         }
     }
 
+    /** The rows of the element last given that a replica of this process gets, without a copy. To be called before
+     * {@link #hasNext}, which reads ahead. The dataset is one of {@link Strategy#distribute}.
+     *
+     * @param replica its number in this process, from 0 on
+     * @return one tensor for each component, to be closed
+     */
+    public Tensor[] piece(long replica) {
+        lock();
+        try (Use use = new Use()) {
+            long number = use.of(this);
+            Tensor[] piece = new Tensor[components];
+            for (int i = 0; i < components; i++) {
+                piece[i] = Tensor.share(Raw.iterator_get_piece(number, replica, i));
+                if (piece[i] == null) {
+                    throw TuttiException.ofTutti(Code.INVALID_ARGUMENT,
+                        "there is no element, no such replica, or no strategy has distributed the dataset");
+                }
+            }
+            return piece;
+        } finally {
+            busy.unlock();
+        }
+    }
+
     /** This object, so that a loop takes the elements that are left; a loop that is left early loses none but its own.
      *
      * @return this

@@ -237,6 +237,32 @@ public final class Strategy extends NativeObject {
         }
     }
 
+    /** The most rows of a batch that a replica gets.
+     *
+     * @param globalBatchSize rows of the batch
+     * @return rows of the replica
+     */
+    public long perReplicaBatchSize(long globalBatchSize) {
+        try (Use use = new Use()) {
+            return Raw.strategy_get_per_replica_batch_size(use.of(this), globalBatchSize);
+        }
+    }
+
+    /** A dataset of batches for the replicas of this strategy. Estimators of the strategy take it like the dataset, and
+     * do not distribute it twice; its iterators also give the pieces of the replicas.
+     *
+     * @param dataset whose batches
+     * @return the dataset, to be closed
+     */
+    public Dataset distribute(Dataset dataset) {
+        try (Use use = new Use()) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            TuttiException.check(Raw.strategy_distribute_dataset(use.of(this), use.of(dataset), out, failure), failure);
+            return new Dataset(out[0], dataset);
+        }
+    }
+
     /** The number of processes that train together.
      *
      * @return their number, 1 unless the strategy is one of several

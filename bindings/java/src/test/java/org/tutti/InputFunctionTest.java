@@ -31,6 +31,19 @@ public class InputFunctionTest {
             estimator.setEvaluationStrategy(null);
             assertEquals(alone, estimator.evaluate(rows, 0).loss(), 0);
             assertEquals(List.of("0 of 1", "7", "0 of 1", "7", "0 of 1", "0 of 1"), said);
+            try (Dataset whole = rows.make(new InputContext("7", 0, 1)); Dataset pieces = both.distribute(whole);
+                 DatasetIterator iterator = pieces.iterator(0L)) {
+                Tensor[] element = iterator.read();
+                Tensor[] first = iterator.piece(0);
+                Tensor[] second = iterator.piece(1);
+                assertEquals(4, first[1].dims()[0]);
+                assertEquals(3, second[1].dims()[0]);
+                assertEquals(4, both.perReplicaBatchSize(7));
+                assertEquals(Code.INVALID_ARGUMENT, Toy.failure(() -> iterator.piece(2)).code());
+                Tensor.closeAll(element);
+                Tensor.closeAll(first);
+                Tensor.closeAll(second);
+            }
             assertEquals(Code.INVALID_ARGUMENT, Toy.failure(() -> estimator.evaluate(input -> null, 0)).code());
         }
     }
