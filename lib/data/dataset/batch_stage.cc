@@ -37,7 +37,7 @@ Cardinality batches_of(Cardinality rows, int64_t batch_size, bool drop_remainder
 }
 
 Result<bool> BatchStage::next(Element &batch) {
-  batch.lineage = {epoch_, position_};
+  batch.lineage = {epoch_, position_ + first_};
   if (!gathering_) {
     if (view(batch)) return is_wanted(rows_);
     before_.clear();
@@ -48,7 +48,7 @@ Result<bool> BatchStage::next(Element &batch) {
   }
   TUTTI_TRY(gather());
   gathering_ = false;
-  position_ += rows_;
+  count_rows();
   if (error_.ok() && is_wanted(rows_)) error_ = join(batch);
   forget();
   TUTTI_TRY(error_);
@@ -58,7 +58,7 @@ Result<bool> BatchStage::next(Element &batch) {
 bool BatchStage::view(Element &batch) {
   if (!view_rows(batch)) return false;
   rows_ = batch.rows();
-  position_ += rows_;
+  count_rows();
   return true;
 }
 

@@ -37,6 +37,13 @@ class BatchStage : public Stage {
         drop_remainder_(drop_remainder),
         epoch_(epoch) {}
 
+  /// For batches that are parts of larger ones: each begins at row `first` of the next `step` rows. Without it, a batch
+  /// begins where the one before has ended.
+  void number_rows(int64_t first, int64_t step) {
+    first_ = first;
+    step_ = step;
+  }
+
   base::Result<bool> next(Element &batch) final;
   void save(State &state) const override;
   base::Status restore(const base::JsonReader &state) override;
@@ -60,11 +67,13 @@ class BatchStage : public Stage {
  private:
   bool is_wanted(int64_t rows) const { return rows == batch_size_ || (rows > 0 && !drop_remainder_); }
   bool view(Element &batch);
+  void count_rows() { position_ += rows_ > 0 && step_ > 0 ? step_ : rows_; }
 
   const char *const kind_;
   const bool drop_remainder_;
   const int64_t epoch_;
-  int64_t position_ = 0;  // rows given out
+  int64_t first_ = 0, step_ = 0;
+  int64_t position_ = 0;  // rows given out, of all parts
   bool gathering_ = false;
   State before_;  // of the input, before the batch in the making
 };

@@ -36,6 +36,10 @@ Result<std::unique_ptr<RandomAccess>> Dataset::random_access(const IteratorConte
   return std::unique_ptr<RandomAccess>();
 }
 
+Result<DatasetRef> Dataset::with_files(const std::vector<int64_t> &) const {
+  return base::internal_error("a '", kind_, "' has no list of files");
+}
+
 Result<std::unique_ptr<Stage>> Dataset::walk(const IteratorContext &context) const {
   Result<std::unique_ptr<Stage>> stage = open(context);
   if (!stage.ok()) return in_stage(stage.status(), context.report.get(), *this);
@@ -220,6 +224,8 @@ bool runs_own_code_only(const Dataset &dataset) {
                                                "unbatch",
                                                "unique",
                                                "window",
+                                               "worker_rows",
+                                               "worker_share",
                                                "zip"};
   if (dataset.kind() == "prefetch") return true;
   return std::ranges::find(kinds, dataset.kind()) != std::end(kinds) &&

@@ -61,6 +61,7 @@ class WorkerProcesses;
 class WorkerThreads;
 struct GraphPlan;
 struct Recipe;
+struct WorkerPart;
 using DatasetRef = base::Ref<Dataset>;
 
 /// What a walk depends on from outside. Copied; the objects behind it are shared.
@@ -77,6 +78,8 @@ struct IteratorContext {
   /// If not, stages may give elements as they are ready, in another order than without threads; then what is given is
   /// no function of the seed any more.
   bool keeps_order = true;
+  /// The option `deterministic` cannot turn keeps_order off: others count the same elements.
+  bool requires_order = false;
   /// Who runs graphs; null makes maps and filters by graph an error.
   std::shared_ptr<GraphRunner> graphs;
   /// Who is told of elements that are left out; null: nobody.
@@ -108,6 +111,10 @@ class Dataset : public base::Object {
   const std::shared_ptr<const Recipe> &recipe() const { return recipe_; }
   /// For Pipeline, before anybody else knows the dataset.
   void set_recipe(std::shared_ptr<const Recipe> recipe) { recipe_ = std::move(recipe); }
+  /// Of which dataset it is a worker's part (division.h); null when nobody divided it.
+  const std::shared_ptr<const WorkerPart> &part() const { return part_; }
+  /// For who divides, before anybody else knows the dataset.
+  void set_part(std::shared_ptr<const WorkerPart> part) { part_ = std::move(part); }
 
   /// A new walk from the first element.
   base::Result<std::unique_ptr<Iterator>> make_iterator(IteratorContext context) const;
@@ -128,6 +135,10 @@ class Dataset : public base::Object {
                                                                     Access access) const;
   /// What a map does that asks to be run on devices; null for all other datasets.
   virtual const GraphPlan *device_plan() const { return nullptr; }
+  /// Of a source of files that are read one after the other: how many there are; 0 for all other datasets.
+  virtual int64_t file_count() const { return 0; }
+  /// The same source of some of its files, in this order. Only where file_count() is not 0.
+  virtual base::Result<DatasetRef> with_files(const std::vector<int64_t> &files) const;
   /// Adds what decides its elements, beyond kind and spec, for a dataset that no pipeline made; false when it cannot
   /// tell. Sources of data in memory can.
   virtual bool describe(Fingerprint &) const { return false; }
@@ -143,6 +154,7 @@ class Dataset : public base::Object {
   Cardinality cardinality_;
   std::vector<DatasetRef> inputs_;
   std::shared_ptr<const Recipe> recipe_;
+  std::shared_ptr<const WorkerPart> part_;
 };
 
 /// One walk over a dataset; owns all progress.

@@ -205,6 +205,11 @@ class IndexedStage : public Stage {
   void save(State &state) const override;
   base::Status restore(const base::JsonReader &state) override;
 
+  int64_t size() const { return access_->size(); }
+  int64_t position() const { return position_; }
+  /// To one in 0 .. size().
+  void move_to(int64_t position) { position_ = position; }
+
  private:
   std::unique_ptr<RandomAccess> access_;
   int64_t epoch_;

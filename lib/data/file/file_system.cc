@@ -2,6 +2,7 @@
 #include "data/file/file_system.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -141,6 +142,13 @@ Result<Ref<const ReadableFile>> open_file(const std::string &path, const FileSys
                                           const Ref<base::CancelToken> &cancel) {
   TUTTI_ASSIGN(const std::shared_ptr<const FileSystem> system, file_system_of(path, systems));
   return system->open(path, cancel);
+}
+
+Status check_file(const std::string &path, const FileSystems *systems, const Ref<base::CancelToken> &cancel) {
+  struct stat information;
+  const bool is_there = scheme_of(path).empty() && ::stat(path.c_str(), &information) == 0 &&
+                        S_ISREG(information.st_mode) && ::access(path.c_str(), R_OK) == 0;
+  return is_there ? Status() : open_file(path, systems, cancel).status();
 }
 
 Ref<const ReadableFile> memory_file(std::string_view bytes, std::string path) {

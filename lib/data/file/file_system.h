@@ -94,6 +94,10 @@ base::Result<std::shared_ptr<const FileSystem>> file_system_of(std::string_view 
 /// Opens a file of any file system; `systems` and `cancel` may be null.
 base::Result<base::Ref<const ReadableFile>> open_file(const std::string &path, const FileSystems *systems = nullptr,
                                                       const base::Ref<base::CancelToken> &cancel = {});
+/// The error of open_file() where there is one. A file of the machine itself is looked at, and opened only to say what
+/// is wrong.
+base::Status check_file(const std::string &path, const FileSystems *systems = nullptr,
+                        const base::Ref<base::CancelToken> &cancel = {});
 /// A file that is in memory already; `bytes` must outlive it.
 base::Ref<const ReadableFile> memory_file(std::string_view bytes, std::string path);
 

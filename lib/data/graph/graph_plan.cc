@@ -212,6 +212,7 @@ Status classify_nodes(GraphPlan &plan) {
     }
     rowwise = rowwise && !depends_on_rows(*plan.graph, node, *definition);
   }
+  plan.may_cut_rows = rowwise;
   plan.is_rowwise = rowwise && !plan.is_random;
   return Status();
 }

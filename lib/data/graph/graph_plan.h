@@ -54,6 +54,9 @@ struct GraphPlan {
   bool is_batched = false;
   /// No row depends on another, on its number or on anything random: any rows may share a run.
   bool is_rowwise = false;
+  /// As is_rowwise, but what is random may be drawn for each row by its number: rows may be cut from a batch before the
+  /// graph or behind it.
+  bool may_cut_rows = false;
   bool is_random = false;
   /// How the Routine runs the graph, where no Program can: ops in routine form alone, dtype bytes; else null.
   std::shared_ptr<const RoutinePlan> routine;

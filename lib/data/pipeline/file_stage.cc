@@ -29,6 +29,15 @@ class FileDataset : public Dataset {
     return std::unique_ptr<Stage>(std::make_unique<FileStage>(kind_, files_, make_reader_(), context));
   }
 
+  int64_t file_count() const override { return static_cast<int64_t>(files_.paths.size()); }
+  Result<DatasetRef> with_files(const std::vector<int64_t> &files) const override {
+    FileList some = files_;
+    some.paths.clear();
+    for (const int64_t file : files)
+      some.paths.push_back(files_.paths.at(static_cast<size_t>(file)));
+    return DatasetRef(base::make_ref<FileDataset>(kind_, spec(), std::move(some), make_reader_));
+  }
+
  private:
   const char *const kind_;
   const FileList files_;
@@ -42,10 +51,15 @@ Result<FileList> FileList::make(const std::vector<std::string> &paths, const std
   FileList list;
   TUTTI_ASSIGN(list.compression, parse_compression(compression));
   list.file_systems = services.file_systems;
-  TUTTI_ASSIGN(list.paths, expand_paths(paths, services.file_systems.get(), services.cancel));
-  // What cannot be opened at all is told at once.
-  for (const std::string &path : list.paths)
-    TUTTI_TRY(open_file(path, services.file_systems.get(), services.cancel));
+  const FileSystems *const systems = services.file_systems.get();
+  for (const std::string &path : paths) {
+    TUTTI_ASSIGN(const std::vector<std::string> found, expand_paths({path}, systems, services.cancel));
+    // What cannot be opened at all is told at once. What a pattern has found is there: of a long list, a worker that
+    // reads some files opens no others.
+    const bool is_pattern = found.size() != 1 || found.front() != path;
+    if (!is_pattern) TUTTI_TRY(check_file(path, systems, services.cancel));
+    list.paths.insert(list.paths.end(), found.begin(), found.end());
+  }
   return list;
 }
 

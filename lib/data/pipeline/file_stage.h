@@ -65,7 +65,7 @@ struct FileList {
   /// Where the compression is to be told from the contents by other means than Compression::automatic.
   base::Result<ByteStream> (*open)(base::Ref<const ReadableFile> file, Compression compression) = ByteStream::open;
 
-  /// Expands patterns (file_system.h), opens each file once, and reads the name of the compression.
+  /// Expands patterns (file_system.h), looks for the files that are named, and reads the name of the compression.
   static base::Result<FileList> make(const std::vector<std::string> &paths, const std::string &compression,
                                      const SourceServices &services);
   /// Differs, most likely, between different lists.

@@ -104,14 +104,14 @@ Status add_recipe(const Dataset &dataset, const Recipe &recipe, Fingerprint &fin
   attributes.erase("processes");
   fingerprint.add(graph::to_json(attributes).dump());
   if (recipe.is_source) TUTTI_TRY(add_files(recipe, fingerprint));
-  for (const std::vector<std::string> *names : {&recipe.labels, &recipe.weights}) {
+  for (const std::vector<std::string> *names : {&recipe.arguments.labels, &recipe.arguments.weights}) {
     fingerprint.add_number(static_cast<int64_t>(names->size()));
     for (const std::string &name : *names)
       fingerprint.add(name);
   }
-  for (const Tensor &tensor : recipe.tensors)
-    fingerprint.add_tensor(tensor);
-  if (recipe.graph != nullptr) TUTTI_TRY(add_graph(*recipe.graph, fingerprint));
+  for (const ScanState &state : recipe.arguments.state)
+    fingerprint.add_tensor(state.initial);
+  if (recipe.arguments.graph != nullptr) TUTTI_TRY(add_graph(*recipe.arguments.graph, fingerprint));
   if (is_one_of(recipe.name, {"shuffle", "resample", "sample_from"}) && !attributes.contains("seed")) {
     fingerprint.use_seed();
   }
@@ -171,15 +171,11 @@ std::shared_ptr<const Recipe> make_recipe(const TransformDefinition &definition,
                                           const graph::Attributes &attributes, const TransformArguments &arguments) {
   Recipe recipe{definition.name, definition.revision};
   recipe.attributes = attributes;
-  recipe.graph = arguments.graph;
-  recipe.labels = arguments.labels;
-  recipe.weights = arguments.weights;
+  recipe.arguments = arguments;
   recipe.makes_datasets = arguments.expand != nullptr;
   // What a program does its command does not tell.
   recipe.has_function = arguments.map != nullptr || arguments.filter != nullptr || arguments.scan != nullptr ||
                         recipe.makes_datasets || recipe.name == "map_process";
-  for (const ScanState &state : arguments.state)
-    recipe.tensors.push_back(state.initial);
   recipe.inputs.push_back(input);
   recipe.inputs.insert(recipe.inputs.end(), arguments.others.begin(), arguments.others.end());
   return std::make_shared<const Recipe>(std::move(recipe));

@@ -70,9 +70,7 @@ struct Recipe {
   int32_t revision = 0;
   bool is_source = false;
   graph::Attributes attributes = {};
-  graph::SealedGraph graph = nullptr;
-  std::vector<std::string> labels = {}, weights = {};
-  std::vector<tensor::Tensor> tensors = {};
+  TransformArguments arguments = {};                    ///< what it was applied with
   bool has_function = false;                            ///< one of the user's
   base::Ref<const FileSystems> file_systems = nullptr;  ///< of a source; may be null
   bool makes_datasets = false;                          ///< by such a function

@@ -61,7 +61,7 @@ const Dataset *origin(const Dataset &dataset) {
 
 // The graph of a map that a pipeline made; null for all others.
 const Graph *graph_of(const Dataset &dataset) {
-  return is_map(dataset) && dataset.recipe() != nullptr ? dataset.recipe()->graph.get() : nullptr;
+  return is_map(dataset) && dataset.recipe() != nullptr ? dataset.recipe()->arguments.graph.get() : nullptr;
 }
 
 // The first node of a graph for which a question holds, or null.

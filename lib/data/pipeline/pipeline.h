@@ -29,6 +29,7 @@
 #include "base/status.h"
 #include "data/dataset/dataset.h"
 #include "data/file/file_system.h"
+#include "data/pipeline/block_share.h"
 #include "graph/attribute.h"
 #include "graph/graph.h"
 
@@ -66,6 +67,7 @@ struct TransformArguments {
   std::vector<ScanState> state = {};            ///< scan, scan_callback
   std::optional<ElementSpec> output_spec = {};  ///< map_callback, flat_map, ...: what it yields; nothing = as its input
   base::Ref<base::CancelToken> cancel = nullptr;  ///< as that of SourceServices
+  std::optional<BlockShare> share = {};           ///< batch: of which its elements are
 };
 
 class ArrowStream;

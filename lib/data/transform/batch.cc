@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "data/dataset/batch_stage.h"
@@ -97,8 +98,9 @@ class RowBatchStage : public BatchStage {
 
 class BatchDataset : public Dataset {
  public:
-  BatchDataset(const DatasetRef &input, ElementSpec spec, Cardinality cardinality, const BatchParameters &parameters)
-      : Dataset("batch", std::move(spec), cardinality, {input}), parameters_(parameters) {}
+  BatchDataset(const DatasetRef &input, ElementSpec spec, Cardinality cardinality, const BatchParameters &parameters,
+               const std::optional<BlockShare> &share)
+      : Dataset("batch", std::move(spec), cardinality, {input}), parameters_(parameters), share_(share) {}
 
   // Prepares the pools when rows have a fixed size.
   Status prepare() {
@@ -125,36 +127,42 @@ class BatchDataset : public Dataset {
 
   Result<std::unique_ptr<Stage>> open(const IteratorContext &context) const override {
     TUTTI_ASSIGN(std::unique_ptr<Stage> input, inputs()[0]->walk(context));
+    std::unique_ptr<BatchStage> stage = open_over(std::move(input), context);
+    if (share_) stage->number_rows(share_->first, share_->block);
+    return std::unique_ptr<Stage>(std::move(stage));
+  }
+
+ private:
+  std::unique_ptr<BatchStage> open_over(std::unique_ptr<Stage> input, const IteratorContext &context) const {
     if (input->gives_texts() && parameters_.batch_size <= BytesRows::kMostRows) {
-      return std::unique_ptr<Stage>(std::make_unique<TextBatchStage>("batch", std::move(input), parameters_.batch_size,
-                                                                     parameters_.drop_remainder, context.epoch));
+      return std::make_unique<TextBatchStage>("batch", std::move(input), parameters_.batch_size,
+                                              parameters_.drop_remainder, context.epoch);
     }
     if (layout_.pools.empty()) {
       const ElementSpec &rows = inputs()[0]->spec();
       JoinElements join = [&rows](std::span<const Element> elements, Element &batch) {
         return join_elements("batch", elements, rows, "; use padded_batch for shapes that differ", batch);
       };
-      return std::unique_ptr<Stage>(
-          std::make_unique<ElementBatchStage>("batch", std::move(input), parameters_.batch_size,
-                                              parameters_.drop_remainder, context.epoch, std::move(join)));
+      return std::make_unique<ElementBatchStage>("batch", std::move(input), parameters_.batch_size,
+                                                 parameters_.drop_remainder, context.epoch, std::move(join));
     }
-    return std::unique_ptr<Stage>(
-        std::make_unique<RowBatchStage>(std::move(input), parameters_, context.epoch, layout_, context.cancel));
+    return std::make_unique<RowBatchStage>(std::move(input), parameters_, context.epoch, layout_, context.cancel);
   }
 
- private:
-  BatchParameters parameters_;
+  const BatchParameters parameters_;
+  const std::optional<BlockShare> share_;
   BatchLayout layout_;
 };
 
 }  // namespace
 
-Result<DatasetRef> apply_batch(const DatasetRef &input, const BatchParameters &parameters, TransformArguments &) {
+Result<DatasetRef> apply_batch(const DatasetRef &input, const BatchParameters &parameters,
+                               TransformArguments &arguments) {
   TUTTI_ASSIGN(ElementSpec spec, batch_spec(input->spec(), parameters.batch_size));
   spec.exact_batches = parameters.drop_remainder;
   const Cardinality cardinality = batches_of(input->cardinality(), parameters.batch_size, parameters.drop_remainder);
   if (cardinality.is_exact() && input->cardinality().value() % parameters.batch_size == 0) spec.exact_batches = true;
-  auto dataset = base::make_ref<BatchDataset>(input, std::move(spec), cardinality, parameters);
+  auto dataset = base::make_ref<BatchDataset>(input, std::move(spec), cardinality, parameters, arguments.share);
   TUTTI_TRY(dataset->prepare());
   return DatasetRef(std::move(dataset));
 }

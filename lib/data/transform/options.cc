@@ -32,7 +32,7 @@ class OptionsDataset : public Dataset {
       own.workers = {context.workers, &context.workers->of_budget(own.threads)};
     }
     if (parameters_.memory_bytes > 0) own.buffers = std::make_shared<BufferBudget>(parameters_.memory_bytes);
-    own.keeps_order = context.keeps_order && parameters_.deterministic;
+    own.keeps_order = context.keeps_order && (parameters_.deterministic || context.requires_order);
     return own;
   }
 
