@@ -31,7 +31,9 @@ std::string text_of(const Json &plan, const char *key) {
 }
 
 std::string plan_text(const Json &plan) {
-  return base::concat(text_of(plan, "replicas"), " x ", text_of(plan, "backend"), ", plan ", text_of(plan, "hash"));
+  const Json *workers = plan.is_object() ? plan.find("workers") : nullptr;
+  return base::concat(workers != nullptr ? workers->dump() + " workers, " : "", text_of(plan, "replicas"), " x ",
+                      text_of(plan, "backend"), ", plan ", text_of(plan, "hash"));
 }
 
 }  // namespace
@@ -80,9 +82,11 @@ std::string slot_difference(const distribute::Trainer &trainer, const WeightVers
 }
 
 Json plan_json(const distribute::Trainer &trainer, const distribute::Strategy &strategy) {
-  return base::JsonObject{{"hash", base::concat(trainer.plan().hash())},
-                          {"replicas", static_cast<int64_t>(strategy.replicas_in_all())},
-                          {"backend", strategy.backend() == nullptr ? std::string() : strategy.backend()->name()}};
+  base::JsonObject plan{{"hash", base::concat(trainer.plan().hash())},
+                        {"replicas", static_cast<int64_t>(strategy.replicas_in_all())},
+                        {"backend", strategy.backend() == nullptr ? std::string() : strategy.backend()->name()}};
+  if (strategy.workers().count > 1) plan.emplace_back("workers", static_cast<int64_t>(strategy.workers().count));
+  return plan;
 }
 
 std::string plan_difference(const Json &saved, const Json &present) {
