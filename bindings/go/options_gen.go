@@ -60,6 +60,9 @@ type WorkerInput string
 const (
 	WorkerInputWhole WorkerInput = "whole"
 	WorkerInputOwn   WorkerInput = "own"
+	WorkerInputAuto  WorkerInput = "auto"
+	WorkerInputFile  WorkerInput = "file"
+	WorkerInputData  WorkerInput = "data"
 )
 
 // WorkerRows is a choice of PredictorOptions.
@@ -309,8 +312,11 @@ type ClusterOptions struct {
 	Worker int64
 	// Devices of this worker, separated by commas, such as cpu:0,cpu:1; empty = every device of the context.
 	Devices string
-	// whole: every worker gets the same data and computes its rows of each batch. own: every worker gets its own
-	// data, and its batches are parts of the global batches. Default: WorkerInputWhole.
+	// whole: every worker gets the same data, reads all of it and computes its rows of each batch. auto, file,
+	// data: every worker gets the same data, with global batch sizes, and the library divides it among the workers:
+	// by files, so that each worker opens only its own; by data, so that each worker keeps its rows of each batch;
+	// or automatically, by files if possible. own: every worker gets its own data, and its batches are parts of the
+	// global batches. Default: WorkerInputWhole.
 	WorkerInput WorkerInput
 	// Timeout for the workers to connect when a training, an evaluation or a prediction stream starts. Default: 5
 	// minutes.

@@ -54,14 +54,38 @@ TUTTI_API int32_t tutti_strategy_create_mirrored(tutti_context *context, const c
  *   workers             "host:port,host:port": the address of each worker, the same list on all
  *   worker              the index of this worker in the list, starting at 0
  *   devices             "cpu:0,cpu:1": devices of this worker; empty = every device of the context
- *   worker_input        "whole": every worker gets the same dataset, with GLOBAL batch sizes, and computes its rows of
- *                       each batch; a program then needs no change. "own": every worker gets its own data (see
- *                       tutti_strategy_get_input_pipeline_count), and a global batch consists of the batches of all
- *                       workers: use batches of the worker's part of the global size. Numbers of rows may differ, and a
- *                       worker without data continues until all workers are done
+ *   worker_input        "whole": every worker gets the same dataset, with GLOBAL batch sizes, reads all of it and
+ *                       computes its rows of each batch; a program then needs no change. "auto", "file", "data": the
+ *                       same, but the library divides the dataset among the workers (below). "own": every worker gets
+ *                       its own data (see tutti_strategy_get_input_pipeline_count), and a global batch consists of the
+ *                       batches of all workers: use batches of the worker's part of the global size. Numbers of rows
+ *                       may differ, and a worker without data continues until all workers are done
  *   connect_timeout_ms  how long to wait for the other workers
  *   job_secret          a secret shared by all workers of the job; empty = the environment variable TUTTI_JOB_SECRET,
  *                       or none if it is not set
+ *
+ * Datasets that the library divides are those of one process: batch sizes are global, and a worker's batches have its
+ * share of the rows. Each element is used exactly once in a pass over the dataset. The log says how, and why.
+ *   "data"  Each worker keeps its rows of each batch. It leaves out those of others before the batch, and before maps
+ *           that follow the last shuffle, filter or source. All workers read everything, but compute only what is
+ *           needed for their rows; datasets that can be read by position are. Batches have the same rows in the same
+ *           order as in one process, so P workers with k devices give the weights of one process with P * k. If the
+ *           rows of a batch depend on one another (padded_batch, bucket_by_length, mixup), or if a function of the
+ *           program maps batches, each worker makes the whole batch and keeps its rows of it.
+ *   "file"  Each worker reads every P-th file of a source of files (text_lines, csv, tfrecord, tar, fixed_records if
+ *           they are compressed), of several such sources behind interleave or concatenate, or of the list from which
+ *           flat_map or interleave_callback make datasets, and opens no other. The order of elements, and which of them
+ *           make a batch, is not that of one process. The last batches of a pass are smaller, since workers have
+ *           different numbers of elements, and drop_remainder drops rows of each worker. TUTTI_FAILED_PRECONDITION if
+ *           there are fewer files than workers, if a batch has fewer rows than there are workers, or if the pipeline
+ *           has a transform that counts or compares elements of several files, such as take, skip, shard, repeat,
+ *           enumerate or zip. Use the train option epochs instead of repeat.
+ *   "auto"  "file" if that is possible, otherwise "data".
+ * Functions of the program must give the same for the same element on all workers, and a generator or feed must give
+ * all workers the same elements: these are divided as "data". Building a pipeline opens no files of the machine and
+ * none that a pattern finds, except the first one of csv. tutti_strategy_distribute_dataset returns the part of a
+ * worker.
+ *
  * The function opens no connection. When a training starts, worker 0 listens at its address, and the others connect to
  * it. An error names a worker that does not connect, cannot be reached or does not belong to the job.
  *
@@ -90,19 +114,28 @@ TUTTI_API int32_t tutti_strategy_create_mirrored(tutti_context *context, const c
  * start from the same checkpoint, in a model_dir that all can read, or from the same seed; only worker 0 writes
  * checkpoints. If one worker reaches a goal, is stopped or cancelled, or has an error in its data, the training of all
  * workers ends at the same step. If a worker dies, or does not answer within the run option collective_timeout_ms, the
- * others return an error that names it; when all are started again, they continue from the last checkpoint. With
- * worker_input "own" they then begin a new pass over their data.
+ * others return an error that names it; when all are started again, they continue from the last checkpoint.
+ *
+ * A training continues on any number of workers, and on a strategy of one process: a checkpoint contains the state of
+ * the model for all of them. With "whole" and "data" the pass over the dataset continues where it was, so that the
+ * result is that of a training without interruption, up to rounding. With "file" it continues if the number of workers
+ * is the same, each of which reads its files again up to there; otherwise, and always with "own", a new pass begins.
+ * One also begins if worker_input has changed, unless the position in the dataset means the same to both. The log says
+ * so.
  *
  * Evaluating, also within tutti_estimator_train_and_evaluate: every worker calls it with the same arguments except, for
  * "own", its own data, and gets the report of one process over all of it. With "whole" all workers read the data, and
- * each computes every n-th batch of n workers; with "own" `steps` counts the batches of each worker. The workers
+ * each computes every n-th batch of n workers; with "own" `steps` counts the batches of each worker, and if the library
+ * divides the dataset, batches of all workers. The workers
  * connect again, as for a training, and must have the same weights and options. If a worker does not connect in time,
  * dies, does not answer within collective_timeout_ms, or has read different data, the others return an error that names
  * it. Statistics that are per replica are per worker here. The evaluator of a cluster (TF_CONFIG) runs alone, with a
  * strategy for its own machine.
  *
  * Predicting a dataset, in a stream or as a whole, works likewise: every worker opens the same stream, and each
- * computes its share (predictor.h). Single batches (tutti_predictor_run) are predicted by this process alone.
+ * computes its share (predictor.h). Datasets are not divided for it, because rows are returned in the order of the
+ * dataset: "auto", "file" and "data" are as "whole". Single batches (tutti_predictor_run) are predicted by this process
+ * alone.
  *
  * Devices of a worker may belong to several backends, or to other backends than those of other workers, with the same
  * number on each worker: they predict and evaluate, and every worker distributes its rows to its devices by their
@@ -152,7 +185,8 @@ TUTTI_API int64_t tutti_strategy_get_worker_index(const tutti_strategy *strategy
  *                        tutti_strategy_get_input_pipeline_id(strategy));
  * before shuffle and batch gives each element to exactly one process, for any number of devices. Do not shard by the
  * number of replicas: with several replicas in a process, elements would be lost. 1 and 0 except for strategies of
- * several workers whose option worker_input is "own": there the number of workers, and the index of this one. */
+ * several workers whose option worker_input is "own": there the number of workers, and the index of this one. Not for
+ * "auto", "file" and "data", where the library divides the dataset. */
 TUTTI_API int64_t tutti_strategy_get_input_pipeline_count(const tutti_strategy *strategy);
 TUTTI_API int64_t tutti_strategy_get_input_pipeline_id(const tutti_strategy *strategy);
 /* The most rows of a batch of `global_batch_size` rows that a replica gets: replicas get numbers of rows that differ by

@@ -7,12 +7,13 @@
 #include "capi/strategy_c.h"
 #include "capi/tensor_c.h"
 #include "distribute/input/input_binding.h"
+#include "estimator/dataset_parts.h"
 
 namespace tutti::impl::capi {
 namespace {
 
 /// The rows of an element that a replica of this process gets. Workers that read the same batches have their places
-/// among all replicas; one with batches of its own shares them out alone.
+/// among all replicas; one whose batches are its own, or parts, shares them out alone.
 distribute::RowRange rows_of_replica(const distribute::Strategy &strategy, int64_t rows, int32_t replica) {
   if (strategy.input_pipeline().count > 1) return distribute::share_of_rows(rows, replica, strategy.replica_count());
   const int32_t first = strategy.workers().index * strategy.replica_count();
@@ -52,7 +53,10 @@ int32_t tutti_strategy_distribute_dataset(const tutti_strategy *strategy, const 
     if (!whole->dataset()->spec().is_batched())
       return base::invalid_argument(
           "argument 'dataset' has no batches, whose rows are what replicas share: call batch first");
-    return emit(base::make_ref<DatasetObject>(whole->core(), whole->dataset(), by->strategy()), dataset_handles, out);
+    TUTTI_ASSIGN(data::DatasetRef part, estimator::part_of(whole->dataset(), *by->strategy()));
+    if (part != whole->dataset())
+      by->core()->logger->info(estimator::describe_part(*part->part(), *by->strategy()));
+    return emit(base::make_ref<DatasetObject>(whole->core(), std::move(part), by->strategy()), dataset_handles, out);
   });
 }
 

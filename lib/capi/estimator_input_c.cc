@@ -12,8 +12,7 @@ namespace {
 
 /// What a call in one mode reads: TUTTI_MODE_EVAL or, else, TUTTI_MODE_TRAIN.
 distribute::InputPipeline pipeline_of(const EstimatorObject &object, int32_t mode) {
-  if (mode == TUTTI_MODE_EVAL) return object.estimator().evaluation_strategy()->input_pipeline();
-  return object.strategy()->input_pipeline();
+  return input_of_user(mode == TUTTI_MODE_EVAL ? *object.estimator().evaluation_strategy() : *object.strategy());
 }
 
 /// A dataset that a call holds on to.

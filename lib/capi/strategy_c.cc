@@ -32,6 +32,11 @@ Result<void *> StrategyObject::context() {
   return context_.get();
 }
 
+distribute::InputPipeline input_of_user(const distribute::Strategy &strategy) {
+  return strategy.worker_input() == distribute::WorkerInput::own ? strategy.input_pipeline()
+                                                                 : distribute::InputPipeline();
+}
+
 Result<distribute::StrategyRef> automatic_strategy(const ContextCore &core, int64_t batch_size,
                                                    int64_t logical_replicas) {
   TUTTI_ASSIGN(distribute::AutoChoice choice,
@@ -114,15 +119,23 @@ Result<distribute::Cluster> workers_from_environment(const ResolvedOptions &opti
   return distribute::Cluster::from_environment();
 }
 
+distribute::WorkerInput worker_input(std::string_view text) {
+  using distribute::WorkerInput;
+  for (const WorkerInput input : {WorkerInput::own, WorkerInput::automatic, WorkerInput::file, WorkerInput::data}) {
+    if (text == name(input)) return input;
+  }
+  return WorkerInput::whole;
+}
+
 /// `place`: where the workers have met before; null = at a place of the strategy's own.
 Result<distribute::StrategyRef> make_multi_worker(const ContextCore &core, const ResolvedOptions &options,
                                                   distribute::Cluster cluster,
                                                   std::shared_ptr<distribute::MeetingPoint> place) {
   TUTTI_ASSIGN(auto devices, listed_devices(core, options.text("devices")));
-  distribute::MultiWorkerOptions with{meeting_options(options, core.logger), {}, {}, false};
+  distribute::MultiWorkerOptions with{meeting_options(options, core.logger), {}, {}, distribute::WorkerInput::whole};
   with.open_engine = [] { return runtime::open_engine("gloo"); };
   with.place = std::move(place);
-  with.divides_input = options.text("worker_input") == "own";
+  with.worker_input = worker_input(options.text("worker_input"));
   return distribute::multi_worker(std::move(cluster), std::move(devices), std::move(with));
 }
 
@@ -267,12 +280,12 @@ int64_t tutti_strategy_get_worker_index(const tutti_strategy *strategy) {
 
 int64_t tutti_strategy_get_input_pipeline_count(const tutti_strategy *strategy) {
   const Ref<StrategyObject> object = peek(strategy, strategy_handles);
-  return object ? object->strategy()->input_pipeline().count : -1;
+  return object ? input_of_user(*object->strategy()).count : -1;
 }
 
 int64_t tutti_strategy_get_input_pipeline_id(const tutti_strategy *strategy) {
   const Ref<StrategyObject> object = peek(strategy, strategy_handles);
-  return object ? object->strategy()->input_pipeline().id : -1;
+  return object ? input_of_user(*object->strategy()).id : -1;
 }
 
 int64_t tutti_strategy_get_per_replica_batch_size(const tutti_strategy *strategy, int64_t global_batch_size) {

@@ -35,6 +35,8 @@ class StrategyObject : public base::Object {
 
 extern constinit HandleType<StrategyObject> strategy_handles;
 
+/// Which data the program is to bring: that of all workers, unless each has its own.
+distribute::InputPipeline input_of_user(const distribute::Strategy &strategy);
 /// As tutti_strategy_create_auto, with a number of replicas that divides the logical ones (0 = no matter); what was
 /// chosen, and why, is logged.
 Result<distribute::StrategyRef> automatic_strategy(const ContextCore &core, int64_t batch_size,

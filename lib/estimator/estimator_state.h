@@ -22,6 +22,7 @@
 #include "distribute/predict/predict_engine.h"
 #include "distribute/strategy/strategy.h"
 #include "distribute/train/trainer.h"
+#include "estimator/dataset_parts.h"
 #include "estimator/environment.h"
 #include "estimator/hook.h"
 #include "estimator/live_trainer.h"
@@ -43,6 +44,7 @@ class EstimatorState : public base::Object {
   const Environment environment;  // its logger is never null
   const std::vector<Hook> standing_hooks;
   ModelSource models;
+  DatasetParts parts;
 
   const distribute::StrategyRef &strategy() const {
     return uses_whole_batches_.load(std::memory_order_acquire) ? whole_batches_ : strategy_;

@@ -40,7 +40,8 @@ Status take_up(Trainer &trainer, const WeightVersion &version, const RunState &r
 
 // What is different in this run from the one that wrote the checkpoint.
 void adapt(RunState &run, const EstimatorState &state) {
-  if (state.strategy()->input_pipeline().count > 1 && !run.input.is_null()) {
+  if (state.strategy()->worker_input() == distribute::WorkerInput::own && state.strategy()->workers().count > 1 &&
+      !run.input.is_null()) {
     state.logger().warning("the input begins a new pass: the checkpoint contains only the position of worker 0");
     run.input = Json();
     ++run.epoch;

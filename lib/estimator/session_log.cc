@@ -9,7 +9,8 @@ namespace tutti::impl::estimator {
 using base::Json;
 
 void SessionLog::begin(const distribute::Trainer &trainer, const distribute::Strategy &strategy, int64_t batch_size) {
-  const int32_t inputs = strategy.input_pipeline().count, replicas = strategy.replicas_in_all();
+  const bool is_own = strategy.worker_input() == distribute::WorkerInput::own;
+  const int32_t inputs = is_own ? strategy.workers().count : 1, replicas = strategy.replicas_in_all();
   const int64_t sharing = replicas / inputs;
   const std::string of_workers =
       strategy.workers().count == 1 ? "" : base::concat(" of ", strategy.workers().count, " workers");

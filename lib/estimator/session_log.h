@@ -21,7 +21,7 @@ class SessionLog {
   /// `logger` outlives it.
   explicit SessionLog(const base::Logger &logger) : logger_(logger) {}
 
-  /// `batch_size`: of one worker's input.
+  /// `batch_size`: of one worker's input where that is its own, else of all.
   void begin(const distribute::Trainer &trainer, const distribute::Strategy &strategy, int64_t batch_size);
   /// Where the time went, as far as that is worth a line.
   void end(const distribute::Trainer &trainer, const SessionStatistics &statistics) const;

@@ -71,6 +71,7 @@ void TrainSession::give_up_start(const Status &cause) {
 
 Status TrainSession::start() {
   TUTTI_ASSIGN(hooks_, HookList::make(joined(state_->standing_hooks, request_.hooks)));
+  if (!request_.variables_only) TUTTI_TRY(passes_.find_part());
   TUTTI_TRY(checkpoints_.lock());
   TUTTI_ASSIGN(SavedRun newest, restore());
   if (!request_.variables_only) TUTTI_TRY(goal_.set(request_, step(), passes_));
@@ -97,7 +98,7 @@ Result<SavedRun> TrainSession::restore() {
   const data::ElementSpec &spec = request_.dataset->spec();
   TUTTI_ASSIGN(const ModelRef model, state_->models.get(Mode::train, spec));
   TUTTI_TRY(checkpoints_.prepare(spec));
-  TUTTI_TRY(trainer_.open(*model, spec.batch_size, request_.cancel.get()));
+  TUTTI_TRY(trainer_.open(*model, passes_.part().spec().batch_size, request_.cancel.get()));
   const int64_t left_at = step();
   // Whether or not the newest checkpoint is of use, what was in memory is.
   if (trainer_.is_taken_over()) run_before_ = state_->run_state;
@@ -124,8 +125,8 @@ std::vector<std::string> TrainSession::settings() const {
     all.push_back(base::concat("run option ", name, ": ", value.dump()));
   all.push_back(base::concat("the last step: ", goal_.last_step().value_or(-1)));
   all.push_back(base::concat("the last epoch: ", goal_.end_epoch(), " from epoch ", passes_.epoch()));
-  if (state_->strategy()->input_pipeline().count == 1)
-    all.push_back(base::concat("dataset: ", dataset_signature(*request_.dataset)));
+  for (std::string &setting : passes_.settings())
+    all.push_back(std::move(setting));
   return all;
 }
 

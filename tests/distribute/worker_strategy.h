@@ -36,7 +36,7 @@ inline Result<StrategyRef> worker_strategy_on(const WorkerCall &call, std::vecto
   options.open_engine = [] { return impl::runtime::open_engine(getenv("TUTTI_TEST_ENGINE")); };
   options.build_id = impl::backend::build_id();
   options.connect_timeout_ms = timeout_ms;
-  options.divides_input = own_input;
+  options.worker_input = own_input ? distribute::WorkerInput::own : distribute::WorkerInput::whole;
   return distribute::multi_worker(std::move(cluster), std::move(devices), std::move(options));
 }
 

@@ -16,7 +16,7 @@ Result<EvaluationRounds> EvaluationRounds::begin(const Strategy &strategy, const
   rounds.workers_ = strategy.workers();
   rounds.max_batches_ = options.max_batches;
   if (rounds.workers_.count == 1) return rounds;
-  rounds.turn_ = batch_turn(strategy);
+  rounds.turn_ = batch_turn(strategy, strategy.input_pipeline().count > 1);
   rounds.divides_input_ = rounds.turn_.period == 1;
   TUTTI_ASSIGN(rounds.all_, WorkerRounds::begin(strategy, state, options.timeout_ms, options.cancel));
   return rounds;

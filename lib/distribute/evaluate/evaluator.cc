@@ -203,6 +203,7 @@ Result<EvaluateReport> EvaluatorSession::evaluate(const checkpoint::WeightVersio
 
 Result<bool> EvaluatorSession::run_round(const std::shared_ptr<Evaluation> &evaluation, data::Iterator &iterator,
                                          EvaluationRounds &rounds, const base::CancelToken *cancel) {
+  const bool is_part = may_be_empty_part(*strategy_);
   RoundRead round;
   while (round.batches < rounds.batches_to_read()) {
     TUTTI_TRY(base::check(cancel));
@@ -210,8 +211,9 @@ Result<bool> EvaluatorSession::run_round(const std::shared_ptr<Evaluation> &eval
     int64_t rows = 0;
     TUTTI_ASSIGN(const bool more, read(*evaluation, iterator, batch, rows));
     if (!more) break;
-    if (rows == 0) continue;
-    if (rounds.is_own(round.batches)) submit(evaluation, batch, rows, rounds.number_of(round.batches));
+    // A batch without rows is no batch, but may be the part of one.
+    if (rows == 0 && !is_part) continue;
+    if (rows > 0 && rounds.is_own(round.batches)) submit(evaluation, batch, rows, rounds.number_of(round.batches));
     round.rows += rows;
     ++round.batches;
   }

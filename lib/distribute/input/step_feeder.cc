@@ -24,6 +24,7 @@ StepFeeder::StepFeeder(const Options &options)
     : accumulation_(options.accumulation),
       depth_(options.depth),
       quick_ns_(options.quick_ns),
+      keeps_empty_(options.keeps_empty),
       slots_(static_cast<size_t>(options.depth + options.in_flight)),
       spin_us_(base::available_cores() > 1 ? 20 : 0) {
   for (StepInput &slot : slots_) {
@@ -232,8 +233,7 @@ bool StepFeeder::read_batch(StepInput &slot, Reading how) {
       return false;
     }
     slot.rows[position] = *rows;
-    if (*rows > 0) return begin_copies(slot, looked_);
-    // A batch without rows is no batch.
+    if (*rows > 0 || keeps_empty_) return begin_copies(slot, looked_);
     iterator_->pass_over_peeked();
   }
 }

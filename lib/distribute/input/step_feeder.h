@@ -61,6 +61,8 @@ class StepFeeder {
     int32_t accumulation = 1;  ///< batches of a step
     int32_t depth = 1;         ///< steps that are looked at ahead of the one that began last
     int32_t in_flight = 1;     ///< steps that may have begun and not be finished
+    /// Batches without rows are parts of batches of all workers, and keep their place; else they are no batches.
+    bool keeps_empty = false;
     /// Reads that take less, some in a row, are then done by the replicas.
     int64_t quick_ns = kQuickNanoseconds;
   };
@@ -151,6 +153,7 @@ class StepFeeder {
 
   const int32_t accumulation_;
   const int64_t depth_, quick_ns_;
+  const bool keeps_empty_;
   std::mutex iterator_mutex_;  // held while the iterator is used or replaced
   std::unique_ptr<data::Iterator> iterator_;
   InputBinding binding_;

@@ -307,7 +307,8 @@ RoundRead InputTurns::of_round(int64_t round) {
 }
 
 std::shared_ptr<InputTurns> input_turns(const Strategy &strategy) {
-  const BatchTurn turn = batch_turn(strategy);
+  // Datasets are not divided for predictions: rows come in the order of the dataset.
+  const BatchTurn turn = batch_turn(strategy, strategy.worker_input() == WorkerInput::own);
   return turn.period > 1 ? std::make_shared<InputTurns>(turn) : nullptr;
 }
 

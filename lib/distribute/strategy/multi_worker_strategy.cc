@@ -19,7 +19,7 @@ using base::Status;
 class MultiWorkerStrategy : public Strategy {
  public:
   MultiWorkerStrategy(Cluster cluster, std::vector<DeviceChoice> devices, MultiWorkerOptions options)
-      : Strategy("multi_worker", std::move(devices), pipeline_of(cluster, options),
+      : Strategy("multi_worker", std::move(devices), options.worker_input,
                  {cluster.worker_count(), cluster.worker_index()}),
         options_(std::move(options)),
         place_(options_.place != nullptr ? options_.place
@@ -30,10 +30,6 @@ class MultiWorkerStrategy : public Strategy {
   Result<std::unique_ptr<collective::Group>> make_worker_group(const GroupOptions &options) const override;
 
  private:
-  static InputPipeline pipeline_of(const Cluster &cluster, const MultiWorkerOptions &options) {
-    if (!options.divides_input) return {};
-    return {cluster.worker_index(), cluster.worker_count()};
-  }
   Status meet(const GroupOptions &options, collective::cluster::ClusterGroupOptions &group) const;
   Result<std::vector<std::unique_ptr<collective::Group>>> make_ranks(const GroupOptions &options,
                                                                      collective::device::WorkersOptions &workers) const;

@@ -43,8 +43,7 @@ struct MultiWorkerOptions : MeetingOptions {
   /// Where the workers of this cluster have met before, with its options in place of those above; null: a place of the
   /// strategy's own.
   std::shared_ptr<MeetingPoint> place;
-  /// Every worker reads data of its own (Strategy::input_pipeline); else all read the same.
-  bool divides_input = false;
+  WorkerInput worker_input = WorkerInput::whole;
 };
 
 /// That of TUTTI_JOB_SECRET, or none.

@@ -135,6 +135,11 @@ base::Result<std::unique_ptr<collective::Group>> Strategy::make_worker_group(con
   return base::unimplemented("strategy ", name_, " has one process");
 }
 
+std::string_view name(WorkerInput input) {
+  constexpr std::string_view names[] = {"whole", "own", "auto", "file", "data"};
+  return names[static_cast<size_t>(input)];
+}
+
 base::Json Strategy::describe() const {
   base::JsonArray names;
   for (const DeviceChoice &device : devices_)

@@ -20,6 +20,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/backend.h"
@@ -68,6 +69,18 @@ struct Workers {
   int32_t index = 0;  ///< of this one; 0 leads
 };
 
+/// What the workers of a run are given as their dataset.
+enum class WorkerInput {
+  whole,      ///< all the same; each takes its rows of each batch
+  own,        ///< each one of its own, a part that the user made
+  automatic,  ///< all the same; who trains or evaluates divides it among them, as suits it best,
+  file,       ///< by files,
+  data,       ///< or by elements
+};
+
+/// "whole", "own", "auto", "file", "data".
+std::string_view name(WorkerInput input);
+
 /// Which of the inputs of a training run is read here. An input is one walk over the data, whatever the number of
 /// replicas that share its batches: data is divided by this, never by replicas.
 struct InputPipeline {
@@ -100,6 +113,7 @@ class Strategy {
   /// The input of this process, among those of all processes of the run. Where processes have inputs of their own, the
   /// rows of all of them make a global batch; else every process reads the same batches and takes its rows of them.
   const InputPipeline &input_pipeline() const { return input_pipeline_; }
+  WorkerInput worker_input() const { return worker_input_; }
   /// {"strategy": "mirrored", "devices": ["cpu:0", ...]}; with several workers "workers" and "worker", too.
   base::Json describe() const;
 
@@ -115,22 +129,29 @@ class Strategy {
   virtual base::Result<std::unique_ptr<collective::Group>> make_worker_group(const GroupOptions &options) const;
 
  protected:
-  /// `input_pipeline`: of one process without it.
-  Strategy(std::string name, std::vector<DeviceChoice> devices, InputPipeline input_pipeline = {}, Workers workers = {},
-           int32_t threads_per_replica = 0)
+  Strategy(std::string name, std::vector<DeviceChoice> devices, WorkerInput worker_input = WorkerInput::whole,
+           Workers workers = {}, int32_t threads_per_replica = 0)
       : name_(std::move(name)),
         devices_(std::move(devices)),
-        input_pipeline_(input_pipeline),
+        worker_input_(worker_input),
+        input_pipeline_(worker_input == WorkerInput::whole ? InputPipeline{}
+                                                           : InputPipeline{workers.index, workers.count}),
         workers_(workers),
         threads_per_replica_(threads_per_replica) {}
 
  private:
   std::string name_;
   std::vector<DeviceChoice> devices_;
+  WorkerInput worker_input_;
   InputPipeline input_pipeline_;
   Workers workers_;
   int32_t threads_per_replica_;
 };
+
+/// May a batch without rows be a worker's part of one that has some? Where the library divides datasets.
+inline bool may_be_empty_part(const Strategy &strategy) {
+  return strategy.worker_input() != WorkerInput::whole && strategy.worker_input() != WorkerInput::own;
+}
 
 /// INVALID_ARGUMENT naming what is wrong with the devices of a process: none, one twice.
 base::Status check_devices(const std::vector<DeviceChoice> &devices);

@@ -54,6 +54,9 @@ class EstimatorOfTraining : public MemoryEstimator {
 
   Status open(const graph::Model &model, const Strategy &strategy) {
     TUTTI_ASSIGN(setup_, set_up_training(model, strategy, options_));
+    // Batches of data of its own are this worker's alone.
+    sharing_ =
+        setup_->programs.contributors / (strategy.worker_input() == WorkerInput::own ? strategy.workers().count : 1);
     std::vector<graph::InputSpec> inputs = model.features;
     inputs.insert(inputs.end(), model.labels.begin(), model.labels.end());
     TUTTI_ASSIGN(binding_, InputBinding::make(inputs, spec_));
@@ -85,6 +88,7 @@ class EstimatorOfTraining : public MemoryEstimator {
   const data::DatasetRef device_map_;
   const TrainerOptions options_;
   ExecutableCache executables_;
+  int32_t sharing_ = 1;  // contributors that share a batch
   std::unique_ptr<TrainSetup> setup_;
   InputBinding binding_;
 };
@@ -153,8 +157,7 @@ Result<MemoryEstimate> EstimatorOfTraining::estimate(int64_t batch_size) {
   TUTTI_TRY(binding_.check(batch));
   // The first contributor has most rows.
   const TrainProgramSet &programs = setup_->programs;
-  const int32_t sharing = programs.contributors / (programs.divides_input ? programs.workers.count : 1);
-  const int64_t rows = share_of_rows(batch_size, 0, sharing).rows();
+  const int64_t rows = share_of_rows(batch_size, 0, sharing_).rows();
   TUTTI_ASSIGN(const int64_t workspace_bytes, workspace(batch, batch_size, rows));
   TUTTI_ASSIGN(const int64_t kept_bytes, output_bytes(batch, rows));
   const int64_t of_map = map_bytes(rows);

@@ -155,7 +155,8 @@ Status TrainerSession::open() {
   }
   TUTTI_ASSIGN(feeder_, StepFeeder::create({.accumulation = options_.accumulation,
                                             .depth = options_.device_prefetch,
-                                            .in_flight = setup_->programs.steps_in_flight}));
+                                            .in_flight = setup_->programs.steps_in_flight,
+                                            .keeps_empty = may_be_empty_part(*strategy_)}));
   if (setup_->plan.find(alive_entry) != nullptr) {
     TUTTI_ASSIGN(signal_, setup_->devices.front()->allocate_host(setup_->plan.arena_bytes(Arena::signal)));
     alive_ = new (signal_.data() + setup_->plan.find(alive_entry)->offset) std::atomic<uint8_t>(1);

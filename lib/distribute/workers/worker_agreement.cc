@@ -228,7 +228,7 @@ std::vector<Fact> facts_of_call(const Strategy &strategy, backend::Level level, 
   const std::string_view determinism = level == backend::Level::invariant    ? "invariant"
                                        : level == backend::Level::repeatable ? "repeatable"
                                                                              : "fast";
-  return {Fact::of(base::concat("parts of the input: ", strategy.input_pipeline().count)),
+  return {Fact::of(base::concat("worker_input: ", name(strategy.worker_input()))),
           Fact::of(base::concat("determinism: ", determinism)),
           Fact::of(base::concat("precision: ", backend::name(precision)))};
 }

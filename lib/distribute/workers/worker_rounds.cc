@@ -8,9 +8,8 @@ namespace tutti::impl::distribute {
 using base::Result;
 using base::Status;
 
-BatchTurn batch_turn(const Strategy &strategy) {
+BatchTurn batch_turn(const Strategy &strategy, bool divides_input) {
   const Workers &workers = strategy.workers();
-  const bool divides_input = strategy.input_pipeline().count > 1;
   return divides_input ? BatchTurn() : BatchTurn{workers.count, workers.index};
 }
 

@@ -32,7 +32,8 @@ namespace tutti::impl::distribute {
 struct BatchTurn {
   int32_t period = 1, position = 0;
 };
-BatchTurn batch_turn(const Strategy &strategy);
+/// `divides_input`: every process has batches of its own; else all have the same.
+BatchTurn batch_turn(const Strategy &strategy, bool divides_input);
 
 /// What a worker has read of its input in a round.
 struct RoundRead {

@@ -294,7 +294,7 @@ Result<ResultBatch> Predictor::run_all(const data::DatasetRef &dataset, Ref<base
   if (dataset && dataset->cardinality().is_infinite()) {
     return invalid_argument("the dataset to predict never ends: use a stream");
   }
-  const bool has_gaps = strategy_->workers().count > strategy_->input_pipeline().count;
+  const bool has_gaps = strategy_->workers().count > 1 && strategy_->worker_input() != distribute::WorkerInput::own;
   if (has_gaps && options_.worker_rows == distribute::WorkerRows::own) {
     return invalid_argument(
         "the rows of one of several workers have gaps between them: use a stream, or worker_rows all");

@@ -249,7 +249,8 @@ public final class Strategy extends NativeObject {
     }
 
     /** A dataset of batches for the replicas of this strategy. Estimators of the strategy take it like the dataset, and
-     * do not distribute it twice; its iterators also give the pieces of the replicas.
+     * do not distribute it twice; its iterators also give the pieces of the replicas. If the strategy divides datasets
+     * among workers ({@link ClusterOptions#workerInput}), it is the part of this one.
      *
      * @param dataset whose batches
      * @return the dataset, to be closed
