@@ -152,8 +152,8 @@ func (s *Strategy) PerReplicaBatchSize(globalBatchSize int64) int64 {
 }
 
 // Distribute makes a dataset of batches for the replicas of this strategy. Estimators of the strategy take it like
-// `dataset`, and do not distribute it twice; its iterators also give the pieces of the replicas. If the strategy divides
-// datasets among workers (ClusterOptions.WorkerInput), it is the part of this one.
+// `dataset`, and do not distribute it twice; its iterators also give the pieces of the replicas. If the strategy
+// divides datasets among workers (ClusterOptions.WorkerInput), it is the part of this one.
 func (s *Strategy) Distribute(dataset *Dataset) (*Dataset, error) {
 	var use uses
 	defer use.leave()

@@ -155,6 +155,11 @@ extern constinit HandleType<PipelineObject> pipeline_handles;
 extern constinit HandleType<IteratorObject> iterator_handles;
 extern constinit HandleType<FeedObject> feed_handles;
 
+/// INVALID_ARGUMENT for what another strategy has distributed. A part of a dataset tells itself whose it is, and the
+/// estimator asks it.
+Status check_distributed_by(const DatasetObject &dataset, const distribute::Strategy &strategy,
+                            std::string_view argument);
+
 Status emit_dataset(std::shared_ptr<ContextCore> core, data::DatasetRef dataset, tutti_dataset **out);
 
 /// TUTTI_ROLE_* as a role.

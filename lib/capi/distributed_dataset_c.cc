@@ -36,6 +36,14 @@ Status make_pieces(IteratorObject &iterator) {
 }
 
 }  // namespace
+
+Status check_distributed_by(const DatasetObject &dataset, const distribute::Strategy &strategy,
+                            std::string_view argument) {
+  if (dataset.strategy() == nullptr || dataset.strategy().get() == &strategy) return Status();
+  if (data::find_part(*dataset.dataset()) != nullptr) return Status();
+  return base::invalid_argument("argument '", argument, "' is distributed by another strategy");
+}
+
 }  // namespace tutti::impl::capi
 
 using namespace tutti::impl;
@@ -48,14 +56,12 @@ int32_t tutti_strategy_distribute_dataset(const tutti_strategy *strategy, const 
     TUTTI_ASSIGN(const Ref<StrategyObject> by, find(strategy, strategy_handles, "strategy"));
     TUTTI_ASSIGN(const Ref<DatasetObject> whole, find(dataset, dataset_handles, "dataset"));
     TUTTI_TRY(check_same_context(*by->core(), *whole->core(), "dataset"));
-    if (whole->strategy() != nullptr && whole->strategy() != by->strategy())
-      return base::invalid_argument("argument 'dataset' is distributed by another strategy");
     if (!whole->dataset()->spec().is_batched())
       return base::invalid_argument(
           "argument 'dataset' has no batches, whose rows are what replicas share: call batch first");
+    TUTTI_TRY(check_distributed_by(*whole, *by->strategy(), "dataset"));
     TUTTI_ASSIGN(data::DatasetRef part, estimator::part_of(whole->dataset(), *by->strategy()));
-    if (part != whole->dataset())
-      by->core()->logger->info(estimator::describe_part(*part->part(), *by->strategy()));
+    if (part != whole->dataset()) by->core()->logger->info(estimator::describe_part(*part->part(), *by->strategy()));
     return emit(base::make_ref<DatasetObject>(whole->core(), std::move(part), by->strategy()), dataset_handles, out);
   });
 }

@@ -114,8 +114,7 @@ Result<Ref<DatasetObject>> find_dataset(const EstimatorObject &object, const tut
                                         std::string_view argument) {
   TUTTI_ASSIGN(Ref<DatasetObject> found, find(dataset, dataset_handles, argument));
   TUTTI_TRY(check_same_context(*object.core(), *found->core(), argument));
-  if (found->strategy() != nullptr && found->strategy() != object.strategy())
-    return base::invalid_argument("argument '", argument, "' is distributed by another strategy than the estimator's");
+  TUTTI_TRY(check_distributed_by(*found, *object.strategy(), argument));
   return found;
 }
 

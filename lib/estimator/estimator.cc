@@ -75,8 +75,7 @@ Result<EvaluateResult> Estimator::evaluate_version(const Ref<checkpoint::WeightV
                                                    const EvaluateRequest &request) {
   const Ref<checkpoint::WeightVersion> used = config().raw_weights ? version : checkpoint::with_averages(version);
   TUTTI_ASSIGN(Evaluating evaluating, take_evaluator(request.dataset->spec()));
-  TUTTI_ASSIGN(const data::DatasetRef part,
-               state_->parts.of(request.dataset, evaluating.strategy, state_->logger()));
+  TUTTI_ASSIGN(const data::DatasetRef part, state_->parts.of(request.dataset, evaluating.strategy, state_->logger()));
   distribute::Evaluator &evaluator = *evaluating.evaluator;
   data::IteratorContext context = state_->iterator_context(request.cancel, 0);
   state_->warn_once(evaluator.leave_map(*part, context));
@@ -138,8 +137,7 @@ Result<TrainAndEvaluateResult> Estimator::train_and_evaluate(TrainAndEvaluateReq
   if (!request.evaluate.cancel) request.evaluate.cancel = request.train.cancel;
   TUTTI_ASSIGN(const std::unique_ptr<TrainSession> session, open_session(std::move(request.train)));
   // What cannot be evaluated is told before the first step.
-  if (const auto part = state_->parts.of(request.evaluate.dataset, evaluation_strategy(), state_->logger());
-      !part.ok())
+  if (const auto part = state_->parts.of(request.evaluate.dataset, evaluation_strategy(), state_->logger()); !part.ok())
     return session->fail(part.status());
   Result<Evaluating> evaluating = take_evaluator(request.evaluate.dataset->spec());
   if (!evaluating.ok()) return session->fail(evaluating.status());

@@ -226,7 +226,7 @@ static void test_what_cannot_be_divided(void **state) {
   expect_training_error(file, batches, TUTTI_FAILED_PRECONDITION,
                         "worker_input is file; caused by: FAILED_PRECONDITION: the dataset cannot be divided among "
                         "workers by files: the source 'slices' does not read a list of files");
-  assert_error(TUTTI_FAILED_PRECONDITION, "add batch()",
+  assert_error(TUTTI_INVALID_ARGUMENT, "call batch first",
                tutti_strategy_distribute_dataset(automatic, rows, &none, &err));
   assert_null(none);
   tutti_dataset_unref(batches), tutti_dataset_unref(rows);

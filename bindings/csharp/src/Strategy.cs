@@ -129,9 +129,8 @@ namespace Tutti
         }
 
         /// <summary>Makes a dataset of batches for the replicas of this strategy. Estimators of the strategy take it
-        /// like the dataset, and do not distribute it twice; its iterators also give the pieces of the
-        /// replicas. If the strategy divides datasets among workers (ClusterOptions.WorkerInput), it is the part of this
-        /// one.</summary>
+        /// like the dataset, and do not distribute it twice; its iterators also give the pieces of the replicas. If the
+        /// strategy divides datasets among workers (ClusterOptions.WorkerInput), it is the part of this one.</summary>
         public Dataset Distribute(Dataset dataset)
         {
             using (var use = new Uses())
