@@ -115,8 +115,10 @@ Status StagedRank::for_each_written(const Staged &staged, Copy copy) const {
   switch (operation.kind) {
     case Kind::all_reduce:
     case Kind::broadcast:
-      for (int32_t p = 0; p < parts(); ++p)
-        TUTTI_TRY(copy(p, int64_t{0}, staged.bytes()));
+      for (int32_t p = 0; p < parts(); ++p) {
+        const bool has_it = operation.kind == Kind::broadcast && operation.root == rank() * parts() + p;
+        if (!has_it) TUTTI_TRY(copy(p, int64_t{0}, staged.bytes()));
+      }
       break;
     case Kind::reduce_scatter:
     case Kind::all_gather:
