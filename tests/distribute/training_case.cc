@@ -229,7 +229,11 @@ Result<Model> build_network(const NetworkCase &network) {
 }
 
 Result<Trained> train(const Model &model, const RunCase &run, const NetworkCase &network) {
-  TUTTI_ASSIGN(StrategyRef strategy, make_test_strategy(run.replicas));
+  TUTTI_ASSIGN(const StrategyRef strategy, make_test_strategy(run.replicas));
+  return train(model, strategy, run, network);
+}
+
+Result<Trained> train(const Model &model, const StrategyRef &strategy, const RunCase &run, const NetworkCase &network) {
   TUTTI_ASSIGN(std::unique_ptr<Trainer> trainer, Trainer::open(model, strategy, run.options));
   TUTTI_TRY(trainer->initialize());
   Trained result;

@@ -90,6 +90,7 @@ struct RunCase {
   TrainerOptions options;
 };
 Result<Trained> train(const Model &model, const RunCase &run, const NetworkCase &network);
+Result<Trained> train(const Model &model, const StrategyRef &strategy, const RunCase &run, const NetworkCase &network);
 
 std::vector<double> to_doubles(const Tensor &tensor);
 

@@ -53,6 +53,8 @@ struct StepGraphOptions {
   /// Finish reads gradients and aggregates of each contributor (entries of_contributor(k, ...)); false: they are
   /// reduced before, in place. Needs `slices` = `contributors`.
   bool sums_in_finish = false;
+  /// Another device than those that accumulate runs finish, so they are two programs in any case.
+  bool updates_apart = false;
   /// Gradients stay readable in state.
   bool keep_gradients = false;
   /// Accumulate gives the model's outputs, as results output_result(name) (kept_outputs.h).

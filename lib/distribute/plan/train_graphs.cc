@@ -359,7 +359,7 @@ class TrainGraphBuilder {
 
 bool may_be_joined(const Model &model, const StepGraphOptions &options) {
   if (options.contributors > 1 || options.accumulation > 1 || options.keep_gradients || options.keep_outputs ||
-      options.scales_loss)
+      options.scales_loss || options.updates_apart)
     return false;
   // Norms, which may not be finite, come before the first update; gradients that the model made may be anything.
   return model.train && global_clip_norm(model, options) <= 0 && model.train->clip.norm <= 0 &&

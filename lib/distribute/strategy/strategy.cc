@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/strategy/strategy.h"
 
+#include <algorithm>
+
 #include "collective/device/device_group.h"
 #include "collective/local/local_group.h"
 #include "collective/staged/staged_group.h"
@@ -15,7 +17,11 @@ using base::Status;
 class LocalStrategy : public Strategy {
  public:
   LocalStrategy(std::string name, std::vector<DeviceChoice> devices, int32_t threads_per_replica)
-      : Strategy(std::move(name), std::move(devices), {}, {}, threads_per_replica) {}
+      : Strategy(std::move(name), std::move(devices), WorkerInput::whole, {}, threads_per_replica) {}
+  LocalStrategy(std::string name, DeviceChoice storage, std::vector<DeviceChoice> devices)
+      : Strategy(std::move(name), std::move(devices)) {
+    store_with(std::move(storage));
+  }
 
   Result<ReplicaGroups> make_groups(std::span<const backend::DeviceRef> devices,
                                     const GroupOptions &options) const override {
@@ -86,9 +92,7 @@ Status check_devices(const std::vector<DeviceChoice> &devices) {
                                     "' has ", device.backend->device_count(), " devices");
     }
     for (size_t j = 0; j < i; ++j) {
-      if (devices[j].backend == device.backend && devices[j].index == device.index) {
-        return base::invalid_argument("device ", device_name(device), " is listed twice");
-      }
+      if (devices[j] == device) return base::invalid_argument("device ", device_name(device), " is listed twice");
     }
   }
   return Status();
@@ -131,6 +135,16 @@ Result<StrategyRef> Strategy::mirrored_all(const backend::BackendRef &backend) {
   return make_strategy("mirrored", std::move(devices));
 }
 
+Result<StrategyRef> Strategy::central_storage(DeviceChoice storage, std::vector<DeviceChoice> devices) {
+  TUTTI_TRY(check_devices(devices));
+  TUTTI_TRY(check_devices({storage}).wrap("the storage device"));
+  const auto stored = std::ranges::find(devices, storage);
+  if (stored != devices.end()) std::rotate(devices.begin(), stored, stored + 1);
+  return StrategyRef(std::make_shared<LocalStrategy>("central_storage", std::move(storage), std::move(devices)));
+}
+
+bool Strategy::stores_apart() const { return storage_ && *storage_ != devices_.front(); }
+
 base::Result<std::unique_ptr<collective::Group>> Strategy::make_worker_group(const GroupOptions &) const {
   return base::unimplemented("strategy ", name_, " has one process");
 }
@@ -149,6 +163,7 @@ base::Json Strategy::describe() const {
     described.emplace_back("workers", workers_.count);
     described.emplace_back("worker", workers_.index);
   }
+  if (storage_) described.emplace_back("storage", device_name(*storage_));
   return described;
 }
 

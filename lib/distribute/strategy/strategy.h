@@ -7,6 +7,7 @@
 //   TUTTI_ASSIGN(auto all, Strategy::mirrored_all(cpu));           // every device of the backend
 //   TUTTI_ASSIGN(auto two, Strategy::mirrored({{cpu, 0}, {cpu, 3}}));
 //   TUTTI_ASSIGN(auto mix, Strategy::mirrored({{cuda, 0}, {cpu, 0}}));   // predicts and evaluates, does not train
+//   TUTTI_ASSIGN(auto central, Strategy::central_storage({cpu, 0}, {{cuda, 0}, {cuda, 1}}));
 //
 // A strategy of several processes (multi_worker_strategy.h) is described by each of them: its devices are those of the
 // own process, and every process has the same number of them.
@@ -18,6 +19,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +39,8 @@ namespace tutti::impl::distribute {
 struct DeviceChoice {
   backend::BackendRef backend;
   int32_t index = 0;
+
+  friend bool operator==(const DeviceChoice &, const DeviceChoice &) = default;
 };
 
 class Strategy;
@@ -97,14 +101,21 @@ class Strategy {
   /// `threads_per_replica`: of those who do not say how many they want; 0 = none in particular.
   static base::Result<StrategyRef> mirrored(std::vector<DeviceChoice> devices, int32_t threads_per_replica = 0);
   static base::Result<StrategyRef> mirrored_all(const backend::BackendRef &backend);
+  /// Variables and what belongs to them lie with `storage`, which makes the updates; `devices` compute, as mirrored.
+  /// Where it is one of them it becomes the first replica.
+  static base::Result<StrategyRef> central_storage(DeviceChoice storage, std::vector<DeviceChoice> devices);
 
-  /// "one_device", "mirrored".
+  /// "one_device", "mirrored", "central_storage".
   const std::string &name() const { return name_; }
   /// The devices of this process, in replica order.
   const std::vector<DeviceChoice> &devices() const { return devices_; }
   int32_t replica_count() const { return static_cast<int32_t>(devices_.size()); }
   /// How many threads each replica is to have where nobody says; 0 = none in particular.
   int32_t threads_per_replica() const { return threads_per_replica_; }
+  /// Where variables are kept, if that is one place; none: every replica keeps them.
+  const std::optional<DeviceChoice> &storage() const { return storage_; }
+  /// Whether it is a device apart from devices(); else it is the first of them.
+  bool stores_apart() const;
   const Workers &workers() const { return workers_; }
   /// Of all processes.
   int32_t replicas_in_all() const { return workers_.count * replica_count(); }
@@ -114,7 +125,8 @@ class Strategy {
   /// rows of all of them make a global batch; else every process reads the same batches and takes its rows of them.
   const InputPipeline &input_pipeline() const { return input_pipeline_; }
   WorkerInput worker_input() const { return worker_input_; }
-  /// {"strategy": "mirrored", "devices": ["cpu:0", ...]}; with several workers "workers" and "worker", too.
+  /// {"strategy": "mirrored", "devices": ["cpu:0", ...]}; with several workers "workers" and "worker", too; with a
+  /// place for variables "storage".
   base::Json describe() const;
 
   /// A new group over the replicas. `devices`: those of the strategy, open; operations may be on memory of theirs where
@@ -139,10 +151,13 @@ class Strategy {
         workers_(workers),
         threads_per_replica_(threads_per_replica) {}
 
+  void store_with(DeviceChoice storage) { storage_ = std::move(storage); }
+
  private:
   std::string name_;
   std::vector<DeviceChoice> devices_;
   WorkerInput worker_input_;
+  std::optional<DeviceChoice> storage_;
   InputPipeline input_pipeline_;
   Workers workers_;
   int32_t threads_per_replica_;

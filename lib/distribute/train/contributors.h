@@ -35,7 +35,8 @@ class Contributors {
   /// Whether it runs a finish program.
   bool finishes(const Contributor &contributor) const {
     const TrainProgramSet &programs = rank_.programs();
-    return !programs.finish.empty() && (programs.every_contributor_finishes || &contributor == &contributors_.front());
+    if (programs.finish.empty() || programs.updates_apart || !rank_.updates()) return false;
+    return programs.every_contributor_finishes || &contributor == &contributors_.front();
   }
 
   /// Partials of each, in order.
@@ -62,6 +63,8 @@ class Contributors {
   }
   /// Tells the programs with which scale the step runs, where it is another than the last one's.
   base::Status write_loss_scale(int64_t scale);
+  /// What was written last.
+  int64_t loss_scale() const { return written_scale_; }
   base::Status clear_accumulated();
 
   /// Of the last step: a scalar of the first one's report; bytes of the partials of one; outputs, in order, which need

@@ -10,6 +10,8 @@ void GradientBuckets::plan(std::span<const Contributor> contributors) {
   const bool sums_in_finish = rank_.programs().sums_in_finish;
   const std::vector<Bucket> &buckets = rank_.plan().buckets();
   buffers_.resize(buckets.size());
+  for (const Bucket &bucket : buckets)
+    whole_.push_back({0, bucket.elements, 0});
   for (size_t b = 0; b < buckets.size(); ++b) {
     if (sums_in_finish && buckets[b].sliced) continue;
     for (const Contributor &contributor : contributors) {
@@ -29,9 +31,11 @@ void GradientBuckets::plan(std::span<const Contributor> contributors) {
 
 Operation GradientBuckets::operation_of(size_t bucket) {
   const Bucket &reduced = rank_.plan().buckets()[bucket];
-  const auto &slices = rank_.plan().slices(bucket);
+  const bool is_central = rank_.programs().is_central;
+  const std::span<const collective::Slice> slices =
+      is_central ? std::span(whole_).subspan(bucket, 1) : std::span(rank_.plan().slices(bucket));
   Operation operation;
-  operation.kind = reduced.sliced ? collective::Kind::reduce_scatter : collective::Kind::all_reduce;
+  operation.kind = reduced.sliced || is_central ? collective::Kind::reduce_scatter : collective::Kind::all_reduce;
   operation.dtype = reduced.dtype;
   operation.buffers = buffers_[bucket].data();
   operation.count = reduced.elements;

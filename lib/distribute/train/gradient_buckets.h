@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The reduction of a step's gradients: an operation of the group for each bucket, begun as soon as the bucket is
-// complete where that may be, and waited for before the update. Where finish programs read the gradients of all
-// contributors instead, an operation is left only for what all have to have written.
+// complete where that may be, and waited for before the update. With central storage the first rank alone gets sums.
+// Where finish programs read the gradients of all contributors instead, an operation is left only for what all have to
+// have written.
 //
 //   buckets.begin_step();
 //   TUTTI_TRY(buckets.begin_complete(0));   // while programs run on
@@ -65,6 +66,7 @@ class GradientBuckets {
   // Per bucket that is reduced before finish: the operation with its buffers. At least one, if only a barrier.
   std::vector<collective::Operation> operations_;
   std::vector<std::vector<void *>> buffers_;
+  std::vector<collective::Slice> whole_;  // of each bucket; with central storage
   int32_t next_ = 0;
   collective::Ticket last_ticket_ = -1;
 };

@@ -74,8 +74,14 @@ class EstimatorOfTraining : public MemoryEstimator {
   Result<int64_t> workspace(const data::Element &batch, int64_t batch_rows, int64_t rows);
   Result<backend::ExecutableRef> compile(const GraphSource &source, const ShapeKey &key,
                                          const graph::SymbolBindings &bindings) {
-    return executables_.get(source, key, bindings, *setup_->devices.front(), false);
+    const bool is_apart = setup_->storage != nullptr && &source == &setup_->programs.finish.front();
+    return executables_.get(source, key, bindings, is_apart ? *setup_->storage : *setup_->devices.front(), false);
   }
+  /// Of the update, on the device that makes it.
+  Result<int64_t> finish_workspace(int64_t batch_rows);
+  /// Of a storage apart from all replicas.
+  Result<DeviceMemory> storage_memory();
+  DeviceMemory replica_memory(size_t replica, int64_t batch_size) const;
   /// Of what one contributor keeps (kept_outputs.h).
   Result<int64_t> output_bytes(const data::Element &batch, int64_t rows);
   /// Of all batches that a device has at once.
@@ -103,7 +109,13 @@ Result<int64_t> EstimatorOfTraining::workspace(const data::Element &batch, int64
     TUTTI_ASSIGN(const backend::ExecutableRef program, compile(accumulate, key, bindings));
     bytes = std::max(bytes, program->description().workspace_bytes);
   }
-  if (programs.finish.empty()) return allocated(bytes);
+  if (programs.finish.empty() || programs.updates_apart) return allocated(bytes);
+  TUTTI_ASSIGN(const int64_t of_finish, finish_workspace(batch_rows));
+  return allocated(std::max(bytes, of_finish));
+}
+
+Result<int64_t> EstimatorOfTraining::finish_workspace(int64_t batch_rows) {
+  const TrainProgramSet &programs = setup_->programs;
   // Of equal slices the first is the largest.
   ShapeKey finish_key = programs.finish_keys.front();
   graph::SymbolBindings finish_bindings = programs.finish_bindings.front();
@@ -112,7 +124,7 @@ Result<int64_t> EstimatorOfTraining::workspace(const data::Element &batch, int64
     finish_bindings.emplace(graph::kBatchSymbol, batch_rows);
   }
   TUTTI_ASSIGN(const backend::ExecutableRef finish, compile(programs.finish.front(), finish_key, finish_bindings));
-  return allocated(std::max(bytes, finish->description().workspace_bytes));
+  return finish->description().workspace_bytes;
 }
 
 Result<int64_t> EstimatorOfTraining::output_bytes(const data::Element &batch, int64_t rows) {
@@ -161,35 +173,57 @@ Result<MemoryEstimate> EstimatorOfTraining::estimate(int64_t batch_size) {
   TUTTI_ASSIGN(const int64_t workspace_bytes, workspace(batch, batch_size, rows));
   TUTTI_ASSIGN(const int64_t kept_bytes, output_bytes(batch, rows));
   const int64_t of_map = map_bytes(rows);
-  const StatePlan &plan = setup_->plan;
   MemoryEstimate result;
   result.batch_size = batch_size;
   if (const backend::MemoryBudget *budget = setup_->devices.front()->backend().memory_budget(); budget != nullptr)
     result.budget = budget->limit() - budget->in_use();
-  for (const backend::DeviceRef &device : setup_->devices) {
-    const bool owns_weights = !setup_->shared_weights || result.devices.empty();
-    DeviceMemory memory;
-    memory.device = device->name();
-    if (owns_weights) {
-      memory.weights = allocated(plan.arena_bytes(Arena::weights)) + allocated(plan.arena_bytes(Arena::host));
-      memory.slots = allocated(plan.arena_bytes(Arena::slots));
-    }
-    memory.gradients =
-        setup_->parts * (allocated(plan.arena_bytes(Arena::partials)) + allocated(plan.arena_bytes(Arena::report)));
-    if (const int64_t accumulated = plan.arena_bytes(Arena::accumulated); accumulated > 0)
-      memory.gradients += setup_->parts * allocated(accumulated);
-    // All replicas share what they leave of their factors.
-    const FactorMemory factors(setup_->programs.factors);
-    if (const int64_t bytes = factors.bytes(batch_size); bytes > 0 && owns_weights)
-      memory.gradients += allocated(bytes);
+  for (size_t r = 0; r < setup_->devices.size(); ++r) {
+    DeviceMemory memory = replica_memory(r, batch_size);
     memory.workspace = (programs.parts_alternate ? setup_->parts : 1) * workspace_bytes;
     if (copies_input()) memory.input = setup_->parts * input_bytes(batch, rows) + of_map;
     memory.outputs = setup_->parts * kept_bytes;
-    memory.memory = device->description().memory;
-    TUTTI_ASSIGN(memory.available, device->available_bytes());
+    TUTTI_ASSIGN(memory.available, setup_->devices[r]->available_bytes());
+    result.devices.push_back(std::move(memory));
+  }
+  if (setup_->storage != nullptr) {
+    TUTTI_ASSIGN(DeviceMemory memory, storage_memory());
     result.devices.push_back(std::move(memory));
   }
   return result;
+}
+
+DeviceMemory EstimatorOfTraining::replica_memory(size_t replica, int64_t batch_size) const {
+  const StatePlan &plan = setup_->plan;
+  const bool owns_weights = !setup_->shared_weights || replica == 0;
+  const bool owns_slots = owns_weights && (!setup_->programs.is_central || setup_->copy_of(replica) == 0);
+  DeviceMemory memory;
+  memory.device = setup_->devices[replica]->name();
+  memory.memory = setup_->devices[replica]->description().memory;
+  if (owns_weights)
+    memory.weights = allocated(plan.arena_bytes(Arena::weights)) + allocated(plan.arena_bytes(Arena::host));
+  if (owns_slots) memory.slots = allocated(plan.arena_bytes(Arena::slots));
+  memory.gradients =
+      setup_->parts * (allocated(plan.arena_bytes(Arena::partials)) + allocated(plan.arena_bytes(Arena::report)));
+  if (const int64_t accumulated = plan.arena_bytes(Arena::accumulated); accumulated > 0)
+    memory.gradients += setup_->parts * allocated(accumulated);
+  // All replicas share what they leave of their factors.
+  const FactorMemory factors(setup_->programs.factors);
+  if (const int64_t bytes = factors.bytes(batch_size); bytes > 0 && owns_weights) memory.gradients += allocated(bytes);
+  return memory;
+}
+
+Result<DeviceMemory> EstimatorOfTraining::storage_memory() {
+  const StatePlan &plan = setup_->plan;
+  DeviceMemory memory;
+  memory.device = setup_->storage->name();
+  memory.memory = setup_->storage->description().memory;
+  memory.weights = allocated(plan.arena_bytes(Arena::weights)) + allocated(plan.arena_bytes(Arena::host));
+  memory.slots = allocated(plan.arena_bytes(Arena::slots));
+  memory.gradients = allocated(plan.arena_bytes(Arena::partials)) + allocated(plan.arena_bytes(Arena::report));
+  TUTTI_ASSIGN(const int64_t workspace_bytes, finish_workspace(0));
+  memory.workspace = allocated(workspace_bytes);
+  TUTTI_ASSIGN(memory.available, setup_->storage->available_bytes());
+  return memory;
 }
 
 Result<int64_t> EstimatorOfTraining::largest_batch(int64_t most) {

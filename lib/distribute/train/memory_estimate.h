@@ -44,7 +44,7 @@ struct DeviceMemory {
 
 struct MemoryEstimate {
   int64_t batch_size = 0;
-  std::vector<DeviceMemory> devices;  ///< in replica order
+  std::vector<DeviceMemory> devices;  ///< in replica order; behind them a storage that is none of the replicas'
   int64_t budget = INT64_MAX;         ///< what the memory budget leaves for all devices
 
   int64_t total() const;

@@ -31,6 +31,8 @@ class Rank {
   const StatePlan &plan() const { return plan_; }
   size_t place() const { return place_; }
   bool has_other_workers() const { return programs_.workers.count > 1; }
+  /// Whether it sees to updates: all ranks do, or with central storage the first one.
+  bool updates() const { return !programs_.is_central || place_ == 0; }
 
   const backend::DeviceRef &device() const { return device_; }
   backend::Stream &stream() { return stream_; }
@@ -41,7 +43,7 @@ class Rank {
   void set_group(std::unique_ptr<collective::Group> group) { group_ = std::move(group); }
   collective::Group &group() const { return *group_; }
   /// Nobody has to wait for the devices between reduction and update: finish is guarded, and hears from the group.
-  bool is_on_devices() const { return group_->signals_end() && !programs_.finish.empty(); }
+  bool is_on_devices() const { return group_->signals_end() && !programs_.finish.empty() && !programs_.is_central; }
   /// Ranks wait for each other before and after one builds programs, where devices combine by themselves. Those of
   /// other workers do not, which may have batches of other shapes: what they build keeps no device here waiting for
   /// good.

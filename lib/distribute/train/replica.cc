@@ -32,8 +32,14 @@ Result<std::unique_ptr<Replica>> Replica::create(const TrainProgramSet &programs
   TUTTI_TRY(replica->steps_.open());
   TUTTI_TRY(contributors.open(executables, arenas, parts, cache_capacity, replica->steps_.most()));
   replica->buckets_.plan(contributors.all());
+  replica->handout_.plan(arenas[static_cast<size_t>(Arena::weights)], contributors.all());
   replica->agreement_.open(contributors.size());
   return replica;
+}
+
+void Replica::update_with(StorageUpdate &storage) {
+  storage_ = &storage;
+  steps_.report_from(storage.report(), storage.stream());
 }
 
 void Replica::set_group(std::unique_ptr<collective::Group> group) {
@@ -176,6 +182,7 @@ Status Replica::set_traced(bool traced) {
 
 Status Replica::advance(IssuedStep &step, int64_t built, Run &run) {
   Status status = run_step(run.feeder.input(step.feeder_step), run.feeder, run.outcome.loss_scale);
+  if (status.ok() && !rank_.updates()) status = hand_out();  // takes what the first rank gives
   if (status.ok()) status = steps_.issue_report(run);
   if (!status.ok()) return steps_.fail_under_way(std::move(status), run);
   step.is_counted = !recorder_.has_recorded() && programs_built() == built;
@@ -184,7 +191,15 @@ Status Replica::advance(IssuedStep &step, int64_t built, Run &run) {
   ++run.issued;
   ++step_;
   batch_counter_ += step.batches;
-  return steps_.judge(rank_.tracer() == nullptr ? steps_.most() - 1 : 0, run);
+  TUTTI_TRY(steps_.judge(rank_.tracer() == nullptr ? steps_.most() - 1 : 0, run));
+  if (!rank_.programs().is_central || !rank_.updates()) return Status();
+  status = hand_out();  // of a step that counts already
+  return status.ok() ? status : steps_.fail(run.issued - 1, std::move(status), run);
+}
+
+Status Replica::hand_out() {
+  if (storage_ != nullptr) TUTTI_TRY(storage_->hand_over(contributors_.front()));
+  return handout_.run();
 }
 
 Status Replica::run_step(const StepInput &input, StepFeeder &feeder, const LossScaleState &scale) {
@@ -239,8 +254,13 @@ void Replica::set_scalars(int32_t m) {
 
 Status Replica::finish(const StepInput &input) {
   if (rank_.programs().finish.empty()) return Status();
+  const int32_t last = agreement_.rows().count() - 1;
+  if (storage_ != nullptr) {
+    const Contributor::Arguments &with = contributors_.arguments(contributors_.front(), last);
+    return storage_->run(contributors_.front(), rank_.stream(), with.scalars, contributors_.loss_scale());
+  }
   batch_programs_.point_to_features(input.batches[0]);
-  return runner_.finish(agreement_.rows().count() - 1);
+  return runner_.finish(last);
 }
 
 Status Replica::conclude(const Replica &ahead, const Status &failure, const RunCommand &command, StepFeeder &feeder,

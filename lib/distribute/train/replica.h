@@ -10,6 +10,7 @@
 //   BatchPrograms    programs for the shape of a batch, and what they read and write
 //   ProgramRunner    runs them, segment by segment
 //   GradientBuckets  reduces what they leave
+//   WeightHandout    gives the weights of a central update to all
 //   StepRecorder     launches all that at once, where it can be recorded
 //   StepsInFlight    finds out what became of the steps
 //   StepClock        where their time goes
@@ -42,7 +43,9 @@
 #include "distribute/train/step_clock.h"
 #include "distribute/train/step_recorder.h"
 #include "distribute/train/steps_in_flight.h"
+#include "distribute/train/storage_update.h"
 #include "distribute/train/train_program_set.h"
+#include "distribute/train/weight_handout.h"
 
 namespace tutti::impl::distribute {
 
@@ -63,6 +66,8 @@ class Replica {
   void see_partials(std::span<void *const> partials) { contributors_.see_partials(partials); }
   /// Where all replicas leave their factors, if they share any. Before the first run.
   void share_factors(FactorMemory &memory) { batch_programs_.share_factors(memory); }
+  /// That makes the updates instead of this replica, the first one, and outlives it. Before the first run.
+  void update_with(StorageUpdate &storage);
   /// The group of the runs to come; the old one is dropped.
   void set_group(std::unique_ptr<collective::Group> group);
   /// Of its gradients, which the group works on in place, as memory that was registered with the devices' library.
@@ -126,6 +131,8 @@ class Replica {
   /// Of the contributors' rows of micro-batch m.
   void set_scalars(int32_t m);
   base::Status finish(const StepInput &input);
+  /// Central storage: the weights of the first replica's update for all.
+  base::Status hand_out();
 
   Rank rank_;
   Contributors contributors_{rank_};
@@ -134,9 +141,11 @@ class Replica {
   RecordingAgreement recording_{rank_};
   GradientBuckets buckets_{rank_, clock_, recording_};
   ProgramRunner runner_{rank_, contributors_, buckets_, clock_, recording_};
+  WeightHandout handout_{rank_, clock_};
   StepRecorder recorder_{rank_, contributors_, buckets_, runner_, clock_, recording_};
   StepsInFlight steps_{rank_, contributors_, clock_, recorder_};
   StepAgreement agreement_{rank_};
+  StorageUpdate *storage_ = nullptr;      // null: this replica makes its updates itself, if any
   bool plan_agreed_ = false;              // all ranks of the group have the same plan
   int64_t step_ = 0, batch_counter_ = 0;  // what was issued
   int64_t iteration_ = 0;                 // number of the update under way: skipped steps do not count

@@ -21,6 +21,7 @@ Status StepRecorder::check_recording() {
   if (contributors_.size() > 1 || group.size() != programs.workers.count)
     return base::unimplemented(rank_.has_other_workers() ? "workers have several replicas each"
                                                          : "there is only one process");
+  if (programs.updates_apart) return base::unimplemented("another device updates the variables");
   if (rank_.device_stream() == nullptr) return base::unimplemented("the devices use host memory");
   if (!rank_.device()->backend().records_streams()) return base::unimplemented("the backend does not record streams");
   if (!rank_.has_other_workers() && programs.finish.empty())

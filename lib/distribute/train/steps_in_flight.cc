@@ -29,7 +29,8 @@ IssuedStep &StepsInFlight::begin(const Run &run, IssuedStep step) {
 }
 
 Status StepsInFlight::issue_report(const Run &run) {
-  return reports_.issue(run.issued, contributors_.front().report, rank_.stream());
+  const backend::Buffer &report = report_ != nullptr ? *report_ : contributors_.front().report;
+  return reports_.issue(run.issued, report, report_stream());
 }
 
 Status StepsInFlight::judge(int64_t left, Run &run) {
@@ -45,7 +46,7 @@ Status StepsInFlight::judge_oldest(Run &run) {
   const IssuedStep &step = issued_step(number);
   if (rank_.is_on_devices() && step.last_ticket >= 0) TUTTI_TRY(rank_.group().await_done(step.last_ticket));
   if (rank_.tracer() != nullptr) TUTTI_TRY(rank_.stream().synchronize());  // which tells the times of kernels
-  TUTTI_ASSIGN(const StepReport report, reports_.wait(number, rank_.stream()));
+  TUTTI_ASSIGN(const StepReport report, reports_.wait(number, report_stream()));
   TUTTI_ASSIGN(const int64_t waited_ns, take_waits(number));
   if (step.is_counted) clock_.times().communication_ns += waited_ns;
   if (rank_.is_on_devices() && !report.is_ok) TUTTI_TRY(what_went_wrong(report, run));

@@ -66,6 +66,11 @@ class StepsInFlight {
         scale_entry_(rank.plan().find(loss_scale_entry)) {}
 
   base::Status open();
+  /// The steps' reports come from there, a device's that updates in place of the rank's. Both outlive it.
+  void report_from(const backend::Buffer &report, backend::Stream &stream) {
+    report_ = &report;
+    report_stream_ = &stream;
+  }
   /// That may be in flight.
   int32_t most() const { return reports_.in_flight(); }
 
@@ -91,6 +96,7 @@ class StepsInFlight {
   base::Status conclude(const StepsInFlight &ahead, const base::Status &failure, Run &run);
 
  private:
+  backend::Stream &report_stream() { return report_stream_ != nullptr ? *report_stream_ : rank_.stream(); }
   static size_t ring_place(int64_t number) { return static_cast<size_t>(number % StepReports::kMostInFlight); }
   IssuedStep &issued_step(int64_t number) { return issued_steps_[ring_place(number)]; }
   /// Waits until the device has done the oldest step, and adds what it was; or says why it counts for nothing.
@@ -114,6 +120,8 @@ class StepsInFlight {
   StepRecorder &recorder_;
   const backend::StateEntry *const scale_entry_;
   StepReports reports_;
+  const backend::Buffer *report_ = nullptr;  // null: the first contributor's, on the rank's stream
+  backend::Stream *report_stream_ = nullptr;
   std::array<StreamWaits, StepReports::kMostInFlight> stream_waits_;
   std::array<IssuedStep, StepReports::kMostInFlight> issued_steps_;
   int64_t begun_ = 0, applied_ = 0;  // of this run

@@ -11,10 +11,17 @@
 #include "base/trace.h"
 #include "distribute/plan/loss_scale.h"
 #include "distribute/plan/shared_factors.h"
+#include "distribute/plan/state_plan.h"
 #include "distribute/program/program_cache.h"
 #include "distribute/strategy/strategy.h"
 
 namespace tutti::impl::distribute {
+
+/// A range of state that finish writes, in units of 64 bytes: of the arena weights or report.
+struct UpdatedRange {
+  Arena arena = Arena::weights;
+  int64_t offset = 0, bytes = 0;
+};
 
 /// What all replicas of a trainer run; fixed when it opens.
 struct TrainProgramSet {
@@ -31,6 +38,10 @@ struct TrainProgramSet {
   bool parts_alternate = false;             ///< those of a replica, at collectives that their programs go on behind
   bool sums_in_finish = false;              ///< of what would be reduced in slices: finish reads all contributors'
   std::vector<SharedFactor> factors;        ///< what finish reads besides state
+  bool is_central = false;                  ///< one update, whose weights all get (central_storage.h)
+  bool updates_apart = false;               ///< it is made by a device that no replica runs on, else by the first one
+  std::vector<UpdatedRange> updated;        ///< what all get of it; ascending
+  int64_t piece_bytes = 0;                  ///< in pieces of so many bytes at most
   bool keeps_outputs = false;               ///< those of the model, of the last step
   LossScaleOptions loss_scale;
   base::Ref<base::Tracer> tracer;  ///< while it is enabled, kernels and steps are traced; null = never

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "distribute/train/central_storage.h"
 #include "distribute/train/step_reports.h"
 #include "graph/serialize.h"
 
@@ -25,12 +26,6 @@ Result<int32_t> parts_per_replica(const Strategy &strategy, const TrainerOptions
   return logical / replicas;
 }
 
-bool shares_weights(const Strategy &strategy, const TrainerOptions &options, int32_t contributors) {
-  if (contributors == 1 || options.lowering == Lowering::replicated || strategy.workers().count > 1) return false;
-  if (options.all_reduce != AllReduceChoice::automatic) return false;
-  return strategy.backend()->has_host_memory();
-}
-
 /// Do the updates add up the gradients of all contributors, whose partials each of them can read? Not when a total is
 /// asked for afterwards.
 bool sums_in_finish(const TrainerOptions &options, int32_t slices) {
@@ -46,9 +41,13 @@ FactorRule factor_rule(const TrainerOptions &options, bool sums_in_finish) {
 }
 
 Result<StatePlan> plan_state(TrainSetup &setup, const TrainerOptions &options, int32_t slices) {
-  TUTTI_ASSIGN(const std::vector<backend::LayoutProposal> layouts,
-               propose_layouts(*setup.devices.front(), *setup.graphs.accumulate_write, setup.graphs.state,
-                               options.typical_rows, options.level, options.threads_per_replica, options.precision));
+  std::vector<backend::LayoutProposal> layouts;
+  // Row-major for a storage of another backend, which knows no other layout of the devices'.
+  if (setup.storage == nullptr || &setup.storage->backend() == &setup.devices.front()->backend()) {
+    TUTTI_ASSIGN(layouts,
+                 propose_layouts(*setup.devices.front(), *setup.graphs.accumulate_write, setup.graphs.state,
+                                 options.typical_rows, options.level, options.threads_per_replica, options.precision));
+  }
   PlanOptions plan_options;
   plan_options.slices = slices;
   plan_options.bucket_bytes = options.bucket_bytes;
@@ -116,6 +115,11 @@ Status fill_programs(TrainSetup &setup, const TrainerOptions &options, int32_t c
     bind_rows(setup, slice, programs.finish_bindings.back());
   }
   programs.factors = graphs.factors;
+  if (programs.is_central) programs.updated = updated_ranges(*graphs.finish, setup.plan);
+  programs.piece_bytes = std::max<int64_t>(options.bucket_bytes / 64 * 64, 64);
+  // While the storage updates, no replica computes.
+  if (setup.storage != nullptr && setup.storage->backend().has_host_memory())
+    programs.finish.front().threads *= static_cast<int32_t>(setup.devices.size());
   programs.accumulation = options.accumulation;
   programs.loss_scale = options.loss_scale;
   programs.tracer = options.tracer;
@@ -165,6 +169,17 @@ Status check(const TrainerOptions &options) {
   return Status();
 }
 
+std::string how_variables_are_kept(const Strategy &strategy, const TrainSetup &setup) {
+  const int32_t devices = strategy.replica_count();
+  if (setup.shared_weights) return "one copy in the host's memory";
+  if (!setup.programs.is_central) return devices == 1 ? "on the device" : "a copy on each device";
+  const bool is_apart = setup.storage != nullptr;
+  const std::string &name = (is_apart ? setup.storage : setup.devices.front())->name();
+  const int32_t others = is_apart ? devices : devices - 1;
+  return base::concat("on ", name, ", which updates them and gives ", others, " other ",
+                      others == 1 ? "device" : "devices", " the new weights in each step");
+}
+
 Result<std::vector<backend::DeviceRef>> open_devices(const Strategy &strategy) {
   std::vector<backend::DeviceRef> devices;
   for (const DeviceChoice &choice : strategy.devices()) {
@@ -194,9 +209,10 @@ Result<std::vector<backend::LayoutProposal>> propose_layouts(backend::Device &de
 }
 
 /// Steps that may be issued on devices and not judged yet. Where these have memory of their own the next one begins
-/// while the host looks at what a step reports; not where that decides how the next one runs.
-static int32_t steps_in_flight(const Strategy &strategy, const TrainerOptions &options) {
-  return strategy.backend()->has_host_memory() || options.loss_scale.is_on ? 1 : StepReports::kMostInFlight;
+/// while the host looks at what a step reports; not where that decides how the next one runs, or hands out weights.
+static int32_t steps_in_flight(const Strategy &strategy, const TrainerOptions &options, const Keeping &keeping) {
+  const bool waits = strategy.backend()->has_host_memory() || options.loss_scale.is_on || keeping.central;
+  return waits ? 1 : StepReports::kMostInFlight;
 }
 
 /// With f16 where the devices compute in it and the loss can be scaled, and then with a scale.
@@ -214,12 +230,16 @@ Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, c
   TUTTI_TRY(check_trains(strategy.devices()));
   const TrainerOptions options = settle_precision(model, strategy, asked);
   auto setup = std::make_unique<TrainSetup>();
+  StepGraphOptions graph_options;
   TUTTI_ASSIGN(setup->parts, parts_per_replica(strategy, options));
   const int32_t contributors = setup->parts * strategy.replicas_in_all();
   TUTTI_TRY(check(options));
-  setup->shared_weights = shares_weights(strategy, options, contributors);
+  const Keeping keeping = keeping_of(strategy, options, contributors);
+  if (keeping.central) TUTTI_TRY(check_central(options));
+  setup->shared_weights = keeping.shared;
+  setup->programs.is_central = keeping.central;
+  setup->programs.updates_apart = graph_options.updates_apart = keeping.apart;
   const int32_t slices = setup->shared_weights ? contributors : 1;
-  StepGraphOptions graph_options;
   graph_options.contributors = contributors;
   graph_options.slices = slices;
   graph_options.accumulation = options.accumulation;
@@ -227,14 +247,17 @@ Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, c
   graph_options.keep_gradients = options.keep_gradients;
   graph_options.keep_outputs = setup->programs.keeps_outputs = options.keep_outputs;
   graph_options.scales_loss = options.loss_scale.is_on;
-  setup->programs.steps_in_flight = steps_in_flight(strategy, options);
+  setup->programs.steps_in_flight = steps_in_flight(strategy, options, keeping);
   graph_options.ok_lasts = setup->programs.steps_in_flight > 1;
-  graph_options.is_guarded = !strategy.backend()->has_host_memory();
+  graph_options.is_guarded = !strategy.backend()->has_host_memory() && !keeping.central;
   graph_options.gradient_dtype = gradient_dtype(options, contributors, slices);
   graph_options.sums_in_finish = sums_in_finish(options, slices);
   graph_options.factors = factor_rule(options, graph_options.sums_in_finish);
   TUTTI_ASSIGN(setup->graphs, make_train_graphs(model, graph_options));
   TUTTI_ASSIGN(setup->devices, open_devices(strategy));
+  if (keeping.apart) {
+    TUTTI_ASSIGN(setup->storage, strategy.storage()->backend->open_device(strategy.storage()->index));
+  }
   TUTTI_ASSIGN(setup->plan, plan_state(*setup, options, slices));
   TUTTI_TRY(fill_programs(*setup, options, contributors, slices));
   setup->programs.workers = strategy.workers();

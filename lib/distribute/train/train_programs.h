@@ -21,10 +21,21 @@ struct TrainSetup {
   std::vector<backend::DeviceRef> devices;  ///< open, in replica order
   int32_t parts = 1;                        ///< contributors per replica
   bool shared_weights = false;
+  backend::DeviceRef storage;  ///< open; makes the updates where programs.updates_apart, else null
   TrainGraphs graphs;
   StatePlan plan;
   TrainProgramSet programs;
+
+  /// Which copy of the weights a replica computes with.
+  size_t copy_of(size_t replica) const {
+    if (shared_weights) return 0;
+    return replica + (storage != nullptr ? 1 : 0);
+  }
 };
+
+/// "one copy in the host's memory", "on gpu:0, which updates them and gives 2 other devices the new weights in each
+/// step", ..., for people.
+std::string how_variables_are_kept(const Strategy &strategy, const TrainSetup &setup);
 
 base::Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, const Strategy &strategy,
                                                           const TrainerOptions &options);

@@ -11,6 +11,7 @@
 #include "distribute/strategy/device_kinds.h"
 #include "distribute/train/kept_gradients.h"
 #include "distribute/train/replica_set.h"
+#include "distribute/train/storage_update.h"
 #include "distribute/train/train_programs.h"
 #include "distribute/weights/initial_values.h"
 #include "distribute/weights/variable_store.h"
@@ -105,11 +106,14 @@ class TrainerSession : public Trainer {
 
  private:
   Status open_replicas();
+  ArenaPointers arenas_of(size_t copy) const;
   void connect(std::span<const std::unique_ptr<Replica>> replicas);
   Status open_device_inputs();
   Status renew_groups(const base::CancelToken *cancel);
   /// After a run that failed: replicas that have not applied the last step get the weights of one that has.
   Status catch_up();
+  /// Weights of these copies, and slots, become those of copy `from`.
+  Status copy_weights(size_t from, std::span<const size_t> to);
   /// The command of a run from here on.
   RunCommand next_command(int64_t steps);
   bool has_failed() const { return !replicas_->replica(0).group().error().ok(); }
@@ -135,7 +139,8 @@ class TrainerSession : public Trainer {
   backend::HostMemory signal_;             // that arena, where finish is guarded
   std::atomic<uint8_t> *alive_ = nullptr;  // there
   DeviceMaps maps_;
-  std::unique_ptr<FactorMemory> factors_;  // null where none are shared
+  std::unique_ptr<FactorMemory> factors_;          // null where none are shared
+  std::unique_ptr<StorageUpdate> storage_update_;  // null where replicas make the updates
   std::unique_ptr<StepFeeder> feeder_;
   std::unique_ptr<ReplicaSet> replicas_;
   std::string group_description_;
@@ -149,7 +154,10 @@ Status TrainerSession::open() {
   TUTTI_ASSIGN(setup_, set_up_training(model_, *strategy_, options_));
   std::vector<backend::DeviceRef> owners = setup_->devices;
   if (setup_->shared_weights) owners.resize(1);
-  TUTTI_ASSIGN(weights_, WeightStore::create(setup_->plan, owners));
+  if (setup_->storage != nullptr) owners.insert(owners.begin(), setup_->storage);
+  TUTTI_ASSIGN(weights_, WeightStore::create(setup_->plan, owners,
+                                             setup_->programs.is_central ? WeightStore::Slots::with_the_first
+                                                                         : WeightStore::Slots::with_each_copy));
   for (const graph::HostScalarSpec &scalar : model_.host_scalars) {
     TUTTI_TRY(set_host_scalar(scalar.name, scalar.initial));
   }
@@ -180,20 +188,30 @@ Status TrainerSession::open_device_inputs() {
 Status TrainerSession::open_replicas() {
   std::vector<std::unique_ptr<Replica>> replicas;
   for (size_t r = 0; r < setup_->devices.size(); ++r) {
-    const size_t copy = setup_->shared_weights ? 0 : r;
-    ArenaPointers arenas{};
-    arenas[static_cast<size_t>(Arena::weights)] = weights_.weights(copy);
-    arenas[static_cast<size_t>(Arena::slots)] = weights_.slots(copy);
-    arenas[static_cast<size_t>(Arena::host)] = weights_.host(copy);
-    arenas[static_cast<size_t>(Arena::signal)] = signal_.data();
+    const ArenaPointers arenas = arenas_of(setup_->copy_of(r));
     TUTTI_ASSIGN(std::unique_ptr<Replica> replica,
                  Replica::create(setup_->programs, setup_->plan, executables_, setup_->devices[r], r, arenas,
                                  setup_->parts, static_cast<size_t>(options_.program_cache_size)));
     replicas.push_back(std::move(replica));
   }
   connect(replicas);
+  if (setup_->storage != nullptr) {
+    TUTTI_ASSIGN(storage_update_,
+                 StorageUpdate::open(setup_->programs, setup_->plan, executables_, setup_->storage, arenas_of(0),
+                                     weights_.weight_buffer(0), weights_.weight_buffer(setup_->copy_of(0))));
+    replicas.front()->update_with(*storage_update_);
+  }
   TUTTI_ASSIGN(replicas_, ReplicaSet::start(std::move(replicas), history_capacity));
   return renew_groups(options_.cancel);
+}
+
+ArenaPointers TrainerSession::arenas_of(size_t copy) const {
+  ArenaPointers arenas{};
+  arenas[static_cast<size_t>(Arena::weights)] = weights_.weights(copy);
+  arenas[static_cast<size_t>(Arena::slots)] = weights_.slots(copy);
+  arenas[static_cast<size_t>(Arena::host)] = weights_.host(copy);
+  arenas[static_cast<size_t>(Arena::signal)] = signal_.data();
+  return arenas;
 }
 
 /// Lets replicas see what others leave for their finish programs.
@@ -227,14 +245,25 @@ Status TrainerSession::renew_groups(const base::CancelToken *cancel) {
 }
 
 Status TrainerSession::catch_up() {
+  std::vector<size_t> behind;
+  if (setup_->programs.is_central) {
+    for (size_t copy = 1; copy < weights_.copies(); ++copy)
+      behind.push_back(copy);
+    return copy_weights(0, behind);
+  }
   if (!replicas_->replica(0).group().signals_end()) return Status();  // all pass an update, or none
   const std::vector<int64_t> applied = replicas_->applied_steps();
   const auto ahead = std::max_element(applied.begin(), applied.end());
   for (size_t r = 0; r < applied.size(); ++r) {
-    if (applied[r] == *ahead) continue;
+    if (applied[r] != *ahead) behind.push_back(r);
+  }
+  return copy_weights(static_cast<size_t>(ahead - applied.begin()), behind);
+}
+
+Status TrainerSession::copy_weights(size_t from, std::span<const size_t> to) {
+  for (const size_t copy : to) {
     has_weights_ = false;  // unless this succeeds
-    TUTTI_TRY(weights_.copy(static_cast<size_t>(ahead - applied.begin()), r)
-                  .wrap("weights of a replica that failed cannot be set to those of the others"));
+    TUTTI_TRY(weights_.copy(from, copy).wrap("weights of a replica that failed cannot be set to those of the others"));
     has_weights_ = true;
   }
   return Status();
@@ -457,6 +486,7 @@ base::Json TrainerSession::describe() const {
                           {"input_batches_in_time", inputs.in_time},
                           {"input_batches_mapped", inputs.mapped},
                           {"shared_weights", setup_->shared_weights},
+                          {"variables", how_variables_are_kept(*strategy_, *setup_)},
                           {"gradient_sets", setup_->graphs.gradient_sets},
                           {"buckets", static_cast<int64_t>(setup_->plan.buckets().size())},
                           {"bucket_bytes", std::move(bucket_bytes)},

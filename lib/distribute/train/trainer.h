@@ -55,7 +55,7 @@ namespace tutti::impl::distribute {
 enum class Lowering : int32_t {
   automatic = 0,  ///< shared where the devices use host memory, else replicated
   shared = 1,     ///< one copy of weights and slots; each contributor updates its slice
-  replicated = 2  ///< a copy per device; each updates everything
+  replicated = 2  ///< a copy per device; each updates everything, but with Strategy::storage(): see central_storage.h
 };
 
 /// Steps that may be looked at ahead at most (TrainerOptions).

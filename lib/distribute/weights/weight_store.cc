@@ -80,17 +80,18 @@ Result<std::vector<std::byte>> pack_entry(const backend::Backend &backend, const
   return storage;
 }
 
-Result<WeightStore> WeightStore::create(const StatePlan &plan, std::vector<backend::DeviceRef> devices) {
+Result<WeightStore> WeightStore::create(const StatePlan &plan, std::vector<backend::DeviceRef> devices, Slots slots) {
   WeightStore store;
   store.plan_ = &plan;
   store.devices_ = std::move(devices);
   for (const backend::DeviceRef &device : store.devices_) {
     TUTTI_ASSIGN(backend::Buffer weights, allocate_zeros(*device, plan.arena_bytes(Arena::weights)));
-    TUTTI_ASSIGN(backend::Buffer slots, allocate_zeros(*device, plan.arena_bytes(Arena::slots)));
     TUTTI_ASSIGN(backend::Buffer host, allocate_zeros(*device, plan.arena_bytes(Arena::host)));
     store.weights_.push_back(std::move(weights));
-    store.slots_.push_back(std::move(slots));
     store.host_.push_back(std::move(host));
+    if (slots == Slots::with_the_first && !store.slots_.empty()) continue;
+    TUTTI_ASSIGN(backend::Buffer with_copy, allocate_zeros(*device, plan.arena_bytes(Arena::slots)));
+    store.slots_.push_back(std::move(with_copy));
   }
   return store;
 }
@@ -119,8 +120,9 @@ Result<Tensor> WeightStore::read(const StateEntry &entry) const {
 
 Status WeightStore::write(const StateEntry &entry, const Tensor &value) {
   TUTTI_ASSIGN(const std::vector<std::byte> storage, pack_entry(devices_.front()->backend(), entry, value));
-  for (size_t copy = 0; copy < copies(); ++copy) {
-    auto *buffer = const_cast<backend::Buffer *>(find(static_cast<Arena>(entry.arena), copy));
+  const auto arena = static_cast<Arena>(entry.arena);
+  for (size_t copy = 0; copy < copies_of(arena); ++copy) {
+    auto *buffer = const_cast<backend::Buffer *>(find(arena, copy));
     TUTTI_TRY(buffer->write(entry.offset, storage.data(), entry.storage_bytes));
   }
   return Status();
@@ -136,7 +138,7 @@ Result<bool> WeightStore::copies_are_identical() const {
   for (const Arena arena : {Arena::weights, Arena::slots}) {
     TUTTI_ASSIGN(const std::vector<std::byte> first, snapshot(arena));
     std::vector<std::byte> other(first.size());
-    for (size_t copy = 1; copy < copies(); ++copy) {
+    for (size_t copy = 1; copy < copies_of(arena); ++copy) {
       TUTTI_TRY(find(arena, copy)->read(0, other.data(), static_cast<int64_t>(other.size())));
       if (first != other) return false;
     }
@@ -148,6 +150,7 @@ Status WeightStore::copy(size_t from, size_t to) {
   constexpr int64_t kPiece = int64_t{16} << 20;
   std::vector<std::byte> piece;
   for (const Arena arena : {Arena::weights, Arena::slots}) {
+    if (to >= copies_of(arena)) continue;
     auto *const target = const_cast<backend::Buffer *>(find(arena, to));
     for (int64_t at = 0; at < plan_->arena_bytes(arena); at += kPiece) {
       const int64_t bytes = std::min(kPiece, plan_->arena_bytes(arena) - at);

@@ -27,15 +27,21 @@ base::Result<tensor::Tensor> unpack_entry(const backend::Backend &backend, const
 base::Result<std::vector<std::byte>> pack_entry(const backend::Backend &backend, const backend::StateEntry &entry,
                                                 const tensor::Tensor &value);
 
-/// Weights and slots: a copy per device, or one that all of them use. Threads: one at a time.
+/// Weights and slots: a copy per device, or one that all of them use; or slots on the first device alone. Threads: one
+/// at a time.
 class WeightStore {
  public:
+  enum class Slots { with_each_copy, with_the_first };
+
   /// `copies` devices, or one device when the copy is shared.
-  static base::Result<WeightStore> create(const StatePlan &plan, std::vector<backend::DeviceRef> devices);
+  static base::Result<WeightStore> create(const StatePlan &plan, std::vector<backend::DeviceRef> devices,
+                                          Slots slots = Slots::with_each_copy);
 
   size_t copies() const { return weights_.size(); }
   void *weights(size_t copy) const { return weights_[copy].device_pointer(); }
-  void *slots(size_t copy) const { return slots_[copy].device_pointer(); }
+  backend::Buffer &weight_buffer(size_t copy) { return weights_[copy]; }
+  /// Null for a copy without slots.
+  void *slots(size_t copy) const { return copy < slots_.size() ? slots_[copy].device_pointer() : nullptr; }
   void *host(size_t copy) const { return host_[copy].device_pointer(); }
 
   /// Entries of the arenas weights, slots and host.
@@ -45,11 +51,12 @@ class WeightStore {
   /// Bytes of an arena of the first copy, up to `end`; negative = all.
   base::Result<std::vector<std::byte>> snapshot(Arena arena, int64_t end = -1) const;
   base::Result<bool> copies_are_identical() const;
-  /// Weights and slots of copy `to` become those of copy `from`, by way of the host.
+  /// Weights of copy `to`, and its slots if it has some, become those of copy `from`, by way of the host.
   base::Status copy(size_t from, size_t to);
 
  private:
   const backend::Buffer *find(Arena arena, size_t copy) const;
+  size_t copies_of(Arena arena) const { return arena == Arena::slots ? slots_.size() : copies(); }
 
   const StatePlan *plan_ = nullptr;
   std::vector<backend::DeviceRef> devices_;
