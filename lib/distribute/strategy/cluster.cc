@@ -19,6 +19,9 @@ using base::Status;
 
 namespace {
 
+constexpr std::string_view kWhyNoParameterServers =
+    "not supported, because their asynchronous updates make the model depend on the number and speed of workers";
+
 Status check_address(std::string_view address) {
   const size_t colon = address.rfind(':');
   const bool has_host = colon != std::string_view::npos && colon > 0;
@@ -195,9 +198,8 @@ Result<TfTasks> read_tasks(const JsonReader &cluster) {
       tasks.evaluators = addresses.size();
     } else if (job == "ps") {
       if (addresses.empty()) continue;
-      return base::unimplemented(list.path(),
-                                 " lists parameter servers, which are not supported (gradients are reduced between "
-                                 "workers): leave \"ps\" out");
+      return base::unimplemented(list.path(), " lists parameter servers, which are ", kWhyNoParameterServers,
+                                 ": leave \"ps\" out, and start workers alone");
     } else {
       return base::invalid_argument(list.path(),
                                     " is not a task type, expected \"chief\", \"worker\" or \"evaluator\"");
@@ -223,7 +225,9 @@ Result<TaskType> read_type(const JsonReader &task) {
   if (type == "worker") return TaskType::worker;
   if (type == "chief" || type == "master") return TaskType::chief;
   if (type == "evaluator") return TaskType::evaluator;
-  if (type == "ps") return base::unimplemented(task.path(), ".type is \"ps\", but parameter servers are not supported");
+  if (type == "ps")
+    return base::unimplemented(task.path(), ".type is \"ps\", but parameter servers are ", kWhyNoParameterServers,
+                               ": start workers alone");
   return base::invalid_argument(task.path(), ".type is ", base::quoted(type),
                                 ", expected \"chief\", \"worker\" or \"evaluator\"");
 }

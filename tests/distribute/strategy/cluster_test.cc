@@ -98,8 +98,13 @@ static void test_tf_config_errors_name_the_key(void **) {
       {R"({"cluster":{"worker":["grpc://a:2222"]},"task":{"type":"worker","index":0}})", "grpc://a:2222"},
       {R"({"cluster":{"robot":["a:1"]},"task":{"type":"worker","index":0}})",
        "TF_CONFIG.cluster.robot is not a task type"},
-      {R"({"cluster":{"ps":["a:1"],"worker":["b:1"]},"task":{"type":"worker","index":0}})", "parameter servers"},
-      {R"({"cluster":{"worker":["b:1"]},"task":{"type":"ps","index":0}})", "parameter servers"},
+      {R"({"cluster":{"ps":["a:1"],"worker":["b:1"]},"task":{"type":"worker","index":0}})",
+       "TF_CONFIG.cluster.ps lists parameter servers, which are not supported, because their asynchronous updates make "
+       "the model depend on the number and speed of workers: leave \"ps\" out, and start workers alone"},
+      {R"({"cluster":{"worker":["b:1"]},"task":{"type":"ps","index":0}})",
+       "TF_CONFIG.task.type is \"ps\", but parameter servers are not supported, because their asynchronous updates "
+       "make "
+       "the model depend on the number and speed of workers: start workers alone"},
       {R"({"cluster":{"chief":["a:1","b:1"]},"task":{"type":"chief","index":0}})", "TF_CONFIG.cluster.chief lists 2"},
       {R"({"cluster":{"evaluator":["a:1"]},"task":{"type":"evaluator","index":0}})", "lists neither"},
   };
