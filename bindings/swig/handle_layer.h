@@ -167,6 +167,16 @@ static inline int32_t tutti_swig_strategy_create_mirrored(tutti_context *context
   return code;
 }
 
+static inline int32_t tutti_swig_strategy_create_central_storage(tutti_context *context, const char *storage,
+                                                                 const char *texts, int64_t size, int64_t count,
+                                                                 tutti_strategy **out, tutti_error **err) {
+  const char **devices = tutti_swig_split(texts, size, count);
+  if (devices == NULL) return tutti_swig_bad_list(err);
+  int32_t code = tutti_strategy_create_central_storage(context, storage, devices, count, out, err);
+  free(devices);
+  return code;
+}
+
 static inline int32_t tutti_swig_predictor_run(tutti_predictor *predictor, const char *texts, int64_t size,
                                                tutti_tensor *const *tensors, int64_t count, tutti_cancel *cancel,
                                                tutti_batch **out, tutti_error **err) {

@@ -67,6 +67,7 @@ TUTTI_HANDLE(tensor)
 %ignore tutti_predictor_describe_plan;
 %ignore tutti_predictor_run;
 %ignore tutti_serve_map;
+%ignore tutti_strategy_create_central_storage;
 %ignore tutti_strategy_create_mirrored;
 %ignore tutti_tensor_take_memory;
 
@@ -95,6 +96,9 @@ int32_t tutti_swig_context_set_log(tutti_context *context, int64_t token, int32_
 void tutti_swig_pipeline_map_graph(tutti_pipeline *pipeline, int64_t token, int64_t parallelism);
 void tutti_swig_pipeline_filter_graph(tutti_pipeline *pipeline, int64_t token);
 void tutti_swig_pipeline_set_graph(tutti_pipeline *pipeline, int64_t token);
+int32_t tutti_swig_strategy_create_central_storage(tutti_context *context, const char *storage, const char *texts,
+                                                   int64_t size, int64_t count, tutti_strategy **out,
+                                                   tutti_error **err);
 int32_t tutti_swig_strategy_create_mirrored(tutti_context *context, const char *texts, int64_t size, int64_t count,
                                             tutti_strategy **out, tutti_error **err);
 int32_t tutti_swig_tensor_take_memory(int64_t token, int32_t dtype, const int64_t *dims, int64_t rank,

@@ -108,6 +108,7 @@ static char *go_text(const char *bytes, long long size) {
 %typemap(in) const char *NAME %{ $1 = $input.n != 0 ? go_text($input.p, $input.n) : NULL; %}
 %enddef
 TUTTI_OPTIONAL_TEXT(device)
+TUTTI_OPTIONAL_TEXT(storage)
 TUTTI_OPTIONAL_TEXT(type)
 
 /* Pointer and count. */

@@ -3,6 +3,19 @@
  * Strategies: on which devices a model runs. The trained model does not depend on the strategy, for any number of
  * replicas and any batch size (up to floating-point rounding); only the training time does.
  *
+ * There are strategies for one device, for replicas on several devices of a process (mirrored, or with central storage)
+ * and for replicas of several processes. All of them divide the rows of a batch, and make one update of all gradients.
+ * Two other ways to train on several devices are no goals of this library:
+ *   parameter servers    Workers train asynchronously: each computes gradients with weights that others have already
+ *                        replaced. The model then depends on the number of workers and on their speeds, and no two runs
+ *                        are alike, so what the first sentence promises cannot hold. Workers that wait for each other
+ *                        are tutti_strategy_create_multi_worker; variables in one place are
+ *                        tutti_strategy_create_central_storage.
+ *   model parallelism    Parts of one model are on different devices. Every model then needs a division of its own,
+ *                        for a certain number of devices, and no longer runs unchanged on one device or many. A model
+ *                        must therefore fit in the memory of one device; central storage and the run option
+ *                        accumulation_steps reduce what it needs.
+ *
  * Threads: immutable; may be shared.
  */
 #ifndef TUTTI_STRATEGY_H_
@@ -46,6 +59,36 @@ TUTTI_API int32_t tutti_strategy_create_auto(tutti_context *context, int64_t bat
  * is TUTTI_INVALID_ARGUMENT for devices that round differently. */
 TUTTI_API int32_t tutti_strategy_create_mirrored(tutti_context *context, const char *const *devices, int64_t count,
                                                  tutti_strategy **out, tutti_error **err);
+
+/* One replica per device, as mirrored; but variables, slots of the optimizer and moving averages are stored in one
+ * place, and updated there once per step. `storage`: a device of the context, such as "cpu:0"; NULL = the first of
+ * `devices`. `count` 0 = every GPU of the context, or every device if it has none. Naming a device twice is an error.
+ * If the storage device is one of `devices`, it becomes the first replica; otherwise it only stores and updates.
+ *
+ * The memory that this saves: mirrored, every device has a full copy of variables, slots and averages. Here all but the
+ * storage device are without slots and averages (for Adam, twice the size of the variables); they have the variables to
+ * compute with, gradients, and what is computed in between. If the storage device computes nothing, that holds for all
+ * replicas, and the storage device has variables, slots and averages, and the sums of the gradients.
+ *
+ * What a step costs: every gradient goes from each device to the storage device, and every variable that is trained
+ * goes from there to each device, after the update; the devices wait meanwhile. The update is made by one device
+ * instead of by all at the same time, and the host waits for the devices before and after it, where mirrored GPUs are
+ * given the next step while they compute one. Training is therefore slower than mirrored; use it if memory is short. A
+ * storage device that computes nothing is reached through the host, and so are all devices that NCCL or RCCL do not
+ * connect.
+ *
+ * Devices that use the host's memory (cpu) have one copy of everything anyway, which all of them update in parts. With
+ * a storage device of that kind, this is the same as mirrored, and neither saves nor costs anything. Only with the run
+ * option all_reduce "host" does each have a copy of its own.
+ *
+ * The weights are those of mirrored replicas, bit for bit if the storage device is of the same backend and gradients
+ * are summed in the same order; a storage device of another backend rounds the updates in its own way. All optimizers
+ * and run options work as with mirrored, except that all_reduce must be automatic, device or host. Checkpoints are the
+ * same files: a training can continue with any other strategy, and the reverse. Evaluation and prediction use all
+ * `devices`, each with its own copy of the weights. */
+TUTTI_API int32_t tutti_strategy_create_central_storage(tutti_context *context, const char *storage,
+                                                        const char *const *devices, int64_t count, tutti_strategy **out,
+                                                        tutti_error **err);
 
 /* Several processes ("workers"), on one machine or many, train one model: P workers with k devices each give the
  * weights that one process gives with P * k. Each worker creates the same strategy, with its own index. All need the

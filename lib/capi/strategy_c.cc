@@ -60,13 +60,19 @@ Result<distribute::StrategyRef> choose_strategy(const ContextObject &context, co
   return object->strategy();
 }
 
+/// Of the context's devices those that have memory of their own.
+static std::vector<distribute::DeviceChoice> gpus_of(const ContextCore &core) {
+  std::vector<distribute::DeviceChoice> gpus;
+  std::ranges::copy_if(core.devices, std::back_inserter(gpus),
+                       [](const distribute::DeviceChoice &device) { return !device.backend->has_host_memory(); });
+  return gpus;
+}
+
 Result<distribute::StrategyRef> strategy_over_gpus(const ContextObject &context, int64_t count) {
   if (context.strategy() != nullptr)
     return base::invalid_argument("num_gpus is ", count, ", but the context is the scope of a strategy: set only one");
   const ContextCore &core = *context.core();
-  std::vector<distribute::DeviceChoice> gpus;
-  std::ranges::copy_if(core.devices, std::back_inserter(gpus),
-                       [](const distribute::DeviceChoice &device) { return !device.backend->has_host_memory(); });
+  std::vector<distribute::DeviceChoice> gpus = gpus_of(core);
   if (count > static_cast<int64_t>(gpus.size())) {
     return base::invalid_argument("num_gpus is ", count, ", but the context has ", gpus.size(),
                                   gpus.size() == 1 ? " GPU" : " GPUs", "; its devices are ",
@@ -84,6 +90,21 @@ Result<distribute::DeviceChoice> find_device(const ContextCore &core, const char
     if (core.device_names[i] == name) return core.devices[i];
   }
   return base::not_found("no device ", base::quoted(name), "; the context has ", base::join(core.device_names, ", "));
+}
+
+/// Those of the list; `count` 0: `all`.
+Result<std::vector<distribute::DeviceChoice>> find_devices(const ContextCore &core, const char *const *names,
+                                                           int64_t count,
+                                                           const std::vector<distribute::DeviceChoice> &all) {
+  if (count < 0) return base::invalid_argument("argument 'count' must be 0 or more, got ", count);
+  if (count == 0) return all;
+  TUTTI_TRY(require(names, "devices"));
+  std::vector<distribute::DeviceChoice> chosen;
+  for (int64_t i = 0; i < count; ++i) {
+    TUTTI_ASSIGN(distribute::DeviceChoice device, find_device(core, names[i]));
+    chosen.push_back(std::move(device));
+  }
+  return chosen;
 }
 
 Status emit_strategy(const ContextObject &context, distribute::StrategyRef strategy, tutti_strategy **out) {
@@ -196,15 +217,27 @@ int32_t tutti_strategy_create_mirrored(tutti_context *context, const char *const
   return guard(err, [&]() -> Status {
     TUTTI_TRY(clear(out, "out"));
     TUTTI_ASSIGN(const Ref<ContextObject> owner, find_context(context));
-    if (count < 0) return base::invalid_argument("argument 'count' must be 0 or more, got ", count);
-    if (count > 0) TUTTI_TRY(require(devices, "devices"));
-    std::vector<distribute::DeviceChoice> chosen;
-    if (count == 0) chosen = owner->core()->devices;
-    for (int64_t i = 0; i < count; ++i) {
-      TUTTI_ASSIGN(distribute::DeviceChoice device, find_device(*owner->core(), devices[i]));
-      chosen.push_back(std::move(device));
-    }
+    const ContextCore &core = *owner->core();
+    TUTTI_ASSIGN(auto chosen, find_devices(core, devices, count, core.devices));
     TUTTI_ASSIGN(distribute::StrategyRef strategy, distribute::Strategy::mirrored(std::move(chosen)));
+    return emit_strategy(*owner, std::move(strategy), out);
+  });
+}
+
+int32_t tutti_strategy_create_central_storage(tutti_context *context, const char *storage, const char *const *devices,
+                                              int64_t count, tutti_strategy **out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    TUTTI_ASSIGN(const Ref<ContextObject> owner, find_context(context));
+    const ContextCore &core = *owner->core();
+    const auto gpus = gpus_of(core);
+    TUTTI_ASSIGN(auto chosen, find_devices(core, devices, count, gpus.empty() ? core.devices : gpus));
+    distribute::DeviceChoice place = chosen.front();
+    if (storage != nullptr) {
+      TUTTI_ASSIGN(place, find_device(core, storage));
+    }
+    TUTTI_ASSIGN(distribute::StrategyRef strategy,
+                 distribute::Strategy::central_storage(std::move(place), std::move(chosen)));
     return emit_strategy(*owner, std::move(strategy), out);
   });
 }

@@ -21,6 +21,7 @@ void SessionLog::begin(const distribute::Trainer &trainer, const distribute::Str
   const Json *gradients = how.is_object() ? how.find("gradients") : nullptr;
   if (replicas > 1 && gradients != nullptr)
     logger_.info("gradients of ", replicas, " replicas are summed: ", gradients->string());
+  if (strategy.storage() && how.is_object()) logger_.info("variables are ", how.find("variables")->string());
   // Where the host reaches all memory there is nothing to know.
   if (replicas == 1 || !how.is_object() || strategy.backend()->has_host_memory()) return;
   how_steps_run_ = how.find("steps")->string();

@@ -553,6 +553,10 @@ static void test_lists_of_text(void **state) {
   tutti_error *err = NULL;
   assert_int_equal(tutti_swig_strategy_create_mirrored(NULL, "cpu", 3, 1, &strategy, &err), TUTTI_INVALID_ARGUMENT);
   assert_non_null(err);
+  tutti_error_unref(err), err = NULL;
+  assert_int_equal(tutti_swig_strategy_create_central_storage(NULL, NULL, "cpu", 3, 1, &strategy, &err),
+                   TUTTI_INVALID_ARGUMENT);
+  assert_non_null(err);
   tutti_error_unref(err);
 }
 

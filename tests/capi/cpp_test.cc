@@ -343,6 +343,9 @@ void test_batches_and_outputs(void **) {
   assert_string_equal(all.devices()[2].c_str(), context.device_name(2).c_str());
   assert_contains(context.describe_device(2), all.devices()[2].c_str());
   assert_int_equal(all.context().device_count(), 3);
+  const tutti::Strategy central = tutti::Strategy::central_storage(all.devices()[1].c_str(), {}, context);
+  assert_string_equal(central.devices()[0].c_str(), all.devices()[1].c_str());
+  assert_int_equal(tutti::Strategy::central_storage(nullptr, {all.devices()[2]}, context).replica_count(), 1);
   tutti::Feed feed(2, context);
   feed.declare("x", TUTTI_ROLE_FEATURE, TUTTI_DTYPE_F32, {}).set_batch_size(5);
   tutti::Session session(estimator, tutti::Pipeline(context).feed(feed).build());
