@@ -227,6 +227,28 @@ func TestDevicesOfSeveralBackends(t *testing.T) {
 	}
 }
 
+func TestCentralStorage(t *testing.T) {
+	live(t)
+	c := must[*Context](t)(NewContext(&ContextOptions{LogicalDevices: 3, Backend: "reference"}))
+	second := must[*Strategy](t)(CentralStorage(c, "reference:1"))
+	first := must[*Strategy](t)(CentralStorage(c, "", "reference:2", "reference:0"))
+	if got := fmt.Sprint(second.Devices(), first.Devices()); got !=
+		"[reference:1 reference:0 reference:2] [reference:2 reference:0]" {
+		t.Error(got)
+	}
+	closed(t, second, first)
+	if _, err := CentralStorage(c, "reference:7", "reference:0"); !errors.Is(err, NotFound) {
+		t.Error(err)
+	}
+	if _, err := CentralStorage(c, "", "reference:0", "reference:0"); !errors.Is(err, InvalidArgument) {
+		t.Error(err)
+	}
+	if _, err := CentralStorage(c, "reference:0\x00"); !errors.Is(err, NotFound) {
+		t.Error(err)
+	}
+	closed(t, c)
+}
+
 func TestContextsAndStrategies(t *testing.T) {
 	live(t)
 	c := must[*Context](t)(NewContext(&ContextOptions{LogicalDevices: 3, Backend: "reference"}))

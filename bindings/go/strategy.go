@@ -58,6 +58,16 @@ func Mirrored(context *Context, devices ...string) (*Strategy, error) {
 	})
 }
 
+// CentralStorage is Mirrored, but variables, optimizer slots and averages are stored in one place, and updated there
+// once per step: on the device storage, such as "cpu:0", or if that is "" on the first of devices. It needs less memory
+// on the other devices, and more time; see tutti/strategy.h. Without devices, it runs on every GPU of the context, or
+// on every device if it has none.
+func CentralStorage(context *Context, storage string, devices ...string) (*Strategy, error) {
+	return makeStrategy(context, func(number uintptr, out, failure *uintptr) int32 {
+		return raw.Strategy_create_central_storage(number, storage, joined(devices), int64(len(devices)), out, failure)
+	})
+}
+
 // MultiWorker trains in several processes: P workers with k devices each give the weights that one process gives with
 // P * k. Each worker makes the same strategy, with its own number; tutti/strategy.h says what all must have in common.
 // Workers may have devices of several backends, and others than each other; these predict and evaluate, and do not

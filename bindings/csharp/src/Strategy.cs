@@ -55,6 +55,25 @@ namespace Tutti
             }
         }
 
+        /// <summary>One replica on each device, as mirrored; but variables, optimizer slots and averages are stored in
+        /// one place, and updated there once per step: on the device <paramref name="storage"/>, such as "cpu:0", or if
+        /// that is null on the first of <paramref name="devices"/>. It needs less memory on the other devices, and more
+        /// time; see tutti/strategy.h. Devices null = every GPU of the context, or every device if it has
+        /// none.</summary>
+        public static Strategy CentralStorage(string storage = null, IReadOnlyList<string> devices = null,
+            Context context = null)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr number, failure;
+                byte[] texts = Text.Joined(devices ?? new string[0]);
+                long count = devices == null ? 0 : devices.Count;
+                Errors.Check(Raw.strategy_create_central_storage(use.Of(context), storage, texts, texts.Length, count,
+                    out number, out failure), failure);
+                return new Strategy(number);
+            }
+        }
+
         /// <summary>Several processes, each with the same strategy but for its number: P workers with k devices each
         /// give the weights that one process gives with P * k. See tutti/strategy.h for what all must have in
         /// common. Workers may have devices of several backends, and others than each other; these predict and

@@ -195,6 +195,25 @@ namespace Tutti.Tests
         }
 
         [Test]
+        private static void CentralStorage()
+        {
+            string[] some = { "reference:2", "reference:0" }, twice = { "reference:0", "reference:0" };
+            using (var context = new Context(new ContextOptions { LogicalDevices = 3, Backend = "reference" }))
+            using (Strategy second = Strategy.CentralStorage("reference:1", null, context))
+            using (Strategy first = Strategy.CentralStorage(null, some, context))
+            using (Strategy all = Strategy.CentralStorage())
+            using (Dataset train = Toy.TrainingSet())
+            using (var estimator = new Estimator(Toy.Model, null, all))
+            {
+                Check.Same(new[] { "reference:1", "reference:0", "reference:2" }, second.Devices);
+                Check.Same(some, first.Devices);
+                Check.Equal(5, estimator.Train(train, new TrainOptions { Steps = 5 }).Step);
+                Check.Fails(ErrorCode.NotFound, () => Strategy.CentralStorage("reference:7", some, context));
+                Check.Fails(ErrorCode.InvalidArgument, () => Strategy.CentralStorage(null, twice, context));
+            }
+        }
+
+        [Test]
         private static void ContextsAndStrategies()
         {
             using (var context = new Context(new ContextOptions { LogicalDevices = 3, Backend = "reference" }))

@@ -116,6 +116,39 @@ public final class Strategy extends NativeObject {
         }
     }
 
+    /** Central storage on devices of the default context; see {@link #centralStorage(Context, String, String...)}.
+     *
+     * @param storage such as "cpu:0"; "" = the first of the devices
+     * @param devices that compute, such as "gpu:0"; none = every GPU, or every device if there are none
+     * @return the strategy
+     */
+    public static Strategy centralStorage(String storage, String... devices) {
+        return centralStorageOn(null, storage, devices);
+    }
+
+    /** One replica on each device, as mirrored; but variables, optimizer slots and averages are stored in one place,
+     * and updated there once per step. It needs less memory on the other devices, and more time; see tutti/strategy.h.
+     *
+     * @param context whose devices
+     * @param storage such as "cpu:0"; "" = the first of the devices
+     * @param devices that compute, such as "gpu:0"; none = every GPU, or every device if there are none
+     * @return the strategy
+     */
+    public static Strategy centralStorage(Context context, String storage, String... devices) {
+        return centralStorageOn(context, storage, devices);
+    }
+
+    private static Strategy centralStorageOn(@Nullable Context context, String storage, String... devices) {
+        try (Use use = new Use()) {
+            long[] out = new long[1];
+            long[] failure = new long[1];
+            TuttiException.check(Raw.strategy_create_central_storage(use.of(context),
+                storage.isEmpty() ? null : storage, Text.list(List.of(devices)), devices.length, out, failure),
+                failure);
+            return new Strategy(out[0]);
+        }
+    }
+
     /** Several processes, each with the same strategy but for its number, on the devices of the default context; see
      * {@link #multiWorker(Context, ClusterOptions)}.
      *

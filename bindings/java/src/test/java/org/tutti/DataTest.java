@@ -435,6 +435,25 @@ public class DataTest {
     }
 
     @Test
+    public void centralStorage() {
+        ContextOptions options = new ContextOptions().logicalDevices(3).backend("reference");
+        try (Context context = new Context(options);
+             Strategy second = Strategy.centralStorage(context, "reference:1");
+             Strategy first = Strategy.centralStorage(context, "", "reference:2", "reference:0");
+             Strategy ofDefault = Strategy.centralStorage("");
+             Dataset dataset = Toy.dataset();
+             Estimator estimator = Estimator.builder(Toy::model).strategy(ofDefault).build()) {
+            assertEquals(List.of("reference:1", "reference:0", "reference:2"), second.devices());
+            assertEquals(List.of("reference:2", "reference:0"), first.devices());
+            assertEquals(5, estimator.train(dataset, new TrainOptions().steps(5)).step());
+            assertEquals(Code.NOT_FOUND,
+                Toy.failure(() -> Strategy.centralStorage(context, "reference:7", "reference:0")).code());
+            assertEquals(Code.INVALID_ARGUMENT,
+                Toy.failure(() -> Strategy.centralStorage(context, "", "reference:0", "reference:0")).code());
+        }
+    }
+
+    @Test
     public void contextsAndStrategies() {
         ContextOptions options = new ContextOptions().logicalDevices(3).backend("reference");
         try (Context context = new Context(options);
