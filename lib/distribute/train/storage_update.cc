@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "distribute/plan/loss_scale.h"
 #include "distribute/weights/weight_store.h"
 
 namespace tutti::impl::distribute {
@@ -76,10 +75,9 @@ Status StorageUpdate::copy(const Buffer &from, Buffer &to, int64_t offset, int64
 }
 
 Status StorageUpdate::write_loss_scale(int64_t scale) {
-  const backend::StateEntry *const entry = plan_.find(loss_scale_entry);
-  if (entry == nullptr || scale == written_scale_) return Status();
+  if (scale_entry_ == nullptr || scale == written_scale_) return Status();
   const auto value = static_cast<float>(scale);
-  TUTTI_TRY(report_.write(entry->offset, &value, sizeof(value)));
+  TUTTI_TRY(report_.write(scale_entry_->offset, &value, sizeof(value)));
   written_scale_ = scale;
   return Status();
 }

@@ -18,6 +18,7 @@
 #include "backend/backend.h"
 #include "backend/executable.h"
 #include "base/status.h"
+#include "distribute/plan/loss_scale.h"
 #include "distribute/plan/state_plan.h"
 #include "distribute/program/program_cache.h"
 #include "distribute/program/workspace.h"
@@ -48,13 +49,18 @@ class StorageUpdate {
  private:
   StorageUpdate(const TrainProgramSet &programs, const StatePlan &plan, const backend::Buffer &stored,
                 backend::Buffer &computed_with)
-      : programs_(programs), plan_(plan), stored_(stored), computed_with_(computed_with) {}
+      : programs_(programs),
+        plan_(plan),
+        scale_entry_(plan.find(loss_scale_entry)),
+        stored_(stored),
+        computed_with_(computed_with) {}
   base::Status bind(ExecutableCache &executables, const backend::DeviceRef &device, ArenaPointers arenas);
   base::Status copy(const backend::Buffer &from, backend::Buffer &to, int64_t offset, int64_t bytes);
   base::Status write_loss_scale(int64_t scale);
 
   const TrainProgramSet &programs_;
   const StatePlan &plan_;
+  const backend::StateEntry *const scale_entry_;
   const backend::Buffer &stored_;
   backend::Buffer &computed_with_;
   backend::Stream stream_;

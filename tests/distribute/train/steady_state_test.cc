@@ -33,6 +33,19 @@ static int64_t reading(impl::data::Iterator &iterator, int64_t steps, int32_t ac
   return probe.count();
 }
 
+static void check_steps(const Model &model, const StrategyRef &strategy, const NetworkCase &network,
+                        const TrainerOptions &options) {
+  auto trainer = assert_ok_value(Trainer::open(model, strategy, options));
+  assert_ok(trainer->initialize());
+  const auto rows = make_endless_batch(25, network.features, network.classes, network.dtype);
+  assert_ok(trainer->attach_input(assert_ok_value(rows->make_iterator({}))));
+  (void)allocations(*trainer, 10 * options.device_prefetch);  // each place for a batch that is looked at is used
+  // What a call of run() itself needs is in both.
+  const int64_t few = allocations(*trainer, 20), many = allocations(*trainer, 220);
+  auto alone = assert_ok_value(rows->make_iterator({}));
+  assert_int_equal(many - few, reading(*alone, 200, options.accumulation));
+}
+
 static void check_steps(bool copies_input, int32_t depth = 1) {
   for (int32_t replicas = 1; replicas <= 3; ++replicas) {
     for (const int32_t accumulation : {1, 3}) {
@@ -43,21 +56,29 @@ static void check_steps(bool copies_input, int32_t depth = 1) {
       options.copies_input = copies_input;
       options.device_prefetch = depth;
       const Model model = assert_ok_value(build_network(network));
-      auto trainer = assert_ok_value(Trainer::open(model, assert_ok_value(make_test_strategy(replicas)), options));
-      assert_ok(trainer->initialize());
-      const auto rows = make_endless_batch(25, network.features, network.classes, network.dtype);
-      assert_ok(trainer->attach_input(assert_ok_value(rows->make_iterator({}))));
-      (void)allocations(*trainer, 10 * depth);  // each place for a batch that is looked at is used
-      // What a call of run() itself needs is in both.
-      const int64_t few = allocations(*trainer, 20), many = allocations(*trainer, 220);
-      auto alone = assert_ok_value(rows->make_iterator({}));
-      assert_int_equal(many - few, reading(*alone, 200, accumulation));
+      check_steps(model, assert_ok_value(make_test_strategy(replicas)), network, options);
     }
   }
 }
 
 static void test_steps_allocate_nothing(void **) { check_steps(false); }
 static void test_steps_that_copy_their_input_allocate_nothing(void **) { check_steps(true); }
+/// Stored with a replica, and with a device of its own.
+static void test_steps_with_central_storage_allocate_nothing(void **) {
+  for (const int32_t storage : {0, 3}) {
+    for (const int32_t accumulation : {1, 3}) {
+      const NetworkCase network;
+      TrainerOptions options;
+      options.accumulation = accumulation;
+      options.lowering = impl::distribute::Lowering::replicated;
+      options.bucket_bytes = 128;  // many pieces
+      const auto backend = assert_ok_value(open_test_backend(4));
+      const StrategyRef strategy = assert_ok_value(
+          impl::distribute::Strategy::central_storage({backend, storage}, {{backend, 0}, {backend, 1}, {backend, 2}}));
+      check_steps(assert_ok_value(build_network(network)), strategy, network, options);
+    }
+  }
+}
 static void test_steps_far_ahead_allocate_nothing(void **) {
   for (const bool copies_input : {false, true})
     check_steps(copies_input, 4);
@@ -68,6 +89,7 @@ static void test_steps_far_ahead_allocate_nothing(void **) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tutti::testing::test_steps_allocate_nothing),
     cmocka_unit_test(tutti::testing::test_steps_that_copy_their_input_allocate_nothing),
+    cmocka_unit_test(tutti::testing::test_steps_with_central_storage_allocate_nothing),
     cmocka_unit_test(tutti::testing::test_steps_far_ahead_allocate_nothing),
 };
 TEST_MAIN(tests)
