@@ -43,7 +43,7 @@ const data::Dataset &InputPasses::whole() const {
 }
 
 std::vector<std::string> InputPasses::settings() const {
-  if (state_.strategy->worker_input() == distribute::WorkerInput::own) return {};
+  if (state_.strategy()->worker_input() == distribute::WorkerInput::own) return {};
   std::vector<std::string> all = {base::concat("dataset: ", dataset_signature(whole()))};
   if (part().part() != nullptr) all.push_back(base::concat("division of the dataset: ", name(part().part()->by)));
   return all;
@@ -59,9 +59,9 @@ std::string InputPasses::other_division() const {
   if (!was_by_files && !reads_own_files()) return "";
   if (!was_by_files) return "the dataset was not divided by files before";
   const int64_t workers = number_in(begun_at_, "workers");
-  if (reads_own_files() && workers == state_.strategy->workers().count) return "";
+  if (reads_own_files() && workers == state_.strategy()->workers().count) return "";
   const std::string before = base::concat("the dataset was divided by files among ", workers, " workers before");
-  return reads_own_files() ? base::concat(before, ", and now among ", state_.strategy->workers().count) : before;
+  return reads_own_files() ? base::concat(before, ", and now among ", state_.strategy()->workers().count) : before;
 }
 
 // The batches of this worker, of those of all.
@@ -165,7 +165,7 @@ Result<Json> InputPasses::position(distribute::Trainer &trainer) const {
   if (examples_ == 0) return begun_at_;
   if (reads_own_files()) {
     return Json(base::JsonObject{{std::string(kDividedBy), std::string(name(data::DivideBy::files))},
-                                 {"workers", static_cast<int64_t>(state_.strategy->workers().count)},
+                                 {"workers", static_cast<int64_t>(state_.strategy()->workers().count)},
                                  {"batches", batches_before_ + trainer.batch_counter() - counter_before_}});
   }
   return trainer.input_state();

@@ -351,6 +351,16 @@ static inline int32_t tutti_swig_strategy_create_mirrored(tutti_context *context
   return code;
 }
 
+static inline int32_t tutti_swig_strategy_create_central_storage(tutti_context *context, const char *storage,
+                                                                 const char *texts, int64_t size, int64_t count,
+                                                                 tutti_strategy **out, tutti_error **err) {
+  const char **devices = tutti_swig_split(texts, size, count);
+  if (devices == NULL) return tutti_swig_bad_list(err);
+  int32_t code = tutti_strategy_create_central_storage(context, storage, devices, count, out, err);
+  free(devices);
+  return code;
+}
+
 static inline int32_t tutti_swig_predictor_run(tutti_predictor *predictor, const char *texts, int64_t size,
                                                tutti_tensor *const *tensors, int64_t count, tutti_cancel *cancel,
                                                tutti_batch **out, tutti_error **err) {
@@ -1003,7 +1013,7 @@ static char *go_text(const char *bytes, long long size) {
 extern "C" {
 #endif
 
-void _wrap_Swig_free_raw_c49494de8c6a1afa(void *_swig_go_0) {
+void _wrap_Swig_free_raw_341af2f42fc5c677(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1013,7 +1023,7 @@ void _wrap_Swig_free_raw_c49494de8c6a1afa(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_raw_c49494de8c6a1afa(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_raw_341af2f42fc5c677(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1026,7 +1036,7 @@ void *_wrap_Swig_malloc_raw_c49494de8c6a1afa(intgo _swig_go_0) {
 }
 
 
-long long _wrap_DIM_BATCH_raw_c49494de8c6a1afa() {
+long long _wrap_DIM_BATCH_raw_341af2f42fc5c677() {
   int64_t result;
   long long _swig_go_result;
   
@@ -1037,7 +1047,7 @@ long long _wrap_DIM_BATCH_raw_c49494de8c6a1afa() {
 }
 
 
-_gostring_ _wrap_code_get_name_raw_c49494de8c6a1afa(int _swig_go_0) {
+_gostring_ _wrap_code_get_name_raw_341af2f42fc5c677(int _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1050,7 +1060,7 @@ _gostring_ _wrap_code_get_name_raw_c49494de8c6a1afa(int _swig_go_0) {
 }
 
 
-void _wrap_error_ref_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
+void _wrap_error_ref_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   
   arg1 = (tutti_error *)(uintptr_t)_swig_go_0; 
@@ -1060,7 +1070,7 @@ void _wrap_error_ref_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
 }
 
 
-void _wrap_error_unref_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
+void _wrap_error_unref_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   
   arg1 = (tutti_error *)(uintptr_t)_swig_go_0; 
@@ -1070,7 +1080,7 @@ void _wrap_error_unref_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
 }
 
 
-int _wrap_error_get_code_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
+int _wrap_error_get_code_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1083,7 +1093,7 @@ int _wrap_error_get_code_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
 }
 
 
-long long _wrap_error_get_subcode_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
+long long _wrap_error_get_subcode_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1096,7 +1106,7 @@ long long _wrap_error_get_subcode_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_error_get_domain_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_domain_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1109,7 +1119,7 @@ _gostring_ _wrap_error_get_domain_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_error_get_message_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_message_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1122,7 +1132,7 @@ _gostring_ _wrap_error_get_message_raw_c49494de8c6a1afa(tutti_error *_swig_go_0)
 }
 
 
-_gostring_ _wrap_error_get_text_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_text_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1135,7 +1145,7 @@ _gostring_ _wrap_error_get_text_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
 }
 
 
-tutti_error *_wrap_error_get_cause_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
+tutti_error *_wrap_error_get_cause_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   tutti_error *result = 0 ;
   tutti_error *_swig_go_result;
@@ -1148,7 +1158,7 @@ tutti_error *_wrap_error_get_cause_raw_c49494de8c6a1afa(tutti_error *_swig_go_0)
 }
 
 
-long long _wrap_error_get_detail_count_raw_c49494de8c6a1afa(tutti_error *_swig_go_0) {
+long long _wrap_error_get_detail_count_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1161,7 +1171,7 @@ long long _wrap_error_get_detail_count_raw_c49494de8c6a1afa(tutti_error *_swig_g
 }
 
 
-_gostring_ _wrap_error_get_detail_key_raw_c49494de8c6a1afa(tutti_error *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_error_get_detail_key_raw_341af2f42fc5c677(tutti_error *_swig_go_0, long long _swig_go_1) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1176,7 +1186,7 @@ _gostring_ _wrap_error_get_detail_key_raw_c49494de8c6a1afa(tutti_error *_swig_go
 }
 
 
-_gostring_ _wrap_error_get_detail_value_raw_c49494de8c6a1afa(tutti_error *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_error_get_detail_value_raw_341af2f42fc5c677(tutti_error *_swig_go_0, long long _swig_go_1) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1191,7 +1201,7 @@ _gostring_ _wrap_error_get_detail_value_raw_c49494de8c6a1afa(tutti_error *_swig_
 }
 
 
-int _wrap_error_create_raw_c49494de8c6a1afa(int _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error *_swig_go_3, tutti_error **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_error_create_raw_341af2f42fc5c677(int _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error *_swig_go_3, tutti_error **_swig_go_4, tutti_error **_swig_go_5) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1216,7 +1226,7 @@ int _wrap_error_create_raw_c49494de8c6a1afa(int _swig_go_0, _gostring_ _swig_go_
 }
 
 
-int _wrap_error_set_raw_c49494de8c6a1afa(tutti_error **_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
+int _wrap_error_set_raw_341af2f42fc5c677(tutti_error **_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
   tutti_error **arg1 = (tutti_error **) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -1234,7 +1244,7 @@ int _wrap_error_set_raw_c49494de8c6a1afa(tutti_error **_swig_go_0, int _swig_go_
 }
 
 
-_gostring_ _wrap_version_raw_c49494de8c6a1afa() {
+_gostring_ _wrap_version_raw_341af2f42fc5c677() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -1245,7 +1255,7 @@ _gostring_ _wrap_version_raw_c49494de8c6a1afa() {
 }
 
 
-int _wrap_abi_version_raw_c49494de8c6a1afa() {
+int _wrap_abi_version_raw_341af2f42fc5c677() {
   int32_t result;
   int _swig_go_result;
   
@@ -1256,7 +1266,7 @@ int _wrap_abi_version_raw_c49494de8c6a1afa() {
 }
 
 
-_gostring_ _wrap_build_info_raw_c49494de8c6a1afa() {
+_gostring_ _wrap_build_info_raw_341af2f42fc5c677() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -1267,7 +1277,7 @@ _gostring_ _wrap_build_info_raw_c49494de8c6a1afa() {
 }
 
 
-bool _wrap_has_feature_raw_c49494de8c6a1afa(_gostring_ _swig_go_0) {
+bool _wrap_has_feature_raw_341af2f42fc5c677(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   uint8_t result;
   bool _swig_go_result;
@@ -1281,7 +1291,7 @@ bool _wrap_has_feature_raw_c49494de8c6a1afa(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_why_unavailable_raw_c49494de8c6a1afa(_gostring_ _swig_go_0) {
+_gostring_ _wrap_why_unavailable_raw_341af2f42fc5c677(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1295,7 +1305,7 @@ _gostring_ _wrap_why_unavailable_raw_c49494de8c6a1afa(_gostring_ _swig_go_0) {
 }
 
 
-long long _wrap_debug_live_objects_raw_c49494de8c6a1afa(_gostring_ _swig_go_0) {
+long long _wrap_debug_live_objects_raw_341af2f42fc5c677(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1309,7 +1319,7 @@ long long _wrap_debug_live_objects_raw_c49494de8c6a1afa(_gostring_ _swig_go_0) {
 }
 
 
-int _wrap_cancel_create_raw_c49494de8c6a1afa(tutti_cancel **_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_cancel_create_raw_341af2f42fc5c677(tutti_cancel **_swig_go_0, tutti_error **_swig_go_1) {
   tutti_cancel **arg1 = (tutti_cancel **) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -1324,7 +1334,7 @@ int _wrap_cancel_create_raw_c49494de8c6a1afa(tutti_cancel **_swig_go_0, tutti_er
 }
 
 
-void _wrap_cancel_ref_raw_c49494de8c6a1afa(tutti_cancel *_swig_go_0) {
+void _wrap_cancel_ref_raw_341af2f42fc5c677(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   
   arg1 = (tutti_cancel *)(uintptr_t)_swig_go_0; 
@@ -1334,7 +1344,7 @@ void _wrap_cancel_ref_raw_c49494de8c6a1afa(tutti_cancel *_swig_go_0) {
 }
 
 
-void _wrap_cancel_unref_raw_c49494de8c6a1afa(tutti_cancel *_swig_go_0) {
+void _wrap_cancel_unref_raw_341af2f42fc5c677(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   
   arg1 = (tutti_cancel *)(uintptr_t)_swig_go_0; 
@@ -1344,7 +1354,7 @@ void _wrap_cancel_unref_raw_c49494de8c6a1afa(tutti_cancel *_swig_go_0) {
 }
 
 
-int _wrap_cancel_request_raw_c49494de8c6a1afa(tutti_cancel *_swig_go_0, int _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cancel_request_raw_341af2f42fc5c677(tutti_cancel *_swig_go_0, int _swig_go_1, tutti_error **_swig_go_2) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int32_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1361,7 +1371,7 @@ int _wrap_cancel_request_raw_c49494de8c6a1afa(tutti_cancel *_swig_go_0, int _swi
 }
 
 
-int _wrap_cancel_set_deadline_raw_c49494de8c6a1afa(tutti_cancel *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cancel_set_deadline_raw_341af2f42fc5c677(tutti_cancel *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int64_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1378,7 +1388,7 @@ int _wrap_cancel_set_deadline_raw_c49494de8c6a1afa(tutti_cancel *_swig_go_0, lon
 }
 
 
-tutti_cancel *_wrap_cancel_get_current_raw_c49494de8c6a1afa() {
+tutti_cancel *_wrap_cancel_get_current_raw_341af2f42fc5c677() {
   tutti_cancel *result = 0 ;
   tutti_cancel *_swig_go_result;
   
@@ -1389,7 +1399,7 @@ tutti_cancel *_wrap_cancel_get_current_raw_c49494de8c6a1afa() {
 }
 
 
-int _wrap_cancel_get_state_raw_c49494de8c6a1afa(tutti_cancel *_swig_go_0) {
+int _wrap_cancel_get_state_raw_341af2f42fc5c677(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1402,7 +1412,7 @@ int _wrap_cancel_get_state_raw_c49494de8c6a1afa(tutti_cancel *_swig_go_0) {
 }
 
 
-int _wrap_options_create_raw_c49494de8c6a1afa(_gostring_ _swig_go_0, tutti_options **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_options_create_raw_341af2f42fc5c677(_gostring_ _swig_go_0, tutti_options **_swig_go_1, tutti_error **_swig_go_2) {
   char *arg1 = (char *) 0 ;
   tutti_options **arg2 = (tutti_options **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1420,7 +1430,7 @@ int _wrap_options_create_raw_c49494de8c6a1afa(_gostring_ _swig_go_0, tutti_optio
 }
 
 
-void _wrap_options_ref_raw_c49494de8c6a1afa(tutti_options *_swig_go_0) {
+void _wrap_options_ref_raw_341af2f42fc5c677(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -1430,7 +1440,7 @@ void _wrap_options_ref_raw_c49494de8c6a1afa(tutti_options *_swig_go_0) {
 }
 
 
-void _wrap_options_unref_raw_c49494de8c6a1afa(tutti_options *_swig_go_0) {
+void _wrap_options_unref_raw_341af2f42fc5c677(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -1440,7 +1450,7 @@ void _wrap_options_unref_raw_c49494de8c6a1afa(tutti_options *_swig_go_0) {
 }
 
 
-void _wrap_options_set_bool_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_options_set_bool_raw_341af2f42fc5c677(tutti_options *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -1455,7 +1465,7 @@ void _wrap_options_set_bool_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, _gos
 }
 
 
-void _wrap_options_set_i64_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_options_set_i64_raw_341af2f42fc5c677(tutti_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1470,7 +1480,7 @@ void _wrap_options_set_i64_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, _gost
 }
 
 
-void _wrap_options_set_f64_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_options_set_f64_raw_341af2f42fc5c677(tutti_options *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -1485,7 +1495,7 @@ void _wrap_options_set_f64_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, _gost
 }
 
 
-void _wrap_options_set_string_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_options_set_string_raw_341af2f42fc5c677(tutti_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1501,7 +1511,7 @@ void _wrap_options_set_string_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, _g
 }
 
 
-void _wrap_options_set_json_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_options_set_json_raw_341af2f42fc5c677(tutti_options *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -1514,7 +1524,7 @@ void _wrap_options_set_json_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, _gos
 }
 
 
-void _wrap_options_set_from_environment_raw_c49494de8c6a1afa(tutti_options *_swig_go_0) {
+void _wrap_options_set_from_environment_raw_341af2f42fc5c677(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -1524,7 +1534,7 @@ void _wrap_options_set_from_environment_raw_c49494de8c6a1afa(tutti_options *_swi
 }
 
 
-int _wrap_options_check_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_options_check_raw_341af2f42fc5c677(tutti_options *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -1539,7 +1549,7 @@ int _wrap_options_check_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, tutti_er
 }
 
 
-_gostring_ _wrap_options_get_json_raw_c49494de8c6a1afa(tutti_options *_swig_go_0) {
+_gostring_ _wrap_options_get_json_raw_341af2f42fc5c677(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1552,7 +1562,7 @@ _gostring_ _wrap_options_get_json_raw_c49494de8c6a1afa(tutti_options *_swig_go_0
 }
 
 
-long long _wrap_options_count_keys_raw_c49494de8c6a1afa(_gostring_ _swig_go_0) {
+long long _wrap_options_count_keys_raw_341af2f42fc5c677(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1566,7 +1576,7 @@ long long _wrap_options_count_keys_raw_c49494de8c6a1afa(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_options_describe_key_raw_c49494de8c6a1afa(_gostring_ _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_options_describe_key_raw_341af2f42fc5c677(_gostring_ _swig_go_0, long long _swig_go_1) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1582,7 +1592,7 @@ _gostring_ _wrap_options_describe_key_raw_c49494de8c6a1afa(_gostring_ _swig_go_0
 }
 
 
-int _wrap_context_create_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, tutti_context **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_context_create_raw_341af2f42fc5c677(tutti_options *_swig_go_0, tutti_context **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   tutti_context **arg2 = (tutti_context **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1599,7 +1609,7 @@ int _wrap_context_create_raw_c49494de8c6a1afa(tutti_options *_swig_go_0, tutti_c
 }
 
 
-void _wrap_context_ref_raw_c49494de8c6a1afa(tutti_context *_swig_go_0) {
+void _wrap_context_ref_raw_341af2f42fc5c677(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
@@ -1609,7 +1619,7 @@ void _wrap_context_ref_raw_c49494de8c6a1afa(tutti_context *_swig_go_0) {
 }
 
 
-void _wrap_context_unref_raw_c49494de8c6a1afa(tutti_context *_swig_go_0) {
+void _wrap_context_unref_raw_341af2f42fc5c677(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
@@ -1619,7 +1629,7 @@ void _wrap_context_unref_raw_c49494de8c6a1afa(tutti_context *_swig_go_0) {
 }
 
 
-long long _wrap_context_get_device_count_raw_c49494de8c6a1afa(tutti_context *_swig_go_0) {
+long long _wrap_context_get_device_count_raw_341af2f42fc5c677(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1632,7 +1642,7 @@ long long _wrap_context_get_device_count_raw_c49494de8c6a1afa(tutti_context *_sw
 }
 
 
-_gostring_ _wrap_context_get_device_name_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_context_get_device_name_raw_341af2f42fc5c677(tutti_context *_swig_go_0, long long _swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1647,7 +1657,7 @@ _gostring_ _wrap_context_get_device_name_raw_c49494de8c6a1afa(tutti_context *_sw
 }
 
 
-_gostring_ _wrap_context_describe_device_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_context_describe_device_raw_341af2f42fc5c677(tutti_context *_swig_go_0, long long _swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1662,7 +1672,7 @@ _gostring_ _wrap_context_describe_device_raw_c49494de8c6a1afa(tutti_context *_sw
 }
 
 
-int _wrap_context_start_profile_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_context_start_profile_raw_341af2f42fc5c677(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1680,7 +1690,7 @@ int _wrap_context_start_profile_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, 
 }
 
 
-int _wrap_context_load_file_system_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_context_load_file_system_raw_341af2f42fc5c677(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1701,7 +1711,7 @@ int _wrap_context_load_file_system_raw_c49494de8c6a1afa(tutti_context *_swig_go_
 }
 
 
-int _wrap_tensor_create_raw_c49494de8c6a1afa(int _swig_go_0, _goslice_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_tensor_create_raw_341af2f42fc5c677(int _swig_go_0, _goslice_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1721,7 +1731,7 @@ int _wrap_tensor_create_raw_c49494de8c6a1afa(int _swig_go_0, _goslice_ _swig_go_
 }
 
 
-int _wrap_tensor_from_data_raw_c49494de8c6a1afa(int _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_tensor_from_data_raw_341af2f42fc5c677(int _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1744,7 +1754,7 @@ int _wrap_tensor_from_data_raw_c49494de8c6a1afa(int _swig_go_0, _goslice_ _swig_
 }
 
 
-int _wrap_tensor_take_dlpack_raw_c49494de8c6a1afa(DLManagedTensorVersioned *_swig_go_0, tutti_tensor **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_take_dlpack_raw_341af2f42fc5c677(DLManagedTensorVersioned *_swig_go_0, tutti_tensor **_swig_go_1, tutti_error **_swig_go_2) {
   DLManagedTensorVersioned *arg1 = (DLManagedTensorVersioned *) 0 ;
   tutti_tensor **arg2 = (tutti_tensor **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1761,7 +1771,7 @@ int _wrap_tensor_take_dlpack_raw_c49494de8c6a1afa(DLManagedTensorVersioned *_swi
 }
 
 
-int _wrap_tensor_to_dlpack_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0, DLManagedTensorVersioned **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_to_dlpack_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0, DLManagedTensorVersioned **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   DLManagedTensorVersioned **arg2 = (DLManagedTensorVersioned **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1778,7 +1788,7 @@ int _wrap_tensor_to_dlpack_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0, DLMana
 }
 
 
-void _wrap_tensor_ref_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0) {
+void _wrap_tensor_ref_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
@@ -1788,7 +1798,7 @@ void _wrap_tensor_ref_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0) {
 }
 
 
-void _wrap_tensor_unref_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0) {
+void _wrap_tensor_unref_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
@@ -1798,7 +1808,7 @@ void _wrap_tensor_unref_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0) {
 }
 
 
-int _wrap_tensor_get_dtype_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0) {
+int _wrap_tensor_get_dtype_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1811,7 +1821,7 @@ int _wrap_tensor_get_dtype_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0) {
 }
 
 
-long long _wrap_tensor_get_rank_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_rank_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1824,7 +1834,7 @@ long long _wrap_tensor_get_rank_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0) {
 }
 
 
-long long _wrap_tensor_get_dim_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+long long _wrap_tensor_get_dim_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -1839,7 +1849,7 @@ long long _wrap_tensor_get_dim_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0, lo
 }
 
 
-long long _wrap_tensor_get_element_count_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_element_count_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1852,7 +1862,7 @@ long long _wrap_tensor_get_element_count_raw_c49494de8c6a1afa(tutti_tensor *_swi
 }
 
 
-long long _wrap_tensor_get_size_bytes_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_size_bytes_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1865,7 +1875,7 @@ long long _wrap_tensor_get_size_bytes_raw_c49494de8c6a1afa(tutti_tensor *_swig_g
 }
 
 
-void *_wrap_tensor_get_data_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0) {
+void *_wrap_tensor_get_data_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1878,7 +1888,7 @@ void *_wrap_tensor_get_data_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0) {
 }
 
 
-void *_wrap_tensor_get_element_data_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+void *_wrap_tensor_get_element_data_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   void *result = 0 ;
@@ -1893,7 +1903,7 @@ void *_wrap_tensor_get_element_data_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_
 }
 
 
-long long _wrap_tensor_get_element_size_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+long long _wrap_tensor_get_element_size_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -1908,7 +1918,7 @@ long long _wrap_tensor_get_element_size_raw_c49494de8c6a1afa(tutti_tensor *_swig
 }
 
 
-int _wrap_tensor_get_mutable_data_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0, void **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_get_mutable_data_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0, void **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   void **arg2 = (void **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1925,7 +1935,7 @@ int _wrap_tensor_get_mutable_data_raw_c49494de8c6a1afa(tutti_tensor *_swig_go_0,
 }
 
 
-long long _wrap_graph_get_feature_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_feature_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1941,7 +1951,7 @@ long long _wrap_graph_get_feature_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, 
 }
 
 
-long long _wrap_graph_get_label_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_label_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1957,7 +1967,7 @@ long long _wrap_graph_get_label_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _g
 }
 
 
-long long _wrap_graph_get_sample_weight_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_sample_weight_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1973,7 +1983,7 @@ long long _wrap_graph_get_sample_weight_raw_c49494de8c6a1afa(tutti_graph *_swig_
 }
 
 
-int _wrap_graph_get_mode_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0) {
+int _wrap_graph_get_mode_raw_341af2f42fc5c677(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1986,7 +1996,7 @@ int _wrap_graph_get_mode_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_graph_get_params_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0) {
+_gostring_ _wrap_graph_get_params_raw_341af2f42fc5c677(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1999,7 +2009,7 @@ _gostring_ _wrap_graph_get_params_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0) 
 }
 
 
-void _wrap_graph_set_output_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_set_output_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value arg3 ;
@@ -2014,7 +2024,7 @@ void _wrap_graph_set_output_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_loss_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long long _swig_go_1) {
+void _wrap_graph_set_loss_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   
@@ -2026,7 +2036,7 @@ void _wrap_graph_set_loss_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long lon
 }
 
 
-void _wrap_graph_add_metric_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_add_metric_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value arg3 ;
@@ -2041,7 +2051,7 @@ void _wrap_graph_add_metric_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_gradient_clip_norm_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, double _swig_go_1) {
+void _wrap_graph_set_gradient_clip_norm_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, double _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   double arg2 ;
   
@@ -2053,7 +2063,7 @@ void _wrap_graph_set_gradient_clip_norm_raw_c49494de8c6a1afa(tutti_graph *_swig_
 }
 
 
-void _wrap_graph_begin_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
+void _wrap_graph_begin_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2068,7 +2078,7 @@ void _wrap_graph_begin_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ 
 }
 
 
-void _wrap_graph_add_input_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long long _swig_go_1) {
+void _wrap_graph_add_input_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   
@@ -2080,7 +2090,7 @@ void _wrap_graph_add_input_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long lo
 }
 
 
-void _wrap_graph_set_bool_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_graph_set_bool_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -2095,7 +2105,7 @@ void _wrap_graph_set_bool_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_i64_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_set_i64_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2110,7 +2120,7 @@ void _wrap_graph_set_i64_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring
 }
 
 
-void _wrap_graph_set_f64_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_graph_set_f64_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -2125,7 +2135,7 @@ void _wrap_graph_set_f64_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring
 }
 
 
-void _wrap_graph_set_string_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_graph_set_string_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2141,7 +2151,7 @@ void _wrap_graph_set_string_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_i64s_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_graph_set_i64s_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2157,7 +2167,7 @@ void _wrap_graph_set_i64s_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_f64s_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_graph_set_f64s_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -2173,7 +2183,7 @@ void _wrap_graph_set_f64s_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_tensor_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
+void _wrap_graph_set_tensor_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -2188,7 +2198,7 @@ void _wrap_graph_set_tensor_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostr
 }
 
 
-long long _wrap_graph_end_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_graph_end_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value *arg2 = (tutti_value *) 0 ;
   int64_t arg3 ;
@@ -2204,7 +2214,7 @@ long long _wrap_graph_end_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _goslice
 }
 
 
-void _wrap_graph_push_scope_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_graph_push_scope_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -2217,7 +2227,7 @@ void _wrap_graph_push_scope_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_pop_scope_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0) {
+void _wrap_graph_pop_scope_raw_341af2f42fc5c677(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
@@ -2227,7 +2237,7 @@ void _wrap_graph_pop_scope_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0) {
 }
 
 
-long long _wrap_graph_constant_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, int _swig_go_1, double _swig_go_2) {
+long long _wrap_graph_constant_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, int _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   int32_t arg2 ;
   double arg3 ;
@@ -2244,7 +2254,7 @@ long long _wrap_graph_constant_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, int
 }
 
 
-long long _wrap_graph_constant_tensor_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, tutti_tensor *_swig_go_1) {
+long long _wrap_graph_constant_tensor_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, tutti_tensor *_swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_tensor *arg2 = (tutti_tensor *) 0 ;
   tutti_value result;
@@ -2259,7 +2269,7 @@ long long _wrap_graph_constant_tensor_raw_c49494de8c6a1afa(tutti_graph *_swig_go
 }
 
 
-long long _wrap_graph_host_scalar_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+long long _wrap_graph_host_scalar_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -2277,7 +2287,7 @@ long long _wrap_graph_host_scalar_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, 
 }
 
 
-long long _wrap_graph_variable_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _goslice_ _swig_go_3, _gostring_ _swig_go_4, double _swig_go_5, bool _swig_go_6) {
+long long _wrap_graph_variable_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _goslice_ _swig_go_3, _gostring_ _swig_go_4, double _swig_go_5, bool _swig_go_6) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2305,7 +2315,7 @@ long long _wrap_graph_variable_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, _go
 }
 
 
-void _wrap_graph_assign_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_assign_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   tutti_value arg3 ;
@@ -2319,7 +2329,7 @@ void _wrap_graph_assign_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long long 
 }
 
 
-void _wrap_gradients_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+void _wrap_gradients_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   tutti_value *arg3 = (tutti_value *) 0 ;
@@ -2336,7 +2346,7 @@ void _wrap_gradients_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long long _sw
 }
 
 
-void _wrap_apply_gradients_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long long *_swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_apply_gradients_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long long *_swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value *arg2 = (tutti_value *) 0 ;
   tutti_value *arg3 = (tutti_value *) 0 ;
@@ -2351,7 +2361,7 @@ void _wrap_apply_gradients_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long lo
 }
 
 
-int _wrap_graph_get_dtype_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long long _swig_go_1) {
+int _wrap_graph_get_dtype_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int32_t result;
@@ -2366,7 +2376,7 @@ int _wrap_graph_get_dtype_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long lon
 }
 
 
-long long _wrap_graph_get_rank_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long long _swig_go_1) {
+long long _wrap_graph_get_rank_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int64_t result;
@@ -2381,7 +2391,7 @@ long long _wrap_graph_get_rank_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, lon
 }
 
 
-long long _wrap_graph_get_dim_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_graph_get_dim_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int64_t arg3 ;
@@ -2398,7 +2408,7 @@ long long _wrap_graph_get_dim_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, long
 }
 
 
-int _wrap_graph_check_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_graph_check_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -2413,7 +2423,7 @@ int _wrap_graph_check_raw_c49494de8c6a1afa(tutti_graph *_swig_go_0, tutti_error 
 }
 
 
-intgo _wrap_CARDINALITY_INFINITE_raw_c49494de8c6a1afa() {
+intgo _wrap_CARDINALITY_INFINITE_raw_341af2f42fc5c677() {
   int result;
   intgo _swig_go_result;
   
@@ -2424,7 +2434,7 @@ intgo _wrap_CARDINALITY_INFINITE_raw_c49494de8c6a1afa() {
 }
 
 
-intgo _wrap_CARDINALITY_UNKNOWN_raw_c49494de8c6a1afa() {
+intgo _wrap_CARDINALITY_UNKNOWN_raw_341af2f42fc5c677() {
   int result;
   intgo _swig_go_result;
   
@@ -2435,7 +2445,7 @@ intgo _wrap_CARDINALITY_UNKNOWN_raw_c49494de8c6a1afa() {
 }
 
 
-int _wrap_pipeline_create_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, tutti_pipeline **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_pipeline_create_raw_341af2f42fc5c677(tutti_context *_swig_go_0, tutti_pipeline **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_pipeline **arg2 = (tutti_pipeline **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2452,7 +2462,7 @@ int _wrap_pipeline_create_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, tutti_
 }
 
 
-void _wrap_pipeline_ref_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_ref_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2462,7 +2472,7 @@ void _wrap_pipeline_ref_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_unref_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_unref_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2472,7 +2482,7 @@ void _wrap_pipeline_unref_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_add_slices_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
+void _wrap_pipeline_add_slices_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2489,7 +2499,7 @@ void _wrap_pipeline_add_slices_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_add_tensor_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
+void _wrap_pipeline_add_tensor_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2506,7 +2516,7 @@ void _wrap_pipeline_add_tensor_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_add_idx_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_pipeline_add_idx_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _gostring_ _swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2524,7 +2534,7 @@ void _wrap_pipeline_add_idx_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_declare_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_pipeline_declare_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2544,7 +2554,7 @@ void _wrap_pipeline_declare_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_arrow_stream_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, struct ArrowArrayStream *_swig_go_1) {
+void _wrap_pipeline_set_arrow_stream_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, struct ArrowArrayStream *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct ArrowArrayStream *arg2 = (struct ArrowArrayStream *) 0 ;
   
@@ -2556,7 +2566,7 @@ void _wrap_pipeline_set_arrow_stream_raw_c49494de8c6a1afa(tutti_pipeline *_swig_
 }
 
 
-void _wrap_pipeline_add_feed_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, tutti_feed *_swig_go_1) {
+void _wrap_pipeline_add_feed_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, tutti_feed *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_feed *arg2 = (tutti_feed *) 0 ;
   
@@ -2568,7 +2578,7 @@ void _wrap_pipeline_add_feed_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, tu
 }
 
 
-void _wrap_pipeline_add_dataset_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, tutti_dataset *_swig_go_1) {
+void _wrap_pipeline_add_dataset_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, tutti_dataset *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   
@@ -2580,7 +2590,7 @@ void _wrap_pipeline_add_dataset_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0,
 }
 
 
-void _wrap_pipeline_set_cancel_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, tutti_cancel *_swig_go_1) {
+void _wrap_pipeline_set_cancel_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, tutti_cancel *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   
@@ -2592,7 +2602,7 @@ void _wrap_pipeline_set_cancel_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_begin_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
+void _wrap_pipeline_begin_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2607,7 +2617,7 @@ void _wrap_pipeline_begin_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gost
 }
 
 
-void _wrap_pipeline_set_bool_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_pipeline_set_bool_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -2622,7 +2632,7 @@ void _wrap_pipeline_set_bool_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_i64_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_pipeline_set_i64_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2637,7 +2647,7 @@ void _wrap_pipeline_set_i64_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_f64_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_pipeline_set_f64_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -2652,7 +2662,7 @@ void _wrap_pipeline_set_f64_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_string_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_pipeline_set_string_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2668,7 +2678,7 @@ void _wrap_pipeline_set_string_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_set_i64s_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_pipeline_set_i64s_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2684,7 +2694,7 @@ void _wrap_pipeline_set_i64s_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_f64s_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_pipeline_set_f64s_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -2700,7 +2710,7 @@ void _wrap_pipeline_set_f64s_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_dataset_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_dataset *_swig_go_2) {
+void _wrap_pipeline_set_dataset_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_dataset *_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_dataset *arg3 = (tutti_dataset *) 0 ;
@@ -2715,7 +2725,7 @@ void _wrap_pipeline_set_dataset_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0,
 }
 
 
-void _wrap_pipeline_end_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_end_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2725,7 +2735,7 @@ void _wrap_pipeline_end_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_set_state_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
+void _wrap_pipeline_set_state_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -2740,7 +2750,7 @@ void _wrap_pipeline_set_state_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, _
 }
 
 
-int _wrap_pipeline_build_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, tutti_dataset **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_pipeline_build_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, tutti_dataset **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_dataset **arg2 = (tutti_dataset **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2757,7 +2767,7 @@ int _wrap_pipeline_build_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, tutti_
 }
 
 
-void _wrap_dataset_ref_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0) {
+void _wrap_dataset_ref_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   
   arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
@@ -2767,7 +2777,7 @@ void _wrap_dataset_ref_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0) {
 }
 
 
-void _wrap_dataset_unref_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0) {
+void _wrap_dataset_unref_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   
   arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
@@ -2777,7 +2787,7 @@ void _wrap_dataset_unref_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0) {
 }
 
 
-long long _wrap_dataset_get_cardinality_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0) {
+long long _wrap_dataset_get_cardinality_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2790,7 +2800,7 @@ long long _wrap_dataset_get_cardinality_raw_c49494de8c6a1afa(tutti_dataset *_swi
 }
 
 
-long long _wrap_dataset_get_component_count_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0) {
+long long _wrap_dataset_get_component_count_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2803,7 +2813,7 @@ long long _wrap_dataset_get_component_count_raw_c49494de8c6a1afa(tutti_dataset *
 }
 
 
-_gostring_ _wrap_dataset_get_component_name_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dataset_get_component_name_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0, long long _swig_go_1) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -2818,7 +2828,7 @@ _gostring_ _wrap_dataset_get_component_name_raw_c49494de8c6a1afa(tutti_dataset *
 }
 
 
-int _wrap_dataset_get_component_role_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, long long _swig_go_1) {
+int _wrap_dataset_get_component_role_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0, long long _swig_go_1) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -2833,7 +2843,7 @@ int _wrap_dataset_get_component_role_raw_c49494de8c6a1afa(tutti_dataset *_swig_g
 }
 
 
-_gostring_ _wrap_dataset_get_spec_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0) {
+_gostring_ _wrap_dataset_get_spec_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2846,7 +2856,7 @@ _gostring_ _wrap_dataset_get_spec_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0
 }
 
 
-_gostring_ _wrap_dataset_get_lint_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0) {
+_gostring_ _wrap_dataset_get_lint_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2859,7 +2869,7 @@ _gostring_ _wrap_dataset_get_lint_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0
 }
 
 
-int _wrap_dataset_split_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_dataset **_swig_go_2, tutti_dataset **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_dataset_split_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_dataset **_swig_go_2, tutti_dataset **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   tutti_dataset **arg3 = (tutti_dataset **) 0 ;
@@ -2880,7 +2890,7 @@ int _wrap_dataset_split_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, long lon
 }
 
 
-int _wrap_dataset_count_classes_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, _goslice_ _swig_go_4, long long *_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_dataset_count_classes_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, _goslice_ _swig_go_4, long long *_swig_go_5, tutti_error **_swig_go_6) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2906,7 +2916,7 @@ int _wrap_dataset_count_classes_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, 
 }
 
 
-int _wrap_dataset_count_texts_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, tutti_cancel *_swig_go_5, tutti_tensor **_swig_go_6, tutti_tensor **_swig_go_7, tutti_error **_swig_go_8) {
+int _wrap_dataset_count_texts_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, tutti_cancel *_swig_go_5, tutti_tensor **_swig_go_6, tutti_tensor **_swig_go_7, tutti_error **_swig_go_8) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2936,7 +2946,7 @@ int _wrap_dataset_count_texts_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, _g
 }
 
 
-int _wrap_dataset_to_arrow_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, struct ArrowArrayStream *_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_dataset_to_arrow_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, struct ArrowArrayStream *_swig_go_4, tutti_error **_swig_go_5) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -2959,7 +2969,7 @@ int _wrap_dataset_to_arrow_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, long 
 }
 
 
-int _wrap_iterator_create_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_iterator **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_iterator_create_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_iterator **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   tutti_iterator **arg3 = (tutti_iterator **) 0 ;
@@ -2978,7 +2988,7 @@ int _wrap_iterator_create_raw_c49494de8c6a1afa(tutti_dataset *_swig_go_0, long l
 }
 
 
-void _wrap_iterator_ref_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0) {
+void _wrap_iterator_ref_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   
   arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
@@ -2988,7 +2998,7 @@ void _wrap_iterator_ref_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0) {
 }
 
 
-void _wrap_iterator_unref_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0) {
+void _wrap_iterator_unref_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   
   arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
@@ -2998,7 +3008,7 @@ void _wrap_iterator_unref_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0) {
 }
 
 
-int _wrap_iterator_next_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0, tutti_cancel *_swig_go_1, bool *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_iterator_next_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0, tutti_cancel *_swig_go_1, bool *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -3017,7 +3027,7 @@ int _wrap_iterator_next_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0, tutti_c
 }
 
 
-tutti_tensor *_wrap_iterator_get_component_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0, long long _swig_go_1) {
+tutti_tensor *_wrap_iterator_get_component_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0, long long _swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   int64_t arg2 ;
   tutti_tensor *result = 0 ;
@@ -3032,7 +3042,7 @@ tutti_tensor *_wrap_iterator_get_component_raw_c49494de8c6a1afa(tutti_iterator *
 }
 
 
-int _wrap_iterator_restore_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_iterator_restore_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3050,7 +3060,7 @@ int _wrap_iterator_restore_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0, _gos
 }
 
 
-int _wrap_feed_create_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, long long _swig_go_1, tutti_feed **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_create_raw_341af2f42fc5c677(tutti_context *_swig_go_0, long long _swig_go_1, tutti_feed **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_feed **arg3 = (tutti_feed **) 0 ;
@@ -3069,7 +3079,7 @@ int _wrap_feed_create_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, long long 
 }
 
 
-void _wrap_feed_ref_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0) {
+void _wrap_feed_ref_raw_341af2f42fc5c677(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
@@ -3079,7 +3089,7 @@ void _wrap_feed_ref_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0) {
 }
 
 
-void _wrap_feed_unref_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0) {
+void _wrap_feed_unref_raw_341af2f42fc5c677(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
@@ -3089,7 +3099,7 @@ void _wrap_feed_unref_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0) {
 }
 
 
-int _wrap_feed_declare_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_feed_declare_raw_341af2f42fc5c677(tutti_feed *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4, tutti_error **_swig_go_5) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -3114,7 +3124,7 @@ int _wrap_feed_declare_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0, _gostring_ _
 }
 
 
-int _wrap_feed_set_batch_size_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_feed_set_batch_size_raw_341af2f42fc5c677(tutti_feed *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int64_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3131,7 +3141,7 @@ int _wrap_feed_set_batch_size_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0, long 
 }
 
 
-int _wrap_feed_push_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0, _goslice_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_push_raw_341af2f42fc5c677(tutti_feed *_swig_go_0, _goslice_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   tutti_tensor **arg2 = (tutti_tensor **) 0 ;
   int64_t arg3 ;
@@ -3151,7 +3161,7 @@ int _wrap_feed_push_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0, _goslice_ _swig
 }
 
 
-int _wrap_feed_finish_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_feed_finish_raw_341af2f42fc5c677(tutti_feed *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -3166,7 +3176,7 @@ int _wrap_feed_finish_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0, tutti_error *
 }
 
 
-int _wrap_feed_fail_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_fail_raw_341af2f42fc5c677(tutti_feed *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -3186,7 +3196,7 @@ int _wrap_feed_fail_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0, int _swig_go_1,
 }
 
 
-long long _wrap_feed_get_position_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0) {
+long long _wrap_feed_get_position_raw_341af2f42fc5c677(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3199,7 +3209,7 @@ long long _wrap_feed_get_position_raw_c49494de8c6a1afa(tutti_feed *_swig_go_0) {
 }
 
 
-int _wrap_cluster_resolver_create_list_raw_c49494de8c6a1afa(_gostring_ _swig_go_0, long long _swig_go_1, tutti_cluster_resolver **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_cluster_resolver_create_list_raw_341af2f42fc5c677(_gostring_ _swig_go_0, long long _swig_go_1, tutti_cluster_resolver **_swig_go_2, tutti_error **_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   tutti_cluster_resolver **arg3 = (tutti_cluster_resolver **) 0 ;
@@ -3219,7 +3229,7 @@ int _wrap_cluster_resolver_create_list_raw_c49494de8c6a1afa(_gostring_ _swig_go_
 }
 
 
-int _wrap_cluster_resolver_create_tf_config_raw_c49494de8c6a1afa(_gostring_ _swig_go_0, tutti_cluster_resolver **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cluster_resolver_create_tf_config_raw_341af2f42fc5c677(_gostring_ _swig_go_0, tutti_cluster_resolver **_swig_go_1, tutti_error **_swig_go_2) {
   char *arg1 = (char *) 0 ;
   tutti_cluster_resolver **arg2 = (tutti_cluster_resolver **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3237,7 +3247,7 @@ int _wrap_cluster_resolver_create_tf_config_raw_c49494de8c6a1afa(_gostring_ _swi
 }
 
 
-int _wrap_cluster_resolver_create_from_environment_raw_c49494de8c6a1afa(_gostring_ _swig_go_0, tutti_cluster_resolver **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cluster_resolver_create_from_environment_raw_341af2f42fc5c677(_gostring_ _swig_go_0, tutti_cluster_resolver **_swig_go_1, tutti_error **_swig_go_2) {
   char *arg1 = (char *) 0 ;
   tutti_cluster_resolver **arg2 = (tutti_cluster_resolver **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3255,7 +3265,7 @@ int _wrap_cluster_resolver_create_from_environment_raw_c49494de8c6a1afa(_gostrin
 }
 
 
-int _wrap_cluster_resolver_create_tpu_raw_c49494de8c6a1afa(_gostring_ _swig_go_0, _gostring_ _swig_go_1, tutti_cluster_resolver **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_cluster_resolver_create_tpu_raw_341af2f42fc5c677(_gostring_ _swig_go_0, _gostring_ _swig_go_1, tutti_cluster_resolver **_swig_go_2, tutti_error **_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cluster_resolver **arg3 = (tutti_cluster_resolver **) 0 ;
@@ -3276,7 +3286,7 @@ int _wrap_cluster_resolver_create_tpu_raw_c49494de8c6a1afa(_gostring_ _swig_go_0
 }
 
 
-void _wrap_cluster_resolver_ref_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0) {
+void _wrap_cluster_resolver_ref_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   
   arg1 = (tutti_cluster_resolver *)(uintptr_t)_swig_go_0; 
@@ -3286,7 +3296,7 @@ void _wrap_cluster_resolver_ref_raw_c49494de8c6a1afa(tutti_cluster_resolver *_sw
 }
 
 
-void _wrap_cluster_resolver_unref_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0) {
+void _wrap_cluster_resolver_unref_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   
   arg1 = (tutti_cluster_resolver *)(uintptr_t)_swig_go_0; 
@@ -3296,7 +3306,7 @@ void _wrap_cluster_resolver_unref_raw_c49494de8c6a1afa(tutti_cluster_resolver *_
 }
 
 
-long long _wrap_cluster_resolver_get_worker_count_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0) {
+long long _wrap_cluster_resolver_get_worker_count_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3309,7 +3319,7 @@ long long _wrap_cluster_resolver_get_worker_count_raw_c49494de8c6a1afa(tutti_clu
 }
 
 
-long long _wrap_cluster_resolver_get_worker_index_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0) {
+long long _wrap_cluster_resolver_get_worker_index_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3322,7 +3332,7 @@ long long _wrap_cluster_resolver_get_worker_index_raw_c49494de8c6a1afa(tutti_clu
 }
 
 
-_gostring_ _wrap_cluster_resolver_get_address_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_cluster_resolver_get_address_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0, long long _swig_go_1) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3337,7 +3347,7 @@ _gostring_ _wrap_cluster_resolver_get_address_raw_c49494de8c6a1afa(tutti_cluster
 }
 
 
-_gostring_ _wrap_cluster_resolver_get_json_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0) {
+_gostring_ _wrap_cluster_resolver_get_json_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3350,7 +3360,7 @@ _gostring_ _wrap_cluster_resolver_get_json_raw_c49494de8c6a1afa(tutti_cluster_re
 }
 
 
-int _wrap_cluster_resolver_connect_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0, tutti_options *_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cluster_resolver_connect_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0, tutti_options *_swig_go_1, tutti_error **_swig_go_2) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   tutti_options *arg2 = (tutti_options *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3367,7 +3377,7 @@ int _wrap_cluster_resolver_connect_raw_c49494de8c6a1afa(tutti_cluster_resolver *
 }
 
 
-int _wrap_cluster_resolver_initialize_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0, tutti_options *_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cluster_resolver_initialize_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0, tutti_options *_swig_go_1, tutti_error **_swig_go_2) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   tutti_options *arg2 = (tutti_options *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3384,7 +3394,7 @@ int _wrap_cluster_resolver_initialize_raw_c49494de8c6a1afa(tutti_cluster_resolve
 }
 
 
-tutti_context *_wrap_cluster_resolver_get_context_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0) {
+tutti_context *_wrap_cluster_resolver_get_context_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   tutti_context *result = 0 ;
   tutti_context *_swig_go_result;
@@ -3397,7 +3407,7 @@ tutti_context *_wrap_cluster_resolver_get_context_raw_c49494de8c6a1afa(tutti_clu
 }
 
 
-int _wrap_strategy_create_one_device_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_strategy_create_one_device_raw_341af2f42fc5c677(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_strategy **arg3 = (tutti_strategy **) 0 ;
@@ -3417,7 +3427,7 @@ int _wrap_strategy_create_one_device_raw_c49494de8c6a1afa(tutti_context *_swig_g
 }
 
 
-int _wrap_strategy_create_auto_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_strategy_create_auto_raw_341af2f42fc5c677(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_strategy **arg3 = (tutti_strategy **) 0 ;
@@ -3436,7 +3446,7 @@ int _wrap_strategy_create_auto_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, l
 }
 
 
-int _wrap_strategy_create_multi_worker_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, tutti_options *_swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_strategy_create_multi_worker_raw_341af2f42fc5c677(tutti_context *_swig_go_0, tutti_options *_swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_options *arg2 = (tutti_options *) 0 ;
   tutti_strategy **arg3 = (tutti_strategy **) 0 ;
@@ -3455,7 +3465,7 @@ int _wrap_strategy_create_multi_worker_raw_c49494de8c6a1afa(tutti_context *_swig
 }
 
 
-int _wrap_strategy_create_multi_worker_from_environment_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, tutti_options *_swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_strategy_create_multi_worker_from_environment_raw_341af2f42fc5c677(tutti_context *_swig_go_0, tutti_options *_swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_options *arg2 = (tutti_options *) 0 ;
   tutti_strategy **arg3 = (tutti_strategy **) 0 ;
@@ -3474,7 +3484,7 @@ int _wrap_strategy_create_multi_worker_from_environment_raw_c49494de8c6a1afa(tut
 }
 
 
-int _wrap_strategy_create_multi_worker_from_resolver_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, tutti_cluster_resolver *_swig_go_1, tutti_options *_swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_strategy_create_multi_worker_from_resolver_raw_341af2f42fc5c677(tutti_context *_swig_go_0, tutti_cluster_resolver *_swig_go_1, tutti_options *_swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_cluster_resolver *arg2 = (tutti_cluster_resolver *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -3495,7 +3505,7 @@ int _wrap_strategy_create_multi_worker_from_resolver_raw_c49494de8c6a1afa(tutti_
 }
 
 
-int _wrap_strategy_create_tpu_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig_go_0, tutti_strategy **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_strategy_create_tpu_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0, tutti_strategy **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   tutti_strategy **arg2 = (tutti_strategy **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3512,7 +3522,7 @@ int _wrap_strategy_create_tpu_raw_c49494de8c6a1afa(tutti_cluster_resolver *_swig
 }
 
 
-void _wrap_strategy_ref_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0) {
+void _wrap_strategy_ref_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   
   arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
@@ -3522,7 +3532,7 @@ void _wrap_strategy_ref_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0) {
 }
 
 
-void _wrap_strategy_unref_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0) {
+void _wrap_strategy_unref_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   
   arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
@@ -3532,7 +3542,7 @@ void _wrap_strategy_unref_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0) {
 }
 
 
-long long _wrap_strategy_get_replica_count_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0) {
+long long _wrap_strategy_get_replica_count_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3545,7 +3555,7 @@ long long _wrap_strategy_get_replica_count_raw_c49494de8c6a1afa(tutti_strategy *
 }
 
 
-long long _wrap_strategy_get_worker_count_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0) {
+long long _wrap_strategy_get_worker_count_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3558,7 +3568,7 @@ long long _wrap_strategy_get_worker_count_raw_c49494de8c6a1afa(tutti_strategy *_
 }
 
 
-long long _wrap_strategy_get_worker_index_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0) {
+long long _wrap_strategy_get_worker_index_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3571,7 +3581,7 @@ long long _wrap_strategy_get_worker_index_raw_c49494de8c6a1afa(tutti_strategy *_
 }
 
 
-long long _wrap_strategy_get_input_pipeline_count_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0) {
+long long _wrap_strategy_get_input_pipeline_count_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3584,7 +3594,7 @@ long long _wrap_strategy_get_input_pipeline_count_raw_c49494de8c6a1afa(tutti_str
 }
 
 
-long long _wrap_strategy_get_input_pipeline_id_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0) {
+long long _wrap_strategy_get_input_pipeline_id_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3597,7 +3607,7 @@ long long _wrap_strategy_get_input_pipeline_id_raw_c49494de8c6a1afa(tutti_strate
 }
 
 
-long long _wrap_strategy_get_per_replica_batch_size_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0, long long _swig_go_1) {
+long long _wrap_strategy_get_per_replica_batch_size_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0, long long _swig_go_1) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -3612,7 +3622,7 @@ long long _wrap_strategy_get_per_replica_batch_size_raw_c49494de8c6a1afa(tutti_s
 }
 
 
-_gostring_ _wrap_strategy_get_device_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_strategy_get_device_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0, long long _swig_go_1) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3627,7 +3637,7 @@ _gostring_ _wrap_strategy_get_device_raw_c49494de8c6a1afa(tutti_strategy *_swig_
 }
 
 
-tutti_context *_wrap_strategy_get_context_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0) {
+tutti_context *_wrap_strategy_get_context_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   tutti_context *result = 0 ;
   tutti_context *_swig_go_result;
@@ -3640,7 +3650,7 @@ tutti_context *_wrap_strategy_get_context_raw_c49494de8c6a1afa(tutti_strategy *_
 }
 
 
-intgo _wrap_HOOK_STOP_raw_c49494de8c6a1afa() {
+intgo _wrap_HOOK_STOP_raw_341af2f42fc5c677() {
   int result;
   intgo _swig_go_result;
   
@@ -3651,7 +3661,7 @@ intgo _wrap_HOOK_STOP_raw_c49494de8c6a1afa() {
 }
 
 
-int _wrap_hooks_create_raw_c49494de8c6a1afa(tutti_hooks **_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_hooks_create_raw_341af2f42fc5c677(tutti_hooks **_swig_go_0, tutti_error **_swig_go_1) {
   tutti_hooks **arg1 = (tutti_hooks **) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -3666,7 +3676,7 @@ int _wrap_hooks_create_raw_c49494de8c6a1afa(tutti_hooks **_swig_go_0, tutti_erro
 }
 
 
-void _wrap_hooks_ref_raw_c49494de8c6a1afa(tutti_hooks *_swig_go_0) {
+void _wrap_hooks_ref_raw_341af2f42fc5c677(tutti_hooks *_swig_go_0) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   
   arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
@@ -3676,7 +3686,7 @@ void _wrap_hooks_ref_raw_c49494de8c6a1afa(tutti_hooks *_swig_go_0) {
 }
 
 
-void _wrap_hooks_unref_raw_c49494de8c6a1afa(tutti_hooks *_swig_go_0) {
+void _wrap_hooks_unref_raw_341af2f42fc5c677(tutti_hooks *_swig_go_0) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   
   arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
@@ -3686,7 +3696,7 @@ void _wrap_hooks_unref_raw_c49494de8c6a1afa(tutti_hooks *_swig_go_0) {
 }
 
 
-int _wrap_hook_event_get_kind_raw_c49494de8c6a1afa(tutti_hook_event *_swig_go_0) {
+int _wrap_hook_event_get_kind_raw_341af2f42fc5c677(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -3699,7 +3709,7 @@ int _wrap_hook_event_get_kind_raw_c49494de8c6a1afa(tutti_hook_event *_swig_go_0)
 }
 
 
-long long _wrap_hook_event_get_step_raw_c49494de8c6a1afa(tutti_hook_event *_swig_go_0) {
+long long _wrap_hook_event_get_step_raw_341af2f42fc5c677(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3712,7 +3722,7 @@ long long _wrap_hook_event_get_step_raw_c49494de8c6a1afa(tutti_hook_event *_swig
 }
 
 
-long long _wrap_hook_event_get_epoch_raw_c49494de8c6a1afa(tutti_hook_event *_swig_go_0) {
+long long _wrap_hook_event_get_epoch_raw_341af2f42fc5c677(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3725,7 +3735,7 @@ long long _wrap_hook_event_get_epoch_raw_c49494de8c6a1afa(tutti_hook_event *_swi
 }
 
 
-double _wrap_hook_event_get_loss_raw_c49494de8c6a1afa(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_loss_raw_341af2f42fc5c677(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -3738,7 +3748,7 @@ double _wrap_hook_event_get_loss_raw_c49494de8c6a1afa(tutti_hook_event *_swig_go
 }
 
 
-double _wrap_hook_event_get_examples_per_second_raw_c49494de8c6a1afa(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_examples_per_second_raw_341af2f42fc5c677(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -3751,7 +3761,7 @@ double _wrap_hook_event_get_examples_per_second_raw_c49494de8c6a1afa(tutti_hook_
 }
 
 
-double _wrap_hook_event_get_remaining_seconds_raw_c49494de8c6a1afa(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_remaining_seconds_raw_341af2f42fc5c677(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -3764,7 +3774,7 @@ double _wrap_hook_event_get_remaining_seconds_raw_c49494de8c6a1afa(tutti_hook_ev
 }
 
 
-double _wrap_hook_event_get_metric_raw_c49494de8c6a1afa(tutti_hook_event *_swig_go_0, _gostring_ _swig_go_1) {
+double _wrap_hook_event_get_metric_raw_341af2f42fc5c677(tutti_hook_event *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   char *arg2 = (char *) 0 ;
   double result;
@@ -3780,7 +3790,7 @@ double _wrap_hook_event_get_metric_raw_c49494de8c6a1afa(tutti_hook_event *_swig_
 }
 
 
-_gostring_ _wrap_hook_event_get_checkpoint_raw_c49494de8c6a1afa(tutti_hook_event *_swig_go_0) {
+_gostring_ _wrap_hook_event_get_checkpoint_raw_341af2f42fc5c677(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3793,7 +3803,7 @@ _gostring_ _wrap_hook_event_get_checkpoint_raw_c49494de8c6a1afa(tutti_hook_event
 }
 
 
-void _wrap_estimator_ref_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0) {
+void _wrap_estimator_ref_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
@@ -3803,7 +3813,7 @@ void _wrap_estimator_ref_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0) {
 }
 
 
-void _wrap_estimator_unref_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0) {
+void _wrap_estimator_unref_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
@@ -3813,7 +3823,7 @@ void _wrap_estimator_unref_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0) {
 }
 
 
-int _wrap_estimator_train_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_result **_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_estimator_train_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_result **_swig_go_5, tutti_error **_swig_go_6) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -3838,7 +3848,7 @@ int _wrap_estimator_train_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutt
 }
 
 
-int _wrap_estimator_initialize_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, _gostring_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_estimator_initialize_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, _gostring_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -3860,7 +3870,7 @@ int _wrap_estimator_initialize_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0,
 }
 
 
-int _wrap_estimator_evaluate_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_result **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_estimator_evaluate_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_result **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   int64_t arg3 ;
@@ -3883,7 +3893,7 @@ int _wrap_estimator_evaluate_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, t
 }
 
 
-int _wrap_estimator_set_evaluation_strategy_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_strategy *_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_estimator_set_evaluation_strategy_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutti_strategy *_swig_go_1, tutti_error **_swig_go_2) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_strategy *arg2 = (tutti_strategy *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3900,7 +3910,7 @@ int _wrap_estimator_set_evaluation_strategy_raw_c49494de8c6a1afa(tutti_estimator
 }
 
 
-int _wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset *_swig_go_2, long long _swig_go_3, tutti_options *_swig_go_4, tutti_hooks *_swig_go_5, tutti_cancel *_swig_go_6, tutti_result **_swig_go_7, tutti_error **_swig_go_8) {
+int _wrap_estimator_train_and_evaluate_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset *_swig_go_2, long long _swig_go_3, tutti_options *_swig_go_4, tutti_hooks *_swig_go_5, tutti_cancel *_swig_go_6, tutti_result **_swig_go_7, tutti_error **_swig_go_8) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_dataset *arg3 = (tutti_dataset *) 0 ;
@@ -3929,7 +3939,7 @@ int _wrap_estimator_train_and_evaluate_raw_c49494de8c6a1afa(tutti_estimator *_sw
 }
 
 
-_gostring_ _wrap_estimator_get_params_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0) {
+_gostring_ _wrap_estimator_get_params_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3942,7 +3952,7 @@ _gostring_ _wrap_estimator_get_params_raw_c49494de8c6a1afa(tutti_estimator *_swi
 }
 
 
-long long _wrap_estimator_get_input_pipeline_count_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, int _swig_go_1) {
+long long _wrap_estimator_get_input_pipeline_count_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, int _swig_go_1) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int32_t arg2 ;
   int64_t result;
@@ -3957,7 +3967,7 @@ long long _wrap_estimator_get_input_pipeline_count_raw_c49494de8c6a1afa(tutti_es
 }
 
 
-long long _wrap_estimator_get_input_pipeline_id_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, int _swig_go_1) {
+long long _wrap_estimator_get_input_pipeline_id_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, int _swig_go_1) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int32_t arg2 ;
   int64_t result;
@@ -3972,7 +3982,7 @@ long long _wrap_estimator_get_input_pipeline_id_raw_c49494de8c6a1afa(tutti_estim
 }
 
 
-int _wrap_estimator_save_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_save_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -3992,7 +4002,7 @@ int _wrap_estimator_save_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, _gost
 }
 
 
-long long _wrap_estimator_get_global_step_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_global_step_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4005,7 +4015,7 @@ long long _wrap_estimator_get_global_step_raw_c49494de8c6a1afa(tutti_estimator *
 }
 
 
-long long _wrap_estimator_get_variable_count_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_variable_count_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4018,7 +4028,7 @@ long long _wrap_estimator_get_variable_count_raw_c49494de8c6a1afa(tutti_estimato
 }
 
 
-_gostring_ _wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_estimator_get_variable_name_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, long long _swig_go_1) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -4033,7 +4043,7 @@ _gostring_ _wrap_estimator_get_variable_name_raw_c49494de8c6a1afa(tutti_estimato
 }
 
 
-long long _wrap_estimator_get_trainable_count_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_trainable_count_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4046,7 +4056,7 @@ long long _wrap_estimator_get_trainable_count_raw_c49494de8c6a1afa(tutti_estimat
 }
 
 
-_gostring_ _wrap_estimator_get_trainable_name_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_estimator_get_trainable_name_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, long long _swig_go_1) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -4061,7 +4071,7 @@ _gostring_ _wrap_estimator_get_trainable_name_raw_c49494de8c6a1afa(tutti_estimat
 }
 
 
-int _wrap_estimator_read_variable_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_variable_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -4081,7 +4091,7 @@ int _wrap_estimator_read_variable_raw_c49494de8c6a1afa(tutti_estimator *_swig_go
 }
 
 
-int _wrap_estimator_write_variable_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_write_variable_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -4101,7 +4111,7 @@ int _wrap_estimator_write_variable_raw_c49494de8c6a1afa(tutti_estimator *_swig_g
 }
 
 
-int _wrap_estimator_read_gradient_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_gradient_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -4121,7 +4131,7 @@ int _wrap_estimator_read_gradient_raw_c49494de8c6a1afa(tutti_estimator *_swig_go
 }
 
 
-int _wrap_estimator_read_output_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_output_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -4141,7 +4151,7 @@ int _wrap_estimator_read_output_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0
 }
 
 
-int _wrap_estimator_set_trainable_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_set_trainable_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -4161,7 +4171,7 @@ int _wrap_estimator_set_trainable_raw_c49494de8c6a1afa(tutti_estimator *_swig_go
 }
 
 
-int _wrap_strategy_distribute_dataset_raw_c49494de8c6a1afa(tutti_strategy *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_strategy_distribute_dataset_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_dataset **arg3 = (tutti_dataset **) 0 ;
@@ -4180,7 +4190,7 @@ int _wrap_strategy_distribute_dataset_raw_c49494de8c6a1afa(tutti_strategy *_swig
 }
 
 
-tutti_tensor *_wrap_iterator_get_piece_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+tutti_tensor *_wrap_iterator_get_piece_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4197,7 +4207,7 @@ tutti_tensor *_wrap_iterator_get_piece_raw_c49494de8c6a1afa(tutti_iterator *_swi
 }
 
 
-int _wrap_session_open_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_session **_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_session_open_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_session **_swig_go_5, tutti_error **_swig_go_6) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -4222,7 +4232,7 @@ int _wrap_session_open_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_d
 }
 
 
-void _wrap_session_ref_raw_c49494de8c6a1afa(tutti_session *_swig_go_0) {
+void _wrap_session_ref_raw_341af2f42fc5c677(tutti_session *_swig_go_0) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   
   arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
@@ -4232,7 +4242,7 @@ void _wrap_session_ref_raw_c49494de8c6a1afa(tutti_session *_swig_go_0) {
 }
 
 
-void _wrap_session_unref_raw_c49494de8c6a1afa(tutti_session *_swig_go_0) {
+void _wrap_session_unref_raw_341af2f42fc5c677(tutti_session *_swig_go_0) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   
   arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
@@ -4242,7 +4252,7 @@ void _wrap_session_unref_raw_c49494de8c6a1afa(tutti_session *_swig_go_0) {
 }
 
 
-int _wrap_session_run_raw_c49494de8c6a1afa(tutti_session *_swig_go_0, long long _swig_go_1, tutti_result **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_session_run_raw_341af2f42fc5c677(tutti_session *_swig_go_0, long long _swig_go_1, tutti_result **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   int64_t arg2 ;
   tutti_result **arg3 = (tutti_result **) 0 ;
@@ -4261,7 +4271,7 @@ int _wrap_session_run_raw_c49494de8c6a1afa(tutti_session *_swig_go_0, long long 
 }
 
 
-int _wrap_session_set_scalar_raw_c49494de8c6a1afa(tutti_session *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_session_set_scalar_raw_341af2f42fc5c677(tutti_session *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2, tutti_error **_swig_go_3) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -4281,7 +4291,7 @@ int _wrap_session_set_scalar_raw_c49494de8c6a1afa(tutti_session *_swig_go_0, _go
 }
 
 
-int _wrap_session_close_raw_c49494de8c6a1afa(tutti_session *_swig_go_0, tutti_result **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_session_close_raw_341af2f42fc5c677(tutti_session *_swig_go_0, tutti_result **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   tutti_result **arg2 = (tutti_result **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -4298,7 +4308,7 @@ int _wrap_session_close_raw_c49494de8c6a1afa(tutti_session *_swig_go_0, tutti_re
 }
 
 
-void _wrap_result_ref_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
+void _wrap_result_ref_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   
   arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
@@ -4308,7 +4318,7 @@ void _wrap_result_ref_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
 }
 
 
-void _wrap_result_unref_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
+void _wrap_result_unref_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   
   arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
@@ -4318,7 +4328,7 @@ void _wrap_result_unref_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
 }
 
 
-int _wrap_result_get_reason_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
+int _wrap_result_get_reason_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -4331,7 +4341,7 @@ int _wrap_result_get_reason_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_step_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
+long long _wrap_result_get_step_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4344,7 +4354,7 @@ long long _wrap_result_get_step_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_examples_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
+long long _wrap_result_get_examples_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4357,7 +4367,7 @@ long long _wrap_result_get_examples_raw_c49494de8c6a1afa(tutti_result *_swig_go_
 }
 
 
-double _wrap_result_get_seconds_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
+double _wrap_result_get_seconds_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -4370,7 +4380,7 @@ double _wrap_result_get_seconds_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
 }
 
 
-double _wrap_result_get_input_wait_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
+double _wrap_result_get_input_wait_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -4383,7 +4393,7 @@ double _wrap_result_get_input_wait_raw_c49494de8c6a1afa(tutti_result *_swig_go_0
 }
 
 
-_gostring_ _wrap_result_get_input_report_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
+_gostring_ _wrap_result_get_input_report_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4396,7 +4406,7 @@ _gostring_ _wrap_result_get_input_report_raw_c49494de8c6a1afa(tutti_result *_swi
 }
 
 
-_gostring_ _wrap_result_get_step_report_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
+_gostring_ _wrap_result_get_step_report_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4409,7 +4419,7 @@ _gostring_ _wrap_result_get_step_report_raw_c49494de8c6a1afa(tutti_result *_swig
 }
 
 
-double _wrap_result_get_loss_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
+double _wrap_result_get_loss_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -4422,7 +4432,7 @@ double _wrap_result_get_loss_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_metric_count_raw_c49494de8c6a1afa(tutti_result *_swig_go_0) {
+long long _wrap_result_get_metric_count_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4435,7 +4445,7 @@ long long _wrap_result_get_metric_count_raw_c49494de8c6a1afa(tutti_result *_swig
 }
 
 
-_gostring_ _wrap_result_get_metric_name_raw_c49494de8c6a1afa(tutti_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_result_get_metric_name_raw_341af2f42fc5c677(tutti_result *_swig_go_0, long long _swig_go_1) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -4450,7 +4460,7 @@ _gostring_ _wrap_result_get_metric_name_raw_c49494de8c6a1afa(tutti_result *_swig
 }
 
 
-double _wrap_result_get_metric_raw_c49494de8c6a1afa(tutti_result *_swig_go_0, _gostring_ _swig_go_1) {
+double _wrap_result_get_metric_raw_341af2f42fc5c677(tutti_result *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *arg2 = (char *) 0 ;
   double result;
@@ -4466,7 +4476,7 @@ double _wrap_result_get_metric_raw_c49494de8c6a1afa(tutti_result *_swig_go_0, _g
 }
 
 
-int _wrap_predictor_open_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_predictor **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_predictor_open_raw_341af2f42fc5c677(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_predictor **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_strategy *arg3 = (tutti_strategy *) 0 ;
@@ -4490,7 +4500,7 @@ int _wrap_predictor_open_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, _gostri
 }
 
 
-int _wrap_predictor_from_estimator_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_options *_swig_go_1, tutti_predictor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_predictor_from_estimator_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutti_options *_swig_go_1, tutti_predictor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_options *arg2 = (tutti_options *) 0 ;
   tutti_predictor **arg3 = (tutti_predictor **) 0 ;
@@ -4509,7 +4519,7 @@ int _wrap_predictor_from_estimator_raw_c49494de8c6a1afa(tutti_estimator *_swig_g
 }
 
 
-void _wrap_predictor_ref_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0) {
+void _wrap_predictor_ref_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   
   arg1 = (tutti_predictor *)(uintptr_t)_swig_go_0; 
@@ -4519,7 +4529,7 @@ void _wrap_predictor_ref_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0) {
 }
 
 
-void _wrap_predictor_unref_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0) {
+void _wrap_predictor_unref_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   
   arg1 = (tutti_predictor *)(uintptr_t)_swig_go_0; 
@@ -4529,7 +4539,7 @@ void _wrap_predictor_unref_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0) {
 }
 
 
-int _wrap_predictor_reload_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_predictor_reload_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -4549,7 +4559,7 @@ int _wrap_predictor_reload_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0, _go
 }
 
 
-long long _wrap_predictor_get_step_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0) {
+long long _wrap_predictor_get_step_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4562,7 +4572,7 @@ long long _wrap_predictor_get_step_raw_c49494de8c6a1afa(tutti_predictor *_swig_g
 }
 
 
-_gostring_ _wrap_predictor_get_signature_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0) {
+_gostring_ _wrap_predictor_get_signature_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4575,7 +4585,7 @@ _gostring_ _wrap_predictor_get_signature_raw_c49494de8c6a1afa(tutti_predictor *_
 }
 
 
-int _wrap_predictor_run_all_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_cancel *_swig_go_2, tutti_batch **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_predictor_run_all_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_cancel *_swig_go_2, tutti_batch **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -4596,7 +4606,7 @@ int _wrap_predictor_run_all_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0, tu
 }
 
 
-int _wrap_prediction_stream_open_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_prediction_stream **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_prediction_stream_open_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_prediction_stream **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_prediction_stream **arg3 = (tutti_prediction_stream **) 0 ;
@@ -4615,7 +4625,7 @@ int _wrap_prediction_stream_open_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_
 }
 
 
-int _wrap_prediction_stream_next_raw_c49494de8c6a1afa(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_batch **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_prediction_stream_next_raw_341af2f42fc5c677(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_batch **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_batch **arg3 = (tutti_batch **) 0 ;
@@ -4634,7 +4644,7 @@ int _wrap_prediction_stream_next_raw_c49494de8c6a1afa(tutti_prediction_stream *_
 }
 
 
-int _wrap_prediction_stream_close_raw_c49494de8c6a1afa(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_prediction_stream_close_raw_341af2f42fc5c677(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -4651,7 +4661,7 @@ int _wrap_prediction_stream_close_raw_c49494de8c6a1afa(tutti_prediction_stream *
 }
 
 
-void _wrap_prediction_stream_ref_raw_c49494de8c6a1afa(tutti_prediction_stream *_swig_go_0) {
+void _wrap_prediction_stream_ref_raw_341af2f42fc5c677(tutti_prediction_stream *_swig_go_0) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   
   arg1 = (tutti_prediction_stream *)(uintptr_t)_swig_go_0; 
@@ -4661,7 +4671,7 @@ void _wrap_prediction_stream_ref_raw_c49494de8c6a1afa(tutti_prediction_stream *_
 }
 
 
-void _wrap_prediction_stream_unref_raw_c49494de8c6a1afa(tutti_prediction_stream *_swig_go_0) {
+void _wrap_prediction_stream_unref_raw_341af2f42fc5c677(tutti_prediction_stream *_swig_go_0) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   
   arg1 = (tutti_prediction_stream *)(uintptr_t)_swig_go_0; 
@@ -4671,7 +4681,7 @@ void _wrap_prediction_stream_unref_raw_c49494de8c6a1afa(tutti_prediction_stream 
 }
 
 
-void _wrap_batch_ref_raw_c49494de8c6a1afa(tutti_batch *_swig_go_0) {
+void _wrap_batch_ref_raw_341af2f42fc5c677(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   
   arg1 = (tutti_batch *)(uintptr_t)_swig_go_0; 
@@ -4681,7 +4691,7 @@ void _wrap_batch_ref_raw_c49494de8c6a1afa(tutti_batch *_swig_go_0) {
 }
 
 
-void _wrap_batch_unref_raw_c49494de8c6a1afa(tutti_batch *_swig_go_0) {
+void _wrap_batch_unref_raw_341af2f42fc5c677(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   
   arg1 = (tutti_batch *)(uintptr_t)_swig_go_0; 
@@ -4691,7 +4701,7 @@ void _wrap_batch_unref_raw_c49494de8c6a1afa(tutti_batch *_swig_go_0) {
 }
 
 
-long long _wrap_batch_get_first_row_raw_c49494de8c6a1afa(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_first_row_raw_341af2f42fc5c677(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4704,7 +4714,7 @@ long long _wrap_batch_get_first_row_raw_c49494de8c6a1afa(tutti_batch *_swig_go_0
 }
 
 
-long long _wrap_batch_get_row_count_raw_c49494de8c6a1afa(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_row_count_raw_341af2f42fc5c677(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4717,7 +4727,7 @@ long long _wrap_batch_get_row_count_raw_c49494de8c6a1afa(tutti_batch *_swig_go_0
 }
 
 
-long long _wrap_batch_get_output_count_raw_c49494de8c6a1afa(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_output_count_raw_341af2f42fc5c677(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4730,7 +4740,7 @@ long long _wrap_batch_get_output_count_raw_c49494de8c6a1afa(tutti_batch *_swig_g
 }
 
 
-_gostring_ _wrap_batch_get_output_name_raw_c49494de8c6a1afa(tutti_batch *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_batch_get_output_name_raw_341af2f42fc5c677(tutti_batch *_swig_go_0, long long _swig_go_1) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -4745,7 +4755,7 @@ _gostring_ _wrap_batch_get_output_name_raw_c49494de8c6a1afa(tutti_batch *_swig_g
 }
 
 
-tutti_tensor *_wrap_batch_get_output_raw_c49494de8c6a1afa(tutti_batch *_swig_go_0, _gostring_ _swig_go_1) {
+tutti_tensor *_wrap_batch_get_output_raw_341af2f42fc5c677(tutti_batch *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *result = 0 ;
@@ -4761,7 +4771,7 @@ tutti_tensor *_wrap_batch_get_output_raw_c49494de8c6a1afa(tutti_batch *_swig_go_
 }
 
 
-int _wrap_record_writer_create_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_record_writer **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_record_writer_create_raw_341af2f42fc5c677(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_record_writer **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -4784,7 +4794,7 @@ int _wrap_record_writer_create_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, _
 }
 
 
-void _wrap_record_writer_ref_raw_c49494de8c6a1afa(tutti_record_writer *_swig_go_0) {
+void _wrap_record_writer_ref_raw_341af2f42fc5c677(tutti_record_writer *_swig_go_0) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   
   arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
@@ -4794,7 +4804,7 @@ void _wrap_record_writer_ref_raw_c49494de8c6a1afa(tutti_record_writer *_swig_go_
 }
 
 
-void _wrap_record_writer_unref_raw_c49494de8c6a1afa(tutti_record_writer *_swig_go_0) {
+void _wrap_record_writer_unref_raw_341af2f42fc5c677(tutti_record_writer *_swig_go_0) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   
   arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
@@ -4804,7 +4814,7 @@ void _wrap_record_writer_unref_raw_c49494de8c6a1afa(tutti_record_writer *_swig_g
 }
 
 
-int _wrap_record_writer_write_raw_c49494de8c6a1afa(tutti_record_writer *_swig_go_0, _goslice_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_record_writer_write_raw_341af2f42fc5c677(tutti_record_writer *_swig_go_0, _goslice_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -4822,7 +4832,7 @@ int _wrap_record_writer_write_raw_c49494de8c6a1afa(tutti_record_writer *_swig_go
 }
 
 
-int _wrap_record_writer_add_feature_raw_c49494de8c6a1afa(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_record_writer_add_feature_raw_341af2f42fc5c677(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -4842,7 +4852,7 @@ int _wrap_record_writer_add_feature_raw_c49494de8c6a1afa(tutti_record_writer *_s
 }
 
 
-int _wrap_record_writer_write_example_raw_c49494de8c6a1afa(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_record_writer_write_example_raw_341af2f42fc5c677(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -4857,7 +4867,7 @@ int _wrap_record_writer_write_example_raw_c49494de8c6a1afa(tutti_record_writer *
 }
 
 
-int _wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_tensor *_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_record_writer_add_feature_list_raw_341af2f42fc5c677(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_tensor *_swig_go_3, tutti_error **_swig_go_4) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -4879,7 +4889,7 @@ int _wrap_record_writer_add_feature_list_raw_c49494de8c6a1afa(tutti_record_write
 }
 
 
-int _wrap_record_writer_write_sequence_example_raw_c49494de8c6a1afa(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_record_writer_write_sequence_example_raw_341af2f42fc5c677(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -4894,7 +4904,7 @@ int _wrap_record_writer_write_sequence_example_raw_c49494de8c6a1afa(tutti_record
 }
 
 
-int _wrap_record_writer_close_raw_c49494de8c6a1afa(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_record_writer_close_raw_341af2f42fc5c677(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -4909,7 +4919,7 @@ int _wrap_record_writer_close_raw_c49494de8c6a1afa(tutti_record_writer *_swig_go
 }
 
 
-long long _wrap_callback_take_released_raw_c49494de8c6a1afa(_goslice_ _swig_go_0) {
+long long _wrap_callback_take_released_raw_341af2f42fc5c677(_goslice_ _swig_go_0) {
   int64_t *arg1 = (int64_t *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -4923,7 +4933,7 @@ long long _wrap_callback_take_released_raw_c49494de8c6a1afa(_goslice_ _swig_go_0
 }
 
 
-int _wrap_estimator_create_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_estimator **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_estimator_create_raw_341af2f42fc5c677(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_estimator **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_strategy *arg3 = (tutti_strategy *) 0 ;
@@ -4946,7 +4956,7 @@ int _wrap_estimator_create_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, long 
 }
 
 
-int _wrap_hooks_add_raw_c49494de8c6a1afa(tutti_hooks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_hooks_add_raw_341af2f42fc5c677(tutti_hooks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4965,7 +4975,7 @@ int _wrap_hooks_add_raw_c49494de8c6a1afa(tutti_hooks *_swig_go_0, long long _swi
 }
 
 
-int _wrap_context_set_log_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, long long _swig_go_1, int _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_context_set_log_raw_341af2f42fc5c677(tutti_context *_swig_go_0, long long _swig_go_1, int _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -4984,7 +4994,7 @@ int _wrap_context_set_log_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, long l
 }
 
 
-void _wrap_pipeline_map_graph_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_pipeline_map_graph_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4998,7 +5008,7 @@ void _wrap_pipeline_map_graph_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, l
 }
 
 
-void _wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+void _wrap_pipeline_filter_graph_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   
@@ -5010,7 +5020,7 @@ void _wrap_pipeline_filter_graph_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0
 }
 
 
-void _wrap_pipeline_set_graph_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+void _wrap_pipeline_set_graph_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   
@@ -5022,7 +5032,32 @@ void _wrap_pipeline_set_graph_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0, l
 }
 
 
-int _wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_strategy_create_central_storage_raw_341af2f42fc5c677(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, tutti_strategy **_swig_go_4, tutti_error **_swig_go_5) {
+  tutti_context *arg1 = (tutti_context *) 0 ;
+  char *arg2 = (char *) 0 ;
+  char *arg3 = (char *) 0 ;
+  int64_t arg4 ;
+  int64_t arg5 ;
+  tutti_strategy **arg6 = (tutti_strategy **) 0 ;
+  tutti_error **arg7 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
+  arg2 = _swig_go_1.n != 0 ? go_text(_swig_go_1.p, _swig_go_1.n) : NULL; 
+  arg3 = (char *)_swig_go_2.array; arg4 = (int64_t)_swig_go_2.len; 
+  arg5 = (int64_t)_swig_go_3; 
+  arg6 = (tutti_strategy **)_swig_go_4; 
+  arg7 = (tutti_error **)_swig_go_5; 
+  
+  result = tutti_swig_strategy_create_central_storage(arg1,(char const *)arg2,(char const *)arg3,arg4,arg5,arg6,arg7);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
+int _wrap_strategy_create_mirrored_raw_341af2f42fc5c677(tutti_context *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -5044,7 +5079,7 @@ int _wrap_strategy_create_mirrored_raw_c49494de8c6a1afa(tutti_context *_swig_go_
 }
 
 
-int _wrap_tensor_take_memory_raw_c49494de8c6a1afa(long long _swig_go_0, int _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, tutti_tensor **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_tensor_take_memory_raw_341af2f42fc5c677(long long _swig_go_0, int _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, tutti_tensor **_swig_go_4, tutti_error **_swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -5069,7 +5104,7 @@ int _wrap_tensor_take_memory_raw_c49494de8c6a1afa(long long _swig_go_0, int _swi
 }
 
 
-long long _wrap_memory_take_returned_raw_c49494de8c6a1afa() {
+long long _wrap_memory_take_returned_raw_341af2f42fc5c677() {
   int64_t result;
   long long _swig_go_result;
   
@@ -5080,7 +5115,7 @@ long long _wrap_memory_take_returned_raw_c49494de8c6a1afa() {
 }
 
 
-int _wrap_predictor_run_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_batch **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_predictor_run_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_batch **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -5105,7 +5140,7 @@ int _wrap_predictor_run_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0, _gosli
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_set_map_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_set_map_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -5118,7 +5153,7 @@ struct tutti_call_queue *_wrap_pipeline_set_map_raw_c49494de8c6a1afa(tutti_pipel
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_set_predicate_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_set_predicate_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -5131,7 +5166,7 @@ struct tutti_call_queue *_wrap_pipeline_set_predicate_raw_c49494de8c6a1afa(tutti
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_set_scan_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_set_scan_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -5144,7 +5179,7 @@ struct tutti_call_queue *_wrap_pipeline_set_scan_raw_c49494de8c6a1afa(tutti_pipe
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_set_expand_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_set_expand_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -5157,7 +5192,7 @@ struct tutti_call_queue *_wrap_pipeline_set_expand_raw_c49494de8c6a1afa(tutti_pi
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_add_generator_raw_c49494de8c6a1afa(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_add_generator_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -5170,7 +5205,7 @@ struct tutti_call_queue *_wrap_pipeline_add_generator_raw_c49494de8c6a1afa(tutti
 }
 
 
-struct tutti_call_queue *_wrap_call_queue_create_raw_c49494de8c6a1afa() {
+struct tutti_call_queue *_wrap_call_queue_create_raw_341af2f42fc5c677() {
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
   
@@ -5181,7 +5216,7 @@ struct tutti_call_queue *_wrap_call_queue_create_raw_c49494de8c6a1afa() {
 }
 
 
-int _wrap_serve_map_raw_c49494de8c6a1afa(struct tutti_call_queue *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_serve_map_raw_341af2f42fc5c677(struct tutti_call_queue *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -5198,7 +5233,7 @@ int _wrap_serve_map_raw_c49494de8c6a1afa(struct tutti_call_queue *_swig_go_0, tu
 }
 
 
-void _wrap_call_queue_unref_raw_c49494de8c6a1afa(struct tutti_call_queue *_swig_go_0) {
+void _wrap_call_queue_unref_raw_341af2f42fc5c677(struct tutti_call_queue *_swig_go_0) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   
   arg1 = (struct tutti_call_queue *)(uintptr_t)_swig_go_0; 
@@ -5208,7 +5243,7 @@ void _wrap_call_queue_unref_raw_c49494de8c6a1afa(struct tutti_call_queue *_swig_
 }
 
 
-struct tutti_call *_wrap_call_queue_take_raw_c49494de8c6a1afa(struct tutti_call_queue *_swig_go_0) {
+struct tutti_call *_wrap_call_queue_take_raw_341af2f42fc5c677(struct tutti_call_queue *_swig_go_0) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   struct tutti_call *result = 0 ;
   struct tutti_call *_swig_go_result;
@@ -5221,7 +5256,7 @@ struct tutti_call *_wrap_call_queue_take_raw_c49494de8c6a1afa(struct tutti_call_
 }
 
 
-tutti_cancel *_wrap_call_get_cancel_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
+tutti_cancel *_wrap_call_get_cancel_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   tutti_cancel *result = 0 ;
   tutti_cancel *_swig_go_result;
@@ -5234,7 +5269,7 @@ tutti_cancel *_wrap_call_get_cancel_raw_c49494de8c6a1afa(struct tutti_call *_swi
 }
 
 
-long long _wrap_element_call_get_state_count_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_state_count_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5247,7 +5282,7 @@ long long _wrap_element_call_get_state_count_raw_c49494de8c6a1afa(struct tutti_c
 }
 
 
-long long _wrap_element_call_get_count_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_count_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5260,7 +5295,7 @@ long long _wrap_element_call_get_count_raw_c49494de8c6a1afa(struct tutti_call *_
 }
 
 
-tutti_tensor *_wrap_element_call_get_tensor_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0, long long _swig_go_1) {
+tutti_tensor *_wrap_element_call_get_tensor_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0, long long _swig_go_1) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t arg2 ;
   tutti_tensor *result = 0 ;
@@ -5275,7 +5310,7 @@ tutti_tensor *_wrap_element_call_get_tensor_raw_c49494de8c6a1afa(struct tutti_ca
 }
 
 
-long long _wrap_element_call_get_pass_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_pass_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5288,7 +5323,7 @@ long long _wrap_element_call_get_pass_raw_c49494de8c6a1afa(struct tutti_call *_s
 }
 
 
-long long _wrap_element_call_get_index_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_index_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5301,7 +5336,7 @@ long long _wrap_element_call_get_index_raw_c49494de8c6a1afa(struct tutti_call *_
 }
 
 
-void _wrap_element_call_finish_raw_c49494de8c6a1afa(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, _goslice_ _swig_go_2, bool _swig_go_3, tutti_dataset *_swig_go_4, int _swig_go_5, tutti_error *_swig_go_6) {
+void _wrap_element_call_finish_raw_341af2f42fc5c677(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, _goslice_ _swig_go_2, bool _swig_go_3, tutti_dataset *_swig_go_4, int _swig_go_5, tutti_error *_swig_go_6) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   struct tutti_call *arg2 = (struct tutti_call *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -5324,7 +5359,7 @@ void _wrap_element_call_finish_raw_c49494de8c6a1afa(struct tutti_call_queue *_sw
 }
 
 
-struct tutti_call_queue *_wrap_context_add_file_system_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
+struct tutti_call_queue *_wrap_context_add_file_system_raw_341af2f42fc5c677(tutti_context *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -5344,7 +5379,7 @@ struct tutti_call_queue *_wrap_context_add_file_system_raw_c49494de8c6a1afa(tutt
 }
 
 
-int _wrap_file_call_get_kind_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
+int _wrap_file_call_get_kind_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -5357,7 +5392,7 @@ int _wrap_file_call_get_kind_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0)
 }
 
 
-_gostring_ _wrap_file_call_get_path_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
+_gostring_ _wrap_file_call_get_path_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5370,7 +5405,7 @@ _gostring_ _wrap_file_call_get_path_raw_c49494de8c6a1afa(struct tutti_call *_swi
 }
 
 
-long long _wrap_file_call_get_file_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
+long long _wrap_file_call_get_file_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5383,7 +5418,7 @@ long long _wrap_file_call_get_file_raw_c49494de8c6a1afa(struct tutti_call *_swig
 }
 
 
-long long _wrap_file_call_get_offset_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
+long long _wrap_file_call_get_offset_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5396,7 +5431,7 @@ long long _wrap_file_call_get_offset_raw_c49494de8c6a1afa(struct tutti_call *_sw
 }
 
 
-long long _wrap_file_call_get_size_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
+long long _wrap_file_call_get_size_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5409,7 +5444,7 @@ long long _wrap_file_call_get_size_raw_c49494de8c6a1afa(struct tutti_call *_swig
 }
 
 
-void *_wrap_file_call_get_target_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0) {
+void *_wrap_file_call_get_target_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -5422,7 +5457,7 @@ void *_wrap_file_call_get_target_raw_c49494de8c6a1afa(struct tutti_call *_swig_g
 }
 
 
-void _wrap_file_call_add_name_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_file_call_add_name_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0, _gostring_ _swig_go_1) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -5435,7 +5470,7 @@ void _wrap_file_call_add_name_raw_c49494de8c6a1afa(struct tutti_call *_swig_go_0
 }
 
 
-void _wrap_file_call_finish_raw_c49494de8c6a1afa(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, long long _swig_go_2, long long _swig_go_3, _gostring_ _swig_go_4, int _swig_go_5, tutti_error *_swig_go_6) {
+void _wrap_file_call_finish_raw_341af2f42fc5c677(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, long long _swig_go_2, long long _swig_go_3, _gostring_ _swig_go_4, int _swig_go_5, tutti_error *_swig_go_6) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   struct tutti_call *arg2 = (struct tutti_call *) 0 ;
   int64_t arg3 ;
@@ -5458,7 +5493,7 @@ void _wrap_file_call_finish_raw_c49494de8c6a1afa(struct tutti_call_queue *_swig_
 }
 
 
-_gostring_ _wrap_context_stop_profile_raw_c49494de8c6a1afa(tutti_context *_swig_go_0, tutti_error **_swig_go_1) {
+_gostring_ _wrap_context_stop_profile_raw_341af2f42fc5c677(tutti_context *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -5473,7 +5508,7 @@ _gostring_ _wrap_context_stop_profile_raw_c49494de8c6a1afa(tutti_context *_swig_
 }
 
 
-_gostring_ _wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
+_gostring_ _wrap_estimator_estimate_memory_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   int64_t arg3 ;
@@ -5492,7 +5527,7 @@ _gostring_ _wrap_estimator_estimate_memory_raw_c49494de8c6a1afa(tutti_estimator 
 }
 
 
-long long _wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
+long long _wrap_estimator_find_batch_size_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   int64_t arg3 ;
@@ -5511,7 +5546,7 @@ long long _wrap_estimator_find_batch_size_raw_c49494de8c6a1afa(tutti_estimator *
 }
 
 
-_gostring_ _wrap_iterator_save_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
+_gostring_ _wrap_iterator_save_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -5526,7 +5561,7 @@ _gostring_ _wrap_iterator_save_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_iterator_get_report_raw_c49494de8c6a1afa(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
+_gostring_ _wrap_iterator_get_report_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -5541,7 +5576,7 @@ _gostring_ _wrap_iterator_get_report_raw_c49494de8c6a1afa(tutti_iterator *_swig_
 }
 
 
-_gostring_ _wrap_predictor_describe_plan_raw_c49494de8c6a1afa(tutti_predictor *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
+_gostring_ _wrap_predictor_describe_plan_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;

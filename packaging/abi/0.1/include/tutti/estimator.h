@@ -170,9 +170,14 @@ TUTTI_API int32_t tutti_estimator_set_trainable(tutti_estimator *estimator, cons
 
 /* --- distributed datasets ----------------------------------------------------------------------------------------- */
 
-/* A dataset of batches for the replicas of a strategy of the same context. Estimators and sessions of this strategy
- * take it like `dataset`, whose batches they distribute themselves, and not twice; those of another strategy return
- * TUTTI_INVALID_ARGUMENT. Its iterators also give the pieces of the replicas. `dataset` is unchanged. */
+/* A dataset of batches for the replicas of a strategy of the same context: what training and evaluating use, and for
+ * loops of the program. If the strategy divides datasets among workers (worker_input "auto", "file" or "data", see
+ * strategy.h), it is the part of this worker, whose batches have the rows of this worker; otherwise it has the elements
+ * of `dataset`. Estimators and sessions of the strategy take it like `dataset` and do not distribute it twice; those of
+ * another strategy return TUTTI_INVALID_ARGUMENT, and TUTTI_FAILED_PRECONDITION for the part of another worker. Its
+ * iterators also give the pieces of the replicas. `dataset` is unchanged, and no connection is opened.
+ * TUTTI_INVALID_ARGUMENT if its elements are not batches, TUTTI_FAILED_PRECONDITION, with the reason, if it cannot be
+ * divided. */
 TUTTI_API int32_t tutti_strategy_distribute_dataset(const tutti_strategy *strategy, const tutti_dataset *dataset,
                                                     tutti_dataset **out, tutti_error **err);
 /* The rows of a component of the current element that a replica of this process gets: consecutive ones, of which the

@@ -3,6 +3,19 @@
  * Strategies: on which devices a model runs. The trained model does not depend on the strategy, for any number of
  * replicas and any batch size (up to floating-point rounding); only the training time does.
  *
+ * There are strategies for one device, for replicas on several devices of a process (mirrored, or with central storage)
+ * and for replicas of several processes. All of them divide the rows of a batch, and make one update of all gradients.
+ * Two other ways to train on several devices are no goals of this library:
+ *   parameter servers    Workers train asynchronously: each computes gradients with weights that others have already
+ *                        replaced. The model then depends on the number of workers and on their speeds, and no two runs
+ *                        are alike, so what the first sentence promises cannot hold. Workers that wait for each other
+ *                        are tutti_strategy_create_multi_worker; variables in one place are
+ *                        tutti_strategy_create_central_storage.
+ *   model parallelism    Parts of one model are on different devices. Every model then needs a division of its own,
+ *                        for a certain number of devices, and no longer runs unchanged on one device or many. A model
+ *                        must therefore fit in the memory of one device; central storage and the run option
+ *                        accumulation_steps reduce what it needs.
+ *
  * Threads: immutable; may be shared.
  */
 #ifndef TUTTI_STRATEGY_H_
@@ -47,6 +60,36 @@ TUTTI_API int32_t tutti_strategy_create_auto(tutti_context *context, int64_t bat
 TUTTI_API int32_t tutti_strategy_create_mirrored(tutti_context *context, const char *const *devices, int64_t count,
                                                  tutti_strategy **out, tutti_error **err);
 
+/* One replica per device, as mirrored; but variables, slots of the optimizer and moving averages are stored in one
+ * place, and updated there once per step. `storage`: a device of the context, such as "cpu:0"; NULL = the first of
+ * `devices`. `count` 0 = every GPU of the context, or every device if it has none. Naming a device twice is an error.
+ * If the storage device is one of `devices`, it becomes the first replica; otherwise it only stores and updates.
+ *
+ * The memory that this saves: mirrored, every device has a full copy of variables, slots and averages. Here all but the
+ * storage device are without slots and averages (for Adam, twice the size of the variables); they have the variables to
+ * compute with, gradients, and what is computed in between. If the storage device computes nothing, that holds for all
+ * replicas, and the storage device has variables, slots and averages, and the sums of the gradients.
+ *
+ * What a step costs: every gradient goes from each device to the storage device, and every variable that is trained
+ * goes from there to each device, after the update; the devices wait meanwhile. The update is made by one device
+ * instead of by all at the same time, and the host waits for the devices before and after it, where mirrored GPUs are
+ * given the next step while they compute one. Training is therefore slower than mirrored; use it if memory is short. A
+ * storage device that computes nothing is reached through the host, and so are all devices that NCCL or RCCL do not
+ * connect.
+ *
+ * Devices that use the host's memory (cpu) have one copy of everything anyway, which all of them update in parts. With
+ * a storage device of that kind, this is the same as mirrored, and neither saves nor costs anything. Only with the run
+ * option all_reduce "host" does each have a copy of its own.
+ *
+ * The weights are those of mirrored replicas, bit for bit if the storage device is of the same backend and gradients
+ * are summed in the same order; a storage device of another backend rounds the updates in its own way. All optimizers
+ * and run options work as with mirrored, except that all_reduce must be automatic, device or host. Checkpoints are the
+ * same files: a training can continue with any other strategy, and the reverse. Evaluation and prediction use all
+ * `devices`, each with its own copy of the weights. */
+TUTTI_API int32_t tutti_strategy_create_central_storage(tutti_context *context, const char *storage,
+                                                        const char *const *devices, int64_t count, tutti_strategy **out,
+                                                        tutti_error **err);
+
 /* Several processes ("workers"), on one machine or many, train one model: P workers with k devices each give the
  * weights that one process gives with P * k. Each worker creates the same strategy, with its own index. All need the
  * same number of devices, the same build of the library, and the engine that carries messages between processes (the
@@ -54,14 +97,38 @@ TUTTI_API int32_t tutti_strategy_create_mirrored(tutti_context *context, const c
  *   workers             "host:port,host:port": the address of each worker, the same list on all
  *   worker              the index of this worker in the list, starting at 0
  *   devices             "cpu:0,cpu:1": devices of this worker; empty = every device of the context
- *   worker_input        "whole": every worker gets the same dataset, with GLOBAL batch sizes, and computes its rows of
- *                       each batch; a program then needs no change. "own": every worker gets its own data (see
- *                       tutti_strategy_get_input_pipeline_count), and a global batch consists of the batches of all
- *                       workers: use batches of the worker's part of the global size. Numbers of rows may differ, and a
- *                       worker without data continues until all workers are done
+ *   worker_input        "whole": every worker gets the same dataset, with GLOBAL batch sizes, reads all of it and
+ *                       computes its rows of each batch; a program then needs no change. "auto", "file", "data": the
+ *                       same, but the library divides the dataset among the workers (below). "own": every worker gets
+ *                       its own data (see tutti_strategy_get_input_pipeline_count), and a global batch consists of the
+ *                       batches of all workers: use batches of the worker's part of the global size. Numbers of rows
+ *                       may differ, and a worker without data continues until all workers are done
  *   connect_timeout_ms  how long to wait for the other workers
  *   job_secret          a secret shared by all workers of the job; empty = the environment variable TUTTI_JOB_SECRET,
  *                       or none if it is not set
+ *
+ * Datasets that the library divides are those of one process: batch sizes are global, and a worker's batches have its
+ * share of the rows. Each element is used exactly once in a pass over the dataset. The log says how, and why.
+ *   "data"  Each worker keeps its rows of each batch. It leaves out those of others before the batch, and before maps
+ *           that follow the last shuffle, filter or source. All workers read everything, but compute only what is
+ *           needed for their rows; datasets that can be read by position are. Batches have the same rows in the same
+ *           order as in one process, so P workers with k devices give the weights of one process with P * k. If the
+ *           rows of a batch depend on one another (padded_batch, bucket_by_length, mixup), or if a function of the
+ *           program maps batches, each worker makes the whole batch and keeps its rows of it.
+ *   "file"  Each worker reads every P-th file of a source of files (text_lines, csv, tfrecord, tar, fixed_records if
+ *           they are compressed), of several such sources behind interleave or concatenate, or of the list from which
+ *           flat_map or interleave_callback make datasets, and opens no other. The order of elements, and which of them
+ *           make a batch, is not that of one process. The last batches of a pass are smaller, since workers have
+ *           different numbers of elements, and drop_remainder drops rows of each worker. TUTTI_FAILED_PRECONDITION if
+ *           there are fewer files than workers, if a batch has fewer rows than there are workers, or if the pipeline
+ *           has a transform that counts or compares elements of several files, such as take, skip, shard, repeat,
+ *           enumerate or zip. Use the train option epochs instead of repeat.
+ *   "auto"  "file" if that is possible, otherwise "data".
+ * Functions of the program must give the same for the same element on all workers, and a generator or feed must give
+ * all workers the same elements: these are divided as "data". Building a pipeline opens no files of the machine and
+ * none that a pattern finds, except the first one of csv. tutti_strategy_distribute_dataset returns the part of a
+ * worker.
+ *
  * The function opens no connection. When a training starts, worker 0 listens at its address, and the others connect to
  * it. An error names a worker that does not connect, cannot be reached or does not belong to the job.
  *
@@ -90,19 +157,28 @@ TUTTI_API int32_t tutti_strategy_create_mirrored(tutti_context *context, const c
  * start from the same checkpoint, in a model_dir that all can read, or from the same seed; only worker 0 writes
  * checkpoints. If one worker reaches a goal, is stopped or cancelled, or has an error in its data, the training of all
  * workers ends at the same step. If a worker dies, or does not answer within the run option collective_timeout_ms, the
- * others return an error that names it; when all are started again, they continue from the last checkpoint. With
- * worker_input "own" they then begin a new pass over their data.
+ * others return an error that names it; when all are started again, they continue from the last checkpoint.
+ *
+ * A training continues on any number of workers, and on a strategy of one process: a checkpoint contains the state of
+ * the model for all of them. With "whole" and "data" the pass over the dataset continues where it was, so that the
+ * result is that of a training without interruption, up to rounding. With "file" it continues if the number of workers
+ * is the same, each of which reads its files again up to there; otherwise, and always with "own", a new pass begins.
+ * One also begins if worker_input has changed, unless the position in the dataset means the same to both. The log says
+ * so.
  *
  * Evaluating, also within tutti_estimator_train_and_evaluate: every worker calls it with the same arguments except, for
  * "own", its own data, and gets the report of one process over all of it. With "whole" all workers read the data, and
- * each computes every n-th batch of n workers; with "own" `steps` counts the batches of each worker. The workers
+ * each computes every n-th batch of n workers; with "own" `steps` counts the batches of each worker, and if the library
+ * divides the dataset, batches of all workers. The workers
  * connect again, as for a training, and must have the same weights and options. If a worker does not connect in time,
  * dies, does not answer within collective_timeout_ms, or has read different data, the others return an error that names
  * it. Statistics that are per replica are per worker here. The evaluator of a cluster (TF_CONFIG) runs alone, with a
  * strategy for its own machine.
  *
  * Predicting a dataset, in a stream or as a whole, works likewise: every worker opens the same stream, and each
- * computes its share (predictor.h). Single batches (tutti_predictor_run) are predicted by this process alone.
+ * computes its share (predictor.h). Datasets are not divided for it, because rows are returned in the order of the
+ * dataset: "auto", "file" and "data" are as "whole". Single batches (tutti_predictor_run) are predicted by this process
+ * alone.
  *
  * Devices of a worker may belong to several backends, or to other backends than those of other workers, with the same
  * number on each worker: they predict and evaluate, and every worker distributes its rows to its devices by their
@@ -152,7 +228,8 @@ TUTTI_API int64_t tutti_strategy_get_worker_index(const tutti_strategy *strategy
  *                        tutti_strategy_get_input_pipeline_id(strategy));
  * before shuffle and batch gives each element to exactly one process, for any number of devices. Do not shard by the
  * number of replicas: with several replicas in a process, elements would be lost. 1 and 0 except for strategies of
- * several workers whose option worker_input is "own": there the number of workers, and the index of this one. */
+ * several workers whose option worker_input is "own": there the number of workers, and the index of this one. Not for
+ * "auto", "file" and "data", where the library divides the dataset. */
 TUTTI_API int64_t tutti_strategy_get_input_pipeline_count(const tutti_strategy *strategy);
 TUTTI_API int64_t tutti_strategy_get_input_pipeline_id(const tutti_strategy *strategy);
 /* The most rows of a batch of `global_batch_size` rows that a replica gets: replicas get numbers of rows that differ by

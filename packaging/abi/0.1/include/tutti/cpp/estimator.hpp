@@ -84,6 +84,18 @@ class Strategy : public detail::Handle<tutti_strategy, tutti_strategy_ref, tutti
     return detail::make<Strategy>(
         [&](auto **out, auto **err) { return tutti_strategy_create_mirrored(context, names.data(), count, out, err); });
   }
+  /// As mirrored, but variables and slots are stored with the device `storage` and updated there; null: the first of
+  /// `devices`. Without devices over every GPU of the context, or every device if it has none.
+  static Strategy central_storage(const char *storage = nullptr, const std::vector<std::string> &devices = {},
+                                  tutti_context *context = nullptr) {
+    std::vector<const char *> names;
+    for (const std::string &device : devices)
+      names.push_back(device.c_str());
+    const int64_t count = static_cast<int64_t>(names.size());
+    return detail::make<Strategy>([&](auto **out, auto **err) {
+      return tutti_strategy_create_central_storage(context, storage, names.data(), count, out, err);
+    });
+  }
   /// Over several processes; `options` of the schema "cluster".
   static Strategy multi_worker(const Options &options, tutti_context *context = nullptr) {
     return detail::make<Strategy>(
