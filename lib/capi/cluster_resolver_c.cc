@@ -16,31 +16,17 @@ constinit HandleType<ClusterResolverObject> cluster_resolver_handles{"cluster re
 
 namespace {
 
-/// Calls of a connection to worker 0 take turns: one that waits for a value lets others in between so often.
-constexpr int64_t kTurnMs = 50;
-
-Status not_there(std::string_view key) {
-  return base::not_found("no process has told the value ", base::quoted(key, 200), " in time");
-}
-
-/// The value of a key, which may be told after a while.
-Result<std::string> wait_for(collective::SharedTable &table, const std::string &key, int64_t timeout_ms) {
-  const base::Deadline deadline = base::Deadline::after_ms(std::max<int64_t>(timeout_ms, 0));
-  for (;;) {
-    Result<std::string> value = table.find(key, base::Deadline::after_ms(timeout_ms > 0 ? kTurnMs : 1));
-    if (value.ok() || value.code() != base::Code::not_found) return value;
-    if (deadline.passed()) return not_there(key);
-  }
-}
-
-SharedValues values_of(const distribute::GatheredWorkers &meeting, int64_t timeout_ms) {
-  const std::shared_ptr<collective::SharedTable> table = meeting.table;
-  const std::string prefix = meeting.key_prefix + "devices/";
-  return {[table, prefix, timeout_ms](std::string_view key, std::string_view value) {
-            return table->put(base::concat(prefix, key), value, base::Deadline::after_ms(timeout_ms), false);
+/// What the backends of the workers tell each other, by the table of their meeting.
+SharedValues values_of(const Connection &connection) {
+  if (connection.is_alone()) return {};
+  const distribute::GatheredWorkers &workers = connection.workers;
+  const int64_t limit_ms = connection.options.i64("connect_timeout_ms");
+  return {[workers, limit_ms](std::string_view key, std::string_view value) {
+            return workers.table->put(base::concat(workers.key_prefix, "devices/", key), value,
+                                      base::Deadline::after_ms(limit_ms), false);
           },
-          [table, prefix](std::string_view key, int64_t timeout) {
-            return wait_for(*table, base::concat(prefix, key), timeout);
+          [workers](std::string_view key, int64_t timeout_ms) {
+            return distribute::wait_for_value(workers, base::concat("devices/", key), timeout_ms);
           }};
 }
 
@@ -85,20 +71,17 @@ Status ClusterResolverObject::connect(ResolvedOptions options) {
   if (cluster_.task_type() == distribute::TaskType::evaluator)
     return base::invalid_argument("this process is the evaluator of the cluster, which does not train with the others");
   if (cluster_.worker_count() > 1) {
-    TUTTI_ASSIGN(const distribute::GatheredWorkers meeting, made->place->meet(1, nullptr));
-    made->shared = values_of(meeting, options.i64("connect_timeout_ms"));
+    TUTTI_ASSIGN(made->workers, made->place->meet(1, nullptr));
   }
   const std::lock_guard lock(mutex_);
   connection_ = std::move(made);
   return Status();
 }
 
-Status ClusterResolverObject::initialize(ResolvedOptions options) {
-  const std::lock_guard turn(turn_);
-  const std::shared_ptr<const Connection> connected = connection();
-  if (connected == nullptr)
-    return base::failed_precondition("the workers are not connected: call tutti_cluster_resolver_connect first");
-  if (context()) return base::failed_precondition("the devices of this cluster resolver are initialized");
+namespace {
+
+/// On this worker alone.
+Result<Ref<ContextObject>> open_devices(ResolvedOptions options, const Connection &connection) {
   if (const std::string &backend = options.text("backend"); !backend.empty() && backend != "pjrt")
     return base::invalid_argument("option 'backend' is ", base::quoted(backend), ", expected \"pjrt\" for TPUs");
   if (options.text("pjrt_plugin").empty())
@@ -106,8 +89,26 @@ Status ClusterResolverObject::initialize(ResolvedOptions options) {
         "no library for TPUs is named: set the option pjrt_plugin, or TPU_LIBRARY_PATH and call "
         "tutti_options_set_from_environment");
   options.set("backend", std::string("pjrt"));
-  Result<Ref<ContextObject>> made = make_context(options, connected->shared);
+  Result<Ref<ContextObject>> made = make_context(options, values_of(connection));
   if (made.code() == base::Code::unavailable) return no_tpu(made.status().message());
+  return made;
+}
+
+}  // namespace
+
+Status ClusterResolverObject::initialize(ResolvedOptions options) {
+  const std::lock_guard turn(turn_);
+  const std::shared_ptr<const Connection> connected = connection();
+  if (connected == nullptr)
+    return base::failed_precondition("the workers are not connected: call tutti_cluster_resolver_connect first");
+  if (context()) return base::failed_precondition("the devices of this cluster resolver are initialized");
+  Result<Ref<ContextObject>> made = open_devices(std::move(options), *connected);
+  if (!connected->is_alone()) {
+    // A library that exchanges values needs worker 0 until all are through.
+    const std::string what = base::concat("initialization ", ++attempts_);
+    TUTTI_TRY(distribute::conclude_together(connected->workers, cluster_.worker_index(), what, made.status(),
+                                            connected->options.i64("connect_timeout_ms")));
+  }
   TUTTI_TRY(made.status());
   const std::lock_guard lock(mutex_);
   context_ = made.take();

@@ -20,8 +20,9 @@ namespace tutti::impl::capi {
 struct Connection {
   ResolvedOptions options;
   std::shared_ptr<distribute::MeetingPoint> place;
-  /// Empty for a worker alone.
-  SharedValues shared;
+  distribute::GatheredWorkers workers;  ///< empty for a worker alone
+
+  bool is_alone() const { return workers.table == nullptr; }
 };
 
 class ClusterResolverObject : public base::Object {
@@ -42,7 +43,8 @@ class ClusterResolverObject : public base::Object {
  private:
   const distribute::Cluster cluster_;
   const std::string json_;
-  std::mutex turn_;  // one call connects or initializes at a time
+  std::mutex turn_;       // one call connects or initializes at a time
+  int64_t attempts_ = 0;  // to initialize; guarded by turn_
   mutable std::mutex mutex_;
   // Guarded by mutex_:
   std::shared_ptr<const Connection> connection_;

@@ -54,6 +54,7 @@ static int worker_main(const char *scenario, const char *directory) {
   const int trains = strcmp(scenario, "train") == 0;
   char how[32];
   snprintf(how, sizeof how, "worker=%d", worker_tested());
+  if (strcmp(scenario, "fail") == 0) snprintf(how, sizeof how, "%s", worker_tested() == 1 ? "no_devices" : "");
   setenv("TUTTI_FAKE_PJRT", how, 1);
   tutti_cluster_resolver *resolver = NULL;
   tutti_strategy *strategy = NULL;
@@ -286,6 +287,22 @@ static void test_two_workers_meet(void **state) {
   remove_directory(directory);
 }
 
+/* One of them has no device: the other one says whose fault it is. */
+static void test_who_fails_is_named(void **state) {
+  (void)state;
+  char directory[64];
+  make_directory(directory);
+  struct answer all[2];
+  int codes[2];
+  run_workers("fail", directory, 2, 2, codes, all, sizeof all[0]);
+  assert_int_equal(all[0].code, TUTTI_UNAVAILABLE);
+  assert_contains(all[0].error, "worker 1 (127.0.0.1:");
+  assert_contains(all[0].error, "no TPU in this machine");
+  assert_int_equal(all[1].code, TUTTI_UNAVAILABLE);
+  assert_contains(all[1].error, "no TPU in this machine");
+  remove_directory(directory);
+}
+
 static void test_who_does_not_come_is_named(void **state) {
   (void)state;
   char workers[80];
@@ -359,6 +376,7 @@ int main(int count, char **arguments) {
       cmocka_unit_test(test_c16_without_a_tpu_there_is_something_else),
       cmocka_unit_test(test_the_library_of_the_environment),
       cmocka_unit_test(test_two_workers_meet),
+      cmocka_unit_test(test_who_fails_is_named),
       cmocka_unit_test(test_who_does_not_come_is_named),
       cmocka_unit_test(test_c16_two_workers_train_as_one_device),
   };

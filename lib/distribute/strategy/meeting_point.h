@@ -45,6 +45,16 @@ struct GatheredWorkers {
   std::vector<std::string> names;  ///< of workers, for messages: "worker 2 (host:port)"
 };
 
+/// The value of a key of the meeting's table, for which a process waits so long; 0 = not at all. Calls of other threads
+/// come in between. NOT_FOUND where it is not there in time.
+base::Result<std::string> wait_for_value(const GatheredWorkers &workers, const std::string &key, int64_t timeout_ms);
+
+/// How something went, which all workers of a meeting do, each by itself: all tell it, and each returns when all have,
+/// worker 0 as the last one, for it has the table. Gives `own` where that is an error, else the first error, with the
+/// worker's name. `what` is part of keys and messages, as "initialization"; `index`: this worker's.
+base::Status conclude_together(const GatheredWorkers &workers, int32_t index, std::string_view what,
+                               const base::Status &own, int64_t timeout_ms);
+
 class MeetingPoint {
  public:
   MeetingPoint(Cluster cluster, MeetingOptions options) : cluster_(std::move(cluster)), options_(std::move(options)) {}

@@ -75,8 +75,9 @@ TUTTI_API int32_t tutti_cluster_resolver_connect(tutti_cluster_resolver *resolve
 
 /* Opens the library with the C interface of PJRT that `options`, of schema "context", name by pjrt_plugin, such as the
  * absolute path of libtpu.so (tutti_options_set_from_environment takes it from TPU_LIBRARY_PATH), and finds the devices
- * of this worker. Libraries whose processes exchange values while they find their devices do so through worker 0. The
- * option backend must be empty or "pjrt". Libraries for devices other than TPUs work likewise.
+ * of this worker. All workers call it, and it returns when all have; if one fails, the others return an error that
+ * names it, and all call it again. Libraries whose processes exchange values while they find their devices do so
+ * through worker 0. The option backend must be empty or "pjrt". Libraries for devices other than TPUs work likewise.
  *
  * TUTTI_FAILED_PRECONDITION before tutti_cluster_resolver_connect, and if called twice. TUTTI_UNAVAILABLE without a
  * TPU, or without its library: the error says which TPU chips the machine has, and which devices it has instead. */
