@@ -52,6 +52,7 @@ Result<FileList> FileList::make(const std::vector<std::string> &paths, const std
   TUTTI_ASSIGN(list.compression, parse_compression(compression));
   list.file_systems = services.file_systems;
   const FileSystems *const systems = services.file_systems.get();
+  if (paths.empty()) return expand_paths(paths, systems, services.cancel).status();
   for (const std::string &path : paths) {
     TUTTI_ASSIGN(const std::vector<std::string> found, expand_paths({path}, systems, services.cancel));
     // What cannot be opened at all is told at once. What a pattern has found is there: of a long list, a worker that
