@@ -1,21 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# pjrt.sh [--package NAME | --plugin FILE] [--topology NAME] [TEST...]: the tests of the backend pjrt, in a folder that
-# tests/run.sh has built, on the devices of a PJRT plug-in: of a package of PyPI, which pip gets (default:
+# pjrt.sh [--package NAME | --plugin FILE] [--topology NAME [--training]] [TEST...]: the tests of the backend pjrt, in a
+# folder that tests/run.sh has built, on the devices of a PJRT plug-in: of a package of PyPI, which pip gets (default:
 # lammps-jax-pjrt-cpu, a build of XLA's for processors), or of a file. Without the names of tests, all of them; they are
 # those of the suite pjrt. With a topology, such as v5e:1x1 of libtpu.so, graphs are only compiled for its devices, which
-# need not be here, and without a network (TUTTI_TESTED_CASES_PER_OP=N: N of each op).
+# need not be here, and without a network (TUTTI_TESTED_CASES_PER_OP=N: N of each op); with --training the training steps
+# of the benchmark networks, one replica on each device.
 set -eu
 cd "$(dirname "$0")/.."
 
-package=lammps-jax-pjrt-cpu plugin='' topology=''
+package=lammps-jax-pjrt-cpu plugin='' topology='' training=''
 while [ $# -gt 0 ]; do
     case $1 in
         --package) package=${2:?} && shift 2 ;;
         --plugin) plugin=$(readlink -f "${2:?}") && shift 2 ;;
         --topology) topology=${2:?} && shift 2 ;;
-        --help | -h) sed -n '4,8s/^# //p' "$0" && exit ;;
+        --training) training=yes && shift ;;
+        --help | -h) sed -n '4,9s/^# //p' "$0" && exit ;;
         -*) echo "pjrt.sh: unknown option '$1'; --help lists them" >&2 && exit 1 ;;
         *) break ;;
     esac
@@ -46,6 +48,11 @@ export TUTTI_PJRT_PLUGIN="$plugin"
 if [ -n "$topology" ]; then
     # Without these libtpu asks an address of Google's cloud for minutes, where there is one.
     export TPU_SKIP_MDS_QUERY=1 TPU_LOG_DIR=disabled ALLOW_MULTIPLE_LIBTPU_LOAD=1
+    if [ -n "$training" ]; then
+        ninja -C build/test tests/bench/training_compile >/dev/null
+        export TUTTI_PLUGIN_PATH="$PWD/build/test/lib/backend/pjrt"
+        exec unshare --map-root-user --net build/test/tests/bench/training_compile "$plugin" "$topology" "$@"
+    fi
     export TUTTI_TESTED_OPTIONS="{\"pjrt_plugin\": \"$plugin\", \"pjrt_topology\": \"$topology\"}"
     exec unshare --map-root-user --net build/test/tests/conformance/conformance_tests backend_compile \
         "$PWD/build/test/lib/backend/pjrt/tutti-pjrt.so"

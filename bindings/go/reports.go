@@ -53,6 +53,7 @@ type StepReport struct {
 	document
 	Steps         int64          // that are counted; those that programs were built for are not
 	Replicas      int64          // of all workers
+	Programs      int64          // built for training until now; more only where a shape is new
 	StepTime      time.Duration  `json:"step_seconds"` // of one step
 	Compute       float64        // computing
 	Input         float64        // waiting for input

@@ -46,7 +46,9 @@ class SessionStatistics {
   /// Of the last run of the trainer; 0 = not known.
   double secs_per_step() const { return secs_per_step_; }
   distribute::StepShares shares(const distribute::Trainer &trainer) const {
-    return efficiency_.shares(trainer.device_names());
+    distribute::StepShares shares = efficiency_.shares(trainer.device_names());
+    shares.programs = trainer.counters().programs_built;
+    return shares;
   }
 
   TrainResult result(const distribute::Trainer &trainer, EndReason reason) const;

@@ -187,7 +187,7 @@ static void run_steps(int replicas, const char *run, int batches_of_step, int is
   close_loop(loop);
 }
 
-static void test_every_batch_is_a_step(void **state) {
+static void test_c8_every_batch_is_a_step(void **state) {
   (void)state;
   for (int replicas = 1; replicas <= 5; replicas++)
     run_steps(replicas, "{\"keep_outputs\": true}", 1, 1);
@@ -336,7 +336,7 @@ int main(int argc, char **argv) {
   plugin = argc > 1 ? argv[1] : NULL;
   if (plugin != NULL && is_missing(plugin)) return TEST_IS_SKIPPED;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_every_batch_is_a_step),        cmocka_unit_test(test_replicas_with_weights_of_their_own),
+      cmocka_unit_test(test_c8_every_batch_is_a_step),     cmocka_unit_test(test_replicas_with_weights_of_their_own),
       cmocka_unit_test(test_several_batches_to_a_step),    cmocka_unit_test(test_logical_replicas),
       cmocka_unit_test(test_outputs_are_of_the_last_step), cmocka_unit_test(test_a_training_goes_on),
       cmocka_unit_test(test_without_the_option),           cmocka_unit_test(test_wrong_batches),

@@ -76,7 +76,7 @@ static void test_enough_is_enough(void **state) {
 }
 
 /* What is found for the budget trains in it, and what the estimate says is about what that takes. */
-static void test_batches_are_found_for_a_budget(void **state) {
+static void test_c19_batches_are_found_for_a_budget(void **state) {
   (void)state;
   tutti_options *options = make_options("context", "{\"logical_devices\": 1, \"memory_bytes\": 150000000}");
   tutti_options_set_string(options, "plugin", plugin);
@@ -162,7 +162,7 @@ static int64_t gpu_bytes(void) {
 }
 
 /* A third of what wide_model needs, as a share of the GPU. */
-static void test_a_share_of_a_gpu_is_kept(void **state) {
+static void test_a25_a_share_of_a_gpu_is_kept(void **state) {
   (void)state;
   char settings[160], allowed[80];
   const double fraction = 21500000.0 / (double)gpu_bytes();
@@ -208,7 +208,7 @@ static int64_t available_in(tutti_context *context, const tutti_dataset *dataset
 }
 
 /* A context takes next to nothing of a GPU, and what was trained with is free again when the estimator goes. */
-static void test_memory_is_taken_and_given_back(void **state) {
+static void test_f1_memory_is_taken_and_given_back(void **state) {
   (void)state;
   tutti_options *options = make_options("context", "{\"logical_devices\": 1, \"gpu_memory_fraction\": 0.5}");
   tutti_options_set_string(options, "plugin", plugin);
@@ -257,14 +257,14 @@ int main(int argc, char **argv) {
   const struct CMUnitTest on_processors[] = {
       cmocka_unit_test(test_a_budget_is_kept),
       cmocka_unit_test(test_enough_is_enough),
-      cmocka_unit_test(test_batches_are_found_for_a_budget),
+      cmocka_unit_test(test_c19_batches_are_found_for_a_budget),
       cmocka_unit_test(test_gpus_are_listed),
   };
   const struct CMUnitTest on_gpus[] = {
       cmocka_unit_test(test_a_budget_is_kept),
-      cmocka_unit_test(test_a_share_of_a_gpu_is_kept),
-      cmocka_unit_test(test_memory_is_taken_and_given_back),
-      cmocka_unit_test(test_batches_are_found_for_a_budget),
+      cmocka_unit_test(test_a25_a_share_of_a_gpu_is_kept),
+      cmocka_unit_test(test_f1_memory_is_taken_and_given_back),
+      cmocka_unit_test(test_c19_batches_are_found_for_a_budget),
       cmocka_unit_test(test_gpus_are_listed),
   };
   if (argc > 1) {

@@ -122,7 +122,7 @@ static void test_contexts(void **state) {
   assert_null(context);
 }
 
-static void test_predictions(void **state) {
+static void test_c32_predictions(void **state) {
   (void)state;
   char directory[64];
   make_directory(directory);
@@ -258,7 +258,7 @@ static void train_two(tutti_context *context, const tutti_strategy *strategy, co
   tutti_estimator_unref(estimator), tutti_options_unref(options);
 }
 
-static void test_num_gpus(void **state) {
+static void test_a18_a26_num_gpus(void **state) {
   (void)state;
   tutti_context *context = both(), *scope = NULL;
   tutti_strategy *strategy = NULL;
@@ -290,10 +290,10 @@ int main(int argc, char **argv) {
   if (is_missing(plugin)) return TEST_IS_SKIPPED;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_contexts),
-      cmocka_unit_test(test_predictions),
+      cmocka_unit_test(test_c32_predictions),
       cmocka_unit_test(test_an_estimator_on_both),
       cmocka_unit_test(test_determinism),
-      cmocka_unit_test(test_num_gpus),
+      cmocka_unit_test(test_a18_a26_num_gpus),
   };
   return cmocka_run_group_tests(tests, remember_live_objects, assert_nothing_left);
 }

@@ -165,7 +165,7 @@ static void train_with_checkpoints(const char *options, int64_t steps, unsigned 
   remove_directory(directory);
 }
 
-static void test_checkpoints_are_announced_and_limited(void **state) {
+static void test_a28_checkpoints_are_announced_and_limited(void **state) {
   (void)state;
   /* The one of the start, those that the cadence asks for, and the one of the end, which may be one of these. */
   const unsigned every_2 = 1u << 0 | 1u << 2 | 1u << 4 | 1u << 6 | 1u << 8;
@@ -187,6 +187,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_goes_on_from_a_save),
     cmocka_unit_test(test_unwritable_model_dir),
     cmocka_unit_test(test_a_model_that_cannot_predict),
-    cmocka_unit_test(test_checkpoints_are_announced_and_limited),
+    cmocka_unit_test(test_a28_checkpoints_are_announced_and_limited),
 };
 CAPI_TEST_MAIN(tests)

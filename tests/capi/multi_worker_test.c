@@ -172,7 +172,7 @@ static void assert_same_training(const struct trained *got, const struct trained
 
 /* ---- tests ---- */
 
-static void test_processes_train_as_one(void **state) {
+static void test_c14_c15_c33_processes_train_as_one(void **state) {
   (void)state;
   for (int count = 2; count <= 3; count++) {
     char directory[64];
@@ -383,7 +383,7 @@ static void test_unreachable_workers_are_named(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_processes_train_as_one),
+    cmocka_unit_test(test_c14_c15_c33_processes_train_as_one),
     cmocka_unit_test(test_a_killed_worker_and_a_restart),
     cmocka_unit_test(test_a_worker_that_hangs_is_named),
     cmocka_unit_test(test_a_stop_of_one_stops_all),

@@ -74,6 +74,38 @@ static void test_devices_that_are_not_here(void **state) {
   tutti_context_unref(context), tutti_options_unref(options), tutti_options_unref(train);
 }
 
+/* So are the programs of a training: what they need is in the estimate of its memory, of one device or of replicas. */
+static void test_c16_a_training_is_compiled_for_a_topology(void **state) {
+  (void)state;
+  char json[4200];
+  snprintf(json, sizeof json, "{\"backend\": \"pjrt\", \"pjrt_plugin\": \"%s\", \"pjrt_topology\": \"fake:1x2\"}",
+           fake_plugin);
+  tutti_options *options = make_options("context", json);
+  tutti_context *context = NULL;
+  assert_ok(tutti_context_create(options, &context, &err));
+  tutti_pipeline *pipeline = toy_rows(context, 24);
+  tutti_dataset *dataset = NULL;
+  tutti_pipeline_batch(pipeline, 8, NULL);
+  assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
+  for (int replicas = 1; replicas <= 2; replicas++) {
+    tutti_strategy *strategy = NULL;
+    tutti_estimator *estimator = NULL;
+    const char *devices[] = {"pjrt:0", "pjrt:1"}, *estimate = NULL;
+    assert_ok(tutti_strategy_create_mirrored(context, devices, replicas, &strategy, &err));
+    assert_ok(tutti_estimator_create(context, toy_model, NULL, NULL, strategy, NULL, &estimator, &err));
+    assert_ok(tutti_estimator_estimate_memory(estimator, dataset, 0, &estimate, &err));
+    assert_contains(estimate, "\"programs\":[{");
+    assert_contains(estimate, "\"code_bytes\":2500");
+    setenv("TUTTI_FAKE_PJRT", "too_large", 1);
+    assert_error(TUTTI_RESOURCE_EXHAUSTED, "exceeds the memory of the device",
+                 tutti_estimator_estimate_memory(estimator, dataset, 16, &estimate, &err));
+    unsetenv("TUTTI_FAKE_PJRT");
+    tutti_estimator_unref(estimator), tutti_strategy_unref(strategy);
+  }
+  tutti_dataset_unref(dataset), tutti_pipeline_unref(pipeline), tutti_context_unref(context);
+  tutti_options_unref(options);
+}
+
 static void test_a_model_trains(void **state) {
   (void)state;
   const char *const library = getenv("TUTTI_PJRT_PLUGIN");
@@ -111,6 +143,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_a_library_is_named),
       cmocka_unit_test(test_why_a_library_is_not_used),
       cmocka_unit_test(test_devices_that_are_not_here),
+      cmocka_unit_test(test_c16_a_training_is_compiled_for_a_topology),
       cmocka_unit_test(test_a_model_trains),
   };
   return cmocka_run_group_tests(tests, remember_live_objects, assert_nothing_left);

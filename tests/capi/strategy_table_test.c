@@ -15,7 +15,8 @@
 enum { ROWS = 61, BATCH = 8, WIDTH = 16, CLASSES = 2 };
 
 /* What the model has is said by letters of the run option params. Normalised batches are trained by sgd: adam makes
- * steps of full length of gradients that are zero but for their rounding, such as those of units that are never active. */
+ * steps of full length of gradients that are zero but for their rounding, such as those of units that are never
+ * active. */
 struct feature {
   const char *name, *params, *run;
 };

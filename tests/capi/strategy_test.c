@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Contexts and strategies: devices by name, logical devices, the log, the default strategy of a context. */
+#include <stdlib.h>
+
 #include "capi_testing.h"
 
 /* The backend of the default context: the best that is linked in. */
@@ -138,6 +140,69 @@ static void test_c21_auto_chooses_and_says_so(void **state) {
   tutti_context_unref(context);
 }
 
+/* Each way of adding up gives the same weights; and what a device reaches is told. */
+static void test_a27_c31_all_reduce_can_be_chosen(void **state) {
+  (void)state;
+  static const char *const choices[] = {"automatic", "host", "ring", "hierarchical", "reduce_to_one"};
+  tutti_context *context = create_context("{\"backend\": \"reference\", \"logical_devices\": 3}");
+  assert_contains(tutti_context_describe_device(context, 1), "\"reaches\":[]");
+  assert_contains(tutti_context_describe_device(context, 1), "\"links\":{}");
+  tutti_options *train = make_options("train", "{\"epochs\": 2}");
+  float first[16];
+  for (int c = 0; c < 5; c++) {
+    tutti_pipeline *pipeline = toy_rows(context, 37);
+    tutti_options *run = make_options("run", "{\"seed\": 2}");
+    tutti_options_set_string(run, "all_reduce", choices[c]);
+    tutti_dataset *dataset = NULL;
+    tutti_estimator *estimator = NULL;
+    tutti_tensor *bias = NULL;
+    tutti_pipeline_batch(pipeline, 8, NULL);
+    assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
+    assert_ok(tutti_estimator_create(context, toy_model, NULL, NULL, NULL, run, &estimator, &err));
+    assert_ok(tutti_estimator_train(estimator, dataset, train, NULL, NULL, NULL, &err));
+    assert_ok(tutti_estimator_read_variable(estimator, "dense/bias", &bias, &err));
+    const float *values = tutti_tensor_get_data(bias);
+    for (int i = 0; i < 16; i++) {
+      if (c == 0) first[i] = values[i];
+      assert_float_equal(values[i], first[i], 1e-5f);
+    }
+    tutti_tensor_unref(bias), tutti_estimator_unref(estimator), tutti_dataset_unref(dataset);
+    tutti_pipeline_unref(pipeline), tutti_options_unref(run);
+  }
+  tutti_options_unref(train), tutti_context_unref(context);
+}
+
+static int64_t programs_of(const tutti_result *result) {
+  const char *at = strstr(tutti_result_get_step_report(result), "\"programs\":");
+  assert_non_null(at);
+  return atoll(at + strlen("\"programs\":"));
+}
+
+/* 37 rows in batches of 8 have two shapes; further passes bring no new one, and so no program is built. */
+static void test_c34_known_shapes_are_not_built_again(void **state) {
+  (void)state;
+  tutti_context *context = create_context("{\"backend\": \"reference\", \"logical_devices\": 3}");
+  tutti_pipeline *pipeline = toy_rows(context, 37);
+  tutti_dataset *dataset = NULL;
+  tutti_estimator *estimator = NULL;
+  tutti_pipeline_batch(pipeline, 8, NULL);
+  assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
+  assert_ok(tutti_estimator_create(context, toy_model, NULL, NULL, NULL, NULL, &estimator, &err));
+  int64_t programs[3];
+  for (int pass = 0; pass < 3; pass++) {
+    tutti_options *further = make_options("train", pass == 0 ? "{\"epochs\": 1}" : "{\"steps\": 5}");
+    tutti_result *result = NULL;
+    assert_ok(tutti_estimator_train(estimator, dataset, further, NULL, NULL, &result, &err));
+    programs[pass] = programs_of(result);
+    tutti_result_unref(result), tutti_options_unref(further);
+  }
+  assert_true(programs[0] > 0);
+  assert_int_equal(programs[1], programs[0]);
+  assert_int_equal(programs[2], programs[0]);
+  tutti_estimator_unref(estimator), tutti_dataset_unref(dataset), tutti_pipeline_unref(pipeline);
+  tutti_context_unref(context);
+}
+
 static void test_mirrored(void **state) {
   (void)state;
   tutti_context *context = create_context("{\"backend\": \"reference\", \"logical_devices\": 3}");
@@ -240,6 +305,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_f1_allow_growth),
     cmocka_unit_test(test_one_device),
     cmocka_unit_test(test_c21_auto_chooses_and_says_so),
+    cmocka_unit_test(test_a27_c31_all_reduce_can_be_chosen),
+    cmocka_unit_test(test_c34_known_shapes_are_not_built_again),
     cmocka_unit_test(test_mirrored),
     cmocka_unit_test(test_context_of_a_strategy),
     cmocka_unit_test(test_contexts_do_not_mix),

@@ -76,6 +76,7 @@ namespace Tutti
             JsonValue json = JsonValue.Parse(text, "the step report");
             Steps = json.Get("steps").Integer;
             ReplicaCount = json.Get("replicas").Integer;
+            Programs = json.Get("programs").Integer;
             StepSeconds = json.Get("step_seconds").Number;
             Compute = json.Get("compute").Number;
             Input = json.Get("input").Number;
@@ -96,6 +97,9 @@ namespace Tutti
 
         /// <summary>The number of replicas of all workers.</summary>
         public long ReplicaCount { get; private set; }
+
+        /// <summary>How many programs were built for training until now; more only where a shape is new.</summary>
+        public long Programs { get; private set; }
 
         /// <summary>How long a step took.</summary>
         public double StepSeconds { get; private set; }

@@ -77,6 +77,15 @@ class EstimatorOfTraining : public MemoryEstimator {
     const bool is_apart = setup_->storage != nullptr && &source == &setup_->programs.finish.front();
     return executables_.get(source, key, bindings, is_apart ? *setup_->storage : *setup_->devices.front(), false);
   }
+  /// Adds what the devices' library says of it.
+  Status tell(const backend::Executable &executable) {
+    TUTTI_ASSIGN(const base::Json report, base::Json::parse(executable.description().report_json));
+    const base::Json *const programs = report.find("segments");
+    if (programs == nullptr) return Status();
+    for (const base::Json &program : programs->array())
+      programs_.push_back(program);
+    return Status();
+  }
   /// Of the update, on the device that makes it.
   Result<int64_t> finish_workspace(int64_t batch_rows);
   /// Of a storage apart from all replicas.
@@ -97,6 +106,7 @@ class EstimatorOfTraining : public MemoryEstimator {
   int32_t sharing_ = 1;  // contributors that share a batch
   std::unique_ptr<TrainSetup> setup_;
   InputBinding binding_;
+  base::JsonArray programs_;  // of the estimate under way
 };
 
 Result<int64_t> EstimatorOfTraining::workspace(const data::Element &batch, int64_t batch_rows, int64_t rows) {
@@ -108,6 +118,7 @@ Result<int64_t> EstimatorOfTraining::workspace(const data::Element &batch, int64
   for (const GraphSource &accumulate : programs.accumulate) {
     TUTTI_ASSIGN(const backend::ExecutableRef program, compile(accumulate, key, bindings));
     bytes = std::max(bytes, program->description().workspace_bytes);
+    TUTTI_TRY(tell(*program));
   }
   if (programs.finish.empty() || programs.updates_apart) return allocated(bytes);
   TUTTI_ASSIGN(const int64_t of_finish, finish_workspace(batch_rows));
@@ -124,6 +135,7 @@ Result<int64_t> EstimatorOfTraining::finish_workspace(int64_t batch_rows) {
     finish_bindings.emplace(graph::kBatchSymbol, batch_rows);
   }
   TUTTI_ASSIGN(const backend::ExecutableRef finish, compile(programs.finish.front(), finish_key, finish_bindings));
+  TUTTI_TRY(tell(*finish));
   return finish->description().workspace_bytes;
 }
 
@@ -170,6 +182,7 @@ Result<MemoryEstimate> EstimatorOfTraining::estimate(int64_t batch_size) {
   // The first contributor has most rows.
   const TrainProgramSet &programs = setup_->programs;
   const int64_t rows = share_of_rows(batch_size, 0, sharing_).rows();
+  programs_.clear();
   TUTTI_ASSIGN(const int64_t workspace_bytes, workspace(batch, batch_size, rows));
   TUTTI_ASSIGN(const int64_t kept_bytes, output_bytes(batch, rows));
   const int64_t of_map = map_bytes(rows);
@@ -189,6 +202,7 @@ Result<MemoryEstimate> EstimatorOfTraining::estimate(int64_t batch_size) {
     TUTTI_ASSIGN(DeviceMemory memory, storage_memory());
     result.devices.push_back(std::move(memory));
   }
+  result.programs = programs_;
   return result;
 }
 
@@ -290,8 +304,10 @@ base::Json MemoryEstimate::to_json() const {
                                     {"memory", device.memory},
                                     {"available", device.available}});
   }
-  return base::JsonObject{
+  base::Json json = base::JsonObject{
       {"batch_size", batch_size}, {"devices", std::move(list)}, {"total", total()}, {"fits", room().bytes >= 0}};
+  if (!programs.empty()) json.set("programs", programs);
+  return json;
 }
 
 Result<std::unique_ptr<MemoryEstimator>> MemoryEstimator::open(const graph::Model &train_model,

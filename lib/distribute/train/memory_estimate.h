@@ -46,6 +46,8 @@ struct MemoryEstimate {
   int64_t batch_size = 0;
   std::vector<DeviceMemory> devices;  ///< in replica order; behind them a storage that is none of the replicas'
   int64_t budget = INT64_MAX;         ///< what the memory budget leaves for all devices
+  /// What the library of the devices says of each program that was compiled for it; most say nothing.
+  base::JsonArray programs;
 
   int64_t total() const;
   /// What is left where there is least, negative: what lacks; and where that is.
@@ -54,7 +56,8 @@ struct MemoryEstimate {
     std::string memory;
   };
   Room room() const;
-  /// {"batch_size", "devices": [{"device", "weights", ..., "total", "memory", "available"}, ...], "total", "fits"}.
+  /// {"batch_size", "devices": [{"device", "weights", ..., "total", "memory", "available"}, ...], "total", "fits"};
+  /// "programs" where there are any.
   base::Json to_json() const;
 };
 

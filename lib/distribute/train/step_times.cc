@@ -73,9 +73,9 @@ base::Json DeviceShares::to_json() const {
 }
 
 base::Json StepShares::to_json() const {
-  base::Json json = base::JsonObject{{"steps", steps},        {"replicas", replicas}, {"step_seconds", step_seconds},
-                                     {"compute", compute},    {"input", input},       {"communication", communication},
-                                     {"imbalance", imbalance}};
+  base::Json json = base::JsonObject{
+      {"steps", steps},     {"replicas", replicas}, {"programs", programs},           {"step_seconds", step_seconds},
+      {"compute", compute}, {"input", input},       {"communication", communication}, {"imbalance", imbalance}};
   if (replicas > 1) json.set("efficiency", compute);
   base::JsonArray each;
   for (const DeviceShares &one : devices)

@@ -51,6 +51,7 @@ struct DeviceShares {
 struct StepShares {
   int64_t steps = 0;
   int64_t replicas = 0;
+  int64_t programs = 0;  ///< built by the training until now, all replicas
   double step_seconds = 0;
   double compute = 0;                 ///< mean over replicas: the efficiency of scaling
   double input = 0;                   ///< mean
@@ -58,7 +59,8 @@ struct StepShares {
   double communication = 0;           ///< the rest
   std::vector<DeviceShares> devices;  ///< those with a name
 
-  /// {"steps", "replicas", "step_seconds", "compute", "input", "communication", "imbalance", "efficiency", "devices"}
+  /// {"steps", "replicas", "programs", "step_seconds", "compute", "input", "communication", "imbalance", "efficiency",
+  /// "devices"}
   base::Json to_json() const;
   /// "compute 61 %, input 4 %, communication 30 %, imbalance 5 %; idle: gpu:0 41 %, gpu:1 37 %"
   std::string text() const;

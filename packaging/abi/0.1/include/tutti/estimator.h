@@ -154,8 +154,11 @@ TUTTI_API int32_t tutti_estimator_read_output(tutti_estimator *estimator, const 
  * "total", "memory", "available"}, ...], "total", "fits"}. Numbers of a device are bytes: "outputs" is for
  * keep_outputs, "available" is what is free now; "memory" is the name of the memory, which devices may share. Programs
  * are compiled for the estimate, which takes as long as before a first step, but no memory is allocated for them and
- * nothing is trained. Memory that drivers and libraries allocate is not counted. TUTTI_INVALID_ARGUMENT for a dataset
- * without batches, or with shapes that depend on the data. `*out` is lent until the next call for the estimator. */
+ * nothing is trained. Memory that drivers and libraries allocate is not counted. With the backend pjrt, "programs"
+ * lists what the library says of each compiled program (see tutti_predictor_describe_plan); in a context with
+ * pjrt_topology, this tells whether a training compiles for devices that are not in the machine, and fits into them.
+ * TUTTI_INVALID_ARGUMENT for a dataset without batches, or with shapes that depend on the data. `*out` is lent until
+ * the next call for the estimator. */
 TUTTI_API int32_t tutti_estimator_estimate_memory(tutti_estimator *estimator, const tutti_dataset *dataset,
                                                   int64_t batch_size, const char **out, tutti_error **err);
 /* The largest batch size from 1 to `most` (2^30 at most) that fits by that estimate; a size larger by 1/32 does not
@@ -232,15 +235,16 @@ TUTTI_API double tutti_result_get_input_wait(const tutti_result *result);
  * tutti_iterator_get_report. Empty for an evaluation and for a run of a session; the result of tutti_session_close has
  * it. Lent while the result lives. */
 TUTTI_API const char *tutti_result_get_input_report(const tutti_result *result);
-/* How the time of training steps was spent, as JSON: {"steps", "replicas", "step_seconds", "compute", "input",
- * "communication", "imbalance", "efficiency", "devices"}: the time of a step, and its shares of computing and of
- * waiting for input, for communication, and for slower replicas. "efficiency" (with several replicas) is their speed
+/* How the time of training steps was spent, as JSON: {"steps", "replicas", "programs", "step_seconds", "compute",
+ * "input", "communication", "imbalance", "efficiency", "devices"}: the time of a step, and its shares of computing and
+ * of waiting for input, for communication, and for slower replicas. "efficiency" (with several replicas) is their speed
  * relative to that of the same number of replicas that never wait; a warning is logged when it stays below one half.
  * With several workers, each reports its own replicas: "replicas" is the total number, and waiting for slower workers
  * is communication. "devices" has for each device of this process {"device", "utilisation", "idle", "input",
  * "communication", "imbalance"}: idle is the sum of the last three; only a profile shows the gaps between the kernels
- * of a GPU. Steps for which programs were built do not count. Empty if the input report is; lent while the result
- * lives. */
+ * of a GPU. Steps for which programs were built do not count; "programs" is the number of programs that the estimator
+ * has built for training on this process: it grows only when a shape occurs for the first time. Empty if the input
+ * report is; lent while the result lives. */
 TUTTI_API const char *tutti_result_get_step_report(const tutti_result *result);
 /* The loss of the last step for train, of the whole dataset for evaluate: the loss that the model would have for one
  * batch of all examples, for any batch size and number of replicas. NaN if the model has no loss. */

@@ -8,6 +8,7 @@ import java.util.Locale;
  *
  * @param steps how many were measured
  * @param replicas how many train, those of other processes included
+ * @param programs how many programs were built for training until now; more only where a shape is new
  * @param stepSeconds the time of a step
  * @param compute the share of computing
  * @param input the share of waiting for input
@@ -17,8 +18,8 @@ import java.util.Locale;
  * @param devices each device of this process
  * @param json the library's text
  */
-public record StepReport(long steps, long replicas, double stepSeconds, double compute, double input,
-    double communication, double imbalance, double efficiency, List<Device> devices, String json) {
+public record StepReport(long steps, long replicas, long programs, double stepSeconds, double compute,
+    double input, double communication, double imbalance, double efficiency, List<Device> devices, String json) {
     /** What a device did.
      *
      * @param device its name
@@ -42,7 +43,8 @@ public record StepReport(long steps, long replicas, double stepSeconds, double c
             return null;
         }
         Json json = Json.parse("step report", text);
-        return new StepReport(json.integer("steps"), json.integer("replicas"), json.number("step_seconds"),
+        return new StepReport(json.integer("steps"), json.integer("replicas"), json.integer("programs"),
+            json.number("step_seconds"),
             json.number("compute"), json.number("input"), json.number("communication"), json.number("imbalance"),
             json.numberOrNan("efficiency"), json.list("devices", Device::of), text);
     }
