@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "worker_fixtures.h"
 
@@ -350,22 +349,9 @@ static void test_c16_two_workers_train_as_one_device(void **state) {
   remove_directory(directory);
 }
 
-/* Plug-ins are looked for in one folder: it gets both. */
-static int link_plugins(void **state, char *const *paths) {
-  (void)state;
-  make_directory(plugin_folder);
-  const char *const names[] = {"tutti-pjrt.so", "tutti-gloo.so"};
-  for (int i = 0; i < 2; i++) {
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", plugin_folder, names[i]);
-    if (symlink(paths[i], path) != 0) return 1;
-  }
-  return setenv("TUTTI_PLUGIN_PATH", plugin_folder, 1);
-}
-
 int main(int count, char **arguments) {
   if (count == WORKER_ARGUMENTS) return worker_main(arguments[1], arguments[2]);
-  if (count != 4 || link_plugins(NULL, arguments + 1) != 0) return 2;
+  if (count != 4 || link_plugins(plugin_folder, arguments[1], arguments[2]) != 0) return 2;
   fake_plugin = arguments[3];
   setenv("FAKE_PLUGIN_TESTED", fake_plugin, 1);
   const struct CMUnitTest tests[] = {

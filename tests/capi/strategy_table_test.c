@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "worker_fixtures.h"
 
@@ -273,22 +272,10 @@ static void test_c16_pjrt_2(void **state) {
   tutti_context_unref(context);
 }
 
-/* Plug-ins are looked for in one folder: it gets both. */
-static int link_plugins(char folder[64], char *const *paths) {
-  const char *const names[] = {"tutti-pjrt.so", "tutti-gloo.so"};
-  make_directory(folder);
-  for (int i = 0; i < 2; i++) {
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-    if (symlink(paths[i], path) != 0) return 1;
-  }
-  return setenv("TUTTI_PLUGIN_PATH", folder, 1);
-}
-
 int main(int count, char **arguments) {
   if (count == WORKER_ARGUMENTS && strcmp(arguments[1], "table") == 0) return worker_main(arguments[2]);
   char folder[64];
-  if (count != 3 || link_plugins(folder, arguments + 1) != 0) return 2;
+  if (count != 3 || link_plugins(folder, arguments[1], arguments[2]) != 0) return 2;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_c1_c3_mirrored_3),
       cmocka_unit_test(test_c20_central_storage),

@@ -43,6 +43,17 @@ int leave_answer(const char *directory, const void *answer, size_t size, int32_t
   return code == TUTTI_OK ? 0 : 1;
 }
 
+int link_plugins(char folder[64], const char *pjrt, const char *gloo) {
+  const char *const names[] = {"tutti-pjrt.so", "tutti-gloo.so"}, *const paths[] = {pjrt, gloo};
+  make_directory(folder);
+  for (int i = 0; i < 2; i++) {
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+    if (symlink(paths[i], path) != 0) return 1;
+  }
+  return setenv("TUTTI_PLUGIN_PATH", folder, 1);
+}
+
 static void wait_for(const pid_t *children, int count, int *codes) {
   const time_t end = time(NULL) + WORKER_LIMIT_SECONDS;
   for (int w = 0; w < count; w++) {

@@ -24,6 +24,8 @@ int leave_answer(const char *directory, const void *answer, size_t size, int32_t
 
 /* --- in the test --- */
 
+/* Makes a new folder with the plug-ins pjrt and gloo, in which the library then looks for them; 0 = done. */
+int link_plugins(char folder[64], const char *pjrt, const char *gloo);
 /* What the workers to come compute on: a list as the option `backend` of contexts takes it; NULL: the reference. */
 void use_backends(const char *backends);
 /* Runs the scenario on `count` workers with `devices` devices each; whoever is not through at the limit is killed.
