@@ -401,6 +401,7 @@ void check_abort_at_any_operation(Place place, const IssueWork &issue) {
     FakeGroupOptions fault;
     fault.abort_at = at;
     fault.max_delay_us = 20;
+    fault.timeout_ms = 120'000;  // some compile for seconds while others wait
     const auto strategy = std::make_shared<FaultyStorage>(open_devices(3, place), fault, issue);
     const auto trainer = open_trainer(model, strategy, network, options);
     const Result<RunReport> ran = trainer->run(4, nullptr);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/pjrt/memory/pjrt_stream.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tutti::impl::backend::pjrt {
@@ -32,7 +33,13 @@ void StreamState::add(Completion done, std::function<Status()> then) {
   pending_.push_back(std::make_shared<PendingWork>(std::move(done), std::move(then)));
 }
 
-void StreamState::add(const PendingList &list) { pending_.insert(pending_.end(), list.begin(), list.end()); }
+void StreamState::add(const PendingList &list) {
+  if (pending_.size() >= kMostPending) drop_ended();
+  // Of streams that wait for each other in turn, each would double what the other one has.
+  for (const std::shared_ptr<PendingWork> &work : list) {
+    if (std::ranges::find(pending_, work) == pending_.end()) pending_.push_back(work);
+  }
+}
 
 void StreamState::drop_ended() {
   PendingList left;

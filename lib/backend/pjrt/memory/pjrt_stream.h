@@ -40,6 +40,7 @@ using PendingList = std::vector<std::shared_ptr<PendingWork>>;
 class StreamState {
  public:
   void add(Completion done, std::function<base::Status()> then = nullptr);
+  /// What is there already is not added again.
   void add(const PendingList &list);
   /// Waits for all of it; the first error.
   base::Status synchronize();
