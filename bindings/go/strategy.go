@@ -41,7 +41,7 @@ func OneDevice(context *Context, device string) (*Strategy, error) {
 
 // Auto runs on the devices that train fastest, as far as the library can tell: one replica on each GPU or other device
 // with memory of its own; without such devices one with one thread on each processor core, or, if a batch has fewer
-// than two rows for each of them, fewer replicas with more threads each. batchSize is the number of rows of a global
+// than 32 rows for each of them, fewer replicas with more threads each. batchSize is the number of rows of a global
 // batch; 0 = not known. The choice is logged with its reason.
 func Auto(context *Context, batchSize int64) (*Strategy, error) {
 	return makeStrategy(context, func(number uintptr, out, failure *uintptr) int32 {

@@ -36,10 +36,10 @@ TUTTI_API int32_t tutti_strategy_create_one_device(tutti_context *context, const
                                                    tutti_error **err);
 
 /* The devices that train fastest, as far as the library can tell: one replica on each GPU, TPU or other device with
- * memory of its own that the context has; without such devices, one replica with one thread on each processor core
- * that the option threads of the context allows, or, if a batch has fewer than two rows for each of them, fewer
- * replicas with more threads each (unless the run option threads_per_replica is set). `batch_size` is the number of
- * rows of a global batch; 0 = not known. The choice is logged with its reason.
+ * memory of its own that the context has; without such devices, one replica with one thread on each processor core that
+ * the option threads of the context allows, or, if a batch has fewer than 32 rows for each of them, fewer replicas with
+ * more threads each (unless the run option threads_per_replica is set). `batch_size` is the number of rows of a global
+ * batch; 0 = not known. The choice is logged with its reason.
  *
  * This is the default strategy of estimators and predictors, with batch_size 0. Predictors also use the other devices
  * of a context that has several backends. */
@@ -169,11 +169,10 @@ TUTTI_API int32_t tutti_strategy_create_central_storage(tutti_context *context, 
  * Evaluating, also within tutti_estimator_train_and_evaluate: every worker calls it with the same arguments except, for
  * "own", its own data, and gets the report of one process over all of it. With "whole" all workers read the data, and
  * each computes every n-th batch of n workers; with "own" `steps` counts the batches of each worker, and if the library
- * divides the dataset, batches of all workers. The workers
- * connect again, as for a training, and must have the same weights and options. If a worker does not connect in time,
- * dies, does not answer within collective_timeout_ms, or has read different data, the others return an error that names
- * it. Statistics that are per replica are per worker here. The evaluator of a cluster (TF_CONFIG) runs alone, with a
- * strategy for its own machine.
+ * divides the dataset, batches of all workers. The workers connect again, as for a training, and must have the same
+ * weights and options. If a worker does not connect in time, dies, does not answer within collective_timeout_ms, or has
+ * read different data, the others return an error that names it. Statistics that are per replica are per worker here.
+ * The evaluator of a cluster (TF_CONFIG) runs alone, with a strategy for its own machine.
  *
  * Predicting a dataset, in a stream or as a whole, works likewise: every worker opens the same stream, and each
  * computes its share (predictor.h). Datasets are not divided for it, because rows are returned in the order of the
@@ -193,8 +192,8 @@ TUTTI_API int32_t tutti_strategy_create_multi_worker(tutti_context *context, con
 /* The same, with the workers given by the launcher: by TF_CONFIG, by MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE
  * (torchrun), by OMPI_COMM_WORLD_RANK and _SIZE (mpirun; also MASTER_ADDR unless all run on one machine), by
  * SLURM_PROCID and the node list of the step (srun), or by TPU_WORKER_HOSTNAMES and TPU_WORKER_ID (GKE): the first of
- * these that is set. `options` as above, without
- * workers and worker; NULL = defaults. NOT_FOUND if none is set, otherwise errors name variable and key. */
+ * these that is set. `options` as above, without workers and worker; NULL = defaults. NOT_FOUND if none is set,
+ * otherwise errors name variable and key. */
 TUTTI_API int32_t tutti_strategy_create_multi_worker_from_environment(tutti_context *context,
                                                                       const tutti_options *options,
                                                                       tutti_strategy **out, tutti_error **err);
@@ -208,8 +207,7 @@ TUTTI_API int32_t tutti_strategy_create_multi_worker_from_resolver(tutti_context
 
 /* TPUs, or other devices with a PJRT plug-in: mirrored over the devices of this worker, and over the workers of the
  * resolver. TUTTI_FAILED_PRECONDITION, which says what to call first, unless the resolver was connected and
- * initialized. Batch sizes are global, as everywhere; TPUs compute best with batches of at least 128 rows for each
- * device. */
+ * initialized. Batch sizes are global, as everywhere. */
 TUTTI_API int32_t tutti_strategy_create_tpu(tutti_cluster_resolver *resolver, tutti_strategy **out, tutti_error **err);
 
 TUTTI_API void tutti_strategy_ref(tutti_strategy *strategy);

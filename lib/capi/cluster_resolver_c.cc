@@ -52,6 +52,14 @@ Status check_no_workers(const ResolvedOptions &options, std::string_view who) {
   return Status();
 }
 
+Result<distribute::Cluster> cluster_of_list(std::string_view workers, int64_t worker) {
+  std::vector<std::string> addresses;
+  for (const std::string &part : base::split(workers, ','))
+    addresses.emplace_back(base::trim(part));
+  const int64_t index = std::clamp<int64_t>(worker, -1, distribute::Cluster::kMostWorkers);
+  return distribute::Cluster::make(std::move(addresses), static_cast<int32_t>(index));
+}
+
 distribute::MeetingOptions meeting_options(const ResolvedOptions &options, const Ref<base::Logger> &logger) {
   distribute::MeetingOptions with;
   with.build_id = backend::build_id();
@@ -149,11 +157,7 @@ int32_t tutti_cluster_resolver_create_list(const char *workers, int64_t worker, 
   return guard(err, [&]() -> Status {
     TUTTI_TRY(clear(out, "out"));
     TUTTI_TRY(require(workers, "workers"));
-    std::vector<std::string> addresses;
-    for (const std::string &part : base::split(workers, ','))
-      addresses.emplace_back(base::trim(part));
-    const int64_t index = std::clamp<int64_t>(worker, -1, distribute::Cluster::kMostWorkers);
-    return emit_resolver(distribute::Cluster::make(std::move(addresses), static_cast<int32_t>(index)), out);
+    return emit_resolver(cluster_of_list(workers, worker), out);
   });
 }
 

@@ -54,6 +54,9 @@ class ClusterResolverObject : public base::Object {
 
 extern constinit HandleType<ClusterResolverObject> cluster_resolver_handles;
 
+/// "host:port,host:port", and which of them this worker is.
+Result<distribute::Cluster> cluster_of_list(std::string_view workers, int64_t worker);
+
 /// How workers meet by options of the schema "cluster".
 distribute::MeetingOptions meeting_options(const ResolvedOptions &options, const Ref<base::Logger> &logger);
 

@@ -60,19 +60,11 @@ Result<distribute::StrategyRef> choose_strategy(const ContextObject &context, co
   return object->strategy();
 }
 
-/// Of the context's devices those that have memory of their own.
-static std::vector<distribute::DeviceChoice> gpus_of(const ContextCore &core) {
-  std::vector<distribute::DeviceChoice> gpus;
-  std::ranges::copy_if(core.devices, std::back_inserter(gpus),
-                       [](const distribute::DeviceChoice &device) { return !device.backend->has_host_memory(); });
-  return gpus;
-}
-
 Result<distribute::StrategyRef> strategy_over_gpus(const ContextObject &context, int64_t count) {
   if (context.strategy() != nullptr)
     return base::invalid_argument("num_gpus is ", count, ", but the context is the scope of a strategy: set only one");
   const ContextCore &core = *context.core();
-  std::vector<distribute::DeviceChoice> gpus = gpus_of(core);
+  std::vector<distribute::DeviceChoice> gpus = distribute::devices_with_own_memory(core.devices);
   if (count > static_cast<int64_t>(gpus.size())) {
     return base::invalid_argument("num_gpus is ", count, ", but the context has ", gpus.size(),
                                   gpus.size() == 1 ? " GPU" : " GPUs", "; its devices are ",
@@ -127,12 +119,9 @@ Result<std::vector<distribute::DeviceChoice>> listed_devices(const ContextCore &
 }
 
 Result<distribute::Cluster> listed_workers(const ResolvedOptions &options) {
-  std::vector<std::string> addresses;
-  for (const std::string &part : base::split(options.text("workers"), ','))
-    addresses.emplace_back(base::trim(part));
   if (options.text("workers").empty())
     return base::invalid_argument("the option workers is empty; expected the address of each worker");
-  return distribute::Cluster::make(std::move(addresses), static_cast<int32_t>(options.i64("worker")));
+  return cluster_of_list(options.text("workers"), options.i64("worker"));
 }
 
 Result<distribute::Cluster> workers_from_environment(const ResolvedOptions &options) {
@@ -230,7 +219,7 @@ int32_t tutti_strategy_create_central_storage(tutti_context *context, const char
     TUTTI_TRY(clear(out, "out"));
     TUTTI_ASSIGN(const Ref<ContextObject> owner, find_context(context));
     const ContextCore &core = *owner->core();
-    const auto gpus = gpus_of(core);
+    const auto gpus = distribute::devices_with_own_memory(core.devices);
     TUTTI_ASSIGN(auto chosen, find_devices(core, devices, count, gpus.empty() ? core.devices : gpus));
     distribute::DeviceChoice place = chosen.front();
     if (storage != nullptr) {

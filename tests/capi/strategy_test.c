@@ -120,7 +120,7 @@ static void test_c21_auto_chooses_and_says_so(void **state) {
   (void)state;
   tutti_context *context = create_context("{\"backend\": \"reference\", \"logical_devices\": 3, \"threads\": 6}");
   tutti_strategy *strategy = NULL;
-  static const struct { int64_t batch_size, replicas; } cases[] = {{0, 3}, {64, 3}, {5, 2}, {1, 1}};
+  static const struct { int64_t batch_size, replicas; } cases[] = {{0, 3}, {96, 3}, {70, 2}, {1, 1}};
   for (int i = 0; i < 4; i++) {
     assert_ok(tutti_strategy_create_auto(context, cases[i].batch_size, &strategy, &err));
     assert_int_equal(tutti_strategy_get_replica_count(strategy), cases[i].replicas);

@@ -27,7 +27,7 @@ namespace Tutti
 
         /// <summary>The devices that train fastest, as far as the library can tell: one replica on each GPU or other
         /// device with memory of its own; without such devices one with one thread on each processor core, or, if a
-        /// batch has fewer than two rows for each of them, fewer replicas with more threads each. batchSize is the
+        /// batch has fewer than 32 rows for each of them, fewer replicas with more threads each. batchSize is the
         /// number of rows of a global batch; 0 = not known. The choice is logged with its reason.</summary>
         public static Strategy Auto(long batchSize = 0, Context context = null)
         {

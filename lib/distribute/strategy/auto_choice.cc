@@ -12,9 +12,9 @@ using base::Result;
 
 namespace {
 
-constexpr int64_t kLeastRows = 2;  // of a replica on processors
+constexpr int64_t kLeastRows = 32;  // of a replica on processors
 
-/// Those of the first backend that has them so: replicas of several backends do not train together.
+/// Of the first backend that has such.
 std::vector<DeviceChoice> devices_with_memory(std::span<const DeviceChoice> devices, bool is_host_memory) {
   std::vector<DeviceChoice> found;
   std::ranges::copy_if(devices, std::back_inserter(found), [&](const DeviceChoice &device) {
@@ -62,8 +62,12 @@ AutoChoice of_processors(std::vector<DeviceChoice> devices, const AutoRequest &r
 
 }  // namespace
 
+std::vector<DeviceChoice> devices_with_own_memory(std::span<const DeviceChoice> devices) {
+  return devices_with_memory(devices, false);
+}
+
 Result<AutoChoice> choose_devices(std::span<const DeviceChoice> devices, const AutoRequest &request) {
-  if (std::vector<DeviceChoice> found = devices_with_memory(devices, false); !found.empty())
+  if (std::vector<DeviceChoice> found = devices_with_own_memory(devices); !found.empty())
     return of_accelerators(std::move(found), request);
   if (std::vector<DeviceChoice> found = devices_with_memory(devices, true); !found.empty())
     return of_processors(std::move(found), request);

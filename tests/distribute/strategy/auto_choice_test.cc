@@ -29,7 +29,9 @@ static std::vector<DeviceChoice> processors(int count) {
 }
 
 static std::vector<DeviceChoice> gpus_of_three() {
-  LazyBackend::begin({.has_host_memory = false});
+  LazySettings settings;
+  settings.has_host_memory = false;
+  LazyBackend::begin(settings);
   return devices_of(assert_ok_value(
       backend::Backend::create(LazyBackend::entry, "{\"logical_devices\": 3}", backend::HostOptions{})));
 }
@@ -48,17 +50,18 @@ static void expect(const std::vector<DeviceChoice> &devices, const AutoRequest &
 static void test_processors_are_shared_out(void **) {
   const std::vector<DeviceChoice> eight = processors(8);
   expect(eight, {.threads = 8}, 8, 1);
-  expect(eight, {.threads = 8, .batch_size = 64}, 8, 1);
-  expect(eight, {.threads = 8, .batch_size = 16}, 8, 1);
-  expect(eight, {.threads = 8, .batch_size = 9}, 4, 2);
-  expect(eight, {.threads = 8, .batch_size = 7}, 3, 2);
-  expect(eight, {.threads = 8, .batch_size = 2}, 1, 8);
+  expect(eight, {.threads = 8, .batch_size = 1000}, 8, 1);
+  expect(eight, {.threads = 8, .batch_size = 256}, 8, 1);
+  expect(eight, {.threads = 8, .batch_size = 255}, 7, 1);
+  expect(eight, {.threads = 8, .batch_size = 128}, 4, 2);
+  expect(eight, {.threads = 8, .batch_size = 100}, 3, 2);
+  expect(eight, {.threads = 8, .batch_size = 63}, 1, 8);
   expect(eight, {.threads = 8, .batch_size = 1}, 1, 8);
   expect(eight, {.threads = 3}, 3, 1);
-  expect(eight, {.threads = 20, .batch_size = 64}, 8, 2);
+  expect(eight, {.threads = 20, .batch_size = 1000}, 8, 2);
   expect(processors(1), {.threads = 4}, 1, 4);
-  assert_string_equal(assert_ok_value(choose_devices(eight, {.threads = 8, .batch_size = 9})).reason.c_str(),
-                      "4 replicas on processors, 8 threads in all; batches have 9 rows");
+  assert_string_equal(assert_ok_value(choose_devices(eight, {.threads = 8, .batch_size = 130})).reason.c_str(),
+                      "4 replicas on processors, 8 threads in all; batches have 130 rows");
 }
 
 static void test_the_number_divides_the_logical_replicas(void **) {

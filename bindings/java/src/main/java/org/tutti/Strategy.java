@@ -65,7 +65,7 @@ public final class Strategy extends NativeObject {
 
     /** The devices of a context that train fastest, as far as the library can tell: one replica on each GPU or other
      * device with memory of its own; without such devices one with one thread on each processor core, or, if a batch
-     * has fewer than two rows for each of them, fewer replicas with more threads each. The choice is logged with its
+     * has fewer than 32 rows for each of them, fewer replicas with more threads each. The choice is logged with its
      * reason.
      *
      * @param context whose devices
