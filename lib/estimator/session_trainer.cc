@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "distribute/plan/step_graphs.h"
+
 namespace tutti::impl::estimator {
 
 using base::Ref;
@@ -23,8 +25,7 @@ Status SessionTrainer::open(const graph::Model &model, int64_t batch_size, const
   options.cancel = cancel;
   if (batch_size > 0) options.typical_rows = batch_size;
   Result<std::unique_ptr<distribute::Trainer>> opened = distribute::Trainer::open(model, state_.strategy(), options);
-  if (const distribute::StrategyRef one = state_.whole_batches();
-      one && opened.code() == base::Code::invalid_argument) {
+  if (const distribute::StrategyRef one = state_.whole_batches(); one && distribute::is_of_pieces(opened.status())) {
     options.threads_per_replica = one->threads_per_replica();
     auto whole = distribute::Trainer::open(model, one, options);
     if (whole.ok()) {

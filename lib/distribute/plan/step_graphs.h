@@ -115,10 +115,8 @@ struct PredictGraph {
   bool rows_stand_alone = false;
 };
 
-/// Does it say that a node cannot be computed of a batch in pieces?
-inline bool is_of_pieces(const base::Status &status) {
-  return status.code() == base::Code::invalid_argument && status.error()->find_detail("node") != nullptr;
-}
+/// Does it, or what it follows from, say that a node cannot be computed of a batch in pieces?
+bool is_of_pieces(const base::Status &status);
 
 base::Result<TrainGraphs> make_train_graphs(const graph::Model &model, const StepGraphOptions &options);
 base::Result<EvaluateGraphs> make_evaluate_graphs(const graph::Model &model, const StepGraphOptions &options);

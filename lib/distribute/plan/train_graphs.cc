@@ -386,6 +386,13 @@ std::string describe_pieces(const StepGraphOptions &options) {
 
 }  // namespace
 
+bool is_of_pieces(const Status &status) {
+  for (const base::Error *error = status.error().get(); error != nullptr; error = error->cause().get()) {
+    if (error->code() == base::Code::invalid_argument && error->find_detail("node") != nullptr) return true;
+  }
+  return false;
+}
+
 Result<TrainGraphs> make_train_graphs(const Model &model, const StepGraphOptions &options) {
   Result<TrainGraphs> graphs = train_graphs(model, options);
   const std::string pieces = describe_pieces(options);
