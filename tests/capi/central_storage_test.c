@@ -135,7 +135,7 @@ static struct weights trained(tutti_context *context, enum place place, enum opt
   return weights;
 }
 
-static void test_C20_central_storage_equals_mirrored(void **state) {
+static void test_c20_central_storage_equals_mirrored(void **state) {
   (void)state;
   tutti_context *context = open_context();
   const char *const runs[] = {"{" COPIES "}", "{" COPIES ", \"accumulation_steps\": 2}"};
@@ -169,7 +169,7 @@ static int64_t slots_of(const char *estimate, const char *device) {
   return at != NULL ? strtoll(at + strlen("\"slots\":"), NULL, 10) : -1;
 }
 
-static void test_C20_central_storage_has_slots_in_one_place(void **state) {
+static void test_c20_central_storage_has_slots_in_one_place(void **state) {
   (void)state;
   tutti_context *context = open_context();
   enum optimizer adam = ADAM;
@@ -196,7 +196,7 @@ static void find_line(void *user, int32_t severity, const char *text) {
   if (strncmp(text, "variables are ", 14) == 0) snprintf(user, 128, "%s", text);
 }
 
-static void test_C20_central_storage_says_where(void **state) {
+static void test_c20_central_storage_says_where(void **state) {
   (void)state;
   tutti_context *context = open_context();
   char line[128] = "", expected[128];
@@ -232,7 +232,7 @@ static struct weights resumed(tutti_context *context, enum place first, enum pla
   return weights;
 }
 
-static void test_C20_central_storage_resumes_other_strategies(void **state) {
+static void test_c20_central_storage_resumes_other_strategies(void **state) {
   (void)state;
   tutti_context *context = open_context();
   const struct weights expected = resumed(context, MIRRORED, MIRRORED);
@@ -254,7 +254,7 @@ static void predict_rows(tutti_estimator *estimator, tutti_tensor *x, float logi
   tutti_batch_unref(batch), tutti_predictor_unref(predictor);
 }
 
-static void test_C20_central_storage_evaluates_and_predicts(void **state) {
+static void test_c20_central_storage_evaluates_and_predicts(void **state) {
   (void)state;
   tutti_context *context = open_context();
   float rows[4 * ROWS], expected[2 * ROWS], got[2 * ROWS];
@@ -282,7 +282,7 @@ static void test_C20_central_storage_evaluates_and_predicts(void **state) {
   tutti_tensor_unref(x), tutti_context_unref(context);
 }
 
-static void test_C20_central_storage_devices(void **state) {
+static void test_c20_central_storage_devices(void **state) {
   (void)state;
   tutti_context *context = open_context();
   tutti_strategy *strategy = strategy_of(context, SECOND);
@@ -317,7 +317,7 @@ static void test_C20_central_storage_devices(void **state) {
   tutti_strategy_unref(strategy), tutti_context_unref(context);
 }
 
-static void test_C20_central_storage_refuses_other_sums(void **state) {
+static void test_c20_central_storage_refuses_other_sums(void **state) {
   (void)state;
   tutti_context *context = open_context();
   enum optimizer optimizer = ADAM;
@@ -333,13 +333,13 @@ int main(int argc, char **argv) {
   plugin = argc > 1 ? argv[1] : NULL;
   if (plugin != NULL && is_missing(plugin)) return TEST_IS_SKIPPED;
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_C20_central_storage_devices),
-      cmocka_unit_test(test_C20_central_storage_equals_mirrored),
-      cmocka_unit_test(test_C20_central_storage_has_slots_in_one_place),
-      cmocka_unit_test(test_C20_central_storage_says_where),
-      cmocka_unit_test(test_C20_central_storage_resumes_other_strategies),
-      cmocka_unit_test(test_C20_central_storage_evaluates_and_predicts),
-      cmocka_unit_test(test_C20_central_storage_refuses_other_sums),
+      cmocka_unit_test(test_c20_central_storage_devices),
+      cmocka_unit_test(test_c20_central_storage_equals_mirrored),
+      cmocka_unit_test(test_c20_central_storage_has_slots_in_one_place),
+      cmocka_unit_test(test_c20_central_storage_says_where),
+      cmocka_unit_test(test_c20_central_storage_resumes_other_strategies),
+      cmocka_unit_test(test_c20_central_storage_evaluates_and_predicts),
+      cmocka_unit_test(test_c20_central_storage_refuses_other_sums),
   };
   return cmocka_run_group_tests(tests, remember_live_objects, assert_nothing_left);
 }

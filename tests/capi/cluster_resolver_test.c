@@ -33,15 +33,13 @@ static int32_t train_toy(tutti_strategy *strategy, float *kernel, tutti_error **
   tutti_pipeline *pipeline = toy_rows(context, 61);
   tutti_dataset *dataset = NULL;
   tutti_estimator *estimator = NULL;
-  tutti_tensor *tensor = NULL;
   tutti_pipeline_batch(pipeline, 9, NULL);
   int32_t code = tutti_pipeline_build(pipeline, &dataset, err);
   /* The context is the strategy's scope: no strategy is named. */
   if (code == TUTTI_OK) code = tutti_estimator_create(context, toy_model, NULL, NULL, NULL, run, &estimator, err);
   if (code == TUTTI_OK) code = tutti_estimator_train(estimator, dataset, train, NULL, NULL, NULL, err);
-  if (code == TUTTI_OK) code = tutti_estimator_read_variable(estimator, "dense/kernel", &tensor, err);
-  if (code == TUTTI_OK) memcpy(kernel, tutti_tensor_get_data(tensor), KERNEL * sizeof(float));
-  tutti_tensor_unref(tensor), tutti_estimator_unref(estimator), tutti_dataset_unref(dataset);
+  if (code == TUTTI_OK) code = read_numbers(estimator, "dense/kernel", kernel, KERNEL, err);
+  tutti_estimator_unref(estimator), tutti_dataset_unref(dataset);
   tutti_pipeline_unref(pipeline), tutti_options_unref(run), tutti_options_unref(train);
   return code;
 }

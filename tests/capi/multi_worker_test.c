@@ -77,7 +77,6 @@ static int32_t train_on(tutti_strategy *strategy, const char *scenario, const ch
   tutti_error *err = NULL;
   tutti_estimator *estimator = NULL;
   tutti_result *result = NULL;
-  tutti_tensor *kernel = NULL;
   tutti_context *context = tutti_strategy_get_context(strategy);
   tutti_pipeline *pipeline = toy_rows(context, ROWS);
   tutti_dataset *dataset = NULL;
@@ -96,15 +95,10 @@ static int32_t train_on(tutti_strategy *strategy, const char *scenario, const ch
     trained->reason = tutti_result_get_reason(result);
     trained->step = tutti_result_get_step(result);
     trained->examples = tutti_result_get_examples(result);
-    code = tutti_estimator_read_variable(estimator, "dense/kernel", &kernel, &err);
-  }
-  if (code == TUTTI_OK) {
-    const int64_t bytes = tutti_tensor_get_size_bytes(kernel);
-    memcpy(trained->kernel, tutti_tensor_get_data(kernel), (size_t)(bytes < 128 ? bytes : 128));
+    code = read_numbers(estimator, "dense/kernel", trained->kernel, 32, &err);
   }
   trained->code = code;
   keep_error(trained, err);
-  tutti_tensor_unref(kernel);
   tutti_result_unref(result);
   tutti_estimator_unref(estimator);
   tutti_hooks_unref(hooks);

@@ -88,14 +88,6 @@ static tutti_dataset *rows_of(tutti_context *context) {
   return dataset;
 }
 
-static int32_t read_kernel(tutti_estimator *estimator, struct outcome *outcome, tutti_error **err) {
-  tutti_tensor *kernel = NULL;
-  const int32_t code = tutti_estimator_read_variable(estimator, "dense_1/kernel", &kernel, err);
-  if (code == TUTTI_OK) memcpy(outcome->kernel, tutti_tensor_get_data(kernel), sizeof outcome->kernel);
-  tutti_tensor_unref(kernel);
-  return code;
-}
-
 static int32_t evaluate(tutti_estimator *estimator, const tutti_dataset *dataset, struct outcome *outcome,
                         tutti_error **err) {
   tutti_result *result = NULL;
@@ -136,7 +128,7 @@ static int32_t run_feature(tutti_strategy *strategy, const struct feature *featu
   if (code == TUTTI_OK) {
     outcome->steps = tutti_result_get_step(result);
     outcome->examples = tutti_result_get_examples(result);
-    code = read_kernel(estimator, outcome, err);
+    code = read_numbers(estimator, "dense_1/kernel", outcome->kernel, WIDTH * CLASSES, err);
   }
   if (code == TUTTI_OK) code = evaluate(estimator, dataset, outcome, err);
   if (code == TUTTI_OK) code = predict(estimator, dataset, outcome, err);

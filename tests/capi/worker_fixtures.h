@@ -22,6 +22,9 @@ int32_t join_workers(const char *cluster, tutti_context **context, tutti_strateg
 /* Leaves the answer for the test; the exit status of the worker. */
 int leave_answer(const char *directory, const void *answer, size_t size, int32_t code);
 
+/* Copies the first numbers of an f32 variable, `most` of them at most. */
+int32_t read_numbers(tutti_estimator *estimator, const char *variable, float *numbers, size_t most, tutti_error **err);
+
 /* --- in the test --- */
 
 /* Makes a new folder with the plug-ins pjrt and gloo, in which the library then looks for them; 0 = done. */

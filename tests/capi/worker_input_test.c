@@ -99,7 +99,7 @@ static int64_t count_lines(const tutti_dataset *dataset, int seen[ROWS]) {
   return largest;
 }
 
-static void test_C30_a_worker_opens_only_its_own_files(void **state) {
+static void test_c30_a_worker_opens_only_its_own_files(void **state) {
   (void)state;
   struct opened opened = {{0}};
   tutti_context *context = context_with_files(&opened);
@@ -138,7 +138,7 @@ static void test_C30_a_worker_opens_only_its_own_files(void **state) {
 }
 
 /* Batch by batch, one worker's rows behind the other's. */
-static void test_C30_parts_by_data_make_the_batches_of_one_process(void **state) {
+static void test_c30_parts_by_data_make_the_batches_of_one_process(void **state) {
   (void)state;
   tutti_pipeline *pipeline = count_to(ROWS);
   tutti_pipeline_shuffle(pipeline, 13, NULL);
@@ -181,7 +181,7 @@ static void expect_training_error(tutti_strategy *strategy, const tutti_dataset 
   tutti_estimator_unref(estimator);
 }
 
-static void test_A30_a_distributed_dataset_is_not_distributed_twice(void **state) {
+static void test_a30_a_distributed_dataset_is_not_distributed_twice(void **state) {
   (void)state;
   tutti_pipeline *pipeline = count_to(ROWS);
   tutti_pipeline_batch(pipeline, BATCH, NULL);
@@ -235,7 +235,7 @@ static void test_what_cannot_be_divided(void **state) {
 
 /* ---- trainings of several workers ---- */
 
-static void test_C30_workers_train_on_their_own_files(void **state) {
+static void test_c30_workers_train_on_their_own_files(void **state) {
   (void)state;
   for (int count = 2; count <= 3; count++) {
     char directory[64], model_dir[80];
@@ -259,7 +259,7 @@ static void test_C30_workers_train_on_their_own_files(void **state) {
   }
 }
 
-static void test_C30_workers_with_divided_data_train_as_one_process(void **state) {
+static void test_c30_workers_with_divided_data_train_as_one_process(void **state) {
   (void)state;
   static const char *const scenarios[] = {"data:files:train", "auto:memory:train", "data:memory:both"};
   for (int count = 2; count <= 3; count++) {
@@ -282,7 +282,7 @@ static void test_C30_workers_with_divided_data_train_as_one_process(void **state
   }
 }
 
-static void test_A30_workers_train_on_distributed_datasets(void **state) {
+static void test_a30_workers_train_on_distributed_datasets(void **state) {
   (void)state;
   static const char *const pairs[][2] = {{"auto:files:train", "auto:files:part"},
                                          {"data:files:train", "data:files:part"}};
@@ -301,13 +301,13 @@ static void test_A30_workers_train_on_distributed_datasets(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_C30_a_worker_opens_only_its_own_files),
-    cmocka_unit_test(test_C30_parts_by_data_make_the_batches_of_one_process),
-    cmocka_unit_test(test_A30_a_distributed_dataset_is_not_distributed_twice),
+    cmocka_unit_test(test_c30_a_worker_opens_only_its_own_files),
+    cmocka_unit_test(test_c30_parts_by_data_make_the_batches_of_one_process),
+    cmocka_unit_test(test_a30_a_distributed_dataset_is_not_distributed_twice),
     cmocka_unit_test(test_what_cannot_be_divided),
-    cmocka_unit_test(test_C30_workers_train_on_their_own_files),
-    cmocka_unit_test(test_C30_workers_with_divided_data_train_as_one_process),
-    cmocka_unit_test(test_A30_workers_train_on_distributed_datasets),
+    cmocka_unit_test(test_c30_workers_train_on_their_own_files),
+    cmocka_unit_test(test_c30_workers_with_divided_data_train_as_one_process),
+    cmocka_unit_test(test_a30_workers_train_on_distributed_datasets),
 };
 
 int main(int count, char **arguments) {

@@ -136,7 +136,6 @@ static int32_t train_on(tutti_strategy *strategy, const char *source, const char
   tutti_error *failure = NULL;
   tutti_estimator *estimator = NULL;
   tutti_result *result = NULL;
-  tutti_tensor *kernel = NULL;
   tutti_context *context = tutti_strategy_get_context(strategy);
   tutti_dataset *dataset = dataset_of(context, source, directory, trained), *part = NULL;
   int32_t code = tutti_context_set_log(context, keep_line, trained, NULL, TUTTI_LOG_INFO, &failure);
@@ -160,13 +159,9 @@ static int32_t train_on(tutti_strategy *strategy, const char *source, const char
       trained->reason = tutti_result_get_reason(result);
       trained->step = tutti_result_get_step(result);
       trained->examples = tutti_result_get_examples(result);
-      code = tutti_estimator_read_variable(estimator, "dense/kernel", &kernel, &failure);
+      code = read_numbers(estimator, "dense/kernel", trained->kernel, 32, &failure);
     }
-    if (code == TUTTI_OK) {
-      const int64_t bytes = tutti_tensor_get_size_bytes(kernel);
-      memcpy(trained->kernel, tutti_tensor_get_data(kernel), (size_t)(bytes < 128 ? bytes : 128));
-      code = evaluate_trained(estimator, dataset, trained, &failure);
-    }
+    if (code == TUTTI_OK) code = evaluate_trained(estimator, dataset, trained, &failure);
     for (int i = 0; i < ROWS; i++)
       trained->seen[i] = seen[i];
   } else if (code == TUTTI_OK) {
@@ -175,7 +170,6 @@ static int32_t train_on(tutti_strategy *strategy, const char *source, const char
   tutti_context_set_log(context, NULL, NULL, NULL, TUTTI_LOG_INFO, NULL);
   trained->code = code;
   keep_error(trained, failure);
-  tutti_tensor_unref(kernel);
   tutti_result_unref(result);
   tutti_estimator_unref(estimator);
   tutti_hooks_unref(hooks);
