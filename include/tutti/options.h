@@ -46,9 +46,8 @@ TUTTI_API void tutti_options_set_from_environment(tutti_options *options);
 /* The first error of a setter, or TUTTI_OK. */
 TUTTI_API int32_t tutti_options_check(const tutti_options *options, tutti_error **err);
 
-/* A JSON object of all keys with the effective value and its origin ("set", "environment" or
- * "default"); "(hidden)" for a secret that
- * was set. Valid until the options change. NULL when `options` is not an options handle. */
+/* A JSON object of all keys with the effective value and its origin ("set", "environment" or "default"); "(hidden)" for
+ * a secret that was set. Valid until the options change. NULL when `options` is not an options handle. */
 TUTTI_API const char *tutti_options_get_json(tutti_options *options);
 
 /* The keys of a schema: their number, and a JSON object {key, type, default, minimum, maximum, documentation} for each,

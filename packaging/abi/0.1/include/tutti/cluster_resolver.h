@@ -69,7 +69,8 @@ TUTTI_API const char *tutti_cluster_resolver_get_json(const tutti_cluster_resolv
  * resolver or a strategy made from it lives. `options` of schema "cluster" (NULL = defaults), without workers and
  * worker: connect_timeout_ms and job_secret, also for all later connections; devices and worker_input of
  * tutti_strategy_create_tpu. An error names the worker that does not come, and the call can be repeated. A worker alone
- * opens no connection. TUTTI_FAILED_PRECONDITION if the resolver is connected already. */
+ * opens no connection. Connections of strangers are dropped as for a strategy, but not logged, for there is no context
+ * yet. TUTTI_FAILED_PRECONDITION if the resolver is connected already. */
 TUTTI_API int32_t tutti_cluster_resolver_connect(tutti_cluster_resolver *resolver, const tutti_options *options,
                                                  tutti_error **err);
 
