@@ -189,7 +189,8 @@ class Program {
 class Executable : public std::enable_shared_from_this<Executable> {
  public:
   static base::Result<ExecutableRef> compile(Device &device, const CompileRequest &request);
-  /// For backends that lower collectives: all devices of the group, in rank order.
+  /// For backends that lower collectives: all devices of the group, in rank order. Its programs do the collectives, and
+  /// have two segments; see TUTTI_BACKEND_LOWERS_COLLECTIVES.
   static base::Result<ExecutableRef> compile(std::span<const DeviceRef> devices, const CompileRequest &request);
   ~Executable();
 

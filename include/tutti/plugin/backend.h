@@ -259,7 +259,7 @@ typedef struct tutti_compile_request {
   int32_t level;    ///< TUTTI_LEVEL_*
   int32_t threads;  ///< threads each program of this executable may use, the calling one included; 0 = 1
 
-  /// The kind of device to compile for: one device, or all of a group where the backend lowers collectives.
+  /// The kind of device to compile for: one device; or several, by rank, where the backend lowers collectives.
   tutti_device *const *devices;
   int32_t device_count;
   int32_t flags;       ///< TUTTI_COMPILE_*
@@ -380,7 +380,12 @@ typedef struct tutti_program_table {
 
 /// tutti_backend_api.capabilities
 enum {
-  TUTTI_BACKEND_LOWERS_COLLECTIVES = 1,  ///< gets the graph uncut with all devices and runs collectives itself
+  /// May be given a graph uncut, with several devices in the request: their programs then do its collectives
+  /// themselves. Such an executable describes one external, of no elements. Segment 0 of each device's program takes
+  /// the arguments of the run, from any thread and without waiting for others; the work begins when all have come.
+  /// Segment 1, which the host runs when it knows that, gives the results: if some have not come it fails, and this
+  /// device's run has not happened, so that all devices run or none.
+  TUTTI_BACKEND_LOWERS_COLLECTIVES = 1,
   /// Device pointers are host pointers, and memory of one device is usable from all others of the backend.
   TUTTI_BACKEND_HOST_MEMORY = 2,
   TUTTI_BACKEND_REGIONS = 4,  ///< runs call, custom_gradient and fusion regions; else the host inlines them first

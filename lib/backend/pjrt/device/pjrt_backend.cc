@@ -342,8 +342,11 @@ int32_t compile(const tutti_compile_request *request, tutti_executable **executa
     auto made = std::make_unique<ExecutableHandle>();
     made->backend = device.backend;
     TUTTI_ASSIGN(const bool donates, may_donate(*device.backend, device.index));
+    std::vector<size_t> devices;
+    for (int32_t i = 0; i < request->device_count; ++i)
+      devices.push_back(of<PjrtDevice>(request->devices[i]).index);
     auto compiled =
-        PjrtExecutable::compile(*request, device.backend->host, device.backend->client, device.index, donates);
+        PjrtExecutable::compile(*request, device.backend->host, device.backend->client, std::move(devices), donates);
     if (!compiled.ok()) return compiled.status().with_detail("device", base::concat("pjrt:", device.index));
     made->executable = std::move(compiled).value();
     *executable = reinterpret_cast<tutti_executable *>(made.release());
@@ -420,22 +423,23 @@ const tutti_program_table kProgramTable = {sizeof(tutti_program_table), bind, re
 }  // namespace
 
 const tutti_backend_api *entry(uint32_t host_abi_version) {
-  static const tutti_backend_api api = {sizeof(tutti_backend_api),
-                                        TUTTI_BACKEND_ABI_VERSION,
-                                        "pjrt",
-                                        kBuildId,
-                                        kBuildId,
-                                        TUTTI_BACKEND_REGIONS | TUTTI_BACKEND_ROUNDS_FREELY,
-                                        create,
-                                        destroy,
-                                        &kDeviceTable,
-                                        &kBufferTable,
-                                        &kStreamTable,
-                                        nullptr,
-                                        &kExecutableTable,
-                                        &kProgramTable,
-                                        &kTransferTable,
-                                        nullptr};
+  static const tutti_backend_api api = {
+      sizeof(tutti_backend_api),
+      TUTTI_BACKEND_ABI_VERSION,
+      "pjrt",
+      kBuildId,
+      kBuildId,
+      TUTTI_BACKEND_LOWERS_COLLECTIVES | TUTTI_BACKEND_REGIONS | TUTTI_BACKEND_ROUNDS_FREELY,
+      create,
+      destroy,
+      &kDeviceTable,
+      &kBufferTable,
+      &kStreamTable,
+      nullptr,
+      &kExecutableTable,
+      &kProgramTable,
+      &kTransferTable,
+      nullptr};
   return host_abi_version == TUTTI_BACKEND_ABI_VERSION ? &api : nullptr;
 }
 

@@ -371,6 +371,16 @@ Value ProgramText::reduce_window(Reduction kind, const Value &x, const WindowTex
             kind == Reduction::max ? nan_maximum(x.dtype) : reducer(kind, x.dtype));
 }
 
+Value ProgramText::all_reduce(Reduction kind, const Value &x, int32_t replicas) {
+  std::vector<std::string> ranks;
+  for (int32_t rank = 0; rank < replicas; ++rank)
+    ranks.push_back(std::to_string(rank));
+  const bool keeps_nan = kind == Reduction::max && tensor::is_floating(x.dtype);
+  return op("all_reduce", {x},
+            concat("replica_groups = dense<[[", base::join(ranks, ", "), "]]> : tensor<1x", replicas, "xi64>"), x.dtype,
+            x.dims, keeps_nan ? nan_maximum(x.dtype) : reducer(kind, x.dtype));
+}
+
 std::string ProgramText::precision_text(const Value &a) const {
   if (permits_less_ || a.dtype != DType::f32) return "";
   return ", precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]";

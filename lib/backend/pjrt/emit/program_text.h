@@ -139,6 +139,8 @@ class ProgramText {
   Value reduce_window(Reduction kind, const Value &x, const WindowText &window);
   Value product(const Value &a, const Value &b, const ProductAxes &axes);
   Value convolution(const Value &x, const Value &kernel, const ConvolutionText &how, const Dims &dims);
+  /// Over what each of the devices that run the program has there. Maxima keep what is not a number.
+  Value all_reduce(Reduction kind, const Value &x, int32_t replicas);
 
   // ---- others, and those with regions ----
   Value op(std::string_view name, const std::vector<Value> &operands, std::string_view attributes, tensor::DType dtype,

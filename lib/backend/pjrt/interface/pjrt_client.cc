@@ -97,22 +97,27 @@ LoadedProgram::~LoadedProgram() {
   client_->plugin().destroy(abi::kLoadedDestroy, loaded_);
 }
 
-Result<Completion> LoadedProgram::execute(std::span<abi::Buffer *const> arguments,
-                                          std::span<abi::Buffer *> results) const {
-  abi::Buffer *const *argument_list = arguments.data();
-  abi::Buffer **result_list = results.data();
-  abi::Event *done = nullptr;
+Status LoadedProgram::execute(std::span<DeviceRun *const> runs) const {
+  std::vector<abi::Buffer *const *> arguments;
+  std::vector<abi::Buffer **> results;
+  for (DeviceRun *const run : runs) {
+    arguments.push_back(run->arguments.data());
+    results.push_back(run->results.data());
+  }
+  std::vector<abi::Event *> done(runs.size(), nullptr);
   Call<abi::ExecuteOptions> options;
   Call<abi::Execute> call;
   call.executable = loaded_;
   call.options = &options;
-  call.arguments = &argument_list;
-  call.device_count = 1;
-  call.argument_count = arguments.size();
-  call.results = &result_list;
-  call.done = &done;
+  call.arguments = arguments.data();
+  call.device_count = runs.size();
+  call.argument_count = runs.front()->arguments.size();
+  call.results = results.data();
+  call.done = done.data();
   TUTTI_TRY(client_->plugin().run(abi::kLoadedExecute, call));
-  return Completion(client_, done);
+  for (size_t i = 0; i < runs.size(); ++i)
+    runs[i]->done = Completion(client_, done[i]);
+  return Status();
 }
 
 ProgramCost LoadedProgram::cost() const {
@@ -273,14 +278,18 @@ Result<Completion> Client::download(const DeviceArray &array, size_t rank, void 
   return Completion(shared_from_this(), call.event);
 }
 
-Result<std::shared_ptr<const LoadedProgram>> Client::compile(std::string_view module, size_t device) const {
+Result<std::shared_ptr<const LoadedProgram>> Client::compile(std::string_view module,
+                                                             std::span<const size_t> devices) const {
   Call<abi::ProgramCode> program;
   program.code = const_cast<char *>(module.data());
   program.code_size = module.size();
   program.format = kFormat.data();
   program.format_length = kFormat.size();
-  // For a topology any device is as good as another.
-  const std::string options = compile_options(1, std::span(&ids_[device], only_compiles() ? 0 : 1));
+  // For a topology devices are as good as others.
+  std::vector<int64_t> ids;
+  for (size_t i = 0; i < devices.size() && !only_compiles(); ++i)
+    ids.push_back(ids_[devices[i]]);
+  const std::string options = compile_options(static_cast<int64_t>(devices.size()), ids);
   if (only_compiles()) {
     Call<abi::Compile> call;
     call.topology = topology_;

@@ -70,7 +70,16 @@ struct ProgramCost {
   double operations = -1;
 };
 
-/// A program on one device, or compiled for a device that is not there. Immutable.
+/// What one device runs a program with.
+struct DeviceRun {
+  /// Where an argument is donated it is gone afterwards, unless the run fails.
+  std::vector<abi::Buffer *> arguments;
+  /// A place for each result; the caller's to let go of.
+  std::vector<abi::Buffer *> results;
+  Completion done;
+};
+
+/// A program on one device or several, or compiled for devices that are not there. Immutable.
 class LoadedProgram {
  public:
   /// Owns both; `loaded` is null where the program can only be asked about.
@@ -79,9 +88,12 @@ class LoadedProgram {
   LoadedProgram(const LoadedProgram &) = delete;
   ~LoadedProgram();
 
-  /// Issues it once. Where an argument is donated it is gone afterwards, unless this fails. `results` has as many
-  /// places as the program has results.
-  base::Result<Completion> execute(std::span<abi::Buffer *const> arguments, std::span<abi::Buffer *> results) const;
+  /// Issues it once, on each device that it was compiled for, in their order.
+  base::Status execute(std::span<DeviceRun *const> runs) const;
+  base::Status execute(DeviceRun &run) const {
+    DeviceRun *const one = &run;
+    return execute(std::span(&one, 1));
+  }
   ProgramCost cost() const;
 
  private:
@@ -129,8 +141,9 @@ class Client : public std::enable_shared_from_this<Client> {
   /// Copies to the host, row-major; the memory must stay until the completion has been waited for.
   base::Result<Completion> download(const DeviceArray &array, size_t rank, void *data, int64_t bytes) const;
 
-  /// Compiles a module for one device.
-  base::Result<std::shared_ptr<const LoadedProgram>> compile(std::string_view module, size_t device) const;
+  /// Compiles a module for these devices, in the order of its replicas.
+  base::Result<std::shared_ptr<const LoadedProgram>> compile(std::string_view module,
+                                                             std::span<const size_t> devices) const;
 
  private:
   Client(PluginRef plugin, std::chrono::nanoseconds longest_wait)

@@ -31,19 +31,18 @@ std::string probe_module() {
 
 Result<bool> donation_works(const ClientRef &client, size_t device) {
   if (client->only_compiles()) return true;
-  TUTTI_ASSIGN(const auto program, client->compile(probe_module(), device));
+  TUTTI_ASSIGN(const auto program, client->compile(probe_module(), std::span(&device, 1)));
   const std::vector<float> first(static_cast<size_t>(kInputs * kOutputs), 1),
       rows(static_cast<size_t>(kRows * kInputs), 1);
   TUTTI_ASSIGN(DeviceArray w, client->upload(device, DType::f32, std::array{kInputs, kOutputs}, first.data()));
   TUTTI_ASSIGN(const DeviceArray x, client->upload(device, DType::f32, std::array{kRows, kInputs}, rows.data()));
   std::vector<float> y(static_cast<size_t>(kRows * kOutputs));
   for (int step = 0; step < kSteps; ++step) {
-    const std::array<abi::Buffer *, 2> arguments = {w.get(), x.get()};
-    std::array<abi::Buffer *, 2> results = {};
-    TUTTI_ASSIGN(Completion done, program->execute(arguments, results));
-    w = DeviceArray(client, results[0]);
-    const DeviceArray product(client, results[1]);
-    TUTTI_TRY(done.wait());
+    DeviceRun run{{w.get(), x.get()}, {nullptr, nullptr}, {}};
+    TUTTI_TRY(program->execute(run));
+    w = DeviceArray(client, run.results[0]);
+    const DeviceArray product(client, run.results[1]);
+    TUTTI_TRY(run.done.wait());
     TUTTI_ASSIGN(Completion copied,
                  client->download(product, 2, y.data(), static_cast<int64_t>(y.size() * sizeof(float))));
     TUTTI_TRY(copied.wait());

@@ -45,26 +45,40 @@ std::string segment_name(size_t number) { return base::concat("segment ", number
 
 Result<std::shared_ptr<PjrtExecutable>> PjrtExecutable::compile(const tutti_compile_request &request,
                                                                 const tutti_backend_host *host, ClientRef client,
-                                                                size_t device, bool may_donate) {
+                                                                std::vector<size_t> devices, bool may_donate) {
   TUTTI_TRY(check_request(request));
   TUTTI_ASSIGN(LoweredGraph lowered, LoweredGraph::decode(request));
   TUTTI_TRY(check_layouts(lowered));
   std::shared_ptr<PjrtExecutable> executable(new PjrtExecutable(std::move(lowered), host, std::move(client)));
   executable->has_trace_ = (request.flags & TUTTI_COMPILE_DEBUG_NAMES) != 0;
-  TUTTI_ASSIGN(executable->program_, SegmentedProgram::emit(executable->lowered_, may_donate));
-  TUTTI_TRY(executable->loaded(device).status());
+  executable->devices_ = std::move(devices);
+  const size_t count = executable->devices_.size();
+  if (count > 1) executable->launch_.emplace(count);
+  TUTTI_ASSIGN(executable->program_,
+               SegmentedProgram::emit(executable->lowered_, {may_donate, static_cast<int32_t>(count)}));
+  TUTTI_TRY(executable->loaded(executable->devices_.front()).status());
   return executable;
 }
 
 Result<std::shared_ptr<const LoadedSegments>> PjrtExecutable::loaded(size_t device) {
+  if (launch_.has_value()) device = devices_.front();
+  const std::span<const size_t> devices =
+      launch_.has_value() ? std::span<const size_t>(devices_) : std::span(&device, 1);
   std::lock_guard lock(mutex_);
   if (const auto found = loaded_.find(device); found != loaded_.end()) return found->second;
   auto made = std::make_shared<LoadedSegments>();
   for (const SegmentText &segment : program_.segments) {
-    TUTTI_ASSIGN(std::shared_ptr<const LoadedProgram> compiled, client_->compile(segment.module, device));
+    TUTTI_ASSIGN(std::shared_ptr<const LoadedProgram> compiled, client_->compile(segment.module, devices));
     made->push_back(std::move(compiled));
   }
   return std::shared_ptr<const LoadedSegments>(loaded_[device] = std::move(made));
+}
+
+Result<size_t> PjrtExecutable::place_of(size_t device) const {
+  const auto found = std::ranges::find(devices_, device);
+  if (found == devices_.end())
+    return base::invalid_argument("the executable was not compiled for device pjrt:", device);
+  return static_cast<size_t>(found - devices_.begin());
 }
 
 std::string PjrtExecutable::describe() {
@@ -86,6 +100,8 @@ std::string PjrtExecutable::describe() {
   // Of memory there is only what the host has to see.
   StoragePlan plan;
   plan.externals = program_.externals;
+  // Between bringing arrays and taking results there is nothing for the host to reduce.
+  if (launch_.has_value()) plan.externals.push_back({.kind = "all_reduce_sum", .label = "launch"});
   plan.workspace_bytes = plan.workspace_lower_bound = program_.workspace_bytes;
   return describe_executable(lowered_, plan,
                              JsonObject{{"kernels", std::move(kernels)}, {"segments", std::move(segments)}});
@@ -120,7 +136,16 @@ Result<std::unique_ptr<PjrtProgram>> PjrtProgram::bind(std::shared_ptr<PjrtExecu
   add_ports(lowered.inputs(), bound->inputs_);
   add_ports(lowered.outputs(), bound->outputs_);
   bound->carried_.resize(static_cast<size_t>(program.carried_count));
+  if (bound->executable_->launch() != nullptr) {
+    TUTTI_ASSIGN(bound->place_, bound->executable_->place_of(device));
+  }
   return bound;
+}
+
+PjrtProgram::~PjrtProgram() {
+  if (SharedLaunch *const launch = executable_->launch(); launch != nullptr) launch->withdraw(place_, run_);
+  for (abi::Buffer *const result : run_.results)  // that nobody took
+    DeviceArray(executable_->client(), result);
 }
 
 Result<PjrtProgram::Place> PjrtProgram::place_of(const SegmentPort &port, const tutti_bind_request &request) const {
@@ -227,42 +252,71 @@ Status PjrtProgram::watch_fault(const tutti_run_arguments &arguments, StreamStat
   return Status();
 }
 
-Result<Completion> PjrtProgram::execute(size_t number) {
+Status PjrtProgram::execute(const LoadedProgram &program, size_t number, std::span<DeviceRun *const> runs) {
   const tutti_backend_host *const host = executable_->host();
   const uint64_t span =
       executable_->has_trace() ? host->trace_begin(host->user, segment_name(number).c_str()) : uint64_t{0};
-  Result<Completion> done = (*loaded_)[number]->execute(arguments_, results_);
-  if (span == 0) return done;
-  const Status status = done.ok() ? done->wait() : Status();
+  Status status = program.execute(runs);
+  if (span == 0) return status;
+  for (DeviceRun *const run : runs) {
+    if (status.ok()) status = run->done.wait();
+  }
   host->trace_end(host->user, span);
-  if (status.ok()) return done;
-  for (abi::Buffer *const result : results_)
-    DeviceArray(executable_->client(), result);
+  for (size_t i = 0; i < runs.size() && !status.ok(); ++i) {
+    for (abi::Buffer *&result : runs[i]->results)
+      DeviceArray(executable_->client(), std::exchange(result, nullptr));
+  }
   return status;
 }
 
-Status PjrtProgram::run(int32_t number, const tutti_run_arguments &arguments, StreamState &stream) {
-  const std::vector<SegmentText> &segments = executable_->program().segments;
-  if (number < 0 || static_cast<size_t>(number) >= segments.size())
-    return base::out_of_range("segment ", number, " of ", segments.size());
-  const SegmentText &segment = segments[static_cast<size_t>(number)];
-  if (number == 0) TUTTI_TRY(upload_scalars(arguments));
-  arguments_.clear();
+Status PjrtProgram::bring(const SegmentText &segment, const tutti_run_arguments &arguments) {
+  run_.arguments.clear();
   for (const SegmentPort &port : segment.arguments) {
     TUTTI_ASSIGN(abi::Buffer *const buffer, argument(port, arguments));
-    arguments_.push_back(buffer);
+    run_.arguments.push_back(buffer);
   }
-  results_.assign(segment.results.size(), nullptr);
-  TUTTI_ASSIGN(Completion done, execute(static_cast<size_t>(number)));
-  stream.add(std::move(done));
+  run_.results.assign(segment.results.size(), nullptr);
+  return Status();
+}
+
+Status PjrtProgram::take(const SegmentText &segment, const tutti_run_arguments &arguments, StreamState &stream) {
+  stream.add(std::move(run_.done));
   Status put;  // the first error; every result is taken or let go
-  for (size_t i = 0; i < results_.size(); ++i) {
-    Status status = put_result(segment.results[i], DeviceArray(executable_->client(), results_[i]), arguments, stream);
+  for (size_t i = 0; i < run_.results.size(); ++i) {
+    DeviceArray array(executable_->client(), std::exchange(run_.results[i], nullptr));
+    Status status = put_result(segment.results[i], std::move(array), arguments, stream);
     if (put.ok()) put = std::move(status);
   }
   TUTTI_TRY(put);
   if (segment.checks_data) TUTTI_TRY(watch_fault(arguments, stream));
   return Status();
+}
+
+Status PjrtProgram::run_together(int32_t number, const tutti_run_arguments &arguments, StreamState &stream) {
+  const SegmentText &segment = executable_->program().segments.front();
+  SharedLaunch &launch = *executable_->launch();
+  if (number == 1) {
+    TUTTI_TRY(launch.take(place_));
+    return take(segment, arguments, stream);
+  }
+  TUTTI_TRY(upload_scalars(arguments));
+  TUTTI_TRY(bring(segment, arguments));
+  return launch.bring(place_, run_,
+                      [&](std::span<DeviceRun *const> runs) { return execute(*loaded_->front(), 0, runs); });
+}
+
+Status PjrtProgram::run(int32_t number, const tutti_run_arguments &arguments, StreamState &stream) {
+  const bool is_together = executable_->launch() != nullptr;
+  const std::vector<SegmentText> &segments = executable_->program().segments;
+  const size_t count = is_together ? 2 : segments.size();
+  if (number < 0 || static_cast<size_t>(number) >= count) return base::out_of_range("segment ", number, " of ", count);
+  if (is_together) return run_together(number, arguments, stream);
+  const SegmentText &segment = segments[static_cast<size_t>(number)];
+  if (number == 0) TUTTI_TRY(upload_scalars(arguments));
+  TUTTI_TRY(bring(segment, arguments));
+  DeviceRun *const run = &run_;
+  TUTTI_TRY(execute(*(*loaded_)[static_cast<size_t>(number)], static_cast<size_t>(number), std::span(&run, 1)));
+  return take(segment, arguments, stream);
 }
 
 }  // namespace tutti::impl::backend::pjrt

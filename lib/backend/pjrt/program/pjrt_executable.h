@@ -4,6 +4,9 @@
 // plug-in has compiled from them. A program knows the pieces of memory that its arguments and results are; a run
 // collects the arrays, issues a segment, and puts the results in their places.
 //
+// An executable for several devices is one program, which they run together (shared_launch.h): segment 0 of a device's
+// program brings its arrays, segment 1 takes its results.
+//
 // Threads: an executable may be used from any thread, a program by one at a time.
 #ifndef TUTTI_BACKEND_PJRT_PROGRAM_PJRT_EXECUTABLE_H_
 #define TUTTI_BACKEND_PJRT_PROGRAM_PJRT_EXECUTABLE_H_
@@ -14,6 +17,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +26,7 @@
 #include "backend/pjrt/memory/memory_map.h"
 #include "backend/pjrt/memory/pjrt_stream.h"
 #include "backend/pjrt/program/segment_program.h"
+#include "backend/pjrt/program/shared_launch.h"
 #include "base/status.h"
 
 namespace tutti::impl::backend::pjrt {
@@ -30,11 +36,11 @@ using LoadedSegments = std::vector<std::shared_ptr<const LoadedProgram>>;
 
 class PjrtExecutable {
  public:
-  /// Compiles for one device (`may_donate`: donation_probe.h); others of the client get their own when a program is
-  /// bound to them.
+  /// Compiles for one device (`may_donate`: donation_probe.h), and others of the client get their own when a program is
+  /// bound to them; or for several together.
   static base::Result<std::shared_ptr<PjrtExecutable>> compile(const tutti_compile_request &request,
                                                                const tutti_backend_host *host, ClientRef client,
-                                                               size_t device, bool may_donate);
+                                                               std::vector<size_t> devices, bool may_donate);
 
   const tutti_backend_host *host() const { return host_; }
   const LoweredGraph &lowered() const { return lowered_; }
@@ -43,6 +49,10 @@ class PjrtExecutable {
   /// Each segment is a span of the trace, and waited for.
   bool has_trace() const { return has_trace_; }
   base::Result<std::shared_ptr<const LoadedSegments>> loaded(size_t device);
+  /// Null unless it is for several devices.
+  SharedLaunch *launch() { return launch_.has_value() ? &*launch_ : nullptr; }
+  /// Of a device that it was compiled for together with others. INVALID_ARGUMENT for others.
+  base::Result<size_t> place_of(size_t device) const;
   std::string describe();
   /// What a fault of a run means; OK where its number is 0.
   base::Status fault_status(const int64_t *fault, int64_t row_offset) const;
@@ -55,6 +65,8 @@ class PjrtExecutable {
   const LoweredGraph lowered_;
   const tutti_backend_host *const host_;
   const ClientRef client_;
+  std::vector<size_t> devices_;  // those that it was compiled for
+  std::optional<SharedLaunch> launch_;
   SegmentedProgram program_;
   std::mutex mutex_;
   std::map<size_t, std::shared_ptr<const LoadedSegments>> loaded_;  // guarded by mutex_; by device
@@ -64,6 +76,7 @@ class PjrtProgram {
  public:
   static base::Result<std::unique_ptr<PjrtProgram>> bind(std::shared_ptr<PjrtExecutable> executable, MemoryMap &map,
                                                          size_t device, const tutti_bind_request &request);
+  ~PjrtProgram();
 
   base::Status run(int32_t segment, const tutti_run_arguments &arguments, StreamState &stream);
   const tutti_backend_host *host() const { return executable_->host(); }
@@ -89,7 +102,12 @@ class PjrtProgram {
   static int64_t bytes_of(const Place &place);
   Target target_of(const SegmentPort &port, const tutti_run_arguments &arguments);
   base::Result<abi::Buffer *> argument(const SegmentPort &port, const tutti_run_arguments &arguments);
-  base::Result<Completion> execute(size_t number);
+  /// Collects what a segment runs with.
+  base::Status bring(const SegmentText &segment, const tutti_run_arguments &arguments);
+  base::Status execute(const LoadedProgram &program, size_t number, std::span<DeviceRun *const> runs);
+  /// Puts its results in their places.
+  base::Status take(const SegmentText &segment, const tutti_run_arguments &arguments, StreamState &stream);
+  base::Status run_together(int32_t number, const tutti_run_arguments &arguments, StreamState &stream);
   base::Status upload_scalars(const tutti_run_arguments &arguments);
   base::Status put_result(const SegmentPort &port, DeviceArray array, const tutti_run_arguments &arguments,
                           StreamState &stream);
@@ -103,8 +121,8 @@ class PjrtProgram {
   std::vector<Place> inputs_, outputs_;
   std::vector<DeviceArray> carried_;
   DeviceArray scalars_, fault_;
-  // Of one run, kept for the next.
-  std::vector<abi::Buffer *> arguments_, results_;
+  size_t place_ = 0;  // of the device, where several run together
+  DeviceRun run_;
 };
 
 }  // namespace tutti::impl::backend::pjrt

@@ -31,9 +31,9 @@ bool is_add(const Node &node) {
 /// Writes the segments one after the other.
 class SegmentWriter {
  public:
-  SegmentWriter(const LoweredGraph &lowered, bool may_donate)
+  SegmentWriter(const LoweredGraph &lowered, const SegmentOptions &options)
       : lowered_(lowered),
-        may_donate_(may_donate),
+        options_(options),
         made_in_(lowered.values().size(), 0),
         last_used_in_(lowered.values().size(), -1),
         carried_at_(lowered.values().size(), -1),
@@ -64,6 +64,9 @@ class SegmentWriter {
     std::string fault_before;                  // what its fault was called at its beginning
   };
 
+  /// Where a segment ends, for the host to reduce a value.
+  bool is_cut(const Node &node) const { return node.op == "all_reduce" && options_.replicas == 1; }
+
   // ---- uses ----
 
   void use(ValueId id, int32_t segment) {
@@ -76,7 +79,7 @@ class SegmentWriter {
       const Node &node = lowered_.graph().node(id);
       for (const ValueId input : node.inputs)
         use(input, segment);
-      if (node.op == "all_reduce") ++segment;
+      if (is_cut(node)) ++segment;
       for (const ValueId output : node.outputs)
         made_in_[static_cast<size_t>(output)] = segment;
     }
@@ -88,7 +91,7 @@ class SegmentWriter {
   Status list_externals() {
     for (const graph::NodeId id : lowered_.steps()) {
       const Node &node = lowered_.graph().node(id);
-      if (node.op != "all_reduce") continue;
+      if (!is_cut(node)) continue;
       TUTTI_ASSIGN(const auto attributes, graph::ops::AllReduceAttributes::from(node));
       const LoweredValue &value = lowered_.value(node.outputs[0]);
       constexpr std::string_view kKinds[] = {"all_reduce_sum", "all_reduce_max", "all_reduce_min"};
@@ -118,7 +121,7 @@ class SegmentWriter {
       const Node &node = lowered_.step(step);
       for (const ValueId input : node.inputs)
         bring(open, input, segment);
-      if (node.op == "all_reduce") {
+      if (is_cut(node)) {
         send_external(open, node);
         ++step;
         break;
@@ -137,7 +140,18 @@ class SegmentWriter {
       write_state(open, node, step);
       return Status();
     }
+    if (node.op == "all_reduce") return reduce_over_devices(open, node);
     return emit_node(open.run, node);
+  }
+
+  Status reduce_over_devices(Open &open, const Node &node) {
+    TUTTI_ASSIGN(const auto attributes, graph::ops::AllReduceAttributes::from(node));
+    constexpr Reduction kKinds[] = {Reduction::sum, Reduction::max, Reduction::min};
+    const Value &own = open.run.values[static_cast<size_t>(node.inputs[0])];
+    const Reduction kind = kKinds[static_cast<size_t>(attributes.kind)];
+    open.run.values[static_cast<size_t>(node.outputs[0])] =
+        is_empty(own.dims) ? own : open.text.all_reduce(kind, own, options_.replicas);
+    return Status();
   }
 
   Value argument(Open &open, SegmentPort port, DType dtype, const Dims &dims) {
@@ -246,7 +260,7 @@ class SegmentWriter {
       result = open.results.size();
       add_result(open, {Slot::state, entry}, open.state.at(entry));
       const auto read = open.state_argument.find(entry);
-      if (read == open.state_argument.end() || !may_donate_) continue;
+      if (read == open.state_argument.end() || !options_.may_donate) continue;
       open.text.donate(read->second, result);
       open.made.is_donated[read->second] = 1;
     }
@@ -264,11 +278,11 @@ class SegmentWriter {
       open.made.checks_data = true;
       add_result(open, {Slot::fault, 0}, open.run.fault);
     }
-    open.made.module = open.text.finish(open.results);
+    open.made.module = open.text.finish(open.results, options_.replicas);
   }
 
   const LoweredGraph &lowered_;
-  const bool may_donate_;
+  const SegmentOptions options_;
   SegmentedProgram program_;
   std::vector<int32_t> made_in_, last_used_in_;    // by value: segment
   std::vector<int32_t> carried_at_, external_of_;  // by value: number, or -1
@@ -277,8 +291,8 @@ class SegmentWriter {
 
 }  // namespace
 
-Result<SegmentedProgram> SegmentedProgram::emit(const LoweredGraph &lowered, bool may_donate) {
-  return SegmentWriter(lowered, may_donate).write();
+Result<SegmentedProgram> SegmentedProgram::emit(const LoweredGraph &lowered, const SegmentOptions &options) {
+  return SegmentWriter(lowered, options).write();
 }
 
 }  // namespace tutti::impl::backend::pjrt

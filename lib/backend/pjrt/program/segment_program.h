@@ -5,7 +5,9 @@
 // results of one and arguments of the others. A state entry that a segment writes is donated to it where it also reads
 // it, so that an update is in place.
 //
-//   TUTTI_ASSIGN(const SegmentedProgram program, SegmentedProgram::emit(lowered));
+// For several devices a graph is one program, which reduces over them itself.
+//
+//   TUTTI_ASSIGN(const SegmentedProgram program, SegmentedProgram::emit(lowered, {}));
 //   for (const SegmentText &segment : program.segments) compile(segment.module);
 #ifndef TUTTI_BACKEND_PJRT_PROGRAM_SEGMENT_PROGRAM_H_
 #define TUTTI_BACKEND_PJRT_PROGRAM_SEGMENT_PROGRAM_H_
@@ -45,6 +47,11 @@ struct SegmentText {
   bool checks_data = false;  ///< its fault may be new
 };
 
+struct SegmentOptions {
+  bool may_donate = true;  ///< donation_probe.h
+  int32_t replicas = 1;    ///< devices that run it together
+};
+
 struct SegmentedProgram {
   std::vector<SegmentText> segments;
   std::vector<ExternalDescription> externals;
@@ -53,8 +60,7 @@ struct SegmentedProgram {
   int32_t carried_count = 0;
   int64_t workspace_bytes = 0;
 
-  /// `may_donate`: donation_probe.h.
-  static base::Result<SegmentedProgram> emit(const LoweredGraph &lowered, bool may_donate = true);
+  static base::Result<SegmentedProgram> emit(const LoweredGraph &lowered, const SegmentOptions &options);
 };
 
 }  // namespace tutti::impl::backend::pjrt
