@@ -6,8 +6,10 @@
 #define TUTTI_TESTS_DISTRIBUTE_FAULT_CASE_H_
 
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -39,6 +41,36 @@ inline std::unique_ptr<Trainer> open_trainer(const Model &model, StrategyRef str
   const auto rows = assert_ok_value(batches.repeat().build());
   assert_ok(trainer->attach_input(assert_ok_value(rows->make_iterator({}))));
   return trainer;
+}
+
+/// Which batches are bad: with features that are no numbers, or labels that are none of the classes, or unreadable. Bad
+/// is one row, which is one replica's.
+struct BadBatches {
+  std::set<int64_t> not_numbers = {}, wrong_labels = {}, unreadable = {};
+  int64_t row = 2;
+  int64_t batch = 7;  ///< rows of each
+};
+
+inline Result<impl::data::DatasetRef> batches_with(const NetworkCase &network, int64_t batches, const BadBatches &bad) {
+  impl::data::TransformArguments arguments;
+  arguments.map = [bad, network](const impl::data::Element &input, impl::data::Element &output) {
+    const int64_t number = input.lineage.index / bad.batch;
+    if (bad.unreadable.contains(number)) return impl::base::data_loss("batch ", number, " cannot be read");
+    output = input;
+    if (bad.not_numbers.contains(number)) {
+      TUTTI_ASSIGN(output.components[0], output.components[0].clone());
+      output.components[0].mutable_data_as<float>()[bad.row * network.features + 3] = NAN;
+    }
+    if (bad.wrong_labels.contains(number)) {
+      TUTTI_ASSIGN(output.components[1], output.components[1].clone());
+      output.components[1].mutable_data_as<int32_t>()[bad.row] = 99;
+    }
+    return Status();
+  };
+  impl::data::Pipeline pipeline(
+      make_rows(batches * bad.batch, network.features, network.classes, network.dtype, bad.batch));
+  pipeline.apply("map_callback", {}, std::move(arguments));
+  return pipeline.build();
 }
 
 using State = std::map<std::string, std::string>;

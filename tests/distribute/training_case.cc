@@ -9,6 +9,7 @@
 #include "backend/lazy_backend.h"
 #include "data/pipeline/pipeline.h"
 #include "data/pipeline/sources.h"
+#include "distribute/lowering_backend.h"
 #include "runtime/backend_list.h"
 
 namespace tutti::testing {
@@ -19,6 +20,8 @@ namespace graph = impl::graph;
 namespace distribute = impl::distribute;
 namespace tensor = impl::tensor;
 
+constexpr std::string_view kLowering = "lowering:";
+
 static std::string_view chosen_backend() {
   const char *name = std::getenv("TUTTI_TEST_BACKEND");
   return name == nullptr ? "reference" : name;
@@ -28,7 +31,7 @@ bool has_test_backend_libraries() {
   return chosen_backend().ends_with("tutti-cuda.so") || chosen_backend().ends_with("tutti-hip.so");
 }
 
-bool is_test_backend_slow() { return chosen_backend().starts_with('/'); }
+bool is_test_backend_slow() { return chosen_backend().starts_with('/') || chosen_backend().starts_with(kLowering); }
 
 Result<impl::backend::BackendRef> open_test_backend(int32_t devices, const impl::backend::HostOptions &host) {
   const std::string options = "{\"logical_devices\": " + std::to_string(devices) + "}";
@@ -40,6 +43,8 @@ Result<impl::backend::BackendRef> open_test_backend(int32_t devices, const impl:
     LazyBackend::begin(std::move(settings));
     return impl::backend::Backend::create(LazyBackend::entry, options, host);
   }
+  if (chosen.starts_with(kLowering))
+    return open_lowering_backend(std::string(chosen.substr(kLowering.size())), options, host);
   Result<impl::backend::BackendRef> opened = impl::runtime::open_backend(chosen, options, host);
   if (opened.code() == impl::base::Code::unavailable) {
     // No such device here: the program ends as skipped.

@@ -31,7 +31,7 @@ using impl::tensor::Tensor;
 
 /// The backend under test ("reference", or what TUTTI_TEST_BACKEND says) with that many logical devices: a name, the
 /// absolute path of a plug-in, or one of lazy_backend.h without host memory: "deferred" (everything is late),
-/// "separate" (nothing is).
+/// "separate" (nothing is); or "lowering:" and the path of a plug-in (lowering_backend.h).
 Result<impl::backend::BackendRef> open_test_backend(int32_t devices, const impl::backend::HostOptions &host = {});
 /// Its products may be a vendor's, who chooses for each shape in what order to add: a plug-in for real GPUs.
 bool has_test_backend_libraries();

@@ -26,6 +26,9 @@
 // never stored. Not so when gradients are clipped by a norm, scaled, asked for, or made by the model; nor when a
 // node behind the first update could still refuse its input.
 //
+// Devices that reduce in their programs get a step of several contributors as one program, too (spmd_step.h), for
+// batches that they share evenly; the other graphs are for the rest.
+//
 // Threads: functions without state; the graphs are sealed.
 #ifndef TUTTI_DISTRIBUTE_PLAN_STEP_GRAPHS_H_
 #define TUTTI_DISTRIBUTE_PLAN_STEP_GRAPHS_H_
@@ -72,6 +75,8 @@ struct StepGraphOptions {
   /// What f32 gradients are rounded to before those of several contributors are added up: f32 or bf16. Micro-batches
   /// are added up before, in f32.
   tensor::DType gradient_dtype = tensor::DType::f32;
+  /// The whole step is made as one program for all contributors, too, where that can be. Needs accumulation 1.
+  bool spmd = false;
   /// Which gradients finish makes itself of shared factors. Needs sums_in_finish and accumulation 1.
   FactorRule factors = {};
 };
@@ -85,6 +90,8 @@ struct TrainGraphs {
   graph::SealedGraph accumulate_last;
   /// Null when accumulate_write does everything.
   graph::SealedGraph finish;
+  /// The step as one program of all contributors, each with as many rows, over the same state; or null.
+  graph::SealedGraph spmd;
   /// All state, in the order StatePlan::make wants.
   std::vector<StateSpec> state;
   /// Gradient sets of the model; set 0 exists even if it is empty.

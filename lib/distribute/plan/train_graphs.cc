@@ -9,6 +9,7 @@
 #include "distribute/plan/joined_step.h"
 #include "distribute/plan/kept_outputs.h"
 #include "distribute/plan/loss_scale.h"
+#include "distribute/plan/spmd_step.h"
 #include "distribute/plan/step_graphs.h"
 #include "distribute/plan/step_writes.h"
 #include "distribute/plan/weight_averages.h"
@@ -299,7 +300,9 @@ class TrainGraphBuilder {
 
   Status join() {
     constexpr std::string_view passing[] = {"gradient/", "aggregate/", "sum/"};
-    TUTTI_ASSIGN(Graph graph, graph::rewrite::join_programs(*result_.accumulate_write, *result_.finish, passing));
+    Graph first = result_.accumulate_write->clone();
+    if (options_.contributors > 1) first = with_reduced_writes(first, passing);
+    TUTTI_ASSIGN(Graph graph, graph::rewrite::join_programs(first, *result_.finish, passing));
     result_.accumulate_write = std::make_shared<const Graph>(std::move(graph));
     result_.finish = nullptr;
     return Status();
@@ -366,13 +369,25 @@ bool may_be_joined(const Model &model, const StepGraphOptions &options) {
          model.train->gradients.empty();
 }
 
+/// Null where something might refuse its input unseen by the loss.
+Result<graph::SealedGraph> spmd_graph(const Model &model, const StepGraphOptions &options) {
+  if (!model.train->gradients.empty()) return graph::SealedGraph();  // which may be anything
+  TUTTI_ASSIGN(const TrainGraphs graphs, TrainGraphBuilder(model, options, true).run());
+  const bool is_safe = refuses_before_updates(*graphs.accumulate_write, true);
+  return is_safe ? graphs.accumulate_write : graph::SealedGraph();
+}
+
 Result<TrainGraphs> train_graphs(const Model &model, const StepGraphOptions &options) {
   if (may_be_joined(model, options)) {
     TUTTI_ASSIGN(TrainGraphs graphs, TrainGraphBuilder(model, options, true).run());
     const Graph &joined = *graphs.accumulate_write;
     if (refuses_before_updates(joined, options.is_guarded)) return graphs;
   }
-  return TrainGraphBuilder(model, options, false).run();
+  TUTTI_ASSIGN(TrainGraphs graphs, TrainGraphBuilder(model, options, false).run());
+  if (options.spmd) {
+    TUTTI_ASSIGN(graphs.spmd, spmd_graph(model, options));
+  }
+  return graphs;
 }
 
 /// "3 parts of its batch for replicas, 2 micro-batches".

@@ -44,7 +44,9 @@ Result<backend::ExecutableRef> ExecutableCache::get(const GraphSource &source, c
   // Whoever waits for it must hear of an exception, too.
   Result<backend::ExecutableRef> executable = base::out_of_memory();
   const Status thrown = base::without_exceptions([&] {
-    executable = backend::Executable::compile(device, compile_request(source, bindings, traced));
+    const backend::CompileRequest request = compile_request(source, bindings, traced);
+    executable = source.devices.empty() ? backend::Executable::compile(device, request)
+                                        : backend::Executable::compile(source.devices, request);
     return Status();
   });
   if (!thrown.ok()) executable = thrown;
@@ -88,10 +90,14 @@ base::Json ExecutableCache::describe() const {
   return list;
 }
 
-void ProgramCache::set_traced(bool traced) {
-  traced_ = traced;
+void ProgramCache::forget() {
   is_found_ = false;
   entries_.clear();
+}
+
+void ProgramCache::set_traced(bool traced) {
+  traced_ = traced;
+  forget();
 }
 
 Status ProgramCache::prepare(std::span<const GraphSource *const> sources, const ShapeKey &key,

@@ -33,6 +33,8 @@ struct GraphSource {
   backend::Precision precision = backend::Precision::f32;
   /// Rows have the same bits among any number of rows (TUTTI_COMPILE_ROW_INVARIANT).
   bool is_row_invariant = false;
+  /// Those that run it together, in order of ranks; empty: each runs it for itself.
+  std::vector<backend::DeviceRef> devices = {};
 };
 
 /// What compiles it; borrows from `source`. `traced`: with a span around every kernel.
@@ -108,7 +110,9 @@ class ProgramCache {
 
   void set_arenas(const ArenaPointers &arenas) { arenas_ = arenas; }
   const ArenaPointers &arenas() const { return arenas_; }
-  /// Whether programs have a trace. Drops those made so far, which nothing runs any more.
+  /// Drops the programs made so far, which nothing runs any more.
+  void forget();
+  /// Whether programs have a trace. Drops those made so far.
   void set_traced(bool traced);
 
   /// Finds or makes programs of several graphs for one shape; they stay valid until the next call. A repeated shape

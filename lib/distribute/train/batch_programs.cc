@@ -17,10 +17,10 @@ Status BatchPrograms::prepare(const MicroBatch &micro_batch, const InputBinding 
       batch_key_ != last_batch_key_ || binding.number() != last_binding_ || !has_room_for_outputs(micro_batch.number);
   if (is_new) TUTTI_TRY(rank_.settle_building());
   for (Contributor &contributor : contributors_.all())
-    TUTTI_TRY(find_programs(contributor, batch, binding));
-  if (is_new) TUTTI_TRY(find_finish_programs(micro_batch.rows));
+    TUTTI_TRY(find_programs(contributor, micro_batch, binding));
+  if (is_new && !micro_batch.is_whole_step) TUTTI_TRY(find_finish_programs(micro_batch.rows));
   for (Contributor &contributor : contributors_.all())
-    TUTTI_TRY(bind_programs(contributor, binding, micro_batch.position));
+    TUTTI_TRY(bind_programs(contributor, micro_batch, binding));
   if (!is_new) return Status();
   if (rank_.programs().keeps_outputs) TUTTI_TRY(reserve_outputs(micro_batch.number));
   if (factors_ != nullptr) TUTTI_TRY(reserve_factors(micro_batch.rows, binding));
@@ -30,18 +30,28 @@ Status BatchPrograms::prepare(const MicroBatch &micro_batch, const InputBinding 
   return Status();
 }
 
-Status BatchPrograms::find_programs(Contributor &contributor, const data::Element *batch, const InputBinding &binding) {
+Status BatchPrograms::find_programs(Contributor &contributor, const MicroBatch &micro_batch,
+                                    const InputBinding &binding) {
+  const data::Element *const batch = micro_batch.batch;
   if (batch == nullptr) clear_key(binding.symbols().size(), contributor.key);
   if (batch != nullptr) binding.fill_key(*batch, contributor.rows.rows(), contributor.key);
+  if (contributor.runs_whole_step != micro_batch.is_whole_step) contributor.binding = -1;
+  contributor.runs_whole_step = micro_batch.is_whole_step;
   if (contributor.binding == binding.number() && contributor.accumulate_programs->is_current(contributor.key))
     return Status();
-  const std::vector<GraphSource> &variants = rank_.programs().accumulate;
+  const std::span<const GraphSource> variants = variants_of(micro_batch);
   std::array<const GraphSource *, 3> sources{};
   for (size_t i = 0; i < variants.size(); ++i)
     sources[i] = &variants[i];
   const auto bindings = [&] { return binding.bindings(contributor.key); };
   TUTTI_TRY(rank_.stream().synchronize());  // the programs of another shape, or their memory, may go
   return contributor.accumulate_programs->find(std::span(sources).first(variants.size()), contributor.key, bindings);
+}
+
+std::span<const GraphSource> BatchPrograms::variants_of(const MicroBatch &micro_batch) const {
+  const TrainProgramSet &programs = rank_.programs();
+  if (micro_batch.is_whole_step) return std::span(&*programs.spmd, 1);
+  return programs.accumulate;
 }
 
 Status BatchPrograms::find_finish_programs(int64_t rows) {
@@ -65,11 +75,13 @@ Status BatchPrograms::find_finish_programs(int64_t rows) {
   return Status();
 }
 
-Status BatchPrograms::bind_programs(Contributor &contributor, const InputBinding &binding, size_t position) {
-  const size_t variants = rank_.programs().accumulate.size();
+Status BatchPrograms::bind_programs(Contributor &contributor, const MicroBatch &micro_batch,
+                                    const InputBinding &binding) {
+  const size_t variants = variants_of(micro_batch).size();
   TUTTI_TRY(contributor.accumulate_programs->bind(std::span(contributor.accumulate).first(variants)));
-  contributor.current = contributor.accumulate[position];
-  if (contributors_.finishes(contributor)) TUTTI_TRY(contributor.finish_programs->bind({&contributor.finish, 1}));
+  contributor.current = contributor.accumulate[micro_batch.position];
+  if (contributors_.finishes(contributor) && !micro_batch.is_whole_step)
+    TUTTI_TRY(contributor.finish_programs->bind({&contributor.finish, 1}));
   if (contributor.binding == binding.number()) return Status();
   TUTTI_ASSIGN(contributor.components, binding.components_of(contributor.current->description()));
   contributor.binding = binding.number();

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/status.h"
@@ -31,6 +32,7 @@ struct MicroBatch {
   const data::Element *batch = nullptr;  ///< null: only other workers have it
   int64_t rows = 0;                      ///< of this worker
   size_t position = 0;                   ///< of the program that it runs
+  bool is_whole_step = false;            ///< all ranks run it together (TrainProgramSet::spmd)
 };
 
 class BatchPrograms {
@@ -53,11 +55,13 @@ class BatchPrograms {
   void point_to_features(const data::Element &batch);
 
  private:
-  base::Status find_programs(Contributor &contributor, const data::Element *batch, const InputBinding &binding);
+  base::Status find_programs(Contributor &contributor, const MicroBatch &micro_batch, const InputBinding &binding);
+  /// What it may run.
+  std::span<const GraphSource> variants_of(const MicroBatch &micro_batch) const;
   /// Those that update, after a batch of so many rows.
   base::Status find_finish_programs(int64_t rows);
   /// After the workspaces have grown for all of them.
-  base::Status bind_programs(Contributor &contributor, const InputBinding &binding, size_t position);
+  base::Status bind_programs(Contributor &contributor, const MicroBatch &micro_batch, const InputBinding &binding);
   bool has_room_for_outputs(int32_t m) const {
     return !rank_.programs().keeps_outputs || kept_keys_[static_cast<size_t>(m)] == batch_key_;
   }

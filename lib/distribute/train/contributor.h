@@ -29,6 +29,7 @@ struct Contributor {
   backend::Buffer partials, report, accumulated;  // the last one empty where nothing is accumulated apart
   std::unique_ptr<ProgramCache> accumulate_programs, finish_programs;
   ShapeKey key, finish_key;
+  bool runs_whole_step = false;                // instead of accumulate and finish (TrainProgramSet::spmd)
   std::array<BoundProgram *, 3> accumulate{};  // by position
   BoundProgram *current = nullptr;             // the one of this micro-batch
   BoundProgram *finish = nullptr;

@@ -78,6 +78,13 @@ void Contributors::join_group() {
     contributor.index = index++;
 }
 
+void Contributors::forget_programs() {
+  for (Contributor &contributor : contributors_) {
+    contributor.accumulate_programs->forget();
+    contributor.binding = -1;
+  }
+}
+
 void Contributors::register_partials() {
   const int64_t bytes = rank_.plan().arena_bytes(Arena::partials);
   if (rank_.device_stream() == nullptr || bytes == 0) return;

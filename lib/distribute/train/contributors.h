@@ -45,6 +45,8 @@ class Contributors {
   void see_partials(std::span<void *const> partials);
   /// Their places in a new group.
   void join_group();
+  /// Of batches; they are bound anew before they run.
+  void forget_programs();
   /// Offers the gradients to the group, which works on them in place.
   void register_partials();
 

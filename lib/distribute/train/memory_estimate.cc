@@ -114,6 +114,11 @@ Result<int64_t> EstimatorOfTraining::workspace(const data::Element &batch, int64
   ShapeKey key;
   binding_.fill_key(batch, rows, key);
   const graph::SymbolBindings bindings = binding_.bindings(key);
+  if (programs.spmd.has_value() && batch_rows % programs.contributors == 0) {
+    TUTTI_ASSIGN(const backend::ExecutableRef program, compile(*programs.spmd, key, bindings));
+    TUTTI_TRY(tell(*program));
+    return allocated(program->description().workspace_bytes);
+  }
   int64_t bytes = 0;
   for (const GraphSource &accumulate : programs.accumulate) {
     TUTTI_ASSIGN(const backend::ExecutableRef program, compile(accumulate, key, bindings));

@@ -18,6 +18,18 @@ Status ProgramRunner::accumulate_all(int32_t micro_batches) {
   return Status();
 }
 
+Status ProgramRunner::run_together() {
+  Contributor &contributor = contributors_.front();
+  BoundProgram &program = *contributor.current;
+  const Contributor::Arguments &with = contributors_.arguments(contributor, 0);
+  const backend::RunArguments arguments{with.inputs.data(), with.results.data(), with.scalars.data()};
+  TUTTI_TRY(program.program.run(0, arguments, rank_.stream()));
+  // If all ranks have come the step happens, on all of them, though the group may have ended since.
+  const Status met = clock_.wait_for_group([&] { return rank_.group().barrier("one program of all devices"); });
+  const Status taken = program.program.run(1, arguments, rank_.stream());
+  return met.ok() || taken.ok() ? taken : met;
+}
+
 Status ProgramRunner::finish(int32_t m) { return run({.finishes = true, .micro_batch = m, .is_last = true}); }
 
 Status ProgramRunner::run(const Pass &pass) {

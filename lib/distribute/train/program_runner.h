@@ -31,6 +31,8 @@ class ProgramRunner {
   base::Status accumulate(int32_t m, bool is_last);
   /// The same of all micro-batches of a step that its only contributor has programs for.
   base::Status accumulate_all(int32_t micro_batches);
+  /// A step that all ranks run as one program.
+  base::Status run_together();
   /// The updates, with the scalars of micro-batch m, the last one.
   base::Status finish(int32_t m);
 

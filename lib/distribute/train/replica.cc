@@ -44,6 +44,10 @@ void Replica::update_with(StorageUpdate &storage) {
 
 void Replica::set_group(std::unique_ptr<collective::Group> group) {
   drop_group();
+  if (rank_.programs().spmd.has_value()) {  // what was begun together with others is not ended with them
+    contributors_.forget_programs();
+    batch_programs_.forget();
+  }
   rank_.set_group(std::move(group));
   contributors_.join_group();
   plan_agreed_ = false;
@@ -185,6 +189,7 @@ Status Replica::advance(IssuedStep &step, int64_t built, Run &run) {
   if (status.ok() && !rank_.updates()) status = hand_out();  // takes what the first rank gives
   if (status.ok()) status = steps_.issue_report(run);
   if (!status.ok()) return steps_.fail_under_way(std::move(status), run);
+  step.is_together = is_whole_step();
   step.is_counted = !recorder_.has_recorded() && programs_built() == built;
   step.launched = recorder_.launched();
   step.last_ticket = step.launched != nullptr ? recorder_.last_ticket() : buckets_.last_ticket();
@@ -214,8 +219,21 @@ Status Replica::run_step(const StepInput &input, StepFeeder &feeder, const LossS
     TUTTI_TRY(run_micro_batch(input, m, feeder));
   if (recorder_.is_launched_at_once(rows)) TUTTI_TRY(recorder_.launch(rows));
   if (recorder_.launched() != nullptr) return recorder_.settle_launched();
+  if (is_whole_step()) return Status();
   TUTTI_TRY(buckets_.reduce(feeder));
   return finish(input);
+}
+
+std::string Replica::how_steps_run() const {
+  if (!rank_.programs().spmd.has_value()) return recorder_.describe();
+  return "one program of all devices, which adds up their gradients; in pieces for batches that these do not share "
+         "evenly";
+}
+
+bool Replica::is_whole_step() const {
+  const TrainProgramSet &programs = rank_.programs();
+  const StepRows &rows = agreement_.rows();
+  return programs.spmd.has_value() && rows.count() == 1 && rows.own(0) > 0 && rows.own(0) % programs.contributors == 0;
 }
 
 Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFeeder &feeder) {
@@ -225,7 +243,8 @@ Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFee
   const MicroBatch micro_batch{.number = m,
                                .batch = m < input.count ? &input.batches[static_cast<size_t>(m)] : nullptr,
                                .rows = rows.own(m),
-                               .position = programs.accumulate_position(m, rows.count())};
+                               .position = programs.accumulate_position(m, rows.count()),
+                               .is_whole_step = is_whole_step()};
   TUTTI_TRY(batch_programs_.prepare(micro_batch, feeder.binding()));
   TUTTI_TRY(batch_programs_.point_to_rows(input, m, feeder.device_inputs()));
   batch_programs_.point_to_results(m);
@@ -233,6 +252,7 @@ Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFee
   if (programs.rounds_at_last && rows.count() == 1) TUTTI_TRY(contributors_.clear_accumulated());
   if (recorder_.is_launched_at_once(rows)) return Status();
   recorder_.note_pieces();
+  if (is_whole_step()) return runner_.run_together();
   const Status status = runner_.accumulate(m, m + 1 == rows.count());
   return rows.count() == 1 ? status : status.with_detail("micro_batch", std::to_string(m + 1));
 }

@@ -76,7 +76,7 @@ class Replica {
   void drop_group();
   collective::Group &group() { return rank_.group(); }
   /// How its steps run, for people, and what became of the memory of its gradients.
-  std::string how_steps_run() const { return recorder_.describe(); }
+  std::string how_steps_run() const;
   std::string how_memory_is_registered() const { return recorder_.describe_memory(); }
 
   /// Runs steps. On failure the group has been aborted with the cause; the feeder then has to hear of the steps that
@@ -127,6 +127,8 @@ class Replica {
   /// it began; the time of a step that builds some does not count.
   base::Status advance(IssuedStep &step, int64_t built, Run &run);
   base::Status run_step(const StepInput &input, StepFeeder &feeder, const LossScaleState &scale);
+  /// All ranks run the step under way together, as one program.
+  bool is_whole_step() const;
   base::Status run_micro_batch(const StepInput &input, int32_t m, const StepFeeder &feeder);
   /// Of the contributors' rows of micro-batch m.
   void set_scalars(int32_t m);

@@ -50,6 +50,8 @@ Status StepsInFlight::judge_oldest(Run &run) {
   TUTTI_ASSIGN(const int64_t waited_ns, take_waits(number));
   if (step.is_counted) clock_.times().communication_ns += waited_ns;
   if (rank_.is_on_devices() && !report.is_ok) TUTTI_TRY(what_went_wrong(report, run));
+  // Nobody has waited before the update for what is wrong with the data of this rank.
+  if (step.is_together && !report.is_ok) TUTTI_TRY(rank_.stream().synchronize());
   TUTTI_TRY(count(report, run));
   applied_ = run.outcome.steps;
   return Status();

@@ -52,6 +52,7 @@ struct IssuedStep {
   int64_t rows = 0;        ///< of all workers
   int32_t batches = 0;
   bool is_counted = false;              ///< its time
+  bool is_together = false;             ///< as one program of all ranks
   collective::Ticket last_ticket = -1;  ///< of the group's operations
   RecordedStepRef launched{};           ///< null: it ran in pieces
 };

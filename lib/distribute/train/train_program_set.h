@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/trace.h"
@@ -29,6 +30,8 @@ struct TrainProgramSet {
   std::vector<GraphSource> accumulate;
   bool rounds_at_last = false;
   std::vector<GraphSource> finish;  ///< one per slice; none when accumulate_write does everything
+  /// The whole step for all contributors at once, of batches that they share evenly (spmd_step.h).
+  std::optional<GraphSource> spmd;
   std::vector<graph::SymbolBindings> finish_bindings;
   std::vector<ShapeKey> finish_keys;
   int32_t accumulation = 1;

@@ -114,6 +114,10 @@ Status fill_programs(TrainSetup &setup, const TrainerOptions &options, int32_t c
     bind_slice(setup.plan, programs.finish.back().state, programs.finish_bindings.back(), programs.finish_keys.back());
     bind_rows(setup, slice, programs.finish_bindings.back());
   }
+  if (graphs.spmd != nullptr) {
+    programs.spmd = source(*graphs.spmd, -1);
+    programs.spmd->devices = setup.devices;
+  }
   programs.factors = graphs.factors;
   if (programs.is_central) programs.updated = updated_ranges(*graphs.finish, setup.plan);
   programs.piece_bytes = std::max<int64_t>(options.bucket_bytes / 64 * 64, 64);
@@ -215,6 +219,13 @@ static int32_t steps_in_flight(const Strategy &strategy, const TrainerOptions &o
   return waits ? 1 : StepReports::kMostInFlight;
 }
 
+/// Can the devices run a whole step together? Nothing is kept for anybody in between, and nobody else takes part.
+static bool runs_as_spmd(const Strategy &strategy, const TrainSetup &setup, const TrainerOptions &options) {
+  const bool keeps = options.keep_gradients || options.keep_outputs || options.loss_scale.is_on;
+  return strategy.backend()->lowers_collectives() && strategy.replica_count() > 1 && strategy.workers().count == 1 &&
+         setup.parts == 1 && !setup.shared_weights && !setup.programs.is_central && options.accumulation == 1 && !keeps;
+}
+
 /// With f16 where the devices compute in it and the loss can be scaled, and then with a scale.
 static TrainerOptions settle_precision(const graph::Model &model, const Strategy &strategy, TrainerOptions options) {
   const bool is_half = options.precision == backend::Precision::f16_where_faster;
@@ -253,6 +264,7 @@ Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, c
   graph_options.gradient_dtype = gradient_dtype(options, contributors, slices);
   graph_options.sums_in_finish = sums_in_finish(options, slices);
   graph_options.factors = factor_rule(options, graph_options.sums_in_finish);
+  graph_options.spmd = runs_as_spmd(strategy, *setup, options);
   TUTTI_ASSIGN(setup->graphs, make_train_graphs(model, graph_options));
   TUTTI_ASSIGN(setup->devices, open_devices(strategy));
   if (keeping.apart) {

@@ -450,8 +450,10 @@ TrainerCounters TrainerSession::counters() const {
 
 std::string TrainerSession::how_gradients_are_added_up() const {
   if (setup_->programs.contributors == 1) return "there is one replica";
-  return setup_->programs.sums_in_finish ? "in the updates, which read those of all replicas in one memory"
-                                         : group_description_;
+  if (setup_->programs.sums_in_finish) return "in the updates, which read those of all replicas in one memory";
+  if (!setup_->programs.spmd.has_value()) return group_description_;
+  return base::concat("by one program of all devices; of batches that these do not share evenly, by ",
+                      group_description_);
 }
 
 base::Json TrainerSession::describe() const {

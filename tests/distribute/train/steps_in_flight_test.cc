@@ -33,34 +33,6 @@ using impl::distribute::Strategy;
 
 constexpr int64_t kBatch = 7;
 
-/// Which batches are bad: with features that are no numbers, or labels that are none of the classes, or unreadable. Bad
-/// is one row, which is one replica's.
-struct BadBatches {
-  std::set<int64_t> not_numbers = {}, wrong_labels = {}, unreadable = {};
-  int64_t row = 2;
-};
-
-static Result<data::DatasetRef> batches_with(const NetworkCase &network, int64_t batches, const BadBatches &bad) {
-  data::TransformArguments arguments;
-  arguments.map = [bad, network](const data::Element &input, data::Element &output) {
-    const int64_t number = input.lineage.index / kBatch;
-    if (bad.unreadable.contains(number)) return base::data_loss("batch ", number, " cannot be read");
-    output = input;
-    if (bad.not_numbers.contains(number)) {
-      TUTTI_ASSIGN(output.components[0], output.components[0].clone());
-      output.components[0].mutable_data_as<float>()[bad.row * network.features + 3] = NAN;
-    }
-    if (bad.wrong_labels.contains(number)) {
-      TUTTI_ASSIGN(output.components[1], output.components[1].clone());
-      output.components[1].mutable_data_as<int32_t>()[bad.row] = 99;
-    }
-    return Status();
-  };
-  data::Pipeline pipeline(make_rows(batches * kBatch, network.features, network.classes, network.dtype, kBatch));
-  pipeline.apply("map_callback", {}, std::move(arguments));
-  return pipeline.build();
-}
-
 /// What training over one pass of batches leaves, bad ones passed over.
 struct Course {
   State state;
