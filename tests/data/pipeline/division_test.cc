@@ -349,7 +349,7 @@ Pipeline expanded(Pipeline list, const char *name, const data::SourceServices &s
   arguments.expand = [services](const Element &element) -> base::Result<DatasetRef> {
     return lines_of_element(element, services);
   };
-  arguments.output_spec = data::ElementSpec{{{.name = "text", .dtype = DType::bytes}}};
+  arguments.output_spec = data::ElementSpec{{{.name = "text", .dtype = DType::bytes, .dims = {}}}};
   return std::move(list.apply(name, {}, std::move(arguments)));
 }
 
