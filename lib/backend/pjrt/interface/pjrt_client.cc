@@ -114,6 +114,8 @@ Status LoadedProgram::execute(std::span<DeviceRun *const> runs) const {
   call.argument_count = runs.front()->arguments.size();
   call.results = results.data();
   call.done = done.data();
+  std::unique_lock lock(client_->launch_mutex(), std::defer_lock);
+  if (runs.size() > 1) lock.lock();  // else two programs, each on half of the devices, may wait for the other half
   TUTTI_TRY(client_->plugin().run(abi::kLoadedExecute, call));
   for (size_t i = 0; i < runs.size(); ++i)
     runs[i]->done = Completion(client_, done[i]);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -88,7 +89,8 @@ class LoadedProgram {
   LoadedProgram(const LoadedProgram &) = delete;
   ~LoadedProgram();
 
-  /// Issues it once, on each device that it was compiled for, in their order.
+  /// Issues it once, on each device that it was compiled for. Programs of several devices are issued one
+  /// at a time, so that all devices have them in the same order.
   base::Status execute(std::span<DeviceRun *const> runs) const;
   base::Status execute(DeviceRun &run) const {
     DeviceRun *const one = &run;
@@ -122,6 +124,8 @@ class Client : public std::enable_shared_from_this<Client> {
 
   const Plugin &plugin() const { return *plugin_; }
   std::chrono::nanoseconds longest_wait() const { return longest_wait_; }
+  /// Held while a program of several devices is issued.
+  std::mutex &launch_mutex() const { return launch_mutex_; }
   /// "cpu", "tpu", "cuda"
   std::string platform() const;
   std::string platform_version() const;
@@ -158,6 +162,7 @@ class Client : public std::enable_shared_from_this<Client> {
 
   const PluginRef plugin_;
   const std::chrono::nanoseconds longest_wait_;
+  mutable std::mutex launch_mutex_;
   std::string topology_name_;
   abi::Client *client_ = nullptr;                 // of devices that are here, or
   abi::TopologyDescription *topology_ = nullptr;  // of those that are not
