@@ -6,10 +6,13 @@
  *   training_compile LIBRARY TOPOLOGY [NETWORK...]
  *
  * LIBRARY has the C interface of PJRT; the steps are those of one replica on each device of TOPOLOGY, with 32 rows for
- * each. The exit status is the number of networks that do not compile.
+ * each. +bf16 behind the name of a network permits factors rounded to bfloat16. The exit status is the number of
+ * networks that do not compile.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 #include "replica_networks.h"
 
@@ -43,22 +46,43 @@ static int32_t make_dataset(tutti_context *context, const struct replica_network
   return code;
 }
 
+static int32_t run_options(const char *permitted, tutti_options **out, tutti_error **err) {
+  const int32_t code = tutti_options_create("run", out, err);
+  if (code == TUTTI_OK && strcmp(permitted, "+bf16") == 0)
+    tutti_options_set_string(*out, "precision", "bf16_where_faster");
+  return code;
+}
+
+static double seconds(void) {
+  struct timespec now;
+  timespec_get(&now, TIME_UTC);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 static int compile(tutti_context *context, const char *name) {
-  const struct replica_network *network = replica_network_find(name);
+  char plain[32] = "";
+  const size_t length = strcspn(name, "+");
+  if (length < sizeof plain) memcpy(plain, name, length);
+  const struct replica_network *network = replica_network_find(plain);
   if (network == NULL) return printf("%-10s there is no such network\n", name), 1;
   const int64_t replicas = tutti_context_get_device_count(context);
   tutti_error *err = NULL;
   tutti_strategy *all = NULL;
+  tutti_options *options = NULL;
   tutti_dataset *dataset = NULL;
   tutti_estimator *estimator = NULL;
   const char *estimate = NULL;
+  const double begin = seconds();
   int32_t code = tutti_strategy_create_mirrored(context, NULL, 0, &all, &err);
   if (code == TUTTI_OK) code = make_dataset(context, network, replicas * ROWS_OF_REPLICA, &dataset, &err);
+  if (code == TUTTI_OK) code = run_options(name + length, &options, &err);
   if (code == TUTTI_OK)
-    code = tutti_estimator_create(context, replica_network_model, (void *)network, NULL, all, NULL, &estimator, &err);
+    code =
+        tutti_estimator_create(context, replica_network_model, (void *)network, NULL, all, options, &estimator, &err);
   if (code == TUTTI_OK) code = tutti_estimator_estimate_memory(estimator, dataset, 0, &estimate, &err);
-  if (code == TUTTI_OK) printf("%-10s %s\n", name, estimate);
-  tutti_estimator_unref(estimator), tutti_dataset_unref(dataset), tutti_strategy_unref(all);
+  if (code == TUTTI_OK) printf("%-14s %6.1f s %s\n", name, seconds() - begin, estimate);
+  tutti_estimator_unref(estimator), tutti_dataset_unref(dataset), tutti_options_unref(options);
+  tutti_strategy_unref(all);
   return code == TUTTI_OK ? 0 : failed(name, err);
 }
 
