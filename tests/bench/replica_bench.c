@@ -106,6 +106,7 @@ static void make_strategy(struct running *running) {
   tutti_options *options = NULL;
   check(tutti_options_create("context", &options, &err), &err);
   if (backend != NULL) tutti_options_set_string(options, "backend", backend);
+  tutti_options_set_from_environment(options); /* TPU_LIBRARY_PATH, for pjrt */
   tutti_options_set_i64(options, "logical_devices", request->devices);
   const char *const gpu = getenv("LOCAL_RANK");
   if (is_worker(request) && gpu != NULL) tutti_options_set_string(options, "gpus", gpu);
