@@ -300,9 +300,9 @@ class TrainGraphBuilder {
 
   Status join() {
     constexpr std::string_view passing[] = {"gradient/", "aggregate/", "sum/"};
-    Graph first = result_.accumulate_write->clone();
-    if (options_.contributors > 1) first = with_reduced_writes(first, passing);
-    TUTTI_ASSIGN(Graph graph, graph::rewrite::join_programs(first, *result_.finish, passing));
+    graph::SealedGraph first = result_.accumulate_write;
+    if (options_.contributors > 1) first = std::make_shared<const Graph>(with_reduced_writes(*first, passing));
+    TUTTI_ASSIGN(Graph graph, graph::rewrite::join_programs(*first, *result_.finish, passing));
     result_.accumulate_write = std::make_shared<const Graph>(std::move(graph));
     result_.finish = nullptr;
     return Status();
