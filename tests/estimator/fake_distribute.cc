@@ -241,7 +241,8 @@ class FakeEvaluator : public Evaluator {
 
 }  // namespace
 
-Result<std::unique_ptr<Trainer>> Trainer::open(const graph::Model &model, StrategyRef, const TrainerOptions &) {
+Result<std::unique_ptr<Trainer>> Trainer::open(const graph::Model &model, StrategyRef, const TrainerOptions &,
+                                               const WeightShare *) {
   return std::unique_ptr<Trainer>(new FakeTrainer(model));
 }
 

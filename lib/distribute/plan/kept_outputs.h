@@ -52,7 +52,8 @@ class KeptOutputs {
 };
 
 /// The rows of an output in the last step, which had so many micro-batches, one batch behind the other. `parts`: of the
-/// contributors, in the order of their rows. NOT_FOUND when there is no such output, FAILED_PRECONDITION when its rows
+/// contributors, in the order of their rows; empty where they had none.
+/// NOT_FOUND when there is no such output, FAILED_PRECONDITION when its rows
 /// are not all of one shape.
 base::Result<tensor::Tensor> gather_output(std::span<const KeptOutputs *const> parts, int32_t batches,
                                            std::string_view name);

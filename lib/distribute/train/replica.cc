@@ -289,4 +289,17 @@ Status Replica::conclude(const Replica &ahead, const Status &failure, const RunC
   return steps_.conclude(ahead.steps_, failure, run);
 }
 
+base::Result<std::vector<NamedNumber>> report_values(const StatePlan &plan, const Replica &replica) {
+  std::vector<NamedNumber> numbers;
+  for (const StateEntry &entry : plan.entries()) {
+    if (entry.arena != static_cast<int32_t>(Arena::report) || entry.name.rfind("report/coefficient/", 0) == 0) continue;
+    std::string name = entry.name.substr(7);
+    if (name == "ok" || entry.name == fault_entry) continue;
+    if (name.rfind("metric/", 0) == 0) name = name.substr(7);
+    TUTTI_ASSIGN(const double value, replica.report_value(entry));
+    numbers.push_back({std::move(name), value});
+  }
+  return numbers;
+}
+
 }  // namespace tutti::impl::distribute

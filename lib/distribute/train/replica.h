@@ -41,6 +41,7 @@
 #include "distribute/train/run_command.h"
 #include "distribute/train/step_agreement.h"
 #include "distribute/train/step_clock.h"
+#include "distribute/train/step_functions.h"
 #include "distribute/train/step_recorder.h"
 #include "distribute/train/steps_in_flight.h"
 #include "distribute/train/storage_update.h"
@@ -153,6 +154,9 @@ class Replica {
   int64_t iteration_ = 0;                 // number of the update under way: skipped steps do not count
   int32_t kept_batches_ = 0;              // of the last step
 };
+
+/// What the last step reported: loss, learning rate and metrics by name.
+base::Result<std::vector<NamedNumber>> report_values(const StatePlan &plan, const Replica &replica);
 
 }  // namespace tutti::impl::distribute
 

@@ -18,7 +18,8 @@ namespace tutti::impl::distribute {
 struct RunCommand {
   int64_t feeder_step = 0;
   int64_t max_steps = 0;
-  int64_t step = 0;           ///< completed before
+  int64_t step = 0;           ///< completed before, of this model
+  int64_t other_steps = 0;    ///< of step functions
   int64_t batch_counter = 0;  ///< micro-batches before
   int64_t seed = 0;
   LossScaleState loss_scale;

@@ -83,7 +83,8 @@ Status StepsInFlight::count(const StepReport &report, Run &run) {
   run.outcome.examples += step.rows;
   run.outcome.batches += step.batches;
   if (rank_.place() == 0 && step.has_input) run.feeder.finish(step.feeder_step);
-  if (run.command.completed_steps != nullptr) run.command.completed_steps->store(in_all, std::memory_order_relaxed);
+  if (run.command.completed_steps != nullptr)
+    run.command.completed_steps->store(in_all + run.command.other_steps, std::memory_order_relaxed);
   return Status();
 }
 

@@ -40,10 +40,17 @@ FactorRule factor_rule(const TrainerOptions &options, bool sums_in_finish) {
   return {may_share ? options.typical_rows : 0, options.shared_factor_elements};
 }
 
-Result<StatePlan> plan_state(TrainSetup &setup, const TrainerOptions &options, int32_t slices) {
+Result<StatePlan> plan_state(TrainSetup &setup, const TrainerOptions &options, int32_t slices,
+                             const WeightShare *share) {
   std::vector<backend::LayoutProposal> layouts;
+  if (share != nullptr) {
+    layouts = share->layouts;
+    setup.graphs.state = with_shared_weights(std::move(setup.graphs.state), *share);
+  }
   // Row-major for a storage of another backend, which knows no other layout of the devices'.
-  if (setup.storage == nullptr || &setup.storage->backend() == &setup.devices.front()->backend()) {
+  const bool is_of_one_backend =
+      setup.storage == nullptr || &setup.storage->backend() == &setup.devices.front()->backend();
+  if (share == nullptr && is_of_one_backend) {
     TUTTI_ASSIGN(layouts,
                  propose_layouts(*setup.devices.front(), *setup.graphs.accumulate_write, setup.graphs.state,
                                  options.typical_rows, options.level, options.threads_per_replica, options.precision));
@@ -237,7 +244,7 @@ static TrainerOptions settle_precision(const graph::Model &model, const Strategy
 }
 
 Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, const Strategy &strategy,
-                                                    const TrainerOptions &asked) {
+                                                    const TrainerOptions &asked, const WeightShare *share) {
   TUTTI_TRY(check_trains(strategy.devices()));
   const TrainerOptions options = settle_precision(model, strategy, asked);
   auto setup = std::make_unique<TrainSetup>();
@@ -270,7 +277,7 @@ Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, c
   if (keeping.apart) {
     TUTTI_ASSIGN(setup->storage, strategy.storage()->backend->open_device(strategy.storage()->index));
   }
-  TUTTI_ASSIGN(setup->plan, plan_state(*setup, options, slices));
+  TUTTI_ASSIGN(setup->plan, plan_state(*setup, options, slices, share));
   TUTTI_TRY(fill_programs(*setup, options, contributors, slices));
   setup->programs.workers = strategy.workers();
   setup->programs.divides_input = strategy.input_pipeline().count > 1;

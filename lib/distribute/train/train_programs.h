@@ -37,8 +37,10 @@ struct TrainSetup {
 /// step", ..., for people.
 std::string how_variables_are_kept(const Strategy &strategy, const TrainSetup &setup);
 
+/// `share`: see Trainer::open.
 base::Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, const Strategy &strategy,
-                                                          const TrainerOptions &options);
+                                                          const TrainerOptions &options,
+                                                          const WeightShare *share = nullptr);
 
 /// Opens the devices of a strategy, in order.
 base::Result<std::vector<backend::DeviceRef>> open_devices(const Strategy &strategy);

@@ -7,15 +7,18 @@
 #include <cmath>
 #include <map>
 #include <new>
+#include <optional>
 
 #include "distribute/strategy/device_kinds.h"
 #include "distribute/train/kept_gradients.h"
 #include "distribute/train/replica_set.h"
+#include "distribute/train/step_function_set.h"
 #include "distribute/train/storage_update.h"
 #include "distribute/train/train_programs.h"
 #include "distribute/weights/initial_values.h"
 #include "distribute/weights/variable_store.h"
 #include "distribute/workers/worker_agreement.h"
+#include "distribute/workers/worker_exchange.h"
 
 namespace tutti::impl::distribute {
 namespace {
@@ -43,11 +46,13 @@ class Busy {
 
 class TrainerSession : public Trainer {
  public:
-  TrainerSession(graph::Model model, StrategyRef strategy, const TrainerOptions &options)
+  TrainerSession(graph::Model model, StrategyRef strategy, const TrainerOptions &options, const WeightShare *share)
       : model_(std::move(model)),
         strategy_(std::move(strategy)),
         options_(options),
-        executables_(static_cast<size_t>(options.program_cache_size) * 2 + 64) {}
+        share_(share != nullptr ? std::optional(*share) : std::nullopt),
+        executables_(static_cast<size_t>(options.program_cache_size) * 2 + 64),
+        step_functions_(strategy_, options_) {}
 
   Status open();
 
@@ -61,9 +66,25 @@ class TrainerSession : public Trainer {
   void request_stop() override { replicas_->request_stop(*feeder_); }
   Status stop_workers(const base::CancelToken *cancel) override;
   Status check_workers(const std::vector<std::string> &settings, const base::CancelToken *cancel) override;
+  Result<std::vector<std::vector<std::byte>>> exchange_with_workers(std::span<const std::byte> own,
+                                                                    const base::CancelToken *cancel) override;
   void leave_workers(const Status &cause) override {
-    if (spans_workers()) replicas_->replica(0).group().abort(cause);
+    if (!spans_workers()) return;
+    replicas_->replica(0).group().abort(cause);
+    step_functions_.leave_workers(cause);
   }
+
+  Status add_step_function(const StepFunction &function) override;
+  Result<StepFunctionReport> run_step_function(std::string_view name, std::vector<Tensor> batch,
+                                               const base::CancelToken *cancel) override;
+  Result<std::vector<std::string>> step_outputs(std::string_view name) const override {
+    return step_functions_.outputs(name);
+  }
+  Result<Tensor> step_output(std::string_view name, std::string_view output, int32_t replica) override {
+    return step_functions_.output(name, output, replica);
+  }
+  StepFunctionStates step_function_states() const override { return step_functions_.states(); }
+  void set_step_function_states(const StepFunctionStates &states) override { step_functions_.set_states(states); }
 
   int64_t step() const override { return step_; }
   void set_step(int64_t step) override { step_ = step; }
@@ -76,9 +97,7 @@ class TrainerSession : public Trainer {
   Result<std::vector<NamedNumber>> report() const override;
   std::vector<double> loss_history() const override { return replicas_->losses().list(); }
 
-  Result<base::Ref<checkpoint::WeightVersion>> publish_weights(bool with_slots) override {
-    return make_packed_version(setup_->plan, strategy_->backend(), weights_, step_, with_slots);
-  }
+  Result<base::Ref<checkpoint::WeightVersion>> publish_weights(bool with_slots) override;
   Result<Tensor> get_variable(std::string_view name) override {
     return variables().read(variables().kind_of(name), name);
   }
@@ -88,6 +107,7 @@ class TrainerSession : public Trainer {
   }
   Result<Tensor> gradient(std::string_view variable) override;
   Result<Tensor> output(std::string_view name) override;
+  Result<Tensor> replica_output(std::string_view name, int32_t replica) override;
   Status set_host_scalar(std::string_view name, double value) override {
     return variables().write_host_scalar(name, value);
   }
@@ -117,6 +137,7 @@ class TrainerSession : public Trainer {
   /// The command of a run from here on.
   RunCommand next_command(int64_t steps);
   bool has_failed() const { return !replicas_->replica(0).group().error().ok(); }
+  std::vector<collective::Group *> groups();
   bool spans_workers() const { return strategy_->workers().count > 1; }
   /// Contributors that share a batch of this worker's input.
   int32_t contributors_of_batch() const { return setup_->programs.contributors / strategy_->input_pipeline().count; }
@@ -126,13 +147,19 @@ class TrainerSession : public Trainer {
     all.insert(all.end(), model_.labels.begin(), model_.labels.end());
     return all;
   }
-  VariableStore variables() { return {model_, setup_->plan, weights_}; }
+  VariableStore variables() { return {model_, setup_->plan, weights_, share_ ? share_->name : std::string_view()}; }
+  Result<Tensor> gather(std::string_view name, size_t first_replica, size_t replicas);
+  /// Steps of this model alone: those that schedules and optimizers count.
+  int64_t own_steps() const { return step_ - step_functions_.trained_steps(); }
+  /// With shared weights: those of a version, or as optimizers begin.
+  Status take_slots(const checkpoint::WeightVersion *version);
   /// Weights are there, of that many steps.
   void begin_at(int64_t step);
 
   const graph::Model model_;
   const StrategyRef strategy_;
   const TrainerOptions options_;
+  const std::optional<WeightShare> share_;  // none: the weights are its own
   std::unique_ptr<TrainSetup> setup_;
   ExecutableCache executables_;
   WeightStore weights_;
@@ -143,6 +170,7 @@ class TrainerSession : public Trainer {
   std::unique_ptr<StorageUpdate> storage_update_;  // null where replicas make the updates
   std::unique_ptr<StepFeeder> feeder_;
   std::unique_ptr<ReplicaSet> replicas_;
+  StepFunctionSet step_functions_;
   std::string group_description_;
   std::atomic<bool> running_{false};
   bool has_weights_ = false, has_outputs_ = false;
@@ -151,13 +179,14 @@ class TrainerSession : public Trainer {
 };
 
 Status TrainerSession::open() {
-  TUTTI_ASSIGN(setup_, set_up_training(model_, *strategy_, options_));
+  TUTTI_ASSIGN(setup_, set_up_training(model_, *strategy_, options_, share_ ? &*share_ : nullptr));
   std::vector<backend::DeviceRef> owners = setup_->devices;
   if (setup_->shared_weights) owners.resize(1);
   if (setup_->storage != nullptr) owners.insert(owners.begin(), setup_->storage);
   TUTTI_ASSIGN(weights_, WeightStore::create(setup_->plan, owners,
                                              setup_->programs.is_central ? WeightStore::Slots::with_the_first
-                                                                         : WeightStore::Slots::with_each_copy));
+                                                                         : WeightStore::Slots::with_each_copy,
+                                             share_ ? share_->memory : nullptr));
   for (const graph::HostScalarSpec &scalar : model_.host_scalars) {
     TUTTI_TRY(set_host_scalar(scalar.name, scalar.initial));
   }
@@ -272,7 +301,7 @@ Status TrainerSession::copy_weights(size_t from, std::span<const size_t> to) {
 // ---- state ----
 
 Status TrainerSession::set_variable(std::string_view name, const Tensor &value) {
-  const bool begins_average = step_ - loss_scale_.skipped_steps <= model_.train->average.start;
+  const bool begins_average = own_steps() - loss_scale_.skipped_steps <= model_.train->average.start;
   return variables().write(variables().kind_of(name), name, value, begins_average);
 }
 
@@ -283,7 +312,15 @@ void TrainerSession::begin_at(int64_t step) {
   has_weights_ = true;
 }
 
+Status TrainerSession::take_slots(const checkpoint::WeightVersion *version) {
+  TUTTI_TRY(variables().write_slots(version));
+  begin_at(0);
+  return Status();
+}
+
 Status TrainerSession::initialize() {
+  if (share_) return take_slots(nullptr);
+  TUTTI_TRY(step_functions_.initialize());
   backend::DeviceRef device = setup_->devices.front();
   if (options_.initializer_backend != nullptr) {
     TUTTI_ASSIGN(device, options_.initializer_backend->open_device(0));
@@ -295,7 +332,9 @@ Status TrainerSession::initialize() {
 }
 
 Status TrainerSession::restore(const checkpoint::WeightVersion &version) {
+  if (share_) return take_slots(&version);
   TUTTI_TRY(variables().write_version(version));
+  TUTTI_TRY(step_functions_.restore(version));
   begin_at(version.step());
   return Status();
 }
@@ -312,10 +351,30 @@ Result<Tensor> TrainerSession::output(std::string_view name) {
   if (!options_.keep_outputs)
     return base::failed_precondition("outputs are kept only with the run option keep_outputs");
   if (!has_outputs_) return base::failed_precondition("there are no outputs: no step was run, or the last run failed");
+  TUTTI_ASSIGN(Tensor rows, gather(name, 0, replicas_->size()));
+  if (rows.empty()) return base::failed_precondition("this process had no rows in the last step");
+  return rows;
+}
+
+Result<Tensor> TrainerSession::replica_output(std::string_view name, int32_t replica) {
+  if (!options_.keep_outputs || !has_outputs_) return output(name);  // the error
+  if (replica < 0 || static_cast<size_t>(replica) >= replicas_->size())
+    return base::invalid_argument("there is no replica ", replica, ", but ", replicas_->size());
+  return gather(name, static_cast<size_t>(replica), 1);
+}
+
+Result<Tensor> TrainerSession::gather(std::string_view name, size_t first_replica, size_t replicas) {
   std::vector<const KeptOutputs *> parts;
-  for (size_t r = 0; r < replicas_->size(); ++r)
+  for (size_t r = first_replica; r < first_replica + replicas; ++r)
     std::ranges::copy(replicas_->replica(r).kept_outputs(), std::back_inserter(parts));
   return gather_output(parts, replicas_->replica(0).kept_batches(), name);
+}
+
+Result<base::Ref<checkpoint::WeightVersion>> TrainerSession::publish_weights(bool with_slots) {
+  if (share_) return make_packed_slots(setup_->plan, strategy_->backend(), weights_, share_->name);
+  TUTTI_ASSIGN(base::Ref<checkpoint::WeightVersion> version,
+               make_packed_version(setup_->plan, strategy_->backend(), weights_, step_, with_slots));
+  return with_slots ? step_functions_.with_slots(std::move(version)) : version;
 }
 
 // ---- running ----
@@ -380,7 +439,8 @@ RunCommand TrainerSession::next_command(int64_t steps) {
   RunCommand command;
   command.feeder_step = feeder_->next_step();
   command.max_steps = steps < 0 ? INT64_MAX / 2 : steps;
-  command.step = step_;
+  command.step = own_steps();
+  command.other_steps = step_ - command.step;
   command.batch_counter = batch_counter_;
   command.seed = options_.seed;
   command.loss_scale = loss_scale_;
@@ -399,6 +459,22 @@ Status TrainerSession::stop_workers(const base::CancelToken *cancel) {
   return replicas_->run(command, *feeder_, cancel, outcome);
 }
 
+Status TrainerSession::add_step_function(const StepFunction &function) {
+  if (has_weights_ || share_) return base::failed_precondition("step functions are added before there are weights");
+  return step_functions_.add(function, share_of(setup_->plan, weights_, function.name));
+}
+
+Result<StepFunctionReport> TrainerSession::run_step_function(std::string_view name, std::vector<Tensor> batch,
+                                                             const base::CancelToken *cancel) {
+  Busy busy(running_);
+  if (!busy.taken()) return base::failed_precondition("the trainer is running already");
+  if (!has_weights_) return base::failed_precondition("the trainer has no weights: call initialize or restore first");
+  bool trained = false;
+  Result<StepFunctionReport> report = step_functions_.run(name, std::move(batch), cancel, trained);
+  if (trained) ++step_;
+  return report;
+}
+
 Status TrainerSession::check_workers(const std::vector<std::string> &settings, const base::CancelToken *cancel) {
   if (!spans_workers()) return Status();
   Busy busy(running_);
@@ -409,27 +485,34 @@ Status TrainerSession::check_workers(const std::vector<std::string> &settings, c
   std::vector<Fact> facts = facts_of(model_);
   for (const std::string &setting : settings)
     facts.push_back(Fact::of(setting));
-  std::vector<collective::Group *> groups;
+  TUTTI_TRY(check_same_state(groups(), strategy_->workers(), setup_->parts,
+                             {.step = step_,
+                              .weights = weights,
+                              .facts = std::move(facts),
+                              .devices = rounding_of(*setup_->devices.front(), options_.level)},
+                             cancel));
+  return step_functions_.check_workers(cancel);
+}
+
+std::vector<collective::Group *> TrainerSession::groups() {
+  std::vector<collective::Group *> all;
   for (size_t r = 0; r < replicas_->size(); ++r)
-    groups.push_back(&replicas_->replica(r).group());
-  return check_same_state(groups, strategy_->workers(), setup_->parts,
-                          {.step = step_,
-                           .weights = weights,
-                           .facts = std::move(facts),
-                           .devices = rounding_of(*setup_->devices.front(), options_.level)},
-                          cancel);
+    all.push_back(&replicas_->replica(r).group());
+  return all;
+}
+
+Result<std::vector<std::vector<std::byte>>> TrainerSession::exchange_with_workers(std::span<const std::byte> own,
+                                                                                  const base::CancelToken *cancel) {
+  if (!spans_workers()) return Trainer::exchange_with_workers(own, cancel);
+  Busy busy(running_);
+  if (!busy.taken()) return base::failed_precondition("the trainer is running");
+  if (has_failed()) TUTTI_TRY(renew_groups(cancel));
+  const std::vector<collective::Group *> all = groups();
+  return exchange_bytes({all, setup_->parts, strategy_->workers()}, own);
 }
 
 Result<std::vector<NamedNumber>> TrainerSession::report() const {
-  std::vector<NamedNumber> numbers;
-  for (const StateEntry &entry : setup_->plan.entries()) {
-    if (entry.arena != static_cast<int32_t>(Arena::report) || entry.name.rfind("report/coefficient/", 0) == 0) continue;
-    std::string name = entry.name.substr(7);
-    if (name == "ok" || entry.name == fault_entry) continue;
-    if (name.rfind("metric/", 0) == 0) name = name.substr(7);
-    TUTTI_ASSIGN(const double value, replicas_->replica(0).report_value(entry));
-    numbers.push_back({std::move(name), value});
-  }
+  TUTTI_ASSIGN(std::vector<NamedNumber> numbers, report_values(setup_->plan, replicas_->replica(0)));
   if (loss_scale_.scale != 0) numbers.push_back({"skipped_steps", static_cast<double>(loss_scale_.skipped_steps)});
   return numbers;
 }
@@ -438,6 +521,7 @@ TrainerCounters TrainerSession::counters() const {
   TrainerCounters counters;
   for (size_t r = 0; r < replicas_->size(); ++r)
     counters.programs_built += replicas_->replica(r).programs_built();
+  counters.programs_built += step_functions_.programs_built();
   counters.executables_built = executables_.built();
   counters.cache_evictions = executables_.evicted();
   counters.steps = steps_run_;
@@ -499,9 +583,9 @@ base::Json TrainerSession::describe() const {
 }  // namespace
 
 Result<std::unique_ptr<Trainer>> Trainer::open(const graph::Model &train_model, StrategyRef strategy,
-                                               const TrainerOptions &options) {
+                                               const TrainerOptions &options, const WeightShare *share) {
   if (strategy == nullptr) return base::invalid_argument("a trainer needs a strategy");
-  auto trainer = std::make_unique<TrainerSession>(train_model, std::move(strategy), options);
+  auto trainer = std::make_unique<TrainerSession>(train_model, std::move(strategy), options, share);
   TUTTI_TRY(trainer->open());
   return std::unique_ptr<Trainer>(std::move(trainer));
 }

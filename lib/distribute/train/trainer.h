@@ -30,6 +30,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,7 +47,9 @@
 #include "distribute/plan/loss_scale.h"
 #include "distribute/plan/state_plan.h"
 #include "distribute/strategy/strategy.h"
+#include "distribute/train/step_functions.h"
 #include "distribute/train/step_times.h"
+#include "distribute/weights/weight_share.h"
 #include "graph/model.h"
 #include "tensor/tensor.h"
 
@@ -133,11 +136,6 @@ struct RunReport {
   std::vector<StepTimes> times;  ///< of each replica in this process
 };
 
-struct NamedNumber {
-  std::string name;
-  double value = 0;
-};
-
 struct TrainerCounters {
   int64_t programs_built = 0;  ///< programs bound, all replicas
   int64_t executables_built = 0;
@@ -162,6 +160,11 @@ class TrainerVariables {
   /// What the model gave for each row of the last step, in the order of its batches, with the weights before it; of
   /// several workers for the rows of this one. FAILED_PRECONDITION unless keep_outputs, and after a run that failed.
   virtual base::Result<tensor::Tensor> output(std::string_view name) = 0;
+  /// Of these the rows that one replica of this process had; none where it had none.
+  virtual base::Result<tensor::Tensor> replica_output(std::string_view name, int32_t replica) {
+    (void)name, (void)replica;
+    return base::unimplemented("this trainer keeps no outputs");
+  }
   /// A named host scalar, such as a learning rate set by the host; takes effect with the next run.
   virtual base::Status set_host_scalar(std::string_view name, double value) = 0;
   virtual base::Result<double> host_scalar(std::string_view name) = 0;
@@ -215,14 +218,22 @@ class TrainerWorkers {
     (void)settings, (void)cancel;
     return base::Status();
   }
+  /// Called by all at the same point between runs: the bytes of each worker, in order.
+  virtual base::Result<std::vector<std::vector<std::byte>>> exchange_with_workers(std::span<const std::byte> own,
+                                                                                  const base::CancelToken *cancel) {
+    (void)cancel;
+    return std::vector<std::vector<std::byte>>{{own.begin(), own.end()}};
+  }
   /// This worker does not go on: a run of the others ends with that cause.
   virtual void leave_workers(const base::Status &cause) { (void)cause; }
 };
 
-class Trainer : public TrainerVariables, public TrainerProgress, public TrainerWorkers {
+class Trainer : public TrainerVariables, public TrainerProgress, public TrainerWorkers, public StepFunctions {
  public:
+  /// `share`: the weights to train; null: its own. With shared ones initialize() and restore() are about its slots,
+  /// publish_weights(true) gives these alone.
   static base::Result<std::unique_ptr<Trainer>> open(const graph::Model &train_model, StrategyRef strategy,
-                                                     const TrainerOptions &options);
+                                                     const TrainerOptions &options, const WeightShare *share = nullptr);
 
   /// Gives every variable its initial value (a function of seed and variable name only), zeroes slots, step = 0.
   virtual base::Status initialize() = 0;

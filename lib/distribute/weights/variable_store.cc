@@ -107,7 +107,7 @@ Status VariableStore::write_slots(const checkpoint::WeightVersion *version) {
       const std::string name = variable.name + "/" + slot.name;
       const StateEntry *entry = plan_.find("slot/" + name);
       if (entry == nullptr) continue;
-      const int64_t found = version == nullptr ? -1 : version->find(StateRole::slot, name);
+      const int64_t found = version == nullptr ? -1 : version->find(StateRole::slot, scoped_slot(name, slot_scope_));
       TUTTI_ASSIGN(const Tensor value, found >= 0 ? version->read(static_cast<size_t>(found))
                                                   : filled(entry->dtype, entry->dims, slot.initial));
       TUTTI_TRY(weights_.write(*entry, value));

@@ -32,9 +32,10 @@ enum class StoredKind {
 
 class VariableStore {
  public:
-  /// All of them outlive it.
-  VariableStore(const graph::Model &model, const StatePlan &plan, WeightStore &weights)
-      : model_(model), plan_(plan), weights_(weights) {}
+  /// All of them outlive it. `slot_scope`: slots have these names in versions, scoped_slot().
+  VariableStore(const graph::Model &model, const StatePlan &plan, WeightStore &weights,
+                std::string_view slot_scope = {})
+      : model_(model), plan_(plan), weights_(weights), slot_scope_(slot_scope) {}
 
   /// NOT_FOUND with the names there are.
   base::Result<const backend::StateEntry *> find(StoredKind kind, std::string_view name) const;
@@ -50,16 +51,17 @@ class VariableStore {
   /// Slots that the version lacks as their optimizer begins, such averages as the weights. Where the version lacks a
   /// variable, or has it with other dims or dtype, an error naming it, and nothing changes.
   base::Status write_version(const checkpoint::WeightVersion &version);
+  /// The slots of a version alone. Null: as at the beginning.
+  base::Status write_slots(const checkpoint::WeightVersion *version);
 
  private:
   base::Status check(const checkpoint::WeightVersion &version) const;
-  /// Null: as at the beginning.
-  base::Status write_slots(const checkpoint::WeightVersion *version);
   base::Status write_average(const std::string &variable, const checkpoint::WeightVersion *version);
 
   const graph::Model &model_;
   const StatePlan &plan_;
   WeightStore &weights_;
+  const std::string_view slot_scope_;
 };
 
 }  // namespace tutti::impl::distribute

@@ -24,9 +24,13 @@ class PackedVersion : public checkpoint::WeightVersion {
       : step_(step), backend_(std::move(backend)), weights_(std::move(weights)), slots_(std::move(slots)) {}
 
   Status add(const StateEntry &entry, checkpoint::StateRole role) {
-    TUTTI_ASSIGN(const tensor::Shape shape, tensor::Shape::make(entry.dims));
     const size_t prefix = role == checkpoint::StateRole::weight ? kWeightPrefix.size() : kSlotPrefix.size();
-    entries_.push_back({entry.name.substr(prefix), role, entry.dtype, shape});
+    return add(entry, role, entry.name.substr(prefix));
+  }
+
+  Status add(const StateEntry &entry, checkpoint::StateRole role, std::string name) {
+    TUTTI_ASSIGN(const tensor::Shape shape, tensor::Shape::make(entry.dims));
+    entries_.push_back({std::move(name), role, entry.dtype, shape});
     places_.push_back(entry);
     return Status();
   }
@@ -80,14 +84,18 @@ Result<std::vector<std::byte>> pack_entry(const backend::Backend &backend, const
   return storage;
 }
 
-Result<WeightStore> WeightStore::create(const StatePlan &plan, std::vector<backend::DeviceRef> devices, Slots slots) {
+Result<WeightStore> WeightStore::create(const StatePlan &plan, std::vector<backend::DeviceRef> devices, Slots slots,
+                                        Weights shared) {
   WeightStore store;
+  store.weights_ = shared != nullptr ? shared : std::make_shared<std::vector<backend::Buffer>>();
   store.plan_ = &plan;
   store.devices_ = std::move(devices);
   for (const backend::DeviceRef &device : store.devices_) {
-    TUTTI_ASSIGN(backend::Buffer weights, allocate_zeros(*device, plan.arena_bytes(Arena::weights)));
+    if (shared == nullptr) {
+      TUTTI_ASSIGN(backend::Buffer weights, allocate_zeros(*device, plan.arena_bytes(Arena::weights)));
+      store.weights_->push_back(std::move(weights));
+    }
     TUTTI_ASSIGN(backend::Buffer host, allocate_zeros(*device, plan.arena_bytes(Arena::host)));
-    store.weights_.push_back(std::move(weights));
     store.host_.push_back(std::move(host));
     if (slots == Slots::with_the_first && !store.slots_.empty()) continue;
     TUTTI_ASSIGN(backend::Buffer with_copy, allocate_zeros(*device, plan.arena_bytes(Arena::slots)));
@@ -99,7 +107,7 @@ Result<WeightStore> WeightStore::create(const StatePlan &plan, std::vector<backe
 const backend::Buffer *WeightStore::find(Arena arena, size_t copy) const {
   switch (arena) {
     case Arena::weights:
-      return &weights_[copy];
+      return &(*weights_)[copy];
     case Arena::slots:
       return &slots_[copy];
     case Arena::host:
@@ -185,6 +193,25 @@ Result<base::Ref<checkpoint::WeightVersion>> make_packed_version(const StatePlan
   }
   for (const StateEntry *entry : kept)
     TUTTI_TRY(version->add(*entry, checkpoint::StateRole::slot));
+  return base::Ref<checkpoint::WeightVersion>(std::move(version));
+}
+
+std::string scoped_slot(std::string_view slot, std::string_view scope) {
+  if (scope.empty()) return std::string(slot);
+  const size_t at = slot.rfind('/') + 1;
+  return base::concat(slot.substr(0, at), scope, "/", slot.substr(at));
+}
+
+Result<base::Ref<checkpoint::WeightVersion>> make_packed_slots(const StatePlan &plan,
+                                                               const backend::BackendRef &backend,
+                                                               const WeightStore &store, std::string_view scope) {
+  TUTTI_ASSIGN(std::vector<std::byte> slots, store.snapshot(Arena::slots));
+  auto version = base::make_ref<PackedVersion>(0, backend, std::vector<std::byte>(), std::move(slots));
+  for (const StateEntry &entry : plan.entries()) {
+    if (entry.arena != static_cast<int32_t>(Arena::slots)) continue;
+    TUTTI_TRY(version->add(entry, checkpoint::StateRole::slot,
+                           scoped_slot(std::string_view(entry.name).substr(kSlotPrefix.size()), scope)));
+  }
   return base::Ref<checkpoint::WeightVersion>(std::move(version));
 }
 

@@ -4,6 +4,7 @@
 #ifndef TUTTI_DISTRIBUTE_WEIGHTS_WEIGHT_STORE_H_
 #define TUTTI_DISTRIBUTE_WEIGHTS_WEIGHT_STORE_H_
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,13 +34,17 @@ class WeightStore {
  public:
   enum class Slots { with_each_copy, with_the_first };
 
-  /// `copies` devices, or one device when the copy is shared.
-  static base::Result<WeightStore> create(const StatePlan &plan, std::vector<backend::DeviceRef> devices,
-                                          Slots slots = Slots::with_each_copy);
+  /// The weights alone, as several stores may have them whose plans lay them out alike.
+  using Weights = std::shared_ptr<std::vector<backend::Buffer>>;
 
-  size_t copies() const { return weights_.size(); }
-  void *weights(size_t copy) const { return weights_[copy].device_pointer(); }
-  backend::Buffer &weight_buffer(size_t copy) { return weights_[copy]; }
+  /// `devices`: one for each copy. `weights`: those of another store on the same devices; null: memory of its own.
+  static base::Result<WeightStore> create(const StatePlan &plan, std::vector<backend::DeviceRef> devices,
+                                          Slots slots = Slots::with_each_copy, Weights weights = nullptr);
+
+  size_t copies() const { return weights_->size(); }
+  void *weights(size_t copy) const { return (*weights_)[copy].device_pointer(); }
+  backend::Buffer &weight_buffer(size_t copy) { return (*weights_)[copy]; }
+  const Weights &all_weights() const { return weights_; }
   /// Null for a copy without slots.
   void *slots(size_t copy) const { return copy < slots_.size() ? slots_[copy].device_pointer() : nullptr; }
   void *host(size_t copy) const { return host_[copy].device_pointer(); }
@@ -60,7 +65,8 @@ class WeightStore {
 
   const StatePlan *plan_ = nullptr;
   std::vector<backend::DeviceRef> devices_;
-  std::vector<backend::Buffer> weights_, slots_, host_;
+  Weights weights_;
+  std::vector<backend::Buffer> slots_, host_;
 };
 
 /// A version that keeps the arenas' bytes and unpacks an entry when it is read. It has the moving averages in any case.
@@ -68,6 +74,12 @@ base::Result<base::Ref<checkpoint::WeightVersion>> make_packed_version(const Sta
                                                                        const backend::BackendRef &backend,
                                                                        const WeightStore &store, int64_t step,
                                                                        bool with_slots);
+/// "dense/kernel/velocity" in scope "critic" is "dense/kernel/critic/velocity"; without a scope it stays as it is.
+std::string scoped_slot(std::string_view slot, std::string_view scope);
+/// A version of the slots alone, each under the name scoped_slot().
+base::Result<base::Ref<checkpoint::WeightVersion>> make_packed_slots(const StatePlan &plan,
+                                                                     const backend::BackendRef &backend,
+                                                                     const WeightStore &store, std::string_view scope);
 
 }  // namespace tutti::impl::distribute
 

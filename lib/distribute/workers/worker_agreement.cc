@@ -6,6 +6,7 @@
 
 #include "base/hash/checksum.h"
 #include "base/json.h"
+#include "distribute/workers/worker_exchange.h"
 #include "graph/serialize.h"
 
 namespace tutti::impl::distribute {
@@ -29,38 +30,6 @@ enum Word : size_t {
 constexpr int64_t high_half(uint64_t value) { return static_cast<int64_t>(value >> 32); }
 constexpr int64_t low_half(uint64_t value) { return static_cast<int64_t>(value & 0xffffffffu); }
 int64_t joined(int64_t high, int64_t low) { return high << 32 | low; }
-
-/// The groups of a worker's replicas, and how many buffers each takes.
-struct Meeting {
-  std::span<collective::Group *const> groups;
-  int32_t parts;
-  Workers workers;
-};
-
-/// Words of which each worker has its own and leaves the others' 0; all get those of all.
-Status exchange(const Meeting &meeting, std::vector<int64_t> &words) {
-  const auto &[groups, parts, workers] = meeting;
-  std::vector<std::vector<int64_t>> copies(groups.size() * static_cast<size_t>(parts), words);
-  std::vector<void *> buffers;
-  for (std::vector<int64_t> &copy : copies)
-    buffers.push_back(copy.data());
-  std::vector<collective::Ticket> tickets;
-  for (size_t r = 0; r < groups.size(); ++r) {
-    collective::Operation operation;
-    operation.kind = collective::Kind::all_reduce;
-    operation.reduction = collective::Reduction::max;
-    operation.dtype = tensor::DType::i64;
-    operation.buffers = buffers.data() + r * static_cast<size_t>(parts);
-    operation.count = static_cast<int64_t>(words.size());
-    operation.label = "state of the workers";
-    TUTTI_ASSIGN(const collective::Ticket ticket, groups[r]->begin(operation));
-    tickets.push_back(ticket);
-  }
-  for (size_t r = 0; r < groups.size(); ++r)
-    TUTTI_TRY(groups[r]->wait(tickets[r]));
-  words = copies.front();
-  return Status();
-}
 
 /// So many words of each worker, of which those of the first and of one other count; all take part.
 class Comparison {
