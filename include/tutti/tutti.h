@@ -20,6 +20,7 @@
 #include <tutti/predictor.h>
 #include <tutti/record.h>
 #include <tutti/status.h>
+#include <tutti/step_function.h>
 #include <tutti/strategy.h>
 #include <tutti/tensor.h>
 #include <tutti/version.h>

@@ -15,5 +15,6 @@
 #define TUTTI_TUTTI_HPP_
 
 #include <tutti/cpp/estimator.hpp>
+#include <tutti/cpp/predictor.hpp>
 
 #endif  // TUTTI_TUTTI_HPP_

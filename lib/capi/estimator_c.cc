@@ -91,25 +91,6 @@ Result<estimator::RunConfig> run_config(const ResolvedOptions &options) {
   return config;
 }
 
-/// The host's model function as the estimator's floor knows it.
-estimator::ModelFunction model_function(tutti_model_fn function, std::shared_ptr<UserPointer> user,
-                                        std::shared_ptr<TrainableRules> rules, std::string params) {
-  return [function, user = std::move(user), rules = std::move(rules), params = std::move(params)](
-             graph::GraphBuilder &builder, estimator::Mode mode) {
-    const int32_t number = static_cast<int32_t>(mode);
-    TUTTI_TRY(with_graph(builder, number, params, [&](tutti_graph *graph) {
-      // The estimator says that it failed, with the mode.
-      return call_host(
-          "the model function", [&](tutti_error **error) { return function(graph, number, user->get(), error); },
-          Teller::caller);
-    }));
-    const std::lock_guard lock(rules->mutex);
-    for (const auto &[pattern, trainable] : rules->rules)
-      builder.set_trainable(pattern, trainable);
-    return Status();
-  };
-}
-
 Result<Ref<DatasetObject>> find_dataset(const EstimatorObject &object, const tutti_dataset *dataset,
                                         std::string_view argument) {
   TUTTI_ASSIGN(Ref<DatasetObject> found, find(dataset, dataset_handles, argument));
@@ -162,6 +143,24 @@ class Stopwatch {
 };
 
 }  // namespace
+
+estimator::ModelFunction model_function(tutti_model_fn function, std::shared_ptr<UserPointer> user,
+                                        std::shared_ptr<TrainableRules> rules, std::string params) {
+  return [function, user = std::move(user), rules = std::move(rules), params = std::move(params)](
+             graph::GraphBuilder &builder, estimator::Mode mode) {
+    const int32_t number = static_cast<int32_t>(mode);
+    TUTTI_TRY(with_graph(builder, number, params, [&](tutti_graph *graph) {
+      // The estimator says that it failed, with the mode.
+      return call_host(
+          "the model function", [&](tutti_error **error) { return function(graph, number, user->get(), error); },
+          Teller::caller);
+    }));
+    const std::lock_guard lock(rules->mutex);
+    for (const auto &[pattern, trainable] : rules->rules)
+      builder.set_trainable(pattern, trainable);
+    return Status();
+  };
+}
 
 Result<estimator::TrainRequest> train_request(EstimatorObject &object, const tutti_dataset *dataset,
                                               const tutti_options *options, const tutti_hooks *hooks,

@@ -42,6 +42,7 @@ class EstimatorObject : public base::Object {
   estimator::Estimator &estimator() const { return *estimator_; }
   const distribute::StrategyRef &strategy() const { return strategy_; }
   TrainableRules &rules() const { return *rules_; }
+  const std::shared_ptr<TrainableRules> &shared_rules() const { return rules_; }
   const std::string &params() const { return params_; }
 
   /// The spec of the dataset last used, which declares the inputs of a model for prediction.
@@ -76,6 +77,9 @@ class SessionObject : public base::Object {
   std::unique_ptr<estimator::TrainSession> &session() { return session_; }
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
   BusyFlag &busy() { return busy_; }
+  int32_t replica_count() const { return owner_->strategy()->replica_count(); }
+  /// What the replicas of all workers have, of which these are this one's; all workers call it at the same point.
+  Result<std::vector<tensor::Tensor>> pieces_of_all(const std::vector<tensor::Tensor> &own);
 
  private:
   const Ref<EstimatorObject> owner_;
@@ -89,6 +93,10 @@ extern constinit HandleType<SessionObject> session_handles;
 
 /// What the estimator's floor needs from the context.
 estimator::Environment environment_of(const ContextCore &core);
+
+/// The host's model function as the estimator's floor knows it.
+estimator::ModelFunction model_function(tutti_model_fn function, std::shared_ptr<UserPointer> user,
+                                        std::shared_ptr<TrainableRules> rules, std::string params);
 
 /// "fast", "repeatable", "invariant".
 backend::Level level_of(std::string_view determinism);

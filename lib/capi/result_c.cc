@@ -47,6 +47,11 @@ ResultObject::ResultObject(const estimator::EvaluateResult &result, double elaps
   take(result.values);
 }
 
+ResultObject::ResultObject(const distribute::StepFunctionReport &report, int64_t model_step, double elapsed)
+    : step(model_step), examples(report.rows), seconds(elapsed) {
+  take(report.values);
+}
+
 ResultObject::ResultObject(const estimator::SessionReport &report, double elapsed)
     : reason(report.reason ? static_cast<int32_t>(*report.reason) : 0),
       step(report.step),

@@ -21,6 +21,8 @@ class ResultObject : public base::Object {
   ResultObject(const estimator::TrainResult &result, double seconds);
   ResultObject(const estimator::EvaluateResult &result, double seconds);
   ResultObject(const estimator::SessionReport &report, double seconds);
+  /// Of one step of a step function, after which the model is at `step`.
+  ResultObject(const distribute::StepFunctionReport &report, int64_t step, double seconds);
 
   int32_t reason = 0;
   int64_t step = 0;

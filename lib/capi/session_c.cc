@@ -22,6 +22,14 @@ Status with_session(tutti_session *session, Body &&body) {
 }
 
 }  // namespace
+
+Result<std::vector<tensor::Tensor>> SessionObject::pieces_of_all(const std::vector<tensor::Tensor> &own) {
+  if (owner_->strategy()->workers().count == 1) return own;
+  TUTTI_ASSIGN(const SoleUse use, sole_use(busy_, "session"));
+  if (session_ == nullptr) return base::failed_precondition("the session is closed");
+  return session_->pieces_of_all(own);
+}
+
 }  // namespace tutti::impl::capi
 
 using namespace tutti::impl;

@@ -82,6 +82,18 @@ void EstimatorState::end_training() {
   training_ = false;
 }
 
+Status EstimatorState::add_step_function(StepFunctionSource source) {
+  const TrainingPermit permit(*this);
+  TUTTI_TRY(permit.status());
+  if (trainer != nullptr || resume_version)
+    return base::failed_precondition("step functions are added before the first training of the estimator");
+  const auto has_its_name = [&](const StepFunctionSource &known) { return known.name == source.name; };
+  if (std::ranges::any_of(step_functions, has_its_name))
+    return base::already_exists("there is a step function '", source.name, "' already");
+  step_functions.push_back(std::move(source));
+  return Status();
+}
+
 void EstimatorState::publish(Ref<WeightVersion> version) {
   std::lock_guard lock(mutex_);
   published_.swap(version);

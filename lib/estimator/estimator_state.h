@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/object.h"
 #include "base/status.h"
@@ -29,6 +30,7 @@
 #include "estimator/model_source.h"
 #include "estimator/run_config.h"
 #include "estimator/run_state.h"
+#include "estimator/step_function_source.h"
 #include "estimator/warnings_given.h"
 
 namespace tutti::impl::estimator {
@@ -80,6 +82,9 @@ class EstimatorState : public base::Object {
   /// Steps of the model, as of the last session of this object and while it trains; -1 before the first one.
   std::atomic<int64_t> completed_steps{-1};
 
+  /// One more step function, before anything was trained. FAILED_PRECONDITION afterwards, and while a session is open.
+  base::Status add_step_function(StepFunctionSource source);
+
   /// The trainer, of the open session or left by the last one, for looks from outside.
   LiveTrainer live;
 
@@ -88,6 +93,7 @@ class EstimatorState : public base::Object {
   std::unique_ptr<distribute::Trainer> trainer;
   base::Ref<checkpoint::WeightVersion> resume_version;
   std::optional<RunState> run_state;
+  std::vector<StepFunctionSource> step_functions;
 
  private:
   /// What this object has; null where nothing was trained or written.

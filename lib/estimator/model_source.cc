@@ -70,6 +70,38 @@ Result<graph::Model> build_unchecked(const ModelFunction &function, Mode mode, c
   return graph::predict_model(model);
 }
 
+/// A loss and a rule of training where the function set none.
+void complete_training(graph::GraphBuilder &builder) {
+  const graph::Model &model = builder.model();
+  if (model.loss == graph::kNoValue) builder.set_loss(builder.constant(0, tensor::DType::f32));
+  if (model.train && !model.train->optimizer.op.empty()) return;
+  graph::TrainSpec train;
+  train.optimizer.op = "sgd_update";
+  train.optimizer.attributes = {{"weight_decay", 0.0}};
+  train.optimizer.learning_rate = builder.constant(0, tensor::DType::f32);
+  builder.set_train(std::move(train));
+}
+
+void train_nothing(graph::Model &model) {
+  for (graph::VariableSpec &variable : model.variables)
+    variable.trainable = false;
+  model.assignments.clear();
+  model.train->gradients.clear();
+  model.train->average = {};
+}
+
+Status check_gives_something(const graph::Model &model) {
+  const bool gives = model.loss != graph::kNoValue || !model.metrics.empty() || !model.outputs.empty();
+  return gives ? Status() : invalid_argument("it set neither an output nor a loss nor a metric");
+}
+
+Status check_trains(const graph::Model &model) {
+  TUTTI_TRY(check_parts(model, Mode::train));
+  if (!model.train->average.is_on()) return Status();
+  return invalid_argument(
+      "its optimizer has average_decay, but moving averages follow the model function of the estimator alone");
+}
+
 /// A feature that both modes have, but not alike: "feature 'x' is ..., ...; "; "" if there is none.
 std::string describe_changed_feature(const graph::Model &train, const graph::Model &other, Mode mode) {
   for (const graph::InputSpec &feature : other.features) {
@@ -92,6 +124,25 @@ Result<graph::Model> build_model(const ModelFunction &function, Mode mode, const
   Result<graph::Model> model = build_unchecked(function, mode, spec);
   if (model.ok()) return model;
   return model.status().wrap(base::concat("the model function failed in mode ", name(mode)));
+}
+
+Result<StepModel> build_step_model(const ModelFunction &function, Mode mode, const data::ElementSpec &spec) {
+  graph::GraphBuilder builder;
+  TUTTI_TRY(declare_inputs(builder, mode, spec));
+  TUTTI_TRY(function(builder, mode));
+  TUTTI_TRY(builder.status());
+  const bool has_loss = builder.model().loss != graph::kNoValue;
+  if (mode != Mode::train) {
+    TUTTI_TRY(check_gives_something(builder.model()));
+    complete_training(builder);
+  }
+  TUTTI_ASSIGN(graph::Model model, builder.finish());
+  if (mode == Mode::train) {
+    TUTTI_TRY(check_trains(model));
+  } else {
+    train_nothing(model);
+  }
+  return StepModel{std::move(model), has_loss};
 }
 
 Status check_variables(const graph::Model &train, const graph::Model &other, Mode mode) {

@@ -37,6 +37,15 @@ using ModelRef = std::shared_ptr<const graph::Model>;
 /// Calls the function for a mode and checks the result; see above. A PREDICT model has only what its outputs need.
 base::Result<graph::Model> build_model(const ModelFunction &function, Mode mode, const data::ElementSpec &spec);
 
+/// The model of a step function: what the function builds for a mode, made to be run by a trainer. In mode TRAIN it has
+/// a loss and a rule of training; in others at least an output, a loss or a metric, and it trains nothing.
+/// `has_loss`: whether the function has set it.
+struct StepModel {
+  graph::Model model;
+  bool has_loss = true;
+};
+base::Result<StepModel> build_step_model(const ModelFunction &function, Mode mode, const data::ElementSpec &spec);
+
 /// INVALID_ARGUMENT naming the first variable of `other` that is no variable of `train`, or is a different one.
 base::Status check_variables(const graph::Model &train, const graph::Model &other, Mode mode);
 

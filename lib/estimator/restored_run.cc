@@ -33,6 +33,7 @@ Status take_up(Trainer &trainer, const WeightVersion &version, const RunState &r
   TUTTI_TRY(trainer.restore(version));
   trainer.set_batch_counter(run.batch_counter);
   trainer.set_loss_scale(run.loss_scale);
+  trainer.set_step_function_states(run.step_functions);
   for (const auto &[scalar, value] : run.host_scalars)
     TUTTI_TRY(trainer.set_host_scalar(scalar, value));
   return Status();

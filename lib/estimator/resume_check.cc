@@ -36,6 +36,12 @@ std::string plan_text(const Json &plan) {
                       text_of(plan, "backend"), ", plan ", text_of(plan, "hash"));
 }
 
+/// The step function whose slot it would be: "<variable>/<function>/<slot>".
+std::string_view function_of(std::string_view slot) {
+  const std::string_view scoped = slot.substr(0, slot.rfind('/'));
+  return scoped.substr(scoped.rfind('/') + 1);
+}
+
 }  // namespace
 
 Status check_same_model(const graph::Model &model, const WeightVersion &version) {
@@ -74,8 +80,10 @@ std::string slot_difference(const distribute::Trainer &trainer, const WeightVers
       return base::concat("slot '", name,
                           "' of the optimizer is not in the checkpoint and starts with its initial value");
   }
+  const distribute::StepFunctionStates functions = trainer.step_function_states();
   for (const StateEntry &entry : version.entries()) {
-    if (entry.role == StateRole::slot && std::find(wanted.begin(), wanted.end(), entry.name) == wanted.end())
+    if (entry.role != StateRole::slot || std::ranges::find(wanted, entry.name) != wanted.end()) continue;
+    if (!functions.contains(function_of(entry.name)))
       return base::concat("slot '", entry.name, "' of the checkpoint does not belong to the optimizer and is dropped");
   }
   return "";

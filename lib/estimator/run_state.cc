@@ -23,6 +23,44 @@ uint64_t hash_of(const data::Dataset &dataset, uint64_t hash) {
   return hash;
 }
 
+Json to_json(const distribute::LossScaleState &state) {
+  return JsonObject{{"scale", state.scale}, {"good_steps", state.good_steps}, {"skipped_steps", state.skipped_steps}};
+}
+
+Result<distribute::LossScaleState> loss_scale_from_json(const JsonReader &reader, std::string_view where) {
+  distribute::LossScaleState state;
+  TUTTI_ASSIGN(state.scale, reader.get_integer("scale"));
+  TUTTI_ASSIGN(state.good_steps, reader.get_integer("good_steps"));
+  TUTTI_ASSIGN(state.skipped_steps, reader.get_integer("skipped_steps"));
+  if (state.scale < 1 || !std::has_single_bit(static_cast<uint64_t>(state.scale)))
+    return base::invalid_argument(where, "/scale is ", state.scale, ", expected a power of two");
+  return state;
+}
+
+Json to_json(const distribute::StepFunctionStates &states) {
+  JsonObject object;
+  for (const auto &[name, state] : states) {
+    JsonObject one{{"steps", state.steps}};
+    if (state.loss_scale.scale != 0) one.emplace_back("loss_scale", to_json(state.loss_scale));
+    object.emplace_back(name, std::move(one));
+  }
+  return object;
+}
+
+Result<distribute::StepFunctionStates> step_functions_from_json(const JsonReader &reader) {
+  distribute::StepFunctionStates states;
+  TUTTI_ASSIGN(const auto members, reader.members());
+  for (const auto &[name, one] : members) {
+    distribute::StepFunctionState &state = states[name];
+    TUTTI_ASSIGN(state.steps, one.get_integer("steps"));
+    if (!one.has("loss_scale")) continue;
+    TUTTI_ASSIGN(const JsonReader scale, one.get("loss_scale"));
+    TUTTI_ASSIGN(state.loss_scale,
+                 loss_scale_from_json(scale, base::concat("run/step_functions/", name, "/loss_scale")));
+  }
+  return states;
+}
+
 }  // namespace
 
 std::string dataset_signature(const data::Dataset &dataset) {
@@ -38,11 +76,8 @@ Json RunState::run_json() const {
                     {"batch_counter", batch_counter},
                     {"input_signature", input_signature},
                     {"finished", finished}};
-  if (loss_scale.scale != 0) {
-    object.emplace_back("loss_scale", JsonObject{{"scale", loss_scale.scale},
-                                                 {"good_steps", loss_scale.good_steps},
-                                                 {"skipped_steps", loss_scale.skipped_steps}});
-  }
+  if (loss_scale.scale != 0) object.emplace_back("loss_scale", to_json(loss_scale));
+  if (!step_functions.empty()) object.emplace_back("step_functions", to_json(step_functions));
   if (requested_epochs > 0) {
     object.emplace_back("requested_epochs", requested_epochs);
     object.emplace_back("goal_epoch", goal_epoch);
@@ -70,11 +105,11 @@ Result<RunState> RunState::from_json(const Json &run, const Json &input, const J
   TUTTI_ASSIGN(state.finished, reader.get_boolean("finished", false));
   if (reader.has("loss_scale")) {
     TUTTI_ASSIGN(const JsonReader scale, reader.get("loss_scale"));
-    TUTTI_ASSIGN(state.loss_scale.scale, scale.get_integer("scale"));
-    TUTTI_ASSIGN(state.loss_scale.good_steps, scale.get_integer("good_steps"));
-    TUTTI_ASSIGN(state.loss_scale.skipped_steps, scale.get_integer("skipped_steps"));
-    if (state.loss_scale.scale < 1 || !std::has_single_bit(static_cast<uint64_t>(state.loss_scale.scale)))
-      return base::invalid_argument("run/loss_scale/scale is ", state.loss_scale.scale, ", expected a power of two");
+    TUTTI_ASSIGN(state.loss_scale, loss_scale_from_json(scale, "run/loss_scale"));
+  }
+  if (reader.has("step_functions")) {
+    TUTTI_ASSIGN(const JsonReader functions, reader.get("step_functions"));
+    TUTTI_ASSIGN(state.step_functions, step_functions_from_json(functions));
   }
   if (reader.has("host_scalars")) {
     TUTTI_ASSIGN(const JsonReader scalars, reader.get("host_scalars"));

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "data/dataset/dataset.h"
 #include "distribute/plan/loss_scale.h"
+#include "distribute/train/step_functions.h"
 
 namespace tutti::impl::estimator {
 
@@ -33,6 +34,7 @@ struct RunState {
   int64_t goal_epoch = 0;
   /// The call that was here last reached its goal: it was not interrupted.
   bool finished = true;
+  distribute::StepFunctionStates step_functions;
   std::map<std::string, double> host_scalars;
   base::Json hooks;    // HookList::save()
   base::Json metrics;  // of the last step: {"loss": ..., ...}

@@ -11,19 +11,30 @@ using base::Ref;
 using base::Result;
 using base::Status;
 
-Status SessionTrainer::open(const graph::Model &model, int64_t batch_size, const base::CancelToken *cancel) {
+Status SessionTrainer::open(const graph::Model &model, const data::ElementSpec &input,
+                            const base::CancelToken *cancel) {
   unshare();
   is_taken_over_ = state_.trainer != nullptr;
   if (is_taken_over_) {
     trainer_ = std::move(state_.trainer);
     return Status();
   }
+  TUTTI_TRY(open_trainer(model, input, cancel));
+  for (const StepFunctionSource &source : state_.step_functions) {
+    TUTTI_ASSIGN(const distribute::StepFunction function, build_step_function(source, model, input));
+    TUTTI_TRY(trainer_->add_step_function(function));
+  }
+  return Status();
+}
+
+Status SessionTrainer::open_trainer(const graph::Model &model, const data::ElementSpec &input,
+                                    const base::CancelToken *cancel) {
   distribute::TrainerOptions options = state_.config.trainer_options();
   options.threads_per_replica = state_.thread_shares().per_device;
   options.completed_steps = &state_.completed_steps;
   options.tracer = state_.environment.tracer;
   options.cancel = cancel;
-  if (batch_size > 0) options.typical_rows = batch_size;
+  if (input.batch_size > 0) options.typical_rows = input.batch_size;
   Result<std::unique_ptr<distribute::Trainer>> opened = distribute::Trainer::open(model, state_.strategy(), options);
   if (const distribute::StrategyRef one = state_.whole_batches(); one && distribute::is_of_pieces(opened.status())) {
     options.threads_per_replica = one->threads_per_replica();
@@ -47,6 +58,20 @@ Result<distribute::RunReport> SessionTrainer::run(int64_t steps, const base::Can
   const auto turn = state_.live.take_turn();
   state_.live.note_change();
   return trainer_->run(steps, cancel);
+}
+
+Result<distribute::StepFunctionReport> SessionTrainer::run_step_function(std::string_view function,
+                                                                         std::vector<tensor::Tensor> batch,
+                                                                         const base::CancelToken *cancel) {
+  const auto turn = state_.live.take_turn();
+  state_.live.note_change();
+  return trainer_->run_step_function(function, std::move(batch), cancel);
+}
+
+Result<std::vector<std::vector<std::byte>>> SessionTrainer::exchange_with_workers(std::span<const std::byte> own,
+                                                                                  const base::CancelToken *cancel) {
+  const auto turn = state_.live.take_turn();
+  return trainer_->exchange_with_workers(own, cancel);
 }
 
 Status SessionTrainer::stop_workers(const base::CancelToken *cancel) {
@@ -80,6 +105,7 @@ Result<tensor::Tensor> SessionTrainer::gradient(std::string_view variable) {
 void SessionTrainer::save(RunState &run) const {
   run.batch_counter = trainer_->batch_counter();
   run.loss_scale = trainer_->loss_scale();
+  run.step_functions = trainer_->step_function_states();
   for (const graph::HostScalarSpec &scalar : trainer_->model().host_scalars) {
     if (const Result<double> value = trainer_->host_scalar(scalar.name); value.ok())
       run.host_scalars[scalar.name] = *value;

@@ -10,11 +10,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/cancel.h"
 #include "base/status.h"
 #include "checkpoint/weight_version.h"
+#include "data/element/element.h"
 #include "distribute/train/trainer.h"
 #include "estimator/estimator_state.h"
 #include "estimator/run_state.h"
@@ -27,8 +30,8 @@ class SessionTrainer {
   explicit SessionTrainer(EstimatorState &state) : state_(state) {}
 
   /// Takes over what the last session left, else opens one, without any weights yet. Nobody can look at it before
-  /// share(). `batch_size`: 0 = not known.
-  base::Status open(const graph::Model &model, int64_t batch_size, const base::CancelToken *cancel);
+  /// share(). `input`: of its batches.
+  base::Status open(const graph::Model &model, const data::ElementSpec &input, const base::CancelToken *cancel);
   /// It has the weights of the last session.
   bool is_taken_over() const { return is_taken_over_; }
   /// Lets others look at it.
@@ -40,6 +43,13 @@ class SessionTrainer {
 
   /// Trainer::run() in one turn.
   base::Result<distribute::RunReport> run(int64_t steps, const base::CancelToken *cancel);
+  /// Trainer::run_step_function() in one turn.
+  base::Result<distribute::StepFunctionReport> run_step_function(std::string_view function,
+                                                                 std::vector<tensor::Tensor> batch,
+                                                                 const base::CancelToken *cancel);
+  /// Trainer::exchange_with_workers() in one turn.
+  base::Result<std::vector<std::vector<std::byte>>> exchange_with_workers(std::span<const std::byte> own,
+                                                                          const base::CancelToken *cancel);
   /// Other workers hear of a stop between runs, too.
   base::Status stop_workers(const base::CancelToken *cancel);
   /// The weights of the current step, the newest ones of the estimator from now on.
@@ -59,6 +69,8 @@ class SessionTrainer {
   void close();
 
  private:
+  base::Status open_trainer(const graph::Model &model, const data::ElementSpec &input, const base::CancelToken *cancel);
+
   EstimatorState &state_;
   std::unique_ptr<distribute::Trainer> trainer_;
   bool is_taken_over_ = false;

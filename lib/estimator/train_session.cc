@@ -9,6 +9,7 @@
 #include "base/exceptions.h"
 #include "base/function_token.h"
 #include "base/trace.h"
+#include "tensor/packed_pieces.h"
 
 namespace tutti::impl::estimator {
 
@@ -77,6 +78,41 @@ Result<SessionReport> TrainSession::run_steps(const RunLimit &limit) {
       .input_wait_seconds = 1e-9 * static_cast<double>(statistics_.input_wait_ns() - waited),
       .metrics = statistics_.values(),
   };
+}
+
+Result<distribute::StepFunctionReport> TrainSession::run_step_function(std::string_view function,
+                                                                       std::vector<tensor::Tensor> batch) {
+  if (closed_ || !failure_.ok()) return base::failed_precondition("the training session has ended");
+  TUTTI_TRY(base::check(request_.cancel.get()));
+  Result<distribute::StepFunctionReport> report =
+      trainer_.run_step_function(function, std::move(batch), request_.cancel.get());
+  state_->completed_steps.store(step(), std::memory_order_relaxed);
+  return report;
+}
+
+Result<std::vector<tensor::Tensor>> TrainSession::step_output(std::string_view function, std::string_view output) {
+  if (closed_ || !failure_.ok()) return base::failed_precondition("the training session has ended");
+  std::vector<tensor::Tensor> pieces;
+  for (int32_t replica = 0; replica < state_->strategy()->replica_count(); ++replica) {
+    TUTTI_ASSIGN(tensor::Tensor piece, trainer_->step_output(function, output, replica));
+    pieces.push_back(std::move(piece));
+  }
+  return pieces;
+}
+
+Result<std::vector<std::string>> TrainSession::step_outputs(std::string_view function) const {
+  if (closed_ || !failure_.ok()) return base::failed_precondition("the training session has ended");
+  return trainer_->step_outputs(function);
+}
+
+Result<std::vector<tensor::Tensor>> TrainSession::pieces_of_all(std::span<const tensor::Tensor> own) {
+  if (state_->strategy()->workers().count == 1) return std::vector<tensor::Tensor>(own.begin(), own.end());
+  if (closed_ || !failure_.ok()) return base::failed_precondition("the training session has ended");
+  TUTTI_ASSIGN(const auto all, trainer_.exchange_with_workers(tensor::pieces_to_bytes(own), request_.cancel.get()));
+  std::vector<tensor::Tensor> pieces;
+  for (const std::vector<std::byte> &bytes : all)
+    TUTTI_TRY(tensor::pieces_from_bytes(bytes, pieces));
+  return pieces;
 }
 
 // Runs to the next step that somebody wants to see. True when it ended a pass.

@@ -26,6 +26,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +69,15 @@ class TrainSession : private RunControl {
 
   /// Up to the limit, the goal of the request, a stop, or the end of the input.
   base::Result<SessionReport> run(const RunLimit &limit);
+  /// One step of a step function on a batch. A failure leaves the session as it was.
+  base::Result<distribute::StepFunctionReport> run_step_function(std::string_view function,
+                                                                 std::vector<tensor::Tensor> batch);
+  /// The rows of an output of its last step, for each replica of this process; empty tensors where it had none.
+  base::Result<std::vector<tensor::Tensor>> step_output(std::string_view function, std::string_view output);
+  /// What the replicas of all workers have; all workers call it at the same point.
+  base::Result<std::vector<tensor::Tensor>> pieces_of_all(std::span<const tensor::Tensor> own);
+  /// The outputs that it sets. NOT_FOUND names the functions there are.
+  base::Result<std::vector<std::string>> step_outputs(std::string_view function) const;
   /// The weights of the current step.
   base::Result<base::Ref<checkpoint::WeightVersion>> publish();
   /// Sends `evaluated`; a hook that wants to stop ends the next run() before its first step.

@@ -98,7 +98,7 @@ Result<SavedRun> TrainSession::restore() {
   const data::ElementSpec &spec = request_.dataset->spec();
   TUTTI_ASSIGN(const ModelRef model, state_->models.get(Mode::train, spec));
   TUTTI_TRY(checkpoints_.prepare(spec));
-  TUTTI_TRY(trainer_.open(*model, passes_.part().spec().batch_size, request_.cancel.get()));
+  TUTTI_TRY(trainer_.open(*model, passes_.part().spec(), request_.cancel.get()));
   const int64_t left_at = step();
   // Whether or not the newest checkpoint is of use, what was in memory is.
   if (trainer_.is_taken_over()) run_before_ = state_->run_state;

@@ -92,6 +92,27 @@ void test_train_evaluate_predict(void **) {
   assert_null(batch.output("no_such").get());
 }
 
+void test_step_functions(void **) {
+  const tutti::Dataset dataset = make_dataset(50, 8);
+  tutti::Estimator estimator(model, tutti::Options("run").set("seed", 3));
+  estimator.add_step_function("again", TUTTI_MODE_TRAIN, model).add_step_function("probe", TUTTI_MODE_PREDICT, model);
+  tutti::Session session(estimator, dataset);
+  tutti::Iterator iterator(dataset);
+  std::vector<tutti::Tensor> batch;
+  assert_true(iterator.next());
+  for (int64_t i = 0; i < 2; ++i)
+    batch.push_back(iterator.component(i));
+  const auto [result, values] = session.run_step_function("again", batch);
+  assert_int_equal(result.step(), 1);
+  assert_int_equal(result.examples(), 8);
+  auto [computed, rows] = session.run_step_function("probe", batch);
+  assert_int_equal(computed.step(), 1);
+  assert_int_equal(rows.gather("logits").element_count(), 16);
+  assert_int_equal(rows.reduce("logits", TUTTI_REDUCE_MEAN, 0).element_count(), 2);
+  assert_true(rows.local("logits", 0).get() != nullptr);
+  assert_null(rows.local("logits", rows.replica_count()).get());
+}
+
 void test_handles_are_values(void **) {
   const int64_t before = tutti_debug_live_objects("tensor");
   {
@@ -411,6 +432,7 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_what_objects_tell),
     cmocka_unit_test(test_session_variables_and_stream),
     cmocka_unit_test(test_train_evaluate_predict),
+    cmocka_unit_test(test_step_functions),
     cmocka_unit_test(test_handles_are_values),
     cmocka_unit_test(test_errors_are_exceptions),
     cmocka_unit_test(test_exceptions_of_callbacks),

@@ -11,7 +11,7 @@
 
 #include "worker_fixtures.h"
 
-enum { ROWS = 61, BATCH = 8, WIDTH = 16, CLASSES = 2 };
+enum { ROWS = 61, BATCH = 8, WIDTH = 16, CLASSES = 2, STEP_ROWS = 7 };
 
 /* What the model has is said by letters of the run option params. Normalised batches are trained by sgd: adam makes
  * steps of full length of gradients that are zero but for their rounding, such as those of units that are never
@@ -31,6 +31,7 @@ static const struct feature features[] = {
     {"accumulation", "m", ", \"accumulation_steps\": 3"},
     {"kept gradients and outputs", "", ", \"keep_gradients\": true, \"keep_outputs\": true"},
     {"repeatable", "mbd", ", \"determinism\": \"repeatable\""},
+    {"step functions", "s", ""},
     {"all of it", "mbdcga", ", \"accumulation_steps\": 2"},
 };
 enum { FEATURES = sizeof features / sizeof *features };
@@ -41,6 +42,7 @@ struct outcome {
   float logits[ROWS * CLASSES];
   double loss, accuracy;
   int64_t steps, examples;
+  float probed[STEP_ROWS * CLASSES], means[CLASSES]; /* what a step function computed last */
 };
 
 struct answer {
@@ -113,6 +115,54 @@ static int32_t predict(tutti_estimator *estimator, const tutti_dataset *dataset,
   return code;
 }
 
+/* Copies an f32 tensor of so many numbers, and drops it. */
+static int32_t copy_numbers(tutti_tensor *tensor, float *numbers, int count) {
+  const int fits = tutti_tensor_get_size_bytes(tensor) == (int64_t)sizeof *numbers * count;
+  if (fits) memcpy(numbers, tutti_tensor_get_data(tensor), sizeof *numbers * (size_t)count);
+  tutti_tensor_unref(tensor);
+  return fits ? TUTTI_OK : TUTTI_INTERNAL;
+}
+
+/* Two steps on rows of its own beside a step of the training: one that trains, one that only computes. */
+static int32_t run_step_functions(tutti_session *session, struct outcome *outcome, tutti_error **err) {
+  float x[STEP_ROWS][4];
+  int32_t y[STEP_ROWS];
+  for (int r = 0; r < STEP_ROWS; r++)
+    toy_row(100 + r, x[r], &y[r]);
+  const int64_t dims[] = {STEP_ROWS, 4};
+  tutti_tensor *batch[] = {make_tensor(TUTTI_DTYPE_F32, 2, dims, x), make_vector(TUTTI_DTYPE_I32, STEP_ROWS, y)};
+  tutti_replica_values *values = NULL;
+  tutti_tensor *whole = NULL, *mean = NULL;
+  int32_t code = tutti_session_run_step_function(session, "again", batch, 2, NULL, NULL, err);
+  if (code == TUTTI_OK) code = tutti_session_run_step_function(session, "probe", batch, 2, NULL, &values, err);
+  if (code == TUTTI_OK) code = tutti_replica_values_gather(values, "logits", 0, &whole, err);
+  if (code == TUTTI_OK) code = tutti_replica_values_reduce(values, "logits", TUTTI_REDUCE_MEAN, 0, &mean, err);
+  if (code == TUTTI_OK) code = copy_numbers(whole, outcome->probed, STEP_ROWS * CLASSES);
+  if (code == TUTTI_OK) code = copy_numbers(mean, outcome->means, CLASSES);
+  tutti_replica_values_unref(values), tutti_tensor_unref(batch[0]), tutti_tensor_unref(batch[1]);
+  return code;
+}
+
+/* A loop of the program, with step functions, in place of train. */
+static int32_t run_loop(tutti_estimator *estimator, const tutti_dataset *dataset, const tutti_options *options,
+                        struct outcome *outcome, tutti_result **result, tutti_error **err) {
+  tutti_session *session = NULL;
+  int32_t code = tutti_estimator_add_step_function(estimator, "again", TUTTI_MODE_TRAIN, model, NULL, NULL, NULL, err);
+  if (code == TUTTI_OK)
+    code = tutti_estimator_add_step_function(estimator, "probe", TUTTI_MODE_EVAL, model, NULL, NULL, NULL, err);
+  if (code == TUTTI_OK) code = tutti_session_open(estimator, dataset, options, NULL, NULL, &session, err);
+  for (int32_t reason = 0; code == TUTTI_OK && reason == 0;) {
+    tutti_result *step = NULL;
+    code = tutti_session_run(session, 1, &step, err);
+    reason = tutti_result_get_reason(step);
+    tutti_result_unref(step);
+    if (code == TUTTI_OK) code = run_step_functions(session, outcome, err);
+  }
+  if (code == TUTTI_OK) code = tutti_session_close(session, result, err);
+  tutti_session_unref(session);
+  return code;
+}
+
 /* Trains a feature on a strategy, evaluates and predicts. */
 static int32_t run_feature(tutti_strategy *strategy, const struct feature *feature, struct outcome *outcome,
                            tutti_error **err) {
@@ -124,7 +174,10 @@ static int32_t run_feature(tutti_strategy *strategy, const struct feature *featu
   tutti_estimator *estimator = NULL;
   tutti_result *result = NULL;
   int32_t code = tutti_estimator_create(scope, model, NULL, NULL, NULL, run, &estimator, err);
-  if (code == TUTTI_OK) code = tutti_estimator_train(estimator, dataset, train, NULL, NULL, &result, err);
+  if (code == TUTTI_OK) {
+    code = strchr(feature->params, 's') ? run_loop(estimator, dataset, train, outcome, &result, err)
+                                        : tutti_estimator_train(estimator, dataset, train, NULL, NULL, &result, err);
+  }
   if (code == TUTTI_OK) {
     outcome->steps = tutti_result_get_step(result);
     outcome->examples = tutti_result_get_examples(result);
@@ -177,6 +230,8 @@ static void compare_outcome(int f, const struct outcome *got) {
   assert_int_equal(got->examples, 3 * ROWS);
   compare(name, "weight", got->kernel, alone[f].kernel, WIDTH * CLASSES);
   compare(name, "logit", got->logits, alone[f].logits, ROWS * CLASSES);
+  compare(name, "logit of a step function", got->probed, alone[f].probed, STEP_ROWS * CLASSES);
+  compare(name, "mean of a step function", got->means, alone[f].means, CLASSES);
   if (fabs(got->loss - alone[f].loss) > 2e-4 * (1 + alone[f].loss))
     fail_msg("%s: the loss is %g, on one device %g", name, got->loss, alone[f].loss);
   /* One row may lie on the border of two classes. */

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Strategies, estimators, sessions and predictors in C++.
+// Strategies, estimators and sessions in C++.
 #ifndef TUTTI_CPP_ESTIMATOR_HPP_
 #define TUTTI_CPP_ESTIMATOR_HPP_
 
+#include <tutti/step_function.h>
 #include <tutti/cpp/dataset.hpp>
 
 #include <functional>
@@ -218,6 +219,20 @@ class Estimator : public detail::Handle<tutti_estimator, tutti_estimator_ref, tu
       return tutti_estimator_create(context, call, user, destroy, strategy, run, out(), err);
     });
   }
+  /// A function that sessions run besides the model's own steps; before the first training. `input`: batches like those
+  /// that it gets; null = those of the session.
+  Estimator &add_step_function(const std::string &name, int32_t mode, ModelFunction function,
+                               const tutti_dataset *input = nullptr) {
+    auto *const user = new ModelFunction(std::move(function));
+    const auto call = [](tutti_graph *graph, int32_t built_for, void *raw, tutti_error **err) {
+      return detail::shield(err, [&] { (*static_cast<ModelFunction *>(raw))(Graph(graph), built_for); });
+    };
+    const auto destroy = [](void *raw) { delete static_cast<ModelFunction *>(raw); };
+    detail::check([&](tutti_error **err) {
+      return tutti_estimator_add_step_function(get(), name.c_str(), mode, call, user, destroy, input, err);
+    });
+    return *this;
+  }
   Result train(const Dataset &dataset, const Options &options = Options("train"), tutti_hooks *hooks = nullptr,
                tutti_cancel *cancel = nullptr) {
     return detail::make<Result>([&](auto **out, auto **err) {
@@ -315,6 +330,34 @@ class Estimator : public detail::Handle<tutti_estimator, tutti_estimator_ref, tu
   }
 };
 
+/// What a step function gave in one step, for each output the rows of each replica.
+class ReplicaValues
+    : public detail::Handle<tutti_replica_values, tutti_replica_values_ref, tutti_replica_values_unref> {
+ public:
+  using Handle::Handle;
+  int64_t replica_count() const { return tutti_replica_values_get_replica_count(get()); }
+  std::vector<std::string> output_names() const {
+    std::vector<std::string> names;
+    for (int64_t i = 0; i < tutti_replica_values_get_output_count(get()); ++i)
+      names.push_back(detail::copied(tutti_replica_values_get_output_name(get(), i)));
+    return names;
+  }
+  /// Of a replica of this process; empty when it had no rows.
+  Tensor local(const char *output, int64_t replica) const {
+    return Tensor::shared(tutti_replica_values_get_local(get(), output, replica));
+  }
+  /// Of all replicas of all workers, one behind the other.
+  Tensor gather(const char *output, int64_t axis = 0) {
+    return detail::make<Tensor>(
+        [&](auto **out, auto **err) { return tutti_replica_values_gather(get(), output, axis, out, err); });
+  }
+  /// TUTTI_REDUCE_..., over an axis and the replicas, or TUTTI_ACROSS_REPLICAS.
+  Tensor reduce(const char *output, int32_t reduction, int64_t axis) {
+    return detail::make<Tensor>(
+        [&](auto **out, auto **err) { return tutti_replica_values_reduce(get(), output, reduction, axis, out, err); });
+  }
+};
+
 /// Training, one piece at a time. What was not closed is discarded.
 class Session : public detail::Handle<tutti_session, tutti_session_ref, tutti_session_unref> {
  public:
@@ -327,90 +370,22 @@ class Session : public detail::Handle<tutti_session, tutti_session_ref, tutti_se
   Result run(int64_t steps) {
     return detail::make<Result>([&](auto **out, auto **err) { return tutti_session_run(get(), steps, out, err); });
   }
+  /// One step of a step function on a batch: its loss and metrics, and its outputs.
+  std::pair<Result, ReplicaValues> run_step_function(const std::string &name, const std::vector<Tensor> &batch) {
+    std::vector<tutti_tensor *> tensors(batch.begin(), batch.end());
+    tutti_result *result = nullptr;
+    auto values = detail::make<ReplicaValues>([&](auto **out, auto **err) {
+      return tutti_session_run_step_function(get(), name.c_str(), tensors.data(), static_cast<int64_t>(tensors.size()),
+                                             &result, out, err);
+    });
+    return {Result(result), std::move(values)};
+  }
   Session &set_scalar(const char *name, double value) {
     detail::check([&](tutti_error **err) { return tutti_session_set_scalar(get(), name, value, err); });
     return *this;
   }
   Result close() {
     return detail::make<Result>([&](auto **out, auto **err) { return tutti_session_close(get(), out, err); });
-  }
-};
-
-/// A batch of results.
-class Batch : public detail::Handle<tutti_batch, tutti_batch_ref, tutti_batch_unref> {
- public:
-  using Handle::Handle;
-  int64_t first_row() const { return tutti_batch_get_first_row(get()); }
-  int64_t row_count() const { return tutti_batch_get_row_count(get()); }
-  std::vector<std::string> output_names() const {
-    std::vector<std::string> names;
-    for (int64_t i = 0; i < tutti_batch_get_output_count(get()); ++i)
-      names.push_back(detail::copied(tutti_batch_get_output_name(get(), i)));
-    return names;
-  }
-  /// Empty when there is no such output.
-  Tensor output(const char *name) const { return Tensor::shared(tutti_batch_get_output(get(), name)); }
-};
-
-/// A trained model that answers; any number of threads may ask at a time.
-class Predictor : public detail::Handle<tutti_predictor, tutti_predictor_ref, tutti_predictor_unref> {
- public:
-  explicit Predictor(const Estimator &estimator) {
-    detail::check([&](tutti_error **err) { return tutti_predictor_from_estimator(estimator, nullptr, out(), err); });
-  }
-  /// From a checkpoint or a model directory.
-  explicit Predictor(const std::string &path, tutti_strategy *strategy = nullptr, tutti_context *context = nullptr,
-                     const tutti_options *options = nullptr) {
-    detail::check(
-        [&](tutti_error **err) { return tutti_predictor_open(context, path.c_str(), strategy, options, out(), err); });
-  }
-  /// The rows of named tensors.
-  Batch run(const std::vector<std::pair<std::string, Tensor>> &inputs, tutti_cancel *cancel = nullptr) {
-    std::vector<const char *> names;
-    std::vector<tutti_tensor *> tensors;
-    for (const auto &[name, tensor] : inputs) {
-      names.push_back(name.c_str());
-      tensors.push_back(tensor);
-    }
-    const int64_t count = static_cast<int64_t>(inputs.size());
-    return detail::make<Batch>([&](auto **out, auto **err) {
-      return tutti_predictor_run(get(), names.data(), tensors.data(), count, cancel, out, err);
-    });
-  }
-  Batch run_all(const Dataset &dataset, tutti_cancel *cancel = nullptr) {
-    return detail::make<Batch>(
-        [&](auto **out, auto **err) { return tutti_predictor_run_all(get(), dataset, cancel, out, err); });
-  }
-  /// To the weights of another checkpoint, "" = the newest of where it came from; calls in flight finish on the old.
-  void reload(const std::string &path, tutti_cancel *cancel = nullptr) {
-    detail::check([&](tutti_error **err) { return tutti_predictor_reload(get(), path.c_str(), cancel, err); });
-  }
-  int64_t step() const { return tutti_predictor_get_step(get()); }
-  /// Inputs and outputs, as JSON.
-  std::string signature() const { return detail::copied(tutti_predictor_get_signature(get())); }
-  /// How `rows` rows are computed, kernel by kernel, as JSON; with times when `timed_runs` is not 0.
-  std::string plan(int64_t rows, int64_t timed_runs = 0, tutti_cancel *cancel = nullptr) {
-    const char *text = nullptr;
-    detail::check(
-        [&](tutti_error **err) { return tutti_predictor_describe_plan(get(), rows, timed_runs, cancel, &text, err); });
-    return detail::copied(text);
-  }
-};
-
-/// Predictions of a dataset, batch by batch: while (Batch batch = stream.next()) use(batch);
-class PredictionStream
-    : public detail::Handle<tutti_prediction_stream, tutti_prediction_stream_ref, tutti_prediction_stream_unref> {
- public:
-  PredictionStream(const Predictor &predictor, const Dataset &dataset) {
-    detail::check([&](tutti_error **err) { return tutti_prediction_stream_open(predictor, dataset, out(), err); });
-  }
-  /// Empty at the end.
-  Batch next(tutti_cancel *cancel = nullptr) {
-    return detail::make<Batch>(
-        [&](auto **out, auto **err) { return tutti_prediction_stream_next(get(), cancel, out, err); });
-  }
-  void close(tutti_cancel *cancel = nullptr) {
-    detail::check([&](tutti_error **err) { return tutti_prediction_stream_close(get(), cancel, err); });
   }
 };
 

@@ -200,7 +200,8 @@ TUTTI_API tutti_tensor *tutti_iterator_get_piece(tutti_iterator *iterator, int64
  *   tutti_result_get_metric(result, "accuracy");                   reduced over all replicas
  *   tutti_estimator_read_output(estimator, "logits", &out, &err);  gathered from them, a row for each row
  * A step function without training needs no variables; it still needs a loss, which can be any number that it computes,
- * and tutti_optimizer_sgd with a learning rate of 0.
+ * and tutti_optimizer_sgd with a learning rate of 0. step_function.h is for loops of several functions, and for batches
+ * that the program passes with each step.
  */
 
 /* Opens a training session on the dataset, which is the estimator's only training until it is closed. Options of schema
