@@ -22,6 +22,7 @@
 #include <tutti/file_system.h>
 #include <tutti/predictor.h>
 #include <tutti/record.h>
+#include <tutti/step_function.h>
 #include <tutti/version.h>
 
 /* What a language defines, once, behind this header. */
@@ -99,6 +100,16 @@ static inline int32_t tutti_swig_estimator_create(tutti_context *context, int64_
   if (callback == NULL) return TUTTI_RESOURCE_EXHAUSTED;
   return tutti_estimator_create(context, tutti_callback_model, callback, tutti_callback_release, strategy, run_options,
                                 out, err);
+}
+
+/* tutti_estimator_add_step_function likewise. */
+static inline int32_t tutti_swig_estimator_add_step_function(tutti_estimator *estimator, const char *name, int32_t mode,
+                                                             int64_t token, const tutti_dataset *input,
+                                                             tutti_error **err) {
+  struct tutti_callback *callback = tutti_callback_create(token, err);
+  if (callback == NULL) return TUTTI_RESOURCE_EXHAUSTED;
+  return tutti_estimator_add_step_function(estimator, name, mode, tutti_callback_model, callback,
+                                           tutti_callback_release, input, err);
 }
 
 /* tutti_hooks_add with the token of a hook. */

@@ -30,6 +30,7 @@ TUTTI_HANDLE(pipeline)
 TUTTI_HANDLE(prediction_stream)
 TUTTI_HANDLE(predictor)
 TUTTI_HANDLE(record_writer)
+TUTTI_HANDLE(replica_values)
 TUTTI_HANDLE(result)
 TUTTI_HANDLE(session)
 TUTTI_HANDLE(strategy)
@@ -47,6 +48,7 @@ TUTTI_HANDLE(tensor)
 %ignore tutti_context_add_file_system;
 %ignore tutti_context_set_log;
 %ignore tutti_context_stop_profile;
+%ignore tutti_estimator_add_step_function;
 %ignore tutti_estimator_create;
 %ignore tutti_estimator_estimate_memory;
 %ignore tutti_estimator_evaluate_fn;
@@ -87,10 +89,13 @@ TUTTI_HANDLE(tensor)
 %include <tutti/estimator.h>
 %include <tutti/predictor.h>
 %include <tutti/record.h>
+%include <tutti/step_function.h>
 
 int64_t tutti_swig_callback_take_released(int64_t *values, int64_t count);
 int32_t tutti_swig_estimator_create(tutti_context *context, int64_t token, const tutti_strategy *strategy,
                                     const tutti_options *run_options, tutti_estimator **out, tutti_error **err);
+int32_t tutti_swig_estimator_add_step_function(tutti_estimator *estimator, const char *name, int32_t mode,
+                                               int64_t token, const tutti_dataset *input, tutti_error **err);
 int32_t tutti_swig_hooks_add(tutti_hooks *hooks, int64_t token, int64_t every_steps, tutti_error **err);
 int32_t tutti_swig_context_set_log(tutti_context *context, int64_t token, int32_t minimum_severity, tutti_error **err);
 void tutti_swig_pipeline_map_graph(tutti_pipeline *pipeline, int64_t token, int64_t parallelism);

@@ -37,6 +37,26 @@ namespace Tutti
             }
         }
 
+        /// <summary>Adds a function that a session runs by <see cref="Session.RunStepFunction"/> besides the model's
+        /// own steps, over the same variables; before the first training. In <see cref="Mode.Train"/> it sets a loss
+        /// and an optimizer, and changes what it trains; in the other modes it only computes. Its variables must be
+        /// among those that the model function makes in <see cref="Mode.Train"/>. The input is a dataset with batches
+        /// like those that it gets, of which nothing is read; null = that of the session. The function is called when
+        /// a session opens.</summary>
+        public void AddStepFunction(string name, Mode mode, ModelFunction function, Dataset input = null)
+        {
+            if (function == null)
+                throw new ArgumentNullException("function");
+            using (var use = new Uses())
+            {
+                IntPtr number = use.Of(this), of = use.Of(input), failure;
+                int code = Raw.estimator_add_step_function(number, name, (int)mode, Callbacks.Hold(function), of,
+                    out failure);
+                Callbacks.Reap();
+                Errors.Check(code, failure);
+            }
+        }
+
         /// <summary>Trains until the options' limit, or until the input ends. It goes on from the newest checkpoint in
         /// the model directory, in the middle of an epoch if need be. The token ends it within one step by
         /// <see cref="OperationCanceledException"/>.</summary>

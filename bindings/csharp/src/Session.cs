@@ -51,6 +51,22 @@ namespace Tutti
             }
         }
 
+        /// <summary>Runs one step of a step function on a batch, a tensor for each component of its input with any
+        /// number of rows, which the replicas share. With several workers all of them make this call at the same
+        /// point. After a failure the variables are those of the last complete step, and the session goes
+        /// on.</summary>
+        public ReplicaValues RunStepFunction(string name, params Tensor[] batch)
+        {
+            using (var use = new Uses())
+            {
+                IntPtr number = use.Of(this), result, values, failure;
+                IntPtr[] tensors = use.NeedAll(batch, "batch");
+                Check(Raw.session_run_step_function(number, name, tensors, tensors.Length, out result, out values,
+                    out failure), failure);
+                return new ReplicaValues(values, Result.Take(result));
+            }
+        }
+
         /// <summary>Sets a host scalar of the model; it holds from the next step on.</summary>
         public void SetScalar(string name, double value)
         {

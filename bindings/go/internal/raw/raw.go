@@ -250,52 +250,66 @@ typedef _gostring_ swig_type_217;
 typedef _goslice_ swig_type_218;
 typedef _gostring_ swig_type_219;
 typedef _gostring_ swig_type_220;
-typedef long long swig_type_221;
+typedef _gostring_ swig_type_221;
 typedef _goslice_ swig_type_222;
 typedef long long swig_type_223;
 typedef long long swig_type_224;
-typedef long long swig_type_225;
+typedef _gostring_ swig_type_225;
 typedef long long swig_type_226;
-typedef long long swig_type_227;
+typedef _gostring_ swig_type_227;
 typedef long long swig_type_228;
-typedef long long swig_type_229;
+typedef _gostring_ swig_type_229;
 typedef long long swig_type_230;
 typedef _gostring_ swig_type_231;
-typedef _goslice_ swig_type_232;
+typedef long long swig_type_232;
 typedef long long swig_type_233;
 typedef _goslice_ swig_type_234;
 typedef long long swig_type_235;
-typedef long long swig_type_236;
-typedef _goslice_ swig_type_237;
-typedef _goslice_ swig_type_238;
+typedef _gostring_ swig_type_236;
+typedef long long swig_type_237;
+typedef long long swig_type_238;
 typedef long long swig_type_239;
-typedef _goslice_ swig_type_240;
-typedef _goslice_ swig_type_241;
+typedef long long swig_type_240;
+typedef long long swig_type_241;
 typedef long long swig_type_242;
 typedef long long swig_type_243;
 typedef long long swig_type_244;
-typedef long long swig_type_245;
-typedef long long swig_type_246;
-typedef _goslice_ swig_type_247;
-typedef _gostring_ swig_type_248;
-typedef _gostring_ swig_type_249;
+typedef _gostring_ swig_type_245;
+typedef _goslice_ swig_type_246;
+typedef long long swig_type_247;
+typedef _goslice_ swig_type_248;
+typedef long long swig_type_249;
 typedef long long swig_type_250;
-typedef long long swig_type_251;
-typedef long long swig_type_252;
-typedef _gostring_ swig_type_253;
-typedef long long swig_type_254;
-typedef long long swig_type_255;
-typedef _gostring_ swig_type_256;
-typedef _gostring_ swig_type_257;
-typedef _gostring_ swig_type_258;
+typedef _goslice_ swig_type_251;
+typedef _goslice_ swig_type_252;
+typedef long long swig_type_253;
+typedef _goslice_ swig_type_254;
+typedef _goslice_ swig_type_255;
+typedef long long swig_type_256;
+typedef long long swig_type_257;
+typedef long long swig_type_258;
 typedef long long swig_type_259;
 typedef long long swig_type_260;
-typedef long long swig_type_261;
+typedef _goslice_ swig_type_261;
 typedef _gostring_ swig_type_262;
 typedef _gostring_ swig_type_263;
-typedef _gostring_ swig_type_264;
+typedef long long swig_type_264;
 typedef long long swig_type_265;
 typedef long long swig_type_266;
+typedef _gostring_ swig_type_267;
+typedef long long swig_type_268;
+typedef long long swig_type_269;
+typedef _gostring_ swig_type_270;
+typedef _gostring_ swig_type_271;
+typedef _gostring_ swig_type_272;
+typedef long long swig_type_273;
+typedef long long swig_type_274;
+typedef long long swig_type_275;
+typedef _gostring_ swig_type_276;
+typedef _gostring_ swig_type_277;
+typedef _gostring_ swig_type_278;
+typedef long long swig_type_279;
+typedef long long swig_type_280;
 extern void _wrap_Swig_free_raw_341af2f42fc5c677(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_341af2f42fc5c677(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_341af2f42fc5c677(void);
@@ -557,18 +571,29 @@ extern int _wrap_record_writer_write_example_raw_341af2f42fc5c677(uintptr_t arg1
 extern int _wrap_record_writer_add_feature_list_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_220 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
 extern int _wrap_record_writer_write_sequence_example_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2);
 extern int _wrap_record_writer_close_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_221 _wrap_callback_take_released_raw_341af2f42fc5c677(swig_type_222 arg1);
-extern int _wrap_estimator_create_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_223 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_224 arg2, swig_type_225 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_226 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_227 arg2, swig_type_228 arg3);
-extern void _wrap_pipeline_filter_graph_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_229 arg2);
-extern void _wrap_pipeline_set_graph_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_230 arg2);
-extern int _wrap_strategy_create_central_storage_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_231 arg2, swig_type_232 arg3, swig_type_233 arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_strategy_create_mirrored_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_234 arg2, swig_type_235 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_tensor_take_memory_raw_341af2f42fc5c677(swig_type_236 arg1, int arg2, swig_type_237 arg3, swig_type_238 arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_239 _wrap_memory_take_returned_raw_341af2f42fc5c677(void);
-extern int _wrap_predictor_run_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_240 arg2, swig_type_241 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_session_run_step_function_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_221 arg2, swig_type_222 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
+extern void _wrap_replica_values_ref_raw_341af2f42fc5c677(uintptr_t arg1);
+extern void _wrap_replica_values_unref_raw_341af2f42fc5c677(uintptr_t arg1);
+extern swig_type_223 _wrap_replica_values_get_replica_count_raw_341af2f42fc5c677(uintptr_t arg1);
+extern swig_type_224 _wrap_replica_values_get_output_count_raw_341af2f42fc5c677(uintptr_t arg1);
+extern swig_type_225 _wrap_replica_values_get_output_name_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_226 arg2);
+extern uintptr_t _wrap_replica_values_get_local_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_227 arg2, swig_type_228 arg3);
+extern swig_intgo _wrap_ACROSS_REPLICAS_raw_341af2f42fc5c677(void);
+extern int _wrap_replica_values_gather_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_229 arg2, swig_type_230 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_replica_values_reduce_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_231 arg2, int arg3, swig_type_232 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_233 _wrap_callback_take_released_raw_341af2f42fc5c677(swig_type_234 arg1);
+extern int _wrap_estimator_create_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_235 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_add_step_function_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_236 arg2, int arg3, swig_type_237 arg4, uintptr_t arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_238 arg2, swig_type_239 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_240 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_241 arg2, swig_type_242 arg3);
+extern void _wrap_pipeline_filter_graph_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_243 arg2);
+extern void _wrap_pipeline_set_graph_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_244 arg2);
+extern int _wrap_strategy_create_central_storage_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_245 arg2, swig_type_246 arg3, swig_type_247 arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_strategy_create_mirrored_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_tensor_take_memory_raw_341af2f42fc5c677(swig_type_250 arg1, int arg2, swig_type_251 arg3, swig_type_252 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_253 _wrap_memory_take_returned_raw_341af2f42fc5c677(void);
+extern int _wrap_predictor_run_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_254 arg2, swig_type_255 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern uintptr_t _wrap_pipeline_set_map_raw_341af2f42fc5c677(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_predicate_raw_341af2f42fc5c677(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_scan_raw_341af2f42fc5c677(uintptr_t arg1);
@@ -579,27 +604,27 @@ extern int _wrap_serve_map_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, 
 extern void _wrap_call_queue_unref_raw_341af2f42fc5c677(uintptr_t arg1);
 extern uintptr_t _wrap_call_queue_take_raw_341af2f42fc5c677(uintptr_t arg1);
 extern uintptr_t _wrap_call_get_cancel_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_242 _wrap_element_call_get_state_count_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_243 _wrap_element_call_get_count_raw_341af2f42fc5c677(uintptr_t arg1);
-extern uintptr_t _wrap_element_call_get_tensor_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_244 arg2);
-extern swig_type_245 _wrap_element_call_get_pass_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_246 _wrap_element_call_get_index_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_element_call_finish_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_type_247 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
-extern uintptr_t _wrap_context_add_file_system_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_248 arg2, _Bool arg3, swig_voidp arg4);
+extern swig_type_256 _wrap_element_call_get_state_count_raw_341af2f42fc5c677(uintptr_t arg1);
+extern swig_type_257 _wrap_element_call_get_count_raw_341af2f42fc5c677(uintptr_t arg1);
+extern uintptr_t _wrap_element_call_get_tensor_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_258 arg2);
+extern swig_type_259 _wrap_element_call_get_pass_raw_341af2f42fc5c677(uintptr_t arg1);
+extern swig_type_260 _wrap_element_call_get_index_raw_341af2f42fc5c677(uintptr_t arg1);
+extern void _wrap_element_call_finish_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_type_261 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
+extern uintptr_t _wrap_context_add_file_system_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_262 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_file_call_get_kind_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_249 _wrap_file_call_get_path_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_250 _wrap_file_call_get_file_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_251 _wrap_file_call_get_offset_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_252 _wrap_file_call_get_size_raw_341af2f42fc5c677(uintptr_t arg1);
+extern swig_type_263 _wrap_file_call_get_path_raw_341af2f42fc5c677(uintptr_t arg1);
+extern swig_type_264 _wrap_file_call_get_file_raw_341af2f42fc5c677(uintptr_t arg1);
+extern swig_type_265 _wrap_file_call_get_offset_raw_341af2f42fc5c677(uintptr_t arg1);
+extern swig_type_266 _wrap_file_call_get_size_raw_341af2f42fc5c677(uintptr_t arg1);
 extern uintptr_t _wrap_file_call_get_target_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_file_call_add_name_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_253 arg2);
-extern void _wrap_file_call_finish_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_type_254 arg3, swig_type_255 arg4, swig_type_256 arg5, int arg6, uintptr_t arg7);
-extern swig_type_257 _wrap_context_stop_profile_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_258 _wrap_estimator_estimate_memory_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_type_259 arg3, swig_voidp arg4);
-extern swig_type_260 _wrap_estimator_find_batch_size_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_type_261 arg3, swig_voidp arg4);
-extern swig_type_262 _wrap_iterator_save_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_263 _wrap_iterator_get_report_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_264 _wrap_predictor_describe_plan_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_265 arg2, swig_type_266 arg3, uintptr_t arg4, swig_voidp arg5);
+extern void _wrap_file_call_add_name_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_267 arg2);
+extern void _wrap_file_call_finish_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_type_268 arg3, swig_type_269 arg4, swig_type_270 arg5, int arg6, uintptr_t arg7);
+extern swig_type_271 _wrap_context_stop_profile_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_272 _wrap_estimator_estimate_memory_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_type_273 arg3, swig_voidp arg4);
+extern swig_type_274 _wrap_estimator_find_batch_size_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_type_275 arg3, swig_voidp arg4);
+extern swig_type_276 _wrap_iterator_save_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_277 _wrap_iterator_get_report_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_278 _wrap_predictor_describe_plan_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_279 arg2, swig_type_280 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -3088,10 +3113,115 @@ func Record_writer_close(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	return swig_r
 }
 
+func Session_run_step_function(arg1 uintptr, arg2 string, arg3 []uintptr, arg4 *uintptr, arg5 *uintptr, arg6 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r = (int32)(C._wrap_session_run_step_function_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Replica_values_ref(arg1 uintptr) {
+	_swig_i_0 := arg1
+	C._wrap_replica_values_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+}
+
+func Replica_values_unref(arg1 uintptr) {
+	_swig_i_0 := arg1
+	C._wrap_replica_values_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+}
+
+func Replica_values_get_replica_count(arg1 uintptr) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_replica_values_get_replica_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func Replica_values_get_output_count(arg1 uintptr) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_replica_values_get_output_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	return swig_r
+}
+
+func Replica_values_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
+	var swig_r string
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r_p := C._wrap_replica_values_get_output_name_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_226(_swig_i_1))
+	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
+	var swig_r_1 string
+	swig_r_1 = swigCopyString(swig_r)
+	return swig_r_1
+}
+
+func Replica_values_get_local(arg1 uintptr, arg2 string, arg3 int64) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (uintptr)(C._wrap_replica_values_get_local_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_1)), C.swig_type_228(_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+const REDUCE_SUM = 1
+const REDUCE_MEAN = 2
+
+func _swig_getACROSS_REPLICAS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_ACROSS_REPLICAS_raw_341af2f42fc5c677())
+	return swig_r
+}
+
+var ACROSS_REPLICAS int = _swig_getACROSS_REPLICAS()
+
+func Replica_values_gather(arg1 uintptr, arg2 string, arg3 int64, arg4 *uintptr, arg5 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int32)(C._wrap_replica_values_gather_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_1)), C.swig_type_230(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Replica_values_reduce(arg1 uintptr, arg2 string, arg3 int32, arg4 int64, arg5 *uintptr, arg6 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r = (int32)(C._wrap_replica_values_reduce_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_232(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_341af2f42fc5c677(*(*C.swig_type_222)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_341af2f42fc5c677(*(*C.swig_type_234)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3106,7 +3236,22 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_223(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_235(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	return swig_r
+}
+
+func Estimator_add_step_function(arg1 uintptr, arg2 string, arg3 int32, arg4 int64, arg5 uintptr, arg6 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r = (int32)(C._wrap_estimator_add_step_function_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_237(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
 	return swig_r
 }
 
@@ -3116,7 +3261,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_224(_swig_i_1), C.swig_type_225(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_238(_swig_i_1), C.swig_type_239(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3126,7 +3271,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_226(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_240(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3134,19 +3279,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_227(_swig_i_1), C.swig_type_228(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_241(_swig_i_1), C.swig_type_242(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_229(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_243(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_230(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_244(_swig_i_1))
 }
 
 func Strategy_create_central_storage(arg1 uintptr, arg2 string, arg3 []byte, arg4 int64, arg5 *uintptr, arg6 *uintptr) (_swig_ret int32) {
@@ -3157,7 +3302,7 @@ func Strategy_create_central_storage(arg1 uintptr, arg2 string, arg3 []byte, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_strategy_create_central_storage_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_2)), C.swig_type_233(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_strategy_create_central_storage_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_2)), C.swig_type_247(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3174,7 +3319,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_1)), C.swig_type_235(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), C.swig_type_249(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3189,7 +3334,7 @@ func Tensor_take_memory(arg1 int64, arg2 int32, arg3 []int64, arg4 []byte, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_tensor_take_memory_raw_341af2f42fc5c677(C.swig_type_236(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_tensor_take_memory_raw_341af2f42fc5c677(C.swig_type_250(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3213,7 +3358,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3310,7 +3455,7 @@ func Element_call_get_tensor(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_244(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_258(_swig_i_1)))
 	return swig_r
 }
 
@@ -3336,7 +3481,7 @@ func Element_call_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 bool, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_element_call_finish_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_element_call_finish_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3353,7 +3498,7 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3408,7 +3553,7 @@ func File_call_get_target(arg1 uintptr) (_swig_ret uintptr) {
 func File_call_add_name(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_file_call_add_name_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_file_call_add_name_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3422,7 +3567,7 @@ func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 s
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_file_call_finish_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_254(_swig_i_2), C.swig_type_255(_swig_i_3), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_file_call_finish_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_268(_swig_i_2), C.swig_type_269(_swig_i_3), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3445,7 +3590,7 @@ func Estimator_estimate_memory(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_estimator_estimate_memory_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_259(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_estimator_estimate_memory_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_273(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3458,7 +3603,7 @@ func Estimator_find_batch_size(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_261(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_275(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3491,7 +3636,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_265(_swig_i_1), C.swig_type_266(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_279(_swig_i_1), C.swig_type_280(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

@@ -206,6 +206,7 @@ static void* Swig_malloc(int c) {
 #include <tutti/file_system.h>
 #include <tutti/predictor.h>
 #include <tutti/record.h>
+#include <tutti/step_function.h>
 #include <tutti/version.h>
 
 /* What a language defines, once, behind this header. */
@@ -283,6 +284,16 @@ static inline int32_t tutti_swig_estimator_create(tutti_context *context, int64_
   if (callback == NULL) return TUTTI_RESOURCE_EXHAUSTED;
   return tutti_estimator_create(context, tutti_callback_model, callback, tutti_callback_release, strategy, run_options,
                                 out, err);
+}
+
+/* tutti_estimator_add_step_function likewise. */
+static inline int32_t tutti_swig_estimator_add_step_function(tutti_estimator *estimator, const char *name, int32_t mode,
+                                                             int64_t token, const tutti_dataset *input,
+                                                             tutti_error **err) {
+  struct tutti_callback *callback = tutti_callback_create(token, err);
+  if (callback == NULL) return TUTTI_RESOURCE_EXHAUSTED;
+  return tutti_estimator_add_step_function(estimator, name, mode, tutti_callback_model, callback,
+                                           tutti_callback_release, input, err);
 }
 
 /* tutti_hooks_add with the token of a hook. */
@@ -4919,6 +4930,167 @@ int _wrap_record_writer_close_raw_341af2f42fc5c677(tutti_record_writer *_swig_go
 }
 
 
+int _wrap_session_run_step_function_raw_341af2f42fc5c677(tutti_session *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, tutti_result **_swig_go_3, tutti_replica_values **_swig_go_4, tutti_error **_swig_go_5) {
+  tutti_session *arg1 = (tutti_session *) 0 ;
+  char *arg2 = (char *) 0 ;
+  tutti_tensor **arg3 = (tutti_tensor **) 0 ;
+  int64_t arg4 ;
+  tutti_result **arg5 = (tutti_result **) 0 ;
+  tutti_replica_values **arg6 = (tutti_replica_values **) 0 ;
+  tutti_error **arg7 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (tutti_tensor **)_swig_go_2.array; arg4 = (int64_t)_swig_go_2.len; 
+  arg5 = (tutti_result **)_swig_go_3; 
+  arg6 = (tutti_replica_values **)_swig_go_4; 
+  arg7 = (tutti_error **)_swig_go_5; 
+  
+  result = tutti_session_run_step_function(arg1,(char const *)arg2,(struct tutti_tensor *const *)arg3,arg4,arg5,arg6,arg7);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
+void _wrap_replica_values_ref_raw_341af2f42fc5c677(tutti_replica_values *_swig_go_0) {
+  tutti_replica_values *arg1 = (tutti_replica_values *) 0 ;
+  
+  arg1 = (tutti_replica_values *)(uintptr_t)_swig_go_0; 
+  
+  tutti_replica_values_ref(arg1);
+  
+}
+
+
+void _wrap_replica_values_unref_raw_341af2f42fc5c677(tutti_replica_values *_swig_go_0) {
+  tutti_replica_values *arg1 = (tutti_replica_values *) 0 ;
+  
+  arg1 = (tutti_replica_values *)(uintptr_t)_swig_go_0; 
+  
+  tutti_replica_values_unref(arg1);
+  
+}
+
+
+long long _wrap_replica_values_get_replica_count_raw_341af2f42fc5c677(tutti_replica_values *_swig_go_0) {
+  tutti_replica_values *arg1 = (tutti_replica_values *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (tutti_replica_values *)(uintptr_t)_swig_go_0; 
+  
+  result = tutti_replica_values_get_replica_count((struct tutti_replica_values const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_replica_values_get_output_count_raw_341af2f42fc5c677(tutti_replica_values *_swig_go_0) {
+  tutti_replica_values *arg1 = (tutti_replica_values *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  arg1 = (tutti_replica_values *)(uintptr_t)_swig_go_0; 
+  
+  result = tutti_replica_values_get_output_count((struct tutti_replica_values const *)arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+_gostring_ _wrap_replica_values_get_output_name_raw_341af2f42fc5c677(tutti_replica_values *_swig_go_0, long long _swig_go_1) {
+  tutti_replica_values *arg1 = (tutti_replica_values *) 0 ;
+  int64_t arg2 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (tutti_replica_values *)(uintptr_t)_swig_go_0; 
+  arg2 = (int64_t)_swig_go_1; 
+  
+  result = (char *)tutti_replica_values_get_output_name((struct tutti_replica_values const *)arg1,arg2);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
+tutti_tensor *_wrap_replica_values_get_local_raw_341af2f42fc5c677(tutti_replica_values *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+  tutti_replica_values *arg1 = (tutti_replica_values *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  tutti_tensor *result = 0 ;
+  tutti_tensor *_swig_go_result;
+  
+  arg1 = (tutti_replica_values *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (int64_t)_swig_go_2; 
+  
+  result = (tutti_tensor *)tutti_replica_values_get_local((struct tutti_replica_values const *)arg1,(char const *)arg2,arg3);
+  _swig_go_result = (tutti_tensor *)result; 
+  free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_ACROSS_REPLICAS_raw_341af2f42fc5c677() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = (int)((-1));
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+int _wrap_replica_values_gather_raw_341af2f42fc5c677(tutti_replica_values *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
+  tutti_replica_values *arg1 = (tutti_replica_values *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  tutti_tensor **arg4 = (tutti_tensor **) 0 ;
+  tutti_error **arg5 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_replica_values *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (tutti_tensor **)_swig_go_3; 
+  arg5 = (tutti_error **)_swig_go_4; 
+  
+  result = tutti_replica_values_gather(arg1,(char const *)arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
+int _wrap_replica_values_reduce_raw_341af2f42fc5c677(tutti_replica_values *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, long long _swig_go_3, tutti_tensor **_swig_go_4, tutti_error **_swig_go_5) {
+  tutti_replica_values *arg1 = (tutti_replica_values *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  int64_t arg4 ;
+  tutti_tensor **arg5 = (tutti_tensor **) 0 ;
+  tutti_error **arg6 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_replica_values *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (tutti_tensor **)_swig_go_4; 
+  arg6 = (tutti_error **)_swig_go_5; 
+  
+  result = tutti_replica_values_reduce(arg1,(char const *)arg2,arg3,arg4,arg5,arg6);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
 long long _wrap_callback_take_released_raw_341af2f42fc5c677(_goslice_ _swig_go_0) {
   int64_t *arg1 = (int64_t *) 0 ;
   int64_t arg2 ;
@@ -4952,6 +5124,30 @@ int _wrap_estimator_create_raw_341af2f42fc5c677(tutti_context *_swig_go_0, long 
   
   result = tutti_swig_estimator_create(arg1,arg2,(struct tutti_strategy const *)arg3,(struct tutti_options const *)arg4,arg5,arg6);
   _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+int _wrap_estimator_add_step_function_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, long long _swig_go_3, tutti_dataset *_swig_go_4, tutti_error **_swig_go_5) {
+  tutti_estimator *arg1 = (tutti_estimator *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  int64_t arg4 ;
+  tutti_dataset *arg5 = (tutti_dataset *) 0 ;
+  tutti_error **arg6 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (tutti_dataset *)(uintptr_t)_swig_go_4; 
+  arg6 = (tutti_error **)_swig_go_5; 
+  
+  result = tutti_swig_estimator_add_step_function(arg1,(char const *)arg2,arg3,arg4,(struct tutti_dataset const *)arg5,arg6);
+  _swig_go_result = result; 
+  free((void *)arg2); 
   return _swig_go_result;
 }
 

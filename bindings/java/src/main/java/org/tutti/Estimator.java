@@ -114,6 +114,31 @@ public final class Estimator extends NativeObject {
         }
     }
 
+    /** Adds a function that a session runs besides the model's own steps, over the same variables; before the first
+     * training. In mode TRAIN it sets a loss and an optimizer, and changes what it trains; in EVAL and PREDICT it only
+     * computes. Its variables must be among those that the model function makes in mode TRAIN. It is called when a
+     * session opens.
+     *
+     * @param name what {@link Session#runStepFunction} calls it
+     * @param mode what it is built for
+     * @param function writes it
+     * @param input a dataset with batches like those that it gets, of which nothing is read; null = that of the session
+     */
+    public void addStepFunction(String name, Mode mode, ModelFunction function, @Nullable Dataset input) {
+        if (function == null) {
+            throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "the step function is null");
+        }
+        try (Use use = new Use()) {
+            long number = use.of(this);
+            long of = use.of(input);
+            long[] failure = new long[1];
+            int code = Raw.estimator_add_step_function(number, name, mode.number(), Callbacks.keep(function), of,
+                failure);
+            Callbacks.reap();
+            TuttiException.check(code, failure);
+        }
+    }
+
     /** Trains until the input ends.
      *
      * @param dataset what from

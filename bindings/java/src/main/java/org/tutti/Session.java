@@ -60,6 +60,31 @@ public final class Session extends NativeObject {
         }
     }
 
+    /** Runs one step of a step function on a batch, which the replicas share. With several workers all of them make
+     * this call at the same point. After a failure the variables are those of the last complete step, and the session
+     * goes on.
+     *
+     * @param name which one
+     * @param batch a tensor for each component of its input, with any number of rows
+     * @return what it gave, to be closed
+     */
+    public ReplicaValues runStepFunction(String name, Tensor... batch) {
+        try (Use use = new Use()) {
+            long number = use.of(this);
+            long[] tensors = use.of((NativeObject[]) batch);
+            long[] result = new long[1];
+            long[] values = new long[1];
+            long[] failure = new long[1];
+            call.arm();
+            try {
+                call.check(Raw.session_run_step_function(number, name, tensors, result, values, failure), failure);
+            } finally {
+                call.disarm();
+            }
+            return new ReplicaValues(values[0], Result.take(result[0]));
+        }
+    }
+
     /** Sets a host scalar of the model; it holds from the next step on.
      *
      * @param name which one
