@@ -141,6 +141,12 @@ class GraphBuilder {
   Values scan(const Values &states, const Values &sequences, const RegionFunction &body, int64_t axis = 0,
               bool reverse = false);
   Values cond(ValueId predicate, const RegionFunction &then_region, const RegionFunction &else_region);
+  /// The same piece by piece: the op, its regions in order, its outputs. Every begin has its end, after an error too.
+  void begin_op(std::string_view op_name, Values inputs, Attributes attributes = {});
+  /// The parameters of its next region; none after an error.
+  Values begin_region();
+  void end_region(const Values &results);
+  Values end_op();
 
   // ---- models ----
   /// Inputs with rows on axis 0; a name used twice is an error.
@@ -192,6 +198,16 @@ class GraphBuilder {
     Region region;
     std::vector<ValueId> captures;
   };
+  /// An op between begin_op() and end_op().
+  struct OpenOp {
+    Node node;
+    std::vector<BuiltRegion> regions{};
+  };
+  /// Its region between begin_region() and end_region().
+  struct OpenRegion {
+    size_t depth = 0;  // of its frame
+    std::vector<std::string> scopes;
+  };
 
   Values insert(Node node, size_t outputs, size_t frame);
   bool resolve_inputs(const OpDefinition &definition, Node &node, size_t frame);
@@ -200,8 +216,9 @@ class GraphBuilder {
   ValueId add_value(ValueInfo info, int32_t frame_id);
   ValueId expand_batch_mean(ValueId x, const Attributes &attributes);
   void push_frame(std::string_view owner, bool captures_allowed);
-  bool build_region(std::string_view owner, const std::vector<ValueInfo> &parameters, const RegionFunction &function,
-                    bool captures_allowed, BuiltRegion *built);
+  std::vector<ValueInfo> next_parameters(const OpenOp &op);
+  void run_region(const RegionFunction &function);
+  void join_captures(std::vector<BuiltRegion> &branches);
   std::vector<ValueInfo> infos(const Values &values) const;
   Region copy_region(const Graph &source, const Region &region, std::string_view owner);
   ValueId model_input(std::vector<InputSpec> &list, std::string_view role, std::string_view name, tensor::DType dtype,
@@ -220,6 +237,8 @@ class GraphBuilder {
   std::vector<int32_t> frame_of_value_;  // id of the frame a value belongs to; -1 = of a finished region
   std::vector<Frame> frames_;            // enclosing regions under construction, the top region first
   int32_t frame_count_ = 0;
+  std::vector<OpenOp> open_ops_;          // the innermost last
+  std::vector<OpenRegion> open_regions_;  // likewise
 };
 
 }  // namespace tutti::impl::graph

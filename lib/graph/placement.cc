@@ -10,6 +10,7 @@
 
 #include "graph/batch.h"
 #include "graph/op_registry.h"
+#include "graph/region_placement.h"
 #include "graph/replicate.h"
 
 namespace tutti::impl::graph {
@@ -311,19 +312,6 @@ Result<NodePlacement> place_first_axis(const NodeView &view) {
   return result;
 }
 
-/// Region ops are opaque: fine while every result keeps its rows.
-Result<NodePlacement> place_region(const NodeView &view) {
-  for (size_t i = 0; i < view.node().outputs.size(); ++i) {
-    if (!view.output_carries(i)) return view.refuse("its region turns rows into something else");
-  }
-  if (view.node().op == "scan" && view.row_axis(0) == view.attribute<int64_t>("axis", 0)) {
-    return view.refuse("it walks over the rows of the batch");
-  }
-  NodePlacement result = everywhere(view, Placement::sharded);
-  reduce_partial_inputs(view, result);
-  return result;
-}
-
 using Rule = Result<NodePlacement> (*)(const NodeView &);
 
 const std::unordered_map<std::string_view, Rule> &row_rules() {
@@ -375,10 +363,6 @@ const std::unordered_map<std::string_view, Rule> &row_rules() {
       {"attention_gradient", place_first_axis},
       {"dropout_attention", place_first_axis},
       {"dropout_attention_gradient", place_first_axis},
-      {"call", place_region},
-      {"fusion", place_region},
-      {"custom_gradient", place_region},
-      {"scan", place_region},
   };
   return rules;
 }
@@ -439,6 +423,7 @@ Result<NodePlacement> place_node(const Graph &graph, const Node &node, const std
   if (node.op == "run_scalar") return everywhere(view, placement_of_scalar(view));
   if (node.op == "all_reduce") return everywhere(view, Placement::replicated);
   if (node.op == "state_write") return place_state_write(view);
+  if (!node.regions.empty()) return place_regions(graph, node, placements);
   if (view.any_input(Placement::sharded) || view.any_output_carries()) return place_with_rows(view);
   return place_without_rows(view);
 }
