@@ -19,6 +19,7 @@
 #include <tutti/options.h>
 #include <tutti/predictor.h>
 #include <tutti/record.h>
+#include <tutti/region.h>
 #include <tutti/status.h>
 #include <tutti/step_function.h>
 #include <tutti/strategy.h>

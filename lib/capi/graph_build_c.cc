@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The functions of <tutti/graph.h>. Each finds the graph, does its part on the builder, and leaves mistakes there.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -65,11 +66,12 @@ bool check_list(graph::GraphBuilder &builder, const void *values, int64_t count,
 void set_attribute(tutti_graph *graph, const char *key, graph::Attribute value) {
   change_graph(graph, [&](GraphObject &object, graph::GraphBuilder &builder) {
     if (!check_text(builder, key, "key")) return;
-    if (!object.pending) {
+    GraphObject::Pending *const op = object.open_op();
+    if (op == nullptr) {
       builder.fail(base::failed_precondition("attribute '", key, "' was set, but no op was begun"));
       return;
     }
-    object.pending->attributes.insert_or_assign(key, std::move(value));
+    op->attributes.insert_or_assign(key, std::move(value));
   });
 }
 
@@ -91,6 +93,12 @@ graph::Attribute convert(const graph::AttributeDefinition *definition, graph::At
   return value;
 }
 
+graph::Attributes convert_all(const graph::OpDefinition *definition, graph::Attributes attributes) {
+  for (auto &[key, value] : attributes)
+    value = convert(definition != nullptr ? definition->find_attribute(key) : nullptr, std::move(value));
+  return attributes;
+}
+
 std::vector<ValueId> add_op(graph::GraphBuilder &builder, GraphObject::Pending pending) {
   graph::Node node;
   const graph::OpDefinition *definition = graph::find_op(pending.op, pending.revision);
@@ -99,9 +107,7 @@ std::vector<ValueId> add_op(graph::GraphBuilder &builder, GraphObject::Pending p
   node.inputs = std::move(pending.inputs);
   while (!node.inputs.empty() && node.inputs.back() == kNoValue)
     node.inputs.pop_back();
-  for (auto &[key, value] : pending.attributes)
-    node.attributes.emplace(
-        key, convert(definition != nullptr ? definition->find_attribute(key) : nullptr, std::move(value)));
+  node.attributes = convert_all(definition, std::move(pending.attributes));
   if (definition != nullptr && !definition->is_public) {
     builder.fail(base::invalid_argument("op '", node.op, "' is internal to the library"));
     return {};
@@ -113,8 +119,9 @@ std::vector<ValueId> add_op(graph::GraphBuilder &builder, GraphObject::Pending p
 }
 
 std::vector<ValueId> end_op(GraphObject &object, graph::GraphBuilder &builder) {
-  GraphObject::Pending pending = std::move(*object.pending);
-  object.pending.reset();
+  GraphObject::Pending pending = std::move(object.pending.back());
+  object.pending.pop_back();
+  if (pending.regions > 0) return builder.end_op();
   if (pending.invalid || !builder.ok()) return {};
   if (nn::find_definition(pending.op, pending.revision) == nullptr) return add_op(builder, std::move(pending));
   return {nn::expand(builder, pending.op, pending.revision, pending.inputs, std::move(pending.attributes),
@@ -182,20 +189,23 @@ void tutti_graph_set_gradient_clip_norm(tutti_graph *graph, double norm) {
 void tutti_graph_begin(tutti_graph *graph, const char *op, int32_t revision) {
   change_graph(graph, [&](GraphObject &object, graph::GraphBuilder &builder) {
     if (!check_text(builder, op, "op")) return;
-    if (object.pending)
-      builder.fail(base::failed_precondition("op '", op, "' was begun before op '", object.pending->op, "' was ended"));
-    object.pending = GraphObject::Pending{op, revision, {}, {}, false};
+    if (const GraphObject::Pending *const before = object.open_op()) {
+      builder.fail(base::failed_precondition("op '", op, "' was begun before op '", before->op, "' was ended"));
+      return;
+    }
+    object.pending.push_back({op, revision, {}, {}});
   });
 }
 
 void tutti_graph_add_input(tutti_graph *graph, tutti_value value) {
   change_graph(graph, [&](GraphObject &object, graph::GraphBuilder &builder) {
-    if (!object.pending) {
+    GraphObject::Pending *const op = object.open_op();
+    if (op == nullptr) {
       builder.fail(base::failed_precondition("an input was added, but no op was begun"));
       return;
     }
-    if (value.id < 0) object.pending->invalid = true;
-    object.pending->inputs.push_back(object.from_value(value));
+    if (value.id < 0) op->invalid = true;
+    op->inputs.push_back(object.from_value(value));
   });
 }
 
@@ -239,14 +249,77 @@ void tutti_graph_set_tensor(tutti_graph *graph, const char *key, const tutti_ten
 
 tutti_value tutti_graph_end(tutti_graph *graph, tutti_value *more, int64_t more_count) {
   return on_graph(graph, kInvalid, [&](GraphObject &object, graph::GraphBuilder &builder) {
-    if (!object.pending) {
+    if (object.pending.empty()) {
       builder.fail(base::failed_precondition("an op was ended, but none was begun"));
+      return kInvalid;
+    }
+    if (object.pending.back().in_region) {
+      builder.fail(base::failed_precondition("op '", object.pending.back().op, "' was ended within its region"));
       return kInvalid;
     }
     const std::vector<ValueId> outputs = end_op(object, builder);
     for (int64_t i = 0; more != nullptr && i < more_count; ++i)
       more[i] = size_t(i) + 1 < outputs.size() ? object.to_value(outputs[size_t(i) + 1]) : kInvalid;
     return outputs.empty() ? kInvalid : object.to_value(outputs[0]);
+  });
+}
+
+namespace {
+
+/// Why no region can begin here; ok where one can.
+Status check_region(const GraphObject::Pending *op) {
+  if (op == nullptr) return base::failed_precondition("a region was begun, but no op was");
+  constexpr std::string_view written[] = {"call", "cond", "custom_gradient", "scan"};
+  const graph::OpDefinition *const definition = graph::find_op(op->op, op->revision);
+  const bool is_written = definition != nullptr && std::ranges::find(written, op->op) != std::end(written);
+  const size_t regions = is_written ? definition->regions.size() : 0;
+  if (static_cast<size_t>(op->regions) < regions) return Status();
+  return base::failed_precondition("op '", op->op, "' has ", regions, " regions, and one more was begun");
+}
+
+}  // namespace
+
+void tutti_graph_begin_region(tutti_graph *graph, tutti_value *parameters, int64_t count) {
+  change_graph(graph, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    if (!check_list(builder, parameters, count, "parameters")) return;
+    std::fill(parameters, parameters + count, kInvalid);
+    GraphObject::Pending *const op = object.open_op();
+    if (const Status status = check_region(op); !status.ok()) {
+      builder.fail(status);
+      if (op == nullptr) return;
+    }
+    if (op->regions++ == 0)
+      builder.begin_op(op->op, op->inputs, convert_all(graph::find_op(op->op), std::move(op->attributes)));
+    op->in_region = true;
+    const std::vector<ValueId> made = builder.begin_region();
+    if (builder.ok() && made.size() != static_cast<size_t>(count))
+      builder.fail(
+          base::invalid_argument("a region of ", op->op, " has ", made.size(), " parameters, got room for ", count));
+    for (size_t i = 0; builder.ok() && i < made.size(); ++i)
+      parameters[i] = object.to_value(made[i]);
+  });
+}
+
+void tutti_graph_end_region(tutti_graph *graph, const tutti_value *results, int64_t count) {
+  change_graph(graph, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    if (object.pending.empty() || !object.pending.back().in_region) {
+      builder.fail(base::failed_precondition("a region was ended, but none was begun",
+                                             object.pending.empty() ? "" : " by the last op"));
+      return;
+    }
+    std::vector<ValueId> values;
+    if (check_list(builder, results, count, "results")) {
+      for (int64_t i = 0; i < count; ++i)
+        values.push_back(object.from_value(results[i]));
+    }
+    builder.end_region(values);
+    object.pending.back().in_region = false;
+  });
+}
+
+tutti_value tutti_graph_get_completed_steps(tutti_graph *graph) {
+  return on_graph(graph, kInvalid, [&](GraphObject &object, graph::GraphBuilder &builder) {
+    return object.to_value(builder.run_scalar("step", tensor::DType::f32));
   });
 }
 

@@ -49,7 +49,7 @@ ValueId GraphObject::from_value(tutti_value value) {
       index < int64_t(builder_->graph().values().size()))
     return static_cast<ValueId>(index);
   return builder_->fail(base::invalid_argument("a value of another graph was used",
-                                               pending ? base::concat(" as an input of '", pending->op, "'") : ""));
+                                               open_op() ? base::concat(" as an input of '", open_op()->op, "'") : ""));
 }
 
 ValueId GraphObject::find_component(std::string_view name, data::Role role) const {

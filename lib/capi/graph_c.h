@@ -11,7 +11,6 @@
 #include <tutti/graph.h>
 
 #include <atomic>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -54,9 +53,14 @@ class GraphObject : public base::Object {
     int32_t revision = 0;
     std::vector<graph::ValueId> inputs;
     graph::Attributes attributes;
-    bool invalid = false;  ///< an input was invalid: the op is not added
+    bool invalid = false;    ///< an input was invalid: the op is not added
+    int32_t regions = 0;     ///< begun so far
+    bool in_region = false;  ///< what is written belongs to the last one
   };
-  std::optional<Pending> pending;
+  /// Those that have been begun, each within a region of the one before.
+  std::vector<Pending> pending;
+  /// The op that inputs and attributes are for; null where none was begun, or one is in a region.
+  Pending *open_op() { return pending.empty() || pending.back().in_region ? nullptr : &pending.back(); }
 
  private:
   graph::GraphBuilder *builder_;
@@ -77,8 +81,8 @@ Status with_graph(graph::GraphBuilder &builder, int32_t mode, const std::string 
   LentHandle handle;
   TUTTI_TRY(handle.set(object, graph_handles));
   const Status status = function(static_cast<tutti_graph *>(handle.get()));
-  if (object->pending && builder.ok() && status.ok())
-    builder.fail(base::failed_precondition("op '", object->pending->op, "' was begun but not ended"));
+  if (!object->pending.empty() && builder.ok() && status.ok())
+    builder.fail(base::failed_precondition("op '", object->pending.back().op, "' was begun but not ended"));
   if (const Status threads = object->check_threads(); !threads.ok() && builder.ok()) builder.fail(threads);
   object->close();
   return builder.ok() ? status : builder.status();

@@ -113,6 +113,44 @@ void test_step_functions(void **) {
   assert_null(rows.local("logits", rows.replica_count()).get());
 }
 
+void test_regions(void **) {
+  const auto recurrent = [](tutti::Graph g, int32_t mode) {
+    const tutti_value x = g.feature("x"), w = tutti_graph_variable(g, "w", TUTTI_DTYPE_F32, nullptr, 0, "ones", 0, 1);
+    const int64_t columns = 1;
+    const tutti_reduce_sum_attrs sum = {&columns, 1, 0};
+    const tutti_value zero = tutti_mul(g, tutti_reduce_sum(g, x, &sum), tutti_graph_constant(g, TUTTI_DTYPE_F32, 0));
+    const auto [last, all] = tutti::scan(
+        g, {zero}, {x},
+        [&](const tutti::Values &states, const tutti::Values &elements) {
+          const tutti_value next = tutti_add(g, states[0], tutti_mul(g, elements[0], w));
+          return std::pair(tutti::Values{next}, tutti::Values{next, next});
+        },
+        1, true);
+    const tutti_value early =
+        tutti_less(g, tutti_graph_get_completed_steps(g), tutti_graph_constant(g, TUTTI_DTYPE_F32, 9));
+    const tutti::Values chosen = tutti::cond(
+        g, early, [&] { return last; }, [&] { return tutti::Values{zero}; });
+    const tutti::Values again =
+        tutti::call(g, chosen, [&](const tutti::Values &inputs) { return tutti::Values{tutti_square(g, inputs[0])}; });
+    const tutti::Values none = tutti::custom_gradient(
+        g, again, [&](const tutti::Values &inputs) { return tutti::Values{tutti_neg(g, tutti_neg(g, inputs[0]))}; },
+        [&](const tutti::Values &, const tutti::Values &, const tutti::Values &gradients) {
+          return tutti::Values{tutti_mul(g, gradients[0], tutti_graph_constant(g, TUTTI_DTYPE_F32, 0))};
+        });
+    assert_int_equal(all.size(), 2);
+    g.output("p", none[0]);
+    if (mode == TUTTI_MODE_PREDICT) return;
+    tutti_graph_set_loss(g, tutti_reduce_mean(g, none[0], nullptr));
+    tutti_optimizer_sgd(g, tutti_graph_constant(g, TUTTI_DTYPE_F32, 1), nullptr);
+  };
+  const tutti::Dataset dataset = make_dataset(8, 8);
+  tutti::Estimator estimator(recurrent);
+  const double loss = estimator.train(dataset).loss();
+  assert_true(loss > 0);
+  assert_true(*estimator.read_variable("w").data<float>() == 1);  // whose gradient is none
+  assert_true(std::abs(estimator.evaluate(dataset).loss() - loss) < 1e-5);
+}
+
 void test_handles_are_values(void **) {
   const int64_t before = tutti_debug_live_objects("tensor");
   {
@@ -433,6 +471,7 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_session_variables_and_stream),
     cmocka_unit_test(test_train_evaluate_predict),
     cmocka_unit_test(test_step_functions),
+    cmocka_unit_test(test_regions),
     cmocka_unit_test(test_handles_are_values),
     cmocka_unit_test(test_errors_are_exceptions),
     cmocka_unit_test(test_exceptions_of_callbacks),

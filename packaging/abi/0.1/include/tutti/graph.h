@@ -102,6 +102,18 @@ TUTTI_API void tutti_graph_set_tensor(tutti_graph *graph, const char *key, const
 /* Adds the op and returns its first output. `more` (may be NULL) receives outputs 1, 2, ... up to `more_count`. */
 TUTTI_API tutti_value tutti_graph_end(tutti_graph *graph, tutti_value *more, int64_t more_count);
 
+/* Ops with regions: small graphs that the op runs, built by the same calls. Between begin and end, behind inputs and
+ * attributes, each region is begun, written and ended, in the order of the op; ops within it are begun and ended as
+ * outside. Values from outside may be used in it, except in those of custom_gradient. region.h has a helper for each:
+ *   call              one region, whose parameters are like the inputs. The backward pass computes it again instead of
+ *                     keeping its values.
+ *   scan              one region, run for each index of an axis of the sequences, one after the other
+ *   cond              two regions without parameters; input 0, a boolean scalar, says which one runs
+ *   custom_gradient   the region, and its gradient
+ * `parameters` receives the values that the region gets; `count` must be their number. `results` are what it gives. */
+TUTTI_API void tutti_graph_begin_region(tutti_graph *graph, tutti_value *parameters, int64_t count);
+TUTTI_API void tutti_graph_end_region(tutti_graph *graph, const tutti_value *results, int64_t count);
+
 /* Names: everything added until the matching pop is called "<name>/...". */
 TUTTI_API void tutti_graph_push_scope(tutti_graph *graph, const char *name);
 TUTTI_API void tutti_graph_pop_scope(tutti_graph *graph);
@@ -114,6 +126,9 @@ TUTTI_API tutti_value tutti_graph_constant(tutti_graph *graph, int32_t dtype, do
 TUTTI_API tutti_value tutti_graph_constant_tensor(tutti_graph *graph, const tutti_tensor *tensor);
 /* A scalar that the host can change while training with tutti_session_set_scalar. */
 TUTTI_API tutti_value tutti_graph_host_scalar(tutti_graph *graph, const char *name, double initial_value);
+
+/* The number of completed steps, an f32 scalar: 0 in the first step. A learning rate may be computed from it. */
+TUTTI_API tutti_value tutti_graph_get_completed_steps(tutti_graph *graph);
 
 /* A variable. `initializer` is "zeros", "ones", "constant", "glorot_uniform", "glorot_normal", "he_uniform",
  * "he_normal", "random_normal", "random_uniform" or "truncated_normal", with its `parameter` (the constant, the

@@ -16,5 +16,6 @@
 
 #include <tutti/cpp/estimator.hpp>
 #include <tutti/cpp/predictor.hpp>
+#include <tutti/cpp/region.hpp>
 
 #endif  // TUTTI_TUTTI_HPP_

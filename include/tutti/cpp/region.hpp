@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ops with regions in C++: each region is a function that is called once, to write the graph.
+//
+//   auto [last, all] = tutti::scan(g, {h0}, {x}, [&](const tutti::Values &states, const tutti::Values &elements) {
+//     const tutti_value h = tutti_tanh(g, tutti_add(g, states[0], elements[0]));
+//     return std::pair(tutti::Values{h}, tutti::Values{h});               // the next states, and what is stacked
+//   });
+#ifndef TUTTI_CPP_REGION_HPP_
+#define TUTTI_CPP_REGION_HPP_
+
+#include <tutti/region.h>
+#include <tutti/cpp/handle.hpp>
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace tutti {
+
+using Values = std::vector<tutti_value>;
+using Region = std::function<Values(const Values &parameters)>;
+
+namespace detail {
+
+/// An op with regions, from begin to end.
+class RegionOp {
+ public:
+  RegionOp(const Graph &graph, const char *op, const Values &inputs) : graph_(graph) {
+    tutti_graph_begin(graph_, op, 1);
+    for (const tutti_value input : inputs)
+      tutti_graph_add_input(graph_, input);
+  }
+  Values begin(size_t count) const {
+    Values parameters(count);
+    tutti_graph_begin_region(graph_, parameters.data(), static_cast<int64_t>(count));
+    return parameters;
+  }
+  void end(const Values &results) const {
+    tutti_graph_end_region(graph_, results.data(), static_cast<int64_t>(results.size()));
+  }
+  Values outputs(size_t count) const {
+    Values all(count + 1);
+    all[0] = tutti_graph_end(graph_, all.data() + 1, static_cast<int64_t>(count));
+    all.resize(count);
+    return all;
+  }
+
+ private:
+  Graph graph_;
+};
+
+}  // namespace detail
+
+/// A loop over an axis of the sequences. `body`, from the states and one element of each sequence, gives the next
+/// states and elements of what is stacked; the loop gives the last states and all that was stacked.
+template <typename Body>
+std::pair<Values, Values> scan(const Graph &graph, const Values &states, const Values &sequences, Body &&body,
+                               int64_t axis = 0, bool reverse = false) {
+  Values inputs = states;
+  inputs.insert(inputs.end(), sequences.begin(), sequences.end());
+  const detail::RegionOp op(graph, "scan", inputs);
+  tutti_graph_set_i64(graph, "states", static_cast<int64_t>(states.size()));
+  tutti_graph_set_i64(graph, "sequences", static_cast<int64_t>(sequences.size()));
+  tutti_graph_set_i64(graph, "axis", axis);
+  tutti_graph_set_bool(graph, "reverse", reverse);
+  const Values parameters = op.begin(inputs.size());
+  const auto middle = parameters.begin() + static_cast<std::ptrdiff_t>(states.size());
+  const auto [next, stacked] = body(Values(parameters.begin(), middle), Values(middle, parameters.end()));
+  Values results = next;
+  results.insert(results.end(), stacked.begin(), stacked.end());
+  op.end(results);
+  const Values outputs = op.outputs(results.size());
+  const auto last = outputs.begin() + static_cast<std::ptrdiff_t>(next.size());
+  return {Values(outputs.begin(), last), Values(last, outputs.end())};
+}
+
+/// What `then` writes runs if the boolean scalar is true, else what `otherwise` writes.
+inline Values cond(const Graph &graph, tutti_value predicate, const std::function<Values()> &then,
+                   const std::function<Values()> &otherwise) {
+  const detail::RegionOp op(graph, "cond", {predicate});
+  op.begin(0);
+  const Values results = then();
+  op.end(results);
+  op.begin(0);
+  op.end(otherwise());
+  return op.outputs(results.size());
+}
+
+/// A part of the model that the backward pass computes again.
+inline Values call(const Graph &graph, const Values &inputs, const Region &body) {
+  const detail::RegionOp op(graph, "call", inputs);
+  const Values results = body(op.begin(inputs.size()));
+  op.end(results);
+  return op.outputs(results.size());
+}
+
+/// A function with a gradient of its own. `backward` gets inputs, outputs and gradients of the outputs, and gives one
+/// value for each input.
+inline Values custom_gradient(
+    const Graph &graph, const Values &inputs, const Region &forward,
+    const std::function<Values(const Values &inputs, const Values &outputs, const Values &gradients)> &backward) {
+  const detail::RegionOp op(graph, "custom_gradient", inputs);
+  const Values results = forward(op.begin(inputs.size()));
+  op.end(results);
+  const Values all = op.begin(inputs.size() + 2 * results.size());
+  const auto outputs = all.begin() + static_cast<std::ptrdiff_t>(inputs.size());
+  const auto gradients = outputs + static_cast<std::ptrdiff_t>(results.size());
+  op.end(backward(Values(all.begin(), outputs), Values(outputs, gradients), Values(gradients, all.end())));
+  return op.outputs(results.size());
+}
+
+}  // namespace tutti
+
+#endif  // TUTTI_CPP_REGION_HPP_
