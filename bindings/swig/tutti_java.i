@@ -129,6 +129,7 @@ JAVA_TYPE(ARRAY, JAVA, (POINTER, COUNT))
 TUTTI_ARRAY(jlongArray, long[], java_longs, const int64_t *dims, int64_t rank)
 TUTTI_ARRAY(jlongArray, long[], java_longs, const int64_t *values, int64_t count)
 TUTTI_ARRAY(jlongArray, long[], java_longs, const tutti_value *wrt, int64_t count)
+TUTTI_ARRAY(jlongArray, long[], java_longs, const tutti_value *results, int64_t count)
 TUTTI_ARRAY(jlongArray, long[], java_longs, const tutti_value *gradients, int64_t count)
 TUTTI_ARRAY(jlongArray, long[], java_longs, tutti_tensor *const *components, int64_t count)
 TUTTI_ARRAY(jlongArray, long[], java_longs, tutti_tensor *const *tensors, int64_t count)
@@ -144,6 +145,7 @@ TUTTI_ARRAY(jlongArray, long[], java_longs, POINTER, COUNT)
 %enddef
 TUTTI_ARRAY_OUT(int64_t *values, int64_t count)
 TUTTI_ARRAY_OUT(tutti_value *more, int64_t more_count)
+TUTTI_ARRAY_OUT(tutti_value *parameters, int64_t count)
 
 /* Arrays whose count is another array's. */
 JAVA_TYPE(jlongArray, long[], const tutti_value *variables, tutti_value *out)

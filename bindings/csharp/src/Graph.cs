@@ -191,6 +191,111 @@ namespace Tutti
             Raw.apply_gradients(Number, left, right, left.Length);
         }
 
+        /// <summary>The number of completed steps, a scalar of type <see cref="DType.Float32"/>: 0 in the first step. A
+        /// learning rate may be computed from it.</summary>
+        public Value CompletedSteps
+        {
+            get { return Made(Raw.graph_get_completed_steps(Number)); }
+        }
+
+        /// <summary>A loop over an axis of the sequences, all of which have the same length there, which only the data
+        /// may tell. The body gets the states and one element of each sequence, without the axis, and gives the next
+        /// states and elements of what is stacked. It is called once, to write the graph, and may use values from
+        /// outside.</summary>
+        public Scanned Scan(IReadOnlyList<Value> states, IReadOnlyList<Value> sequences,
+            Func<Value[], Value[], Scanned> body, long axis = 0, bool reverse = false)
+        {
+            BeginRegions("scan", states, sequences);
+            Raw.graph_set_i64(Number, "states", states.Count);
+            Raw.graph_set_i64(Number, "sequences", sequences.Count);
+            Raw.graph_set_i64(Number, "axis", axis);
+            Raw.graph_set_bool(Number, "reverse", reverse);
+            Value[] parameters = BeginRegion(states.Count + sequences.Count);
+            Scanned step = body(Part(parameters, 0, states.Count), Part(parameters, states.Count, sequences.Count));
+            EndRegion(step.States, step.Results);
+            Value[] outputs = EndRegions(step.States.Count + step.Results.Count);
+            return new Scanned(Part(outputs, 0, step.States.Count),
+                Part(outputs, step.States.Count, step.Results.Count));
+        }
+
+        /// <summary>A choice: what the first function writes runs if the predicate, a boolean scalar, is true, else
+        /// what the second one writes. Both are called once, and give values of the same types and shapes.</summary>
+        public Value[] Cond(Value predicate, Func<IReadOnlyList<Value>> then, Func<IReadOnlyList<Value>> otherwise)
+        {
+            BeginRegions("cond", new[] { predicate });
+            BeginRegion(0);
+            IReadOnlyList<Value> results = then();
+            EndRegion(results);
+            BeginRegion(0);
+            EndRegion(otherwise());
+            return EndRegions(results.Count);
+        }
+
+        /// <summary>A part of the model that the backward pass computes again, so that its values need no memory in
+        /// between.</summary>
+        public Value[] Call(IReadOnlyList<Value> inputs, Func<Value[], IReadOnlyList<Value>> body)
+        {
+            BeginRegions("call", inputs);
+            IReadOnlyList<Value> results = body(BeginRegion(inputs.Count));
+            EndRegion(results);
+            return EndRegions(results.Count);
+        }
+
+        /// <summary>A function with a gradient of its own: backward gets the inputs, the outputs and the gradients of
+        /// the outputs, and gives a value for each input, shaped like it. The functions use nothing but what they
+        /// get.</summary>
+        public Value[] CustomGradient(IReadOnlyList<Value> inputs, Func<Value[], IReadOnlyList<Value>> forward,
+            Func<Value[], Value[], Value[], IReadOnlyList<Value>> backward)
+        {
+            BeginRegions("custom_gradient", inputs);
+            IReadOnlyList<Value> results = forward(BeginRegion(inputs.Count));
+            EndRegion(results);
+            int n = inputs.Count, m = results.Count;
+            Value[] all = BeginRegion(n + 2 * m);
+            EndRegion(backward(Part(all, 0, n), Part(all, n, m), Part(all, n + m, m)));
+            return EndRegions(m);
+        }
+
+        private void BeginRegions(string op, params IReadOnlyList<Value>[] inputs)
+        {
+            Raw.graph_begin(Number, op, 1);
+            foreach (IReadOnlyList<Value> list in inputs)
+                foreach (long id in Numbers(list, "inputs"))
+                    Raw.graph_add_input(Number, id);
+        }
+
+        private Value[] BeginRegion(int count)
+        {
+            var parameters = new long[count];
+            Raw.graph_begin_region(Number, parameters, count);
+            return Array.ConvertAll(parameters, Made);
+        }
+
+        private void EndRegion(params IReadOnlyList<Value>[] results)
+        {
+            var ids = new List<long>();
+            foreach (IReadOnlyList<Value> list in results)
+                ids.AddRange(Numbers(list, "results"));
+            Raw.graph_end_region(Number, ids.ToArray(), ids.Count);
+        }
+
+        private Value[] EndRegions(int count)
+        {
+            var more = new long[Math.Max(count, 1) - 1];
+            var all = new Value[more.Length + 1];
+            all[0] = Made(Raw.graph_end(Number, more, more.Length));
+            for (int i = 0; i < more.Length; i++)
+                all[i + 1] = Made(more[i]);
+            return Part(all, 0, count);
+        }
+
+        private static Value[] Part(Value[] values, int first, int count)
+        {
+            var part = new Value[count];
+            Array.Copy(values, first, part, 0, count);
+            return part;
+        }
+
         /// <summary>Throws the first error so far.</summary>
         public void Check()
         {

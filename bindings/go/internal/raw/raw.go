@@ -112,101 +112,101 @@ typedef _goslice_ swig_type_79;
 typedef _gostring_ swig_type_80;
 typedef long long swig_type_81;
 typedef _goslice_ swig_type_82;
-typedef _gostring_ swig_type_83;
-typedef long long swig_type_84;
-typedef long long swig_type_85;
+typedef _goslice_ swig_type_83;
+typedef _goslice_ swig_type_84;
+typedef _gostring_ swig_type_85;
 typedef long long swig_type_86;
-typedef _gostring_ swig_type_87;
+typedef long long swig_type_87;
 typedef long long swig_type_88;
 typedef _gostring_ swig_type_89;
-typedef _goslice_ swig_type_90;
-typedef _gostring_ swig_type_91;
-typedef long long swig_type_92;
-typedef long long swig_type_93;
-typedef long long swig_type_94;
-typedef _goslice_ swig_type_95;
-typedef _goslice_ swig_type_96;
+typedef long long swig_type_90;
+typedef long long swig_type_91;
+typedef _gostring_ swig_type_92;
+typedef _goslice_ swig_type_93;
+typedef _gostring_ swig_type_94;
+typedef long long swig_type_95;
+typedef long long swig_type_96;
 typedef long long swig_type_97;
-typedef long long swig_type_98;
-typedef long long swig_type_99;
+typedef _goslice_ swig_type_98;
+typedef _goslice_ swig_type_99;
 typedef long long swig_type_100;
 typedef long long swig_type_101;
 typedef long long swig_type_102;
-typedef _gostring_ swig_type_103;
-typedef _gostring_ swig_type_104;
-typedef _gostring_ swig_type_105;
+typedef long long swig_type_103;
+typedef long long swig_type_104;
+typedef long long swig_type_105;
 typedef _gostring_ swig_type_106;
 typedef _gostring_ swig_type_107;
-typedef _goslice_ swig_type_108;
+typedef _gostring_ swig_type_108;
 typedef _gostring_ swig_type_109;
 typedef _gostring_ swig_type_110;
-typedef _gostring_ swig_type_111;
-typedef long long swig_type_112;
+typedef _goslice_ swig_type_111;
+typedef _gostring_ swig_type_112;
 typedef _gostring_ swig_type_113;
 typedef _gostring_ swig_type_114;
-typedef _gostring_ swig_type_115;
+typedef long long swig_type_115;
 typedef _gostring_ swig_type_116;
-typedef _goslice_ swig_type_117;
+typedef _gostring_ swig_type_117;
 typedef _gostring_ swig_type_118;
-typedef _goslice_ swig_type_119;
-typedef _gostring_ swig_type_120;
+typedef _gostring_ swig_type_119;
+typedef _goslice_ swig_type_120;
 typedef _gostring_ swig_type_121;
-typedef long long swig_type_122;
-typedef long long swig_type_123;
+typedef _goslice_ swig_type_122;
+typedef _gostring_ swig_type_123;
 typedef _gostring_ swig_type_124;
 typedef long long swig_type_125;
 typedef long long swig_type_126;
 typedef _gostring_ swig_type_127;
-typedef _gostring_ swig_type_128;
+typedef long long swig_type_128;
 typedef long long swig_type_129;
 typedef _gostring_ swig_type_130;
-typedef long long swig_type_131;
-typedef _goslice_ swig_type_132;
+typedef _gostring_ swig_type_131;
+typedef long long swig_type_132;
 typedef _gostring_ swig_type_133;
 typedef long long swig_type_134;
-typedef long long swig_type_135;
-typedef long long swig_type_136;
+typedef _goslice_ swig_type_135;
+typedef _gostring_ swig_type_136;
 typedef long long swig_type_137;
 typedef long long swig_type_138;
 typedef long long swig_type_139;
 typedef long long swig_type_140;
-typedef _gostring_ swig_type_141;
+typedef long long swig_type_141;
 typedef long long swig_type_142;
-typedef _gostring_ swig_type_143;
-typedef _goslice_ swig_type_144;
+typedef long long swig_type_143;
+typedef _gostring_ swig_type_144;
 typedef long long swig_type_145;
-typedef _goslice_ swig_type_146;
-typedef _gostring_ swig_type_147;
+typedef _gostring_ swig_type_146;
+typedef _goslice_ swig_type_147;
 typedef long long swig_type_148;
-typedef _gostring_ swig_type_149;
-typedef long long swig_type_150;
-typedef _gostring_ swig_type_151;
+typedef _goslice_ swig_type_149;
+typedef _gostring_ swig_type_150;
+typedef long long swig_type_151;
 typedef _gostring_ swig_type_152;
-typedef _gostring_ swig_type_153;
+typedef long long swig_type_153;
 typedef _gostring_ swig_type_154;
-typedef long long swig_type_155;
-typedef long long swig_type_156;
+typedef _gostring_ swig_type_155;
+typedef _gostring_ swig_type_156;
 typedef _gostring_ swig_type_157;
 typedef long long swig_type_158;
-typedef _gostring_ swig_type_159;
+typedef long long swig_type_159;
 typedef _gostring_ swig_type_160;
 typedef long long swig_type_161;
-typedef long long swig_type_162;
-typedef long long swig_type_163;
+typedef _gostring_ swig_type_162;
+typedef _gostring_ swig_type_163;
 typedef long long swig_type_164;
 typedef long long swig_type_165;
 typedef long long swig_type_166;
 typedef long long swig_type_167;
 typedef long long swig_type_168;
-typedef _gostring_ swig_type_169;
+typedef long long swig_type_169;
 typedef long long swig_type_170;
 typedef long long swig_type_171;
-typedef long long swig_type_172;
-typedef _gostring_ swig_type_173;
-typedef _gostring_ swig_type_174;
-typedef _gostring_ swig_type_175;
-typedef long long swig_type_176;
-typedef long long swig_type_177;
+typedef _gostring_ swig_type_172;
+typedef long long swig_type_173;
+typedef long long swig_type_174;
+typedef long long swig_type_175;
+typedef _gostring_ swig_type_176;
+typedef _gostring_ swig_type_177;
 typedef _gostring_ swig_type_178;
 typedef long long swig_type_179;
 typedef long long swig_type_180;
@@ -218,413 +218,419 @@ typedef long long swig_type_185;
 typedef long long swig_type_186;
 typedef _gostring_ swig_type_187;
 typedef long long swig_type_188;
-typedef _gostring_ swig_type_189;
+typedef long long swig_type_189;
 typedef _gostring_ swig_type_190;
-typedef _gostring_ swig_type_191;
+typedef long long swig_type_191;
 typedef _gostring_ swig_type_192;
 typedef _gostring_ swig_type_193;
-typedef long long swig_type_194;
-typedef long long swig_type_195;
-typedef long long swig_type_196;
-typedef _gostring_ swig_type_197;
+typedef _gostring_ swig_type_194;
+typedef _gostring_ swig_type_195;
+typedef _gostring_ swig_type_196;
+typedef long long swig_type_197;
 typedef long long swig_type_198;
 typedef long long swig_type_199;
 typedef _gostring_ swig_type_200;
-typedef _gostring_ swig_type_201;
+typedef long long swig_type_201;
 typedef long long swig_type_202;
 typedef _gostring_ swig_type_203;
-typedef long long swig_type_204;
-typedef _gostring_ swig_type_205;
+typedef _gostring_ swig_type_204;
+typedef long long swig_type_205;
 typedef _gostring_ swig_type_206;
-typedef _gostring_ swig_type_207;
-typedef long long swig_type_208;
+typedef long long swig_type_207;
+typedef _gostring_ swig_type_208;
 typedef _gostring_ swig_type_209;
-typedef long long swig_type_210;
+typedef _gostring_ swig_type_210;
 typedef long long swig_type_211;
-typedef long long swig_type_212;
-typedef _gostring_ swig_type_213;
+typedef _gostring_ swig_type_212;
+typedef long long swig_type_213;
 typedef long long swig_type_214;
-typedef _gostring_ swig_type_215;
+typedef long long swig_type_215;
 typedef _gostring_ swig_type_216;
-typedef _gostring_ swig_type_217;
-typedef _goslice_ swig_type_218;
+typedef long long swig_type_217;
+typedef _gostring_ swig_type_218;
 typedef _gostring_ swig_type_219;
 typedef _gostring_ swig_type_220;
-typedef _gostring_ swig_type_221;
-typedef _goslice_ swig_type_222;
-typedef long long swig_type_223;
-typedef long long swig_type_224;
-typedef _gostring_ swig_type_225;
+typedef _goslice_ swig_type_221;
+typedef _gostring_ swig_type_222;
+typedef _gostring_ swig_type_223;
+typedef _gostring_ swig_type_224;
+typedef _goslice_ swig_type_225;
 typedef long long swig_type_226;
-typedef _gostring_ swig_type_227;
-typedef long long swig_type_228;
-typedef _gostring_ swig_type_229;
-typedef long long swig_type_230;
-typedef _gostring_ swig_type_231;
-typedef long long swig_type_232;
+typedef long long swig_type_227;
+typedef _gostring_ swig_type_228;
+typedef long long swig_type_229;
+typedef _gostring_ swig_type_230;
+typedef long long swig_type_231;
+typedef _gostring_ swig_type_232;
 typedef long long swig_type_233;
-typedef _goslice_ swig_type_234;
+typedef _gostring_ swig_type_234;
 typedef long long swig_type_235;
-typedef _gostring_ swig_type_236;
-typedef long long swig_type_237;
+typedef long long swig_type_236;
+typedef _goslice_ swig_type_237;
 typedef long long swig_type_238;
-typedef long long swig_type_239;
+typedef _gostring_ swig_type_239;
 typedef long long swig_type_240;
 typedef long long swig_type_241;
 typedef long long swig_type_242;
 typedef long long swig_type_243;
 typedef long long swig_type_244;
-typedef _gostring_ swig_type_245;
-typedef _goslice_ swig_type_246;
+typedef long long swig_type_245;
+typedef long long swig_type_246;
 typedef long long swig_type_247;
-typedef _goslice_ swig_type_248;
-typedef long long swig_type_249;
+typedef _gostring_ swig_type_248;
+typedef _goslice_ swig_type_249;
 typedef long long swig_type_250;
 typedef _goslice_ swig_type_251;
-typedef _goslice_ swig_type_252;
+typedef long long swig_type_252;
 typedef long long swig_type_253;
 typedef _goslice_ swig_type_254;
 typedef _goslice_ swig_type_255;
 typedef long long swig_type_256;
-typedef long long swig_type_257;
-typedef long long swig_type_258;
+typedef _goslice_ swig_type_257;
+typedef _goslice_ swig_type_258;
 typedef long long swig_type_259;
 typedef long long swig_type_260;
-typedef _goslice_ swig_type_261;
-typedef _gostring_ swig_type_262;
-typedef _gostring_ swig_type_263;
-typedef long long swig_type_264;
-typedef long long swig_type_265;
-typedef long long swig_type_266;
-typedef _gostring_ swig_type_267;
+typedef long long swig_type_261;
+typedef long long swig_type_262;
+typedef long long swig_type_263;
+typedef _goslice_ swig_type_264;
+typedef _gostring_ swig_type_265;
+typedef _gostring_ swig_type_266;
+typedef long long swig_type_267;
 typedef long long swig_type_268;
 typedef long long swig_type_269;
 typedef _gostring_ swig_type_270;
-typedef _gostring_ swig_type_271;
-typedef _gostring_ swig_type_272;
-typedef long long swig_type_273;
-typedef long long swig_type_274;
-typedef long long swig_type_275;
-typedef _gostring_ swig_type_276;
-typedef _gostring_ swig_type_277;
-typedef _gostring_ swig_type_278;
-typedef long long swig_type_279;
-typedef long long swig_type_280;
-extern void _wrap_Swig_free_raw_341af2f42fc5c677(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_raw_341af2f42fc5c677(swig_intgo arg1);
-extern swig_type_1 _wrap_DIM_BATCH_raw_341af2f42fc5c677(void);
-extern swig_type_2 _wrap_code_get_name_raw_341af2f42fc5c677(int arg1);
-extern void _wrap_error_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_error_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern int _wrap_error_get_code_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_3 _wrap_error_get_subcode_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_4 _wrap_error_get_domain_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_5 _wrap_error_get_message_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_6 _wrap_error_get_text_raw_341af2f42fc5c677(uintptr_t arg1);
-extern uintptr_t _wrap_error_get_cause_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_7 _wrap_error_get_detail_count_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_8 _wrap_error_get_detail_key_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_9 arg2);
-extern swig_type_10 _wrap_error_get_detail_value_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_11 arg2);
-extern int _wrap_error_create_raw_341af2f42fc5c677(int arg1, swig_type_12 arg2, swig_type_13 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_error_set_raw_341af2f42fc5c677(swig_voidp arg1, int arg2, swig_type_14 arg3);
-extern swig_type_15 _wrap_version_raw_341af2f42fc5c677(void);
-extern int _wrap_abi_version_raw_341af2f42fc5c677(void);
-extern swig_type_16 _wrap_build_info_raw_341af2f42fc5c677(void);
-extern _Bool _wrap_has_feature_raw_341af2f42fc5c677(swig_type_17 arg1);
-extern swig_type_18 _wrap_why_unavailable_raw_341af2f42fc5c677(swig_type_19 arg1);
-extern swig_type_20 _wrap_debug_live_objects_raw_341af2f42fc5c677(swig_type_21 arg1);
-extern int _wrap_cancel_create_raw_341af2f42fc5c677(swig_voidp arg1, swig_voidp arg2);
-extern void _wrap_cancel_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_cancel_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern int _wrap_cancel_request_raw_341af2f42fc5c677(uintptr_t arg1, int arg2, swig_voidp arg3);
-extern int _wrap_cancel_set_deadline_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_22 arg2, swig_voidp arg3);
-extern uintptr_t _wrap_cancel_get_current_raw_341af2f42fc5c677(void);
-extern int _wrap_cancel_get_state_raw_341af2f42fc5c677(uintptr_t arg1);
-extern int _wrap_options_create_raw_341af2f42fc5c677(swig_type_23 arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_options_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_options_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_options_set_bool_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_24 arg2, _Bool arg3);
-extern void _wrap_options_set_i64_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_25 arg2, swig_type_26 arg3);
-extern void _wrap_options_set_f64_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_27 arg2, double arg3);
-extern void _wrap_options_set_string_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_28 arg2, swig_type_29 arg3);
-extern void _wrap_options_set_json_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_30 arg2);
-extern void _wrap_options_set_from_environment_raw_341af2f42fc5c677(uintptr_t arg1);
-extern int _wrap_options_check_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_31 _wrap_options_get_json_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_32 _wrap_options_count_keys_raw_341af2f42fc5c677(swig_type_33 arg1);
-extern swig_type_34 _wrap_options_describe_key_raw_341af2f42fc5c677(swig_type_35 arg1, swig_type_36 arg2);
-extern int _wrap_context_create_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_context_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_context_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_37 _wrap_context_get_device_count_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_38 _wrap_context_get_device_name_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_39 arg2);
-extern swig_type_40 _wrap_context_describe_device_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_41 arg2);
-extern int _wrap_context_start_profile_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_42 arg2, swig_voidp arg3);
-extern int _wrap_context_load_file_system_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3, swig_voidp arg4);
-extern int _wrap_tensor_create_raw_341af2f42fc5c677(int arg1, swig_type_45 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_tensor_from_data_raw_341af2f42fc5c677(int arg1, swig_type_46 arg2, swig_type_47 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_tensor_take_dlpack_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern int _wrap_tensor_to_dlpack_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_tensor_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_tensor_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern int _wrap_tensor_get_dtype_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_48 _wrap_tensor_get_rank_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_49 _wrap_tensor_get_dim_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_50 arg2);
-extern swig_type_51 _wrap_tensor_get_element_count_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_52 _wrap_tensor_get_size_bytes_raw_341af2f42fc5c677(uintptr_t arg1);
-extern uintptr_t _wrap_tensor_get_data_raw_341af2f42fc5c677(uintptr_t arg1);
-extern uintptr_t _wrap_tensor_get_element_data_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_53 arg2);
-extern swig_type_54 _wrap_tensor_get_element_size_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_55 arg2);
-extern int _wrap_tensor_get_mutable_data_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern swig_type_56 _wrap_graph_get_feature_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_57 arg2);
-extern swig_type_58 _wrap_graph_get_label_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_59 arg2);
-extern swig_type_60 _wrap_graph_get_sample_weight_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_61 arg2);
-extern int _wrap_graph_get_mode_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_62 _wrap_graph_get_params_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_graph_set_output_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_63 arg2, swig_type_64 arg3);
-extern void _wrap_graph_set_loss_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_65 arg2);
-extern void _wrap_graph_add_metric_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_66 arg2, swig_type_67 arg3);
-extern void _wrap_graph_set_gradient_clip_norm_raw_341af2f42fc5c677(uintptr_t arg1, double arg2);
-extern void _wrap_graph_begin_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_68 arg2, int arg3);
-extern void _wrap_graph_add_input_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_69 arg2);
-extern void _wrap_graph_set_bool_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_70 arg2, _Bool arg3);
-extern void _wrap_graph_set_i64_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_71 arg2, swig_type_72 arg3);
-extern void _wrap_graph_set_f64_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_73 arg2, double arg3);
-extern void _wrap_graph_set_string_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3);
-extern void _wrap_graph_set_i64s_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_76 arg2, swig_type_77 arg3);
-extern void _wrap_graph_set_f64s_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_78 arg2, swig_type_79 arg3);
-extern void _wrap_graph_set_tensor_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_80 arg2, uintptr_t arg3);
-extern swig_type_81 _wrap_graph_end_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_82 arg2);
-extern void _wrap_graph_push_scope_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_83 arg2);
-extern void _wrap_graph_pop_scope_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_84 _wrap_graph_constant_raw_341af2f42fc5c677(uintptr_t arg1, int arg2, double arg3);
-extern swig_type_85 _wrap_graph_constant_tensor_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2);
-extern swig_type_86 _wrap_graph_host_scalar_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_87 arg2, double arg3);
-extern swig_type_88 _wrap_graph_variable_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_89 arg2, int arg3, swig_type_90 arg4, swig_type_91 arg5, double arg6, _Bool arg7);
-extern void _wrap_graph_assign_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_92 arg2, swig_type_93 arg3);
-extern void _wrap_gradients_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_94 arg2, swig_type_95 arg3, swig_voidp arg4);
-extern void _wrap_apply_gradients_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2, swig_type_96 arg3);
-extern int _wrap_graph_get_dtype_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_97 arg2);
-extern swig_type_98 _wrap_graph_get_rank_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_99 arg2);
-extern swig_type_100 _wrap_graph_get_dim_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_101 arg2, swig_type_102 arg3);
-extern int _wrap_graph_check_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2);
-extern swig_intgo _wrap_CARDINALITY_INFINITE_raw_341af2f42fc5c677(void);
-extern swig_intgo _wrap_CARDINALITY_UNKNOWN_raw_341af2f42fc5c677(void);
-extern int _wrap_pipeline_create_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_pipeline_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_pipeline_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_pipeline_add_slices_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_103 arg2, int arg3, uintptr_t arg4);
-extern void _wrap_pipeline_add_tensor_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_104 arg2, int arg3, uintptr_t arg4);
-extern void _wrap_pipeline_add_idx_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_105 arg2, int arg3, swig_type_106 arg4);
-extern void _wrap_pipeline_declare_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_107 arg2, int arg3, int arg4, swig_type_108 arg5);
-extern void _wrap_pipeline_set_arrow_stream_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_add_feed_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_add_dataset_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_set_cancel_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_begin_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_109 arg2, int arg3);
-extern void _wrap_pipeline_set_bool_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_110 arg2, _Bool arg3);
-extern void _wrap_pipeline_set_i64_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_111 arg2, swig_type_112 arg3);
-extern void _wrap_pipeline_set_f64_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_113 arg2, double arg3);
-extern void _wrap_pipeline_set_string_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_114 arg2, swig_type_115 arg3);
-extern void _wrap_pipeline_set_i64s_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_116 arg2, swig_type_117 arg3);
-extern void _wrap_pipeline_set_f64s_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_118 arg2, swig_type_119 arg3);
-extern void _wrap_pipeline_set_dataset_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_120 arg2, uintptr_t arg3);
-extern void _wrap_pipeline_end_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_pipeline_set_state_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_121 arg2, uintptr_t arg3);
-extern int _wrap_pipeline_build_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_dataset_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_dataset_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_122 _wrap_dataset_get_cardinality_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_123 _wrap_dataset_get_component_count_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_124 _wrap_dataset_get_component_name_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_125 arg2);
-extern int _wrap_dataset_get_component_role_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_126 arg2);
-extern swig_type_127 _wrap_dataset_get_spec_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_128 _wrap_dataset_get_lint_raw_341af2f42fc5c677(uintptr_t arg1);
-extern int _wrap_dataset_split_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_129 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_dataset_count_classes_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_130 arg2, swig_type_131 arg3, uintptr_t arg4, swig_type_132 arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_dataset_count_texts_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_133 arg2, swig_type_134 arg3, swig_type_135 arg4, swig_type_136 arg5, uintptr_t arg6, swig_voidp arg7, swig_voidp arg8, swig_voidp arg9);
-extern int _wrap_dataset_to_arrow_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_137 arg2, swig_type_138 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern int _wrap_iterator_create_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_139 arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_iterator_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_iterator_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern int _wrap_iterator_next_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern uintptr_t _wrap_iterator_get_component_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_140 arg2);
-extern int _wrap_iterator_restore_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_141 arg2, swig_voidp arg3);
-extern int _wrap_feed_create_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_142 arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_feed_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_feed_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern int _wrap_feed_declare_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_143 arg2, int arg3, int arg4, swig_type_144 arg5, swig_voidp arg6);
-extern int _wrap_feed_set_batch_size_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_145 arg2, swig_voidp arg3);
-extern int _wrap_feed_push_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_146 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_feed_finish_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_feed_fail_raw_341af2f42fc5c677(uintptr_t arg1, int arg2, swig_type_147 arg3, swig_voidp arg4);
-extern swig_type_148 _wrap_feed_get_position_raw_341af2f42fc5c677(uintptr_t arg1);
-extern int _wrap_cluster_resolver_create_list_raw_341af2f42fc5c677(swig_type_149 arg1, swig_type_150 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_cluster_resolver_create_tf_config_raw_341af2f42fc5c677(swig_type_151 arg1, swig_voidp arg2, swig_voidp arg3);
-extern int _wrap_cluster_resolver_create_from_environment_raw_341af2f42fc5c677(swig_type_152 arg1, swig_voidp arg2, swig_voidp arg3);
-extern int _wrap_cluster_resolver_create_tpu_raw_341af2f42fc5c677(swig_type_153 arg1, swig_type_154 arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_cluster_resolver_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_cluster_resolver_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_155 _wrap_cluster_resolver_get_worker_count_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_156 _wrap_cluster_resolver_get_worker_index_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_157 _wrap_cluster_resolver_get_address_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_158 arg2);
-extern swig_type_159 _wrap_cluster_resolver_get_json_raw_341af2f42fc5c677(uintptr_t arg1);
-extern int _wrap_cluster_resolver_connect_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern int _wrap_cluster_resolver_initialize_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern uintptr_t _wrap_cluster_resolver_get_context_raw_341af2f42fc5c677(uintptr_t arg1);
-extern int _wrap_strategy_create_one_device_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_160 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_strategy_create_auto_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_161 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_strategy_create_multi_worker_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_strategy_create_multi_worker_from_environment_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_strategy_create_multi_worker_from_resolver_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_strategy_create_tpu_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_strategy_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_strategy_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_162 _wrap_strategy_get_replica_count_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_163 _wrap_strategy_get_worker_count_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_164 _wrap_strategy_get_worker_index_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_165 _wrap_strategy_get_input_pipeline_count_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_166 _wrap_strategy_get_input_pipeline_id_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_167 _wrap_strategy_get_per_replica_batch_size_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_168 arg2);
-extern swig_type_169 _wrap_strategy_get_device_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_170 arg2);
-extern uintptr_t _wrap_strategy_get_context_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_intgo _wrap_HOOK_STOP_raw_341af2f42fc5c677(void);
-extern int _wrap_hooks_create_raw_341af2f42fc5c677(swig_voidp arg1, swig_voidp arg2);
-extern void _wrap_hooks_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_hooks_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern int _wrap_hook_event_get_kind_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_171 _wrap_hook_event_get_step_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_172 _wrap_hook_event_get_epoch_raw_341af2f42fc5c677(uintptr_t arg1);
-extern double _wrap_hook_event_get_loss_raw_341af2f42fc5c677(uintptr_t arg1);
-extern double _wrap_hook_event_get_examples_per_second_raw_341af2f42fc5c677(uintptr_t arg1);
-extern double _wrap_hook_event_get_remaining_seconds_raw_341af2f42fc5c677(uintptr_t arg1);
-extern double _wrap_hook_event_get_metric_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_173 arg2);
-extern swig_type_174 _wrap_hook_event_get_checkpoint_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_estimator_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_estimator_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern int _wrap_estimator_train_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_estimator_initialize_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_type_175 arg3, uintptr_t arg4, swig_voidp arg5);
-extern int _wrap_estimator_evaluate_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_type_176 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_estimator_set_evaluation_strategy_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern int _wrap_estimator_train_and_evaluate_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_177 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
-extern swig_type_178 _wrap_estimator_get_params_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_179 _wrap_estimator_get_input_pipeline_count_raw_341af2f42fc5c677(uintptr_t arg1, int arg2);
-extern swig_type_180 _wrap_estimator_get_input_pipeline_id_raw_341af2f42fc5c677(uintptr_t arg1, int arg2);
-extern int _wrap_estimator_save_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_181 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_182 _wrap_estimator_get_global_step_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_183 _wrap_estimator_get_variable_count_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_184 _wrap_estimator_get_variable_name_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_185 arg2);
-extern swig_type_186 _wrap_estimator_get_trainable_count_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_187 _wrap_estimator_get_trainable_name_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_188 arg2);
-extern int _wrap_estimator_read_variable_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_189 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_write_variable_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_190 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_gradient_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_191 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_output_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_192 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_set_trainable_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_193 arg2, _Bool arg3, swig_voidp arg4);
-extern int _wrap_strategy_distribute_dataset_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern uintptr_t _wrap_iterator_get_piece_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_194 arg2, swig_type_195 arg3);
-extern int _wrap_session_open_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern void _wrap_session_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_session_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern int _wrap_session_run_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_196 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_session_set_scalar_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_197 arg2, double arg3, swig_voidp arg4);
-extern int _wrap_session_close_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
-extern void _wrap_result_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_result_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern int _wrap_result_get_reason_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_198 _wrap_result_get_step_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_199 _wrap_result_get_examples_raw_341af2f42fc5c677(uintptr_t arg1);
-extern double _wrap_result_get_seconds_raw_341af2f42fc5c677(uintptr_t arg1);
-extern double _wrap_result_get_input_wait_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_200 _wrap_result_get_input_report_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_201 _wrap_result_get_step_report_raw_341af2f42fc5c677(uintptr_t arg1);
-extern double _wrap_result_get_loss_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_202 _wrap_result_get_metric_count_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_203 _wrap_result_get_metric_name_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_204 arg2);
-extern double _wrap_result_get_metric_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_205 arg2);
-extern int _wrap_predictor_open_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_206 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_predictor_from_estimator_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern void _wrap_predictor_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_predictor_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_207 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_208 _wrap_predictor_get_step_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_209 _wrap_predictor_get_signature_raw_341af2f42fc5c677(uintptr_t arg1);
-extern int _wrap_predictor_run_all_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_prediction_stream_open_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_prediction_stream_next_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_prediction_stream_close_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_prediction_stream_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_prediction_stream_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_batch_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_batch_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_210 _wrap_batch_get_first_row_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_211 _wrap_batch_get_row_count_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_212 _wrap_batch_get_output_count_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_213 _wrap_batch_get_output_name_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_214 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_215 arg2);
-extern int _wrap_record_writer_create_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_216 arg2, swig_type_217 arg3, swig_voidp arg4, swig_voidp arg5);
-extern void _wrap_record_writer_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_record_writer_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern int _wrap_record_writer_write_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_218 arg2, swig_voidp arg3);
-extern int _wrap_record_writer_add_feature_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_219 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_record_writer_write_example_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_record_writer_add_feature_list_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_220 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
-extern int _wrap_record_writer_write_sequence_example_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_record_writer_close_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_session_run_step_function_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_221 arg2, swig_type_222 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
-extern void _wrap_replica_values_ref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_replica_values_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_223 _wrap_replica_values_get_replica_count_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_224 _wrap_replica_values_get_output_count_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_225 _wrap_replica_values_get_output_name_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_226 arg2);
-extern uintptr_t _wrap_replica_values_get_local_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_227 arg2, swig_type_228 arg3);
-extern swig_intgo _wrap_ACROSS_REPLICAS_raw_341af2f42fc5c677(void);
-extern int _wrap_replica_values_gather_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_229 arg2, swig_type_230 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_replica_values_reduce_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_231 arg2, int arg3, swig_type_232 arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_233 _wrap_callback_take_released_raw_341af2f42fc5c677(swig_type_234 arg1);
-extern int _wrap_estimator_create_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_235 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_estimator_add_step_function_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_236 arg2, int arg3, swig_type_237 arg4, uintptr_t arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_238 arg2, swig_type_239 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_240 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_241 arg2, swig_type_242 arg3);
-extern void _wrap_pipeline_filter_graph_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_243 arg2);
-extern void _wrap_pipeline_set_graph_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_244 arg2);
-extern int _wrap_strategy_create_central_storage_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_245 arg2, swig_type_246 arg3, swig_type_247 arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_strategy_create_mirrored_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_tensor_take_memory_raw_341af2f42fc5c677(swig_type_250 arg1, int arg2, swig_type_251 arg3, swig_type_252 arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_253 _wrap_memory_take_returned_raw_341af2f42fc5c677(void);
-extern int _wrap_predictor_run_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_254 arg2, swig_type_255 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern uintptr_t _wrap_pipeline_set_map_raw_341af2f42fc5c677(uintptr_t arg1);
-extern uintptr_t _wrap_pipeline_set_predicate_raw_341af2f42fc5c677(uintptr_t arg1);
-extern uintptr_t _wrap_pipeline_set_scan_raw_341af2f42fc5c677(uintptr_t arg1);
-extern uintptr_t _wrap_pipeline_set_expand_raw_341af2f42fc5c677(uintptr_t arg1);
-extern uintptr_t _wrap_pipeline_add_generator_raw_341af2f42fc5c677(uintptr_t arg1);
-extern uintptr_t _wrap_call_queue_create_raw_341af2f42fc5c677(void);
-extern int _wrap_serve_map_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern void _wrap_call_queue_unref_raw_341af2f42fc5c677(uintptr_t arg1);
-extern uintptr_t _wrap_call_queue_take_raw_341af2f42fc5c677(uintptr_t arg1);
-extern uintptr_t _wrap_call_get_cancel_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_256 _wrap_element_call_get_state_count_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_257 _wrap_element_call_get_count_raw_341af2f42fc5c677(uintptr_t arg1);
-extern uintptr_t _wrap_element_call_get_tensor_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_258 arg2);
-extern swig_type_259 _wrap_element_call_get_pass_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_260 _wrap_element_call_get_index_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_element_call_finish_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_type_261 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
-extern uintptr_t _wrap_context_add_file_system_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_262 arg2, _Bool arg3, swig_voidp arg4);
-extern int _wrap_file_call_get_kind_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_263 _wrap_file_call_get_path_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_264 _wrap_file_call_get_file_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_265 _wrap_file_call_get_offset_raw_341af2f42fc5c677(uintptr_t arg1);
-extern swig_type_266 _wrap_file_call_get_size_raw_341af2f42fc5c677(uintptr_t arg1);
-extern uintptr_t _wrap_file_call_get_target_raw_341af2f42fc5c677(uintptr_t arg1);
-extern void _wrap_file_call_add_name_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_267 arg2);
-extern void _wrap_file_call_finish_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_type_268 arg3, swig_type_269 arg4, swig_type_270 arg5, int arg6, uintptr_t arg7);
-extern swig_type_271 _wrap_context_stop_profile_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_272 _wrap_estimator_estimate_memory_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_type_273 arg3, swig_voidp arg4);
-extern swig_type_274 _wrap_estimator_find_batch_size_raw_341af2f42fc5c677(uintptr_t arg1, uintptr_t arg2, swig_type_275 arg3, swig_voidp arg4);
-extern swig_type_276 _wrap_iterator_save_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_277 _wrap_iterator_get_report_raw_341af2f42fc5c677(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_278 _wrap_predictor_describe_plan_raw_341af2f42fc5c677(uintptr_t arg1, swig_type_279 arg2, swig_type_280 arg3, uintptr_t arg4, swig_voidp arg5);
+typedef long long swig_type_271;
+typedef long long swig_type_272;
+typedef _gostring_ swig_type_273;
+typedef _gostring_ swig_type_274;
+typedef _gostring_ swig_type_275;
+typedef long long swig_type_276;
+typedef long long swig_type_277;
+typedef long long swig_type_278;
+typedef _gostring_ swig_type_279;
+typedef _gostring_ swig_type_280;
+typedef _gostring_ swig_type_281;
+typedef long long swig_type_282;
+typedef long long swig_type_283;
+extern void _wrap_Swig_free_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_raw_afdf3638045c4129(swig_intgo arg1);
+extern swig_type_1 _wrap_DIM_BATCH_raw_afdf3638045c4129(void);
+extern swig_type_2 _wrap_code_get_name_raw_afdf3638045c4129(int arg1);
+extern void _wrap_error_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_error_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_error_get_code_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_3 _wrap_error_get_subcode_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_4 _wrap_error_get_domain_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_5 _wrap_error_get_message_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_6 _wrap_error_get_text_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_error_get_cause_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_7 _wrap_error_get_detail_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_8 _wrap_error_get_detail_key_raw_afdf3638045c4129(uintptr_t arg1, swig_type_9 arg2);
+extern swig_type_10 _wrap_error_get_detail_value_raw_afdf3638045c4129(uintptr_t arg1, swig_type_11 arg2);
+extern int _wrap_error_create_raw_afdf3638045c4129(int arg1, swig_type_12 arg2, swig_type_13 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_error_set_raw_afdf3638045c4129(swig_voidp arg1, int arg2, swig_type_14 arg3);
+extern swig_type_15 _wrap_version_raw_afdf3638045c4129(void);
+extern int _wrap_abi_version_raw_afdf3638045c4129(void);
+extern swig_type_16 _wrap_build_info_raw_afdf3638045c4129(void);
+extern _Bool _wrap_has_feature_raw_afdf3638045c4129(swig_type_17 arg1);
+extern swig_type_18 _wrap_why_unavailable_raw_afdf3638045c4129(swig_type_19 arg1);
+extern swig_type_20 _wrap_debug_live_objects_raw_afdf3638045c4129(swig_type_21 arg1);
+extern int _wrap_cancel_create_raw_afdf3638045c4129(swig_voidp arg1, swig_voidp arg2);
+extern void _wrap_cancel_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_cancel_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_cancel_request_raw_afdf3638045c4129(uintptr_t arg1, int arg2, swig_voidp arg3);
+extern int _wrap_cancel_set_deadline_raw_afdf3638045c4129(uintptr_t arg1, swig_type_22 arg2, swig_voidp arg3);
+extern uintptr_t _wrap_cancel_get_current_raw_afdf3638045c4129(void);
+extern int _wrap_cancel_get_state_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_options_create_raw_afdf3638045c4129(swig_type_23 arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_options_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_options_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_options_set_bool_raw_afdf3638045c4129(uintptr_t arg1, swig_type_24 arg2, _Bool arg3);
+extern void _wrap_options_set_i64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_25 arg2, swig_type_26 arg3);
+extern void _wrap_options_set_f64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_27 arg2, double arg3);
+extern void _wrap_options_set_string_raw_afdf3638045c4129(uintptr_t arg1, swig_type_28 arg2, swig_type_29 arg3);
+extern void _wrap_options_set_json_raw_afdf3638045c4129(uintptr_t arg1, swig_type_30 arg2);
+extern void _wrap_options_set_from_environment_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_options_check_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_31 _wrap_options_get_json_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_32 _wrap_options_count_keys_raw_afdf3638045c4129(swig_type_33 arg1);
+extern swig_type_34 _wrap_options_describe_key_raw_afdf3638045c4129(swig_type_35 arg1, swig_type_36 arg2);
+extern int _wrap_context_create_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_context_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_context_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_37 _wrap_context_get_device_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_38 _wrap_context_get_device_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_39 arg2);
+extern swig_type_40 _wrap_context_describe_device_raw_afdf3638045c4129(uintptr_t arg1, swig_type_41 arg2);
+extern int _wrap_context_start_profile_raw_afdf3638045c4129(uintptr_t arg1, swig_type_42 arg2, swig_voidp arg3);
+extern int _wrap_context_load_file_system_raw_afdf3638045c4129(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3, swig_voidp arg4);
+extern int _wrap_tensor_create_raw_afdf3638045c4129(int arg1, swig_type_45 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_tensor_from_data_raw_afdf3638045c4129(int arg1, swig_type_46 arg2, swig_type_47 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_tensor_take_dlpack_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern int _wrap_tensor_to_dlpack_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_tensor_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_tensor_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_tensor_get_dtype_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_48 _wrap_tensor_get_rank_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_49 _wrap_tensor_get_dim_raw_afdf3638045c4129(uintptr_t arg1, swig_type_50 arg2);
+extern swig_type_51 _wrap_tensor_get_element_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_52 _wrap_tensor_get_size_bytes_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_tensor_get_data_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_tensor_get_element_data_raw_afdf3638045c4129(uintptr_t arg1, swig_type_53 arg2);
+extern swig_type_54 _wrap_tensor_get_element_size_raw_afdf3638045c4129(uintptr_t arg1, swig_type_55 arg2);
+extern int _wrap_tensor_get_mutable_data_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern swig_type_56 _wrap_graph_get_feature_raw_afdf3638045c4129(uintptr_t arg1, swig_type_57 arg2);
+extern swig_type_58 _wrap_graph_get_label_raw_afdf3638045c4129(uintptr_t arg1, swig_type_59 arg2);
+extern swig_type_60 _wrap_graph_get_sample_weight_raw_afdf3638045c4129(uintptr_t arg1, swig_type_61 arg2);
+extern int _wrap_graph_get_mode_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_62 _wrap_graph_get_params_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_graph_set_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_63 arg2, swig_type_64 arg3);
+extern void _wrap_graph_set_loss_raw_afdf3638045c4129(uintptr_t arg1, swig_type_65 arg2);
+extern void _wrap_graph_add_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_66 arg2, swig_type_67 arg3);
+extern void _wrap_graph_set_gradient_clip_norm_raw_afdf3638045c4129(uintptr_t arg1, double arg2);
+extern void _wrap_graph_begin_raw_afdf3638045c4129(uintptr_t arg1, swig_type_68 arg2, int arg3);
+extern void _wrap_graph_add_input_raw_afdf3638045c4129(uintptr_t arg1, swig_type_69 arg2);
+extern void _wrap_graph_set_bool_raw_afdf3638045c4129(uintptr_t arg1, swig_type_70 arg2, _Bool arg3);
+extern void _wrap_graph_set_i64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_71 arg2, swig_type_72 arg3);
+extern void _wrap_graph_set_f64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_73 arg2, double arg3);
+extern void _wrap_graph_set_string_raw_afdf3638045c4129(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3);
+extern void _wrap_graph_set_i64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_76 arg2, swig_type_77 arg3);
+extern void _wrap_graph_set_f64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_78 arg2, swig_type_79 arg3);
+extern void _wrap_graph_set_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_80 arg2, uintptr_t arg3);
+extern swig_type_81 _wrap_graph_end_raw_afdf3638045c4129(uintptr_t arg1, swig_type_82 arg2);
+extern void _wrap_graph_begin_region_raw_afdf3638045c4129(uintptr_t arg1, swig_type_83 arg2);
+extern void _wrap_graph_end_region_raw_afdf3638045c4129(uintptr_t arg1, swig_type_84 arg2);
+extern void _wrap_graph_push_scope_raw_afdf3638045c4129(uintptr_t arg1, swig_type_85 arg2);
+extern void _wrap_graph_pop_scope_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_86 _wrap_graph_constant_raw_afdf3638045c4129(uintptr_t arg1, int arg2, double arg3);
+extern swig_type_87 _wrap_graph_constant_tensor_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2);
+extern swig_type_88 _wrap_graph_host_scalar_raw_afdf3638045c4129(uintptr_t arg1, swig_type_89 arg2, double arg3);
+extern swig_type_90 _wrap_graph_get_completed_steps_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_91 _wrap_graph_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_92 arg2, int arg3, swig_type_93 arg4, swig_type_94 arg5, double arg6, _Bool arg7);
+extern void _wrap_graph_assign_raw_afdf3638045c4129(uintptr_t arg1, swig_type_95 arg2, swig_type_96 arg3);
+extern void _wrap_gradients_raw_afdf3638045c4129(uintptr_t arg1, swig_type_97 arg2, swig_type_98 arg3, swig_voidp arg4);
+extern void _wrap_apply_gradients_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_type_99 arg3);
+extern int _wrap_graph_get_dtype_raw_afdf3638045c4129(uintptr_t arg1, swig_type_100 arg2);
+extern swig_type_101 _wrap_graph_get_rank_raw_afdf3638045c4129(uintptr_t arg1, swig_type_102 arg2);
+extern swig_type_103 _wrap_graph_get_dim_raw_afdf3638045c4129(uintptr_t arg1, swig_type_104 arg2, swig_type_105 arg3);
+extern int _wrap_graph_check_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_intgo _wrap_CARDINALITY_INFINITE_raw_afdf3638045c4129(void);
+extern swig_intgo _wrap_CARDINALITY_UNKNOWN_raw_afdf3638045c4129(void);
+extern int _wrap_pipeline_create_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_pipeline_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_pipeline_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_pipeline_add_slices_raw_afdf3638045c4129(uintptr_t arg1, swig_type_106 arg2, int arg3, uintptr_t arg4);
+extern void _wrap_pipeline_add_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_107 arg2, int arg3, uintptr_t arg4);
+extern void _wrap_pipeline_add_idx_raw_afdf3638045c4129(uintptr_t arg1, swig_type_108 arg2, int arg3, swig_type_109 arg4);
+extern void _wrap_pipeline_declare_raw_afdf3638045c4129(uintptr_t arg1, swig_type_110 arg2, int arg3, int arg4, swig_type_111 arg5);
+extern void _wrap_pipeline_set_arrow_stream_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_pipeline_add_feed_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_pipeline_add_dataset_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_pipeline_set_cancel_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2);
+extern void _wrap_pipeline_begin_raw_afdf3638045c4129(uintptr_t arg1, swig_type_112 arg2, int arg3);
+extern void _wrap_pipeline_set_bool_raw_afdf3638045c4129(uintptr_t arg1, swig_type_113 arg2, _Bool arg3);
+extern void _wrap_pipeline_set_i64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_114 arg2, swig_type_115 arg3);
+extern void _wrap_pipeline_set_f64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_116 arg2, double arg3);
+extern void _wrap_pipeline_set_string_raw_afdf3638045c4129(uintptr_t arg1, swig_type_117 arg2, swig_type_118 arg3);
+extern void _wrap_pipeline_set_i64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_119 arg2, swig_type_120 arg3);
+extern void _wrap_pipeline_set_f64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_121 arg2, swig_type_122 arg3);
+extern void _wrap_pipeline_set_dataset_raw_afdf3638045c4129(uintptr_t arg1, swig_type_123 arg2, uintptr_t arg3);
+extern void _wrap_pipeline_end_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_pipeline_set_state_raw_afdf3638045c4129(uintptr_t arg1, swig_type_124 arg2, uintptr_t arg3);
+extern int _wrap_pipeline_build_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_dataset_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_dataset_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_125 _wrap_dataset_get_cardinality_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_126 _wrap_dataset_get_component_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_127 _wrap_dataset_get_component_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_128 arg2);
+extern int _wrap_dataset_get_component_role_raw_afdf3638045c4129(uintptr_t arg1, swig_type_129 arg2);
+extern swig_type_130 _wrap_dataset_get_spec_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_131 _wrap_dataset_get_lint_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_dataset_split_raw_afdf3638045c4129(uintptr_t arg1, swig_type_132 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_dataset_count_classes_raw_afdf3638045c4129(uintptr_t arg1, swig_type_133 arg2, swig_type_134 arg3, uintptr_t arg4, swig_type_135 arg5, swig_voidp arg6, swig_voidp arg7);
+extern int _wrap_dataset_count_texts_raw_afdf3638045c4129(uintptr_t arg1, swig_type_136 arg2, swig_type_137 arg3, swig_type_138 arg4, swig_type_139 arg5, uintptr_t arg6, swig_voidp arg7, swig_voidp arg8, swig_voidp arg9);
+extern int _wrap_dataset_to_arrow_raw_afdf3638045c4129(uintptr_t arg1, swig_type_140 arg2, swig_type_141 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern int _wrap_iterator_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_142 arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_iterator_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_iterator_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_iterator_next_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern uintptr_t _wrap_iterator_get_component_raw_afdf3638045c4129(uintptr_t arg1, swig_type_143 arg2);
+extern int _wrap_iterator_restore_raw_afdf3638045c4129(uintptr_t arg1, swig_type_144 arg2, swig_voidp arg3);
+extern int _wrap_feed_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_145 arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_feed_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_feed_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_feed_declare_raw_afdf3638045c4129(uintptr_t arg1, swig_type_146 arg2, int arg3, int arg4, swig_type_147 arg5, swig_voidp arg6);
+extern int _wrap_feed_set_batch_size_raw_afdf3638045c4129(uintptr_t arg1, swig_type_148 arg2, swig_voidp arg3);
+extern int _wrap_feed_push_raw_afdf3638045c4129(uintptr_t arg1, swig_type_149 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_feed_finish_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern int _wrap_feed_fail_raw_afdf3638045c4129(uintptr_t arg1, int arg2, swig_type_150 arg3, swig_voidp arg4);
+extern swig_type_151 _wrap_feed_get_position_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_cluster_resolver_create_list_raw_afdf3638045c4129(swig_type_152 arg1, swig_type_153 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_cluster_resolver_create_tf_config_raw_afdf3638045c4129(swig_type_154 arg1, swig_voidp arg2, swig_voidp arg3);
+extern int _wrap_cluster_resolver_create_from_environment_raw_afdf3638045c4129(swig_type_155 arg1, swig_voidp arg2, swig_voidp arg3);
+extern int _wrap_cluster_resolver_create_tpu_raw_afdf3638045c4129(swig_type_156 arg1, swig_type_157 arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_cluster_resolver_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_cluster_resolver_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_158 _wrap_cluster_resolver_get_worker_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_159 _wrap_cluster_resolver_get_worker_index_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_160 _wrap_cluster_resolver_get_address_raw_afdf3638045c4129(uintptr_t arg1, swig_type_161 arg2);
+extern swig_type_162 _wrap_cluster_resolver_get_json_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_cluster_resolver_connect_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern int _wrap_cluster_resolver_initialize_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern uintptr_t _wrap_cluster_resolver_get_context_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_strategy_create_one_device_raw_afdf3638045c4129(uintptr_t arg1, swig_type_163 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_strategy_create_auto_raw_afdf3638045c4129(uintptr_t arg1, swig_type_164 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_strategy_create_multi_worker_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_strategy_create_multi_worker_from_environment_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_strategy_create_multi_worker_from_resolver_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_strategy_create_tpu_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_strategy_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_strategy_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_165 _wrap_strategy_get_replica_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_166 _wrap_strategy_get_worker_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_167 _wrap_strategy_get_worker_index_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_168 _wrap_strategy_get_input_pipeline_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_169 _wrap_strategy_get_input_pipeline_id_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_170 _wrap_strategy_get_per_replica_batch_size_raw_afdf3638045c4129(uintptr_t arg1, swig_type_171 arg2);
+extern swig_type_172 _wrap_strategy_get_device_raw_afdf3638045c4129(uintptr_t arg1, swig_type_173 arg2);
+extern uintptr_t _wrap_strategy_get_context_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_intgo _wrap_HOOK_STOP_raw_afdf3638045c4129(void);
+extern int _wrap_hooks_create_raw_afdf3638045c4129(swig_voidp arg1, swig_voidp arg2);
+extern void _wrap_hooks_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_hooks_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_hook_event_get_kind_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_174 _wrap_hook_event_get_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_175 _wrap_hook_event_get_epoch_raw_afdf3638045c4129(uintptr_t arg1);
+extern double _wrap_hook_event_get_loss_raw_afdf3638045c4129(uintptr_t arg1);
+extern double _wrap_hook_event_get_examples_per_second_raw_afdf3638045c4129(uintptr_t arg1);
+extern double _wrap_hook_event_get_remaining_seconds_raw_afdf3638045c4129(uintptr_t arg1);
+extern double _wrap_hook_event_get_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_176 arg2);
+extern swig_type_177 _wrap_hook_event_get_checkpoint_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_estimator_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_estimator_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_estimator_train_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
+extern int _wrap_estimator_initialize_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_178 arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_estimator_evaluate_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_179 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_set_evaluation_strategy_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern int _wrap_estimator_train_and_evaluate_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_180 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
+extern swig_type_181 _wrap_estimator_get_params_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_182 _wrap_estimator_get_input_pipeline_count_raw_afdf3638045c4129(uintptr_t arg1, int arg2);
+extern swig_type_183 _wrap_estimator_get_input_pipeline_id_raw_afdf3638045c4129(uintptr_t arg1, int arg2);
+extern int _wrap_estimator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_type_184 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_185 _wrap_estimator_get_global_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_186 _wrap_estimator_get_variable_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_187 _wrap_estimator_get_variable_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_188 arg2);
+extern swig_type_189 _wrap_estimator_get_trainable_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_190 _wrap_estimator_get_trainable_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_191 arg2);
+extern int _wrap_estimator_read_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_192 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_write_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_193 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_gradient_raw_afdf3638045c4129(uintptr_t arg1, swig_type_194 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_195 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_set_trainable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_196 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_strategy_distribute_dataset_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern uintptr_t _wrap_iterator_get_piece_raw_afdf3638045c4129(uintptr_t arg1, swig_type_197 arg2, swig_type_198 arg3);
+extern int _wrap_session_open_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
+extern void _wrap_session_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_session_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_session_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_199 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_session_set_scalar_raw_afdf3638045c4129(uintptr_t arg1, swig_type_200 arg2, double arg3, swig_voidp arg4);
+extern int _wrap_session_close_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
+extern void _wrap_result_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_result_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_result_get_reason_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_201 _wrap_result_get_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_202 _wrap_result_get_examples_raw_afdf3638045c4129(uintptr_t arg1);
+extern double _wrap_result_get_seconds_raw_afdf3638045c4129(uintptr_t arg1);
+extern double _wrap_result_get_input_wait_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_203 _wrap_result_get_input_report_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_204 _wrap_result_get_step_report_raw_afdf3638045c4129(uintptr_t arg1);
+extern double _wrap_result_get_loss_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_205 _wrap_result_get_metric_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_206 _wrap_result_get_metric_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_207 arg2);
+extern double _wrap_result_get_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_208 arg2);
+extern int _wrap_predictor_open_raw_afdf3638045c4129(uintptr_t arg1, swig_type_209 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_predictor_from_estimator_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern void _wrap_predictor_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_predictor_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_afdf3638045c4129(uintptr_t arg1, swig_type_210 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_211 _wrap_predictor_get_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_212 _wrap_predictor_get_signature_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_predictor_run_all_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_prediction_stream_open_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_prediction_stream_next_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_prediction_stream_close_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_prediction_stream_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_prediction_stream_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_batch_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_batch_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_213 _wrap_batch_get_first_row_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_214 _wrap_batch_get_row_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_215 _wrap_batch_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_216 _wrap_batch_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_217 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_218 arg2);
+extern int _wrap_record_writer_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_219 arg2, swig_type_220 arg3, swig_voidp arg4, swig_voidp arg5);
+extern void _wrap_record_writer_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_record_writer_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_record_writer_write_raw_afdf3638045c4129(uintptr_t arg1, swig_type_221 arg2, swig_voidp arg3);
+extern int _wrap_record_writer_add_feature_raw_afdf3638045c4129(uintptr_t arg1, swig_type_222 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_record_writer_write_example_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern int _wrap_record_writer_add_feature_list_raw_afdf3638045c4129(uintptr_t arg1, swig_type_223 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_record_writer_write_sequence_example_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern int _wrap_record_writer_close_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern int _wrap_session_run_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_224 arg2, swig_type_225 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
+extern void _wrap_replica_values_ref_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_replica_values_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_226 _wrap_replica_values_get_replica_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_227 _wrap_replica_values_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_228 _wrap_replica_values_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_229 arg2);
+extern uintptr_t _wrap_replica_values_get_local_raw_afdf3638045c4129(uintptr_t arg1, swig_type_230 arg2, swig_type_231 arg3);
+extern swig_intgo _wrap_ACROSS_REPLICAS_raw_afdf3638045c4129(void);
+extern int _wrap_replica_values_gather_raw_afdf3638045c4129(uintptr_t arg1, swig_type_232 arg2, swig_type_233 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_replica_values_reduce_raw_afdf3638045c4129(uintptr_t arg1, swig_type_234 arg2, int arg3, swig_type_235 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_236 _wrap_callback_take_released_raw_afdf3638045c4129(swig_type_237 arg1);
+extern int _wrap_estimator_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_238 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_add_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_239 arg2, int arg3, swig_type_240 arg4, uintptr_t arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_afdf3638045c4129(uintptr_t arg1, swig_type_241 arg2, swig_type_242 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_afdf3638045c4129(uintptr_t arg1, swig_type_243 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_244 arg2, swig_type_245 arg3);
+extern void _wrap_pipeline_filter_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_246 arg2);
+extern void _wrap_pipeline_set_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_247 arg2);
+extern int _wrap_strategy_create_central_storage_raw_afdf3638045c4129(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3, swig_type_250 arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_strategy_create_mirrored_raw_afdf3638045c4129(uintptr_t arg1, swig_type_251 arg2, swig_type_252 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_tensor_take_memory_raw_afdf3638045c4129(swig_type_253 arg1, int arg2, swig_type_254 arg3, swig_type_255 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_256 _wrap_memory_take_returned_raw_afdf3638045c4129(void);
+extern int _wrap_predictor_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_257 arg2, swig_type_258 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern uintptr_t _wrap_pipeline_set_map_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_pipeline_set_predicate_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_pipeline_set_scan_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_pipeline_set_expand_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_pipeline_add_generator_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_call_queue_create_raw_afdf3638045c4129(void);
+extern int _wrap_serve_map_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
+extern void _wrap_call_queue_unref_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_call_queue_take_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_call_get_cancel_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_259 _wrap_element_call_get_state_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_260 _wrap_element_call_get_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_element_call_get_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_261 arg2);
+extern swig_type_262 _wrap_element_call_get_pass_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_263 _wrap_element_call_get_index_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_element_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_264 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
+extern uintptr_t _wrap_context_add_file_system_raw_afdf3638045c4129(uintptr_t arg1, swig_type_265 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_file_call_get_kind_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_266 _wrap_file_call_get_path_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_267 _wrap_file_call_get_file_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_268 _wrap_file_call_get_offset_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_269 _wrap_file_call_get_size_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_file_call_get_target_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_file_call_add_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_270 arg2);
+extern void _wrap_file_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_271 arg3, swig_type_272 arg4, swig_type_273 arg5, int arg6, uintptr_t arg7);
+extern swig_type_274 _wrap_context_stop_profile_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_275 _wrap_estimator_estimate_memory_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_276 arg3, swig_voidp arg4);
+extern swig_type_277 _wrap_estimator_find_batch_size_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_278 arg3, swig_voidp arg4);
+extern swig_type_279 _wrap_iterator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_280 _wrap_iterator_get_report_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_281 _wrap_predictor_describe_plan_raw_afdf3638045c4129(uintptr_t arg1, swig_type_282 arg2, swig_type_283 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -664,19 +670,19 @@ func swigCopyString(s string) string {
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_raw_341af2f42fc5c677(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_raw_afdf3638045c4129(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
 func _swig_getDIM_BATCH() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_DIM_BATCH_raw_341af2f42fc5c677())
+	swig_r = (int64)(C._wrap_DIM_BATCH_raw_afdf3638045c4129())
 	return swig_r
 }
 
@@ -703,7 +709,7 @@ const UNAUTHENTICATED = 16
 func Code_get_name(arg1 int32) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_code_get_name_raw_341af2f42fc5c677(C.int(_swig_i_0))
+	swig_r_p := C._wrap_code_get_name_raw_afdf3638045c4129(C.int(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -712,32 +718,32 @@ func Code_get_name(arg1 int32) (_swig_ret string) {
 
 func Error_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_error_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_error_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Error_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_error_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_error_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Error_get_code(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_error_get_code_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_error_get_code_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Error_get_subcode(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_error_get_subcode_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_error_get_subcode_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Error_get_domain(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_error_get_domain_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_error_get_domain_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -747,7 +753,7 @@ func Error_get_domain(arg1 uintptr) (_swig_ret string) {
 func Error_get_message(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_error_get_message_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_error_get_message_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -757,7 +763,7 @@ func Error_get_message(arg1 uintptr) (_swig_ret string) {
 func Error_get_text(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_error_get_text_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_error_get_text_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -767,14 +773,14 @@ func Error_get_text(arg1 uintptr) (_swig_ret string) {
 func Error_get_cause(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_error_get_cause_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_error_get_cause_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Error_get_detail_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_error_get_detail_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_error_get_detail_count_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -782,7 +788,7 @@ func Error_get_detail_key(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_error_get_detail_key_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_9(_swig_i_1))
+	swig_r_p := C._wrap_error_get_detail_key_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_9(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -793,7 +799,7 @@ func Error_get_detail_value(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_error_get_detail_value_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_11(_swig_i_1))
+	swig_r_p := C._wrap_error_get_detail_value_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_11(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -808,7 +814,7 @@ func Error_create(arg1 int32, arg2 string, arg3 string, arg4 uintptr, arg5 *uint
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_error_create_raw_341af2f42fc5c677(C.int(_swig_i_0), *(*C.swig_type_12)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_13)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_error_create_raw_afdf3638045c4129(C.int(_swig_i_0), *(*C.swig_type_12)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_13)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -823,7 +829,7 @@ func Error_set(arg1 *uintptr, arg2 int32, arg3 string) (_swig_ret int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_error_set_raw_341af2f42fc5c677(C.swig_voidp(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_14)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int32)(C._wrap_error_set_raw_afdf3638045c4129(C.swig_voidp(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_14)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -838,7 +844,7 @@ const ABI_MINOR = 1
 
 func Version() (_swig_ret string) {
 	var swig_r string
-	swig_r_p := C._wrap_version_raw_341af2f42fc5c677()
+	swig_r_p := C._wrap_version_raw_afdf3638045c4129()
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -847,13 +853,13 @@ func Version() (_swig_ret string) {
 
 func Abi_version() (_swig_ret int32) {
 	var swig_r int32
-	swig_r = (int32)(C._wrap_abi_version_raw_341af2f42fc5c677())
+	swig_r = (int32)(C._wrap_abi_version_raw_afdf3638045c4129())
 	return swig_r
 }
 
 func Build_info() (_swig_ret string) {
 	var swig_r string
-	swig_r_p := C._wrap_build_info_raw_341af2f42fc5c677()
+	swig_r_p := C._wrap_build_info_raw_afdf3638045c4129()
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -863,7 +869,7 @@ func Build_info() (_swig_ret string) {
 func Has_feature(arg1 string) (_swig_ret bool) {
 	var swig_r bool
 	_swig_i_0 := arg1
-	swig_r = (bool)(C._wrap_has_feature_raw_341af2f42fc5c677(*(*C.swig_type_17)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (bool)(C._wrap_has_feature_raw_afdf3638045c4129(*(*C.swig_type_17)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -873,7 +879,7 @@ func Has_feature(arg1 string) (_swig_ret bool) {
 func Why_unavailable(arg1 string) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_why_unavailable_raw_341af2f42fc5c677(*(*C.swig_type_19)(unsafe.Pointer(&_swig_i_0)))
+	swig_r_p := C._wrap_why_unavailable_raw_afdf3638045c4129(*(*C.swig_type_19)(unsafe.Pointer(&_swig_i_0)))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -886,7 +892,7 @@ func Why_unavailable(arg1 string) (_swig_ret string) {
 func Debug_live_objects(arg1 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_debug_live_objects_raw_341af2f42fc5c677(*(*C.swig_type_21)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_debug_live_objects_raw_afdf3638045c4129(*(*C.swig_type_21)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -901,18 +907,18 @@ func Cancel_create(arg1 *uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_cancel_create_raw_341af2f42fc5c677(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_cancel_create_raw_afdf3638045c4129(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
 func Cancel_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_cancel_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_cancel_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Cancel_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_cancel_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_cancel_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Cancel_request(arg1 uintptr, arg2 int32, arg3 *uintptr) (_swig_ret int32) {
@@ -920,7 +926,7 @@ func Cancel_request(arg1 uintptr, arg2 int32, arg3 *uintptr) (_swig_ret int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cancel_request_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cancel_request_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -929,20 +935,20 @@ func Cancel_set_deadline(arg1 uintptr, arg2 int64, arg3 *uintptr) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cancel_set_deadline_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cancel_set_deadline_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_22(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Cancel_get_current() (_swig_ret uintptr) {
 	var swig_r uintptr
-	swig_r = (uintptr)(C._wrap_cancel_get_current_raw_341af2f42fc5c677())
+	swig_r = (uintptr)(C._wrap_cancel_get_current_raw_afdf3638045c4129())
 	return swig_r
 }
 
 func Cancel_get_state(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_cancel_get_state_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_cancel_get_state_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -956,7 +962,7 @@ func Options_create(arg1 string, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_options_create_raw_341af2f42fc5c677(*(*C.swig_type_23)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_options_create_raw_afdf3638045c4129(*(*C.swig_type_23)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -965,19 +971,19 @@ func Options_create(arg1 string, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32)
 
 func Options_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_options_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_options_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Options_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_options_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_options_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Options_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_bool_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_options_set_bool_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -987,7 +993,7 @@ func Options_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_i64_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_1)), C.swig_type_26(_swig_i_2))
+	C._wrap_options_set_i64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_1)), C.swig_type_26(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -997,7 +1003,7 @@ func Options_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_f64_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_options_set_f64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1007,7 +1013,7 @@ func Options_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_options_set_string_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_options_set_string_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1019,7 +1025,7 @@ func Options_set_string(arg1 uintptr, arg2 string, arg3 string) {
 func Options_set_json(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_options_set_json_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_options_set_json_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1027,21 +1033,21 @@ func Options_set_json(arg1 uintptr, arg2 string) {
 
 func Options_set_from_environment(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_options_set_from_environment_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_options_set_from_environment_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Options_check(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_options_check_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_options_check_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
 func Options_get_json(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_options_get_json_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_options_get_json_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1051,7 +1057,7 @@ func Options_get_json(arg1 uintptr) (_swig_ret string) {
 func Options_count_keys(arg1 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_options_count_keys_raw_341af2f42fc5c677(*(*C.swig_type_33)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_options_count_keys_raw_afdf3638045c4129(*(*C.swig_type_33)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1062,7 +1068,7 @@ func Options_describe_key(arg1 string, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_options_describe_key_raw_341af2f42fc5c677(*(*C.swig_type_35)(unsafe.Pointer(&_swig_i_0)), C.swig_type_36(_swig_i_1))
+	swig_r_p := C._wrap_options_describe_key_raw_afdf3638045c4129(*(*C.swig_type_35)(unsafe.Pointer(&_swig_i_0)), C.swig_type_36(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
@@ -1082,24 +1088,24 @@ func Context_create(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_context_create_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_context_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Context_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_context_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_context_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Context_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_context_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_context_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Context_get_device_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_context_get_device_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_context_get_device_count_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1107,7 +1113,7 @@ func Context_get_device_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_context_get_device_name_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1))
+	swig_r_p := C._wrap_context_get_device_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_39(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1118,7 +1124,7 @@ func Context_describe_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_context_describe_device_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_41(_swig_i_1))
+	swig_r_p := C._wrap_context_describe_device_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_41(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1130,7 +1136,7 @@ func Context_start_profile(arg1 uintptr, arg2 string, arg3 *uintptr) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_context_start_profile_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_context_start_profile_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1143,7 +1149,7 @@ func Context_load_file_system(arg1 uintptr, arg2 string, arg3 string, arg4 *uint
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_load_file_system_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_load_file_system_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1174,7 +1180,7 @@ func Tensor_create(arg1 int32, arg2 []int64, arg3 *uintptr, arg4 *uintptr) (_swi
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_tensor_create_raw_341af2f42fc5c677(C.int(_swig_i_0), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_tensor_create_raw_afdf3638045c4129(C.int(_swig_i_0), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1188,7 +1194,7 @@ func Tensor_from_data(arg1 int32, arg2 []int64, arg3 []byte, arg4 *uintptr, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_tensor_from_data_raw_341af2f42fc5c677(C.int(_swig_i_0), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_tensor_from_data_raw_afdf3638045c4129(C.int(_swig_i_0), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1203,7 +1209,7 @@ func Tensor_take_dlpack(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret i
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_tensor_take_dlpack_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_tensor_take_dlpack_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -1212,31 +1218,31 @@ func Tensor_to_dlpack(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_tensor_to_dlpack_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_tensor_to_dlpack_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Tensor_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_tensor_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_tensor_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Tensor_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_tensor_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_tensor_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Tensor_get_dtype(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_tensor_get_dtype_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_tensor_get_dtype_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Tensor_get_rank(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_tensor_get_rank_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_tensor_get_rank_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1244,28 +1250,28 @@ func Tensor_get_dim(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_tensor_get_dim_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_50(_swig_i_1)))
+	swig_r = (int64)(C._wrap_tensor_get_dim_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_50(_swig_i_1)))
 	return swig_r
 }
 
 func Tensor_get_element_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_tensor_get_element_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_tensor_get_element_count_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Tensor_get_size_bytes(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_tensor_get_size_bytes_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_tensor_get_size_bytes_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Tensor_get_data(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_tensor_get_data_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_tensor_get_data_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1273,7 +1279,7 @@ func Tensor_get_element_data(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_tensor_get_element_data_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_53(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_tensor_get_element_data_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_53(_swig_i_1)))
 	return swig_r
 }
 
@@ -1281,7 +1287,7 @@ func Tensor_get_element_size(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_tensor_get_element_size_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_55(_swig_i_1)))
+	swig_r = (int64)(C._wrap_tensor_get_element_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_55(_swig_i_1)))
 	return swig_r
 }
 
@@ -1290,7 +1296,7 @@ func Tensor_get_mutable_data(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_tensor_get_mutable_data_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_tensor_get_mutable_data_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -1302,7 +1308,7 @@ func Graph_get_feature(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_feature_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_feature_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1313,7 +1319,7 @@ func Graph_get_label(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_label_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_label_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1324,7 +1330,7 @@ func Graph_get_sample_weight(arg1 uintptr, arg2 string) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_sample_weight_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_get_sample_weight_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1334,14 +1340,14 @@ func Graph_get_sample_weight(arg1 uintptr, arg2 string) (_swig_ret int64) {
 func Graph_get_mode(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_graph_get_mode_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_graph_get_mode_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Graph_get_params(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_graph_get_params_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_graph_get_params_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1352,7 +1358,7 @@ func Graph_set_output(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_output_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_1)), C.swig_type_64(_swig_i_2))
+	C._wrap_graph_set_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_1)), C.swig_type_64(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1361,14 +1367,14 @@ func Graph_set_output(arg1 uintptr, arg2 string, arg3 int64) {
 func Graph_set_loss(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_set_loss_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_65(_swig_i_1))
+	C._wrap_graph_set_loss_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_65(_swig_i_1))
 }
 
 func Graph_add_metric(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_add_metric_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_1)), C.swig_type_67(_swig_i_2))
+	C._wrap_graph_add_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_1)), C.swig_type_67(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1377,14 +1383,14 @@ func Graph_add_metric(arg1 uintptr, arg2 string, arg3 int64) {
 func Graph_set_gradient_clip_norm(arg1 uintptr, arg2 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_set_gradient_clip_norm_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
+	C._wrap_graph_set_gradient_clip_norm_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.double(_swig_i_1))
 }
 
 func Graph_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_begin_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_graph_begin_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1393,14 +1399,14 @@ func Graph_begin(arg1 uintptr, arg2 string, arg3 int32) {
 func Graph_add_input(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_add_input_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_69(_swig_i_1))
+	C._wrap_graph_add_input_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_69(_swig_i_1))
 }
 
 func Graph_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_bool_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_graph_set_bool_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1410,7 +1416,7 @@ func Graph_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_i64_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_1)), C.swig_type_72(_swig_i_2))
+	C._wrap_graph_set_i64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_1)), C.swig_type_72(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1420,7 +1426,7 @@ func Graph_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_f64_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_graph_set_f64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1430,7 +1436,7 @@ func Graph_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_string_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_string_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1443,7 +1449,7 @@ func Graph_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_i64s_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_i64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1456,7 +1462,7 @@ func Graph_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_f64s_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_graph_set_f64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1469,7 +1475,7 @@ func Graph_set_tensor(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_set_tensor_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_graph_set_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1479,17 +1485,35 @@ func Graph_end(arg1 uintptr, arg2 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_end_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_graph_end_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
 	return swig_r
 }
 
+func Graph_begin_region(arg1 uintptr, arg2 []int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_graph_begin_region_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func Graph_end_region(arg1 uintptr, arg2 []int64) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_graph_end_region_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_1)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
 func Graph_push_scope(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_graph_push_scope_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_graph_push_scope_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1497,7 +1521,7 @@ func Graph_push_scope(arg1 uintptr, arg2 string) {
 
 func Graph_pop_scope(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_graph_pop_scope_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_graph_pop_scope_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Graph_constant(arg1 uintptr, arg2 int32, arg3 float64) (_swig_ret int64) {
@@ -1505,7 +1529,7 @@ func Graph_constant(arg1 uintptr, arg2 int32, arg3 float64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_constant_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_constant_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), C.double(_swig_i_2)))
 	return swig_r
 }
 
@@ -1513,7 +1537,7 @@ func Graph_constant_tensor(arg1 uintptr, arg2 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_constant_tensor_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1)))
+	swig_r = (int64)(C._wrap_graph_constant_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1)))
 	return swig_r
 }
 
@@ -1522,10 +1546,17 @@ func Graph_host_scalar(arg1 uintptr, arg2 string, arg3 float64) (_swig_ret int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_host_scalar_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_host_scalar_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
+	return swig_r
+}
+
+func Graph_get_completed_steps(arg1 uintptr) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	swig_r = (int64)(C._wrap_graph_get_completed_steps_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1538,7 +1569,7 @@ func Graph_variable(arg1 uintptr, arg2 string, arg3 int32, arg4 []int64, arg5 st
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_graph_variable_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_4)), C.double(_swig_i_5), C._Bool(_swig_i_6)))
+	swig_r = (int64)(C._wrap_graph_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_4)), C.double(_swig_i_5), C._Bool(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1555,7 +1586,7 @@ func Graph_assign(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_assign_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_92(_swig_i_1), C.swig_type_93(_swig_i_2))
+	C._wrap_graph_assign_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1), C.swig_type_96(_swig_i_2))
 }
 
 func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
@@ -1563,7 +1594,7 @@ func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_gradients_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_94(_swig_i_1), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	C._wrap_gradients_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1573,7 +1604,7 @@ func Apply_gradients(arg1 uintptr, arg2 *int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_apply_gradients_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_apply_gradients_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1583,7 +1614,7 @@ func Graph_get_dtype(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_graph_get_dtype_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1)))
+	swig_r = (int32)(C._wrap_graph_get_dtype_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1)))
 	return swig_r
 }
 
@@ -1591,7 +1622,7 @@ func Graph_get_rank(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_rank_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_99(_swig_i_1)))
+	swig_r = (int64)(C._wrap_graph_get_rank_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_102(_swig_i_1)))
 	return swig_r
 }
 
@@ -1600,7 +1631,7 @@ func Graph_get_dim(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_get_dim_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_101(_swig_i_1), C.swig_type_102(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_get_dim_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_104(_swig_i_1), C.swig_type_105(_swig_i_2)))
 	return swig_r
 }
 
@@ -1608,7 +1639,7 @@ func Graph_check(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_graph_check_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_graph_check_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -1618,7 +1649,7 @@ const ROLE_WEIGHT = 3
 
 func _swig_getCARDINALITY_INFINITE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_CARDINALITY_INFINITE_raw_341af2f42fc5c677())
+	swig_r = (int)(C._wrap_CARDINALITY_INFINITE_raw_afdf3638045c4129())
 	return swig_r
 }
 
@@ -1626,7 +1657,7 @@ var CARDINALITY_INFINITE int = _swig_getCARDINALITY_INFINITE()
 
 func _swig_getCARDINALITY_UNKNOWN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_CARDINALITY_UNKNOWN_raw_341af2f42fc5c677())
+	swig_r = (int)(C._wrap_CARDINALITY_UNKNOWN_raw_afdf3638045c4129())
 	return swig_r
 }
 
@@ -1637,18 +1668,18 @@ func Pipeline_create(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int3
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_pipeline_create_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_pipeline_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Pipeline_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_pipeline_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_pipeline_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Pipeline_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_pipeline_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_pipeline_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Pipeline_add_slices(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
@@ -1656,7 +1687,7 @@ func Pipeline_add_slices(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_slices_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	C._wrap_pipeline_add_slices_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1667,7 +1698,7 @@ func Pipeline_add_tensor(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_tensor_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	C._wrap_pipeline_add_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1678,7 +1709,7 @@ func Pipeline_add_idx(arg1 uintptr, arg2 string, arg3 int32, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_idx_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_pipeline_add_idx_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1693,7 +1724,7 @@ func Pipeline_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_pipeline_declare_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_pipeline_declare_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1705,32 +1736,32 @@ func Pipeline_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []
 func Pipeline_set_arrow_stream(arg1 uintptr, arg2 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_arrow_stream_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_pipeline_set_arrow_stream_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func Pipeline_add_feed(arg1 uintptr, arg2 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_add_feed_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_pipeline_add_feed_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func Pipeline_add_dataset(arg1 uintptr, arg2 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_add_dataset_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_pipeline_add_dataset_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func Pipeline_set_cancel(arg1 uintptr, arg2 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_cancel_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
+	C._wrap_pipeline_set_cancel_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1))
 }
 
 func Pipeline_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_begin_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_pipeline_begin_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1740,7 +1771,7 @@ func Pipeline_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_bool_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_pipeline_set_bool_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1750,7 +1781,7 @@ func Pipeline_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_1)), C.swig_type_112(_swig_i_2))
+	C._wrap_pipeline_set_i64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_1)), C.swig_type_115(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1760,7 +1791,7 @@ func Pipeline_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_pipeline_set_f64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1770,7 +1801,7 @@ func Pipeline_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_string_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_string_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1783,7 +1814,7 @@ func Pipeline_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64s_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_i64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1796,7 +1827,7 @@ func Pipeline_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64s_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_f64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1809,7 +1840,7 @@ func Pipeline_set_dataset(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_dataset_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_dataset_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1817,14 +1848,14 @@ func Pipeline_set_dataset(arg1 uintptr, arg2 string, arg3 uintptr) {
 
 func Pipeline_end(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_pipeline_end_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_pipeline_end_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Pipeline_set_state(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_state_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_state_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1835,31 +1866,31 @@ func Pipeline_build(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_pipeline_build_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_pipeline_build_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Dataset_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_dataset_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_dataset_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Dataset_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_dataset_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_dataset_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Dataset_get_cardinality(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dataset_get_cardinality_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dataset_get_cardinality_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Dataset_get_component_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_dataset_get_component_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_dataset_get_component_count_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -1867,7 +1898,7 @@ func Dataset_get_component_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dataset_get_component_name_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_125(_swig_i_1))
+	swig_r_p := C._wrap_dataset_get_component_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1878,14 +1909,14 @@ func Dataset_get_component_role(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_126(_swig_i_1)))
+	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_129(_swig_i_1)))
 	return swig_r
 }
 
 func Dataset_get_spec(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dataset_get_spec_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dataset_get_spec_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1895,7 +1926,7 @@ func Dataset_get_spec(arg1 uintptr) (_swig_ret string) {
 func Dataset_get_lint(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_dataset_get_lint_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_dataset_get_lint_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1909,7 +1940,7 @@ func Dataset_split(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_dataset_split_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_129(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_dataset_split_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	return swig_r
 }
 
@@ -1922,7 +1953,7 @@ func Dataset_count_classes(arg1 uintptr, arg2 string, arg3 int64, arg4 uintptr, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int32)(C._wrap_dataset_count_classes_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_1)), C.swig_type_131(_swig_i_2), C.uintptr_t(_swig_i_3), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
+	swig_r = (int32)(C._wrap_dataset_count_classes_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.swig_type_134(_swig_i_2), C.uintptr_t(_swig_i_3), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1943,7 +1974,7 @@ func Dataset_count_texts(arg1 uintptr, arg2 string, arg3 int64, arg4 int64, arg5
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_dataset_count_texts_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.swig_type_134(_swig_i_2), C.swig_type_135(_swig_i_3), C.swig_type_136(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_dataset_count_texts_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_1)), C.swig_type_137(_swig_i_2), C.swig_type_138(_swig_i_3), C.swig_type_139(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1958,7 +1989,7 @@ func Dataset_to_arrow(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr, arg5 u
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_dataset_to_arrow_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_137(_swig_i_1), C.swig_type_138(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_dataset_to_arrow_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_140(_swig_i_1), C.swig_type_141(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -1968,18 +1999,18 @@ func Iterator_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_iterator_create_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_139(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_iterator_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_142(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
 func Iterator_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_iterator_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_iterator_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Iterator_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_iterator_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_iterator_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Iterator_next(arg1 uintptr, arg2 uintptr, arg3 *bool, arg4 *uintptr) (_swig_ret int32) {
@@ -1988,7 +2019,7 @@ func Iterator_next(arg1 uintptr, arg2 uintptr, arg3 *bool, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_iterator_next_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_iterator_next_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -1996,7 +2027,7 @@ func Iterator_get_component(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_140(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_143(_swig_i_1)))
 	return swig_r
 }
 
@@ -2005,7 +2036,7 @@ func Iterator_restore(arg1 uintptr, arg2 string, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_iterator_restore_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_iterator_restore_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2018,18 +2049,18 @@ func Feed_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_create_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_142(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_145(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
 func Feed_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_feed_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_feed_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Feed_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_feed_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_feed_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Feed_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int64, arg6 *uintptr) (_swig_ret int32) {
@@ -2040,7 +2071,7 @@ func Feed_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_feed_declare_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_feed_declare_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2055,7 +2086,7 @@ func Feed_set_batch_size(arg1 uintptr, arg2 int64, arg3 *uintptr) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_feed_set_batch_size_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_145(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_feed_set_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_148(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -2065,7 +2096,7 @@ func Feed_push(arg1 uintptr, arg2 []uintptr, arg3 uintptr, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_push_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_push_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2076,7 +2107,7 @@ func Feed_finish(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_feed_finish_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_feed_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -2086,7 +2117,7 @@ func Feed_fail(arg1 uintptr, arg2 int32, arg3 string, arg4 *uintptr) (_swig_ret 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_fail_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_fail_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2096,7 +2127,7 @@ func Feed_fail(arg1 uintptr, arg2 int32, arg3 string, arg4 *uintptr) (_swig_ret 
 func Feed_get_position(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_feed_get_position_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_feed_get_position_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2106,7 +2137,7 @@ func Cluster_resolver_create_list(arg1 string, arg2 int64, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_cluster_resolver_create_list_raw_341af2f42fc5c677(*(*C.swig_type_149)(unsafe.Pointer(&_swig_i_0)), C.swig_type_150(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_list_raw_afdf3638045c4129(*(*C.swig_type_152)(unsafe.Pointer(&_swig_i_0)), C.swig_type_153(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2118,7 +2149,7 @@ func Cluster_resolver_create_tf_config(arg1 string, arg2 *uintptr, arg3 *uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cluster_resolver_create_tf_config_raw_341af2f42fc5c677(*(*C.swig_type_151)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_tf_config_raw_afdf3638045c4129(*(*C.swig_type_154)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2130,7 +2161,7 @@ func Cluster_resolver_create_from_environment(arg1 string, arg2 *uintptr, arg3 *
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cluster_resolver_create_from_environment_raw_341af2f42fc5c677(*(*C.swig_type_152)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_from_environment_raw_afdf3638045c4129(*(*C.swig_type_155)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2143,7 +2174,7 @@ func Cluster_resolver_create_tpu(arg1 string, arg2 string, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_cluster_resolver_create_tpu_raw_341af2f42fc5c677(*(*C.swig_type_153)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_tpu_raw_afdf3638045c4129(*(*C.swig_type_156)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2155,25 +2186,25 @@ func Cluster_resolver_create_tpu(arg1 string, arg2 string, arg3 *uintptr, arg4 *
 
 func Cluster_resolver_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_cluster_resolver_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_cluster_resolver_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Cluster_resolver_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_cluster_resolver_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_cluster_resolver_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Cluster_resolver_get_worker_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_cluster_resolver_get_worker_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_cluster_resolver_get_worker_count_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Cluster_resolver_get_worker_index(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_cluster_resolver_get_worker_index_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_cluster_resolver_get_worker_index_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2181,7 +2212,7 @@ func Cluster_resolver_get_address(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_cluster_resolver_get_address_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_158(_swig_i_1))
+	swig_r_p := C._wrap_cluster_resolver_get_address_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2191,7 +2222,7 @@ func Cluster_resolver_get_address(arg1 uintptr, arg2 int64) (_swig_ret string) {
 func Cluster_resolver_get_json(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_cluster_resolver_get_json_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_cluster_resolver_get_json_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2203,7 +2234,7 @@ func Cluster_resolver_connect(arg1 uintptr, arg2 uintptr, arg3 *uintptr) (_swig_
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cluster_resolver_connect_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cluster_resolver_connect_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -2212,14 +2243,14 @@ func Cluster_resolver_initialize(arg1 uintptr, arg2 uintptr, arg3 *uintptr) (_sw
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cluster_resolver_initialize_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cluster_resolver_initialize_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Cluster_resolver_get_context(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_cluster_resolver_get_context_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_cluster_resolver_get_context_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2229,7 +2260,7 @@ func Strategy_create_one_device(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2242,7 +2273,7 @@ func Strategy_create_auto(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_auto_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_auto_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_164(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2252,7 +2283,7 @@ func Strategy_create_multi_worker(arg1 uintptr, arg2 uintptr, arg3 *uintptr, arg
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_multi_worker_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_multi_worker_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2262,7 +2293,7 @@ func Strategy_create_multi_worker_from_environment(arg1 uintptr, arg2 uintptr, a
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_multi_worker_from_environment_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_multi_worker_from_environment_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2273,7 +2304,7 @@ func Strategy_create_multi_worker_from_resolver(arg1 uintptr, arg2 uintptr, arg3
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_multi_worker_from_resolver_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_multi_worker_from_resolver_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	return swig_r
 }
 
@@ -2282,52 +2313,52 @@ func Strategy_create_tpu(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_strategy_create_tpu_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_strategy_create_tpu_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Strategy_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_strategy_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_strategy_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Strategy_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_strategy_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_strategy_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Strategy_get_replica_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_strategy_get_replica_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_strategy_get_replica_count_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Strategy_get_worker_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_strategy_get_worker_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_strategy_get_worker_count_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Strategy_get_worker_index(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_strategy_get_worker_index_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_strategy_get_worker_index_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Strategy_get_input_pipeline_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_strategy_get_input_pipeline_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_strategy_get_input_pipeline_count_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Strategy_get_input_pipeline_id(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_strategy_get_input_pipeline_id_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_strategy_get_input_pipeline_id_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2335,7 +2366,7 @@ func Strategy_get_per_replica_batch_size(arg1 uintptr, arg2 int64) (_swig_ret in
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_strategy_get_per_replica_batch_size_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_168(_swig_i_1)))
+	swig_r = (int64)(C._wrap_strategy_get_per_replica_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_171(_swig_i_1)))
 	return swig_r
 }
 
@@ -2343,7 +2374,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_strategy_get_device_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_170(_swig_i_1))
+	swig_r_p := C._wrap_strategy_get_device_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2353,7 +2384,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 func Strategy_get_context(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_strategy_get_context_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_strategy_get_context_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2367,7 +2398,7 @@ const EVENT_ERROR = 7
 
 func _swig_getHOOK_STOP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_HOOK_STOP_raw_341af2f42fc5c677())
+	swig_r = (int)(C._wrap_HOOK_STOP_raw_afdf3638045c4129())
 	return swig_r
 }
 
@@ -2377,59 +2408,59 @@ func Hooks_create(arg1 *uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_hooks_create_raw_341af2f42fc5c677(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_hooks_create_raw_afdf3638045c4129(C.swig_voidp(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
 func Hooks_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_hooks_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_hooks_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Hooks_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_hooks_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_hooks_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Hook_event_get_kind(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_hook_event_get_kind_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_hook_event_get_kind_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_hook_event_get_step_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_hook_event_get_step_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_epoch(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_hook_event_get_epoch_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_hook_event_get_epoch_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_loss(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_hook_event_get_loss_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_hook_event_get_loss_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_examples_per_second(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_hook_event_get_examples_per_second_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_hook_event_get_examples_per_second_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Hook_event_get_remaining_seconds(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_hook_event_get_remaining_seconds_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_hook_event_get_remaining_seconds_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2437,7 +2468,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2447,7 +2478,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 func Hook_event_get_checkpoint(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_hook_event_get_checkpoint_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_hook_event_get_checkpoint_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2462,12 +2493,12 @@ const REASON_MAX_SECONDS = 5
 
 func Estimator_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_estimator_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_estimator_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Estimator_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_estimator_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_estimator_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Estimator_train(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, arg5 uintptr, arg6 *uintptr, arg7 *uintptr) (_swig_ret int32) {
@@ -2479,7 +2510,7 @@ func Estimator_train(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int32)(C._wrap_estimator_train_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
+	swig_r = (int32)(C._wrap_estimator_train_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
 	return swig_r
 }
 
@@ -2490,7 +2521,7 @@ func Estimator_initialize(arg1 uintptr, arg2 uintptr, arg3 string, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_estimator_initialize_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_estimator_initialize_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2505,7 +2536,7 @@ func Estimator_evaluate(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 uintptr, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_evaluate_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_176(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_evaluate_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_179(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2514,7 +2545,7 @@ func Estimator_set_evaluation_strategy(arg1 uintptr, arg2 uintptr, arg3 *uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_estimator_set_evaluation_strategy_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_estimator_set_evaluation_strategy_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -2529,14 +2560,14 @@ func Estimator_train_and_evaluate(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_177(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_180(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	return swig_r
 }
 
 func Estimator_get_params(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_estimator_get_params_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_estimator_get_params_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2547,7 +2578,7 @@ func Estimator_get_input_pipeline_count(arg1 uintptr, arg2 int32) (_swig_ret int
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_estimator_get_input_pipeline_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.int(_swig_i_1)))
+	swig_r = (int64)(C._wrap_estimator_get_input_pipeline_count_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.int(_swig_i_1)))
 	return swig_r
 }
 
@@ -2555,7 +2586,7 @@ func Estimator_get_input_pipeline_id(arg1 uintptr, arg2 int32) (_swig_ret int64)
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_estimator_get_input_pipeline_id_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.int(_swig_i_1)))
+	swig_r = (int64)(C._wrap_estimator_get_input_pipeline_id_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.int(_swig_i_1)))
 	return swig_r
 }
 
@@ -2565,7 +2596,7 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_save_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_save_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2575,14 +2606,14 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 func Estimator_get_global_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_estimator_get_global_step_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_estimator_get_global_step_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Estimator_get_variable_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_estimator_get_variable_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_estimator_get_variable_count_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2590,7 +2621,7 @@ func Estimator_get_variable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_variable_name_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_185(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_variable_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_188(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2600,7 +2631,7 @@ func Estimator_get_variable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 func Estimator_get_trainable_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_estimator_get_trainable_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_estimator_get_trainable_count_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2608,7 +2639,7 @@ func Estimator_get_trainable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_trainable_name_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_188(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_trainable_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_191(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2621,7 +2652,7 @@ func Estimator_read_variable(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_variable_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2634,7 +2665,7 @@ func Estimator_write_variable(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_write_variable_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_write_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2647,7 +2678,7 @@ func Estimator_read_gradient(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2660,7 +2691,7 @@ func Estimator_read_output(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uintp
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_output_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2673,7 +2704,7 @@ func Estimator_set_trainable(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2686,7 +2717,7 @@ func Strategy_distribute_dataset(arg1 uintptr, arg2 uintptr, arg3 *uintptr, arg4
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_distribute_dataset_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_distribute_dataset_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2695,7 +2726,7 @@ func Iterator_get_piece(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_iterator_get_piece_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_194(_swig_i_1), C.swig_type_195(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_iterator_get_piece_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_197(_swig_i_1), C.swig_type_198(_swig_i_2)))
 	return swig_r
 }
 
@@ -2708,18 +2739,18 @@ func Session_open(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, arg5 u
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int32)(C._wrap_session_open_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
+	swig_r = (int32)(C._wrap_session_open_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
 	return swig_r
 }
 
 func Session_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_session_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_session_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Session_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_session_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_session_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_ret int32) {
@@ -2728,7 +2759,7 @@ func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_run_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_196(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_199(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2738,7 +2769,7 @@ func Session_set_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 *uintptr) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_set_scalar_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_set_scalar_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2750,59 +2781,59 @@ func Session_close(arg1 uintptr, arg2 *uintptr, arg3 *uintptr) (_swig_ret int32)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_session_close_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_session_close_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Result_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_result_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_result_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Result_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_result_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_result_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Result_get_reason(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_result_get_reason_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_result_get_reason_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_result_get_step_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_result_get_step_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_examples(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_result_get_examples_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_result_get_examples_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_seconds(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_result_get_seconds_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_result_get_seconds_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_input_wait(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_result_get_input_wait_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_result_get_input_wait_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_input_report(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_result_get_input_report_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_result_get_input_report_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2812,7 +2843,7 @@ func Result_get_input_report(arg1 uintptr) (_swig_ret string) {
 func Result_get_step_report(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_result_get_step_report_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_result_get_step_report_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2822,14 +2853,14 @@ func Result_get_step_report(arg1 uintptr) (_swig_ret string) {
 func Result_get_loss(arg1 uintptr) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
-	swig_r = (float64)(C._wrap_result_get_loss_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (float64)(C._wrap_result_get_loss_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Result_get_metric_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_result_get_metric_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_result_get_metric_count_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -2837,7 +2868,7 @@ func Result_get_metric_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_result_get_metric_name_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_204(_swig_i_1))
+	swig_r_p := C._wrap_result_get_metric_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_207(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2848,7 +2879,7 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_result_get_metric_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_result_get_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2863,7 +2894,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2876,18 +2907,18 @@ func Predictor_from_estimator(arg1 uintptr, arg2 uintptr, arg3 *uintptr, arg4 *u
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_from_estimator_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_from_estimator_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
 func Predictor_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_predictor_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_predictor_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Predictor_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_predictor_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_predictor_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_swig_ret int32) {
@@ -2896,7 +2927,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2906,14 +2937,14 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 func Predictor_get_step(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_predictor_get_step_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_predictor_get_step_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Predictor_get_signature(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_predictor_get_signature_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_predictor_get_signature_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2927,7 +2958,7 @@ func Predictor_run_all(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 *uintptr, 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_predictor_run_all_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_predictor_run_all_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	return swig_r
 }
 
@@ -2937,7 +2968,7 @@ func Prediction_stream_open(arg1 uintptr, arg2 uintptr, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_prediction_stream_open_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_prediction_stream_open_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2947,7 +2978,7 @@ func Prediction_stream_next(arg1 uintptr, arg2 uintptr, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_prediction_stream_next_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_prediction_stream_next_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2956,48 +2987,48 @@ func Prediction_stream_close(arg1 uintptr, arg2 uintptr, arg3 *uintptr) (_swig_r
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_prediction_stream_close_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_prediction_stream_close_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Prediction_stream_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_prediction_stream_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_prediction_stream_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Prediction_stream_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_prediction_stream_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_prediction_stream_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Batch_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_batch_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_batch_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Batch_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_batch_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_batch_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Batch_get_first_row(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_batch_get_first_row_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_batch_get_first_row_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Batch_get_row_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_batch_get_row_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_batch_get_row_count_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Batch_get_output_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_batch_get_output_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_batch_get_output_count_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -3005,7 +3036,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_214(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_217(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3016,7 +3047,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3030,7 +3061,7 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_create_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3042,12 +3073,12 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 
 func Record_writer_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_record_writer_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_record_writer_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Record_writer_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_record_writer_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_record_writer_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret int32) {
@@ -3055,7 +3086,7 @@ func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_record_writer_write_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_record_writer_write_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3068,7 +3099,7 @@ func Record_writer_add_feature(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *ui
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3079,7 +3110,7 @@ func Record_writer_write_example(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) 
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_record_writer_write_example_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_record_writer_write_example_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -3090,7 +3121,7 @@ func Record_writer_add_feature_list(arg1 uintptr, arg2 string, arg3 uintptr, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3101,7 +3132,7 @@ func Record_writer_write_sequence_example(arg1 uintptr, arg2 *uintptr) (_swig_re
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_record_writer_write_sequence_example_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_record_writer_write_sequence_example_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -3109,7 +3140,7 @@ func Record_writer_close(arg1 uintptr, arg2 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_record_writer_close_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
+	swig_r = (int32)(C._wrap_record_writer_close_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1)))
 	return swig_r
 }
 
@@ -3121,7 +3152,7 @@ func Session_run_step_function(arg1 uintptr, arg2 string, arg3 []uintptr, arg4 *
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_session_run_step_function_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_session_run_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3133,25 +3164,25 @@ func Session_run_step_function(arg1 uintptr, arg2 string, arg3 []uintptr, arg4 *
 
 func Replica_values_ref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_replica_values_ref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_replica_values_ref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Replica_values_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_replica_values_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_replica_values_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Replica_values_get_replica_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_replica_values_get_replica_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_replica_values_get_replica_count_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Replica_values_get_output_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_replica_values_get_output_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_replica_values_get_output_count_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -3159,7 +3190,7 @@ func Replica_values_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string)
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_replica_values_get_output_name_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_226(_swig_i_1))
+	swig_r_p := C._wrap_replica_values_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_229(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3171,7 +3202,7 @@ func Replica_values_get_local(arg1 uintptr, arg2 string, arg3 int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_replica_values_get_local_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_1)), C.swig_type_228(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_replica_values_get_local_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)), C.swig_type_231(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3183,7 +3214,7 @@ const REDUCE_MEAN = 2
 
 func _swig_getACROSS_REPLICAS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_ACROSS_REPLICAS_raw_341af2f42fc5c677())
+	swig_r = (int)(C._wrap_ACROSS_REPLICAS_raw_afdf3638045c4129())
 	return swig_r
 }
 
@@ -3196,7 +3227,7 @@ func Replica_values_gather(arg1 uintptr, arg2 string, arg3 int64, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_replica_values_gather_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_1)), C.swig_type_230(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_replica_values_gather_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_1)), C.swig_type_233(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3211,7 +3242,7 @@ func Replica_values_reduce(arg1 uintptr, arg2 string, arg3 int32, arg4 int64, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_replica_values_reduce_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_232(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_replica_values_reduce_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_235(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3221,7 +3252,7 @@ func Replica_values_reduce(arg1 uintptr, arg2 string, arg3 int32, arg4 int64, ar
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_341af2f42fc5c677(*(*C.swig_type_234)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_afdf3638045c4129(*(*C.swig_type_237)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3236,7 +3267,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_235(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_238(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -3248,7 +3279,7 @@ func Estimator_add_step_function(arg1 uintptr, arg2 string, arg3 int32, arg4 int
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_add_step_function_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_237(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_add_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_240(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3261,7 +3292,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_238(_swig_i_1), C.swig_type_239(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_241(_swig_i_1), C.swig_type_242(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3271,7 +3302,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_240(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_243(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3279,19 +3310,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_241(_swig_i_1), C.swig_type_242(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_244(_swig_i_1), C.swig_type_245(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_243(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_246(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_244(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_247(_swig_i_1))
 }
 
 func Strategy_create_central_storage(arg1 uintptr, arg2 string, arg3 []byte, arg4 int64, arg5 *uintptr, arg6 *uintptr) (_swig_ret int32) {
@@ -3302,7 +3333,7 @@ func Strategy_create_central_storage(arg1 uintptr, arg2 string, arg3 []byte, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_strategy_create_central_storage_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_2)), C.swig_type_247(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_strategy_create_central_storage_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_2)), C.swig_type_250(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3319,7 +3350,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), C.swig_type_249(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_1)), C.swig_type_252(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3334,7 +3365,7 @@ func Tensor_take_memory(arg1 int64, arg2 int32, arg3 []int64, arg4 []byte, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_tensor_take_memory_raw_341af2f42fc5c677(C.swig_type_250(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_tensor_take_memory_raw_afdf3638045c4129(C.swig_type_253(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3346,7 +3377,7 @@ func Tensor_take_memory(arg1 int64, arg2 int32, arg3 []int64, arg4 []byte, arg5 
 
 func Memory_take_returned() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_memory_take_returned_raw_341af2f42fc5c677())
+	swig_r = (int64)(C._wrap_memory_take_returned_raw_afdf3638045c4129())
 	return swig_r
 }
 
@@ -3358,7 +3389,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3371,41 +3402,41 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 func Pipeline_set_map(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_pipeline_set_map_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_pipeline_set_map_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Pipeline_set_predicate(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_pipeline_set_predicate_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_pipeline_set_predicate_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Pipeline_set_scan(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_pipeline_set_scan_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_pipeline_set_scan_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Pipeline_set_expand(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_pipeline_set_expand_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_pipeline_set_expand_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Pipeline_add_generator(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_pipeline_add_generator_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_pipeline_add_generator_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Call_queue_create() (_swig_ret uintptr) {
 	var swig_r uintptr
-	swig_r = (uintptr)(C._wrap_call_queue_create_raw_341af2f42fc5c677())
+	swig_r = (uintptr)(C._wrap_call_queue_create_raw_afdf3638045c4129())
 	return swig_r
 }
 
@@ -3414,40 +3445,40 @@ func Serve_map(arg1 uintptr, arg2 uintptr, arg3 *uintptr) (_swig_ret int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_serve_map_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_serve_map_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
 func Call_queue_unref(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_call_queue_unref_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	C._wrap_call_queue_unref_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 }
 
 func Call_queue_take(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_call_queue_take_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_call_queue_take_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Call_get_cancel(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_call_get_cancel_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_call_get_cancel_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Element_call_get_state_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_element_call_get_state_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_element_call_get_state_count_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Element_call_get_count(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_element_call_get_count_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_element_call_get_count_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -3455,21 +3486,21 @@ func Element_call_get_tensor(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_258(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_261(_swig_i_1)))
 	return swig_r
 }
 
 func Element_call_get_pass(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_element_call_get_pass_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_element_call_get_pass_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Element_call_get_index(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_element_call_get_index_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_element_call_get_index_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
@@ -3481,7 +3512,7 @@ func Element_call_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 bool, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_element_call_finish_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_element_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3498,7 +3529,7 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3508,14 +3539,14 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 func File_call_get_kind(arg1 uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
-	swig_r = (int32)(C._wrap_file_call_get_kind_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int32)(C._wrap_file_call_get_kind_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func File_call_get_path(arg1 uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_file_call_get_path_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0))
+	swig_r_p := C._wrap_file_call_get_path_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3525,35 +3556,35 @@ func File_call_get_path(arg1 uintptr) (_swig_ret string) {
 func File_call_get_file(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_file_call_get_file_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_file_call_get_file_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func File_call_get_offset(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_file_call_get_offset_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_file_call_get_offset_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func File_call_get_size(arg1 uintptr) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_file_call_get_size_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (int64)(C._wrap_file_call_get_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func File_call_get_target(arg1 uintptr) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_file_call_get_target_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_file_call_get_target_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func File_call_add_name(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_file_call_add_name_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_file_call_add_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3567,7 +3598,7 @@ func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 s
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_file_call_finish_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_268(_swig_i_2), C.swig_type_269(_swig_i_3), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_file_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_271(_swig_i_2), C.swig_type_272(_swig_i_3), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3577,7 +3608,7 @@ func Context_stop_profile(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_context_stop_profile_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_context_stop_profile_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3590,7 +3621,7 @@ func Estimator_estimate_memory(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_estimator_estimate_memory_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_273(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_estimator_estimate_memory_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_276(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3603,7 +3634,7 @@ func Estimator_find_batch_size(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_275(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_278(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3611,7 +3642,7 @@ func Iterator_save(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_iterator_save_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_iterator_save_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3622,7 +3653,7 @@ func Iterator_get_report(arg1 uintptr, arg2 *uintptr) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_iterator_get_report_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
+	swig_r_p := C._wrap_iterator_get_report_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3636,7 +3667,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_341af2f42fc5c677(C.uintptr_t(_swig_i_0), C.swig_type_279(_swig_i_1), C.swig_type_280(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_282(_swig_i_1), C.swig_type_283(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

@@ -1024,7 +1024,7 @@ static char *go_text(const char *bytes, long long size) {
 extern "C" {
 #endif
 
-void _wrap_Swig_free_raw_341af2f42fc5c677(void *_swig_go_0) {
+void _wrap_Swig_free_raw_afdf3638045c4129(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1034,7 +1034,7 @@ void _wrap_Swig_free_raw_341af2f42fc5c677(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_raw_341af2f42fc5c677(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_raw_afdf3638045c4129(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1047,7 +1047,7 @@ void *_wrap_Swig_malloc_raw_341af2f42fc5c677(intgo _swig_go_0) {
 }
 
 
-long long _wrap_DIM_BATCH_raw_341af2f42fc5c677() {
+long long _wrap_DIM_BATCH_raw_afdf3638045c4129() {
   int64_t result;
   long long _swig_go_result;
   
@@ -1058,7 +1058,7 @@ long long _wrap_DIM_BATCH_raw_341af2f42fc5c677() {
 }
 
 
-_gostring_ _wrap_code_get_name_raw_341af2f42fc5c677(int _swig_go_0) {
+_gostring_ _wrap_code_get_name_raw_afdf3638045c4129(int _swig_go_0) {
   int32_t arg1 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1071,7 +1071,7 @@ _gostring_ _wrap_code_get_name_raw_341af2f42fc5c677(int _swig_go_0) {
 }
 
 
-void _wrap_error_ref_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
+void _wrap_error_ref_raw_afdf3638045c4129(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   
   arg1 = (tutti_error *)(uintptr_t)_swig_go_0; 
@@ -1081,7 +1081,7 @@ void _wrap_error_ref_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
 }
 
 
-void _wrap_error_unref_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
+void _wrap_error_unref_raw_afdf3638045c4129(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   
   arg1 = (tutti_error *)(uintptr_t)_swig_go_0; 
@@ -1091,7 +1091,7 @@ void _wrap_error_unref_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
 }
 
 
-int _wrap_error_get_code_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
+int _wrap_error_get_code_raw_afdf3638045c4129(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1104,7 +1104,7 @@ int _wrap_error_get_code_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
 }
 
 
-long long _wrap_error_get_subcode_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
+long long _wrap_error_get_subcode_raw_afdf3638045c4129(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1117,7 +1117,7 @@ long long _wrap_error_get_subcode_raw_341af2f42fc5c677(tutti_error *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_error_get_domain_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_domain_raw_afdf3638045c4129(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1130,7 +1130,7 @@ _gostring_ _wrap_error_get_domain_raw_341af2f42fc5c677(tutti_error *_swig_go_0) 
 }
 
 
-_gostring_ _wrap_error_get_message_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_message_raw_afdf3638045c4129(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1143,7 +1143,7 @@ _gostring_ _wrap_error_get_message_raw_341af2f42fc5c677(tutti_error *_swig_go_0)
 }
 
 
-_gostring_ _wrap_error_get_text_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
+_gostring_ _wrap_error_get_text_raw_afdf3638045c4129(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1156,7 +1156,7 @@ _gostring_ _wrap_error_get_text_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
 }
 
 
-tutti_error *_wrap_error_get_cause_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
+tutti_error *_wrap_error_get_cause_raw_afdf3638045c4129(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   tutti_error *result = 0 ;
   tutti_error *_swig_go_result;
@@ -1169,7 +1169,7 @@ tutti_error *_wrap_error_get_cause_raw_341af2f42fc5c677(tutti_error *_swig_go_0)
 }
 
 
-long long _wrap_error_get_detail_count_raw_341af2f42fc5c677(tutti_error *_swig_go_0) {
+long long _wrap_error_get_detail_count_raw_afdf3638045c4129(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1182,7 +1182,7 @@ long long _wrap_error_get_detail_count_raw_341af2f42fc5c677(tutti_error *_swig_g
 }
 
 
-_gostring_ _wrap_error_get_detail_key_raw_341af2f42fc5c677(tutti_error *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_error_get_detail_key_raw_afdf3638045c4129(tutti_error *_swig_go_0, long long _swig_go_1) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1197,7 +1197,7 @@ _gostring_ _wrap_error_get_detail_key_raw_341af2f42fc5c677(tutti_error *_swig_go
 }
 
 
-_gostring_ _wrap_error_get_detail_value_raw_341af2f42fc5c677(tutti_error *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_error_get_detail_value_raw_afdf3638045c4129(tutti_error *_swig_go_0, long long _swig_go_1) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1212,7 +1212,7 @@ _gostring_ _wrap_error_get_detail_value_raw_341af2f42fc5c677(tutti_error *_swig_
 }
 
 
-int _wrap_error_create_raw_341af2f42fc5c677(int _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error *_swig_go_3, tutti_error **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_error_create_raw_afdf3638045c4129(int _swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error *_swig_go_3, tutti_error **_swig_go_4, tutti_error **_swig_go_5) {
   int32_t arg1 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1237,7 +1237,7 @@ int _wrap_error_create_raw_341af2f42fc5c677(int _swig_go_0, _gostring_ _swig_go_
 }
 
 
-int _wrap_error_set_raw_341af2f42fc5c677(tutti_error **_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
+int _wrap_error_set_raw_afdf3638045c4129(tutti_error **_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2) {
   tutti_error **arg1 = (tutti_error **) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -1255,7 +1255,7 @@ int _wrap_error_set_raw_341af2f42fc5c677(tutti_error **_swig_go_0, int _swig_go_
 }
 
 
-_gostring_ _wrap_version_raw_341af2f42fc5c677() {
+_gostring_ _wrap_version_raw_afdf3638045c4129() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -1266,7 +1266,7 @@ _gostring_ _wrap_version_raw_341af2f42fc5c677() {
 }
 
 
-int _wrap_abi_version_raw_341af2f42fc5c677() {
+int _wrap_abi_version_raw_afdf3638045c4129() {
   int32_t result;
   int _swig_go_result;
   
@@ -1277,7 +1277,7 @@ int _wrap_abi_version_raw_341af2f42fc5c677() {
 }
 
 
-_gostring_ _wrap_build_info_raw_341af2f42fc5c677() {
+_gostring_ _wrap_build_info_raw_afdf3638045c4129() {
   char *result = 0 ;
   _gostring_ _swig_go_result;
   
@@ -1288,7 +1288,7 @@ _gostring_ _wrap_build_info_raw_341af2f42fc5c677() {
 }
 
 
-bool _wrap_has_feature_raw_341af2f42fc5c677(_gostring_ _swig_go_0) {
+bool _wrap_has_feature_raw_afdf3638045c4129(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   uint8_t result;
   bool _swig_go_result;
@@ -1302,7 +1302,7 @@ bool _wrap_has_feature_raw_341af2f42fc5c677(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_why_unavailable_raw_341af2f42fc5c677(_gostring_ _swig_go_0) {
+_gostring_ _wrap_why_unavailable_raw_afdf3638045c4129(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1316,7 +1316,7 @@ _gostring_ _wrap_why_unavailable_raw_341af2f42fc5c677(_gostring_ _swig_go_0) {
 }
 
 
-long long _wrap_debug_live_objects_raw_341af2f42fc5c677(_gostring_ _swig_go_0) {
+long long _wrap_debug_live_objects_raw_afdf3638045c4129(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1330,7 +1330,7 @@ long long _wrap_debug_live_objects_raw_341af2f42fc5c677(_gostring_ _swig_go_0) {
 }
 
 
-int _wrap_cancel_create_raw_341af2f42fc5c677(tutti_cancel **_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_cancel_create_raw_afdf3638045c4129(tutti_cancel **_swig_go_0, tutti_error **_swig_go_1) {
   tutti_cancel **arg1 = (tutti_cancel **) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -1345,7 +1345,7 @@ int _wrap_cancel_create_raw_341af2f42fc5c677(tutti_cancel **_swig_go_0, tutti_er
 }
 
 
-void _wrap_cancel_ref_raw_341af2f42fc5c677(tutti_cancel *_swig_go_0) {
+void _wrap_cancel_ref_raw_afdf3638045c4129(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   
   arg1 = (tutti_cancel *)(uintptr_t)_swig_go_0; 
@@ -1355,7 +1355,7 @@ void _wrap_cancel_ref_raw_341af2f42fc5c677(tutti_cancel *_swig_go_0) {
 }
 
 
-void _wrap_cancel_unref_raw_341af2f42fc5c677(tutti_cancel *_swig_go_0) {
+void _wrap_cancel_unref_raw_afdf3638045c4129(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   
   arg1 = (tutti_cancel *)(uintptr_t)_swig_go_0; 
@@ -1365,7 +1365,7 @@ void _wrap_cancel_unref_raw_341af2f42fc5c677(tutti_cancel *_swig_go_0) {
 }
 
 
-int _wrap_cancel_request_raw_341af2f42fc5c677(tutti_cancel *_swig_go_0, int _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cancel_request_raw_afdf3638045c4129(tutti_cancel *_swig_go_0, int _swig_go_1, tutti_error **_swig_go_2) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int32_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1382,7 +1382,7 @@ int _wrap_cancel_request_raw_341af2f42fc5c677(tutti_cancel *_swig_go_0, int _swi
 }
 
 
-int _wrap_cancel_set_deadline_raw_341af2f42fc5c677(tutti_cancel *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cancel_set_deadline_raw_afdf3638045c4129(tutti_cancel *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int64_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1399,7 +1399,7 @@ int _wrap_cancel_set_deadline_raw_341af2f42fc5c677(tutti_cancel *_swig_go_0, lon
 }
 
 
-tutti_cancel *_wrap_cancel_get_current_raw_341af2f42fc5c677() {
+tutti_cancel *_wrap_cancel_get_current_raw_afdf3638045c4129() {
   tutti_cancel *result = 0 ;
   tutti_cancel *_swig_go_result;
   
@@ -1410,7 +1410,7 @@ tutti_cancel *_wrap_cancel_get_current_raw_341af2f42fc5c677() {
 }
 
 
-int _wrap_cancel_get_state_raw_341af2f42fc5c677(tutti_cancel *_swig_go_0) {
+int _wrap_cancel_get_state_raw_afdf3638045c4129(tutti_cancel *_swig_go_0) {
   tutti_cancel *arg1 = (tutti_cancel *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1423,7 +1423,7 @@ int _wrap_cancel_get_state_raw_341af2f42fc5c677(tutti_cancel *_swig_go_0) {
 }
 
 
-int _wrap_options_create_raw_341af2f42fc5c677(_gostring_ _swig_go_0, tutti_options **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_options_create_raw_afdf3638045c4129(_gostring_ _swig_go_0, tutti_options **_swig_go_1, tutti_error **_swig_go_2) {
   char *arg1 = (char *) 0 ;
   tutti_options **arg2 = (tutti_options **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1441,7 +1441,7 @@ int _wrap_options_create_raw_341af2f42fc5c677(_gostring_ _swig_go_0, tutti_optio
 }
 
 
-void _wrap_options_ref_raw_341af2f42fc5c677(tutti_options *_swig_go_0) {
+void _wrap_options_ref_raw_afdf3638045c4129(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -1451,7 +1451,7 @@ void _wrap_options_ref_raw_341af2f42fc5c677(tutti_options *_swig_go_0) {
 }
 
 
-void _wrap_options_unref_raw_341af2f42fc5c677(tutti_options *_swig_go_0) {
+void _wrap_options_unref_raw_afdf3638045c4129(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -1461,7 +1461,7 @@ void _wrap_options_unref_raw_341af2f42fc5c677(tutti_options *_swig_go_0) {
 }
 
 
-void _wrap_options_set_bool_raw_341af2f42fc5c677(tutti_options *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_options_set_bool_raw_afdf3638045c4129(tutti_options *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -1476,7 +1476,7 @@ void _wrap_options_set_bool_raw_341af2f42fc5c677(tutti_options *_swig_go_0, _gos
 }
 
 
-void _wrap_options_set_i64_raw_341af2f42fc5c677(tutti_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_options_set_i64_raw_afdf3638045c4129(tutti_options *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -1491,7 +1491,7 @@ void _wrap_options_set_i64_raw_341af2f42fc5c677(tutti_options *_swig_go_0, _gost
 }
 
 
-void _wrap_options_set_f64_raw_341af2f42fc5c677(tutti_options *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_options_set_f64_raw_afdf3638045c4129(tutti_options *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -1506,7 +1506,7 @@ void _wrap_options_set_f64_raw_341af2f42fc5c677(tutti_options *_swig_go_0, _gost
 }
 
 
-void _wrap_options_set_string_raw_341af2f42fc5c677(tutti_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_options_set_string_raw_afdf3638045c4129(tutti_options *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1522,7 +1522,7 @@ void _wrap_options_set_string_raw_341af2f42fc5c677(tutti_options *_swig_go_0, _g
 }
 
 
-void _wrap_options_set_json_raw_341af2f42fc5c677(tutti_options *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_options_set_json_raw_afdf3638045c4129(tutti_options *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -1535,7 +1535,7 @@ void _wrap_options_set_json_raw_341af2f42fc5c677(tutti_options *_swig_go_0, _gos
 }
 
 
-void _wrap_options_set_from_environment_raw_341af2f42fc5c677(tutti_options *_swig_go_0) {
+void _wrap_options_set_from_environment_raw_afdf3638045c4129(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   
   arg1 = (tutti_options *)(uintptr_t)_swig_go_0; 
@@ -1545,7 +1545,7 @@ void _wrap_options_set_from_environment_raw_341af2f42fc5c677(tutti_options *_swi
 }
 
 
-int _wrap_options_check_raw_341af2f42fc5c677(tutti_options *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_options_check_raw_afdf3638045c4129(tutti_options *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -1560,7 +1560,7 @@ int _wrap_options_check_raw_341af2f42fc5c677(tutti_options *_swig_go_0, tutti_er
 }
 
 
-_gostring_ _wrap_options_get_json_raw_341af2f42fc5c677(tutti_options *_swig_go_0) {
+_gostring_ _wrap_options_get_json_raw_afdf3638045c4129(tutti_options *_swig_go_0) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -1573,7 +1573,7 @@ _gostring_ _wrap_options_get_json_raw_341af2f42fc5c677(tutti_options *_swig_go_0
 }
 
 
-long long _wrap_options_count_keys_raw_341af2f42fc5c677(_gostring_ _swig_go_0) {
+long long _wrap_options_count_keys_raw_afdf3638045c4129(_gostring_ _swig_go_0) {
   char *arg1 = (char *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1587,7 +1587,7 @@ long long _wrap_options_count_keys_raw_341af2f42fc5c677(_gostring_ _swig_go_0) {
 }
 
 
-_gostring_ _wrap_options_describe_key_raw_341af2f42fc5c677(_gostring_ _swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_options_describe_key_raw_afdf3638045c4129(_gostring_ _swig_go_0, long long _swig_go_1) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1603,7 +1603,7 @@ _gostring_ _wrap_options_describe_key_raw_341af2f42fc5c677(_gostring_ _swig_go_0
 }
 
 
-int _wrap_context_create_raw_341af2f42fc5c677(tutti_options *_swig_go_0, tutti_context **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_context_create_raw_afdf3638045c4129(tutti_options *_swig_go_0, tutti_context **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_options *arg1 = (tutti_options *) 0 ;
   tutti_context **arg2 = (tutti_context **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1620,7 +1620,7 @@ int _wrap_context_create_raw_341af2f42fc5c677(tutti_options *_swig_go_0, tutti_c
 }
 
 
-void _wrap_context_ref_raw_341af2f42fc5c677(tutti_context *_swig_go_0) {
+void _wrap_context_ref_raw_afdf3638045c4129(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
@@ -1630,7 +1630,7 @@ void _wrap_context_ref_raw_341af2f42fc5c677(tutti_context *_swig_go_0) {
 }
 
 
-void _wrap_context_unref_raw_341af2f42fc5c677(tutti_context *_swig_go_0) {
+void _wrap_context_unref_raw_afdf3638045c4129(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   
   arg1 = (tutti_context *)(uintptr_t)_swig_go_0; 
@@ -1640,7 +1640,7 @@ void _wrap_context_unref_raw_341af2f42fc5c677(tutti_context *_swig_go_0) {
 }
 
 
-long long _wrap_context_get_device_count_raw_341af2f42fc5c677(tutti_context *_swig_go_0) {
+long long _wrap_context_get_device_count_raw_afdf3638045c4129(tutti_context *_swig_go_0) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1653,7 +1653,7 @@ long long _wrap_context_get_device_count_raw_341af2f42fc5c677(tutti_context *_sw
 }
 
 
-_gostring_ _wrap_context_get_device_name_raw_341af2f42fc5c677(tutti_context *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_context_get_device_name_raw_afdf3638045c4129(tutti_context *_swig_go_0, long long _swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1668,7 +1668,7 @@ _gostring_ _wrap_context_get_device_name_raw_341af2f42fc5c677(tutti_context *_sw
 }
 
 
-_gostring_ _wrap_context_describe_device_raw_341af2f42fc5c677(tutti_context *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_context_describe_device_raw_afdf3638045c4129(tutti_context *_swig_go_0, long long _swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -1683,7 +1683,7 @@ _gostring_ _wrap_context_describe_device_raw_341af2f42fc5c677(tutti_context *_sw
 }
 
 
-int _wrap_context_start_profile_raw_341af2f42fc5c677(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_context_start_profile_raw_afdf3638045c4129(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1701,7 +1701,7 @@ int _wrap_context_start_profile_raw_341af2f42fc5c677(tutti_context *_swig_go_0, 
 }
 
 
-int _wrap_context_load_file_system_raw_341af2f42fc5c677(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_context_load_file_system_raw_afdf3638045c4129(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -1722,7 +1722,7 @@ int _wrap_context_load_file_system_raw_341af2f42fc5c677(tutti_context *_swig_go_
 }
 
 
-int _wrap_tensor_create_raw_341af2f42fc5c677(int _swig_go_0, _goslice_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_tensor_create_raw_afdf3638045c4129(int _swig_go_0, _goslice_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1742,7 +1742,7 @@ int _wrap_tensor_create_raw_341af2f42fc5c677(int _swig_go_0, _goslice_ _swig_go_
 }
 
 
-int _wrap_tensor_from_data_raw_341af2f42fc5c677(int _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_tensor_from_data_raw_afdf3638045c4129(int _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
   int32_t arg1 ;
   int64_t *arg2 = (int64_t *) 0 ;
   int64_t arg3 ;
@@ -1765,7 +1765,7 @@ int _wrap_tensor_from_data_raw_341af2f42fc5c677(int _swig_go_0, _goslice_ _swig_
 }
 
 
-int _wrap_tensor_take_dlpack_raw_341af2f42fc5c677(DLManagedTensorVersioned *_swig_go_0, tutti_tensor **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_take_dlpack_raw_afdf3638045c4129(DLManagedTensorVersioned *_swig_go_0, tutti_tensor **_swig_go_1, tutti_error **_swig_go_2) {
   DLManagedTensorVersioned *arg1 = (DLManagedTensorVersioned *) 0 ;
   tutti_tensor **arg2 = (tutti_tensor **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1782,7 +1782,7 @@ int _wrap_tensor_take_dlpack_raw_341af2f42fc5c677(DLManagedTensorVersioned *_swi
 }
 
 
-int _wrap_tensor_to_dlpack_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0, DLManagedTensorVersioned **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_to_dlpack_raw_afdf3638045c4129(tutti_tensor *_swig_go_0, DLManagedTensorVersioned **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   DLManagedTensorVersioned **arg2 = (DLManagedTensorVersioned **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1799,7 +1799,7 @@ int _wrap_tensor_to_dlpack_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0, DLMana
 }
 
 
-void _wrap_tensor_ref_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0) {
+void _wrap_tensor_ref_raw_afdf3638045c4129(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
@@ -1809,7 +1809,7 @@ void _wrap_tensor_ref_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0) {
 }
 
 
-void _wrap_tensor_unref_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0) {
+void _wrap_tensor_unref_raw_afdf3638045c4129(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   
   arg1 = (tutti_tensor *)(uintptr_t)_swig_go_0; 
@@ -1819,7 +1819,7 @@ void _wrap_tensor_unref_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0) {
 }
 
 
-int _wrap_tensor_get_dtype_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0) {
+int _wrap_tensor_get_dtype_raw_afdf3638045c4129(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -1832,7 +1832,7 @@ int _wrap_tensor_get_dtype_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0) {
 }
 
 
-long long _wrap_tensor_get_rank_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_rank_raw_afdf3638045c4129(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1845,7 +1845,7 @@ long long _wrap_tensor_get_rank_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0) {
 }
 
 
-long long _wrap_tensor_get_dim_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+long long _wrap_tensor_get_dim_raw_afdf3638045c4129(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -1860,7 +1860,7 @@ long long _wrap_tensor_get_dim_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0, lo
 }
 
 
-long long _wrap_tensor_get_element_count_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_element_count_raw_afdf3638045c4129(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1873,7 +1873,7 @@ long long _wrap_tensor_get_element_count_raw_341af2f42fc5c677(tutti_tensor *_swi
 }
 
 
-long long _wrap_tensor_get_size_bytes_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0) {
+long long _wrap_tensor_get_size_bytes_raw_afdf3638045c4129(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -1886,7 +1886,7 @@ long long _wrap_tensor_get_size_bytes_raw_341af2f42fc5c677(tutti_tensor *_swig_g
 }
 
 
-void *_wrap_tensor_get_data_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0) {
+void *_wrap_tensor_get_data_raw_afdf3638045c4129(tutti_tensor *_swig_go_0) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1899,7 +1899,7 @@ void *_wrap_tensor_get_data_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0) {
 }
 
 
-void *_wrap_tensor_get_element_data_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+void *_wrap_tensor_get_element_data_raw_afdf3638045c4129(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   void *result = 0 ;
@@ -1914,7 +1914,7 @@ void *_wrap_tensor_get_element_data_raw_341af2f42fc5c677(tutti_tensor *_swig_go_
 }
 
 
-long long _wrap_tensor_get_element_size_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0, long long _swig_go_1) {
+long long _wrap_tensor_get_element_size_raw_afdf3638045c4129(tutti_tensor *_swig_go_0, long long _swig_go_1) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -1929,7 +1929,7 @@ long long _wrap_tensor_get_element_size_raw_341af2f42fc5c677(tutti_tensor *_swig
 }
 
 
-int _wrap_tensor_get_mutable_data_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0, void **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_tensor_get_mutable_data_raw_afdf3638045c4129(tutti_tensor *_swig_go_0, void **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_tensor *arg1 = (tutti_tensor *) 0 ;
   void **arg2 = (void **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -1946,7 +1946,7 @@ int _wrap_tensor_get_mutable_data_raw_341af2f42fc5c677(tutti_tensor *_swig_go_0,
 }
 
 
-long long _wrap_graph_get_feature_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_feature_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1962,7 +1962,7 @@ long long _wrap_graph_get_feature_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, 
 }
 
 
-long long _wrap_graph_get_label_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_label_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1978,7 +1978,7 @@ long long _wrap_graph_get_label_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _g
 }
 
 
-long long _wrap_graph_get_sample_weight_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+long long _wrap_graph_get_sample_weight_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value result;
@@ -1994,7 +1994,7 @@ long long _wrap_graph_get_sample_weight_raw_341af2f42fc5c677(tutti_graph *_swig_
 }
 
 
-int _wrap_graph_get_mode_raw_341af2f42fc5c677(tutti_graph *_swig_go_0) {
+int _wrap_graph_get_mode_raw_afdf3638045c4129(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -2007,7 +2007,7 @@ int _wrap_graph_get_mode_raw_341af2f42fc5c677(tutti_graph *_swig_go_0) {
 }
 
 
-_gostring_ _wrap_graph_get_params_raw_341af2f42fc5c677(tutti_graph *_swig_go_0) {
+_gostring_ _wrap_graph_get_params_raw_afdf3638045c4129(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2020,7 +2020,7 @@ _gostring_ _wrap_graph_get_params_raw_341af2f42fc5c677(tutti_graph *_swig_go_0) 
 }
 
 
-void _wrap_graph_set_output_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_set_output_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value arg3 ;
@@ -2035,7 +2035,7 @@ void _wrap_graph_set_output_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_loss_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long long _swig_go_1) {
+void _wrap_graph_set_loss_raw_afdf3638045c4129(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   
@@ -2047,7 +2047,7 @@ void _wrap_graph_set_loss_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long lon
 }
 
 
-void _wrap_graph_add_metric_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_add_metric_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_value arg3 ;
@@ -2062,7 +2062,7 @@ void _wrap_graph_add_metric_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_gradient_clip_norm_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, double _swig_go_1) {
+void _wrap_graph_set_gradient_clip_norm_raw_afdf3638045c4129(tutti_graph *_swig_go_0, double _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   double arg2 ;
   
@@ -2074,7 +2074,7 @@ void _wrap_graph_set_gradient_clip_norm_raw_341af2f42fc5c677(tutti_graph *_swig_
 }
 
 
-void _wrap_graph_begin_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
+void _wrap_graph_begin_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2089,7 +2089,7 @@ void _wrap_graph_begin_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ 
 }
 
 
-void _wrap_graph_add_input_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long long _swig_go_1) {
+void _wrap_graph_add_input_raw_afdf3638045c4129(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   
@@ -2101,7 +2101,7 @@ void _wrap_graph_add_input_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long lo
 }
 
 
-void _wrap_graph_set_bool_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_graph_set_bool_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -2116,7 +2116,7 @@ void _wrap_graph_set_bool_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_i64_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_set_i64_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2131,7 +2131,7 @@ void _wrap_graph_set_i64_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring
 }
 
 
-void _wrap_graph_set_f64_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_graph_set_f64_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -2146,7 +2146,7 @@ void _wrap_graph_set_f64_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring
 }
 
 
-void _wrap_graph_set_string_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_graph_set_string_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2162,7 +2162,7 @@ void _wrap_graph_set_string_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_set_i64s_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_graph_set_i64s_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2178,7 +2178,7 @@ void _wrap_graph_set_i64s_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_f64s_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_graph_set_f64s_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -2194,7 +2194,7 @@ void _wrap_graph_set_f64s_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostrin
 }
 
 
-void _wrap_graph_set_tensor_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
+void _wrap_graph_set_tensor_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -2209,7 +2209,7 @@ void _wrap_graph_set_tensor_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostr
 }
 
 
-long long _wrap_graph_end_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_graph_end_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value *arg2 = (tutti_value *) 0 ;
   int64_t arg3 ;
@@ -2225,7 +2225,33 @@ long long _wrap_graph_end_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _goslice
 }
 
 
-void _wrap_graph_push_scope_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_graph_begin_region_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
+  tutti_graph *arg1 = (tutti_graph *) 0 ;
+  tutti_value *arg2 = (tutti_value *) 0 ;
+  int64_t arg3 ;
+  
+  arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_value *)_swig_go_1.array; arg3 = (int64_t)_swig_go_1.len; 
+  
+  tutti_graph_begin_region(arg1,arg2,arg3);
+  
+}
+
+
+void _wrap_graph_end_region_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _goslice_ _swig_go_1) {
+  tutti_graph *arg1 = (tutti_graph *) 0 ;
+  tutti_value *arg2 = (tutti_value *) 0 ;
+  int64_t arg3 ;
+  
+  arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
+  arg2 = (tutti_value *)_swig_go_1.array; arg3 = (int64_t)_swig_go_1.len; 
+  
+  tutti_graph_end_region(arg1,(tutti_value const *)arg2,arg3);
+  
+}
+
+
+void _wrap_graph_push_scope_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -2238,7 +2264,7 @@ void _wrap_graph_push_scope_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostr
 }
 
 
-void _wrap_graph_pop_scope_raw_341af2f42fc5c677(tutti_graph *_swig_go_0) {
+void _wrap_graph_pop_scope_raw_afdf3638045c4129(tutti_graph *_swig_go_0) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   
   arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
@@ -2248,7 +2274,7 @@ void _wrap_graph_pop_scope_raw_341af2f42fc5c677(tutti_graph *_swig_go_0) {
 }
 
 
-long long _wrap_graph_constant_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, int _swig_go_1, double _swig_go_2) {
+long long _wrap_graph_constant_raw_afdf3638045c4129(tutti_graph *_swig_go_0, int _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   int32_t arg2 ;
   double arg3 ;
@@ -2265,7 +2291,7 @@ long long _wrap_graph_constant_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, int
 }
 
 
-long long _wrap_graph_constant_tensor_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, tutti_tensor *_swig_go_1) {
+long long _wrap_graph_constant_tensor_raw_afdf3638045c4129(tutti_graph *_swig_go_0, tutti_tensor *_swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_tensor *arg2 = (tutti_tensor *) 0 ;
   tutti_value result;
@@ -2280,7 +2306,7 @@ long long _wrap_graph_constant_tensor_raw_341af2f42fc5c677(tutti_graph *_swig_go
 }
 
 
-long long _wrap_graph_host_scalar_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+long long _wrap_graph_host_scalar_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -2298,7 +2324,20 @@ long long _wrap_graph_host_scalar_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, 
 }
 
 
-long long _wrap_graph_variable_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _goslice_ _swig_go_3, _gostring_ _swig_go_4, double _swig_go_5, bool _swig_go_6) {
+long long _wrap_graph_get_completed_steps_raw_afdf3638045c4129(tutti_graph *_swig_go_0) {
+  tutti_graph *arg1 = (tutti_graph *) 0 ;
+  tutti_value result;
+  long long _swig_go_result;
+  
+  arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
+  
+  result = tutti_graph_get_completed_steps(arg1);
+  _swig_go_result = (&result)->id; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_graph_variable_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _goslice_ _swig_go_3, _gostring_ _swig_go_4, double _swig_go_5, bool _swig_go_6) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2326,7 +2365,7 @@ long long _wrap_graph_variable_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, _go
 }
 
 
-void _wrap_graph_assign_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_graph_assign_raw_afdf3638045c4129(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   tutti_value arg3 ;
@@ -2340,7 +2379,7 @@ void _wrap_graph_assign_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long long 
 }
 
 
-void _wrap_gradients_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
+void _wrap_gradients_raw_afdf3638045c4129(tutti_graph *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long *_swig_go_3) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   tutti_value *arg3 = (tutti_value *) 0 ;
@@ -2357,7 +2396,7 @@ void _wrap_gradients_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long long _sw
 }
 
 
-void _wrap_apply_gradients_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long long *_swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_apply_gradients_raw_afdf3638045c4129(tutti_graph *_swig_go_0, long long *_swig_go_1, _goslice_ _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value *arg2 = (tutti_value *) 0 ;
   tutti_value *arg3 = (tutti_value *) 0 ;
@@ -2372,7 +2411,7 @@ void _wrap_apply_gradients_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long lo
 }
 
 
-int _wrap_graph_get_dtype_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long long _swig_go_1) {
+int _wrap_graph_get_dtype_raw_afdf3638045c4129(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int32_t result;
@@ -2387,7 +2426,7 @@ int _wrap_graph_get_dtype_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long lon
 }
 
 
-long long _wrap_graph_get_rank_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long long _swig_go_1) {
+long long _wrap_graph_get_rank_raw_afdf3638045c4129(tutti_graph *_swig_go_0, long long _swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int64_t result;
@@ -2402,7 +2441,7 @@ long long _wrap_graph_get_rank_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, lon
 }
 
 
-long long _wrap_graph_get_dim_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+long long _wrap_graph_get_dim_raw_afdf3638045c4129(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;
   int64_t arg3 ;
@@ -2419,7 +2458,7 @@ long long _wrap_graph_get_dim_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, long
 }
 
 
-int _wrap_graph_check_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_graph_check_raw_afdf3638045c4129(tutti_graph *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -2434,7 +2473,7 @@ int _wrap_graph_check_raw_341af2f42fc5c677(tutti_graph *_swig_go_0, tutti_error 
 }
 
 
-intgo _wrap_CARDINALITY_INFINITE_raw_341af2f42fc5c677() {
+intgo _wrap_CARDINALITY_INFINITE_raw_afdf3638045c4129() {
   int result;
   intgo _swig_go_result;
   
@@ -2445,7 +2484,7 @@ intgo _wrap_CARDINALITY_INFINITE_raw_341af2f42fc5c677() {
 }
 
 
-intgo _wrap_CARDINALITY_UNKNOWN_raw_341af2f42fc5c677() {
+intgo _wrap_CARDINALITY_UNKNOWN_raw_afdf3638045c4129() {
   int result;
   intgo _swig_go_result;
   
@@ -2456,7 +2495,7 @@ intgo _wrap_CARDINALITY_UNKNOWN_raw_341af2f42fc5c677() {
 }
 
 
-int _wrap_pipeline_create_raw_341af2f42fc5c677(tutti_context *_swig_go_0, tutti_pipeline **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_pipeline_create_raw_afdf3638045c4129(tutti_context *_swig_go_0, tutti_pipeline **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_pipeline **arg2 = (tutti_pipeline **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2473,7 +2512,7 @@ int _wrap_pipeline_create_raw_341af2f42fc5c677(tutti_context *_swig_go_0, tutti_
 }
 
 
-void _wrap_pipeline_ref_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_ref_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2483,7 +2522,7 @@ void _wrap_pipeline_ref_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_unref_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_unref_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2493,7 +2532,7 @@ void _wrap_pipeline_unref_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_add_slices_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
+void _wrap_pipeline_add_slices_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2510,7 +2549,7 @@ void _wrap_pipeline_add_slices_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_add_tensor_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
+void _wrap_pipeline_add_tensor_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, tutti_tensor *_swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2527,7 +2566,7 @@ void _wrap_pipeline_add_tensor_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_add_idx_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _gostring_ _swig_go_3) {
+void _wrap_pipeline_add_idx_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, _gostring_ _swig_go_3) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2545,7 +2584,7 @@ void _wrap_pipeline_add_idx_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_declare_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_pipeline_declare_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2565,7 +2604,7 @@ void _wrap_pipeline_declare_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_arrow_stream_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, struct ArrowArrayStream *_swig_go_1) {
+void _wrap_pipeline_set_arrow_stream_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, struct ArrowArrayStream *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct ArrowArrayStream *arg2 = (struct ArrowArrayStream *) 0 ;
   
@@ -2577,7 +2616,7 @@ void _wrap_pipeline_set_arrow_stream_raw_341af2f42fc5c677(tutti_pipeline *_swig_
 }
 
 
-void _wrap_pipeline_add_feed_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, tutti_feed *_swig_go_1) {
+void _wrap_pipeline_add_feed_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, tutti_feed *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_feed *arg2 = (tutti_feed *) 0 ;
   
@@ -2589,7 +2628,7 @@ void _wrap_pipeline_add_feed_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, tu
 }
 
 
-void _wrap_pipeline_add_dataset_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, tutti_dataset *_swig_go_1) {
+void _wrap_pipeline_add_dataset_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, tutti_dataset *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   
@@ -2601,7 +2640,7 @@ void _wrap_pipeline_add_dataset_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0,
 }
 
 
-void _wrap_pipeline_set_cancel_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, tutti_cancel *_swig_go_1) {
+void _wrap_pipeline_set_cancel_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, tutti_cancel *_swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   
@@ -2613,7 +2652,7 @@ void _wrap_pipeline_set_cancel_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_begin_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
+void _wrap_pipeline_begin_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -2628,7 +2667,7 @@ void _wrap_pipeline_begin_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gost
 }
 
 
-void _wrap_pipeline_set_bool_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
+void _wrap_pipeline_set_bool_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -2643,7 +2682,7 @@ void _wrap_pipeline_set_bool_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_i64_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+void _wrap_pipeline_set_i64_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2658,7 +2697,7 @@ void _wrap_pipeline_set_i64_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_f64_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
+void _wrap_pipeline_set_f64_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -2673,7 +2712,7 @@ void _wrap_pipeline_set_f64_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _go
 }
 
 
-void _wrap_pipeline_set_string_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
+void _wrap_pipeline_set_string_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2689,7 +2728,7 @@ void _wrap_pipeline_set_string_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, 
 }
 
 
-void _wrap_pipeline_set_i64s_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_pipeline_set_i64s_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -2705,7 +2744,7 @@ void _wrap_pipeline_set_i64s_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_f64s_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_pipeline_set_f64s_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   double *arg3 = (double *) 0 ;
@@ -2721,7 +2760,7 @@ void _wrap_pipeline_set_f64s_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _g
 }
 
 
-void _wrap_pipeline_set_dataset_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_dataset *_swig_go_2) {
+void _wrap_pipeline_set_dataset_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_dataset *_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_dataset *arg3 = (tutti_dataset *) 0 ;
@@ -2736,7 +2775,7 @@ void _wrap_pipeline_set_dataset_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0,
 }
 
 
-void _wrap_pipeline_end_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0) {
+void _wrap_pipeline_end_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   
   arg1 = (tutti_pipeline *)(uintptr_t)_swig_go_0; 
@@ -2746,7 +2785,7 @@ void _wrap_pipeline_end_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0) {
 }
 
 
-void _wrap_pipeline_set_state_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
+void _wrap_pipeline_set_state_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -2761,7 +2800,7 @@ void _wrap_pipeline_set_state_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, _
 }
 
 
-int _wrap_pipeline_build_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, tutti_dataset **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_pipeline_build_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, tutti_dataset **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   tutti_dataset **arg2 = (tutti_dataset **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -2778,7 +2817,7 @@ int _wrap_pipeline_build_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, tutti_
 }
 
 
-void _wrap_dataset_ref_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0) {
+void _wrap_dataset_ref_raw_afdf3638045c4129(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   
   arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
@@ -2788,7 +2827,7 @@ void _wrap_dataset_ref_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0) {
 }
 
 
-void _wrap_dataset_unref_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0) {
+void _wrap_dataset_unref_raw_afdf3638045c4129(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   
   arg1 = (tutti_dataset *)(uintptr_t)_swig_go_0; 
@@ -2798,7 +2837,7 @@ void _wrap_dataset_unref_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0) {
 }
 
 
-long long _wrap_dataset_get_cardinality_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0) {
+long long _wrap_dataset_get_cardinality_raw_afdf3638045c4129(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2811,7 +2850,7 @@ long long _wrap_dataset_get_cardinality_raw_341af2f42fc5c677(tutti_dataset *_swi
 }
 
 
-long long _wrap_dataset_get_component_count_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0) {
+long long _wrap_dataset_get_component_count_raw_afdf3638045c4129(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -2824,7 +2863,7 @@ long long _wrap_dataset_get_component_count_raw_341af2f42fc5c677(tutti_dataset *
 }
 
 
-_gostring_ _wrap_dataset_get_component_name_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_dataset_get_component_name_raw_afdf3638045c4129(tutti_dataset *_swig_go_0, long long _swig_go_1) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -2839,7 +2878,7 @@ _gostring_ _wrap_dataset_get_component_name_raw_341af2f42fc5c677(tutti_dataset *
 }
 
 
-int _wrap_dataset_get_component_role_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0, long long _swig_go_1) {
+int _wrap_dataset_get_component_role_raw_afdf3638045c4129(tutti_dataset *_swig_go_0, long long _swig_go_1) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   int32_t result;
@@ -2854,7 +2893,7 @@ int _wrap_dataset_get_component_role_raw_341af2f42fc5c677(tutti_dataset *_swig_g
 }
 
 
-_gostring_ _wrap_dataset_get_spec_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0) {
+_gostring_ _wrap_dataset_get_spec_raw_afdf3638045c4129(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2867,7 +2906,7 @@ _gostring_ _wrap_dataset_get_spec_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0
 }
 
 
-_gostring_ _wrap_dataset_get_lint_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0) {
+_gostring_ _wrap_dataset_get_lint_raw_afdf3638045c4129(tutti_dataset *_swig_go_0) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -2880,7 +2919,7 @@ _gostring_ _wrap_dataset_get_lint_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0
 }
 
 
-int _wrap_dataset_split_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_dataset **_swig_go_2, tutti_dataset **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_dataset_split_raw_afdf3638045c4129(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_dataset **_swig_go_2, tutti_dataset **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   tutti_dataset **arg3 = (tutti_dataset **) 0 ;
@@ -2901,7 +2940,7 @@ int _wrap_dataset_split_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0, long lon
 }
 
 
-int _wrap_dataset_count_classes_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, _goslice_ _swig_go_4, long long *_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_dataset_count_classes_raw_afdf3638045c4129(tutti_dataset *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, _goslice_ _swig_go_4, long long *_swig_go_5, tutti_error **_swig_go_6) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2927,7 +2966,7 @@ int _wrap_dataset_count_classes_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0, 
 }
 
 
-int _wrap_dataset_count_texts_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, tutti_cancel *_swig_go_5, tutti_tensor **_swig_go_6, tutti_tensor **_swig_go_7, tutti_error **_swig_go_8) {
+int _wrap_dataset_count_texts_raw_afdf3638045c4129(tutti_dataset *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, tutti_cancel *_swig_go_5, tutti_tensor **_swig_go_6, tutti_tensor **_swig_go_7, tutti_error **_swig_go_8) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -2957,7 +2996,7 @@ int _wrap_dataset_count_texts_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0, _g
 }
 
 
-int _wrap_dataset_to_arrow_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, struct ArrowArrayStream *_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_dataset_to_arrow_raw_afdf3638045c4129(tutti_dataset *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, struct ArrowArrayStream *_swig_go_4, tutti_error **_swig_go_5) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -2980,7 +3019,7 @@ int _wrap_dataset_to_arrow_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0, long 
 }
 
 
-int _wrap_iterator_create_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_iterator **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_iterator_create_raw_afdf3638045c4129(tutti_dataset *_swig_go_0, long long _swig_go_1, tutti_iterator **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_dataset *arg1 = (tutti_dataset *) 0 ;
   int64_t arg2 ;
   tutti_iterator **arg3 = (tutti_iterator **) 0 ;
@@ -2999,7 +3038,7 @@ int _wrap_iterator_create_raw_341af2f42fc5c677(tutti_dataset *_swig_go_0, long l
 }
 
 
-void _wrap_iterator_ref_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0) {
+void _wrap_iterator_ref_raw_afdf3638045c4129(tutti_iterator *_swig_go_0) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   
   arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
@@ -3009,7 +3048,7 @@ void _wrap_iterator_ref_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0) {
 }
 
 
-void _wrap_iterator_unref_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0) {
+void _wrap_iterator_unref_raw_afdf3638045c4129(tutti_iterator *_swig_go_0) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   
   arg1 = (tutti_iterator *)(uintptr_t)_swig_go_0; 
@@ -3019,7 +3058,7 @@ void _wrap_iterator_unref_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0) {
 }
 
 
-int _wrap_iterator_next_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0, tutti_cancel *_swig_go_1, bool *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_iterator_next_raw_afdf3638045c4129(tutti_iterator *_swig_go_0, tutti_cancel *_swig_go_1, bool *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   uint8_t *arg3 = (uint8_t *) 0 ;
@@ -3038,7 +3077,7 @@ int _wrap_iterator_next_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0, tutti_c
 }
 
 
-tutti_tensor *_wrap_iterator_get_component_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0, long long _swig_go_1) {
+tutti_tensor *_wrap_iterator_get_component_raw_afdf3638045c4129(tutti_iterator *_swig_go_0, long long _swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   int64_t arg2 ;
   tutti_tensor *result = 0 ;
@@ -3053,7 +3092,7 @@ tutti_tensor *_wrap_iterator_get_component_raw_341af2f42fc5c677(tutti_iterator *
 }
 
 
-int _wrap_iterator_restore_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_iterator_restore_raw_afdf3638045c4129(tutti_iterator *_swig_go_0, _gostring_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3071,7 +3110,7 @@ int _wrap_iterator_restore_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0, _gos
 }
 
 
-int _wrap_feed_create_raw_341af2f42fc5c677(tutti_context *_swig_go_0, long long _swig_go_1, tutti_feed **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_create_raw_afdf3638045c4129(tutti_context *_swig_go_0, long long _swig_go_1, tutti_feed **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_feed **arg3 = (tutti_feed **) 0 ;
@@ -3090,7 +3129,7 @@ int _wrap_feed_create_raw_341af2f42fc5c677(tutti_context *_swig_go_0, long long 
 }
 
 
-void _wrap_feed_ref_raw_341af2f42fc5c677(tutti_feed *_swig_go_0) {
+void _wrap_feed_ref_raw_afdf3638045c4129(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
@@ -3100,7 +3139,7 @@ void _wrap_feed_ref_raw_341af2f42fc5c677(tutti_feed *_swig_go_0) {
 }
 
 
-void _wrap_feed_unref_raw_341af2f42fc5c677(tutti_feed *_swig_go_0) {
+void _wrap_feed_unref_raw_afdf3638045c4129(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   
   arg1 = (tutti_feed *)(uintptr_t)_swig_go_0; 
@@ -3110,7 +3149,7 @@ void _wrap_feed_unref_raw_341af2f42fc5c677(tutti_feed *_swig_go_0) {
 }
 
 
-int _wrap_feed_declare_raw_341af2f42fc5c677(tutti_feed *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_feed_declare_raw_afdf3638045c4129(tutti_feed *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, int _swig_go_3, _goslice_ _swig_go_4, tutti_error **_swig_go_5) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -3135,7 +3174,7 @@ int _wrap_feed_declare_raw_341af2f42fc5c677(tutti_feed *_swig_go_0, _gostring_ _
 }
 
 
-int _wrap_feed_set_batch_size_raw_341af2f42fc5c677(tutti_feed *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_feed_set_batch_size_raw_afdf3638045c4129(tutti_feed *_swig_go_0, long long _swig_go_1, tutti_error **_swig_go_2) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int64_t arg2 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3152,7 +3191,7 @@ int _wrap_feed_set_batch_size_raw_341af2f42fc5c677(tutti_feed *_swig_go_0, long 
 }
 
 
-int _wrap_feed_push_raw_341af2f42fc5c677(tutti_feed *_swig_go_0, _goslice_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_push_raw_afdf3638045c4129(tutti_feed *_swig_go_0, _goslice_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   tutti_tensor **arg2 = (tutti_tensor **) 0 ;
   int64_t arg3 ;
@@ -3172,7 +3211,7 @@ int _wrap_feed_push_raw_341af2f42fc5c677(tutti_feed *_swig_go_0, _goslice_ _swig
 }
 
 
-int _wrap_feed_finish_raw_341af2f42fc5c677(tutti_feed *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_feed_finish_raw_afdf3638045c4129(tutti_feed *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -3187,7 +3226,7 @@ int _wrap_feed_finish_raw_341af2f42fc5c677(tutti_feed *_swig_go_0, tutti_error *
 }
 
 
-int _wrap_feed_fail_raw_341af2f42fc5c677(tutti_feed *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_feed_fail_raw_afdf3638045c4129(tutti_feed *_swig_go_0, int _swig_go_1, _gostring_ _swig_go_2, tutti_error **_swig_go_3) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -3207,7 +3246,7 @@ int _wrap_feed_fail_raw_341af2f42fc5c677(tutti_feed *_swig_go_0, int _swig_go_1,
 }
 
 
-long long _wrap_feed_get_position_raw_341af2f42fc5c677(tutti_feed *_swig_go_0) {
+long long _wrap_feed_get_position_raw_afdf3638045c4129(tutti_feed *_swig_go_0) {
   tutti_feed *arg1 = (tutti_feed *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3220,7 +3259,7 @@ long long _wrap_feed_get_position_raw_341af2f42fc5c677(tutti_feed *_swig_go_0) {
 }
 
 
-int _wrap_cluster_resolver_create_list_raw_341af2f42fc5c677(_gostring_ _swig_go_0, long long _swig_go_1, tutti_cluster_resolver **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_cluster_resolver_create_list_raw_afdf3638045c4129(_gostring_ _swig_go_0, long long _swig_go_1, tutti_cluster_resolver **_swig_go_2, tutti_error **_swig_go_3) {
   char *arg1 = (char *) 0 ;
   int64_t arg2 ;
   tutti_cluster_resolver **arg3 = (tutti_cluster_resolver **) 0 ;
@@ -3240,7 +3279,7 @@ int _wrap_cluster_resolver_create_list_raw_341af2f42fc5c677(_gostring_ _swig_go_
 }
 
 
-int _wrap_cluster_resolver_create_tf_config_raw_341af2f42fc5c677(_gostring_ _swig_go_0, tutti_cluster_resolver **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cluster_resolver_create_tf_config_raw_afdf3638045c4129(_gostring_ _swig_go_0, tutti_cluster_resolver **_swig_go_1, tutti_error **_swig_go_2) {
   char *arg1 = (char *) 0 ;
   tutti_cluster_resolver **arg2 = (tutti_cluster_resolver **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3258,7 +3297,7 @@ int _wrap_cluster_resolver_create_tf_config_raw_341af2f42fc5c677(_gostring_ _swi
 }
 
 
-int _wrap_cluster_resolver_create_from_environment_raw_341af2f42fc5c677(_gostring_ _swig_go_0, tutti_cluster_resolver **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cluster_resolver_create_from_environment_raw_afdf3638045c4129(_gostring_ _swig_go_0, tutti_cluster_resolver **_swig_go_1, tutti_error **_swig_go_2) {
   char *arg1 = (char *) 0 ;
   tutti_cluster_resolver **arg2 = (tutti_cluster_resolver **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3276,7 +3315,7 @@ int _wrap_cluster_resolver_create_from_environment_raw_341af2f42fc5c677(_gostrin
 }
 
 
-int _wrap_cluster_resolver_create_tpu_raw_341af2f42fc5c677(_gostring_ _swig_go_0, _gostring_ _swig_go_1, tutti_cluster_resolver **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_cluster_resolver_create_tpu_raw_afdf3638045c4129(_gostring_ _swig_go_0, _gostring_ _swig_go_1, tutti_cluster_resolver **_swig_go_2, tutti_error **_swig_go_3) {
   char *arg1 = (char *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cluster_resolver **arg3 = (tutti_cluster_resolver **) 0 ;
@@ -3297,7 +3336,7 @@ int _wrap_cluster_resolver_create_tpu_raw_341af2f42fc5c677(_gostring_ _swig_go_0
 }
 
 
-void _wrap_cluster_resolver_ref_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0) {
+void _wrap_cluster_resolver_ref_raw_afdf3638045c4129(tutti_cluster_resolver *_swig_go_0) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   
   arg1 = (tutti_cluster_resolver *)(uintptr_t)_swig_go_0; 
@@ -3307,7 +3346,7 @@ void _wrap_cluster_resolver_ref_raw_341af2f42fc5c677(tutti_cluster_resolver *_sw
 }
 
 
-void _wrap_cluster_resolver_unref_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0) {
+void _wrap_cluster_resolver_unref_raw_afdf3638045c4129(tutti_cluster_resolver *_swig_go_0) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   
   arg1 = (tutti_cluster_resolver *)(uintptr_t)_swig_go_0; 
@@ -3317,7 +3356,7 @@ void _wrap_cluster_resolver_unref_raw_341af2f42fc5c677(tutti_cluster_resolver *_
 }
 
 
-long long _wrap_cluster_resolver_get_worker_count_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0) {
+long long _wrap_cluster_resolver_get_worker_count_raw_afdf3638045c4129(tutti_cluster_resolver *_swig_go_0) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3330,7 +3369,7 @@ long long _wrap_cluster_resolver_get_worker_count_raw_341af2f42fc5c677(tutti_clu
 }
 
 
-long long _wrap_cluster_resolver_get_worker_index_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0) {
+long long _wrap_cluster_resolver_get_worker_index_raw_afdf3638045c4129(tutti_cluster_resolver *_swig_go_0) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3343,7 +3382,7 @@ long long _wrap_cluster_resolver_get_worker_index_raw_341af2f42fc5c677(tutti_clu
 }
 
 
-_gostring_ _wrap_cluster_resolver_get_address_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_cluster_resolver_get_address_raw_afdf3638045c4129(tutti_cluster_resolver *_swig_go_0, long long _swig_go_1) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3358,7 +3397,7 @@ _gostring_ _wrap_cluster_resolver_get_address_raw_341af2f42fc5c677(tutti_cluster
 }
 
 
-_gostring_ _wrap_cluster_resolver_get_json_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0) {
+_gostring_ _wrap_cluster_resolver_get_json_raw_afdf3638045c4129(tutti_cluster_resolver *_swig_go_0) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3371,7 +3410,7 @@ _gostring_ _wrap_cluster_resolver_get_json_raw_341af2f42fc5c677(tutti_cluster_re
 }
 
 
-int _wrap_cluster_resolver_connect_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0, tutti_options *_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cluster_resolver_connect_raw_afdf3638045c4129(tutti_cluster_resolver *_swig_go_0, tutti_options *_swig_go_1, tutti_error **_swig_go_2) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   tutti_options *arg2 = (tutti_options *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3388,7 +3427,7 @@ int _wrap_cluster_resolver_connect_raw_341af2f42fc5c677(tutti_cluster_resolver *
 }
 
 
-int _wrap_cluster_resolver_initialize_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0, tutti_options *_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_cluster_resolver_initialize_raw_afdf3638045c4129(tutti_cluster_resolver *_swig_go_0, tutti_options *_swig_go_1, tutti_error **_swig_go_2) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   tutti_options *arg2 = (tutti_options *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3405,7 +3444,7 @@ int _wrap_cluster_resolver_initialize_raw_341af2f42fc5c677(tutti_cluster_resolve
 }
 
 
-tutti_context *_wrap_cluster_resolver_get_context_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0) {
+tutti_context *_wrap_cluster_resolver_get_context_raw_afdf3638045c4129(tutti_cluster_resolver *_swig_go_0) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   tutti_context *result = 0 ;
   tutti_context *_swig_go_result;
@@ -3418,7 +3457,7 @@ tutti_context *_wrap_cluster_resolver_get_context_raw_341af2f42fc5c677(tutti_clu
 }
 
 
-int _wrap_strategy_create_one_device_raw_341af2f42fc5c677(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_strategy_create_one_device_raw_afdf3638045c4129(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_strategy **arg3 = (tutti_strategy **) 0 ;
@@ -3438,7 +3477,7 @@ int _wrap_strategy_create_one_device_raw_341af2f42fc5c677(tutti_context *_swig_g
 }
 
 
-int _wrap_strategy_create_auto_raw_341af2f42fc5c677(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_strategy_create_auto_raw_afdf3638045c4129(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_strategy **arg3 = (tutti_strategy **) 0 ;
@@ -3457,7 +3496,7 @@ int _wrap_strategy_create_auto_raw_341af2f42fc5c677(tutti_context *_swig_go_0, l
 }
 
 
-int _wrap_strategy_create_multi_worker_raw_341af2f42fc5c677(tutti_context *_swig_go_0, tutti_options *_swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_strategy_create_multi_worker_raw_afdf3638045c4129(tutti_context *_swig_go_0, tutti_options *_swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_options *arg2 = (tutti_options *) 0 ;
   tutti_strategy **arg3 = (tutti_strategy **) 0 ;
@@ -3476,7 +3515,7 @@ int _wrap_strategy_create_multi_worker_raw_341af2f42fc5c677(tutti_context *_swig
 }
 
 
-int _wrap_strategy_create_multi_worker_from_environment_raw_341af2f42fc5c677(tutti_context *_swig_go_0, tutti_options *_swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_strategy_create_multi_worker_from_environment_raw_afdf3638045c4129(tutti_context *_swig_go_0, tutti_options *_swig_go_1, tutti_strategy **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_options *arg2 = (tutti_options *) 0 ;
   tutti_strategy **arg3 = (tutti_strategy **) 0 ;
@@ -3495,7 +3534,7 @@ int _wrap_strategy_create_multi_worker_from_environment_raw_341af2f42fc5c677(tut
 }
 
 
-int _wrap_strategy_create_multi_worker_from_resolver_raw_341af2f42fc5c677(tutti_context *_swig_go_0, tutti_cluster_resolver *_swig_go_1, tutti_options *_swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_strategy_create_multi_worker_from_resolver_raw_afdf3638045c4129(tutti_context *_swig_go_0, tutti_cluster_resolver *_swig_go_1, tutti_options *_swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_cluster_resolver *arg2 = (tutti_cluster_resolver *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -3516,7 +3555,7 @@ int _wrap_strategy_create_multi_worker_from_resolver_raw_341af2f42fc5c677(tutti_
 }
 
 
-int _wrap_strategy_create_tpu_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig_go_0, tutti_strategy **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_strategy_create_tpu_raw_afdf3638045c4129(tutti_cluster_resolver *_swig_go_0, tutti_strategy **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_cluster_resolver *arg1 = (tutti_cluster_resolver *) 0 ;
   tutti_strategy **arg2 = (tutti_strategy **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3533,7 +3572,7 @@ int _wrap_strategy_create_tpu_raw_341af2f42fc5c677(tutti_cluster_resolver *_swig
 }
 
 
-void _wrap_strategy_ref_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0) {
+void _wrap_strategy_ref_raw_afdf3638045c4129(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   
   arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
@@ -3543,7 +3582,7 @@ void _wrap_strategy_ref_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0) {
 }
 
 
-void _wrap_strategy_unref_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0) {
+void _wrap_strategy_unref_raw_afdf3638045c4129(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   
   arg1 = (tutti_strategy *)(uintptr_t)_swig_go_0; 
@@ -3553,7 +3592,7 @@ void _wrap_strategy_unref_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0) {
 }
 
 
-long long _wrap_strategy_get_replica_count_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0) {
+long long _wrap_strategy_get_replica_count_raw_afdf3638045c4129(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3566,7 +3605,7 @@ long long _wrap_strategy_get_replica_count_raw_341af2f42fc5c677(tutti_strategy *
 }
 
 
-long long _wrap_strategy_get_worker_count_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0) {
+long long _wrap_strategy_get_worker_count_raw_afdf3638045c4129(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3579,7 +3618,7 @@ long long _wrap_strategy_get_worker_count_raw_341af2f42fc5c677(tutti_strategy *_
 }
 
 
-long long _wrap_strategy_get_worker_index_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0) {
+long long _wrap_strategy_get_worker_index_raw_afdf3638045c4129(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3592,7 +3631,7 @@ long long _wrap_strategy_get_worker_index_raw_341af2f42fc5c677(tutti_strategy *_
 }
 
 
-long long _wrap_strategy_get_input_pipeline_count_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0) {
+long long _wrap_strategy_get_input_pipeline_count_raw_afdf3638045c4129(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3605,7 +3644,7 @@ long long _wrap_strategy_get_input_pipeline_count_raw_341af2f42fc5c677(tutti_str
 }
 
 
-long long _wrap_strategy_get_input_pipeline_id_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0) {
+long long _wrap_strategy_get_input_pipeline_id_raw_afdf3638045c4129(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3618,7 +3657,7 @@ long long _wrap_strategy_get_input_pipeline_id_raw_341af2f42fc5c677(tutti_strate
 }
 
 
-long long _wrap_strategy_get_per_replica_batch_size_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0, long long _swig_go_1) {
+long long _wrap_strategy_get_per_replica_batch_size_raw_afdf3638045c4129(tutti_strategy *_swig_go_0, long long _swig_go_1) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -3633,7 +3672,7 @@ long long _wrap_strategy_get_per_replica_batch_size_raw_341af2f42fc5c677(tutti_s
 }
 
 
-_gostring_ _wrap_strategy_get_device_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_strategy_get_device_raw_afdf3638045c4129(tutti_strategy *_swig_go_0, long long _swig_go_1) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -3648,7 +3687,7 @@ _gostring_ _wrap_strategy_get_device_raw_341af2f42fc5c677(tutti_strategy *_swig_
 }
 
 
-tutti_context *_wrap_strategy_get_context_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0) {
+tutti_context *_wrap_strategy_get_context_raw_afdf3638045c4129(tutti_strategy *_swig_go_0) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   tutti_context *result = 0 ;
   tutti_context *_swig_go_result;
@@ -3661,7 +3700,7 @@ tutti_context *_wrap_strategy_get_context_raw_341af2f42fc5c677(tutti_strategy *_
 }
 
 
-intgo _wrap_HOOK_STOP_raw_341af2f42fc5c677() {
+intgo _wrap_HOOK_STOP_raw_afdf3638045c4129() {
   int result;
   intgo _swig_go_result;
   
@@ -3672,7 +3711,7 @@ intgo _wrap_HOOK_STOP_raw_341af2f42fc5c677() {
 }
 
 
-int _wrap_hooks_create_raw_341af2f42fc5c677(tutti_hooks **_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_hooks_create_raw_afdf3638045c4129(tutti_hooks **_swig_go_0, tutti_error **_swig_go_1) {
   tutti_hooks **arg1 = (tutti_hooks **) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -3687,7 +3726,7 @@ int _wrap_hooks_create_raw_341af2f42fc5c677(tutti_hooks **_swig_go_0, tutti_erro
 }
 
 
-void _wrap_hooks_ref_raw_341af2f42fc5c677(tutti_hooks *_swig_go_0) {
+void _wrap_hooks_ref_raw_afdf3638045c4129(tutti_hooks *_swig_go_0) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   
   arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
@@ -3697,7 +3736,7 @@ void _wrap_hooks_ref_raw_341af2f42fc5c677(tutti_hooks *_swig_go_0) {
 }
 
 
-void _wrap_hooks_unref_raw_341af2f42fc5c677(tutti_hooks *_swig_go_0) {
+void _wrap_hooks_unref_raw_afdf3638045c4129(tutti_hooks *_swig_go_0) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   
   arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
@@ -3707,7 +3746,7 @@ void _wrap_hooks_unref_raw_341af2f42fc5c677(tutti_hooks *_swig_go_0) {
 }
 
 
-int _wrap_hook_event_get_kind_raw_341af2f42fc5c677(tutti_hook_event *_swig_go_0) {
+int _wrap_hook_event_get_kind_raw_afdf3638045c4129(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -3720,7 +3759,7 @@ int _wrap_hook_event_get_kind_raw_341af2f42fc5c677(tutti_hook_event *_swig_go_0)
 }
 
 
-long long _wrap_hook_event_get_step_raw_341af2f42fc5c677(tutti_hook_event *_swig_go_0) {
+long long _wrap_hook_event_get_step_raw_afdf3638045c4129(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3733,7 +3772,7 @@ long long _wrap_hook_event_get_step_raw_341af2f42fc5c677(tutti_hook_event *_swig
 }
 
 
-long long _wrap_hook_event_get_epoch_raw_341af2f42fc5c677(tutti_hook_event *_swig_go_0) {
+long long _wrap_hook_event_get_epoch_raw_afdf3638045c4129(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -3746,7 +3785,7 @@ long long _wrap_hook_event_get_epoch_raw_341af2f42fc5c677(tutti_hook_event *_swi
 }
 
 
-double _wrap_hook_event_get_loss_raw_341af2f42fc5c677(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_loss_raw_afdf3638045c4129(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -3759,7 +3798,7 @@ double _wrap_hook_event_get_loss_raw_341af2f42fc5c677(tutti_hook_event *_swig_go
 }
 
 
-double _wrap_hook_event_get_examples_per_second_raw_341af2f42fc5c677(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_examples_per_second_raw_afdf3638045c4129(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -3772,7 +3811,7 @@ double _wrap_hook_event_get_examples_per_second_raw_341af2f42fc5c677(tutti_hook_
 }
 
 
-double _wrap_hook_event_get_remaining_seconds_raw_341af2f42fc5c677(tutti_hook_event *_swig_go_0) {
+double _wrap_hook_event_get_remaining_seconds_raw_afdf3638045c4129(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   double result;
   double _swig_go_result;
@@ -3785,7 +3824,7 @@ double _wrap_hook_event_get_remaining_seconds_raw_341af2f42fc5c677(tutti_hook_ev
 }
 
 
-double _wrap_hook_event_get_metric_raw_341af2f42fc5c677(tutti_hook_event *_swig_go_0, _gostring_ _swig_go_1) {
+double _wrap_hook_event_get_metric_raw_afdf3638045c4129(tutti_hook_event *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   char *arg2 = (char *) 0 ;
   double result;
@@ -3801,7 +3840,7 @@ double _wrap_hook_event_get_metric_raw_341af2f42fc5c677(tutti_hook_event *_swig_
 }
 
 
-_gostring_ _wrap_hook_event_get_checkpoint_raw_341af2f42fc5c677(tutti_hook_event *_swig_go_0) {
+_gostring_ _wrap_hook_event_get_checkpoint_raw_afdf3638045c4129(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3814,7 +3853,7 @@ _gostring_ _wrap_hook_event_get_checkpoint_raw_341af2f42fc5c677(tutti_hook_event
 }
 
 
-void _wrap_estimator_ref_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0) {
+void _wrap_estimator_ref_raw_afdf3638045c4129(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
@@ -3824,7 +3863,7 @@ void _wrap_estimator_ref_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0) {
 }
 
 
-void _wrap_estimator_unref_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0) {
+void _wrap_estimator_unref_raw_afdf3638045c4129(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   
   arg1 = (tutti_estimator *)(uintptr_t)_swig_go_0; 
@@ -3834,7 +3873,7 @@ void _wrap_estimator_unref_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0) {
 }
 
 
-int _wrap_estimator_train_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_result **_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_estimator_train_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_result **_swig_go_5, tutti_error **_swig_go_6) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -3859,7 +3898,7 @@ int _wrap_estimator_train_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutt
 }
 
 
-int _wrap_estimator_initialize_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, _gostring_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_estimator_initialize_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, _gostring_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -3881,7 +3920,7 @@ int _wrap_estimator_initialize_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0,
 }
 
 
-int _wrap_estimator_evaluate_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_result **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_estimator_evaluate_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_result **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   int64_t arg3 ;
@@ -3904,7 +3943,7 @@ int _wrap_estimator_evaluate_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, t
 }
 
 
-int _wrap_estimator_set_evaluation_strategy_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutti_strategy *_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_estimator_set_evaluation_strategy_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, tutti_strategy *_swig_go_1, tutti_error **_swig_go_2) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_strategy *arg2 = (tutti_strategy *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -3921,7 +3960,7 @@ int _wrap_estimator_set_evaluation_strategy_raw_341af2f42fc5c677(tutti_estimator
 }
 
 
-int _wrap_estimator_train_and_evaluate_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset *_swig_go_2, long long _swig_go_3, tutti_options *_swig_go_4, tutti_hooks *_swig_go_5, tutti_cancel *_swig_go_6, tutti_result **_swig_go_7, tutti_error **_swig_go_8) {
+int _wrap_estimator_train_and_evaluate_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset *_swig_go_2, long long _swig_go_3, tutti_options *_swig_go_4, tutti_hooks *_swig_go_5, tutti_cancel *_swig_go_6, tutti_result **_swig_go_7, tutti_error **_swig_go_8) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_dataset *arg3 = (tutti_dataset *) 0 ;
@@ -3950,7 +3989,7 @@ int _wrap_estimator_train_and_evaluate_raw_341af2f42fc5c677(tutti_estimator *_sw
 }
 
 
-_gostring_ _wrap_estimator_get_params_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0) {
+_gostring_ _wrap_estimator_get_params_raw_afdf3638045c4129(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -3963,7 +4002,7 @@ _gostring_ _wrap_estimator_get_params_raw_341af2f42fc5c677(tutti_estimator *_swi
 }
 
 
-long long _wrap_estimator_get_input_pipeline_count_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, int _swig_go_1) {
+long long _wrap_estimator_get_input_pipeline_count_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, int _swig_go_1) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int32_t arg2 ;
   int64_t result;
@@ -3978,7 +4017,7 @@ long long _wrap_estimator_get_input_pipeline_count_raw_341af2f42fc5c677(tutti_es
 }
 
 
-long long _wrap_estimator_get_input_pipeline_id_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, int _swig_go_1) {
+long long _wrap_estimator_get_input_pipeline_id_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, int _swig_go_1) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int32_t arg2 ;
   int64_t result;
@@ -3993,7 +4032,7 @@ long long _wrap_estimator_get_input_pipeline_id_raw_341af2f42fc5c677(tutti_estim
 }
 
 
-int _wrap_estimator_save_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_save_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -4013,7 +4052,7 @@ int _wrap_estimator_save_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, _gost
 }
 
 
-long long _wrap_estimator_get_global_step_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_global_step_raw_afdf3638045c4129(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4026,7 +4065,7 @@ long long _wrap_estimator_get_global_step_raw_341af2f42fc5c677(tutti_estimator *
 }
 
 
-long long _wrap_estimator_get_variable_count_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_variable_count_raw_afdf3638045c4129(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4039,7 +4078,7 @@ long long _wrap_estimator_get_variable_count_raw_341af2f42fc5c677(tutti_estimato
 }
 
 
-_gostring_ _wrap_estimator_get_variable_name_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_estimator_get_variable_name_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, long long _swig_go_1) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -4054,7 +4093,7 @@ _gostring_ _wrap_estimator_get_variable_name_raw_341af2f42fc5c677(tutti_estimato
 }
 
 
-long long _wrap_estimator_get_trainable_count_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0) {
+long long _wrap_estimator_get_trainable_count_raw_afdf3638045c4129(tutti_estimator *_swig_go_0) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4067,7 +4106,7 @@ long long _wrap_estimator_get_trainable_count_raw_341af2f42fc5c677(tutti_estimat
 }
 
 
-_gostring_ _wrap_estimator_get_trainable_name_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_estimator_get_trainable_name_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, long long _swig_go_1) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -4082,7 +4121,7 @@ _gostring_ _wrap_estimator_get_trainable_name_raw_341af2f42fc5c677(tutti_estimat
 }
 
 
-int _wrap_estimator_read_variable_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_variable_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -4102,7 +4141,7 @@ int _wrap_estimator_read_variable_raw_341af2f42fc5c677(tutti_estimator *_swig_go
 }
 
 
-int _wrap_estimator_write_variable_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_write_variable_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -4122,7 +4161,7 @@ int _wrap_estimator_write_variable_raw_341af2f42fc5c677(tutti_estimator *_swig_g
 }
 
 
-int _wrap_estimator_read_gradient_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_gradient_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -4142,7 +4181,7 @@ int _wrap_estimator_read_gradient_raw_341af2f42fc5c677(tutti_estimator *_swig_go
 }
 
 
-int _wrap_estimator_read_output_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_read_output_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -4162,7 +4201,7 @@ int _wrap_estimator_read_output_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0
 }
 
 
-int _wrap_estimator_set_trainable_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_estimator_set_trainable_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -4182,7 +4221,7 @@ int _wrap_estimator_set_trainable_raw_341af2f42fc5c677(tutti_estimator *_swig_go
 }
 
 
-int _wrap_strategy_distribute_dataset_raw_341af2f42fc5c677(tutti_strategy *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_strategy_distribute_dataset_raw_afdf3638045c4129(tutti_strategy *_swig_go_0, tutti_dataset *_swig_go_1, tutti_dataset **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_strategy *arg1 = (tutti_strategy *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_dataset **arg3 = (tutti_dataset **) 0 ;
@@ -4201,7 +4240,7 @@ int _wrap_strategy_distribute_dataset_raw_341af2f42fc5c677(tutti_strategy *_swig
 }
 
 
-tutti_tensor *_wrap_iterator_get_piece_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+tutti_tensor *_wrap_iterator_get_piece_raw_afdf3638045c4129(tutti_iterator *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -4218,7 +4257,7 @@ tutti_tensor *_wrap_iterator_get_piece_raw_341af2f42fc5c677(tutti_iterator *_swi
 }
 
 
-int _wrap_session_open_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_session **_swig_go_5, tutti_error **_swig_go_6) {
+int _wrap_session_open_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, tutti_options *_swig_go_2, tutti_hooks *_swig_go_3, tutti_cancel *_swig_go_4, tutti_session **_swig_go_5, tutti_error **_swig_go_6) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_options *arg3 = (tutti_options *) 0 ;
@@ -4243,7 +4282,7 @@ int _wrap_session_open_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutti_d
 }
 
 
-void _wrap_session_ref_raw_341af2f42fc5c677(tutti_session *_swig_go_0) {
+void _wrap_session_ref_raw_afdf3638045c4129(tutti_session *_swig_go_0) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   
   arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
@@ -4253,7 +4292,7 @@ void _wrap_session_ref_raw_341af2f42fc5c677(tutti_session *_swig_go_0) {
 }
 
 
-void _wrap_session_unref_raw_341af2f42fc5c677(tutti_session *_swig_go_0) {
+void _wrap_session_unref_raw_afdf3638045c4129(tutti_session *_swig_go_0) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   
   arg1 = (tutti_session *)(uintptr_t)_swig_go_0; 
@@ -4263,7 +4302,7 @@ void _wrap_session_unref_raw_341af2f42fc5c677(tutti_session *_swig_go_0) {
 }
 
 
-int _wrap_session_run_raw_341af2f42fc5c677(tutti_session *_swig_go_0, long long _swig_go_1, tutti_result **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_session_run_raw_afdf3638045c4129(tutti_session *_swig_go_0, long long _swig_go_1, tutti_result **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   int64_t arg2 ;
   tutti_result **arg3 = (tutti_result **) 0 ;
@@ -4282,7 +4321,7 @@ int _wrap_session_run_raw_341af2f42fc5c677(tutti_session *_swig_go_0, long long 
 }
 
 
-int _wrap_session_set_scalar_raw_341af2f42fc5c677(tutti_session *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_session_set_scalar_raw_afdf3638045c4129(tutti_session *_swig_go_0, _gostring_ _swig_go_1, double _swig_go_2, tutti_error **_swig_go_3) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   char *arg2 = (char *) 0 ;
   double arg3 ;
@@ -4302,7 +4341,7 @@ int _wrap_session_set_scalar_raw_341af2f42fc5c677(tutti_session *_swig_go_0, _go
 }
 
 
-int _wrap_session_close_raw_341af2f42fc5c677(tutti_session *_swig_go_0, tutti_result **_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_session_close_raw_afdf3638045c4129(tutti_session *_swig_go_0, tutti_result **_swig_go_1, tutti_error **_swig_go_2) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   tutti_result **arg2 = (tutti_result **) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -4319,7 +4358,7 @@ int _wrap_session_close_raw_341af2f42fc5c677(tutti_session *_swig_go_0, tutti_re
 }
 
 
-void _wrap_result_ref_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
+void _wrap_result_ref_raw_afdf3638045c4129(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   
   arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
@@ -4329,7 +4368,7 @@ void _wrap_result_ref_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
 }
 
 
-void _wrap_result_unref_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
+void _wrap_result_unref_raw_afdf3638045c4129(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   
   arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
@@ -4339,7 +4378,7 @@ void _wrap_result_unref_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
 }
 
 
-int _wrap_result_get_reason_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
+int _wrap_result_get_reason_raw_afdf3638045c4129(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -4352,7 +4391,7 @@ int _wrap_result_get_reason_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_step_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
+long long _wrap_result_get_step_raw_afdf3638045c4129(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4365,7 +4404,7 @@ long long _wrap_result_get_step_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_examples_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
+long long _wrap_result_get_examples_raw_afdf3638045c4129(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4378,7 +4417,7 @@ long long _wrap_result_get_examples_raw_341af2f42fc5c677(tutti_result *_swig_go_
 }
 
 
-double _wrap_result_get_seconds_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
+double _wrap_result_get_seconds_raw_afdf3638045c4129(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -4391,7 +4430,7 @@ double _wrap_result_get_seconds_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
 }
 
 
-double _wrap_result_get_input_wait_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
+double _wrap_result_get_input_wait_raw_afdf3638045c4129(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -4404,7 +4443,7 @@ double _wrap_result_get_input_wait_raw_341af2f42fc5c677(tutti_result *_swig_go_0
 }
 
 
-_gostring_ _wrap_result_get_input_report_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
+_gostring_ _wrap_result_get_input_report_raw_afdf3638045c4129(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4417,7 +4456,7 @@ _gostring_ _wrap_result_get_input_report_raw_341af2f42fc5c677(tutti_result *_swi
 }
 
 
-_gostring_ _wrap_result_get_step_report_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
+_gostring_ _wrap_result_get_step_report_raw_afdf3638045c4129(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4430,7 +4469,7 @@ _gostring_ _wrap_result_get_step_report_raw_341af2f42fc5c677(tutti_result *_swig
 }
 
 
-double _wrap_result_get_loss_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
+double _wrap_result_get_loss_raw_afdf3638045c4129(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   double result;
   double _swig_go_result;
@@ -4443,7 +4482,7 @@ double _wrap_result_get_loss_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
 }
 
 
-long long _wrap_result_get_metric_count_raw_341af2f42fc5c677(tutti_result *_swig_go_0) {
+long long _wrap_result_get_metric_count_raw_afdf3638045c4129(tutti_result *_swig_go_0) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4456,7 +4495,7 @@ long long _wrap_result_get_metric_count_raw_341af2f42fc5c677(tutti_result *_swig
 }
 
 
-_gostring_ _wrap_result_get_metric_name_raw_341af2f42fc5c677(tutti_result *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_result_get_metric_name_raw_afdf3638045c4129(tutti_result *_swig_go_0, long long _swig_go_1) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -4471,7 +4510,7 @@ _gostring_ _wrap_result_get_metric_name_raw_341af2f42fc5c677(tutti_result *_swig
 }
 
 
-double _wrap_result_get_metric_raw_341af2f42fc5c677(tutti_result *_swig_go_0, _gostring_ _swig_go_1) {
+double _wrap_result_get_metric_raw_afdf3638045c4129(tutti_result *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_result *arg1 = (tutti_result *) 0 ;
   char *arg2 = (char *) 0 ;
   double result;
@@ -4487,7 +4526,7 @@ double _wrap_result_get_metric_raw_341af2f42fc5c677(tutti_result *_swig_go_0, _g
 }
 
 
-int _wrap_predictor_open_raw_341af2f42fc5c677(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_predictor **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_predictor_open_raw_afdf3638045c4129(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_predictor **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_strategy *arg3 = (tutti_strategy *) 0 ;
@@ -4511,7 +4550,7 @@ int _wrap_predictor_open_raw_341af2f42fc5c677(tutti_context *_swig_go_0, _gostri
 }
 
 
-int _wrap_predictor_from_estimator_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutti_options *_swig_go_1, tutti_predictor **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_predictor_from_estimator_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, tutti_options *_swig_go_1, tutti_predictor **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_options *arg2 = (tutti_options *) 0 ;
   tutti_predictor **arg3 = (tutti_predictor **) 0 ;
@@ -4530,7 +4569,7 @@ int _wrap_predictor_from_estimator_raw_341af2f42fc5c677(tutti_estimator *_swig_g
 }
 
 
-void _wrap_predictor_ref_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0) {
+void _wrap_predictor_ref_raw_afdf3638045c4129(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   
   arg1 = (tutti_predictor *)(uintptr_t)_swig_go_0; 
@@ -4540,7 +4579,7 @@ void _wrap_predictor_ref_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0) {
 }
 
 
-void _wrap_predictor_unref_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0) {
+void _wrap_predictor_unref_raw_afdf3638045c4129(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   
   arg1 = (tutti_predictor *)(uintptr_t)_swig_go_0; 
@@ -4550,7 +4589,7 @@ void _wrap_predictor_unref_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0) {
 }
 
 
-int _wrap_predictor_reload_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_predictor_reload_raw_afdf3638045c4129(tutti_predictor *_swig_go_0, _gostring_ _swig_go_1, tutti_cancel *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -4570,7 +4609,7 @@ int _wrap_predictor_reload_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0, _go
 }
 
 
-long long _wrap_predictor_get_step_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0) {
+long long _wrap_predictor_get_step_raw_afdf3638045c4129(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4583,7 +4622,7 @@ long long _wrap_predictor_get_step_raw_341af2f42fc5c677(tutti_predictor *_swig_g
 }
 
 
-_gostring_ _wrap_predictor_get_signature_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0) {
+_gostring_ _wrap_predictor_get_signature_raw_afdf3638045c4129(tutti_predictor *_swig_go_0) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -4596,7 +4635,7 @@ _gostring_ _wrap_predictor_get_signature_raw_341af2f42fc5c677(tutti_predictor *_
 }
 
 
-int _wrap_predictor_run_all_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_cancel *_swig_go_2, tutti_batch **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_predictor_run_all_raw_afdf3638045c4129(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_cancel *_swig_go_2, tutti_batch **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_cancel *arg3 = (tutti_cancel *) 0 ;
@@ -4617,7 +4656,7 @@ int _wrap_predictor_run_all_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0, tu
 }
 
 
-int _wrap_prediction_stream_open_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_prediction_stream **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_prediction_stream_open_raw_afdf3638045c4129(tutti_predictor *_swig_go_0, tutti_dataset *_swig_go_1, tutti_prediction_stream **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   tutti_prediction_stream **arg3 = (tutti_prediction_stream **) 0 ;
@@ -4636,7 +4675,7 @@ int _wrap_prediction_stream_open_raw_341af2f42fc5c677(tutti_predictor *_swig_go_
 }
 
 
-int _wrap_prediction_stream_next_raw_341af2f42fc5c677(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_batch **_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_prediction_stream_next_raw_afdf3638045c4129(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_batch **_swig_go_2, tutti_error **_swig_go_3) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_batch **arg3 = (tutti_batch **) 0 ;
@@ -4655,7 +4694,7 @@ int _wrap_prediction_stream_next_raw_341af2f42fc5c677(tutti_prediction_stream *_
 }
 
 
-int _wrap_prediction_stream_close_raw_341af2f42fc5c677(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_prediction_stream_close_raw_afdf3638045c4129(tutti_prediction_stream *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -4672,7 +4711,7 @@ int _wrap_prediction_stream_close_raw_341af2f42fc5c677(tutti_prediction_stream *
 }
 
 
-void _wrap_prediction_stream_ref_raw_341af2f42fc5c677(tutti_prediction_stream *_swig_go_0) {
+void _wrap_prediction_stream_ref_raw_afdf3638045c4129(tutti_prediction_stream *_swig_go_0) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   
   arg1 = (tutti_prediction_stream *)(uintptr_t)_swig_go_0; 
@@ -4682,7 +4721,7 @@ void _wrap_prediction_stream_ref_raw_341af2f42fc5c677(tutti_prediction_stream *_
 }
 
 
-void _wrap_prediction_stream_unref_raw_341af2f42fc5c677(tutti_prediction_stream *_swig_go_0) {
+void _wrap_prediction_stream_unref_raw_afdf3638045c4129(tutti_prediction_stream *_swig_go_0) {
   tutti_prediction_stream *arg1 = (tutti_prediction_stream *) 0 ;
   
   arg1 = (tutti_prediction_stream *)(uintptr_t)_swig_go_0; 
@@ -4692,7 +4731,7 @@ void _wrap_prediction_stream_unref_raw_341af2f42fc5c677(tutti_prediction_stream 
 }
 
 
-void _wrap_batch_ref_raw_341af2f42fc5c677(tutti_batch *_swig_go_0) {
+void _wrap_batch_ref_raw_afdf3638045c4129(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   
   arg1 = (tutti_batch *)(uintptr_t)_swig_go_0; 
@@ -4702,7 +4741,7 @@ void _wrap_batch_ref_raw_341af2f42fc5c677(tutti_batch *_swig_go_0) {
 }
 
 
-void _wrap_batch_unref_raw_341af2f42fc5c677(tutti_batch *_swig_go_0) {
+void _wrap_batch_unref_raw_afdf3638045c4129(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   
   arg1 = (tutti_batch *)(uintptr_t)_swig_go_0; 
@@ -4712,7 +4751,7 @@ void _wrap_batch_unref_raw_341af2f42fc5c677(tutti_batch *_swig_go_0) {
 }
 
 
-long long _wrap_batch_get_first_row_raw_341af2f42fc5c677(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_first_row_raw_afdf3638045c4129(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4725,7 +4764,7 @@ long long _wrap_batch_get_first_row_raw_341af2f42fc5c677(tutti_batch *_swig_go_0
 }
 
 
-long long _wrap_batch_get_row_count_raw_341af2f42fc5c677(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_row_count_raw_afdf3638045c4129(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4738,7 +4777,7 @@ long long _wrap_batch_get_row_count_raw_341af2f42fc5c677(tutti_batch *_swig_go_0
 }
 
 
-long long _wrap_batch_get_output_count_raw_341af2f42fc5c677(tutti_batch *_swig_go_0) {
+long long _wrap_batch_get_output_count_raw_afdf3638045c4129(tutti_batch *_swig_go_0) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4751,7 +4790,7 @@ long long _wrap_batch_get_output_count_raw_341af2f42fc5c677(tutti_batch *_swig_g
 }
 
 
-_gostring_ _wrap_batch_get_output_name_raw_341af2f42fc5c677(tutti_batch *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_batch_get_output_name_raw_afdf3638045c4129(tutti_batch *_swig_go_0, long long _swig_go_1) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -4766,7 +4805,7 @@ _gostring_ _wrap_batch_get_output_name_raw_341af2f42fc5c677(tutti_batch *_swig_g
 }
 
 
-tutti_tensor *_wrap_batch_get_output_raw_341af2f42fc5c677(tutti_batch *_swig_go_0, _gostring_ _swig_go_1) {
+tutti_tensor *_wrap_batch_get_output_raw_afdf3638045c4129(tutti_batch *_swig_go_0, _gostring_ _swig_go_1) {
   tutti_batch *arg1 = (tutti_batch *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *result = 0 ;
@@ -4782,7 +4821,7 @@ tutti_tensor *_wrap_batch_get_output_raw_341af2f42fc5c677(tutti_batch *_swig_go_
 }
 
 
-int _wrap_record_writer_create_raw_341af2f42fc5c677(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_record_writer **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_record_writer_create_raw_afdf3638045c4129(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, tutti_record_writer **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -4805,7 +4844,7 @@ int _wrap_record_writer_create_raw_341af2f42fc5c677(tutti_context *_swig_go_0, _
 }
 
 
-void _wrap_record_writer_ref_raw_341af2f42fc5c677(tutti_record_writer *_swig_go_0) {
+void _wrap_record_writer_ref_raw_afdf3638045c4129(tutti_record_writer *_swig_go_0) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   
   arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
@@ -4815,7 +4854,7 @@ void _wrap_record_writer_ref_raw_341af2f42fc5c677(tutti_record_writer *_swig_go_
 }
 
 
-void _wrap_record_writer_unref_raw_341af2f42fc5c677(tutti_record_writer *_swig_go_0) {
+void _wrap_record_writer_unref_raw_afdf3638045c4129(tutti_record_writer *_swig_go_0) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   
   arg1 = (tutti_record_writer *)(uintptr_t)_swig_go_0; 
@@ -4825,7 +4864,7 @@ void _wrap_record_writer_unref_raw_341af2f42fc5c677(tutti_record_writer *_swig_g
 }
 
 
-int _wrap_record_writer_write_raw_341af2f42fc5c677(tutti_record_writer *_swig_go_0, _goslice_ _swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_record_writer_write_raw_afdf3638045c4129(tutti_record_writer *_swig_go_0, _goslice_ _swig_go_1, tutti_error **_swig_go_2) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   void *arg2 = (void *) 0 ;
   int64_t arg3 ;
@@ -4843,7 +4882,7 @@ int _wrap_record_writer_write_raw_341af2f42fc5c677(tutti_record_writer *_swig_go
 }
 
 
-int _wrap_record_writer_add_feature_raw_341af2f42fc5c677(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_record_writer_add_feature_raw_afdf3638045c4129(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_error **_swig_go_3) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -4863,7 +4902,7 @@ int _wrap_record_writer_add_feature_raw_341af2f42fc5c677(tutti_record_writer *_s
 }
 
 
-int _wrap_record_writer_write_example_raw_341af2f42fc5c677(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_record_writer_write_example_raw_afdf3638045c4129(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -4878,7 +4917,7 @@ int _wrap_record_writer_write_example_raw_341af2f42fc5c677(tutti_record_writer *
 }
 
 
-int _wrap_record_writer_add_feature_list_raw_341af2f42fc5c677(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_tensor *_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_record_writer_add_feature_list_raw_afdf3638045c4129(tutti_record_writer *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2, tutti_tensor *_swig_go_3, tutti_error **_swig_go_4) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor *arg3 = (tutti_tensor *) 0 ;
@@ -4900,7 +4939,7 @@ int _wrap_record_writer_add_feature_list_raw_341af2f42fc5c677(tutti_record_write
 }
 
 
-int _wrap_record_writer_write_sequence_example_raw_341af2f42fc5c677(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_record_writer_write_sequence_example_raw_afdf3638045c4129(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -4915,7 +4954,7 @@ int _wrap_record_writer_write_sequence_example_raw_341af2f42fc5c677(tutti_record
 }
 
 
-int _wrap_record_writer_close_raw_341af2f42fc5c677(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
+int _wrap_record_writer_close_raw_afdf3638045c4129(tutti_record_writer *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_record_writer *arg1 = (tutti_record_writer *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   int32_t result;
@@ -4930,7 +4969,7 @@ int _wrap_record_writer_close_raw_341af2f42fc5c677(tutti_record_writer *_swig_go
 }
 
 
-int _wrap_session_run_step_function_raw_341af2f42fc5c677(tutti_session *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, tutti_result **_swig_go_3, tutti_replica_values **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_session_run_step_function_raw_afdf3638045c4129(tutti_session *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, tutti_result **_swig_go_3, tutti_replica_values **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_session *arg1 = (tutti_session *) 0 ;
   char *arg2 = (char *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -4955,7 +4994,7 @@ int _wrap_session_run_step_function_raw_341af2f42fc5c677(tutti_session *_swig_go
 }
 
 
-void _wrap_replica_values_ref_raw_341af2f42fc5c677(tutti_replica_values *_swig_go_0) {
+void _wrap_replica_values_ref_raw_afdf3638045c4129(tutti_replica_values *_swig_go_0) {
   tutti_replica_values *arg1 = (tutti_replica_values *) 0 ;
   
   arg1 = (tutti_replica_values *)(uintptr_t)_swig_go_0; 
@@ -4965,7 +5004,7 @@ void _wrap_replica_values_ref_raw_341af2f42fc5c677(tutti_replica_values *_swig_g
 }
 
 
-void _wrap_replica_values_unref_raw_341af2f42fc5c677(tutti_replica_values *_swig_go_0) {
+void _wrap_replica_values_unref_raw_afdf3638045c4129(tutti_replica_values *_swig_go_0) {
   tutti_replica_values *arg1 = (tutti_replica_values *) 0 ;
   
   arg1 = (tutti_replica_values *)(uintptr_t)_swig_go_0; 
@@ -4975,7 +5014,7 @@ void _wrap_replica_values_unref_raw_341af2f42fc5c677(tutti_replica_values *_swig
 }
 
 
-long long _wrap_replica_values_get_replica_count_raw_341af2f42fc5c677(tutti_replica_values *_swig_go_0) {
+long long _wrap_replica_values_get_replica_count_raw_afdf3638045c4129(tutti_replica_values *_swig_go_0) {
   tutti_replica_values *arg1 = (tutti_replica_values *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -4988,7 +5027,7 @@ long long _wrap_replica_values_get_replica_count_raw_341af2f42fc5c677(tutti_repl
 }
 
 
-long long _wrap_replica_values_get_output_count_raw_341af2f42fc5c677(tutti_replica_values *_swig_go_0) {
+long long _wrap_replica_values_get_output_count_raw_afdf3638045c4129(tutti_replica_values *_swig_go_0) {
   tutti_replica_values *arg1 = (tutti_replica_values *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5001,7 +5040,7 @@ long long _wrap_replica_values_get_output_count_raw_341af2f42fc5c677(tutti_repli
 }
 
 
-_gostring_ _wrap_replica_values_get_output_name_raw_341af2f42fc5c677(tutti_replica_values *_swig_go_0, long long _swig_go_1) {
+_gostring_ _wrap_replica_values_get_output_name_raw_afdf3638045c4129(tutti_replica_values *_swig_go_0, long long _swig_go_1) {
   tutti_replica_values *arg1 = (tutti_replica_values *) 0 ;
   int64_t arg2 ;
   char *result = 0 ;
@@ -5016,7 +5055,7 @@ _gostring_ _wrap_replica_values_get_output_name_raw_341af2f42fc5c677(tutti_repli
 }
 
 
-tutti_tensor *_wrap_replica_values_get_local_raw_341af2f42fc5c677(tutti_replica_values *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
+tutti_tensor *_wrap_replica_values_get_local_raw_afdf3638045c4129(tutti_replica_values *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2) {
   tutti_replica_values *arg1 = (tutti_replica_values *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -5034,7 +5073,7 @@ tutti_tensor *_wrap_replica_values_get_local_raw_341af2f42fc5c677(tutti_replica_
 }
 
 
-intgo _wrap_ACROSS_REPLICAS_raw_341af2f42fc5c677() {
+intgo _wrap_ACROSS_REPLICAS_raw_afdf3638045c4129() {
   int result;
   intgo _swig_go_result;
   
@@ -5045,7 +5084,7 @@ intgo _wrap_ACROSS_REPLICAS_raw_341af2f42fc5c677() {
 }
 
 
-int _wrap_replica_values_gather_raw_341af2f42fc5c677(tutti_replica_values *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_replica_values_gather_raw_afdf3638045c4129(tutti_replica_values *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, tutti_tensor **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_replica_values *arg1 = (tutti_replica_values *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -5067,7 +5106,7 @@ int _wrap_replica_values_gather_raw_341af2f42fc5c677(tutti_replica_values *_swig
 }
 
 
-int _wrap_replica_values_reduce_raw_341af2f42fc5c677(tutti_replica_values *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, long long _swig_go_3, tutti_tensor **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_replica_values_reduce_raw_afdf3638045c4129(tutti_replica_values *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, long long _swig_go_3, tutti_tensor **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_replica_values *arg1 = (tutti_replica_values *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5091,7 +5130,7 @@ int _wrap_replica_values_reduce_raw_341af2f42fc5c677(tutti_replica_values *_swig
 }
 
 
-long long _wrap_callback_take_released_raw_341af2f42fc5c677(_goslice_ _swig_go_0) {
+long long _wrap_callback_take_released_raw_afdf3638045c4129(_goslice_ _swig_go_0) {
   int64_t *arg1 = (int64_t *) 0 ;
   int64_t arg2 ;
   int64_t result;
@@ -5105,7 +5144,7 @@ long long _wrap_callback_take_released_raw_341af2f42fc5c677(_goslice_ _swig_go_0
 }
 
 
-int _wrap_estimator_create_raw_341af2f42fc5c677(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_estimator **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_estimator_create_raw_afdf3638045c4129(tutti_context *_swig_go_0, long long _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_estimator **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   tutti_strategy *arg3 = (tutti_strategy *) 0 ;
@@ -5128,7 +5167,7 @@ int _wrap_estimator_create_raw_341af2f42fc5c677(tutti_context *_swig_go_0, long 
 }
 
 
-int _wrap_estimator_add_step_function_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, long long _swig_go_3, tutti_dataset *_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_estimator_add_step_function_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, long long _swig_go_3, tutti_dataset *_swig_go_4, tutti_error **_swig_go_5) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5152,7 +5191,7 @@ int _wrap_estimator_add_step_function_raw_341af2f42fc5c677(tutti_estimator *_swi
 }
 
 
-int _wrap_hooks_add_raw_341af2f42fc5c677(tutti_hooks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_hooks_add_raw_afdf3638045c4129(tutti_hooks *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
   tutti_hooks *arg1 = (tutti_hooks *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -5171,7 +5210,7 @@ int _wrap_hooks_add_raw_341af2f42fc5c677(tutti_hooks *_swig_go_0, long long _swi
 }
 
 
-int _wrap_context_set_log_raw_341af2f42fc5c677(tutti_context *_swig_go_0, long long _swig_go_1, int _swig_go_2, tutti_error **_swig_go_3) {
+int _wrap_context_set_log_raw_afdf3638045c4129(tutti_context *_swig_go_0, long long _swig_go_1, int _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -5190,7 +5229,7 @@ int _wrap_context_set_log_raw_341af2f42fc5c677(tutti_context *_swig_go_0, long l
 }
 
 
-void _wrap_pipeline_map_graph_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
+void _wrap_pipeline_map_graph_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -5204,7 +5243,7 @@ void _wrap_pipeline_map_graph_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, l
 }
 
 
-void _wrap_pipeline_filter_graph_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+void _wrap_pipeline_filter_graph_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   
@@ -5216,7 +5255,7 @@ void _wrap_pipeline_filter_graph_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0
 }
 
 
-void _wrap_pipeline_set_graph_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
+void _wrap_pipeline_set_graph_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0, long long _swig_go_1) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   int64_t arg2 ;
   
@@ -5228,7 +5267,7 @@ void _wrap_pipeline_set_graph_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0, l
 }
 
 
-int _wrap_strategy_create_central_storage_raw_341af2f42fc5c677(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, tutti_strategy **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_strategy_create_central_storage_raw_afdf3638045c4129(tutti_context *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, tutti_strategy **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -5253,7 +5292,7 @@ int _wrap_strategy_create_central_storage_raw_341af2f42fc5c677(tutti_context *_s
 }
 
 
-int _wrap_strategy_create_mirrored_raw_341af2f42fc5c677(tutti_context *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
+int _wrap_strategy_create_mirrored_raw_afdf3638045c4129(tutti_context *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, tutti_strategy **_swig_go_3, tutti_error **_swig_go_4) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -5275,7 +5314,7 @@ int _wrap_strategy_create_mirrored_raw_341af2f42fc5c677(tutti_context *_swig_go_
 }
 
 
-int _wrap_tensor_take_memory_raw_341af2f42fc5c677(long long _swig_go_0, int _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, tutti_tensor **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_tensor_take_memory_raw_afdf3638045c4129(long long _swig_go_0, int _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, tutti_tensor **_swig_go_4, tutti_error **_swig_go_5) {
   int64_t arg1 ;
   int32_t arg2 ;
   int64_t *arg3 = (int64_t *) 0 ;
@@ -5300,7 +5339,7 @@ int _wrap_tensor_take_memory_raw_341af2f42fc5c677(long long _swig_go_0, int _swi
 }
 
 
-long long _wrap_memory_take_returned_raw_341af2f42fc5c677() {
+long long _wrap_memory_take_returned_raw_afdf3638045c4129() {
   int64_t result;
   long long _swig_go_result;
   
@@ -5311,7 +5350,7 @@ long long _wrap_memory_take_returned_raw_341af2f42fc5c677() {
 }
 
 
-int _wrap_predictor_run_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_batch **_swig_go_4, tutti_error **_swig_go_5) {
+int _wrap_predictor_run_raw_afdf3638045c4129(tutti_predictor *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, tutti_cancel *_swig_go_3, tutti_batch **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -5336,7 +5375,7 @@ int _wrap_predictor_run_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0, _gosli
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_set_map_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_set_map_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -5349,7 +5388,7 @@ struct tutti_call_queue *_wrap_pipeline_set_map_raw_341af2f42fc5c677(tutti_pipel
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_set_predicate_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_set_predicate_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -5362,7 +5401,7 @@ struct tutti_call_queue *_wrap_pipeline_set_predicate_raw_341af2f42fc5c677(tutti
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_set_scan_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_set_scan_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -5375,7 +5414,7 @@ struct tutti_call_queue *_wrap_pipeline_set_scan_raw_341af2f42fc5c677(tutti_pipe
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_set_expand_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_set_expand_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -5388,7 +5427,7 @@ struct tutti_call_queue *_wrap_pipeline_set_expand_raw_341af2f42fc5c677(tutti_pi
 }
 
 
-struct tutti_call_queue *_wrap_pipeline_add_generator_raw_341af2f42fc5c677(tutti_pipeline *_swig_go_0) {
+struct tutti_call_queue *_wrap_pipeline_add_generator_raw_afdf3638045c4129(tutti_pipeline *_swig_go_0) {
   tutti_pipeline *arg1 = (tutti_pipeline *) 0 ;
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
@@ -5401,7 +5440,7 @@ struct tutti_call_queue *_wrap_pipeline_add_generator_raw_341af2f42fc5c677(tutti
 }
 
 
-struct tutti_call_queue *_wrap_call_queue_create_raw_341af2f42fc5c677() {
+struct tutti_call_queue *_wrap_call_queue_create_raw_afdf3638045c4129() {
   struct tutti_call_queue *result = 0 ;
   struct tutti_call_queue *_swig_go_result;
   
@@ -5412,7 +5451,7 @@ struct tutti_call_queue *_wrap_call_queue_create_raw_341af2f42fc5c677() {
 }
 
 
-int _wrap_serve_map_raw_341af2f42fc5c677(struct tutti_call_queue *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
+int _wrap_serve_map_raw_afdf3638045c4129(struct tutti_call_queue *_swig_go_0, tutti_cancel *_swig_go_1, tutti_error **_swig_go_2) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   tutti_cancel *arg2 = (tutti_cancel *) 0 ;
   tutti_error **arg3 = (tutti_error **) 0 ;
@@ -5429,7 +5468,7 @@ int _wrap_serve_map_raw_341af2f42fc5c677(struct tutti_call_queue *_swig_go_0, tu
 }
 
 
-void _wrap_call_queue_unref_raw_341af2f42fc5c677(struct tutti_call_queue *_swig_go_0) {
+void _wrap_call_queue_unref_raw_afdf3638045c4129(struct tutti_call_queue *_swig_go_0) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   
   arg1 = (struct tutti_call_queue *)(uintptr_t)_swig_go_0; 
@@ -5439,7 +5478,7 @@ void _wrap_call_queue_unref_raw_341af2f42fc5c677(struct tutti_call_queue *_swig_
 }
 
 
-struct tutti_call *_wrap_call_queue_take_raw_341af2f42fc5c677(struct tutti_call_queue *_swig_go_0) {
+struct tutti_call *_wrap_call_queue_take_raw_afdf3638045c4129(struct tutti_call_queue *_swig_go_0) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   struct tutti_call *result = 0 ;
   struct tutti_call *_swig_go_result;
@@ -5452,7 +5491,7 @@ struct tutti_call *_wrap_call_queue_take_raw_341af2f42fc5c677(struct tutti_call_
 }
 
 
-tutti_cancel *_wrap_call_get_cancel_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
+tutti_cancel *_wrap_call_get_cancel_raw_afdf3638045c4129(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   tutti_cancel *result = 0 ;
   tutti_cancel *_swig_go_result;
@@ -5465,7 +5504,7 @@ tutti_cancel *_wrap_call_get_cancel_raw_341af2f42fc5c677(struct tutti_call *_swi
 }
 
 
-long long _wrap_element_call_get_state_count_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_state_count_raw_afdf3638045c4129(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5478,7 +5517,7 @@ long long _wrap_element_call_get_state_count_raw_341af2f42fc5c677(struct tutti_c
 }
 
 
-long long _wrap_element_call_get_count_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_count_raw_afdf3638045c4129(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5491,7 +5530,7 @@ long long _wrap_element_call_get_count_raw_341af2f42fc5c677(struct tutti_call *_
 }
 
 
-tutti_tensor *_wrap_element_call_get_tensor_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0, long long _swig_go_1) {
+tutti_tensor *_wrap_element_call_get_tensor_raw_afdf3638045c4129(struct tutti_call *_swig_go_0, long long _swig_go_1) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t arg2 ;
   tutti_tensor *result = 0 ;
@@ -5506,7 +5545,7 @@ tutti_tensor *_wrap_element_call_get_tensor_raw_341af2f42fc5c677(struct tutti_ca
 }
 
 
-long long _wrap_element_call_get_pass_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_pass_raw_afdf3638045c4129(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5519,7 +5558,7 @@ long long _wrap_element_call_get_pass_raw_341af2f42fc5c677(struct tutti_call *_s
 }
 
 
-long long _wrap_element_call_get_index_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
+long long _wrap_element_call_get_index_raw_afdf3638045c4129(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5532,7 +5571,7 @@ long long _wrap_element_call_get_index_raw_341af2f42fc5c677(struct tutti_call *_
 }
 
 
-void _wrap_element_call_finish_raw_341af2f42fc5c677(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, _goslice_ _swig_go_2, bool _swig_go_3, tutti_dataset *_swig_go_4, int _swig_go_5, tutti_error *_swig_go_6) {
+void _wrap_element_call_finish_raw_afdf3638045c4129(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, _goslice_ _swig_go_2, bool _swig_go_3, tutti_dataset *_swig_go_4, int _swig_go_5, tutti_error *_swig_go_6) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   struct tutti_call *arg2 = (struct tutti_call *) 0 ;
   tutti_tensor **arg3 = (tutti_tensor **) 0 ;
@@ -5555,7 +5594,7 @@ void _wrap_element_call_finish_raw_341af2f42fc5c677(struct tutti_call_queue *_sw
 }
 
 
-struct tutti_call_queue *_wrap_context_add_file_system_raw_341af2f42fc5c677(tutti_context *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
+struct tutti_call_queue *_wrap_context_add_file_system_raw_afdf3638045c4129(tutti_context *_swig_go_0, _gostring_ _swig_go_1, bool _swig_go_2, tutti_error **_swig_go_3) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;
   uint8_t arg3 ;
@@ -5575,7 +5614,7 @@ struct tutti_call_queue *_wrap_context_add_file_system_raw_341af2f42fc5c677(tutt
 }
 
 
-int _wrap_file_call_get_kind_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
+int _wrap_file_call_get_kind_raw_afdf3638045c4129(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int32_t result;
   int _swig_go_result;
@@ -5588,7 +5627,7 @@ int _wrap_file_call_get_kind_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0)
 }
 
 
-_gostring_ _wrap_file_call_get_path_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
+_gostring_ _wrap_file_call_get_path_raw_afdf3638045c4129(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   char *result = 0 ;
   _gostring_ _swig_go_result;
@@ -5601,7 +5640,7 @@ _gostring_ _wrap_file_call_get_path_raw_341af2f42fc5c677(struct tutti_call *_swi
 }
 
 
-long long _wrap_file_call_get_file_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
+long long _wrap_file_call_get_file_raw_afdf3638045c4129(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5614,7 +5653,7 @@ long long _wrap_file_call_get_file_raw_341af2f42fc5c677(struct tutti_call *_swig
 }
 
 
-long long _wrap_file_call_get_offset_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
+long long _wrap_file_call_get_offset_raw_afdf3638045c4129(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5627,7 +5666,7 @@ long long _wrap_file_call_get_offset_raw_341af2f42fc5c677(struct tutti_call *_sw
 }
 
 
-long long _wrap_file_call_get_size_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
+long long _wrap_file_call_get_size_raw_afdf3638045c4129(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   int64_t result;
   long long _swig_go_result;
@@ -5640,7 +5679,7 @@ long long _wrap_file_call_get_size_raw_341af2f42fc5c677(struct tutti_call *_swig
 }
 
 
-void *_wrap_file_call_get_target_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0) {
+void *_wrap_file_call_get_target_raw_afdf3638045c4129(struct tutti_call *_swig_go_0) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -5653,7 +5692,7 @@ void *_wrap_file_call_get_target_raw_341af2f42fc5c677(struct tutti_call *_swig_g
 }
 
 
-void _wrap_file_call_add_name_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0, _gostring_ _swig_go_1) {
+void _wrap_file_call_add_name_raw_afdf3638045c4129(struct tutti_call *_swig_go_0, _gostring_ _swig_go_1) {
   struct tutti_call *arg1 = (struct tutti_call *) 0 ;
   char *arg2 = (char *) 0 ;
   
@@ -5666,7 +5705,7 @@ void _wrap_file_call_add_name_raw_341af2f42fc5c677(struct tutti_call *_swig_go_0
 }
 
 
-void _wrap_file_call_finish_raw_341af2f42fc5c677(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, long long _swig_go_2, long long _swig_go_3, _gostring_ _swig_go_4, int _swig_go_5, tutti_error *_swig_go_6) {
+void _wrap_file_call_finish_raw_afdf3638045c4129(struct tutti_call_queue *_swig_go_0, struct tutti_call *_swig_go_1, long long _swig_go_2, long long _swig_go_3, _gostring_ _swig_go_4, int _swig_go_5, tutti_error *_swig_go_6) {
   struct tutti_call_queue *arg1 = (struct tutti_call_queue *) 0 ;
   struct tutti_call *arg2 = (struct tutti_call *) 0 ;
   int64_t arg3 ;
@@ -5689,7 +5728,7 @@ void _wrap_file_call_finish_raw_341af2f42fc5c677(struct tutti_call_queue *_swig_
 }
 
 
-_gostring_ _wrap_context_stop_profile_raw_341af2f42fc5c677(tutti_context *_swig_go_0, tutti_error **_swig_go_1) {
+_gostring_ _wrap_context_stop_profile_raw_afdf3638045c4129(tutti_context *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -5704,7 +5743,7 @@ _gostring_ _wrap_context_stop_profile_raw_341af2f42fc5c677(tutti_context *_swig_
 }
 
 
-_gostring_ _wrap_estimator_estimate_memory_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
+_gostring_ _wrap_estimator_estimate_memory_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   int64_t arg3 ;
@@ -5723,7 +5762,7 @@ _gostring_ _wrap_estimator_estimate_memory_raw_341af2f42fc5c677(tutti_estimator 
 }
 
 
-long long _wrap_estimator_find_batch_size_raw_341af2f42fc5c677(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
+long long _wrap_estimator_find_batch_size_raw_afdf3638045c4129(tutti_estimator *_swig_go_0, tutti_dataset *_swig_go_1, long long _swig_go_2, tutti_error **_swig_go_3) {
   tutti_estimator *arg1 = (tutti_estimator *) 0 ;
   tutti_dataset *arg2 = (tutti_dataset *) 0 ;
   int64_t arg3 ;
@@ -5742,7 +5781,7 @@ long long _wrap_estimator_find_batch_size_raw_341af2f42fc5c677(tutti_estimator *
 }
 
 
-_gostring_ _wrap_iterator_save_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
+_gostring_ _wrap_iterator_save_raw_afdf3638045c4129(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -5757,7 +5796,7 @@ _gostring_ _wrap_iterator_save_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0, 
 }
 
 
-_gostring_ _wrap_iterator_get_report_raw_341af2f42fc5c677(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
+_gostring_ _wrap_iterator_get_report_raw_afdf3638045c4129(tutti_iterator *_swig_go_0, tutti_error **_swig_go_1) {
   tutti_iterator *arg1 = (tutti_iterator *) 0 ;
   tutti_error **arg2 = (tutti_error **) 0 ;
   char *result = 0 ;
@@ -5772,7 +5811,7 @@ _gostring_ _wrap_iterator_get_report_raw_341af2f42fc5c677(tutti_iterator *_swig_
 }
 
 
-_gostring_ _wrap_predictor_describe_plan_raw_341af2f42fc5c677(tutti_predictor *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
+_gostring_ _wrap_predictor_describe_plan_raw_afdf3638045c4129(tutti_predictor *_swig_go_0, long long _swig_go_1, long long _swig_go_2, tutti_cancel *_swig_go_3, tutti_error **_swig_go_4) {
   tutti_predictor *arg1 = (tutti_predictor *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;

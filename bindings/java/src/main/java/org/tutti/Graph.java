@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.tutti;
 
+import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BiFunction;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 
 /**
  * Where a model function writes the model, for the global batch: how many replicas share it is not its business. It is
@@ -192,6 +197,138 @@ public final class Graph extends GraphLayers {
             throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "there must be one gradient for each variable");
         }
         Raw.apply_gradients(number(), Value.ids(inputs(variables)), Value.ids(inputs(gradients)));
+    }
+
+    /** The number of completed steps.
+     *
+     * @return a FLOAT32 scalar, 0 in the first step; a learning rate may be computed from it
+     */
+    public Value completedSteps() {
+        return new Value(Raw.graph_get_completed_steps(number()));
+    }
+
+    /** A loop over the first axis of the sequences; see the other form.
+     *
+     * @param states what the first element meets
+     * @param sequences what is walked over
+     * @param body from the states and one element of each sequence to the next states and elements of what is stacked
+     * @return the last states, and what is stacked
+     */
+    public Scanned scan(List<Value> states, List<Value> sequences, BiFunction<List<Value>, List<Value>, Scanned> body) {
+        return scan(states, sequences, 0, false, body);
+    }
+
+    /** A loop over an axis of the sequences, all of which have the same length there, which only the data may tell.
+     *
+     * @param states what the first element meets
+     * @param sequences what is walked over
+     * @param axis of the sequences and of what is stacked
+     * @param reverse from the last index to the first
+     * @param body from the states and one element of each sequence, without the axis, to the next states and elements
+     *     of what is stacked; called once, to write the graph, and free to use values from outside
+     * @return the last states, and what is stacked
+     */
+    public Scanned scan(List<Value> states, List<Value> sequences, long axis, boolean reverse,
+        BiFunction<List<Value>, List<Value>, Scanned> body) {
+        List<Value> inputs = new ArrayList<>(states);
+        inputs.addAll(sequences);
+        beginRegions("scan", inputs);
+        Raw.graph_set_i64(number(), "states", states.size());
+        Raw.graph_set_i64(number(), "sequences", sequences.size());
+        Raw.graph_set_i64(number(), "axis", axis);
+        Raw.graph_set_bool(number(), "reverse", reverse);
+        List<Value> parameters = beginRegion(inputs.size());
+        Scanned step = body.apply(parameters.subList(0, states.size()),
+            parameters.subList(states.size(), inputs.size()));
+        List<Value> results = new ArrayList<>(step.states());
+        results.addAll(step.results());
+        endRegion(results);
+        List<Value> outputs = endRegions(results.size());
+        return new Scanned(outputs.subList(0, step.states().size()),
+            outputs.subList(step.states().size(), outputs.size()));
+    }
+
+    /** A choice. Both functions are called once, and give values of the same types and shapes.
+     *
+     * @param predicate a boolean scalar
+     * @param then writes what runs if it is true
+     * @param otherwise writes what runs if it is not
+     * @return the results of what runs
+     */
+    public List<Value> cond(Value predicate, Supplier<List<Value>> then, Supplier<List<Value>> otherwise) {
+        beginRegions("cond", List.of(predicate));
+        beginRegion(0);
+        List<Value> results = then.get();
+        endRegion(results);
+        beginRegion(0);
+        endRegion(otherwise.get());
+        return endRegions(results.size());
+    }
+
+    /** A part of the model that the backward pass computes again, so that its values need no memory in between.
+     *
+     * @param inputs what it gets
+     * @param body writes it
+     * @return its results
+     */
+    public List<Value> call(List<Value> inputs, UnaryOperator<List<Value>> body) {
+        beginRegions("call", inputs);
+        List<Value> results = body.apply(beginRegion(inputs.size()));
+        endRegion(results);
+        return endRegions(results.size());
+    }
+
+    /** Gradients of one's own.
+     *
+     * @param inputs from which a function goes
+     * @param outputs to which it goes
+     * @param gradients of the outputs
+     */
+    public record Backward(List<Value> inputs, List<Value> outputs, List<Value> gradients) {}
+
+    /** A function with a gradient of its own. The functions use nothing but what they get.
+     *
+     * @param inputs what it gets
+     * @param forward writes the function
+     * @param backward writes its gradient: one value for each input, and shaped like it
+     * @return its results
+     */
+    public List<Value> customGradient(List<Value> inputs, UnaryOperator<List<Value>> forward,
+        Function<Backward, List<Value>> backward) {
+        beginRegions("custom_gradient", inputs);
+        List<Value> results = forward.apply(beginRegion(inputs.size()));
+        endRegion(results);
+        int n = inputs.size();
+        int m = results.size();
+        List<Value> all = beginRegion(n + 2 * m);
+        Backward given = new Backward(all.subList(0, n), all.subList(n, n + m), all.subList(n + m, n + 2 * m));
+        endRegion(backward.apply(given));
+        return endRegions(m);
+    }
+
+    private void beginRegions(String op, List<Value> values) {
+        Raw.graph_begin(number(), op, 1);
+        for (Value value : values) {
+            Raw.graph_add_input(number(), value.id());
+        }
+    }
+
+    private List<Value> beginRegion(int count) {
+        long[] parameters = new long[count];
+        Raw.graph_begin_region(number(), parameters);
+        return List.of(Value.of(parameters));
+    }
+
+    private void endRegion(List<Value> results) {
+        Raw.graph_end_region(number(), Value.ids(inputs(results)));
+    }
+
+    private List<Value> endRegions(int count) {
+        long[] more = new long[Math.max(count, 1) - 1];
+        long[] all = new long[more.length + 1];
+        all[0] = Raw.graph_end(number(), more);
+        System.arraycopy(more, 0, all, 1, more.length);
+        return List.of(Value.of(all)).subList(0, count);
     }
 
     /** A value's type.

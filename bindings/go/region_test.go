@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import (
+	"math"
+	"testing"
+)
+
+// regionModel is w x for rows x of three numbers, made of a loop, a choice, a part that is computed again and a
+// function whose gradient is half of what it should be.
+func regionModel(g *Graph, mode Mode) error {
+	x := g.Feature("x")
+	w := g.Variable("w", Float32, nil, &VariableOptions{Initializer: "constant", Parameter: 2})
+	zero := g.Constant(Float32, 0)
+	first := g.Mul(g.ReduceSum(x, &ReduceSumOptions{Axes: []int64{1}}), zero)
+	last, all := g.Scan([]Value{first}, []Value{x}, &LoopOptions{Axis: 1},
+		func(states, elements []Value) ([]Value, []Value) {
+			next := g.Add(states[0], g.Mul(elements[0], w))
+			return []Value{next}, []Value{next}
+		})
+	early := g.Less(g.CompletedSteps(), g.Constant(Float32, 1))
+	chosen := g.Cond(early, func() []Value { return last }, func() []Value { return []Value{g.Neg(last[0])} })
+	again := g.Call(chosen, func(inputs []Value) []Value { return []Value{g.Square(inputs[0])} })
+	half := g.CustomGradient(again,
+		func(inputs []Value) []Value { return []Value{g.Mul(inputs[0], g.Constant(Float32, 1))} },
+		func(inputs, outputs, gradients []Value) []Value {
+			return []Value{g.Mul(gradients[0], g.Constant(Float32, 0.5))}
+		})
+	g.SetOutput("p", half[0])
+	g.SetOutput("sums", all[0])
+	if mode != ModePredict {
+		g.SetLoss(g.ReduceMean(half[0], nil))
+		g.OptimizerSGD(g.Constant(Float32, 0.1), nil)
+	}
+	return nil
+}
+
+func TestRegions(t *testing.T) {
+	live(t)
+	estimator := must[*Estimator](t)(NewEstimator(regionModel, nil))
+	closed(t, estimator)
+	rows := []float32{1, 2, 3, -1, 0.5, 1}
+	p := NewPipeline(nil)
+	dataset := must[*Dataset](t)(AddSlices(p, "x", Feature, rows, 2, 3).Repeat(nil).Batch(2, nil).Build())
+	closed(t, dataset)
+	w := 2.0
+	for step := int64(1); step <= 2; step++ {
+		result := must[*Result](t)(estimator.Train(background, dataset, &TrainOptions{Steps: 1}))
+		// The mean of (6 w)^2 and (w / 2)^2, and half of its gradient.
+		if want := (36 + 0.25) / 2 * w * w; math.Abs(result.Loss-want) > 1e-4*want {
+			t.Error(step, result.Loss, want)
+		}
+		w -= 0.1 * 0.5 * (36 + 0.25) * w
+		variable := must[*Tensor](t)(estimator.ReadVariable("w"))
+		if got := must[[]float32](t)(Values[float32](variable))[0]; math.Abs(float64(got)-w) > 1e-4 {
+			t.Error(step, got, w)
+		}
+		variable.Close()
+	}
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+using System;
+
+namespace Tutti.Tests
+{
+    internal static class Regions
+    {
+        // w x for rows x of three numbers, made of a loop, a choice, a part that is computed again and a function whose
+        // gradient is half of what it should be.
+        private static void Model(Graph g, Mode mode)
+        {
+            Value x = g.GetFeature("x"), w = g.Variable("w", DType.Float32, null, "constant", 2);
+            Value sum = g.ReduceSum(x, new ReduceSumOptions { Axes = new long[] { 1 } });
+            Value first = g.Mul(sum, g.Constant(DType.Float32, 0));
+            Scanned loop = g.Scan(new[] { first }, new[] { x }, (states, elements) =>
+            {
+                Value next = g.Add(states[0], g.Mul(elements[0], w));
+                return new Scanned(new[] { next }, new[] { next });
+            }, 1);
+            Value early = g.Less(g.CompletedSteps, g.Constant(DType.Float32, 1));
+            Value[] chosen = g.Cond(early, () => loop.States, () => new[] { g.Neg(loop.States[0]) });
+            Value[] again = g.Call(chosen, inputs => new[] { g.Square(inputs[0]) });
+            Value half = g.CustomGradient(again, inputs => new[] { g.Mul(inputs[0], g.Constant(DType.Float32, 1)) },
+                (inputs, outputs, gradients) => new[] { g.Mul(gradients[0], g.Constant(DType.Float32, 0.5)) })[0];
+            g.SetOutput("p", half);
+            g.SetOutput("sums", loop.Results[0]);
+            if (mode == Mode.Predict)
+                return;
+            g.SetLoss(g.ReduceMean(half));
+            g.OptimizerSgd(g.Constant(DType.Float32, 0.1));
+        }
+
+        [Test]
+        private static void AModelOfRegions()
+        {
+            var rows = new float[,] { { 1, 2, 3 }, { -1, 0.5f, 1 } };
+            using (var estimator = new Estimator(Model))
+            using (Dataset dataset = new Pipeline().AddSlices("x", Role.Feature, rows).Repeat().Batch(2).Build())
+            {
+                double w = 2;
+                for (int step = 0; step < 2; step++)
+                {
+                    // The mean of (6 w)^2 and (w / 2)^2, and half of its gradient.
+                    double wanted = (36 + 0.25) / 2 * w * w;
+                    double loss = estimator.Train(dataset, new TrainOptions { Steps = 1 }).Loss;
+                    Check.True(Math.Abs(loss - wanted) < 1e-4 * wanted, "the loss " + loss + ", not " + wanted);
+                    w -= 0.1 * 0.5 * (36 + 0.25) * w;
+                    using (Tensor variable = estimator.ReadVariable("w"))
+                        Check.True(Math.Abs(variable.ToArray<float>()[0] - w) < 1e-4, "w in step " + step);
+                }
+            }
+        }
+    }
+}
