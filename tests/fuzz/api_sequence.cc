@@ -237,11 +237,12 @@ const char *Sequence::json() {
   return texts_.back().c_str();
 }
 
-Registration *Sequence::registration(bool has_destroy) {
+Registration *Sequence::registration(bool has_destroy, const char *function) {
   Registration &made = registrations_.emplace_back();
   made.sequence = this;
   made.behaviour = input_.byte();
   made.has_destroy = has_destroy;
+  made.function = function;
   return &made;
 }
 
@@ -324,7 +325,8 @@ void Sequence::run() {
       if (const int64_t alive = tutti_debug_live_objects(name_of(kind)); alive != 0)
         what += std::string(" ") + name_of(kind) + " " + std::to_string(alive);
     for (const Registration &r : registrations_)
-      if (r.destroyed != (r.has_destroy ? 1 : 0)) what += "; destroyed " + std::to_string(r.destroyed) + " times";
+      if (r.destroyed != (r.has_destroy ? 1 : 0))
+        what += std::string("; ") + r.function + ": destroyed " + std::to_string(r.destroyed) + " times";
     violation("at the end", what);
   }
   std::error_code ignored;

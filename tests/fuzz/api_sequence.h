@@ -50,6 +50,7 @@ struct Registration {
   Sequence *sequence = nullptr;
   uint8_t behaviour = 0;
   bool has_destroy = false;
+  const char *function = "";  // that got it
   std::atomic<int> destroyed{0};
   /// Memory lent to a tensor: freed by its release callback, so that a later use is seen.
   std::unique_ptr<char[]> memory;
@@ -101,7 +102,8 @@ class Sequence {
   const char *text(const char *argument);
   const char *directory();
   const char *json();
-  Registration *registration(bool has_destroy);
+  /// For a callback of `function`, "" where it is none of the interface by itself.
+  Registration *registration(bool has_destroy, const char *function = "");
   template <typename F>
   F *sometimes_null(F *function) {
     return input_.byte() < 8 ? nullptr : function;

@@ -115,7 +115,7 @@ class Call:
             else:
                 line, value = f'const auto {here} = s.sometimes_null({CALLBACKS[kind]});', here
         elif kind == 'void*':
-            line, value = f'Registration *const {here} = s.registration({str(self.has_destroy).lower()});', here
+            line, value = f'Registration *const {here} = s.registration({str(self.has_destroy).lower()}, "{self.name}");', here
         elif kind in SCALARS:
             line, value = f'const auto {here} = s.{SCALARS[kind]}("{name}");', here
         elif kind == 'constchar*':

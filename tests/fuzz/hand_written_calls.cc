@@ -82,8 +82,9 @@ void release_stream(ArrowArrayStream *stream) {
 }  // namespace
 
 void call_context_add_file_system(Sequence &s) {
-  tutti_context *const context = s.handle<tutti_context>();
-  if (context == nullptr) return;  // the default context keeps what it has been given
+  // One of its own: the default context, which the scope of a strategy may be, keeps what it has been given.
+  tutti_context *context = nullptr;
+  if (tutti_context_create(nullptr, &context, nullptr) != TUTTI_OK) return;
   const tutti_file_system functions = {sizeof(functions), open_nothing, read_nothing,
                                        close_nothing,     list_nothing, nullptr};
   const char *const scheme = s.text("scheme");
@@ -92,6 +93,7 @@ void call_context_add_file_system(Sequence &s) {
   const int32_t code = tutti_context_add_file_system(context, scheme, s.input().byte() < 6 ? nullptr : &functions, user,
                                                      release_callback, err.get());
   s.check_code("tutti_context_add_file_system", code, err);
+  tutti_context_unref(context);
 }
 
 void call_pipeline_set_arrow_stream(Sequence &s) {
