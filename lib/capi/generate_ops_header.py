@@ -266,7 +266,7 @@ def op_entries(path):
 def nn_entries(path):
     for spec in yaml.safe_load(open(path, encoding='utf-8')):
         name = f'{spec["kind"]}_{spec["name"]}'
-        yield Entry('graph', name, name, {**spec, 'outputs': [{}]})
+        yield Entry('graph', name, name, {**spec, 'outputs': spec.get('outputs', [{}])})
 
 
 def transform_entries(path):

@@ -124,8 +124,12 @@ std::vector<ValueId> end_op(GraphObject &object, graph::GraphBuilder &builder) {
   if (pending.regions > 0) return builder.end_op();
   if (pending.invalid || !builder.ok()) return {};
   if (nn::find_definition(pending.op, pending.revision) == nullptr) return add_op(builder, std::move(pending));
-  return {nn::expand(builder, pending.op, pending.revision, pending.inputs, std::move(pending.attributes),
-                     {.training = object.mode() == TUTTI_MODE_TRAIN})};
+  std::vector<ValueId> further;
+  std::vector<ValueId> outputs = {nn::expand(builder, pending.op, pending.revision, pending.inputs,
+                                             std::move(pending.attributes),
+                                             {.training = object.mode() == TUTTI_MODE_TRAIN}, &further)};
+  outputs.insert(outputs.end(), further.begin(), further.end());
+  return outputs;
 }
 
 }  // namespace

@@ -43,6 +43,9 @@ class Expansion {
 
   /// The last dimension of an input as a constant; 0 and an error in the builder when it is not known.
   int64_t last_dimension(ValueId value);
+  /// A further output, behind the value that the expansion returns.
+  void give(ValueId value) { further_.push_back(value); }
+  const std::vector<ValueId> &further() const { return further_; }
   /// relu, sigmoid, ... or nothing, as the attribute `activation` says.
   ValueId activate(ValueId value);
   /// A trained variable in the present scope, of the dtype of `like`.
@@ -60,6 +63,7 @@ class Expansion {
   const std::vector<ValueId> &inputs_;
   const graph::Attributes &attributes_;
   const ExpansionMode mode_;
+  std::vector<ValueId> further_;
 };
 
 /// Opens a scope named after a layer for as long as it lives.

@@ -114,7 +114,7 @@ const Definition *find_definition(std::string_view name, int32_t revision) {
 }
 
 ValueId expand(GraphBuilder &builder, std::string_view name, int32_t revision, const std::vector<ValueId> &inputs,
-               graph::Attributes attributes, ExpansionMode mode) {
+               graph::Attributes attributes, ExpansionMode mode, std::vector<ValueId> *further) {
   if (!builder.ok()) return kNoValue;
   const Definition *definition = find_definition(name, revision);
   if (definition == nullptr) {
@@ -127,7 +127,9 @@ ValueId expand(GraphBuilder &builder, std::string_view name, int32_t revision, c
   Expansion expansion(builder, *definition, inputs, attributes, mode);
   base::Status status = check_inputs(builder, *definition, inputs);
   if (status.ok()) status = check_attributes(*definition, attributes);
-  return status.ok() ? definition->expand(expansion) : expansion.fail(status.message());
+  const ValueId value = status.ok() ? definition->expand(expansion) : expansion.fail(status.message());
+  if (further != nullptr) *further = expansion.further();
+  return value;
 }
 
 }  // namespace tutti::impl::nn

@@ -50,9 +50,10 @@ const Definition *find_definition(std::string_view name, int32_t revision);
 std::span<const Definition> all_definitions();
 
 /// Checks inputs and attributes against the entry and expands it. An error is left in the builder, with the builder's
-/// scope, the entry and what is wrong; the result is then kNoValue.
+/// scope, the entry and what is wrong; the result is then kNoValue. `further`: receives the outputs behind the first.
 graph::ValueId expand(graph::GraphBuilder &builder, std::string_view name, int32_t revision,
-                      const std::vector<graph::ValueId> &inputs, graph::Attributes attributes, ExpansionMode mode);
+                      const std::vector<graph::ValueId> &inputs, graph::Attributes attributes, ExpansionMode mode,
+                      std::vector<graph::ValueId> *further = nullptr);
 
 }  // namespace tutti::impl::nn
 

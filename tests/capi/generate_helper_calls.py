@@ -29,7 +29,7 @@ def entries(ops_path, nn_path, transforms_path, sources_path):
                 yield 'graph', op['name'], op['name'], spec
     for spec in load(nn_path):
         name = f'{spec["kind"]}_{spec["name"]}'
-        yield 'graph', name, name, {**spec, 'outputs': [{}]}
+        yield 'graph', name, name, {**spec, 'outputs': spec.get('outputs', [{}])}
     for spec in load(transforms_path):
         if set(spec.get('needs', [])) <= {'others'}:
             yield 'pipeline', f'pipeline_{spec["name"]}', spec['name'], spec

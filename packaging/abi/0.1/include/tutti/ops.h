@@ -2312,6 +2312,176 @@ static inline tutti_value tutti_layer_multi_head_attention(tutti_graph *graph, t
   return tutti_graph_end(graph, NULL, 0);
 }
 
+#define TUTTI_LAYER_RNN_ACTIVATION_TANH 1
+#define TUTTI_LAYER_RNN_ACTIVATION_RELU 2
+static inline const char *tutti_layer_rnn_activation_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_RNN_ACTIVATION_TANH: return "tanh";
+    case TUTTI_LAYER_RNN_ACTIVATION_RELU: return "relu";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_rnn_attrs {
+  /* integers [batch], the number of valid positions of each row: behind them states stay, and outputs are 0. */
+  tutti_value lengths;
+  /* [batch, layers * directions, units]: what the first position meets, for each layer and, within it, each
+   * direction; zeros when it is left out. */
+  tutti_value initial_state;
+  /* layers one above the other, each on the outputs of the one below. Default: 1. */
+  int64_t layers;
+  /* each layer has a second loop, from the last valid position to the first, whose outputs stand behind those of
+   * the first loop. */
+  uint8_t bidirectional;
+  /* from the last position to the first. */
+  uint8_t reverse;
+  /* while training, the probability in [0, 1) that an output between two layers is dropped; the others are scaled
+   * by 1 / (1 - dropout). Default: 0. */
+  double dropout;
+  /* of the new state. Default: tanh. */
+  int32_t activation;
+  /* adds no biases. */
+  uint8_t without_bias;
+  /* initial values of the kernels of the inputs. Default: glorot_uniform. */
+  const char *kernel_initializer;
+  /* initial values of the kernels of the states. Default: glorot_uniform. */
+  const char *recurrent_initializer;
+  /* initial values of the biases. Default: zeros. */
+  const char *bias_initializer;
+} tutti_layer_rnn_attrs;
+/* Recurrent layer (Elman, 1990) over sequences: h' = activation(x * kernel + bias + h * recurrent_kernel).
+ * Variables, in the scope rnn, rnn_1, ..., for each layer in layer_0, layer_1, ..., those of the second direction
+ * in layer_0/backward, ...: kernel [channels, units], recurrent_kernel [units, units], bias [units]; PyTorch's
+ * weights are their transposes, and its two biases the sum of this one. units: size of the states and of the
+ * outputs of one direction. */
+static inline tutti_value tutti_layer_rnn(tutti_graph *graph, tutti_value x, int64_t units, const tutti_layer_rnn_attrs *attrs, tutti_value more[1]) {
+  tutti_graph_begin(graph, "layer_rnn", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "units", units);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->lengths : tutti_no_value());
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->initial_state : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->layers != 0) tutti_graph_set_i64(graph, "layers", attrs->layers);
+    if (attrs->bidirectional != 0) tutti_graph_set_bool(graph, "bidirectional", 1);
+    if (attrs->reverse != 0) tutti_graph_set_bool(graph, "reverse", 1);
+    if (attrs->dropout != 0) tutti_graph_set_f64(graph, "dropout", attrs->dropout);
+    if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 2) tutti_graph_set_string(graph, "activation", tutti_layer_rnn_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
+    if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
+    if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->recurrent_initializer != NULL) tutti_graph_set_string(graph, "recurrent_initializer", attrs->recurrent_initializer);
+    if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
+  }
+  return tutti_graph_end(graph, more, 1);
+}
+
+typedef struct tutti_layer_lstm_attrs {
+  /* integers [batch], the number of valid positions of each row: behind them states stay, and outputs are 0. */
+  tutti_value lengths;
+  /* [batch, layers * directions, units]: what the first position meets, for each layer and, within it, each
+   * direction; zeros when it is left out. */
+  tutti_value initial_state;
+  /* likewise, of the cells. */
+  tutti_value initial_cell;
+  /* layers one above the other, each on the outputs of the one below. Default: 1. */
+  int64_t layers;
+  /* each layer has a second loop, from the last valid position to the first, whose outputs stand behind those of
+   * the first loop. */
+  uint8_t bidirectional;
+  /* from the last position to the first. */
+  uint8_t reverse;
+  /* while training, the probability in [0, 1) that an output between two layers is dropped; the others are scaled
+   * by 1 / (1 - dropout). Default: 0. */
+  double dropout;
+  /* added to the forget gate before its sigmoid (Jozefowicz et al., 2015). Default: 1. */
+  uint8_t has_forget_bias;
+  double forget_bias;
+  /* adds no biases. */
+  uint8_t without_bias;
+  /* initial values of the kernels of the inputs. Default: glorot_uniform. */
+  const char *kernel_initializer;
+  /* initial values of the kernels of the states. Default: glorot_uniform. */
+  const char *recurrent_initializer;
+  /* initial values of the biases. Default: zeros. */
+  const char *bias_initializer;
+} tutti_layer_lstm_attrs;
+/* Long short-term memory (Hochreiter and Schmidhuber, 1997; forget gates: Gers et al., 2000) over sequences: i, f,
+ * g, o = x * kernel + bias + h * recurrent_kernel; c' = sigmoid(f + forget_bias) * c + sigmoid(i) * tanh(g); h' =
+ * sigmoid(o) * tanh(c'). Variables, in the scope lstm, lstm_1, ..., for each layer in layer_0, layer_1, ..., those
+ * of the second direction in layer_0/backward, ...: kernel [channels, 4 units], recurrent_kernel [units, 4 units],
+ * bias [4 units], the gates in the order i, f, g, o as in Keras and PyTorch; PyTorch's weights are their
+ * transposes, and its two biases the sum of this one. Weights of Keras and PyTorch need forget_bias 0. units: size
+ * of the states and of the outputs of one direction. */
+static inline tutti_value tutti_layer_lstm(tutti_graph *graph, tutti_value x, int64_t units, const tutti_layer_lstm_attrs *attrs, tutti_value more[2]) {
+  tutti_graph_begin(graph, "layer_lstm", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "units", units);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->lengths : tutti_no_value());
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->initial_state : tutti_no_value());
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->initial_cell : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->layers != 0) tutti_graph_set_i64(graph, "layers", attrs->layers);
+    if (attrs->bidirectional != 0) tutti_graph_set_bool(graph, "bidirectional", 1);
+    if (attrs->reverse != 0) tutti_graph_set_bool(graph, "reverse", 1);
+    if (attrs->dropout != 0) tutti_graph_set_f64(graph, "dropout", attrs->dropout);
+    if (attrs->has_forget_bias) tutti_graph_set_f64(graph, "forget_bias", attrs->forget_bias);
+    if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
+    if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->recurrent_initializer != NULL) tutti_graph_set_string(graph, "recurrent_initializer", attrs->recurrent_initializer);
+    if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
+  }
+  return tutti_graph_end(graph, more, 2);
+}
+
+typedef struct tutti_layer_gru_attrs {
+  /* integers [batch], the number of valid positions of each row: behind them states stay, and outputs are 0. */
+  tutti_value lengths;
+  /* [batch, layers * directions, units]: what the first position meets, for each layer and, within it, each
+   * direction; zeros when it is left out. */
+  tutti_value initial_state;
+  /* layers one above the other, each on the outputs of the one below. Default: 1. */
+  int64_t layers;
+  /* each layer has a second loop, from the last valid position to the first, whose outputs stand behind those of
+   * the first loop. */
+  uint8_t bidirectional;
+  /* from the last position to the first. */
+  uint8_t reverse;
+  /* while training, the probability in [0, 1) that an output between two layers is dropped; the others are scaled
+   * by 1 / (1 - dropout). Default: 0. */
+  double dropout;
+  /* adds no biases. */
+  uint8_t without_bias;
+  /* initial values of the kernels of the inputs. Default: glorot_uniform. */
+  const char *kernel_initializer;
+  /* initial values of the kernels of the states. Default: glorot_uniform. */
+  const char *recurrent_initializer;
+  /* initial values of the biases. Default: zeros. */
+  const char *bias_initializer;
+} tutti_layer_gru_attrs;
+/* Gated recurrent unit (Cho et al., 2014; reset behind the product, as in cuDNN, PyTorch and Keras) over sequences:
+ * r, z, n = x * kernel + bias and s, w, m = h * recurrent_kernel + recurrent_bias; h' = (1 - u) * tanh(n +
+ * sigmoid(r + s) * m) + u * h with u = sigmoid(z + w). Variables, in the scope gru, gru_1, ..., for each layer in
+ * layer_0, layer_1, ..., those of the second direction in layer_0/backward, ...: kernel [channels, 3 units],
+ * recurrent_kernel [units, 3 units], bias [3 units], recurrent_bias [3 units], the gates in the order r, z, n as in
+ * PyTorch, whose weights are their transposes; Keras has the order z, r, n. units: size of the states and of the
+ * outputs of one direction. */
+static inline tutti_value tutti_layer_gru(tutti_graph *graph, tutti_value x, int64_t units, const tutti_layer_gru_attrs *attrs, tutti_value more[1]) {
+  tutti_graph_begin(graph, "layer_gru", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "units", units);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->lengths : tutti_no_value());
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->initial_state : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->layers != 0) tutti_graph_set_i64(graph, "layers", attrs->layers);
+    if (attrs->bidirectional != 0) tutti_graph_set_bool(graph, "bidirectional", 1);
+    if (attrs->reverse != 0) tutti_graph_set_bool(graph, "reverse", 1);
+    if (attrs->dropout != 0) tutti_graph_set_f64(graph, "dropout", attrs->dropout);
+    if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
+    if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->recurrent_initializer != NULL) tutti_graph_set_string(graph, "recurrent_initializer", attrs->recurrent_initializer);
+    if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
+  }
+  return tutti_graph_end(graph, more, 1);
+}
+
 /* While training, sets elements to zero with probability rate and scales the others by 1 / (1 - rate). rate:
  * probability in [0, 1). */
 static inline tutti_value tutti_layer_dropout(tutti_graph *graph, tutti_value x, double rate) {
