@@ -4,7 +4,7 @@
 package tutti
 
 // Activation: Applied to the result; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. For
-// LayerDense, LayerConv2D, LayerDepthwiseConv2D, LayerSeparableConv2D.
+// LayerDense, LayerConv2D, LayerDepthwiseConv2D, LayerSeparableConv2D, LayerRNN.
 type Activation string
 
 // The choices of Activation.

@@ -389,6 +389,231 @@ func (g *Graph) LayerMultiHeadAttention(x Value, heads int64, options *LayerMult
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
+// LayerRNNOptions are what LayerRNN may be told; the zero value means the defaults.
+type LayerRNNOptions struct {
+	// Integers [batch], the number of valid positions of each row: behind them states stay, and outputs are 0.
+	Lengths Value
+	// [batch, layers * directions, units]: what the first position meets, for each layer and, within it, each
+	// direction; zeros when it is left out.
+	InitialState Value
+	// Layers one above the other, each on the outputs of the one below. Default: 1.
+	Layers int64
+	// Each layer has a second loop, from the last valid position to the first, whose outputs stand behind those of
+	// the first loop.
+	Bidirectional bool
+	// From the last position to the first.
+	Reverse bool
+	// While training, the probability in [0, 1) that an output between two layers is dropped; the others are scaled
+	// by 1 / (1 - dropout).
+	Dropout float64
+	// Of the new state. Default: ActivationTanh.
+	Activation Activation
+	// Adds no biases.
+	WithoutBias bool
+	// Initial values of the kernels of the inputs. Default: "glorot_uniform".
+	KernelInitializer string
+	// Initial values of the kernels of the states. Default: "glorot_uniform".
+	RecurrentInitializer string
+	// Initial values of the biases. Default: "zeros".
+	BiasInitializer string
+}
+
+// LayerRNN: Recurrent layer (Elman, 1990) over sequences: h' = activation(x * kernel + bias + h *
+// recurrent_kernel). Variables, in the scope rnn, rnn_1, ..., for each layer in layer_0, layer_1, ..., those of the
+// second direction in layer_0/backward, ...: kernel [channels, units], recurrent_kernel [units, units], bias
+// [units]; PyTorch's weights are their transposes, and its two biases the sum of this one.
+//
+//   - units: Size of the states and of the outputs of one direction.
+func (g *Graph) LayerRNN(x Value, units int64, options *LayerRNNOptions) (y, state Value) {
+	raw.Graph_begin(g.handle, "layer_rnn", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "units", units)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Lengths.id)
+	raw.Graph_add_input(g.handle, o.InitialState.id)
+	if o.Layers != 0 {
+		raw.Graph_set_i64(g.handle, "layers", o.Layers)
+	}
+	if o.Bidirectional {
+		raw.Graph_set_bool(g.handle, "bidirectional", true)
+	}
+	if o.Reverse {
+		raw.Graph_set_bool(g.handle, "reverse", true)
+	}
+	if o.Dropout != 0 {
+		raw.Graph_set_f64(g.handle, "dropout", o.Dropout)
+	}
+	if o.Activation != "" {
+		raw.Graph_set_string(g.handle, "activation", string(o.Activation))
+	}
+	if o.WithoutBias {
+		raw.Graph_set_bool(g.handle, "use_bias", false)
+	}
+	if o.KernelInitializer != "" {
+		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
+	}
+	if o.RecurrentInitializer != "" {
+		raw.Graph_set_string(g.handle, "recurrent_initializer", o.RecurrentInitializer)
+	}
+	if o.BiasInitializer != "" {
+		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
+	}
+	more := make([]int64, 1)
+	result := Value{raw.Graph_end(g.handle, more)}
+	return result, Value{more[0]}
+}
+
+// LayerLSTMOptions are what LayerLSTM may be told; the zero value means the defaults.
+type LayerLSTMOptions struct {
+	// Integers [batch], the number of valid positions of each row: behind them states stay, and outputs are 0.
+	Lengths Value
+	// [batch, layers * directions, units]: what the first position meets, for each layer and, within it, each
+	// direction; zeros when it is left out.
+	InitialState Value
+	// likewise, of the cells.
+	InitialCell Value
+	// Layers one above the other, each on the outputs of the one below. Default: 1.
+	Layers int64
+	// Each layer has a second loop, from the last valid position to the first, whose outputs stand behind those of
+	// the first loop.
+	Bidirectional bool
+	// From the last position to the first.
+	Reverse bool
+	// While training, the probability in [0, 1) that an output between two layers is dropped; the others are scaled
+	// by 1 / (1 - dropout).
+	Dropout float64
+	// Added to the forget gate before its sigmoid (Jozefowicz et al., 2015). Default: 1.
+	ForgetBias *float64
+	// Adds no biases.
+	WithoutBias bool
+	// Initial values of the kernels of the inputs. Default: "glorot_uniform".
+	KernelInitializer string
+	// Initial values of the kernels of the states. Default: "glorot_uniform".
+	RecurrentInitializer string
+	// Initial values of the biases. Default: "zeros".
+	BiasInitializer string
+}
+
+// LayerLSTM: Long short-term memory (Hochreiter and Schmidhuber, 1997; forget gates: Gers et al., 2000) over
+// sequences: i, f, g, o = x * kernel + bias + h * recurrent_kernel; c' = sigmoid(f + ForgetBias) * c + sigmoid(i) *
+// tanh(g); h' = sigmoid(o) * tanh(c'). Variables, in the scope lstm, lstm_1, ..., for each layer in layer_0,
+// layer_1, ..., those of the second direction in layer_0/backward, ...: kernel [channels, 4 units],
+// recurrent_kernel [units, 4 units], bias [4 units], the gates in the order i, f, g, o as in Keras and PyTorch;
+// PyTorch's weights are their transposes, and its two biases the sum of this one. Weights of Keras and PyTorch need
+// ForgetBias 0.
+//
+//   - units: Size of the states and of the outputs of one direction.
+func (g *Graph) LayerLSTM(x Value, units int64, options *LayerLSTMOptions) (y, state, cell Value) {
+	raw.Graph_begin(g.handle, "layer_lstm", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "units", units)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Lengths.id)
+	raw.Graph_add_input(g.handle, o.InitialState.id)
+	raw.Graph_add_input(g.handle, o.InitialCell.id)
+	if o.Layers != 0 {
+		raw.Graph_set_i64(g.handle, "layers", o.Layers)
+	}
+	if o.Bidirectional {
+		raw.Graph_set_bool(g.handle, "bidirectional", true)
+	}
+	if o.Reverse {
+		raw.Graph_set_bool(g.handle, "reverse", true)
+	}
+	if o.Dropout != 0 {
+		raw.Graph_set_f64(g.handle, "dropout", o.Dropout)
+	}
+	if o.ForgetBias != nil {
+		raw.Graph_set_f64(g.handle, "forget_bias", *o.ForgetBias)
+	}
+	if o.WithoutBias {
+		raw.Graph_set_bool(g.handle, "use_bias", false)
+	}
+	if o.KernelInitializer != "" {
+		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
+	}
+	if o.RecurrentInitializer != "" {
+		raw.Graph_set_string(g.handle, "recurrent_initializer", o.RecurrentInitializer)
+	}
+	if o.BiasInitializer != "" {
+		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
+	}
+	more := make([]int64, 2)
+	result := Value{raw.Graph_end(g.handle, more)}
+	return result, Value{more[0]}, Value{more[1]}
+}
+
+// LayerGRUOptions are what LayerGRU may be told; the zero value means the defaults.
+type LayerGRUOptions struct {
+	// Integers [batch], the number of valid positions of each row: behind them states stay, and outputs are 0.
+	Lengths Value
+	// [batch, layers * directions, units]: what the first position meets, for each layer and, within it, each
+	// direction; zeros when it is left out.
+	InitialState Value
+	// Layers one above the other, each on the outputs of the one below. Default: 1.
+	Layers int64
+	// Each layer has a second loop, from the last valid position to the first, whose outputs stand behind those of
+	// the first loop.
+	Bidirectional bool
+	// From the last position to the first.
+	Reverse bool
+	// While training, the probability in [0, 1) that an output between two layers is dropped; the others are scaled
+	// by 1 / (1 - dropout).
+	Dropout float64
+	// Adds no biases.
+	WithoutBias bool
+	// Initial values of the kernels of the inputs. Default: "glorot_uniform".
+	KernelInitializer string
+	// Initial values of the kernels of the states. Default: "glorot_uniform".
+	RecurrentInitializer string
+	// Initial values of the biases. Default: "zeros".
+	BiasInitializer string
+}
+
+// LayerGRU: Gated recurrent unit (Cho et al., 2014; reset behind the product, as in cuDNN, PyTorch and Keras) over
+// sequences: r, z, n = x * kernel + bias and s, w, m = h * recurrent_kernel + recurrent_bias; h' = (1 - u) * tanh(n
+// + sigmoid(r + s) * m) + u * h with u = sigmoid(z + w). Variables, in the scope gru, gru_1, ..., for each layer in
+// layer_0, layer_1, ..., those of the second direction in layer_0/backward, ...: kernel [channels, 3 units],
+// recurrent_kernel [units, 3 units], bias [3 units], recurrent_bias [3 units], the gates in the order r, z, n as in
+// PyTorch, whose weights are their transposes; Keras has the order z, r, n.
+//
+//   - units: Size of the states and of the outputs of one direction.
+func (g *Graph) LayerGRU(x Value, units int64, options *LayerGRUOptions) (y, state Value) {
+	raw.Graph_begin(g.handle, "layer_gru", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "units", units)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Lengths.id)
+	raw.Graph_add_input(g.handle, o.InitialState.id)
+	if o.Layers != 0 {
+		raw.Graph_set_i64(g.handle, "layers", o.Layers)
+	}
+	if o.Bidirectional {
+		raw.Graph_set_bool(g.handle, "bidirectional", true)
+	}
+	if o.Reverse {
+		raw.Graph_set_bool(g.handle, "reverse", true)
+	}
+	if o.Dropout != 0 {
+		raw.Graph_set_f64(g.handle, "dropout", o.Dropout)
+	}
+	if o.WithoutBias {
+		raw.Graph_set_bool(g.handle, "use_bias", false)
+	}
+	if o.KernelInitializer != "" {
+		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
+	}
+	if o.RecurrentInitializer != "" {
+		raw.Graph_set_string(g.handle, "recurrent_initializer", o.RecurrentInitializer)
+	}
+	if o.BiasInitializer != "" {
+		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
+	}
+	more := make([]int64, 1)
+	result := Value{raw.Graph_end(g.handle, more)}
+	return result, Value{more[0]}
+}
+
 // LayerDropout: While training, sets elements to zero with probability rate and scales the others by 1 / (1 -
 // rate).
 //

@@ -3,6 +3,7 @@
 package tutti
 
 import (
+	"fmt"
 	"math"
 	"testing"
 )
@@ -34,6 +35,45 @@ func regionModel(g *Graph, mode Mode) error {
 		g.OptimizerSGD(g.Constant(Float32, 0.1), nil)
 	}
 	return nil
+}
+
+// Each recurrent layer gives outputs of all positions, and its last states.
+func recurrentModel(g *Graph, mode Mode) error {
+	x := g.Feature("x")
+	lengths := g.Cast(g.Mul(g.ReduceMax(x, &ReduceMaxOptions{Axes: []int64{1, 2}}), g.Constant(Float32, 0)), Int32)
+	rnn, _ := g.LayerRNN(x, 2, &LayerRNNOptions{Bidirectional: true})
+	lstm, state, cell := g.LayerLSTM(rnn, 3, &LayerLSTMOptions{Layers: 2, Lengths: lengths})
+	first := g.Slice(state, []int64{0, 1, 0}, []int64{-1, 1, -1}, nil)
+	gru, last := g.LayerGRU(lstm, 3, &LayerGRUOptions{InitialState: first})
+	g.SetOutput("gru", gru)
+	g.SetOutput("last", last)
+	g.SetOutput("cell", cell)
+	if mode != ModePredict {
+		g.SetLoss(g.ReduceMean(g.Square(gru), nil))
+		g.OptimizerSGD(g.Constant(Float32, 0.1), nil)
+	}
+	return nil
+}
+
+func TestRecurrentLayers(t *testing.T) {
+	live(t)
+	estimator := must[*Estimator](t)(NewEstimator(recurrentModel, nil))
+	closed(t, estimator)
+	p := AddSlices(NewPipeline(nil), "x", Feature, []float32{1, 2, 3, 4, 5, 6, 7, 8}, 2, 4, 1)
+	dataset := must[*Dataset](t)(p.Batch(2, nil).Build())
+	closed(t, dataset)
+	must[*Result](t)(estimator.Train(background, dataset, nil))
+	predictor := must[*Predictor](t)(estimator.Predictor(nil))
+	closed(t, predictor)
+	batch := must[*Batch](t)(predictor.RunAll(background, dataset))
+	closed(t, batch)
+	for name, want := range map[string]string{"gru": "[2 4 3]", "last": "[2 1 3]", "cell": "[2 2 3]"} {
+		output := must[*Tensor](t)(batch.Output(name))
+		closed(t, output)
+		if got := fmt.Sprint(output.Dims()); got != want {
+			t.Error(name, got)
+		}
+	}
 }
 
 func TestRegions(t *testing.T) {

@@ -30,6 +30,45 @@ namespace Tutti.Tests
             g.OptimizerSgd(g.Constant(DType.Float32, 0.1));
         }
 
+        // Each recurrent layer gives outputs of all positions, and its last states.
+        private static void Recurrent(Graph g, Mode mode)
+        {
+            Value x = g.GetFeature("x");
+            Value most = g.ReduceMax(x, new ReduceMaxOptions { Axes = new long[] { 1, 2 } });
+            Value lengths = g.Cast(g.Mul(most, g.Constant(DType.Float32, 0)), DType.Int32);
+            var (rnn, state) = g.LayerRnn(x, 2, new LayerRnnOptions { Bidirectional = true });
+            var (lstm, hidden, cell) = g.LayerLstm(rnn, 3, new LayerLstmOptions { Layers = 2, Lengths = lengths });
+            var (gru, last) = g.LayerGru(lstm, 3);
+            g.SetOutput("gru", gru);
+            g.SetOutput("last", last);
+            g.SetOutput("cell", cell);
+            Value part = g.Slice(hidden, new long[] { 0, 0, 0 }, new long[] { -1, -1, 2 });
+            g.SetOutput("both", g.Concat(new[] { state, part }, new ConcatOptions { Axis = 1 }));
+            if (mode == Mode.Predict)
+                return;
+            g.SetLoss(g.ReduceMean(g.Square(gru)));
+            g.OptimizerSgd(g.Constant(DType.Float32, 0.1));
+        }
+
+        [Test]
+        private static void RecurrentLayers()
+        {
+            using (var estimator = new Estimator(Recurrent))
+            using (Tensor rows = Tensor.From(new float[] { 1, 2, 3, 4, 5, 6, 7, 8 }, 2, 4, 1))
+            using (Dataset dataset = new Pipeline().AddSlices("x", Role.Feature, rows).Batch(2).Build())
+            {
+                estimator.Train(dataset);
+                using (Predictor predictor = estimator.MakePredictor())
+                using (Batch batch = predictor.RunAll(dataset))
+                    foreach (string wanted in new[] { "gru 2 4 3", "last 2 1 3", "cell 2 2 3", "both 2 4 2" })
+                    {
+                        string name = wanted.Split(' ')[0];
+                        using (Tensor output = batch.GetOutput(name))
+                            Check.Equal(wanted, name + " " + string.Join(" ", output.Dims));
+                    }
+            }
+        }
+
         [Test]
         private static void AModelOfRegions()
         {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.tutti;
 
+import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
 
 import java.util.List;
@@ -31,6 +32,39 @@ public class RegionTest {
         if (mode != Mode.PREDICT) {
             g.loss(g.reduceMean(half));
             g.optimizerSgd(g.constant(DType.FLOAT32, 0.1));
+        }
+    }
+
+    /** Each recurrent layer gives outputs of all positions, and its last states. */
+    private static void recurrent(Graph g, Mode mode) {
+        Value x = g.feature("x");
+        Value nothing = g.mul(g.reduceMax(x, new ReduceMaxOptions().axes(1, 2)), g.constant(DType.FLOAT32, 0));
+        LayerRnnValues rnn = g.layerRnn(x, 2, new LayerRnnOptions().bidirectional(true));
+        LayerLstmValues lstm = g.layerLstm(rnn.y(), 3,
+            new LayerLstmOptions().layers(2).lengths(g.cast(nothing, DType.INT32)));
+        LayerGruValues gru = g.layerGru(lstm.y(), 3);
+        g.output("gru", gru.y());
+        g.output("last", gru.state());
+        g.output("cell", lstm.cell());
+        if (mode != Mode.PREDICT) {
+            g.loss(g.reduceMean(g.square(gru.y())));
+            g.optimizerSgd(g.constant(DType.FLOAT32, 0.1));
+        }
+    }
+
+    @Test
+    public void recurrentLayers() {
+        float[] rows = {1, 2, 3, 4, 5, 6, 7, 8};
+        try (Estimator estimator = new Estimator(RegionTest::recurrent);
+             Dataset dataset = new Pipeline().addSlices("x", Role.FEATURE, rows, 2, 4, 1).batch(2).build()) {
+            estimator.train(dataset);
+            try (Predictor predictor = estimator.predictor(); Batch batch = predictor.runAll(dataset);
+                 Tensor gru = batch.output("gru"); Tensor last = batch.output("last");
+                 Tensor cell = batch.output("cell")) {
+                assertArrayEquals(new long[] {2, 4, 3}, gru.dims());
+                assertArrayEquals(new long[] {2, 1, 3}, last.dims());
+                assertArrayEquals(new long[] {2, 2, 3}, cell.dims());
+            }
         }
     }
 
