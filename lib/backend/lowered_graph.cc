@@ -85,6 +85,18 @@ Result<LoweredGraph> LoweredGraph::decode(const tutti_compile_request &request, 
   return lowered;
 }
 
+Result<LoweredGraph> LoweredGraph::of_part(const LoweredGraph &whole, graph::Graph part) {
+  LoweredGraph lowered;
+  lowered.bindings_ = whole.bindings_;
+  lowered.level_ = whole.level_;
+  lowered.threads_ = whole.threads_;
+  lowered.allows_bf16_ = whole.allows_bf16_;
+  lowered.allows_tf32_ = whole.allows_tf32_;
+  lowered.is_row_invariant_ = whole.is_row_invariant_;
+  TUTTI_TRY(lowered.replace_graph(std::move(part)));
+  return lowered;
+}
+
 Status LoweredGraph::replace_graph(graph::Graph graph) {
   graph_ = std::move(graph);
   inputs_.clear();

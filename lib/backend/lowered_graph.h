@@ -61,6 +61,9 @@ class LoweredGraph {
   /// `narrow`, unless null, changes the graph first where it may be computed in 16 bits.
   static base::Result<LoweredGraph> decode(const tutti_compile_request &request, GraphChange narrow = nullptr);
 
+  /// A part of a graph, compiled like the whole: with its bindings, but without state.
+  static base::Result<LoweredGraph> of_part(const LoweredGraph &whole, graph::Graph part);
+
   /// An equal graph instead, with the same inputs, results and state. Node and value ids are then its own.
   base::Status replace_graph(graph::Graph graph);
 

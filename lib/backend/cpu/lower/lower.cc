@@ -107,6 +107,10 @@ Status lower_group(Lowering &l, const Group &group) {
     return Status();
   }
   const Node &head = head_of(l, group);
+  if (!head.regions.empty()) {
+    TUTTI_ASSIGN(const bool is_done, head.op == "scan" ? lower_scan(l, head) : lower_branches(l, head));
+    return is_done ? Status() : lower_fallback(l, head);
+  }
   const auto by_group = group_functions().find(head.op);
   if (by_group != group_functions().end()) {
     if (by_group->second(l, group)) return Status();

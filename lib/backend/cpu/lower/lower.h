@@ -113,6 +113,12 @@ bool lower_top_k_gradient(Lowering &l, const graph::Node &node);
 bool lower_dropout(Lowering &l, const graph::Node &node);
 bool lower_random_uniform(Lowering &l, const graph::Node &node);
 
+// lower_regions.cc
+/// False where the regions are left to the reference.
+base::Result<bool> lower_scan(Lowering &l, const graph::Node &node);
+/// Of cond, call, custom_gradient and fusion.
+base::Result<bool> lower_branches(Lowering &l, const graph::Node &node);
+
 // fallback.cc
 /// Runs the node on the reference backend, as a kernel of its own.
 base::Status lower_fallback(Lowering &l, const graph::Node &node);

@@ -137,6 +137,7 @@ class Lowering {
         std::make_unique<FunctionStage<Begin, Run, End>>(parts, std::move(begin), std::move(run), std::move(end)));
   }
   void count_fallback() { ++list_.fallbacks; }
+  void count_fallbacks(int32_t count) { list_.fallbacks += count; }
 
   /// Storage bytes and layout of the state entry that a value is read from or written to as a whole, or whose gradient
   /// it is where the entry is updated; null if none.
