@@ -54,6 +54,17 @@ const (
 	FlipDirectionVertical   FlipDirection = "vertical"
 )
 
+// Form: What the predictions are: of logits the softmax is taken, of probabilities the logarithm, of at least 1e-7.
+// For LossKullbackLeibler.
+type Form string
+
+// The choices of Form.
+const (
+	FormProbabilities    Form = "probabilities"
+	FormLogProbabilities Form = "log_probabilities"
+	FormLogits           Form = "logits"
+)
+
 // ImageOutput: Dtype of the result: that of x, or f32 in the units of x. For Resize, RandomResizedCrop.
 type ImageOutput string
 
@@ -105,8 +116,13 @@ const (
 	PunctuationDrop  Punctuation = "drop"
 )
 
-// Reduction: mean: weighted sum / examples; ReductionWeightedMean: weighted sum / sum of weights. For
-// LossSparseSoftmaxCrossEntropy, LossSoftmaxCrossEntropy, LossSigmoidCrossEntropy, LossMeanSquaredError.
+// Reduction: mean: weighted sum / examples; ReductionWeightedMean: weighted sum / sum of weights; none: the
+// weighted numbers of all elements as they are, to compute a loss from. For LossSparseSoftmaxCrossEntropy,
+// LossSoftmaxCrossEntropy, LossSigmoidCrossEntropy, LossMeanSquaredError, LossMeanAbsoluteError, LossHuber,
+// LossLogCosh, LossQuantile, LossPoisson, LossBinaryCrossEntropy, LossCategoricalCrossEntropy,
+// LossSparseCategoricalCrossEntropy, LossKullbackLeibler, LossSigmoidFocal, LossSoftmaxFocal,
+// LossSparseSoftmaxFocal, LossHinge, LossSquaredHinge, LossCategoricalHinge, LossMultiMargin, LossDice,
+// LossCosineSimilarity, LossContrastive, LossTriplet.
 type Reduction string
 
 // The choices of Reduction.
@@ -114,6 +130,7 @@ const (
 	ReductionMean         Reduction = "mean"
 	ReductionSum          Reduction = "sum"
 	ReductionWeightedMean Reduction = "weighted_mean"
+	ReductionNone         Reduction = "none"
 )
 
 // TextUnit: characters: UTF-8 sequences; a byte that is not part of one counts as a character. For BytesLength,

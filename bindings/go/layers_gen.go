@@ -706,7 +706,8 @@ type LossSparseSoftmaxCrossEntropyOptions struct {
 	ClassWeights []float64
 	// Share of probability spread over all classes.
 	LabelSmoothing float64
-	// mean: weighted sum / examples; ReductionWeightedMean: weighted sum / sum of weights. Default: ReductionMean.
+	// mean: weighted sum / examples; ReductionWeightedMean: weighted sum / sum of weights; none: the weighted
+	// numbers of all elements as they are, to compute a loss from. Default: ReductionMean.
 	Reduction Reduction
 }
 
@@ -741,6 +742,10 @@ type LossSoftmaxCrossEntropyOptions struct {
 	LabelSmoothing float64
 	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
 	Reduction Reduction
+	// One weight for each class, multiplied with the weight of the example: that of the class for one-hot targets,
+	// as Keras' class_weight; for others the sum of target * weight over the classes. PyTorch's weight scales the
+	// term of each class instead, which is different where targets are not one-hot or smoothed.
+	ClassWeights []float64
 }
 
 // LossSoftmaxCrossEntropy: Cross-entropy of softmax(logits) against class probabilities, reduced to a scalar.
@@ -756,6 +761,9 @@ func (g *Graph) LossSoftmaxCrossEntropy(logits, targets Value, options *LossSoft
 	if o.Reduction != "" {
 		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
 	}
+	if o.ClassWeights != nil {
+		raw.Graph_set_f64s(g.handle, "class_weights", o.ClassWeights)
+	}
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
@@ -766,10 +774,18 @@ type LossSigmoidCrossEntropyOptions struct {
 	Weights Value
 	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
 	Reduction Reduction
+	// Moves targets towards 0.5: target * (1 - LabelSmoothing) + LabelSmoothing / 2, as in Keras.
+	LabelSmoothing float64
+	// Two weights, of target 0 and of target 1, multiplied with the weight of the element; a target in between has
+	// a weight in between. It counts for ReductionWeightedMean, and smoothing does not change it.
+	ClassWeights []float64
+	// Factor of the term of target 1: one for all, or one for each element of the last dimension; PyTorch's
+	// pos_weight. It does not count for ReductionWeightedMean.
+	PositiveWeights []float64
 }
 
 // LossSigmoidCrossEntropy: Cross-entropy of sigmoid(logits) against targets in [0, 1], elementwise, averaged over
-// the elements of an example.
+// the elements of an example: -target * log(sigmoid(x)) - (1 - target) * log(1 - sigmoid(x)).
 func (g *Graph) LossSigmoidCrossEntropy(logits, targets Value, options *LossSigmoidCrossEntropyOptions) Value {
 	raw.Graph_begin(g.handle, "loss_sigmoid_cross_entropy", 1)
 	raw.Graph_add_input(g.handle, logits.id)
@@ -778,6 +794,15 @@ func (g *Graph) LossSigmoidCrossEntropy(logits, targets Value, options *LossSigm
 	raw.Graph_add_input(g.handle, o.Weights.id)
 	if o.Reduction != "" {
 		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	if o.LabelSmoothing != 0 {
+		raw.Graph_set_f64(g.handle, "label_smoothing", o.LabelSmoothing)
+	}
+	if o.ClassWeights != nil {
+		raw.Graph_set_f64s(g.handle, "class_weights", o.ClassWeights)
+	}
+	if o.PositiveWeights != nil {
+		raw.Graph_set_f64s(g.handle, "positive_weights", o.PositiveWeights)
 	}
 	return Value{raw.Graph_end(g.handle, nil)}
 }
@@ -812,6 +837,735 @@ func (g *Graph) LossL2Penalty(variable Value, rate float64) Value {
 	raw.Graph_begin(g.handle, "loss_l2_penalty", 1)
 	raw.Graph_add_input(g.handle, variable.id)
 	raw.Graph_set_f64(g.handle, "rate", rate)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossMeanAbsoluteErrorOptions are what LossMeanAbsoluteError may be told; the zero value means the defaults.
+type LossMeanAbsoluteErrorOptions struct {
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+}
+
+// LossMeanAbsoluteError: The mean over an example's elements of abs(prediction - target), reduced over the
+// examples. Its gradient is 0 where they are equal.
+func (g *Graph) LossMeanAbsoluteError(predictions, targets Value, options *LossMeanAbsoluteErrorOptions) Value {
+	raw.Graph_begin(g.handle, "loss_mean_absolute_error", 1)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossHuberOptions are what LossHuber may be told; the zero value means the defaults.
+type LossHuberOptions struct {
+	// The error from which on the loss grows linearly. Default: 1.
+	Delta float64
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+}
+
+// LossHuber: Of d = prediction - target, d^2 / 2 where abs(d) <= delta, else delta * (abs(d) - delta / 2); the mean
+// over an example's elements, reduced over the examples (Huber, 1964). Equal to Keras' Huber and PyTorch's
+// HuberLoss; PyTorch's SmoothL1Loss is this divided by its beta = delta.
+func (g *Graph) LossHuber(predictions, targets Value, options *LossHuberOptions) Value {
+	raw.Graph_begin(g.handle, "loss_huber", 1)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Delta != 0 {
+		raw.Graph_set_f64(g.handle, "delta", o.Delta)
+	}
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossLogCoshOptions are what LossLogCosh may be told; the zero value means the defaults.
+type LossLogCoshOptions struct {
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+}
+
+// LossLogCosh: log(cosh(prediction - target)), about d^2 / 2 for small errors and abs(d) - log(2) for large ones;
+// the mean over an example's elements, reduced over the examples. Keras' LogCosh, here without loss of digits for
+// small errors.
+func (g *Graph) LossLogCosh(predictions, targets Value, options *LossLogCoshOptions) Value {
+	raw.Graph_begin(g.handle, "loss_log_cosh", 1)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossQuantileOptions are what LossQuantile may be told; the zero value means the defaults.
+type LossQuantileOptions struct {
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+}
+
+// LossQuantile: The pinball loss, whose minimum is a quantile of the targets: of d = target - prediction,
+// max(quantile * d, (quantile - 1) * d); the mean over an example's elements, reduced over the examples (Koenker
+// and Bassett, 1978). With quantile 0.5 it is half the mean absolute error.
+//
+//   - quantile: Which quantile, between 0 and 1.
+func (g *Graph) LossQuantile(predictions, targets Value, quantile float64, options *LossQuantileOptions) Value {
+	raw.Graph_begin(g.handle, "loss_quantile", 1)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	raw.Graph_set_f64(g.handle, "quantile", quantile)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossPoissonOptions are what LossPoisson may be told; the zero value means the defaults.
+type LossPoissonOptions struct {
+	// Predictions are logarithms of rates: exp(prediction) - target * prediction.
+	LogPredictions bool
+	// Adds Stirling's approximation of log(target!), target * log(target) - target + log(2 * pi * target) / 2, for
+	// targets above 1, as PyTorch does.
+	Full bool
+	// Added to rates before their logarithm is taken; Keras has 1e-7, PyTorch 1e-8. Default: 1e-07.
+	Epsilon float64
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+}
+
+// LossPoisson: Negative log-likelihood of counts under Poisson distributions: rate - target * log(rate + epsilon);
+// the mean over an example's elements, reduced over the examples. Predictions are the rates, as for Keras' Poisson;
+// for PyTorch's PoissonNLLLoss they are logarithms of rates unless log_input=False.
+func (g *Graph) LossPoisson(predictions, targets Value, options *LossPoissonOptions) Value {
+	raw.Graph_begin(g.handle, "loss_poisson", 1)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.LogPredictions {
+		raw.Graph_set_bool(g.handle, "log_predictions", true)
+	}
+	if o.Full {
+		raw.Graph_set_bool(g.handle, "full", true)
+	}
+	if o.Epsilon != 0 {
+		raw.Graph_set_f64(g.handle, "epsilon", o.Epsilon)
+	}
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossBinaryCrossEntropyOptions are what LossBinaryCrossEntropy may be told; the zero value means the defaults.
+type LossBinaryCrossEntropyOptions struct {
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+	// Two weights, of target 0 and of target 1, multiplied with the weight of the element; a target in between has
+	// a weight in between. It counts for ReductionWeightedMean, and smoothing does not change it.
+	ClassWeights []float64
+	// Factor of the term of target 1: one for all, or one for each element of the last dimension; PyTorch's
+	// pos_weight. It does not count for ReductionWeightedMean.
+	PositiveWeights []float64
+	// Moves targets towards 0.5: target * (1 - LabelSmoothing) + LabelSmoothing / 2, as in Keras.
+	LabelSmoothing float64
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+	// Smaller probabilities count as this; where they do, no gradient flows to them. Default: 1e-07.
+	Epsilon float64
+}
+
+// LossBinaryCrossEntropy: Cross-entropy of probabilities against targets in [0, 1], elementwise, averaged over the
+// elements of an example: -target * log(p) - (1 - target) * log(1 - p), each logarithm of at least epsilon. Where
+// there are logits, LossSigmoidCrossEntropy is more exact. Keras' BinaryCrossentropy; PyTorch's BCELoss limits
+// logarithms to -100 instead.
+func (g *Graph) LossBinaryCrossEntropy(predictions, targets Value, options *LossBinaryCrossEntropyOptions) Value {
+	raw.Graph_begin(g.handle, "loss_binary_cross_entropy", 1)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.ClassWeights != nil {
+		raw.Graph_set_f64s(g.handle, "class_weights", o.ClassWeights)
+	}
+	if o.PositiveWeights != nil {
+		raw.Graph_set_f64s(g.handle, "positive_weights", o.PositiveWeights)
+	}
+	if o.LabelSmoothing != 0 {
+		raw.Graph_set_f64(g.handle, "label_smoothing", o.LabelSmoothing)
+	}
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	if o.Epsilon != 0 {
+		raw.Graph_set_f64(g.handle, "epsilon", o.Epsilon)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossCategoricalCrossEntropyOptions are what LossCategoricalCrossEntropy may be told; the zero value means the
+// defaults.
+type LossCategoricalCrossEntropyOptions struct {
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+	// One weight for each class, multiplied with the weight of the example: that of the class for one-hot targets,
+	// as Keras' class_weight; for others the sum of target * weight over the classes. PyTorch's weight scales the
+	// term of each class instead, which is different where targets are not one-hot or smoothed.
+	ClassWeights []float64
+	// Share of probability spread over all classes.
+	LabelSmoothing float64
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+	// Smaller probabilities count as this; where they do, no gradient flows to them. Default: 1e-07.
+	Epsilon float64
+}
+
+// LossCategoricalCrossEntropy: Cross-entropy of class probabilities over the last dimension against target
+// probabilities: -sum of target * log(p / sum of p). As in Keras' CategoricalCrossentropy, predictions are divided
+// by their sum first; PyTorch's NLLLoss of log(p) is the same where they add up to 1. Where there are logits,
+// LossSoftmaxCrossEntropy is more exact.
+func (g *Graph) LossCategoricalCrossEntropy(
+	predictions, targets Value, options *LossCategoricalCrossEntropyOptions,
+) Value {
+	raw.Graph_begin(g.handle, "loss_categorical_cross_entropy", 1)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.ClassWeights != nil {
+		raw.Graph_set_f64s(g.handle, "class_weights", o.ClassWeights)
+	}
+	if o.LabelSmoothing != 0 {
+		raw.Graph_set_f64(g.handle, "label_smoothing", o.LabelSmoothing)
+	}
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	if o.Epsilon != 0 {
+		raw.Graph_set_f64(g.handle, "epsilon", o.Epsilon)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossSparseCategoricalCrossEntropyOptions are what LossSparseCategoricalCrossEntropy may be told; the zero value
+// means the defaults.
+type LossSparseCategoricalCrossEntropyOptions struct {
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+	// One weight for each class, multiplied with the weight of the example.
+	ClassWeights []float64
+	// Share of probability spread over all classes.
+	LabelSmoothing float64
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+	// Smaller probabilities count as this; where they do, no gradient flows to them. Default: 1e-07.
+	Epsilon float64
+}
+
+// LossSparseCategoricalCrossEntropy: Cross-entropy of class probabilities over the last dimension against class
+// numbers: -log(p[label] / sum of p), otherwise as LossCategoricalCrossEntropy. Where there are logits,
+// LossSparseSoftmaxCrossEntropy is more exact.
+func (g *Graph) LossSparseCategoricalCrossEntropy(
+	predictions, labels Value, options *LossSparseCategoricalCrossEntropyOptions,
+) Value {
+	raw.Graph_begin(g.handle, "loss_sparse_categorical_cross_entropy", 1)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, labels.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.ClassWeights != nil {
+		raw.Graph_set_f64s(g.handle, "class_weights", o.ClassWeights)
+	}
+	if o.LabelSmoothing != 0 {
+		raw.Graph_set_f64(g.handle, "label_smoothing", o.LabelSmoothing)
+	}
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	if o.Epsilon != 0 {
+		raw.Graph_set_f64(g.handle, "epsilon", o.Epsilon)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossKullbackLeiblerOptions are what LossKullbackLeibler may be told; the zero value means the defaults.
+type LossKullbackLeiblerOptions struct {
+	// What the predictions are: of logits the softmax is taken, of probabilities the logarithm, of at least 1e-7.
+	// Default: FormProbabilities.
+	Form Form
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+	// One weight for each class, multiplied with the weight of the example: that of the class for one-hot targets,
+	// as Keras' class_weight; for others the sum of target * weight over the classes. PyTorch's weight scales the
+	// term of each class instead, which is different where targets are not one-hot or smoothed.
+	ClassWeights []float64
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+}
+
+// LossKullbackLeibler: Kullback-Leibler divergence of the target distribution from the predicted one over the last
+// dimension: sum of target * (log(target) - log(p)), where 0 * log(0) = 0; the mean over an example's
+// distributions, reduced over the examples (Kullback and Leibler, 1951). Predictions come first, as in PyTorch;
+// Keras' KLDivergence takes targets first. PyTorch's KLDivLoss takes FormLogProbabilities, and its reduction 'mean'
+// also divides by the number of classes ('batchmean' does not).
+func (g *Graph) LossKullbackLeibler(predictions, targets Value, options *LossKullbackLeiblerOptions) Value {
+	raw.Graph_begin(g.handle, "loss_kullback_leibler", 1)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Form != "" {
+		raw.Graph_set_string(g.handle, "form", string(o.Form))
+	}
+	if o.ClassWeights != nil {
+		raw.Graph_set_f64s(g.handle, "class_weights", o.ClassWeights)
+	}
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossSigmoidFocalOptions are what LossSigmoidFocal may be told; the zero value means the defaults.
+type LossSigmoidFocalOptions struct {
+	// How much less well classified examples count; 0 is plain cross-entropy. Default: 2.
+	Gamma *float64
+	// Factor alpha of targets 1 and 1 - alpha of targets 0, after smoothing; 0 = none; 0.25 in the paper. It does
+	// not count for ReductionWeightedMean.
+	Alpha float64
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+	// Two weights, of target 0 and of target 1, multiplied with the weight of the element; a target in between has
+	// a weight in between. It counts for ReductionWeightedMean, and smoothing does not change it.
+	ClassWeights []float64
+	// Moves targets towards 0.5: target * (1 - LabelSmoothing) + LabelSmoothing / 2, as in Keras.
+	LabelSmoothing float64
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+}
+
+// LossSigmoidFocal: Focal loss of independent classes: the cross-entropy of sigmoid(logits) against targets in [0,
+// 1], times (1 - p)^gamma, where p = target * sigmoid(x) + (1 - target) * (1 - sigmoid(x)); averaged over the
+// elements of an example (Lin et al., 2017). Keras' BinaryFocalCrossentropy with from_logits=True.
+func (g *Graph) LossSigmoidFocal(logits, targets Value, options *LossSigmoidFocalOptions) Value {
+	raw.Graph_begin(g.handle, "loss_sigmoid_focal", 1)
+	raw.Graph_add_input(g.handle, logits.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Gamma != nil {
+		raw.Graph_set_f64(g.handle, "gamma", *o.Gamma)
+	}
+	if o.Alpha != 0 {
+		raw.Graph_set_f64(g.handle, "alpha", o.Alpha)
+	}
+	if o.ClassWeights != nil {
+		raw.Graph_set_f64s(g.handle, "class_weights", o.ClassWeights)
+	}
+	if o.LabelSmoothing != 0 {
+		raw.Graph_set_f64(g.handle, "label_smoothing", o.LabelSmoothing)
+	}
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossSoftmaxFocalOptions are what LossSoftmaxFocal may be told; the zero value means the defaults.
+type LossSoftmaxFocalOptions struct {
+	// How much less well classified examples count; 0 is plain cross-entropy. Default: 2.
+	Gamma *float64
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+	// One weight for each class, multiplied with the weight of the example: that of the class for one-hot targets,
+	// as Keras' class_weight; for others the sum of target * weight over the classes. PyTorch's weight scales the
+	// term of each class instead, which is different where targets are not one-hot or smoothed.
+	ClassWeights []float64
+	// Share of probability spread over all classes.
+	LabelSmoothing float64
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+}
+
+// LossSoftmaxFocal: Focal loss of exclusive classes against target probabilities: -sum of target * (1 - p)^gamma *
+// log(p) over the classes, where p = softmax(logits) (Lin et al., 2017). Keras' CategoricalFocalCrossentropy with
+// from_logits=True multiplies it by alpha, by default 0.25.
+func (g *Graph) LossSoftmaxFocal(logits, targets Value, options *LossSoftmaxFocalOptions) Value {
+	raw.Graph_begin(g.handle, "loss_softmax_focal", 1)
+	raw.Graph_add_input(g.handle, logits.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Gamma != nil {
+		raw.Graph_set_f64(g.handle, "gamma", *o.Gamma)
+	}
+	if o.ClassWeights != nil {
+		raw.Graph_set_f64s(g.handle, "class_weights", o.ClassWeights)
+	}
+	if o.LabelSmoothing != 0 {
+		raw.Graph_set_f64(g.handle, "label_smoothing", o.LabelSmoothing)
+	}
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossSparseSoftmaxFocalOptions are what LossSparseSoftmaxFocal may be told; the zero value means the defaults.
+type LossSparseSoftmaxFocalOptions struct {
+	// How much less well classified examples count; 0 is plain cross-entropy. Default: 2.
+	Gamma *float64
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+	// One weight for each class, multiplied with the weight of the example.
+	ClassWeights []float64
+	// Share of probability spread over all classes.
+	LabelSmoothing float64
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+}
+
+// LossSparseSoftmaxFocal: Focal loss of exclusive classes against class numbers: -(1 - p[label])^gamma *
+// log(p[label]), where p = softmax(logits), otherwise as LossSoftmaxFocal.
+func (g *Graph) LossSparseSoftmaxFocal(logits, labels Value, options *LossSparseSoftmaxFocalOptions) Value {
+	raw.Graph_begin(g.handle, "loss_sparse_softmax_focal", 1)
+	raw.Graph_add_input(g.handle, logits.id)
+	raw.Graph_add_input(g.handle, labels.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Gamma != nil {
+		raw.Graph_set_f64(g.handle, "gamma", *o.Gamma)
+	}
+	if o.ClassWeights != nil {
+		raw.Graph_set_f64s(g.handle, "class_weights", o.ClassWeights)
+	}
+	if o.LabelSmoothing != 0 {
+		raw.Graph_set_f64(g.handle, "label_smoothing", o.LabelSmoothing)
+	}
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossHingeOptions are what LossHinge may be told; the zero value means the defaults.
+type LossHingeOptions struct {
+	// The score from which on an example has no loss. Default: 1.
+	Margin *float64
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+	// Two weights, of targets up to 0 and of targets above 0, multiplied with the weight of the element.
+	ClassWeights []float64
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+}
+
+// LossHinge: max(margin - y * x, 0), elementwise, averaged over the elements of an example, where y is 1 for
+// targets above 0, else -1: targets may be 1 and 0, or 1 and -1. Keras' Hinge; the loss of support vector machines
+// (Cortes and Vapnik, 1995).
+func (g *Graph) LossHinge(scores, targets Value, options *LossHingeOptions) Value {
+	raw.Graph_begin(g.handle, "loss_hinge", 1)
+	raw.Graph_add_input(g.handle, scores.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Margin != nil {
+		raw.Graph_set_f64(g.handle, "margin", *o.Margin)
+	}
+	if o.ClassWeights != nil {
+		raw.Graph_set_f64s(g.handle, "class_weights", o.ClassWeights)
+	}
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossSquaredHingeOptions are what LossSquaredHinge may be told; the zero value means the defaults.
+type LossSquaredHingeOptions struct {
+	// The score from which on an example has no loss. Default: 1.
+	Margin *float64
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+	// Two weights, of targets up to 0 and of targets above 0, multiplied with the weight of the element.
+	ClassWeights []float64
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+}
+
+// LossSquaredHinge: The square of hinge, elementwise, averaged over the elements of an example: max(margin - y * x,
+// 0)^2. Keras' SquaredHinge.
+func (g *Graph) LossSquaredHinge(scores, targets Value, options *LossSquaredHingeOptions) Value {
+	raw.Graph_begin(g.handle, "loss_squared_hinge", 1)
+	raw.Graph_add_input(g.handle, scores.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Margin != nil {
+		raw.Graph_set_f64(g.handle, "margin", *o.Margin)
+	}
+	if o.ClassWeights != nil {
+		raw.Graph_set_f64s(g.handle, "class_weights", o.ClassWeights)
+	}
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossCategoricalHingeOptions are what LossCategoricalHinge may be told; the zero value means the defaults.
+type LossCategoricalHingeOptions struct {
+	// The score from which on an example has no loss. Default: 1.
+	Margin *float64
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+	// One weight for each class, multiplied with the weight of the example: that of the class for one-hot targets,
+	// as Keras' class_weight; for others the sum of target * weight over the classes. PyTorch's weight scales the
+	// term of each class instead, which is different where targets are not one-hot or smoothed.
+	ClassWeights []float64
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+}
+
+// LossCategoricalHinge: max(margin + max((1 - target) * x) - sum(target * x), 0) over the last dimension, for
+// one-hot targets. As in Keras' CategoricalHinge the score of the target's class counts as 0 among the others, so
+// these count as at least 0; LossMultiMargin compares the scores themselves.
+func (g *Graph) LossCategoricalHinge(scores, targets Value, options *LossCategoricalHingeOptions) Value {
+	raw.Graph_begin(g.handle, "loss_categorical_hinge", 1)
+	raw.Graph_add_input(g.handle, scores.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Margin != nil {
+		raw.Graph_set_f64(g.handle, "margin", *o.Margin)
+	}
+	if o.ClassWeights != nil {
+		raw.Graph_set_f64s(g.handle, "class_weights", o.ClassWeights)
+	}
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossMultiMarginOptions are what LossMultiMargin may be told; the zero value means the defaults.
+type LossMultiMarginOptions struct {
+	// By how much the score of the label is to be above the others. Default: 1.
+	Margin *float64
+	// Takes the square of each class' term.
+	Squared bool
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+	// One weight for each class, multiplied with the weight of the example.
+	ClassWeights []float64
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+}
+
+// LossMultiMargin: Hinge loss of exclusive classes against class numbers: the sum over the classes other than the
+// label of max(margin - x[label] + x[class], 0), or its square, divided by the number of classes (Weston and
+// Watkins, 1999). PyTorch's MultiMarginLoss with p = 1 or, squared, p = 2.
+func (g *Graph) LossMultiMargin(scores, labels Value, options *LossMultiMarginOptions) Value {
+	raw.Graph_begin(g.handle, "loss_multi_margin", 1)
+	raw.Graph_add_input(g.handle, scores.id)
+	raw.Graph_add_input(g.handle, labels.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Margin != nil {
+		raw.Graph_set_f64(g.handle, "margin", *o.Margin)
+	}
+	if o.Squared {
+		raw.Graph_set_bool(g.handle, "squared", true)
+	}
+	if o.ClassWeights != nil {
+		raw.Graph_set_f64s(g.handle, "class_weights", o.ClassWeights)
+	}
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossDiceOptions are what LossDice may be told; the zero value means the defaults.
+type LossDiceOptions struct {
+	// Added to both; with 1 an empty mask that is predicted has no loss.
+	Smooth float64
+	// Added to the denominator. Default: 1e-07.
+	Epsilon float64
+	// Has sum(p^2) + sum(t^2) in the denominator, as in the paper.
+	Squared bool
+	// Takes the last dimension for classes: one number for each class of an example, over the dimensions between.
+	PerClass bool
+	// A weight for each example, or with PerClass also [batch, classes].
+	Weights Value
+	// With PerClass: one weight for each class, multiplied with the weight of the example.
+	ClassWeights []float64
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+}
+
+// LossDice: 1 - (2 * sum(p * t) + smooth) / (sum(p) + sum(t) + smooth + epsilon) of probabilities p and targets t
+// in [0, 1], over all elements of an example: one number for each (Milletari et al., 2016). Keras' Dice with axis =
+// all but the first; its default also adds up over the batch, which is no mean over examples.
+func (g *Graph) LossDice(predictions, targets Value, options *LossDiceOptions) Value {
+	raw.Graph_begin(g.handle, "loss_dice", 1)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Smooth != 0 {
+		raw.Graph_set_f64(g.handle, "smooth", o.Smooth)
+	}
+	if o.Epsilon != 0 {
+		raw.Graph_set_f64(g.handle, "epsilon", o.Epsilon)
+	}
+	if o.Squared {
+		raw.Graph_set_bool(g.handle, "squared", true)
+	}
+	if o.PerClass {
+		raw.Graph_set_bool(g.handle, "per_class", true)
+	}
+	if o.ClassWeights != nil {
+		raw.Graph_set_f64s(g.handle, "class_weights", o.ClassWeights)
+	}
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossCosineSimilarityOptions are what LossCosineSimilarity may be told; the zero value means the defaults.
+type LossCosineSimilarityOptions struct {
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+}
+
+// LossCosineSimilarity: The negative cosine of the angle between prediction and target over the last dimension:
+// -sum(p * t) / (norm(p) * norm(t)), from -1 for equal directions to 1; 0 where one of them is zero. Keras'
+// CosineSimilarity; 1 + this is PyTorch's CosineEmbeddingLoss of similar pairs.
+func (g *Graph) LossCosineSimilarity(predictions, targets Value, options *LossCosineSimilarityOptions) Value {
+	raw.Graph_begin(g.handle, "loss_cosine_similarity", 1)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossContrastiveOptions are what LossContrastive may be told; the zero value means the defaults.
+type LossContrastiveOptions struct {
+	// The distance from which on dissimilar pairs have no loss. Default: 1.
+	Margin *float64
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+	// Two weights, of dissimilar and of similar pairs, multiplied with the weight of the pair.
+	ClassWeights []float64
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+}
+
+// LossContrastive: Of pairs of embeddings with the Euclidean distance d over the last dimension: d^2 where they are
+// similar (target 1), max(margin - d, 0)^2 where they are not (target 0) (Hadsell et al., 2006, without their
+// factor 1/2).
+func (g *Graph) LossContrastive(first, second, targets Value, options *LossContrastiveOptions) Value {
+	raw.Graph_begin(g.handle, "loss_contrastive", 1)
+	raw.Graph_add_input(g.handle, first.id)
+	raw.Graph_add_input(g.handle, second.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Margin != nil {
+		raw.Graph_set_f64(g.handle, "margin", *o.Margin)
+	}
+	if o.ClassWeights != nil {
+		raw.Graph_set_f64s(g.handle, "class_weights", o.ClassWeights)
+	}
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LossTripletOptions are what LossTriplet may be told; the zero value means the defaults.
+type LossTripletOptions struct {
+	// By how much the negative is to be farther away than the positive. Default: 1.
+	Margin *float64
+	// Compares squares of distances, as FaceNet does (Schroff et al., 2015).
+	Squared bool
+	// Takes the distance from positive to negative where it is smaller than that from anchor to negative.
+	Swap bool
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+}
+
+// LossTriplet: max(d(anchor, positive) - d(anchor, negative) + margin, 0) of embeddings, where d is the Euclidean
+// distance over the last dimension (Balntas et al., 2016). PyTorch's TripletMarginLoss with p = 2 and eps = 0.
+func (g *Graph) LossTriplet(anchor, positive, negative Value, options *LossTripletOptions) Value {
+	raw.Graph_begin(g.handle, "loss_triplet", 1)
+	raw.Graph_add_input(g.handle, anchor.id)
+	raw.Graph_add_input(g.handle, positive.id)
+	raw.Graph_add_input(g.handle, negative.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Margin != nil {
+		raw.Graph_set_f64(g.handle, "margin", *o.Margin)
+	}
+	if o.Squared {
+		raw.Graph_set_bool(g.handle, "squared", true)
+	}
+	if o.Swap {
+		raw.Graph_set_bool(g.handle, "swap", true)
+	}
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 

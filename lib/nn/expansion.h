@@ -30,6 +30,7 @@ class Expansion {
   /// An input by position; kNoValue for an optional one that was left out.
   ValueId input(size_t index) const { return index < inputs_.size() ? inputs_[index] : kNoValue; }
   bool has_input(size_t index) const { return input(index) != kNoValue; }
+  std::string_view input_name(size_t index) const { return definition_.inputs[index].name; }
 
   int64_t i64(std::string_view name) const { return get<int64_t>(name); }
   double f64(std::string_view name) const { return get<double>(name); }

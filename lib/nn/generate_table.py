@@ -32,7 +32,11 @@ def attribute_code(attribute):
     fields = [f'.name = {text(attribute["name"])}', f'.type = AttributeType::{kind}',
               f'.required = {str("default" not in attribute).lower()}', f'.default_value = {default(attribute)}']
     fields.append(f'.choices = {{{", ".join(map(text, attribute.get("values", [])))}}}')
-    fields += [f'.{bound} = {float(attribute[bound])!r}' for bound in ('minimum', 'maximum') if bound in attribute]
+    for bound in ('minimum', 'maximum'):
+        exclusive = f'exclusive_{bound}'
+        if bound in attribute or exclusive in attribute:
+            fields.append(f'.{bound} = {float(attribute.get(bound, attribute.get(exclusive)))!r}')
+    fields += [f'.{bound} = true' for bound in ('exclusive_minimum', 'exclusive_maximum') if bound in attribute]
     fields.append(f'.doc = {text(attribute["doc"])}')
     return '{' + ', '.join(fields) + '}'
 

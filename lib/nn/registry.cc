@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/registry.h"
 
+#include <cmath>
 #include <string>
 
 #include "base/bounds_text.h"
@@ -14,10 +15,28 @@ namespace {
 using graph::Attribute;
 using graph::AttributeDefinition;
 
+bool is_in_bounds(const AttributeDefinition &definition, double value) {
+  return (definition.exclusive_minimum ? value > definition.minimum : value >= definition.minimum) &&
+         (definition.exclusive_maximum ? value < definition.maximum : value <= definition.maximum);
+}
+
+/// "at least 0"; "more than 0 and less than 0.5".
+std::string bounds_of(const AttributeDefinition &definition) {
+  if (!definition.exclusive_minimum && !definition.exclusive_maximum)
+    return base::bounds_text(definition.minimum, definition.maximum);
+  std::string text;
+  if (std::isfinite(definition.minimum))
+    text = base::concat(definition.exclusive_minimum ? "more than " : "at least ", definition.minimum);
+  if (std::isfinite(definition.maximum)) {
+    text += base::concat(text.empty() ? "" : " and ", definition.exclusive_maximum ? "less than " : "at most ",
+                         definition.maximum);
+  }
+  return text;
+}
+
 base::Status check_bounds(const AttributeDefinition &definition, double value) {
-  if (value >= definition.minimum && value <= definition.maximum) return base::Status();
-  return base::invalid_argument("attribute '", definition.name, "': expected ",
-                                base::bounds_text(definition.minimum, definition.maximum), ", got ", value);
+  if (is_in_bounds(definition, value)) return base::Status();
+  return base::invalid_argument("attribute '", definition.name, "': expected ", bounds_of(definition), ", got ", value);
 }
 
 base::Status check_attribute(const AttributeDefinition &definition, const Attribute &value) {

@@ -322,7 +322,7 @@ void test_errors(void **) {
                   "3 classes, got 2");
   assert_contains(error_of(sparse, {{}, {}}).c_str(), "expected logits [batch, classes]");
   assert_contains(error_of(sparse, {{3}, {}}, {{"reduction", std::string("median")}}).c_str(),
-                  "attribute 'reduction' must be one of mean, sum, weighted_mean; got 'median'");
+                  "attribute 'reduction' must be one of mean, sum, weighted_mean, none; got 'median'");
   assert_contains(error_of(sparse, {{3}, {}}, {{"label_smoothing", 1.5}}).c_str(),
                   "attribute 'label_smoothing': expected from 0 to 1, got 1.5");
   assert_contains(error_of(sparse, {{3}, {}}, {{"label_smooting", 0.5}}).c_str(),
@@ -333,6 +333,136 @@ void test_errors(void **) {
   assert_contains(error_of(sparse, {{5, 3}, {5}, {4}}).c_str(),
                   "head: loss_sparse_softmax_cross_entropy: weights [batch, 4] do not fit the values [batch, 5]: "
                   "expected one for each example, or for each element");
+}
+
+struct Mistake {
+  std::string entry;
+  std::vector<std::vector<int64_t>> shapes;  ///< without the rows; those of weights last
+  Attributes attributes;
+  const char *error;
+};
+
+/// The error of a loss that a model gave wrong shapes or numbers names the input or the attribute.
+void test_mistakes(void **) {
+  const double nan = std::nan("");
+  const std::vector<Mistake> mistakes = {
+      {"quantile",
+       {{3}, {3}},
+       {{"quantile", 0.0}},
+       "attribute 'quantile': expected more than 0 and less than 1, got 0"},
+      {"quantile",
+       {{3}, {3}},
+       {{"quantile", 1.0}},
+       "attribute 'quantile': expected more than 0 and less than 1, got 1"},
+      {"quantile",
+       {{3}, {3}},
+       {{"quantile", nan}},
+       "attribute 'quantile': expected more than 0 and less than 1, got nan"},
+      {"quantile", {{3}, {3}}, {}, "attribute 'quantile' is missing"},
+      {"huber", {{3}, {3}}, {{"delta", -1.0}}, "loss_huber: attribute 'delta': expected more than 0, got -1"},
+      {"huber", {{3}, {2}}, {}, "predictions [batch, 3] and targets [batch, 2] must have the same shape"},
+      {"poisson", {{3}, {3, 1}}, {}, "predictions [batch, 3] and targets [batch, 3, 1] must have the same shape"},
+      {"hinge", {{3}, {3}}, {{"margin", -0.5}}, "loss_hinge: attribute 'margin': expected at least 0, got -0.5"},
+      {"hinge",
+       {{3}, {3}},
+       {{"class_weights", Numbers{1, 2, 3}}},
+       "needs two weights, of target 0 and of target 1, got 3"},
+      {"multi_margin", {{3}, {2}}, {}, "labels [batch, 2] do not fit scores [batch, 3]: expected [batch]"},
+      {"multi_margin", {{}, {}}, {}, "expected scores [batch, classes], got a value of lower rank"},
+      {"sparse_softmax_focal", {{3}, {}}, {{"gamma", -1.0}}, "attribute 'gamma': expected at least 0, got -1"},
+      {"sparse_softmax_focal",
+       {{4, 3}, {5}},
+       {},
+       "labels [batch, 5] do not fit logits [batch, 4, 3]: expected [batch, 4]"},
+      {"sigmoid_focal", {{3}, {3}}, {{"alpha", 1.5}}, "attribute 'alpha': expected from 0 to 1, got 1.5"},
+      {"softmax_focal",
+       {{3}, {3}},
+       {{"class_weights", Numbers{1, -2, 1}}},
+       "the weight of class 1 is -2, expected a number of at least 0"},
+      {"softmax_cross_entropy", {{3}, {3}}, {{"class_weights", Numbers{1, nan, 1}}}, "the weight of class 1 is nan"},
+      {"softmax_cross_entropy",
+       {{3}, {3}},
+       {{"class_weights", Numbers{1}}},
+       "needs one weight for each of the 3 classes, got 1"},
+      {"sigmoid_cross_entropy",
+       {{3}, {3}},
+       {{"positive_weights", Numbers{1, 2}}},
+       "attribute 'positive_weights' needs one number, or one for each of the 3 elements of the last dimension, got 2"},
+      {"binary_cross_entropy",
+       {{3}, {3}},
+       {{"epsilon", 0.5}},
+       "attribute 'epsilon': expected more than 0 and less than 0.5, got 0.5"},
+      {"binary_cross_entropy",
+       {{3}, {3}},
+       {{"positive_weights", Numbers{-1}}},
+       "attribute 'positive_weights': number 0 is -1"},
+      {"sparse_categorical_cross_entropy", {{3}, {3}}, {}, "labels [batch, 3] do not fit predictions [batch, 3]"},
+      {"categorical_cross_entropy", {{}, {}}, {}, "expected predictions [batch, classes]"},
+      {"kullback_leibler",
+       {{3}, {3}},
+       {{"form", std::string("odds")}},
+       "attribute 'form' must be one of probabilities, log_probabilities, logits; got 'odds'"},
+      {"dice", {{3}, {3}}, {{"class_weights", Numbers{1, 2, 3}}}, "attribute 'class_weights' needs 'per_class'"},
+      {"dice", {{}, {}}, {{"per_class", true}}, "expected predictions [batch, classes]"},
+      {"dice", {{3}, {3}}, {{"smooth", -1.0}}, "attribute 'smooth': expected at least 0, got -1"},
+      {"cosine_similarity", {{}, {}}, {}, "expected predictions [batch, channels]"},
+      {"contrastive", {{3}, {3}, {2}}, {}, "targets [batch, 2] do not fit the pairs: expected [batch]"},
+      {"contrastive", {{3}, {3}, {}}, {{"margin", -1.0}}, "attribute 'margin': expected at least 0, got -1"},
+      {"triplet", {{3}, {3}, {4}}, {}, "anchor [batch, 3] and negative [batch, 4] must have the same shape"},
+      {"triplet", {{3}, {3}, {3}}, {{"margin", -1.0}}, "attribute 'margin': expected at least 0, got -1"},
+      {"triplet", {{3}, {3}}, {}, "input 'negative' is missing"},
+      {"triplet", {{3}, {3}, {3}, {2}}, {}, "weights [batch, 2] do not fit the values [batch]"},
+  };
+  for (const Mistake &one : mistakes)
+    assert_contains(error_of("loss_" + one.entry, one.shapes, one.attributes).c_str(), one.error);
+}
+
+/// A class number that there is not is an error of the run, with whatever loss.
+void test_labels_out_of_range(void **) {
+  for (const char *entry :
+       {"sparse_softmax_cross_entropy", "sparse_categorical_cross_entropy", "sparse_softmax_focal", "multi_margin"}) {
+    for (const double label : {-1.0, 3.0}) {
+      for (const bool by_class : {false, true}) {
+        Bench bench;
+        Attributes attributes;
+        if (by_class) attributes["class_weights"] = kClassWeights;
+        const ValueId loss = bench.expand("loss_" + std::string(entry),
+                                          {bench.input("scores", {0.25, 0.25, 0.5, 0.2, 0.3, 0.5}, {kClasses}),
+                                           bench.input("labels", {1, label}, {}, DType::i32)},
+                                          attributes);
+        assert_string_equal(bench.error().c_str(), "");
+        const auto result = bench.evaluate(loss);
+        if (result.ok()) fail_msg("%s takes label %g", entry, label);
+        assert_contains(result.status().to_string().c_str(), label < 0 ? "-1" : "3");
+      }
+    }
+  }
+}
+
+/// Without a reduction: a number for each element, with whatever weights; a model may make its loss of them.
+void test_no_reduction(void **) {
+  const Numbers predictions = {1, 2, 3, 4, -1, 0.5, 0, 0}, targets = {0, 2, 1, 8, -1, 1.5, 3, -4};
+  const Numbers of_elements = {1, 0, 2, 0.5, 1, 1, 3, 0};
+  for (const char *kind : {"none", "examples", "elements", "one"}) {
+    Bench bench;
+    std::vector<ValueId> inputs = {bench.input("predictions", predictions, {2}), bench.input("targets", targets, {2})};
+    const std::string chosen = kind;
+    if (chosen == "examples") inputs.push_back(bench.input("weights", kWeights, {}));
+    if (chosen == "elements") inputs.push_back(bench.input("weights", of_elements, {2}));
+    if (chosen == "one") inputs.push_back(bench.builder.constant(2.5, DType::f32));
+    const ValueId loss = bench.expand("loss_mean_absolute_error", inputs, {{"reduction", std::string("none")}});
+    assert_string_equal(bench.error().c_str(), "");
+    assert_string_equal(bench.shape(loss).c_str(), "[batch, 2]");
+    Numbers expected;
+    for (size_t i = 0; i < predictions.size(); ++i) {
+      const double weight = chosen == "examples"   ? kWeights[i / 2]
+                            : chosen == "elements" ? of_elements[i]
+                            : chosen == "one"      ? 2.5
+                                                   : 1;
+      expected.push_back(weight * std::abs(predictions[i] - targets[i]));
+    }
+    assert_numbers(assert_ok_value(bench.evaluate(loss)), expected);
+  }
 }
 
 const CMUnitTest tests[] = {
@@ -349,6 +479,9 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_weights_of_groups_of_elements),
     cmocka_unit_test(test_l2_penalty),
     cmocka_unit_test(test_errors),
+    cmocka_unit_test(test_mistakes),
+    cmocka_unit_test(test_labels_out_of_range),
+    cmocka_unit_test(test_no_reduction),
 };
 
 }  // namespace

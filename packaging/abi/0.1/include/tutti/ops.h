@@ -2570,11 +2570,13 @@ static inline tutti_value tutti_layer_global_max_pool2d(tutti_graph *graph, tutt
 #define TUTTI_LOSS_SPARSE_SOFTMAX_CROSS_ENTROPY_REDUCTION_MEAN 1
 #define TUTTI_LOSS_SPARSE_SOFTMAX_CROSS_ENTROPY_REDUCTION_SUM 2
 #define TUTTI_LOSS_SPARSE_SOFTMAX_CROSS_ENTROPY_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_SPARSE_SOFTMAX_CROSS_ENTROPY_REDUCTION_NONE 4
 static inline const char *tutti_loss_sparse_softmax_cross_entropy_reduction_name(int32_t value) {
   switch (value) {
     case TUTTI_LOSS_SPARSE_SOFTMAX_CROSS_ENTROPY_REDUCTION_MEAN: return "mean";
     case TUTTI_LOSS_SPARSE_SOFTMAX_CROSS_ENTROPY_REDUCTION_SUM: return "sum";
     case TUTTI_LOSS_SPARSE_SOFTMAX_CROSS_ENTROPY_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_SPARSE_SOFTMAX_CROSS_ENTROPY_REDUCTION_NONE: return "none";
     default: return "(no such value)";
   }
 }
@@ -2587,7 +2589,8 @@ typedef struct tutti_loss_sparse_softmax_cross_entropy_attrs {
   int64_t class_weights_count;
   /* share of probability spread over all classes. Default: 0. */
   double label_smoothing;
-  /* mean: weighted sum / examples; weighted_mean: weighted sum / sum of weights. Default: mean. */
+  /* mean: weighted sum / examples; weighted_mean: weighted sum / sum of weights; none: the weighted numbers of all
+   * elements as they are, to compute a loss from. Default: mean. */
   int32_t reduction;
 } tutti_loss_sparse_softmax_cross_entropy_attrs;
 /* Cross-entropy of softmax(logits) against class numbers, reduced to a scalar. Like all losses here, it is a sum or
@@ -2600,7 +2603,7 @@ static inline tutti_value tutti_loss_sparse_softmax_cross_entropy(tutti_graph *g
   if (attrs != NULL) {
     if (attrs->class_weights != NULL || attrs->class_weights_count != 0) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
     if (attrs->label_smoothing != 0) tutti_graph_set_f64(graph, "label_smoothing", attrs->label_smoothing);
-    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 3) tutti_graph_set_string(graph, "reduction", tutti_loss_sparse_softmax_cross_entropy_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_sparse_softmax_cross_entropy_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -2608,11 +2611,13 @@ static inline tutti_value tutti_loss_sparse_softmax_cross_entropy(tutti_graph *g
 #define TUTTI_LOSS_SOFTMAX_CROSS_ENTROPY_REDUCTION_MEAN 1
 #define TUTTI_LOSS_SOFTMAX_CROSS_ENTROPY_REDUCTION_SUM 2
 #define TUTTI_LOSS_SOFTMAX_CROSS_ENTROPY_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_SOFTMAX_CROSS_ENTROPY_REDUCTION_NONE 4
 static inline const char *tutti_loss_softmax_cross_entropy_reduction_name(int32_t value) {
   switch (value) {
     case TUTTI_LOSS_SOFTMAX_CROSS_ENTROPY_REDUCTION_MEAN: return "mean";
     case TUTTI_LOSS_SOFTMAX_CROSS_ENTROPY_REDUCTION_SUM: return "sum";
     case TUTTI_LOSS_SOFTMAX_CROSS_ENTROPY_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_SOFTMAX_CROSS_ENTROPY_REDUCTION_NONE: return "none";
     default: return "(no such value)";
   }
 }
@@ -2624,6 +2629,11 @@ typedef struct tutti_loss_softmax_cross_entropy_attrs {
   double label_smoothing;
   /* as for sparse_softmax_cross_entropy. Default: mean. */
   int32_t reduction;
+  /* one weight for each class, multiplied with the weight of the example: that of the class for one-hot targets, as
+   * Keras' class_weight; for others the sum of target * weight over the classes. PyTorch's weight scales the term
+   * of each class instead, which is different where targets are not one-hot or smoothed. */
+  const double *class_weights;
+  int64_t class_weights_count;
 } tutti_loss_softmax_cross_entropy_attrs;
 /* Cross-entropy of softmax(logits) against class probabilities, reduced to a scalar. */
 static inline tutti_value tutti_loss_softmax_cross_entropy(tutti_graph *graph, tutti_value logits, tutti_value targets, const tutti_loss_softmax_cross_entropy_attrs *attrs) {
@@ -2633,7 +2643,8 @@ static inline tutti_value tutti_loss_softmax_cross_entropy(tutti_graph *graph, t
   tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
   if (attrs != NULL) {
     if (attrs->label_smoothing != 0) tutti_graph_set_f64(graph, "label_smoothing", attrs->label_smoothing);
-    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 3) tutti_graph_set_string(graph, "reduction", tutti_loss_softmax_cross_entropy_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_softmax_cross_entropy_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+    if (attrs->class_weights != NULL || attrs->class_weights_count != 0) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -2641,11 +2652,13 @@ static inline tutti_value tutti_loss_softmax_cross_entropy(tutti_graph *graph, t
 #define TUTTI_LOSS_SIGMOID_CROSS_ENTROPY_REDUCTION_MEAN 1
 #define TUTTI_LOSS_SIGMOID_CROSS_ENTROPY_REDUCTION_SUM 2
 #define TUTTI_LOSS_SIGMOID_CROSS_ENTROPY_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_SIGMOID_CROSS_ENTROPY_REDUCTION_NONE 4
 static inline const char *tutti_loss_sigmoid_cross_entropy_reduction_name(int32_t value) {
   switch (value) {
     case TUTTI_LOSS_SIGMOID_CROSS_ENTROPY_REDUCTION_MEAN: return "mean";
     case TUTTI_LOSS_SIGMOID_CROSS_ENTROPY_REDUCTION_SUM: return "sum";
     case TUTTI_LOSS_SIGMOID_CROSS_ENTROPY_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_SIGMOID_CROSS_ENTROPY_REDUCTION_NONE: return "none";
     default: return "(no such value)";
   }
 }
@@ -2655,16 +2668,29 @@ typedef struct tutti_loss_sigmoid_cross_entropy_attrs {
   tutti_value weights;
   /* as for sparse_softmax_cross_entropy. Default: mean. */
   int32_t reduction;
+  /* moves targets towards 0.5: target * (1 - label_smoothing) + label_smoothing / 2, as in Keras. Default: 0. */
+  double label_smoothing;
+  /* two weights, of target 0 and of target 1, multiplied with the weight of the element; a target in between has a
+   * weight in between. It counts for weighted_mean, and smoothing does not change it. */
+  const double *class_weights;
+  int64_t class_weights_count;
+  /* factor of the term of target 1: one for all, or one for each element of the last dimension; PyTorch's
+   * pos_weight. It does not count for weighted_mean. */
+  const double *positive_weights;
+  int64_t positive_weights_count;
 } tutti_loss_sigmoid_cross_entropy_attrs;
 /* Cross-entropy of sigmoid(logits) against targets in [0, 1], elementwise, averaged over the elements of an
- * example. */
+ * example: -target * log(sigmoid(x)) - (1 - target) * log(1 - sigmoid(x)). */
 static inline tutti_value tutti_loss_sigmoid_cross_entropy(tutti_graph *graph, tutti_value logits, tutti_value targets, const tutti_loss_sigmoid_cross_entropy_attrs *attrs) {
   tutti_graph_begin(graph, "loss_sigmoid_cross_entropy", 1);
   tutti_graph_add_input(graph, logits);
   tutti_graph_add_input(graph, targets);
   tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
   if (attrs != NULL) {
-    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 3) tutti_graph_set_string(graph, "reduction", tutti_loss_sigmoid_cross_entropy_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_sigmoid_cross_entropy_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+    if (attrs->label_smoothing != 0) tutti_graph_set_f64(graph, "label_smoothing", attrs->label_smoothing);
+    if (attrs->class_weights != NULL || attrs->class_weights_count != 0) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
+    if (attrs->positive_weights != NULL || attrs->positive_weights_count != 0) tutti_graph_set_f64s(graph, "positive_weights", attrs->positive_weights, attrs->positive_weights_count);
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -2672,11 +2698,13 @@ static inline tutti_value tutti_loss_sigmoid_cross_entropy(tutti_graph *graph, t
 #define TUTTI_LOSS_MEAN_SQUARED_ERROR_REDUCTION_MEAN 1
 #define TUTTI_LOSS_MEAN_SQUARED_ERROR_REDUCTION_SUM 2
 #define TUTTI_LOSS_MEAN_SQUARED_ERROR_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_MEAN_SQUARED_ERROR_REDUCTION_NONE 4
 static inline const char *tutti_loss_mean_squared_error_reduction_name(int32_t value) {
   switch (value) {
     case TUTTI_LOSS_MEAN_SQUARED_ERROR_REDUCTION_MEAN: return "mean";
     case TUTTI_LOSS_MEAN_SQUARED_ERROR_REDUCTION_SUM: return "sum";
     case TUTTI_LOSS_MEAN_SQUARED_ERROR_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_MEAN_SQUARED_ERROR_REDUCTION_NONE: return "none";
     default: return "(no such value)";
   }
 }
@@ -2694,7 +2722,7 @@ static inline tutti_value tutti_loss_mean_squared_error(tutti_graph *graph, tutt
   tutti_graph_add_input(graph, targets);
   tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
   if (attrs != NULL) {
-    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 3) tutti_graph_set_string(graph, "reduction", tutti_loss_mean_squared_error_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_mean_squared_error_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -2704,6 +2732,867 @@ static inline tutti_value tutti_loss_l2_penalty(tutti_graph *graph, tutti_value 
   tutti_graph_begin(graph, "loss_l2_penalty", 1);
   tutti_graph_add_input(graph, variable);
   tutti_graph_set_f64(graph, "rate", rate);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_MEAN_ABSOLUTE_ERROR_REDUCTION_MEAN 1
+#define TUTTI_LOSS_MEAN_ABSOLUTE_ERROR_REDUCTION_SUM 2
+#define TUTTI_LOSS_MEAN_ABSOLUTE_ERROR_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_MEAN_ABSOLUTE_ERROR_REDUCTION_NONE 4
+static inline const char *tutti_loss_mean_absolute_error_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_MEAN_ABSOLUTE_ERROR_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_MEAN_ABSOLUTE_ERROR_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_MEAN_ABSOLUTE_ERROR_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_MEAN_ABSOLUTE_ERROR_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_mean_absolute_error_attrs {
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_mean_absolute_error_attrs;
+/* The mean over an example's elements of abs(prediction - target), reduced over the examples. Its gradient is 0
+ * where they are equal. */
+static inline tutti_value tutti_loss_mean_absolute_error(tutti_graph *graph, tutti_value predictions, tutti_value targets, const tutti_loss_mean_absolute_error_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_mean_absolute_error", 1);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_mean_absolute_error_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_HUBER_REDUCTION_MEAN 1
+#define TUTTI_LOSS_HUBER_REDUCTION_SUM 2
+#define TUTTI_LOSS_HUBER_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_HUBER_REDUCTION_NONE 4
+static inline const char *tutti_loss_huber_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_HUBER_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_HUBER_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_HUBER_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_HUBER_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_huber_attrs {
+  /* the error from which on the loss grows linearly. Default: 1. */
+  double delta;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_huber_attrs;
+/* Of d = prediction - target, d^2 / 2 where abs(d) <= delta, else delta * (abs(d) - delta / 2); the mean over an
+ * example's elements, reduced over the examples (Huber, 1964). Equal to Keras' Huber and PyTorch's HuberLoss;
+ * PyTorch's SmoothL1Loss is this divided by its beta = delta. */
+static inline tutti_value tutti_loss_huber(tutti_graph *graph, tutti_value predictions, tutti_value targets, const tutti_loss_huber_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_huber", 1);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->delta != 0) tutti_graph_set_f64(graph, "delta", attrs->delta);
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_huber_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_LOG_COSH_REDUCTION_MEAN 1
+#define TUTTI_LOSS_LOG_COSH_REDUCTION_SUM 2
+#define TUTTI_LOSS_LOG_COSH_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_LOG_COSH_REDUCTION_NONE 4
+static inline const char *tutti_loss_log_cosh_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_LOG_COSH_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_LOG_COSH_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_LOG_COSH_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_LOG_COSH_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_log_cosh_attrs {
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_log_cosh_attrs;
+/* log(cosh(prediction - target)), about d^2 / 2 for small errors and abs(d) - log(2) for large ones; the mean over
+ * an example's elements, reduced over the examples. Keras' LogCosh, here without loss of digits for small errors. */
+static inline tutti_value tutti_loss_log_cosh(tutti_graph *graph, tutti_value predictions, tutti_value targets, const tutti_loss_log_cosh_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_log_cosh", 1);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_log_cosh_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_QUANTILE_REDUCTION_MEAN 1
+#define TUTTI_LOSS_QUANTILE_REDUCTION_SUM 2
+#define TUTTI_LOSS_QUANTILE_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_QUANTILE_REDUCTION_NONE 4
+static inline const char *tutti_loss_quantile_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_QUANTILE_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_QUANTILE_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_QUANTILE_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_QUANTILE_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_quantile_attrs {
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_quantile_attrs;
+/* The pinball loss, whose minimum is a quantile of the targets: of d = target - prediction, max(quantile * d,
+ * (quantile - 1) * d); the mean over an example's elements, reduced over the examples (Koenker and Bassett, 1978).
+ * With quantile 0.5 it is half the mean absolute error. quantile: which quantile, between 0 and 1. */
+static inline tutti_value tutti_loss_quantile(tutti_graph *graph, tutti_value predictions, tutti_value targets, double quantile, const tutti_loss_quantile_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_quantile", 1);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_set_f64(graph, "quantile", quantile);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_quantile_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_POISSON_REDUCTION_MEAN 1
+#define TUTTI_LOSS_POISSON_REDUCTION_SUM 2
+#define TUTTI_LOSS_POISSON_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_POISSON_REDUCTION_NONE 4
+static inline const char *tutti_loss_poisson_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_POISSON_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_POISSON_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_POISSON_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_POISSON_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_poisson_attrs {
+  /* predictions are logarithms of rates: exp(prediction) - target * prediction. */
+  uint8_t log_predictions;
+  /* adds Stirling's approximation of log(target!), target * log(target) - target + log(2 * pi * target) / 2, for
+   * targets above 1, as PyTorch does. */
+  uint8_t full;
+  /* added to rates before their logarithm is taken; Keras has 1e-7, PyTorch 1e-8. Default: 1e-07. */
+  double epsilon;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_poisson_attrs;
+/* Negative log-likelihood of counts under Poisson distributions: rate - target * log(rate + epsilon); the mean over
+ * an example's elements, reduced over the examples. Predictions are the rates, as for Keras' Poisson; for PyTorch's
+ * PoissonNLLLoss they are logarithms of rates unless log_input=False. */
+static inline tutti_value tutti_loss_poisson(tutti_graph *graph, tutti_value predictions, tutti_value targets, const tutti_loss_poisson_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_poisson", 1);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->log_predictions != 0) tutti_graph_set_bool(graph, "log_predictions", 1);
+    if (attrs->full != 0) tutti_graph_set_bool(graph, "full", 1);
+    if (attrs->epsilon != 0) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_poisson_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_BINARY_CROSS_ENTROPY_REDUCTION_MEAN 1
+#define TUTTI_LOSS_BINARY_CROSS_ENTROPY_REDUCTION_SUM 2
+#define TUTTI_LOSS_BINARY_CROSS_ENTROPY_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_BINARY_CROSS_ENTROPY_REDUCTION_NONE 4
+static inline const char *tutti_loss_binary_cross_entropy_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_BINARY_CROSS_ENTROPY_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_BINARY_CROSS_ENTROPY_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_BINARY_CROSS_ENTROPY_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_BINARY_CROSS_ENTROPY_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_binary_cross_entropy_attrs {
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* two weights, of target 0 and of target 1, multiplied with the weight of the element; a target in between has a
+   * weight in between. It counts for weighted_mean, and smoothing does not change it. */
+  const double *class_weights;
+  int64_t class_weights_count;
+  /* factor of the term of target 1: one for all, or one for each element of the last dimension; PyTorch's
+   * pos_weight. It does not count for weighted_mean. */
+  const double *positive_weights;
+  int64_t positive_weights_count;
+  /* moves targets towards 0.5: target * (1 - label_smoothing) + label_smoothing / 2, as in Keras. Default: 0. */
+  double label_smoothing;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+  /* smaller probabilities count as this; where they do, no gradient flows to them. Default: 1e-07. */
+  double epsilon;
+} tutti_loss_binary_cross_entropy_attrs;
+/* Cross-entropy of probabilities against targets in [0, 1], elementwise, averaged over the elements of an example:
+ * -target * log(p) - (1 - target) * log(1 - p), each logarithm of at least epsilon. Where there are logits,
+ * sigmoid_cross_entropy is more exact. Keras' BinaryCrossentropy; PyTorch's BCELoss limits logarithms to -100
+ * instead. */
+static inline tutti_value tutti_loss_binary_cross_entropy(tutti_graph *graph, tutti_value predictions, tutti_value targets, const tutti_loss_binary_cross_entropy_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_binary_cross_entropy", 1);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->class_weights != NULL || attrs->class_weights_count != 0) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
+    if (attrs->positive_weights != NULL || attrs->positive_weights_count != 0) tutti_graph_set_f64s(graph, "positive_weights", attrs->positive_weights, attrs->positive_weights_count);
+    if (attrs->label_smoothing != 0) tutti_graph_set_f64(graph, "label_smoothing", attrs->label_smoothing);
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_binary_cross_entropy_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+    if (attrs->epsilon != 0) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_CATEGORICAL_CROSS_ENTROPY_REDUCTION_MEAN 1
+#define TUTTI_LOSS_CATEGORICAL_CROSS_ENTROPY_REDUCTION_SUM 2
+#define TUTTI_LOSS_CATEGORICAL_CROSS_ENTROPY_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_CATEGORICAL_CROSS_ENTROPY_REDUCTION_NONE 4
+static inline const char *tutti_loss_categorical_cross_entropy_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_CATEGORICAL_CROSS_ENTROPY_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_CATEGORICAL_CROSS_ENTROPY_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_CATEGORICAL_CROSS_ENTROPY_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_CATEGORICAL_CROSS_ENTROPY_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_categorical_cross_entropy_attrs {
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* one weight for each class, multiplied with the weight of the example: that of the class for one-hot targets, as
+   * Keras' class_weight; for others the sum of target * weight over the classes. PyTorch's weight scales the term
+   * of each class instead, which is different where targets are not one-hot or smoothed. */
+  const double *class_weights;
+  int64_t class_weights_count;
+  /* share of probability spread over all classes. Default: 0. */
+  double label_smoothing;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+  /* smaller probabilities count as this; where they do, no gradient flows to them. Default: 1e-07. */
+  double epsilon;
+} tutti_loss_categorical_cross_entropy_attrs;
+/* Cross-entropy of class probabilities over the last dimension against target probabilities: -sum of target * log(p
+ * / sum of p). As in Keras' CategoricalCrossentropy, predictions are divided by their sum first; PyTorch's NLLLoss
+ * of log(p) is the same where they add up to 1. Where there are logits, softmax_cross_entropy is more exact. */
+static inline tutti_value tutti_loss_categorical_cross_entropy(tutti_graph *graph, tutti_value predictions, tutti_value targets, const tutti_loss_categorical_cross_entropy_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_categorical_cross_entropy", 1);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->class_weights != NULL || attrs->class_weights_count != 0) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
+    if (attrs->label_smoothing != 0) tutti_graph_set_f64(graph, "label_smoothing", attrs->label_smoothing);
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_categorical_cross_entropy_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+    if (attrs->epsilon != 0) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_SPARSE_CATEGORICAL_CROSS_ENTROPY_REDUCTION_MEAN 1
+#define TUTTI_LOSS_SPARSE_CATEGORICAL_CROSS_ENTROPY_REDUCTION_SUM 2
+#define TUTTI_LOSS_SPARSE_CATEGORICAL_CROSS_ENTROPY_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_SPARSE_CATEGORICAL_CROSS_ENTROPY_REDUCTION_NONE 4
+static inline const char *tutti_loss_sparse_categorical_cross_entropy_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_SPARSE_CATEGORICAL_CROSS_ENTROPY_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_SPARSE_CATEGORICAL_CROSS_ENTROPY_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_SPARSE_CATEGORICAL_CROSS_ENTROPY_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_SPARSE_CATEGORICAL_CROSS_ENTROPY_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_sparse_categorical_cross_entropy_attrs {
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* one weight for each class, multiplied with the weight of the example. */
+  const double *class_weights;
+  int64_t class_weights_count;
+  /* share of probability spread over all classes. Default: 0. */
+  double label_smoothing;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+  /* smaller probabilities count as this; where they do, no gradient flows to them. Default: 1e-07. */
+  double epsilon;
+} tutti_loss_sparse_categorical_cross_entropy_attrs;
+/* Cross-entropy of class probabilities over the last dimension against class numbers: -log(p[label] / sum of p),
+ * otherwise as categorical_cross_entropy. Where there are logits, sparse_softmax_cross_entropy is more exact. */
+static inline tutti_value tutti_loss_sparse_categorical_cross_entropy(tutti_graph *graph, tutti_value predictions, tutti_value labels, const tutti_loss_sparse_categorical_cross_entropy_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_sparse_categorical_cross_entropy", 1);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, labels);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->class_weights != NULL || attrs->class_weights_count != 0) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
+    if (attrs->label_smoothing != 0) tutti_graph_set_f64(graph, "label_smoothing", attrs->label_smoothing);
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_sparse_categorical_cross_entropy_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+    if (attrs->epsilon != 0) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_KULLBACK_LEIBLER_FORM_PROBABILITIES 1
+#define TUTTI_LOSS_KULLBACK_LEIBLER_FORM_LOG_PROBABILITIES 2
+#define TUTTI_LOSS_KULLBACK_LEIBLER_FORM_LOGITS 3
+static inline const char *tutti_loss_kullback_leibler_form_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_KULLBACK_LEIBLER_FORM_PROBABILITIES: return "probabilities";
+    case TUTTI_LOSS_KULLBACK_LEIBLER_FORM_LOG_PROBABILITIES: return "log_probabilities";
+    case TUTTI_LOSS_KULLBACK_LEIBLER_FORM_LOGITS: return "logits";
+    default: return "(no such value)";
+  }
+}
+#define TUTTI_LOSS_KULLBACK_LEIBLER_REDUCTION_MEAN 1
+#define TUTTI_LOSS_KULLBACK_LEIBLER_REDUCTION_SUM 2
+#define TUTTI_LOSS_KULLBACK_LEIBLER_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_KULLBACK_LEIBLER_REDUCTION_NONE 4
+static inline const char *tutti_loss_kullback_leibler_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_KULLBACK_LEIBLER_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_KULLBACK_LEIBLER_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_KULLBACK_LEIBLER_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_KULLBACK_LEIBLER_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_kullback_leibler_attrs {
+  /* what the predictions are: of logits the softmax is taken, of probabilities the logarithm, of at least 1e-7.
+   * Default: probabilities. */
+  int32_t form;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* one weight for each class, multiplied with the weight of the example: that of the class for one-hot targets, as
+   * Keras' class_weight; for others the sum of target * weight over the classes. PyTorch's weight scales the term
+   * of each class instead, which is different where targets are not one-hot or smoothed. */
+  const double *class_weights;
+  int64_t class_weights_count;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_kullback_leibler_attrs;
+/* Kullback-Leibler divergence of the target distribution from the predicted one over the last dimension: sum of
+ * target * (log(target) - log(p)), where 0 * log(0) = 0; the mean over an example's distributions, reduced over the
+ * examples (Kullback and Leibler, 1951). Predictions come first, as in PyTorch; Keras' KLDivergence takes targets
+ * first. PyTorch's KLDivLoss takes log_probabilities, and its reduction 'mean' also divides by the number of
+ * classes ('batchmean' does not). */
+static inline tutti_value tutti_loss_kullback_leibler(tutti_graph *graph, tutti_value predictions, tutti_value targets, const tutti_loss_kullback_leibler_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_kullback_leibler", 1);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->form != 0) { if (attrs->form >= 1 && attrs->form <= 3) tutti_graph_set_string(graph, "form", tutti_loss_kullback_leibler_form_name(attrs->form)); else tutti_graph_set_i64(graph, "form", attrs->form); }
+    if (attrs->class_weights != NULL || attrs->class_weights_count != 0) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_kullback_leibler_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_SIGMOID_FOCAL_REDUCTION_MEAN 1
+#define TUTTI_LOSS_SIGMOID_FOCAL_REDUCTION_SUM 2
+#define TUTTI_LOSS_SIGMOID_FOCAL_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_SIGMOID_FOCAL_REDUCTION_NONE 4
+static inline const char *tutti_loss_sigmoid_focal_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_SIGMOID_FOCAL_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_SIGMOID_FOCAL_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_SIGMOID_FOCAL_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_SIGMOID_FOCAL_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_sigmoid_focal_attrs {
+  /* how much less well classified examples count; 0 is plain cross-entropy. Default: 2. */
+  uint8_t has_gamma;
+  double gamma;
+  /* factor alpha of targets 1 and 1 - alpha of targets 0, after smoothing; 0 = none; 0.25 in the paper. It does not
+   * count for weighted_mean. Default: 0. */
+  double alpha;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* two weights, of target 0 and of target 1, multiplied with the weight of the element; a target in between has a
+   * weight in between. It counts for weighted_mean, and smoothing does not change it. */
+  const double *class_weights;
+  int64_t class_weights_count;
+  /* moves targets towards 0.5: target * (1 - label_smoothing) + label_smoothing / 2, as in Keras. Default: 0. */
+  double label_smoothing;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_sigmoid_focal_attrs;
+/* Focal loss of independent classes: the cross-entropy of sigmoid(logits) against targets in [0, 1], times (1 -
+ * p)^gamma, where p = target * sigmoid(x) + (1 - target) * (1 - sigmoid(x)); averaged over the elements of an
+ * example (Lin et al., 2017). Keras' BinaryFocalCrossentropy with from_logits=True. */
+static inline tutti_value tutti_loss_sigmoid_focal(tutti_graph *graph, tutti_value logits, tutti_value targets, const tutti_loss_sigmoid_focal_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_sigmoid_focal", 1);
+  tutti_graph_add_input(graph, logits);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->has_gamma) tutti_graph_set_f64(graph, "gamma", attrs->gamma);
+    if (attrs->alpha != 0) tutti_graph_set_f64(graph, "alpha", attrs->alpha);
+    if (attrs->class_weights != NULL || attrs->class_weights_count != 0) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
+    if (attrs->label_smoothing != 0) tutti_graph_set_f64(graph, "label_smoothing", attrs->label_smoothing);
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_sigmoid_focal_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_SOFTMAX_FOCAL_REDUCTION_MEAN 1
+#define TUTTI_LOSS_SOFTMAX_FOCAL_REDUCTION_SUM 2
+#define TUTTI_LOSS_SOFTMAX_FOCAL_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_SOFTMAX_FOCAL_REDUCTION_NONE 4
+static inline const char *tutti_loss_softmax_focal_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_SOFTMAX_FOCAL_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_SOFTMAX_FOCAL_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_SOFTMAX_FOCAL_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_SOFTMAX_FOCAL_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_softmax_focal_attrs {
+  /* how much less well classified examples count; 0 is plain cross-entropy. Default: 2. */
+  uint8_t has_gamma;
+  double gamma;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* one weight for each class, multiplied with the weight of the example: that of the class for one-hot targets, as
+   * Keras' class_weight; for others the sum of target * weight over the classes. PyTorch's weight scales the term
+   * of each class instead, which is different where targets are not one-hot or smoothed. */
+  const double *class_weights;
+  int64_t class_weights_count;
+  /* share of probability spread over all classes. Default: 0. */
+  double label_smoothing;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_softmax_focal_attrs;
+/* Focal loss of exclusive classes against target probabilities: -sum of target * (1 - p)^gamma * log(p) over the
+ * classes, where p = softmax(logits) (Lin et al., 2017). Keras' CategoricalFocalCrossentropy with from_logits=True
+ * multiplies it by alpha, by default 0.25. */
+static inline tutti_value tutti_loss_softmax_focal(tutti_graph *graph, tutti_value logits, tutti_value targets, const tutti_loss_softmax_focal_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_softmax_focal", 1);
+  tutti_graph_add_input(graph, logits);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->has_gamma) tutti_graph_set_f64(graph, "gamma", attrs->gamma);
+    if (attrs->class_weights != NULL || attrs->class_weights_count != 0) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
+    if (attrs->label_smoothing != 0) tutti_graph_set_f64(graph, "label_smoothing", attrs->label_smoothing);
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_softmax_focal_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_SPARSE_SOFTMAX_FOCAL_REDUCTION_MEAN 1
+#define TUTTI_LOSS_SPARSE_SOFTMAX_FOCAL_REDUCTION_SUM 2
+#define TUTTI_LOSS_SPARSE_SOFTMAX_FOCAL_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_SPARSE_SOFTMAX_FOCAL_REDUCTION_NONE 4
+static inline const char *tutti_loss_sparse_softmax_focal_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_SPARSE_SOFTMAX_FOCAL_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_SPARSE_SOFTMAX_FOCAL_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_SPARSE_SOFTMAX_FOCAL_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_SPARSE_SOFTMAX_FOCAL_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_sparse_softmax_focal_attrs {
+  /* how much less well classified examples count; 0 is plain cross-entropy. Default: 2. */
+  uint8_t has_gamma;
+  double gamma;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* one weight for each class, multiplied with the weight of the example. */
+  const double *class_weights;
+  int64_t class_weights_count;
+  /* share of probability spread over all classes. Default: 0. */
+  double label_smoothing;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_sparse_softmax_focal_attrs;
+/* Focal loss of exclusive classes against class numbers: -(1 - p[label])^gamma * log(p[label]), where p =
+ * softmax(logits), otherwise as softmax_focal. */
+static inline tutti_value tutti_loss_sparse_softmax_focal(tutti_graph *graph, tutti_value logits, tutti_value labels, const tutti_loss_sparse_softmax_focal_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_sparse_softmax_focal", 1);
+  tutti_graph_add_input(graph, logits);
+  tutti_graph_add_input(graph, labels);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->has_gamma) tutti_graph_set_f64(graph, "gamma", attrs->gamma);
+    if (attrs->class_weights != NULL || attrs->class_weights_count != 0) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
+    if (attrs->label_smoothing != 0) tutti_graph_set_f64(graph, "label_smoothing", attrs->label_smoothing);
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_sparse_softmax_focal_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_HINGE_REDUCTION_MEAN 1
+#define TUTTI_LOSS_HINGE_REDUCTION_SUM 2
+#define TUTTI_LOSS_HINGE_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_HINGE_REDUCTION_NONE 4
+static inline const char *tutti_loss_hinge_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_HINGE_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_HINGE_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_HINGE_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_HINGE_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_hinge_attrs {
+  /* the score from which on an example has no loss. Default: 1. */
+  uint8_t has_margin;
+  double margin;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* two weights, of targets up to 0 and of targets above 0, multiplied with the weight of the element. */
+  const double *class_weights;
+  int64_t class_weights_count;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_hinge_attrs;
+/* max(margin - y * x, 0), elementwise, averaged over the elements of an example, where y is 1 for targets above 0,
+ * else -1: targets may be 1 and 0, or 1 and -1. Keras' Hinge; the loss of support vector machines (Cortes and
+ * Vapnik, 1995). */
+static inline tutti_value tutti_loss_hinge(tutti_graph *graph, tutti_value scores, tutti_value targets, const tutti_loss_hinge_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_hinge", 1);
+  tutti_graph_add_input(graph, scores);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->has_margin) tutti_graph_set_f64(graph, "margin", attrs->margin);
+    if (attrs->class_weights != NULL || attrs->class_weights_count != 0) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_hinge_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_SQUARED_HINGE_REDUCTION_MEAN 1
+#define TUTTI_LOSS_SQUARED_HINGE_REDUCTION_SUM 2
+#define TUTTI_LOSS_SQUARED_HINGE_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_SQUARED_HINGE_REDUCTION_NONE 4
+static inline const char *tutti_loss_squared_hinge_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_SQUARED_HINGE_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_SQUARED_HINGE_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_SQUARED_HINGE_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_SQUARED_HINGE_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_squared_hinge_attrs {
+  /* the score from which on an example has no loss. Default: 1. */
+  uint8_t has_margin;
+  double margin;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* two weights, of targets up to 0 and of targets above 0, multiplied with the weight of the element. */
+  const double *class_weights;
+  int64_t class_weights_count;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_squared_hinge_attrs;
+/* The square of hinge, elementwise, averaged over the elements of an example: max(margin - y * x, 0)^2. Keras'
+ * SquaredHinge. */
+static inline tutti_value tutti_loss_squared_hinge(tutti_graph *graph, tutti_value scores, tutti_value targets, const tutti_loss_squared_hinge_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_squared_hinge", 1);
+  tutti_graph_add_input(graph, scores);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->has_margin) tutti_graph_set_f64(graph, "margin", attrs->margin);
+    if (attrs->class_weights != NULL || attrs->class_weights_count != 0) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_squared_hinge_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_CATEGORICAL_HINGE_REDUCTION_MEAN 1
+#define TUTTI_LOSS_CATEGORICAL_HINGE_REDUCTION_SUM 2
+#define TUTTI_LOSS_CATEGORICAL_HINGE_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_CATEGORICAL_HINGE_REDUCTION_NONE 4
+static inline const char *tutti_loss_categorical_hinge_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_CATEGORICAL_HINGE_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_CATEGORICAL_HINGE_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_CATEGORICAL_HINGE_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_CATEGORICAL_HINGE_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_categorical_hinge_attrs {
+  /* the score from which on an example has no loss. Default: 1. */
+  uint8_t has_margin;
+  double margin;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* one weight for each class, multiplied with the weight of the example: that of the class for one-hot targets, as
+   * Keras' class_weight; for others the sum of target * weight over the classes. PyTorch's weight scales the term
+   * of each class instead, which is different where targets are not one-hot or smoothed. */
+  const double *class_weights;
+  int64_t class_weights_count;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_categorical_hinge_attrs;
+/* max(margin + max((1 - target) * x) - sum(target * x), 0) over the last dimension, for one-hot targets. As in
+ * Keras' CategoricalHinge the score of the target's class counts as 0 among the others, so these count as at least
+ * 0; multi_margin compares the scores themselves. */
+static inline tutti_value tutti_loss_categorical_hinge(tutti_graph *graph, tutti_value scores, tutti_value targets, const tutti_loss_categorical_hinge_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_categorical_hinge", 1);
+  tutti_graph_add_input(graph, scores);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->has_margin) tutti_graph_set_f64(graph, "margin", attrs->margin);
+    if (attrs->class_weights != NULL || attrs->class_weights_count != 0) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_categorical_hinge_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_MULTI_MARGIN_REDUCTION_MEAN 1
+#define TUTTI_LOSS_MULTI_MARGIN_REDUCTION_SUM 2
+#define TUTTI_LOSS_MULTI_MARGIN_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_MULTI_MARGIN_REDUCTION_NONE 4
+static inline const char *tutti_loss_multi_margin_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_MULTI_MARGIN_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_MULTI_MARGIN_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_MULTI_MARGIN_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_MULTI_MARGIN_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_multi_margin_attrs {
+  /* by how much the score of the label is to be above the others. Default: 1. */
+  uint8_t has_margin;
+  double margin;
+  /* takes the square of each class' term. */
+  uint8_t squared;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* one weight for each class, multiplied with the weight of the example. */
+  const double *class_weights;
+  int64_t class_weights_count;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_multi_margin_attrs;
+/* Hinge loss of exclusive classes against class numbers: the sum over the classes other than the label of
+ * max(margin - x[label] + x[class], 0), or its square, divided by the number of classes (Weston and Watkins, 1999).
+ * PyTorch's MultiMarginLoss with p = 1 or, squared, p = 2. */
+static inline tutti_value tutti_loss_multi_margin(tutti_graph *graph, tutti_value scores, tutti_value labels, const tutti_loss_multi_margin_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_multi_margin", 1);
+  tutti_graph_add_input(graph, scores);
+  tutti_graph_add_input(graph, labels);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->has_margin) tutti_graph_set_f64(graph, "margin", attrs->margin);
+    if (attrs->squared != 0) tutti_graph_set_bool(graph, "squared", 1);
+    if (attrs->class_weights != NULL || attrs->class_weights_count != 0) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_multi_margin_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_DICE_REDUCTION_MEAN 1
+#define TUTTI_LOSS_DICE_REDUCTION_SUM 2
+#define TUTTI_LOSS_DICE_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_DICE_REDUCTION_NONE 4
+static inline const char *tutti_loss_dice_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_DICE_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_DICE_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_DICE_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_DICE_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_dice_attrs {
+  /* added to both; with 1 an empty mask that is predicted has no loss. Default: 0. */
+  double smooth;
+  /* added to the denominator. Default: 1e-07. */
+  double epsilon;
+  /* has sum(p^2) + sum(t^2) in the denominator, as in the paper. */
+  uint8_t squared;
+  /* takes the last dimension for classes: one number for each class of an example, over the dimensions between. */
+  uint8_t per_class;
+  /* a weight for each example, or with per_class also [batch, classes]. */
+  tutti_value weights;
+  /* with per_class: one weight for each class, multiplied with the weight of the example. */
+  const double *class_weights;
+  int64_t class_weights_count;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_dice_attrs;
+/* 1 - (2 * sum(p * t) + smooth) / (sum(p) + sum(t) + smooth + epsilon) of probabilities p and targets t in [0, 1],
+ * over all elements of an example: one number for each (Milletari et al., 2016). Keras' Dice with axis = all but
+ * the first; its default also adds up over the batch, which is no mean over examples. */
+static inline tutti_value tutti_loss_dice(tutti_graph *graph, tutti_value predictions, tutti_value targets, const tutti_loss_dice_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_dice", 1);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->smooth != 0) tutti_graph_set_f64(graph, "smooth", attrs->smooth);
+    if (attrs->epsilon != 0) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->squared != 0) tutti_graph_set_bool(graph, "squared", 1);
+    if (attrs->per_class != 0) tutti_graph_set_bool(graph, "per_class", 1);
+    if (attrs->class_weights != NULL || attrs->class_weights_count != 0) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_dice_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_COSINE_SIMILARITY_REDUCTION_MEAN 1
+#define TUTTI_LOSS_COSINE_SIMILARITY_REDUCTION_SUM 2
+#define TUTTI_LOSS_COSINE_SIMILARITY_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_COSINE_SIMILARITY_REDUCTION_NONE 4
+static inline const char *tutti_loss_cosine_similarity_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_COSINE_SIMILARITY_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_COSINE_SIMILARITY_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_COSINE_SIMILARITY_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_COSINE_SIMILARITY_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_cosine_similarity_attrs {
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_cosine_similarity_attrs;
+/* The negative cosine of the angle between prediction and target over the last dimension: -sum(p * t) / (norm(p) *
+ * norm(t)), from -1 for equal directions to 1; 0 where one of them is zero. Keras' CosineSimilarity; 1 + this is
+ * PyTorch's CosineEmbeddingLoss of similar pairs. */
+static inline tutti_value tutti_loss_cosine_similarity(tutti_graph *graph, tutti_value predictions, tutti_value targets, const tutti_loss_cosine_similarity_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_cosine_similarity", 1);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_cosine_similarity_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_CONTRASTIVE_REDUCTION_MEAN 1
+#define TUTTI_LOSS_CONTRASTIVE_REDUCTION_SUM 2
+#define TUTTI_LOSS_CONTRASTIVE_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_CONTRASTIVE_REDUCTION_NONE 4
+static inline const char *tutti_loss_contrastive_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_CONTRASTIVE_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_CONTRASTIVE_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_CONTRASTIVE_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_CONTRASTIVE_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_contrastive_attrs {
+  /* the distance from which on dissimilar pairs have no loss. Default: 1. */
+  uint8_t has_margin;
+  double margin;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* two weights, of dissimilar and of similar pairs, multiplied with the weight of the pair. */
+  const double *class_weights;
+  int64_t class_weights_count;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_contrastive_attrs;
+/* Of pairs of embeddings with the Euclidean distance d over the last dimension: d^2 where they are similar (target
+ * 1), max(margin - d, 0)^2 where they are not (target 0) (Hadsell et al., 2006, without their factor 1/2). */
+static inline tutti_value tutti_loss_contrastive(tutti_graph *graph, tutti_value first, tutti_value second, tutti_value targets, const tutti_loss_contrastive_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_contrastive", 1);
+  tutti_graph_add_input(graph, first);
+  tutti_graph_add_input(graph, second);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->has_margin) tutti_graph_set_f64(graph, "margin", attrs->margin);
+    if (attrs->class_weights != NULL || attrs->class_weights_count != 0) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_contrastive_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LOSS_TRIPLET_REDUCTION_MEAN 1
+#define TUTTI_LOSS_TRIPLET_REDUCTION_SUM 2
+#define TUTTI_LOSS_TRIPLET_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_TRIPLET_REDUCTION_NONE 4
+static inline const char *tutti_loss_triplet_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_TRIPLET_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_TRIPLET_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_TRIPLET_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_TRIPLET_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_triplet_attrs {
+  /* by how much the negative is to be farther away than the positive. Default: 1. */
+  uint8_t has_margin;
+  double margin;
+  /* compares squares of distances, as FaceNet does (Schroff et al., 2015). */
+  uint8_t squared;
+  /* takes the distance from positive to negative where it is smaller than that from anchor to negative. */
+  uint8_t swap;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_triplet_attrs;
+/* max(d(anchor, positive) - d(anchor, negative) + margin, 0) of embeddings, where d is the Euclidean distance over
+ * the last dimension (Balntas et al., 2016). PyTorch's TripletMarginLoss with p = 2 and eps = 0. */
+static inline tutti_value tutti_loss_triplet(tutti_graph *graph, tutti_value anchor, tutti_value positive, tutti_value negative, const tutti_loss_triplet_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_triplet", 1);
+  tutti_graph_add_input(graph, anchor);
+  tutti_graph_add_input(graph, positive);
+  tutti_graph_add_input(graph, negative);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->has_margin) tutti_graph_set_f64(graph, "margin", attrs->margin);
+    if (attrs->squared != 0) tutti_graph_set_bool(graph, "squared", 1);
+    if (attrs->swap != 0) tutti_graph_set_bool(graph, "swap", 1);
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_triplet_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+  }
   return tutti_graph_end(graph, NULL, 0);
 }
 
