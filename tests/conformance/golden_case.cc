@@ -86,6 +86,9 @@ Result<GoldenCase> read_case(const JsonReader &reader) {
   if (reader.has("gradient")) {
     TUTTI_ASSIGN(golden.gradient, read_gradient(reader));
   }
+  if (reader.has("gradients")) {
+    TUTTI_ASSIGN(golden.gradients, read_tensors(reader, "gradients"));
+  }
   return golden;
 }
 

@@ -27,6 +27,7 @@ struct GoldenCase {
   std::vector<tensor::Tensor> inputs, outputs;
   double relative = 0, absolute = 0;
   std::optional<GoldenGradient> gradient = {};
+  std::vector<tensor::Tensor> gradients = {};  ///< of the sum of the outputs, for the first inputs; of losses
 };
 
 /// One step of an optimizer and the state after it.

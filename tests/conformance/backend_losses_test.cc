@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Losses and their gradients against those of PyTorch and Keras: golden/loss_entries.json, written by
+// golden/make_loss_golden.py. A loss is a graph of many ops, which backends fuse as they like.
+//
+// usage: backend_losses_test BACKEND DIRECTORY
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backend_under_test.h"
+#include "golden_case.h"
+#include "graph/autodiff.h"
+#include "instruction_sets.h"
+#include "nn/registry.h"
+#include "testing.h"
+
+namespace backend_losses_test {
+
+using namespace tutti::impl;
+using conformance::BackendUnderTest;
+using conformance::GoldenCase;
+using graph::GraphBuilder;
+using graph::ValueId;
+using tensor::Tensor;
+
+namespace {
+
+BackendUnderTest *tested = nullptr;
+std::vector<GoldenCase> cases;
+
+/// The loss, and the gradients of its sum for the first inputs.
+GraphBuilder::Values build(GraphBuilder &builder, const GoldenCase &golden, const GraphBuilder::Values &inputs) {
+  const ValueId loss = nn::expand(builder, golden.op, 1, inputs, golden.attributes, {.training = true});
+  GraphBuilder::Values results = {loss};
+  if (loss == graph::kNoValue) return results;
+  const auto gradients =
+      graph::gradients_or_zeros(builder, std::span(&loss, 1), {}, std::span(inputs.data(), golden.gradients.size()));
+  if (!gradients.ok()) builder.fail(gradients.status());
+  if (gradients.ok()) results.insert(results.end(), gradients->begin(), gradients->end());
+  return results;
+}
+
+base::Status compare(const Tensor &result, const Tensor &expected, const GoldenCase &golden) {
+  if (!(result.shape() == expected.shape()) || result.dtype() != expected.dtype())
+    return base::internal_error("is ", result.describe(), ", expected ", expected.describe());
+  return tensor::compare_close(result, expected, golden.relative, golden.absolute);
+}
+
+base::Status check_case(const GoldenCase &golden, backend::Level level) {
+  TUTTI_ASSIGN(const std::vector<Tensor> results,
+               conformance::run_graph(tested->device, golden.inputs,
+                                      [&](GraphBuilder &builder, const GraphBuilder::Values &values) {
+                                        return build(builder, golden, values);
+                                      },
+                                      {}, {.level = level}));
+  if (results.size() != 1 + golden.gradients.size()) return base::internal_error(results.size(), " results");
+  TUTTI_TRY(compare(results[0], golden.outputs[0], golden));
+  for (size_t i = 0; i < golden.gradients.size(); ++i) {
+    const base::Status status = compare(results[i + 1], golden.gradients[i], golden);
+    if (!status.ok()) return status.wrap(base::concat("gradient of input ", i));
+  }
+  return base::Status();
+}
+
+void test_values_and_gradients(void **) {
+  int failures = 0;
+  conformance::on_instruction_sets([&](const char *instructions) {
+    for (size_t i = 0; i < cases.size(); ++i) {
+      const base::Status status = check_case(cases[i], i % 2 == 0 ? backend::Level::fast : backend::Level::repeatable);
+      if (status.ok()) continue;
+      ++failures;
+      print_error("loss_entries.json line %zu (%s), %s: %s\n", i + 2, cases[i].op.c_str(), instructions,
+                  status.to_string().c_str());
+    }
+  });
+  assert_true(cases.size() > 200);
+  assert_int_equal(failures, 0);
+}
+
+/// No loss is left out; the penalty is no loss of examples.
+void test_every_loss_has_numbers(void **) {
+  std::set<std::string> with_numbers;
+  for (const GoldenCase &golden : cases)
+    with_numbers.insert(golden.op);
+  for (const nn::Definition &definition : nn::all_definitions()) {
+    if (!definition.name.starts_with("loss_") || definition.name == "loss_l2_penalty") continue;
+    if (!with_numbers.contains(std::string(definition.name))) fail_msg("%s has no cases", definition.name.data());
+    for (const graph::AttributeDefinition &attribute : definition.attributes) {
+      const bool is_given = std::any_of(cases.begin(), cases.end(), [&](const GoldenCase &golden) {
+        return golden.op == definition.name && golden.attributes.contains(std::string(attribute.name));
+      });
+      if (!is_given) fail_msg("no case of %s gives %s", definition.name.data(), attribute.name.data());
+    }
+  }
+}
+
+}  // namespace
+
+static int run_all(int argc, char **argv) {
+  if (argc != 3) return 2;
+  auto opened = conformance::open_backend_under_test(argc, argv);
+  if (!opened.ok()) return conformance::exit_without_backend(opened.status());
+  tested = &*opened;
+  auto read = conformance::read_golden(std::string(argv[2]) + "/loss_entries.json");
+  if (!read.ok()) {
+    print_error("%s\n", read.status().to_string().c_str());
+    return 1;
+  }
+  cases = read.take();
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(test_values_and_gradients),
+      cmocka_unit_test(test_every_loss_has_numbers),
+  };
+  return cmocka_run_group_tests_name("losses", tests, nullptr, nullptr);
+}
+TEST_SOURCE(run_all)
+
+}  // namespace backend_losses_test
