@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every loss by name through the C interface: trained for one step on 1, 2 and 3 replicas, in one batch and in
+// micro-batches, each giving the loss and the gradient that PyTorch or Keras have for the whole batch
+// (tests/conformance/golden/loss_entries.json). What is differentiated is an input plus a variable, so that the
+// variable gets the sum of the input's gradient over all rows.
+//
+// usage: golden_losses_test FILE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <tutti/tutti.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+// Behind the four that it needs.
+extern "C" {
+#include <cmocka.h>
+}
+
+using nlohmann::json;
+
+namespace {
+
+constexpr int kMostReplicas = 3;
+
+std::string file_name;
+
+void must(int32_t code, tutti_error *error) {
+  if (code != TUTTI_OK) fail_msg("%s", error != nullptr ? tutti_error_get_text(error) : "no text");
+}
+
+std::vector<int64_t> dims_of(const json &tensor) { return tensor["dims"].get<std::vector<int64_t>>(); }
+
+std::string input_name(size_t i) { return "input" + std::to_string(i); }
+
+std::string variable_name(size_t i) { return "shift" + std::to_string(i); }
+
+tutti_tensor *tensor_of(const json &text) {
+  const std::vector<int64_t> dims = dims_of(text);
+  const auto values = text["values"].get<std::vector<double>>();
+  const bool is_f32 = text["dtype"] == "f32";
+  std::vector<char> bytes(4 * values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto number = static_cast<float>(values[i]);
+    const auto label = static_cast<int32_t>(values[i]);
+    std::memcpy(&bytes[4 * i], is_f32 ? static_cast<const void *>(&number) : static_cast<const void *>(&label), 4);
+  }
+  tutti_tensor *tensor = nullptr;
+  tutti_error *error = nullptr;
+  must(
+      tutti_tensor_from_data(is_f32 ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32, dims.data(), static_cast<int64_t>(dims.size()),
+                             bytes.data(), static_cast<int64_t>(bytes.size()), &tensor, &error),
+      error);
+  return tensor;
+}
+
+void set_attribute(tutti_graph *g, const std::string &key, const json &value) {
+  const char *const name = key.c_str();
+  if (value.contains("bool")) tutti_graph_set_bool(g, name, value["bool"].get<bool>());
+  if (value.contains("f64")) tutti_graph_set_f64(g, name, value["f64"].get<double>());
+  if (value.contains("string")) tutti_graph_set_string(g, name, value["string"].get<std::string>().c_str());
+  if (value.contains("doubles")) {
+    const auto list = value["doubles"].get<std::vector<double>>();
+    tutti_graph_set_f64s(g, name, list.data(), static_cast<int64_t>(list.size()));
+  }
+}
+
+/// The loss of the golden case; the sum of all numbers where it is not reduced.
+int32_t model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  const json &golden = *static_cast<const json *>(user);
+  std::vector<tutti_value> inputs;
+  for (size_t i = 0; i < golden["inputs"].size(); ++i) {
+    inputs.push_back(tutti_graph_get_feature(g, input_name(i).c_str()));
+    if (i >= golden["gradients"].size()) continue;
+    const std::vector<int64_t> dims = dims_of(golden["inputs"][i]);
+    const tutti_value shift = tutti_graph_variable(g, variable_name(i).c_str(), TUTTI_DTYPE_F32, dims.data() + 1,
+                                                   static_cast<int64_t>(dims.size()) - 1, "zeros", 0, 1);
+    inputs[i] = tutti_add(g, inputs[i], shift);
+  }
+  tutti_graph_begin(g, golden["op"].get<std::string>().c_str(), 1);
+  for (const tutti_value input : inputs)
+    tutti_graph_add_input(g, input);
+  for (const auto &[key, value] : golden["attributes"].items())
+    set_attribute(g, key, value);
+  tutti_value loss = tutti_graph_end(g, nullptr, 0);
+  if (!dims_of(golden["outputs"][0]).empty()) loss = tutti_reduce_sum(g, loss, nullptr);
+  tutti_graph_set_output(g, "first", inputs[0]);
+  if (mode != TUTTI_MODE_PREDICT) {
+    tutti_graph_set_loss(g, loss);
+    tutti_optimizer_sgd(g, tutti_graph_constant(g, TUTTI_DTYPE_F32, 1), nullptr);
+  }
+  return tutti_graph_check(g, err);
+}
+
+struct Replicas {
+  tutti_context *context = nullptr;
+  tutti_strategy *strategy = nullptr;
+};
+
+Replicas open_replicas(int count) {
+  Replicas replicas;
+  tutti_options *options = nullptr;
+  tutti_error *error = nullptr;
+  must(tutti_options_create("context", &options, &error), error);
+  tutti_options_set_i64(options, "logical_devices", count);
+  must(tutti_context_create(options, &replicas.context, &error), error);
+  must(tutti_strategy_create_mirrored(replicas.context, nullptr, 0, &replicas.strategy, &error), error);
+  tutti_options_unref(options);
+  return replicas;
+}
+
+/// All rows in so many batches.
+tutti_dataset *rows_of(tutti_context *context, const json &golden, int64_t batches) {
+  tutti_pipeline *pipeline = nullptr;
+  tutti_dataset *dataset = nullptr;
+  tutti_error *error = nullptr;
+  must(tutti_pipeline_create(context, &pipeline, &error), error);
+  for (size_t i = 0; i < golden["inputs"].size(); ++i) {
+    tutti_tensor *const tensor = tensor_of(golden["inputs"][i]);
+    tutti_pipeline_add_slices(pipeline, input_name(i).c_str(), TUTTI_ROLE_FEATURE, tensor);
+    tutti_tensor_unref(tensor);
+  }
+  tutti_pipeline_batch(pipeline, (dims_of(golden["inputs"][0])[0] + batches - 1) / batches, nullptr);
+  must(tutti_pipeline_build(pipeline, &dataset, &error), error);
+  tutti_pipeline_unref(pipeline);
+  return dataset;
+}
+
+bool is_close(double got, double expected, double size, const json &golden) {
+  // Sums of a few numbers, each of which may be off.
+  return std::fabs(got - expected) <= 4 * golden["absolute"].get<double>() + golden["relative"].get<double>() * size;
+}
+
+/// What of the variable is wrong after a step of rate 1; empty where nothing is.
+std::string check_gradient(tutti_estimator *estimator, const json &golden, size_t i) {
+  tutti_tensor *variable = nullptr;
+  tutti_error *error = nullptr;
+  must(tutti_estimator_read_variable(estimator, variable_name(i).c_str(), &variable, &error), error);
+  const auto *const values = static_cast<const float *>(tutti_tensor_get_data(variable));
+  const auto gradient = golden["gradients"][i]["values"].get<std::vector<double>>();
+  const auto elements = static_cast<size_t>(tutti_tensor_get_element_count(variable));
+  std::string wrong;
+  for (size_t k = 0; k < elements && wrong.empty(); ++k) {
+    double sum = 0, size = 0;
+    for (size_t at = k; at < gradient.size(); at += elements)
+      sum += gradient[at], size += std::fabs(gradient[at]);
+    if (!is_close(-values[k], sum, size, golden)) {
+      wrong = "gradient of input " + std::to_string(i) + ", element " + std::to_string(k) + ": " +
+              std::to_string(-values[k]) + ", expected " + std::to_string(sum);
+    }
+  }
+  tutti_tensor_unref(variable);
+  return wrong;
+}
+
+std::string check_case(const Replicas &replicas, json &golden, int64_t batches) {
+  tutti_error *error = nullptr;
+  tutti_options *options = nullptr;
+  tutti_estimator *estimator = nullptr;
+  tutti_result *result = nullptr;
+  must(tutti_options_create("run", &options, &error), error);
+  tutti_options_set_i64(options, "accumulation_steps", batches);
+  must(
+      tutti_estimator_create(replicas.context, model, &golden, nullptr, replicas.strategy, options, &estimator, &error),
+      error);
+  tutti_dataset *const dataset = rows_of(replicas.context, golden, batches);
+  must(tutti_estimator_train(estimator, dataset, nullptr, nullptr, nullptr, &result, &error), error);
+  assert_int_equal(tutti_result_get_step(result), 1);
+  double expected = 0, size = 0;
+  for (const json &value : golden["outputs"][0]["values"])
+    expected += value.get<double>(), size += std::fabs(value.get<double>());
+  const double loss = tutti_result_get_loss(result);
+  std::string wrong;
+  if (!is_close(loss, expected, size, golden))
+    wrong = "loss " + std::to_string(loss) + ", expected " + std::to_string(expected);
+  for (size_t i = 0; wrong.empty() && i < golden["gradients"].size(); ++i)
+    wrong = check_gradient(estimator, golden, i);
+  tutti_result_unref(result), tutti_dataset_unref(dataset), tutti_estimator_unref(estimator);
+  tutti_options_unref(options);
+  return wrong;
+}
+
+void test_losses_by_name(void **) {
+  std::ifstream file(file_name);
+  std::vector<json> cases = json::parse(file).get<std::vector<json>>();
+  std::set<std::string> losses;
+  for (const json &one : cases)
+    losses.insert(one["op"].get<std::string>());
+  print_message("%zu cases of %zu losses\n", cases.size(), losses.size());
+  assert_true(cases.size() > 200 && losses.size() > 20);
+  int wrong = 0;
+  for (int count = 1; count <= kMostReplicas; ++count) {
+    Replicas replicas = open_replicas(count);
+    for (size_t i = 0; i < cases.size(); ++i) {
+      const int64_t batches = 1 + static_cast<int64_t>(i + static_cast<size_t>(count)) % 2;
+      const std::string what = check_case(replicas, cases[i], batches);
+      if (what.empty()) continue;
+      print_error("line %zu (%s), %d replicas, %d batches: %s\n", i + 2, cases[i]["op"].get<std::string>().c_str(),
+                  count, static_cast<int>(batches), what.c_str());
+      ++wrong;
+    }
+    tutti_strategy_unref(replicas.strategy), tutti_context_unref(replicas.context);
+  }
+  assert_int_equal(wrong, 0);
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  if (argc != 2) return 2;
+  file_name = argv[1];
+  const CMUnitTest tests[] = {cmocka_unit_test(test_losses_by_name)};
+  return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
