@@ -6,7 +6,7 @@ package tutti
 
 var scenarioModels = map[string]ModelFunc{
 	"classifier": scenarioClassifier, "regression": scenarioRegression,
-	"averages": scenarioAverages, "images": scenarioImages,
+	"averages": scenarioAverages, "images": scenarioImages, "losses": scenarioLosses,
 	"wrong": func(g *Graph, mode Mode) error {
 		x := g.Feature("x")
 		g.SetLoss(g.Matmul(x, x, nil))
@@ -79,4 +79,75 @@ func scenarioImages(g *Graph, mode Mode) error {
 		g.OptimizerAdamW(g.ScheduleConstant(0.02), &OptimizerAdamWOptions{WeightDecay: &decay})
 	}
 	return nil
+}
+
+// Every loss under its name as a metric, and their sum as the loss.
+func scenarioLosses(g *Graph, mode Mode) error {
+	x := g.Feature("x")
+	shift := g.Variable("shift", Float32, []int64{3}, &VariableOptions{Initializer: "ones"})
+	z := g.Add(g.Sub(g.Mul(x, g.Constant(Float32, 4)), g.Constant(Float32, 3)), shift)
+	g.SetOutput("z", z)
+	if mode != ModePredict {
+		y := g.Label("y")
+		sum := g.LossL2Penalty(shift, 0.1)
+		g.AddMetric("l2_penalty", sum)
+		report := func(name string, loss Value) {
+			g.AddMetric(name, loss)
+			sum = g.Add(sum, loss)
+		}
+		hot := g.OneHot(y, 3, nil)
+		reportNumberLosses(g, z, hot, report)
+		reportBinaryLosses(g, z, hot, report)
+		reportClassLosses(g, z, y, hot, report)
+		reportVectorLosses(g, x, z, y, hot, report)
+		g.SetLoss(sum)
+		g.OptimizerSGD(g.ScheduleConstant(0.01), nil)
+	}
+	return nil
+}
+
+func reportNumberLosses(g *Graph, z, hot Value, report func(string, Value)) {
+	report("mean_absolute_error", g.LossMeanAbsoluteError(z, hot, nil))
+	report("mean_squared_error", g.LossMeanSquaredError(z, hot, nil))
+	each := g.LossHuber(z, hot, &LossHuberOptions{Delta: 0.5, Reduction: ReductionNone})
+	report("huber", g.ReduceMean(each, nil))
+	report("log_cosh", g.LossLogCosh(z, hot, nil))
+	report("quantile", g.LossQuantile(z, hot, 0.25, nil))
+	report("poisson", g.LossPoisson(z, hot, &LossPoissonOptions{LogPredictions: true}))
+}
+
+func reportBinaryLosses(g *Graph, z, hot Value, report func(string, Value)) {
+	q, half := g.Sigmoid(z), 0.5
+	smooth := &LossBinaryCrossEntropyOptions{LabelSmoothing: 0.1}
+	report("binary_cross_entropy", g.LossBinaryCrossEntropy(q, hot, smooth))
+	positive := &LossSigmoidCrossEntropyOptions{PositiveWeights: []float64{2, 1, 0.5}}
+	report("sigmoid_cross_entropy", g.LossSigmoidCrossEntropy(z, hot, positive))
+	report("sigmoid_focal", g.LossSigmoidFocal(z, hot, &LossSigmoidFocalOptions{Alpha: 0.25}))
+	report("hinge", g.LossHinge(z, hot, &LossHingeOptions{Margin: &half}))
+	report("squared_hinge", g.LossSquaredHinge(z, hot, &LossSquaredHingeOptions{ClassWeights: []float64{0.5, 2}}))
+	report("dice", g.LossDice(q, hot, &LossDiceOptions{Smooth: 1}))
+}
+
+func reportClassLosses(g *Graph, z, y, hot Value, report func(string, Value)) {
+	p, half, byClass := g.Softmax(z, nil), 0.5, []float64{1, 2, 3}
+	weighted := &LossCategoricalCrossEntropyOptions{ClassWeights: byClass}
+	report("categorical_cross_entropy", g.LossCategoricalCrossEntropy(p, hot, weighted))
+	report("sparse_categorical_cross_entropy", g.LossSparseCategoricalCrossEntropy(p, y, nil))
+	dense := &LossSoftmaxCrossEntropyOptions{ClassWeights: byClass, Reduction: ReductionWeightedMean}
+	report("softmax_cross_entropy", g.LossSoftmaxCrossEntropy(z, hot, dense))
+	smooth := &LossSparseSoftmaxCrossEntropyOptions{LabelSmoothing: 0.1}
+	report("sparse_softmax_cross_entropy", g.LossSparseSoftmaxCrossEntropy(z, y, smooth))
+	report("softmax_focal", g.LossSoftmaxFocal(z, hot, &LossSoftmaxFocalOptions{Gamma: &half}))
+	report("sparse_softmax_focal", g.LossSparseSoftmaxFocal(z, y, nil))
+	report("categorical_hinge", g.LossCategoricalHinge(z, hot, nil))
+	report("multi_margin", g.LossMultiMargin(z, y, &LossMultiMarginOptions{Squared: true}))
+}
+
+func reportVectorLosses(g *Graph, x, z, y, hot Value, report func(string, Value)) {
+	r, far, near := g.Softmax(x, nil), 3.0, 0.2
+	report("kullback_leibler", g.LossKullbackLeibler(z, r, &LossKullbackLeiblerOptions{Form: FormLogits}))
+	report("cosine_similarity", g.LossCosineSimilarity(z, hot, nil))
+	similar := g.Minimum(g.Cast(y, Float32), g.Constant(Float32, 1))
+	report("contrastive", g.LossContrastive(z, x, similar, &LossContrastiveOptions{Margin: &far}))
+	report("triplet", g.LossTriplet(z, x, r, &LossTripletOptions{Margin: &near, Swap: true}))
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <tutti/tutti.h>
 
-enum { MAXIMUM_WORDS = 32, MAXIMUM_LINE = 4096, MAXIMUM_NAMES = 16 };
+enum { MAXIMUM_WORDS = 32, MAXIMUM_LINE = 4096, MAXIMUM_NAMES = 64 };
 
 /* What happens to one worker at a step of its training. */
 struct fault {

@@ -78,6 +78,96 @@ static int32_t images(tutti_graph *g, int32_t mode, void *user, tutti_error **er
   return tutti_graph_check(g, err);
 }
 
+/* Every loss under its name as a metric, and their sum as the loss. */
+static tutti_value reported(tutti_graph *g, const char *name, tutti_value loss, tutti_value sum) {
+  tutti_graph_add_metric(g, name, loss);
+  return tutti_add(g, sum, loss);
+}
+
+static tutti_value number_losses(tutti_graph *g, tutti_value z, tutti_value hot, tutti_value sum) {
+  sum = reported(g, "mean_absolute_error", tutti_loss_mean_absolute_error(g, z, hot, NULL), sum);
+  sum = reported(g, "mean_squared_error", tutti_loss_mean_squared_error(g, z, hot, NULL), sum);
+  tutti_loss_huber_attrs each = {.delta = 0.5, .reduction = TUTTI_LOSS_HUBER_REDUCTION_NONE};
+  sum = reported(g, "huber", tutti_reduce_mean(g, tutti_loss_huber(g, z, hot, &each), NULL), sum);
+  sum = reported(g, "log_cosh", tutti_loss_log_cosh(g, z, hot, NULL), sum);
+  sum = reported(g, "quantile", tutti_loss_quantile(g, z, hot, 0.25, NULL), sum);
+  tutti_loss_poisson_attrs logarithms = {.log_predictions = 1};
+  return reported(g, "poisson", tutti_loss_poisson(g, z, hot, &logarithms), sum);
+}
+
+static tutti_value binary_losses(tutti_graph *g, tutti_value z, tutti_value hot, tutti_value sum) {
+  tutti_value q = tutti_sigmoid(g, z);
+  tutti_loss_binary_cross_entropy_attrs smooth = {.label_smoothing = 0.1};
+  sum = reported(g, "binary_cross_entropy", tutti_loss_binary_cross_entropy(g, q, hot, &smooth), sum);
+  tutti_loss_sigmoid_cross_entropy_attrs positive = {.positive_weights = (double[]){2, 1, 0.5},
+                                                     .positive_weights_count = 3};
+  sum = reported(g, "sigmoid_cross_entropy", tutti_loss_sigmoid_cross_entropy(g, z, hot, &positive), sum);
+  tutti_loss_sigmoid_focal_attrs focal = {.alpha = 0.25};
+  sum = reported(g, "sigmoid_focal", tutti_loss_sigmoid_focal(g, z, hot, &focal), sum);
+  tutti_loss_hinge_attrs half = {.has_margin = 1, .margin = 0.5};
+  sum = reported(g, "hinge", tutti_loss_hinge(g, z, hot, &half), sum);
+  tutti_loss_squared_hinge_attrs classes = {.class_weights = (double[]){0.5, 2}, .class_weights_count = 2};
+  sum = reported(g, "squared_hinge", tutti_loss_squared_hinge(g, z, hot, &classes), sum);
+  tutti_loss_dice_attrs empty = {.smooth = 1};
+  return reported(g, "dice", tutti_loss_dice(g, q, hot, &empty), sum);
+}
+
+static tutti_value class_losses(tutti_graph *g, tutti_value z, tutti_value y, tutti_value hot, tutti_value sum) {
+  static const double by_class[] = {1, 2, 3};
+  tutti_value p = tutti_softmax(g, z, NULL);
+  tutti_loss_categorical_cross_entropy_attrs weighted = {.class_weights = by_class, .class_weights_count = 3};
+  sum = reported(g, "categorical_cross_entropy", tutti_loss_categorical_cross_entropy(g, p, hot, &weighted), sum);
+  sum =
+      reported(g, "sparse_categorical_cross_entropy", tutti_loss_sparse_categorical_cross_entropy(g, p, y, NULL), sum);
+  tutti_loss_softmax_cross_entropy_attrs dense = {
+      .class_weights = by_class,
+      .class_weights_count = 3,
+      .reduction = TUTTI_LOSS_SOFTMAX_CROSS_ENTROPY_REDUCTION_WEIGHTED_MEAN};
+  sum = reported(g, "softmax_cross_entropy", tutti_loss_softmax_cross_entropy(g, z, hot, &dense), sum);
+  tutti_loss_sparse_softmax_cross_entropy_attrs smooth = {.label_smoothing = 0.1};
+  sum = reported(g, "sparse_softmax_cross_entropy", tutti_loss_sparse_softmax_cross_entropy(g, z, y, &smooth), sum);
+  tutti_loss_softmax_focal_attrs focal = {.has_gamma = 1, .gamma = 0.5};
+  sum = reported(g, "softmax_focal", tutti_loss_softmax_focal(g, z, hot, &focal), sum);
+  sum = reported(g, "sparse_softmax_focal", tutti_loss_sparse_softmax_focal(g, z, y, NULL), sum);
+  sum = reported(g, "categorical_hinge", tutti_loss_categorical_hinge(g, z, hot, NULL), sum);
+  tutti_loss_multi_margin_attrs squared = {.squared = 1};
+  return reported(g, "multi_margin", tutti_loss_multi_margin(g, z, y, &squared), sum);
+}
+
+static tutti_value vector_losses(tutti_graph *g, tutti_value x, tutti_value z, tutti_value y, tutti_value hot,
+                                 tutti_value sum) {
+  tutti_value r = tutti_softmax(g, x, NULL);
+  tutti_loss_kullback_leibler_attrs logits = {.form = TUTTI_LOSS_KULLBACK_LEIBLER_FORM_LOGITS};
+  sum = reported(g, "kullback_leibler", tutti_loss_kullback_leibler(g, z, r, &logits), sum);
+  sum = reported(g, "cosine_similarity", tutti_loss_cosine_similarity(g, z, hot, NULL), sum);
+  tutti_value similar =
+      tutti_minimum(g, tutti_cast(g, y, TUTTI_DTYPE_F32), tutti_graph_constant(g, TUTTI_DTYPE_F32, 1));
+  tutti_loss_contrastive_attrs far = {.has_margin = 1, .margin = 3};
+  sum = reported(g, "contrastive", tutti_loss_contrastive(g, z, x, similar, &far), sum);
+  tutti_loss_triplet_attrs swapped = {.has_margin = 1, .margin = 0.2, .swap = 1};
+  return reported(g, "triplet", tutti_loss_triplet(g, z, x, r, &swapped), sum);
+}
+
+static int32_t losses(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  (void)user;
+  tutti_value x = tutti_graph_get_feature(g, "x");
+  tutti_value shift = tutti_graph_variable(g, "shift", TUTTI_DTYPE_F32, (int64_t[]){3}, 1, "ones", 0, 1);
+  tutti_value four = tutti_graph_constant(g, TUTTI_DTYPE_F32, 4), three = tutti_graph_constant(g, TUTTI_DTYPE_F32, 3);
+  tutti_value z = tutti_add(g, tutti_sub(g, tutti_mul(g, x, four), three), shift);
+  tutti_graph_set_output(g, "z", z);
+  if (mode != TUTTI_MODE_PREDICT) {
+    tutti_value y = tutti_graph_get_label(g, "y"), hot = tutti_one_hot(g, y, 3, NULL);
+    tutti_value sum = tutti_loss_l2_penalty(g, shift, 0.1);
+    tutti_graph_add_metric(g, "l2_penalty", sum);
+    sum = number_losses(g, z, hot, sum);
+    sum = binary_losses(g, z, hot, sum);
+    sum = class_losses(g, z, y, hot, sum);
+    tutti_graph_set_loss(g, vector_losses(g, x, z, y, hot, sum));
+    tutti_optimizer_sgd(g, tutti_schedule_constant(g, 0.01), NULL);
+  }
+  return tutti_graph_check(g, err);
+}
+
 static int32_t wrong(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
   (void)mode, (void)user;
   tutti_value x = tutti_graph_get_feature(g, "x");
@@ -94,8 +184,8 @@ tutti_model_fn scenario_model(const char *name) {
   static const struct {
     const char *name;
     tutti_model_fn function;
-  } models[] = {{"classifier", classifier}, {"regression", regression}, {"averages", averages},
-                {"images", images},         {"wrong", wrong},           {"failing", failing}};
+  } models[] = {{"classifier", classifier}, {"regression", regression}, {"averages", averages}, {"images", images},
+                {"losses", losses},         {"wrong", wrong},           {"failing", failing}};
   for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
     if (strcmp(models[i].name, name) == 0) return models[i].function;
   }

@@ -178,9 +178,10 @@ int32_t scenario_evaluate(struct scenario *s, int64_t batch, tutti_error **err) 
   if (code == TUTTI_OK) code = tutti_estimator_evaluate(s->estimator, dataset, 0, NULL, &result, err);
   if (code == TUTTI_OK) {
     printf("= loss %.5f\n", tutti_result_get_loss(result));
-    const char *names[16];
+    const char *names[MAXIMUM_NAMES];
     int64_t count = tutti_result_get_metric_count(result);
-    for (int64_t i = 0; i < count && i < 16; i++)
+    if (count > MAXIMUM_NAMES) exit(1);
+    for (int64_t i = 0; i < count; i++)
       names[i] = tutti_result_get_metric_name(result, i);
     qsort(names, (size_t)count, sizeof *names, compare_names);
     for (int64_t i = 0; i < count; i++)

@@ -8,6 +8,8 @@ before, a shuffle its depth among the shuffles and the number of the pass. Bound
 """
 import math
 
+from loss_model import Losses
+
 MASK32, MASK64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 
 
@@ -347,4 +349,4 @@ class Averaged:
             average[:] = [decay * a + (1 - decay) * w for a, w in zip(average, weights[name])]
 
 
-MODELS = {'classifier': Classifier, 'regression': Regression, 'averages': Averages, 'images': Images}
+MODELS = {'classifier': Classifier, 'regression': Regression, 'averages': Averages, 'images': Images, 'losses': Losses}

@@ -18,6 +18,8 @@ namespace Tutti.Tests
                     return Averages;
                 case "images":
                     return Images;
+                case "losses":
+                    return ScenarioLosses.Build;
                 case "wrong":
                     return (g, mode) => g.SetLoss(g.Matmul(g.GetFeature("x"), g.GetFeature("x")));
                 case "failing":

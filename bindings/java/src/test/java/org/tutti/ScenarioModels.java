@@ -11,6 +11,7 @@ final class ScenarioModels {
             case "regression" -> ScenarioModels::regression;
             case "averages" -> ScenarioModels::averages;
             case "images" -> ScenarioModels::images;
+            case "losses" -> new ScenarioLosses();
             case "wrong" -> (g, mode) -> g.loss(g.matmul(g.feature("x"), g.feature("x")));
             case "failing" -> (g, mode) -> {
                 throw new TuttiException(Code.UNAVAILABLE, "the model is at lunch");
