@@ -73,8 +73,8 @@ TUTTI_API const char *tutti_graph_get_params(const tutti_graph *graph);
 TUTTI_API void tutti_graph_set_output(tutti_graph *graph, const char *name, tutti_value value);
 /* The scalar to minimize. If a batch is computed in parts (on several replicas, over micro-batches, or with determinism
  * "invariant"), and in every evaluation, it must be composed of sums and means over independent rows, like the loss of
- * each tutti_loss_ function with all of its reductions; anything may be computed from these sums and means. A loss that
- * mixes rows, such as one that compares the rows of a batch with each other, can be trained on one device with
+ * each tutti_loss_ function with each reduction to a scalar; anything may be computed from these sums and means. A loss
+ * that mixes rows, such as one that compares the rows of a batch with each other, can be trained on one device with
  * accumulation_steps 1, and cannot be evaluated: do not set it in mode TUTTI_MODE_EVAL. */
 TUTTI_API void tutti_graph_set_loss(tutti_graph *graph, tutti_value loss);
 /* A named scalar that train and evaluate report, exact over all examples: composed of sums and means over the rows, and
