@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """reached_entries.py ROOT: every op, layer, source, transform and option is used by a test through the C interface.
 
-Used means: a test or an example in C or C++ that links the shared library alone calls its helper or names it, or the numbers
-of tests/conformance/golden, which tests/capi/golden_ops_test.cc gives to ops by name, have the op. What is not is in
-unreached_entries.txt with the reason; the check finds what is missing there, and lines that no longer hold.
+Used means: a test or an example in C or C++ that links the shared library alone calls its helper or names it, or it is in the
+numbers of tests/conformance/golden, which golden_ops_test.cc and golden_losses_test.cc of tests/capi give to ops and losses by
+name. What is not is in unreached_entries.txt with the reason; the check finds what is missing there, and lines that no longer
+hold.
+
+Entries of some kinds are used by the tests of every language, too: such is the model "losses" of tests/bindings/scenarios.txt.
 """
 
 import glob
@@ -20,6 +23,8 @@ SOURCES = ("tests/capi/*.c", "tests/capi/*.cc", "tests/capi/*.h", "tests/binding
            "tests/bench/*.c", "examples/c/*.c")
 GOLDEN = "tests/conformance/golden/*.json"
 REASONS = "tests/checks/unreached_entries.txt"
+IN_EVERY_LANGUAGE = {"loss"}
+LANGUAGES = {"Go": "bindings/go/*_test.go", "Java": "bindings/java/src/test/java/org/tutti/*.java", "C#": "tests/bindings/csharp/*.cs"}
 # Registries of data: what a name begins with here, and in C.
 OF_DATA = {"lib/data/sources.yaml": ("source", "source"), "lib/data/transforms.yaml": ("transform", "pipeline")}
 
@@ -62,14 +67,30 @@ def reasons(root):
     return dict((line.split(None, 1) + [""])[:2] for line in lines if line and not line.startswith("#"))
 
 
+def texts(root, patterns):
+    paths = [path for pattern in patterns for path in sorted(glob.glob(os.path.join(root, pattern)))]
+    return "\n".join(source_tree.read(root, path) for path in paths)
+
+
+def unused_in_languages(root):
+    """Problems. A method has the entry's name, in the language's way of writing it."""
+    for language, pattern in LANGUAGES.items():
+        text = texts(root, [pattern])
+        for spec in load(root, "lib/nn/nn.yaml") if text else []:
+            name = f'{spec["kind"]}_{spec["name"]}'
+            method = name.replace("_", "")
+            if spec["kind"] in IN_EVERY_LANGUAGE and not re.search(rf"\.{method}\(", text, re.IGNORECASE):
+                yield f"op:{name}: no test in {language} ({pattern}) uses it"
+
+
 def check(root):
-    paths = [path for pattern in SOURCES for path in sorted(glob.glob(os.path.join(root, pattern)))]
-    text, golden, known = "\n".join(source_tree.read(root, path) for path in paths), golden_ops(root), reasons(root)
+    text, golden, known = texts(root, SOURCES), golden_ops(root), reasons(root)
     is_reached = {name: name in golden or re.search(pattern, text) is not None for name, pattern in entries(root)}
     problems = [f"{name}: no test through the C interface uses it, and {REASONS} gives no reason"
                 for name, reached in is_reached.items() if not reached and not known.get(name)]
     problems += [f"{REASONS}: {name}: there is no {path}" for name, why in known.items()
                  for path in re.findall(r"tests/[\w/]+\.(?:cc|c|py)\b", why) if not os.path.exists(os.path.join(root, path))]
+    problems += unused_in_languages(root)
     return problems + [f"{REASONS}: {name} is reached, or there is none" for name in known if is_reached.get(name, True)]
 
 

@@ -276,6 +276,17 @@ class ReachedEntries(TreeCase):
                     "op:div is reached, or there is none")
 
 
+    def test_languages(self):
+        self.write("lib/nn/nn.yaml", "- {kind: loss, name: mean_error}\n- {kind: layer, name: dense}\n")
+        self.write("tests/capi/a_test.c", "tutti_loss_mean_error(g, x, y, NULL); tutti_layer_dense(g, x, 1, NULL);\n")
+        self.write("tests/checks/unreached_entries.txt", "")
+        self.write("bindings/go/a_test.go", "g.LossMeanError(x, y, nil)\n")
+        self.write("bindings/java/src/test/java/org/tutti/A.java", "g.lossMeanErrors(x, y)\n")
+        self.expect(reached_entries.check(self.root), "op:loss_mean_error: no test in Java")
+        self.write("bindings/java/src/test/java/org/tutti/A.java", "g.lossMeanError(x, y)\n")
+        self.expect(reached_entries.check(self.root))
+
+
 class BindingReach(TreeCase):
     def test_all(self):
         self.write("include/tutti/a.h", "int tutti_a_make(void);\nvoid tutti_a_ref(int a);\nint tutti_b(void);\nint tutti_bc(void);\n")

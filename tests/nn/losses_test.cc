@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "graph/autodiff.h"
 #include "nn_testing.h"
 #include "testing.h"
 
@@ -439,6 +440,42 @@ void test_labels_out_of_range(void **) {
   }
 }
 
+/// Where a distance or a norm is 0 the loss is as elsewhere, and its gradient is 0 or that of the other vector.
+void test_vectors_without_a_direction(void **) {
+  struct Degenerate {
+    const char *entry;
+    std::vector<Numbers> inputs;  ///< [2, 2] each; targets [2]
+    Numbers losses;
+  };
+  const Numbers zeros(4, 0), ones(4, 1), twos(4, 2);
+  const std::vector<Degenerate> cases = {
+      {"cosine_similarity", {zeros, ones}, {0, 0}},
+      {"cosine_similarity", {ones, zeros}, {0, 0}},
+      {"cosine_similarity", {zeros, zeros}, {0, 0}},
+      {"contrastive", {ones, ones, {0, 1}}, {1, 0}},
+      {"triplet", {ones, ones, ones}, {1, 1}},
+      {"triplet", {ones, ones, twos}, {0, 0}},
+      {"triplet", {ones, twos, ones}, {1 + std::sqrt(2.0), 1 + std::sqrt(2.0)}},
+  };
+  for (const Degenerate &one : cases) {
+    Bench bench;
+    std::vector<ValueId> inputs;
+    for (size_t i = 0; i < one.inputs.size(); ++i) {
+      const bool is_vector = one.inputs[i].size() == 4;
+      inputs.push_back(bench.input("i" + std::to_string(i), one.inputs[i],
+                                   is_vector ? std::vector<int64_t>{2} : std::vector<int64_t>()));
+    }
+    const ValueId loss = bench.expand("loss_" + std::string(one.entry), inputs, {{"reduction", std::string("none")}});
+    assert_string_equal(bench.error().c_str(), "");
+    const auto gradients =
+        assert_ok_value(graph::gradients_or_zeros(bench.builder, std::span(&loss, 1), {}, std::span(inputs.data(), 2)));
+    assert_numbers(assert_ok_value(bench.evaluate(loss)), one.losses);
+    for (const ValueId gradient : gradients)
+      for (const double number : assert_ok_value(bench.evaluate(gradient)))
+        if (!(std::abs(number) <= 1)) fail_msg("%s: gradient %g", one.entry, number);
+  }
+}
+
 /// Without a reduction: a number for each element, with whatever weights; a model may make its loss of them.
 void test_no_reduction(void **) {
   const Numbers predictions = {1, 2, 3, 4, -1, 0.5, 0, 0}, targets = {0, 2, 1, 8, -1, 1.5, 3, -4};
@@ -481,6 +518,7 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_errors),
     cmocka_unit_test(test_mistakes),
     cmocka_unit_test(test_labels_out_of_range),
+    cmocka_unit_test(test_vectors_without_a_direction),
     cmocka_unit_test(test_no_reduction),
 };
 

@@ -420,12 +420,12 @@ def cross_entropies():
 
     dense = Loss('categorical_cross_entropy', KERAS, lambda i, label_smoothing: keras.losses.categorical_crossentropy(
         i[1], i[0], label_smoothing=label_smoothing), by_target)
-    by_torch = Loss('categorical_cross_entropy', TORCH, log_of(flat(F.cross_entropy)), by_target)
+    dense_by_torch = Loss('categorical_cross_entropy', TORCH, log_of(flat(F.cross_entropy)), by_target)
     many = [shape for shape in CLASSES if shape[-1] > 1]
     dense.cases(unscaled, many, label_smoothing=0.0)
     dense.cases(unscaled, many, label_smoothing=0.3)
-    by_torch.cases(unscaled, CLASSES, label_smoothing=0.1)
-    by_torch.cases(unscaled, CLASSES, epsilon=0.3)
+    dense_by_torch.cases(unscaled, CLASSES, label_smoothing=0.1)
+    dense_by_torch.cases(unscaled, CLASSES, epsilon=0.3)
     weighted_cases(dense, unscaled, many * 2, label_smoothing=0.1)
     sparse = Loss('sparse_categorical_cross_entropy', KERAS, lambda i: keras.losses.sparse_categorical_crossentropy(
         i[1], i[0]), by_label)
@@ -434,6 +434,9 @@ def cross_entropies():
     by_torch.cases(unscaled_hard, CLASSES, label_smoothing=0.1)
     by_torch.cases(unscaled_hard, CLASSES, epsilon=0.3)
     weighted_cases(by_torch, unscaled_hard, CLASSES * 2, label_smoothing=0.0)
+    certain = single([[1.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0.0, 1e-9, 1.0]])
+    by_torch.case([certain, torch.tensor([1, 0, 2])], 'rows', 'none')
+    dense_by_torch.case([certain, single([[0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])], 'rows', 'none')
 
 
 def divergences():
