@@ -59,8 +59,12 @@ Result<graph::Graph> build_graph(const std::vector<Tensor> &inputs, const BuildF
     values.push_back(builder.input("i" + std::to_string(i), inputs[i].dtype(), graph::to_dims(dims)));
   }
   const GraphBuilder::Values results = build(builder, values);
-  for (size_t i = 0; i < results.size(); ++i)
-    builder.set_result("r" + std::to_string(i), results[i]);
+  // As many digits for each, for results are in the order of their names.
+  const size_t digits = std::to_string(results.empty() ? 0 : results.size() - 1).size();
+  for (size_t i = 0; i < results.size(); ++i) {
+    const std::string number = std::to_string(i);
+    builder.set_result("r" + std::string(digits - number.size(), '0') + number, results[i]);
+  }
   return builder.finish_graph();
 }
 
