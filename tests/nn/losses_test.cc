@@ -305,6 +305,28 @@ void test_l2_penalty(void **) {
   assert_numbers(assert_ok_value(bench.evaluate(penalty, {{"kernel", {1, -2, 3, 0.5}}})), {0.01 * 14.25});
 }
 
+/// Class numbers of any integer type, and of no other.
+void test_types_of_labels(void **) {
+  for (const char *entry :
+       {"sparse_softmax_cross_entropy", "sparse_categorical_cross_entropy", "sparse_softmax_focal", "multi_margin"}) {
+    Numbers losses;
+    for (const DType dtype : {DType::i32, DType::u8, DType::i64, DType::f32}) {
+      Bench bench;
+      const ValueId loss = bench.expand("loss_" + std::string(entry),
+                                        {bench.input("scores", {0.25, 0.25, 0.5, 0.2, 0.3, 0.5}, {kClasses}),
+                                         bench.input("labels", {1, 2}, {}, dtype)},
+                                        {{"class_weights", kClassWeights}});
+      if (dtype == DType::f32) {
+        assert_contains(bench.error().c_str(), "labels are f32, expected class numbers, which are integers");
+        continue;
+      }
+      assert_string_equal(bench.error().c_str(), "");
+      losses.push_back(assert_ok_value(bench.evaluate(loss)).at(0));
+    }
+    assert_numbers(losses, {losses[0], losses[0], losses[0]});
+  }
+}
+
 std::string error_of(const std::string &entry, const std::vector<std::vector<int64_t>> &shapes,
                      const Attributes &attributes = {}) {
   Bench bench;
@@ -422,19 +444,20 @@ void test_mistakes(void **) {
 void test_labels_out_of_range(void **) {
   for (const char *entry :
        {"sparse_softmax_cross_entropy", "sparse_categorical_cross_entropy", "sparse_softmax_focal", "multi_margin"}) {
-    for (const double label : {-1.0, 3.0}) {
+    for (const double label : {-1.0, 3.0, 4294967297.0}) {
       for (const bool by_class : {false, true}) {
         Bench bench;
+        const DType dtype = label > 3 ? DType::i64 : DType::i32;
         Attributes attributes;
         if (by_class) attributes["class_weights"] = kClassWeights;
         const ValueId loss = bench.expand("loss_" + std::string(entry),
                                           {bench.input("scores", {0.25, 0.25, 0.5, 0.2, 0.3, 0.5}, {kClasses}),
-                                           bench.input("labels", {1, label}, {}, DType::i32)},
+                                           bench.input("labels", {1, label}, {}, dtype)},
                                           attributes);
         assert_string_equal(bench.error().c_str(), "");
         const auto result = bench.evaluate(loss);
         if (result.ok()) fail_msg("%s takes label %g", entry, label);
-        assert_contains(result.status().to_string().c_str(), label < 0 ? "-1" : "3");
+        assert_contains(result.status().to_string().c_str(), std::to_string(int64_t(label)).c_str());
       }
     }
   }
@@ -518,6 +541,7 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_errors),
     cmocka_unit_test(test_mistakes),
     cmocka_unit_test(test_labels_out_of_range),
+    cmocka_unit_test(test_types_of_labels),
     cmocka_unit_test(test_vectors_without_a_direction),
     cmocka_unit_test(test_no_reduction),
 };

@@ -24,7 +24,7 @@ BinaryHinge binary_hinge(Expansion &e) {
 /// The labels, looked up among all classes: one out of range is an error of the run. one_hot takes any number.
 ValueId checked_labels(GraphBuilder &b, ValueId labels, int64_t classes) {
   const ValueId all = b.op("iota", {}, {{"dims", graph::to_dims({classes})}, {"dtype", tensor::DType::i32}});
-  return b.op("gather", {all, b.cast(labels, tensor::DType::i32)});
+  return b.op("gather", {all, as_indices(b, labels)});
 }
 
 }  // namespace

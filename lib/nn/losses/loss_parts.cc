@@ -59,6 +59,10 @@ ValueId labels_of(Expansion &e, size_t index) {
   GraphBuilder &b = e.builder();
   const ValueId scores = e.input(0), labels = e.input(index);
   if (scores == kNoValue || labels == kNoValue || !has_classes(e)) return kNoValue;
+  if (!tensor::is_integer(b.dtype(labels))) {
+    return e.fail(base::concat(e.input_name(index), " are ", tensor::name(b.dtype(labels)),
+                               ", expected class numbers, which are integers"));
+  }
   const ValueId squeezed = squeeze_to_rank(e, labels, b.rank(scores) - 1);
   graph::Dims rows = b.dims(scores);
   rows.pop_back();
@@ -75,6 +79,11 @@ bool has_classes(Expansion &e) {
   return false;
 }
 
+ValueId as_indices(GraphBuilder &b, ValueId labels) {
+  if (labels == kNoValue || b.dtype(labels) == tensor::DType::i32) return labels;
+  return b.cast(labels, tensor::size_bytes(b.dtype(labels)) < 4 ? tensor::DType::i32 : tensor::DType::i64);
+}
+
 ValueId class_weight_table(Expansion &e, int64_t classes, ValueId like) {
   const std::vector<double> &weights = e.doubles("class_weights");
   if (weights.empty() || like == kNoValue || !are_factors(e, "class_weights", "the weight of class")) return kNoValue;
@@ -88,7 +97,7 @@ ValueId class_weight_table(Expansion &e, int64_t classes, ValueId like) {
 ValueId weights_by_label(Expansion &e, ValueId labels, ValueId scores) {
   if (e.doubles("class_weights").empty() || labels == kNoValue || scores == kNoValue) return kNoValue;
   const ValueId table = class_weight_table(e, e.last_dimension(scores), scores);
-  return e.builder().op("gather", {table, e.builder().cast(labels, tensor::DType::i32)});
+  return e.builder().op("gather", {table, as_indices(e.builder(), labels)});
 }
 
 ValueId weights_by_target(Expansion &e, ValueId targets) {

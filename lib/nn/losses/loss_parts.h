@@ -25,6 +25,8 @@ ValueId like_first(Expansion &e, size_t index);
 /// Input `index`, class numbers for the scores that are the first input: without a last dimension of 1 where they have
 /// one more than the scores without classes.
 ValueId labels_of(Expansion &e, size_t index);
+/// Class numbers in a dtype that gather takes and that holds them all: one out of range stays out of range.
+ValueId as_indices(GraphBuilder &b, ValueId labels);
 /// Does the first input have rows and a last dimension of classes? Else an error.
 bool has_classes(Expansion &e);
 
