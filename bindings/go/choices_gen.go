@@ -84,6 +84,16 @@ const (
 	InterpolationArea     Interpolation = "area"
 )
 
+// Over: batch: sums are over all examples, too, each element times its weight, which gives one number whatever the
+// reduction: of a step over its whole batch, in an evaluation over the whole dataset. For LossDice.
+type Over string
+
+// The choices of Over.
+const (
+	OverExample Over = "example"
+	OverBatch   Over = "batch"
+)
+
 // PadMode: Content of the padding: a value, the nearest pixel, or the image mirrored at its border pixels. For
 // PadImage.
 type PadMode string

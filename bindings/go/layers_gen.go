@@ -1439,11 +1439,14 @@ type LossDiceOptions struct {
 	ClassWeights []float64
 	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
 	Reduction Reduction
+	// batch: sums are over all examples, too, each element times its weight, which gives one number whatever the
+	// reduction: of a step over its whole batch, in an evaluation over the whole dataset. Default: OverExample.
+	Over Over
 }
 
 // LossDice: 1 - (2 * sum(p * t) + smooth) / (sum(p) + sum(t) + smooth + epsilon) of probabilities p and targets t
-// in [0, 1], over all elements of an example: one number for each (Milletari et al., 2016). Keras' Dice with axis =
-// all but the first; its default also adds up over the batch, which is no mean over examples.
+// in [0, 1], over all elements of an example: one number for each (Milletari et al., 2016). Keras' Dice with all
+// axes but the first; over: batch is its default.
 func (g *Graph) LossDice(predictions, targets Value, options *LossDiceOptions) Value {
 	raw.Graph_begin(g.handle, "loss_dice", 1)
 	raw.Graph_add_input(g.handle, predictions.id)
@@ -1467,6 +1470,9 @@ func (g *Graph) LossDice(predictions, targets Value, options *LossDiceOptions) V
 	}
 	if o.Reduction != "" {
 		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	if o.Over != "" {
+		raw.Graph_set_string(g.handle, "over", string(o.Over))
 	}
 	return Value{raw.Graph_end(g.handle, nil)}
 }

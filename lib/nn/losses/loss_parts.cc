@@ -10,18 +10,6 @@
 #include "tensor/tensor.h"
 
 namespace tutti::impl::nn {
-namespace {
-
-/// Weights of examples, to be multiplied into those of their elements.
-ValueId per_row(Expansion &e, ValueId weights, ValueId elements) {
-  if (weights == kNoValue || elements == kNoValue) return kNoValue;
-  graph::Dims dims = e.builder().dims(weights);
-  if (dims.size() >= e.builder().rank(elements)) return weights;
-  dims.resize(e.builder().rank(elements), graph::Dim(1));
-  return e.builder().reshape(weights, std::move(dims));
-}
-
-}  // namespace
 
 bool are_factors(Expansion &e, std::string_view name, std::string_view what) {
   const std::vector<double> &factors = e.doubles(name);
@@ -32,6 +20,14 @@ bool are_factors(Expansion &e, std::string_view name, std::string_view what) {
     return false;
   }
   return true;
+}
+
+ValueId per_row(Expansion &e, ValueId weights, ValueId elements) {
+  if (weights == kNoValue || elements == kNoValue) return kNoValue;
+  graph::Dims dims = e.builder().dims(weights);
+  if (dims.size() >= e.builder().rank(elements)) return weights;
+  dims.resize(e.builder().rank(elements), graph::Dim(1));
+  return e.builder().reshape(weights, std::move(dims));
 }
 
 ValueId reduce_loss(Expansion &e, ValueId values, ValueId weights, ValueId by_class) {

@@ -20,6 +20,9 @@ namespace tutti::impl::nn {
 /// one for each value.
 ValueId reduce_loss(Expansion &e, ValueId values, ValueId weights, ValueId by_class = kNoValue);
 
+/// Weights, as element_weights() gives them, to be multiplied with values of more dimensions; kNoValue for none.
+ValueId per_row(Expansion &e, ValueId weights, ValueId values);
+
 /// Input `index` in the dtype of the first; an error unless it has the first's shape.
 ValueId like_first(Expansion &e, size_t index);
 /// Input `index`, class numbers for the scores that are the first input: without a last dimension of 1 where they have

@@ -30,12 +30,29 @@ ValueId dice_class_weights(Expansion &e, ValueId values) {
   return table == kNoValue ? kNoValue : e.builder().broadcast_to(table, e.builder().dims(values));
 }
 
+/// One number of the whole batch: a function of sums over its rows.
+ValueId dice_over_batch(Expansion &e, ValueId targets) {
+  GraphBuilder &b = e.builder();
+  const ValueId predictions = e.input(0);
+  if (e.flag("per_class")) return e.fail("attribute 'per_class' is for dice over examples, not over the batch");
+  if (!e.doubles("class_weights").empty()) return e.fail("attribute 'class_weights' needs 'per_class'");
+  const ValueId weights = per_row(e, element_weights(e, e.input(2), predictions), predictions);
+  if (!b.ok()) return kNoValue;
+  const auto total = [&](ValueId x) { return b.reduce_sum(weights == kNoValue ? x : b.mul(x, weights)); };
+  const auto size = [&](ValueId x) { return total(e.flag("squared") ? b.unary("square", x) : x); };
+  const double smooth = e.f64("smooth");
+  const ValueId both = b.add_scalar(b.scale(total(b.mul(predictions, targets)), 2), smooth);
+  const ValueId all = b.add_scalar(b.add(size(predictions), size(targets)), smooth + e.f64("epsilon"));
+  return one_minus(b, b.div(both, all));
+}
+
 }  // namespace
 
 ValueId expand_loss_dice(Expansion &e) {
   GraphBuilder &b = e.builder();
   const ValueId predictions = e.input(0), targets = like_first(e, 1);
   if (targets == kNoValue) return kNoValue;
+  if (e.text("over") == "batch") return dice_over_batch(e, targets);
   if (e.flag("per_class") && !has_classes(e)) return kNoValue;
   const std::vector<int64_t> axes = summed_axes(e, predictions);
   const auto size = [&](ValueId x) { return sum_over(b, e.flag("squared") ? b.unary("square", x) : x, axes); };

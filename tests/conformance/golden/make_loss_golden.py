@@ -10,169 +10,17 @@ and compared with those of the libraries. Logits of +-10,000, shapes of one row 
 
 Needs PyTorch and Keras 3; the file is kept in the tree, so building and testing do not.
 """
-import itertools
 import json
 import os
 import sys
 
+from loss_golden_cases import (  # noqa: I001  it chooses the backend of Keras
+    by_binary_target, by_label, by_target, distributions, DONE, each, huge, KERAS, labels, Loss, normal,
+    one_hot, RANDOM, reduce, REDUCTIONS, single, spread, tensor, TORCH, uniform, WRITTEN)
+import keras
 import numpy as np
-
-os.environ['KERAS_BACKEND'] = 'torch'
-import keras  # noqa: E402
-import torch  # noqa: E402
-import torch.nn.functional as F  # noqa: E402
-
-keras.config.set_floatx('float64')
-RANDOM = np.random.default_rng(20201120)
-TORCH, KERAS = f'PyTorch {torch.__version__}', f'Keras {keras.__version__}'
-WRITTEN = f'definition, in PyTorch {torch.__version__}'
-REDUCTIONS = ('mean', 'sum', 'weighted_mean', 'none')
-NAMES = {torch.float64: 'f32', torch.int64: 'i32'}
-DONE = []
-
-
-# ---- numbers ----
-
-
-def single(array):
-    return torch.from_numpy(np.asarray(array, np.float32).astype(np.float64))
-
-
-def normal(shape, size=2.0):
-    return single(size * RANDOM.standard_normal(shape))
-
-
-def uniform(shape, low=0.0, high=1.0):
-    return single(RANDOM.uniform(low, high, shape))
-
-
-def labels(shape, classes):
-    return torch.from_numpy(RANDOM.integers(0, classes, shape))
-
-
-def one_hot(numbers, classes):
-    return F.one_hot(numbers, classes).to(torch.float64)
-
-
-def distributions(shape):
-    """Probabilities over the last dimension, which add up to 1 as far as single precision has it."""
-    values = RANDOM.uniform(0.05, 1, shape)
-    return single(values / values.sum(-1, keepdims=True))
-
-
-def huge(shape):
-    """Logits of +-10,000 between small ones."""
-    values = RANDOM.choice([-1e4, -3.0, 0.0, 2.0, 1e4], shape)
-    return single(values)
-
-
-# ---- weights and reductions ----
-
-
-def spread(weights, values):
-    return weights.reshape(weights.shape + (1,) * (values.dim() - weights.dim())).expand(values.shape)
-
-
-def reduce(values, weights, reduction):
-    if weights is not None:
-        values = values * weights
-    if reduction == 'none':
-        return values
-    rows = values.shape[0]
-    total = values.reshape(rows, -1).mean(1).sum()
-    if reduction == 'sum':
-        return total
-    if reduction == 'mean' or weights is None:
-        return total / rows
-    return total / weights.reshape(rows, -1).mean(1).sum()
-
-
-def combined(values, weights, by_class):
-    """The weight of each value, or None."""
-    all_weights = None if weights is None else spread(weights, values)
-    if by_class is None:
-        return all_weights
-    return by_class if all_weights is None else all_weights * by_class
-
-
-def make_weights(kind, shape):
-    """For values of that shape: none, one for each row, one for each value; zeros among them."""
-    if kind == 'none':
-        return None
-    values = RANDOM.choice([0.0, 0.5, 1.0, 2.5], shape if kind == 'values' else shape[:1])
-    values.reshape(-1)[0] = 1.5
-    return single(values)
-
-
-# ---- cases ----
-
-
-def tensor(value):
-    flat = value.detach().reshape(-1).tolist()
-    values = flat if value.dtype == torch.int64 else [float(np.float32(v)) for v in flat]
-    return {'dtype': NAMES[value.dtype], 'dims': list(value.shape), 'values': values}
-
-
-def attribute(value):
-    if isinstance(value, bool):
-        return {'bool': value}
-    if isinstance(value, str):
-        return {'string': value}
-    return {'doubles': list(value)} if isinstance(value, (list, tuple)) else {'f64': float(value)}
-
-
-class Loss:
-    """An entry: `elements(inputs, **attributes)` gives the loss of each value, `by_class(inputs, class_weights)` its weight."""
-
-    def __init__(self, name, made_by, elements, by_class=None, differentiated=(0,)):
-        self.name, self.made_by, self.elements, self.by_class = name, made_by, elements, by_class
-        self.differentiated = differentiated
-
-    def case(self, inputs, kind='none', reduction='mean', given=None, absolute=1e-6, **attributes):
-        """`attributes` are those of the elements, `given` is written down for them where it differs."""
-        inputs = [one.clone() for one in inputs]
-        for i in self.differentiated:
-            inputs[i].requires_grad_()
-        class_weights = attributes.pop('class_weights', None)
-        values = self.elements(inputs, **attributes).to(torch.float64)  # Keras' hinge is of single precision
-        weights = make_weights(kind, tuple(values.shape))
-        by_class = None if class_weights is None else self.by_class(inputs, single(class_weights))
-        result = reduce(values, combined(values, weights, by_class), reduction)
-        result.sum().backward()
-        written = dict(attributes if given is None else given, reduction=reduction)
-        if class_weights is not None:
-            written['class_weights'] = class_weights
-        DONE.append({
-            'op': f'loss_{self.name}', 'made_by': self.made_by,
-            'attributes': {name: attribute(value) for name, value in written.items()},
-            'inputs': [tensor(one) for one in inputs + ([] if weights is None else [weights])],
-            'gradients': [tensor(inputs[i].grad) for i in self.differentiated],
-            'outputs': [tensor(result)], 'relative': 1e-5, 'absolute': absolute})
-        assert bool(torch.isfinite(result).all()) and all(bool(torch.isfinite(inputs[i].grad).all()) for i in self.differentiated)
-
-    def cases(self, make, shapes, **attributes):
-        """All reductions with these attributes; shapes and kinds of weights take turns."""
-        turns = zip(itertools.cycle(shapes), itertools.cycle(('rows', 'none', 'values')), REDUCTIONS * 2)
-        for shape, kind, reduction in list(turns)[:max(4, len(shapes))]:
-            self.case(make(shape), kind, reduction, **attributes)
-
-
-def by_label(inputs, weights):
-    return weights[inputs[1]]
-
-
-def by_target(inputs, weights):
-    return (inputs[1] * weights).sum(-1)
-
-
-def by_binary_target(index, positive=lambda targets: targets):
-    return lambda inputs, weights: weights[0] + (weights[1] - weights[0]) * positive(inputs[index])
-
-
-def each(function):
-    """A loss of Keras, which takes the mean over the last dimension, of each element."""
-    return lambda inputs, **attributes: function(inputs[1][..., None], inputs[0][..., None], **attributes)
-
+import torch
+import torch.nn.functional as F
 
 # ---- numbers against numbers ----
 
@@ -214,12 +62,11 @@ def regression():
         quantile.case(far_pair((4, 5)), 'rows', 'mean', quantile=share)
 
 
-def counts(shape):
-    return [uniform(shape, 0.1, 4), single(RANDOM.integers(0, 6, shape))]
+def with_counts(predictions):
+    return lambda shape: [predictions(shape), single(RANDOM.integers(0, 6, shape))]
 
 
-def log_counts(shape):
-    return [normal(shape, 1), single(RANDOM.integers(0, 6, shape))]
+counts, log_counts = with_counts(lambda shape: uniform(shape, 0.1, 4)), with_counts(lambda shape: normal(shape, 1))
 
 
 def poisson():
@@ -236,20 +83,16 @@ def poisson():
 # ---- binary classes ----
 
 
-def binary(shape):
-    return [normal(shape), single(RANDOM.integers(0, 2, shape))]
+def with_bits(scores):
+    return lambda shape: [scores(shape), single(RANDOM.integers(0, 2, shape))]
+
+
+binary, huge_binary = with_bits(normal), with_bits(huge)
+probabilities = with_bits(lambda shape: uniform(shape, 0.02, 0.98))
 
 
 def soft_binary(shape):
     return [normal(shape), uniform(shape)]
-
-
-def huge_binary(shape):
-    return [huge(shape), single(RANDOM.integers(0, 2, shape))]
-
-
-def probabilities(shape):
-    return [uniform(shape, 0.02, 0.98), single(RANDOM.integers(0, 2, shape))]
 
 
 def limited_probabilities(shape):
@@ -313,17 +156,15 @@ def signs(shape):
 
 
 def hinges():
-    def is_positive(targets):
-        return (targets > 0).to(torch.float64)
-
+    by_sign = by_binary_target(1, lambda targets: (targets > 0).to(torch.float64))
     for name, function, power in (('hinge', keras.losses.hinge, 1), ('squared_hinge', keras.losses.squared_hinge, 2)):
-        loss = Loss(name, KERAS, each(function), by_binary_target(1, is_positive))
+        loss = Loss(name, KERAS, each(function), by_sign)
         loss.cases(signs, ELEMENTWISE)
         loss.cases(signs, ELEMENTWISE, class_weights=[0.25, 2.0])
         # Keras takes targets for 0 and 1 where none of them is anything else.
         loss.cases(binary, [(4, 3), (5,)])
         wide = Loss(name, WRITTEN, lambda i, margin, power=power: F.relu(
-            margin - torch.where(i[1] > 0, i[0], -i[0])) ** power, by_binary_target(1, is_positive))
+            margin - torch.where(i[1] > 0, i[0], -i[0])) ** power, by_sign)
         for margin in (0.0, 2.5):
             wide.cases(signs, ELEMENTWISE, margin=margin)
         wide.cases(huge_binary, ELEMENTWISE, margin=1.0)
@@ -334,24 +175,19 @@ def hinges():
 CLASSES = [(4, 3), (1, 5), (1, 1), (2, 3, 4), (5, 2)]
 
 
-def hard(shape):
-    return [normal(shape), labels(shape[:-1], shape[-1])]
+def with_labels(scores):
+    return lambda shape: [scores(shape), labels(shape[:-1], shape[-1])]
 
 
-def huge_hard(shape):
-    return [huge(shape), labels(shape[:-1], shape[-1])]
+def with_one_hot(scores):
+    return lambda shape: [scores(shape), one_hot(labels(shape[:-1], shape[-1]), shape[-1])]
+
+
+hard, huge_hard, hot, huge_hot = with_labels(normal), with_labels(huge), with_one_hot(normal), with_one_hot(huge)
 
 
 def soft(shape):
     return [normal(shape), distributions(shape)]
-
-
-def hot(shape):
-    return [normal(shape), one_hot(labels(shape[:-1], shape[-1]), shape[-1])]
-
-
-def huge_hot(shape):
-    return [huge(shape), one_hot(labels(shape[:-1], shape[-1]), shape[-1])]
 
 
 def flat(function):
@@ -389,6 +225,8 @@ def check_class_weights():
     ours = reduce(values, weights[numbers], 'weighted_mean')
     assert torch.allclose(ours, F.cross_entropy(scores, numbers, weight=weights))
     theirs = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction='mean_with_sample_weight', dtype='float64')
+    margins = reduce(F.multi_margin_loss(scores, numbers, reduction='none'), weights[numbers], 'sum')
+    assert torch.allclose(margins, F.multi_margin_loss(scores, numbers, weight=weights, reduction='sum'))
     assert torch.allclose(ours, theirs(numbers, scores, sample_weight=weights[numbers]).double())
 
 
@@ -412,11 +250,10 @@ def cross_entropies():
                 loss.cases(make, CLASSES, label_smoothing=smoothing)
                 weighted_cases(loss, make, CLASSES * 2, label_smoothing=smoothing)
     # Neither predictions nor targets add up to 1 here.
+    unscaled_hard = with_labels(lambda shape: uniform(shape, 0.05, 1))
+
     def unscaled(shape):
         return [uniform(shape, 0.05, 1), distributions(shape)]
-
-    def unscaled_hard(shape):
-        return [uniform(shape, 0.05, 1), labels(shape[:-1], shape[-1])]
 
     dense = Loss('categorical_cross_entropy', KERAS, lambda i, label_smoothing: keras.losses.categorical_crossentropy(
         i[1], i[0], label_smoothing=label_smoothing), by_target)
@@ -447,7 +284,8 @@ def divergences():
     loss.cases(both, [shape for shape in CLASSES if shape[-1] > 1])
     weighted_cases(loss, both, [shape for shape in CLASSES if shape[-1] > 1])
     by_log = Loss('kullback_leibler', TORCH, lambda i: F.kl_div(*i, reduction='none').sum(-1), by_target)
-    by_logit = Loss('kullback_leibler', TORCH, lambda i: F.kl_div(F.log_softmax(i[0], -1), i[1], reduction='none').sum(-1), by_target)
+    by_logit = Loss('kullback_leibler', TORCH, lambda i: F.kl_div(
+        F.log_softmax(i[0], -1), i[1], reduction='none').sum(-1), by_target)
     for one in (by_log, by_logit):
         form = {'form': 'log_probabilities' if one is by_log else 'logits'}
         for shape, reduction in zip(CLASSES, REDUCTIONS * 2):
@@ -480,7 +318,8 @@ def focals():
     for gamma, smoothing in ((2.0, 0.0), (0.5, 0.1), (0.0, 0.2), (3.5, 0.0)):
         by_keras.cases(soft, many, gamma=gamma, label_smoothing=smoothing)
         weighted_cases(by_keras, hot, many, gamma=gamma, label_smoothing=smoothing)
-    dense, sparse = Loss('softmax_focal', WRITTEN, softmax_focal, by_target), Loss('sparse_softmax_focal', WRITTEN, sparse_focal, by_label)
+    dense = Loss('softmax_focal', WRITTEN, softmax_focal, by_target)
+    sparse = Loss('sparse_softmax_focal', WRITTEN, sparse_focal, by_label)
     for gamma in (0.0, 0.5, 1.0, 2.0, 5.0):
         dense.cases(huge_hot, CLASSES, gamma=gamma)
         sparse.cases(hard, many, gamma=gamma, label_smoothing=0.2)
@@ -496,23 +335,18 @@ def class_hinges():
         margin + ((1 - i[1]) * i[0]).amax(-1) - (i[1] * i[0]).sum(-1)), by_target)
     wide.cases(hot, CLASSES, margin=2.5)
     wide.cases(huge_hot, [(5, 3)], margin=0.5)
-    loss = Loss('multi_margin', TORCH, lambda i, margin, squared: flat(F.multi_margin_loss)(i, margin=margin, p=2 if squared else 1),
-                by_label)
+    loss = Loss('multi_margin', TORCH, lambda i, margin, squared: flat(F.multi_margin_loss)(
+        i, margin=margin, p=2 if squared else 1), by_label)
     for margin, squared in ((1.0, False), (0.5, True), (3.0, True)):
         loss.cases(hard, CLASSES, margin=margin, squared=squared)
         weighted_cases(loss, hard, CLASSES * 2, margin=margin, squared=squared)
         loss.case(huge_hard((5, 3)), margin=margin, squared=squared)
-    scores, numbers = hard((6, 3))
-    weights = single([0.25, 3.0, 1.0])
-    ours = reduce(F.multi_margin_loss(scores, numbers, reduction='none'), weights[numbers], 'sum')
-    assert torch.allclose(ours, F.multi_margin_loss(scores, numbers, weight=weights, reduction='sum'))
 
 
 # ---- masks and vectors ----
 
 
-def masks(shape):
-    return [uniform(shape, 0.05, 0.95), single(RANDOM.integers(0, 2, shape))]
+masks = with_bits(lambda shape: uniform(shape, 0.05, 0.95))
 
 
 def dice(inputs, smooth=0.0, epsilon=1e-7, squared=False, per_class=False):
@@ -522,6 +356,14 @@ def dice(inputs, smooth=0.0, epsilon=1e-7, squared=False, per_class=False):
         return x.sum(axes) if axes else x
     size = sum(total(x * x if squared else x) for x in inputs)
     return 1 - (2 * total(inputs[0] * inputs[1]) + smooth) / (size + smooth + epsilon)
+
+
+def weighted_dice(inputs, over, smooth, squared):
+    """Of all elements together, each times its weight, which is the third input."""
+    predictions, targets = inputs[:2]
+    weights = spread(inputs[2], predictions)
+    size = sum((weights * (x * x if squared else x)).sum() for x in (predictions, targets))
+    return 1 - (2 * (weights * predictions * targets).sum() + smooth) / (size + smooth + 1e-7)
 
 
 def overlaps():
@@ -538,6 +380,12 @@ def overlaps():
     loss = Loss('dice', WRITTEN, dice, by_position)
     for smooth, epsilon, squared in ((1.0, 1e-7, False), (0.0, 1e-3, True), (0.5, 1e-7, True)):
         loss.cases(masks, shapes, smooth=smooth, epsilon=epsilon, squared=squared)
+    whole = Loss('dice', KERAS, lambda i, over: keras.losses.dice(i[1], i[0]))
+    weighted = Loss('dice', WRITTEN, weighted_dice)
+    for shape, reduction in zip(shapes * 2, REDUCTIONS * 2):
+        whole.case(masks(shape), reduction=reduction, over='batch')
+        for weights in (uniform(shape), single(RANDOM.choice([0.0, 1.0, 2.5], shape[:1]))):
+            weighted.case(masks(shape) + [weights], reduction=reduction, over='batch', smooth=0.5, squared=reduction == 'sum')
     loss.case([uniform((3, 4)), single(np.zeros((3, 4)))], smooth=0.0, epsilon=1e-7)
     loss.case([single(np.zeros((3, 4))), single(np.zeros((3, 4)))], smooth=1.0, epsilon=1e-7)
 
@@ -581,8 +429,7 @@ def distances():
             pairs.cases(lambda shape, make=make: make(shape) + [single(RANDOM.integers(0, 2, shape[:-1]))], VECTORS,
                         margin=margin, absolute=1e-5)  # a distance close to the margin
     pairs.cases(lambda shape: vectors(2)(shape) + [uniform(shape[:-1])], VECTORS, margin=4.0, class_weights=[0.5, 2.0])
-    far = vectors(2, 1e4)((4, 3)) + [single([0, 1, 0, 1])]
-    pairs.case(far, margin=1.0)
+    pairs.case(vectors(2, 1e4)((4, 3)) + [single([0, 1, 0, 1])], margin=1.0)
     three = Loss('triplet', TORCH, triplet, differentiated=(0, 1, 2))
     for margin, swap in ((1.0, False), (0.2, True), (5.0, False), (5.0, True)):
         three.cases(vectors(3), VECTORS, margin=margin, swap=swap)

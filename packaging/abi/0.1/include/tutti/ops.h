@@ -3440,6 +3440,15 @@ static inline const char *tutti_loss_dice_reduction_name(int32_t value) {
     default: return "(no such value)";
   }
 }
+#define TUTTI_LOSS_DICE_OVER_EXAMPLE 1
+#define TUTTI_LOSS_DICE_OVER_BATCH 2
+static inline const char *tutti_loss_dice_over_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_DICE_OVER_EXAMPLE: return "example";
+    case TUTTI_LOSS_DICE_OVER_BATCH: return "batch";
+    default: return "(no such value)";
+  }
+}
 typedef struct tutti_loss_dice_attrs {
   /* added to both; with 1 an empty mask that is predicted has no loss. Default: 0. */
   double smooth;
@@ -3456,10 +3465,13 @@ typedef struct tutti_loss_dice_attrs {
   int64_t class_weights_count;
   /* as for sparse_softmax_cross_entropy. Default: mean. */
   int32_t reduction;
+  /* batch: sums are over all examples, too, each element times its weight, which gives one number whatever the
+   * reduction: of a step over its whole batch, in an evaluation over the whole dataset. Default: example. */
+  int32_t over;
 } tutti_loss_dice_attrs;
 /* 1 - (2 * sum(p * t) + smooth) / (sum(p) + sum(t) + smooth + epsilon) of probabilities p and targets t in [0, 1],
- * over all elements of an example: one number for each (Milletari et al., 2016). Keras' Dice with axis = all but
- * the first; its default also adds up over the batch, which is no mean over examples. */
+ * over all elements of an example: one number for each (Milletari et al., 2016). Keras' Dice with all axes but the
+ * first; over: batch is its default. */
 static inline tutti_value tutti_loss_dice(tutti_graph *graph, tutti_value predictions, tutti_value targets, const tutti_loss_dice_attrs *attrs) {
   tutti_graph_begin(graph, "loss_dice", 1);
   tutti_graph_add_input(graph, predictions);
@@ -3472,6 +3484,7 @@ static inline tutti_value tutti_loss_dice(tutti_graph *graph, tutti_value predic
     if (attrs->per_class != 0) tutti_graph_set_bool(graph, "per_class", 1);
     if (attrs->class_weights != NULL || attrs->class_weights_count != 0) tutti_graph_set_f64s(graph, "class_weights", attrs->class_weights, attrs->class_weights_count);
     if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_dice_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+    if (attrs->over != 0) { if (attrs->over >= 1 && attrs->over <= 2) tutti_graph_set_string(graph, "over", tutti_loss_dice_over_name(attrs->over)); else tutti_graph_set_i64(graph, "over", attrs->over); }
   }
   return tutti_graph_end(graph, NULL, 0);
 }
