@@ -702,7 +702,9 @@ type LossSparseSoftmaxCrossEntropyOptions struct {
 	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
 	// classes]; fewer dimensions apply to all elements below.
 	Weights Value
-	// One weight for each class, multiplied with the weight of the example.
+	// One weight for each class, multiplied with the weight of the example, as Keras' class_weight; PyTorch's
+	// weight with its reduction 'mean' is this with ReductionWeightedMean, but for smoothed labels, whose terms
+	// PyTorch weights each by its own class.
 	ClassWeights []float64
 	// Share of probability spread over all classes.
 	LabelSmoothing float64
@@ -1081,7 +1083,9 @@ type LossSparseCategoricalCrossEntropyOptions struct {
 	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
 	// classes]; fewer dimensions apply to all elements below.
 	Weights Value
-	// One weight for each class, multiplied with the weight of the example.
+	// One weight for each class, multiplied with the weight of the example, as Keras' class_weight; PyTorch's
+	// weight with its reduction 'mean' is this with ReductionWeightedMean, but for smoothed labels, whose terms
+	// PyTorch weights each by its own class.
 	ClassWeights []float64
 	// Share of probability spread over all classes.
 	LabelSmoothing float64
@@ -1250,7 +1254,9 @@ type LossSparseSoftmaxFocalOptions struct {
 	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
 	// classes]; fewer dimensions apply to all elements below.
 	Weights Value
-	// One weight for each class, multiplied with the weight of the example.
+	// One weight for each class, multiplied with the weight of the example, as Keras' class_weight; PyTorch's
+	// weight with its reduction 'mean' is this with ReductionWeightedMean, but for smoothed labels, whose terms
+	// PyTorch weights each by its own class.
 	ClassWeights []float64
 	// Share of probability spread over all classes.
 	LabelSmoothing float64
@@ -1393,7 +1399,7 @@ type LossMultiMarginOptions struct {
 	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
 	// classes]; fewer dimensions apply to all elements below.
 	Weights Value
-	// One weight for each class, multiplied with the weight of the example.
+	// One weight for each class, multiplied with the weight of the example; PyTorch's weight.
 	ClassWeights []float64
 	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
 	Reduction Reduction
@@ -1433,7 +1439,7 @@ type LossDiceOptions struct {
 	Squared bool
 	// Takes the last dimension for classes: one number for each class of an example, over the dimensions between.
 	PerClass bool
-	// A weight for each example, or with PerClass also [batch, classes].
+	// A weight for each example; with PerClass also [batch, classes], over the batch also one for each element.
 	Weights Value
 	// With PerClass: one weight for each class, multiplied with the weight of the example.
 	ClassWeights []float64

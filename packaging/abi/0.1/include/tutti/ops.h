@@ -2584,7 +2584,9 @@ typedef struct tutti_loss_sparse_softmax_cross_entropy_attrs {
   /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
    * classes]; fewer dimensions apply to all elements below. */
   tutti_value weights;
-  /* one weight for each class, multiplied with the weight of the example. */
+  /* one weight for each class, multiplied with the weight of the example, as Keras' class_weight; PyTorch's weight
+   * with its reduction 'mean' is this with weighted_mean, but for smoothed labels, whose terms PyTorch weights each
+   * by its own class. */
   const double *class_weights;
   int64_t class_weights_count;
   /* share of probability spread over all classes. Default: 0. */
@@ -3031,7 +3033,9 @@ typedef struct tutti_loss_sparse_categorical_cross_entropy_attrs {
   /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
    * classes]; fewer dimensions apply to all elements below. */
   tutti_value weights;
-  /* one weight for each class, multiplied with the weight of the example. */
+  /* one weight for each class, multiplied with the weight of the example, as Keras' class_weight; PyTorch's weight
+   * with its reduction 'mean' is this with weighted_mean, but for smoothed labels, whose terms PyTorch weights each
+   * by its own class. */
   const double *class_weights;
   int64_t class_weights_count;
   /* share of probability spread over all classes. Default: 0. */
@@ -3231,7 +3235,9 @@ typedef struct tutti_loss_sparse_softmax_focal_attrs {
   /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
    * classes]; fewer dimensions apply to all elements below. */
   tutti_value weights;
-  /* one weight for each class, multiplied with the weight of the example. */
+  /* one weight for each class, multiplied with the weight of the example, as Keras' class_weight; PyTorch's weight
+   * with its reduction 'mean' is this with weighted_mean, but for smoothed labels, whose terms PyTorch weights each
+   * by its own class. */
   const double *class_weights;
   int64_t class_weights_count;
   /* share of probability spread over all classes. Default: 0. */
@@ -3404,7 +3410,7 @@ typedef struct tutti_loss_multi_margin_attrs {
   /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
    * classes]; fewer dimensions apply to all elements below. */
   tutti_value weights;
-  /* one weight for each class, multiplied with the weight of the example. */
+  /* one weight for each class, multiplied with the weight of the example; PyTorch's weight. */
   const double *class_weights;
   int64_t class_weights_count;
   /* as for sparse_softmax_cross_entropy. Default: mean. */
@@ -3458,7 +3464,7 @@ typedef struct tutti_loss_dice_attrs {
   uint8_t squared;
   /* takes the last dimension for classes: one number for each class of an example, over the dimensions between. */
   uint8_t per_class;
-  /* a weight for each example, or with per_class also [batch, classes]. */
+  /* a weight for each example; with per_class also [batch, classes], over the batch also one for each element. */
   tutti_value weights;
   /* with per_class: one weight for each class, multiplied with the weight of the example. */
   const double *class_weights;
