@@ -17,8 +17,9 @@ INCLUDE = os.path.join(os.path.dirname(BINDINGS), 'include')
 OPTIONS = ['-Wall', '-Werror', '-csharp', '-namespace', 'Tutti', '-dllimport', 'tuttisharp',
            # SWIG's own ways of passing exceptions and text are not used, and would look for the library too early.
            '-DSWIG_CSHARP_NO_EXCEPTION_HELPER', '-DSWIG_CSHARP_NO_STRING_HELPER',
-           '-DSWIG_CSHARP_NO_IMCLASS_STATIC_CONSTRUCTOR']
+           '-DSWIG_CSHARP_NO_STRING_WITH_LENGTH_HELPER', '-DSWIG_CSHARP_NO_IMCLASS_STATIC_CONSTRUCTOR']
 NAMES = 'global::System.Runtime.CompilerServices.MethodImpl'
+LIBRARY = re.compile(r'DllImport\("([^"]*)"')
 METHOD = re.compile(r'^(?=  public static (?!extern ))', re.M)
 
 
@@ -31,6 +32,9 @@ def main(swig, folder):
         text, count = METHOD.subn(f'  [{NAMES}({NAMES}Options.NoInlining)]\n', file.read())
     if count == 0:
         raise SystemExit('raw.py: Raw.cs has no methods, as they are looked for here')
+    others = set(LIBRARY.findall(text)) - {'tuttisharp'}
+    if others:
+        raise SystemExit(f'raw.py: Raw.cs imports from {", ".join(sorted(others))}, and not from tuttisharp alone')
     with open(path, 'w', encoding='utf-8') as file:
         file.write(text)
     return 0
