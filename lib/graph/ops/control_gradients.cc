@@ -2,6 +2,8 @@
 //
 // Gradient rules of scan and cond. Both compute their regions again inside the backward regions, so nothing but the
 // states before each step is kept.
+#include <optional>
+
 #include "graph/autodiff.h"
 #include "graph/clone.h"
 #include "graph/ops/rules.h"
@@ -88,9 +90,33 @@ class ScanGradient {
     }
   }
 
-  // The forward scan again, with the states that enter each step as stacked results.
+  /// The stacked result that is the new value of a state; none if there is no such result.
+  std::optional<size_t> stacked_state(size_t state) const {
+    for (size_t i = states_; i < body_.results.size(); ++i) {
+      if (body_.results[i] == body_.results[state]) return i;
+    }
+    return std::nullopt;
+  }
+
+  /// What enters each step where all that left the steps was stacked: the same, one step later.
+  ValueId shifted(size_t state, size_t stacked) {
+    const Dims whole = b_.dims(context_.output(stacked));
+    Dims one = whole, begin(whole.size(), Dim(0));
+    one[static_cast<size_t>(attributes_.axis)] = Dim(1);
+    const ValueId first = b_.reshape(initial_[state], one), later = context_.output(stacked);
+    if (!attributes_.reverse) return b_.slice(b_.concat({first, later}, attributes_.axis), begin, whole);
+    begin[static_cast<size_t>(attributes_.axis)] = Dim(1);
+    return b_.slice(b_.concat({later, first}, attributes_.axis), begin, whole);
+  }
+
+  // The forward scan again, with the states that enter each step as stacked results, unless they were stacked before.
   Values states_before_each_step() {
     if (states_ == 0) return {};
+    Values known;
+    for (size_t i = 0; i < states_; ++i) {
+      if (const std::optional<size_t> stacked = stacked_state(i)) known.push_back(shifted(i, *stacked));
+    }
+    if (known.size() == states_ || !b_.ok()) return known;
     Values made = b_.scan(
         initial_, sequences_,
         [&](GraphBuilder &g, const Values &parameters) {

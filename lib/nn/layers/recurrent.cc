@@ -137,7 +137,7 @@ class Recurrence {
   /// [1, length]: the axis that is walked is the second one of all sequences.
   ValueId row_of_positions() { return b_.reshape(positions_, {Dim(1), dims_[1]}); }
 
-  /// The states after one position, and its output. Behind the end of a row states stay, and outputs are 0.
+  /// The states after one position, its output, and what the backward pass wants. Behind the end of a row states stay, and outputs are 0.
   Values step(const Values &at, ValueId recurrent, ValueId bias) {
     const Values states(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(cell_.states));
     ValueId from_state = b_.matmul(states[0], recurrent);
@@ -150,8 +150,13 @@ class Recurrence {
         next[s] = b_.select(is_inside, next[s], states[s]);
       output = b_.select(is_inside, output, b_.constant(0, b_.dtype(output)));
     }
-    next.push_back(output);
-    return next;
+    // While training the states are kept as they leave each position: the backward pass need not find them again.
+    Values results = next;
+    results.push_back(output);
+    for (const ValueId state : next) {
+      if (e_.training() && state != output) results.push_back(state);
+    }
+    return results;
   }
 
   Expansion &e_;
