@@ -301,22 +301,28 @@ static void test_c10_two_workers(void **state) {
   remove_directory(directory);
 }
 
-static void test_c16_pjrt_2(void **state) {
+static void test_c16_pjrt_1_2_8(void **state) {
   (void)state;
   const char *const library = getenv("TUTTI_PJRT_PLUGIN");
   if (library == NULL) {
     print_message("TUTTI_PJRT_PLUGIN names no library with PJRT's C interface\n");
     skip();
   }
-  char json[PATH_MAX + 100];
-  snprintf(json, sizeof json, "{\"backend\": \"pjrt\", \"pjrt_plugin\": \"%s\", \"logical_devices\": 2}", library);
-  tutti_context *context = make_context(json);
-  tutti_strategy *strategy = NULL;
-  assert_ok(tutti_strategy_create_mirrored(context, NULL, 0, &strategy, &err));
-  check_strategy(strategy);
-  assert_ok(tutti_strategy_create_central_storage(context, NULL, NULL, 0, &strategy, &err));
-  check_strategy(strategy);
-  tutti_context_unref(context);
+  const int counts[] = {1, 2, 8}; /* more devices than a batch has rows for are there, too */
+  for (int i = 0; i < 3; i++) {
+    char json[PATH_MAX + 100];
+    snprintf(json, sizeof json, "{\"backend\": \"pjrt\", \"pjrt_plugin\": \"%s\", \"logical_devices\": %d}", library,
+             counts[i]);
+    tutti_context *context = make_context(json);
+    tutti_strategy *strategy = NULL;
+    assert_ok(tutti_strategy_create_mirrored(context, NULL, 0, &strategy, &err));
+    check_strategy(strategy);
+    if (counts[i] == 2) {
+      assert_ok(tutti_strategy_create_central_storage(context, NULL, NULL, 0, &strategy, &err));
+      check_strategy(strategy);
+    }
+    tutti_context_unref(context);
+  }
 }
 
 int main(int count, char **arguments) {
@@ -327,7 +333,7 @@ int main(int count, char **arguments) {
       cmocka_unit_test(test_c1_c3_mirrored_3),
       cmocka_unit_test(test_c20_central_storage),
       cmocka_unit_test(test_c10_two_workers),
-      cmocka_unit_test(test_c16_pjrt_2),
+      cmocka_unit_test(test_c16_pjrt_1_2_8),
   };
   const int failed = cmocka_run_group_tests(tests, train_on_one_device, assert_nothing_left);
   remove_directory(folder);
