@@ -137,7 +137,8 @@ class Recurrence {
   /// [1, length]: the axis that is walked is the second one of all sequences.
   ValueId row_of_positions() { return b_.reshape(positions_, {Dim(1), dims_[1]}); }
 
-  /// The states after one position, its output, and what the backward pass wants. Behind the end of a row states stay, and outputs are 0.
+  /// The states after one position, its output, and what the backward pass wants. Behind the end of a row states
+  /// stay, and outputs are 0.
   Values step(const Values &at, ValueId recurrent, ValueId bias) {
     const Values states(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(cell_.states));
     ValueId from_state = b_.matmul(states[0], recurrent);
