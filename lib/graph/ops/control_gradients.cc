@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gradient rules of scan and cond. Both compute their regions again inside the backward regions, so nothing but the
-// states before each step is kept.
+// states before each step is kept. The gradient of a matrix that a loop multiplies by is one product behind the loop.
+#include <algorithm>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "graph/autodiff.h"
 #include "graph/clone.h"
@@ -21,8 +24,7 @@ ValueId zeros_like(GraphBuilder &b, ValueId value) {
 }
 
 // Copies the nodes of a region into the region under construction.
-Values inline_body(GraphBuilder &b, const Region &body, const Values &arguments) {
-  NodeCloner cloner(b.graph(), b);
+Values inline_body(NodeCloner &cloner, GraphBuilder &b, const Region &body, const Values &arguments) {
   base::Result<Values> results = cloner.inline_region(body, arguments);
   if (results.ok()) return std::move(results).value();
   b.fail(results.status());
@@ -34,6 +36,19 @@ Values differentiate(GraphBuilder &b, const Values &targets, const Values &seeds
   if (made.ok()) return std::move(made).value();
   b.fail(made.status());
   return Values(wrt.size(), kNoValue);
+}
+
+/// A product x · C in the body of a loop, with a capture C: its gradient is the sum of xᵀ · d(x · C) over all steps, so
+/// the two are stacked, and multiplied once.
+struct Product {
+  size_t capture = 0;
+  bool is_transposed = false;                  // x · Cᵀ
+  ValueId rows = kNoValue, result = kNoValue;  // of the body
+};
+
+Values inline_body(GraphBuilder &b, const Region &body, const Values &arguments) {
+  NodeCloner cloner(b.graph(), b);
+  return inline_body(cloner, b, body, arguments);
 }
 
 // The backward pass of one scan node.
@@ -70,8 +85,8 @@ class ScanGradient {
         running, along, [&](GraphBuilder &, const Values &parameters) { return step(parameters); }, attributes_.axis,
         !attributes_.reverse);
     TUTTI_TRY(b_.status());
-    deliver(made);
-    return {};
+    deliver(made, along);
+    return b_.status();
   }
 
  private:
@@ -83,11 +98,46 @@ class ScanGradient {
       if (context_.needs(states_ + i)) needed_sequences_.push_back(i);
     }
     for (size_t i = 0; i < captures_.size(); ++i) {
-      if (context_.needs(first_capture_ + i)) needed_captures_.push_back(i);
+      if (context_.needs(first_capture_ + i) && !only_multiplies(i)) needed_captures_.push_back(i);
     }
     for (size_t i = states_; i < body_.results.size(); ++i) {
       if (context_.output_gradient(i) != kNoValue) weighed_results_.push_back(i);
     }
+  }
+
+  /// Notes the products of a capture, if it has no other use.
+  bool only_multiplies(size_t capture) {
+    const ValueId value = body_.parameters[first_capture_ + capture];
+    if (std::ranges::find(body_.results, value) != body_.results.end()) return false;
+    std::vector<Product> found;
+    for (const NodeId id : body_.nodes) {
+      const Node &node = b_.graph().node(id);
+      const auto uses = std::ranges::count(node.inputs, value);
+      if (uses == 0) continue;
+      const std::optional<Product> product = uses == 1 ? product_with(value, node) : std::nullopt;
+      if (!product) return false;
+      found.push_back(*product);
+      found.back().capture = capture;
+    }
+    products_.insert(products_.end(), found.begin(), found.end());
+    return !found.empty();
+  }
+
+  std::optional<Product> product_with(ValueId matrix, const Node &node) const {
+    if (node.op != "matmul" || node.inputs[1] != matrix) return std::nullopt;
+    const base::Result<MatmulAttributes> attributes = MatmulAttributes::from(node);
+    if (!attributes.ok() || attributes->transpose_a) return std::nullopt;
+    const ValueId rows = node.inputs[0], result = node.outputs[0];
+    if (b_.rank(matrix) != 2 || !stacks_rows(rows) || !stacks_rows(result)) return std::nullopt;
+    return Product{.is_transposed = attributes->transpose_b, .rows = rows, .result = result};
+  }
+
+  /// Are the stacked [rows, k] rows of one matrix?
+  bool stacks_rows(ValueId element) const {
+    Dims dims = b_.dims(element);
+    if (attributes_.axis > 1 || dims.size() != 2) return false;
+    dims.insert(dims.begin() + attributes_.axis, b_.dims(sequences_[0])[static_cast<size_t>(attributes_.axis)]);
+    return can_flatten(dims);
   }
 
   /// The stacked result that is the new value of a state; none if there is no such result.
@@ -143,7 +193,9 @@ class ScanGradient {
     // Names of this region, to differentiate by.
     for (const ValueId capture : captures_)
       arguments.push_back(b_.unary("identity", capture));
-    const Values results = inline_body(b_, body_, arguments);
+    NodeCloner cloner(b_.graph(), b_);
+    const Values results = inline_body(cloner, b_, body_, arguments);
+    if (!b_.ok()) return Values(real_states_.size() + needed_captures_.size(), kNoValue);
 
     Values targets, seeds, wrt;
     for (size_t i = 0; i < real_states_.size(); ++i) {
@@ -160,15 +212,40 @@ class ScanGradient {
       wrt.push_back(arguments[first_capture_ + i]);
     for (const size_t i : needed_sequences_)
       wrt.push_back(arguments[states_ + i]);
+    const size_t kept = wrt.size();
+    for (const Product &product : products_)
+      wrt.push_back(cloner.mapped(product.result));
     Values made = differentiate(b_, targets, seeds, wrt);
     for (size_t i = 0; i < needed_captures_.size(); ++i) {
       const size_t at = real_states_.size() + i;
       made[at] = b_.add(parameters[at], made[at]);
     }
-    return made;
+    return stack_products(cloner, parameters, kept, std::move(made));
   }
 
-  void deliver(const Values &made) {
+  // Of `made`, the first `kept` are results, the others gradients of products.
+  Values stack_products(const NodeCloner &cloner, const Values &parameters, size_t kept, Values made) {
+    const size_t running = real_states_.size() + needed_captures_.size();
+    Values results(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(kept));
+    const auto place_of = [&](ValueId value) {
+      const auto known = std::find(results.begin() + static_cast<std::ptrdiff_t>(running), results.end(), value);
+      const auto place = static_cast<size_t>(known - results.begin());
+      if (known == results.end()) results.push_back(value);
+      return place;
+    };
+    for (size_t i = 0; i < products_.size(); ++i) {
+      Stacked &stacked = stacked_.emplace_back();
+      const ValueId rows = cloner.mapped(products_[i].rows);
+      const auto element = std::find(parameters.begin() + static_cast<std::ptrdiff_t>(running), parameters.end(), rows);
+      stacked.is_walked = element != parameters.end();
+      stacked.rows = stacked.is_walked ? static_cast<size_t>(element - parameters.begin()) - running : place_of(rows);
+      stacked.gradient = place_of(made[kept + i]);
+    }
+    return results;
+  }
+
+  // `along`: the sequences of the backward loop.
+  void deliver(const Values &made, const Values &along) {
     size_t at = 0;
     for (const size_t i : real_states_)
       context_.set(i, made[at++]);
@@ -176,7 +253,26 @@ class ScanGradient {
       context_.set(first_capture_ + i, made[at++]);
     for (const size_t i : needed_sequences_)
       context_.set(states_ + i, made[at++]);
+    for (size_t i = 0; i < products_.size();) {
+      const size_t capture = products_[i].capture;
+      ValueId sum = kNoValue;
+      for (; i < products_.size() && products_[i].capture == capture; ++i) {
+        const Stacked &stacked = stacked_[i];
+        const ValueId rows = flatten(b_, stacked.is_walked ? along[stacked.rows] : made[stacked.rows]),
+                      d_rows = flatten(b_, made[stacked.gradient]);
+        const ValueId one =
+            products_[i].is_transposed ? b_.matmul(d_rows, rows, true, false) : b_.matmul(rows, d_rows, true, false);
+        sum = sum == kNoValue ? one : b_.add(sum, one);
+      }
+      context_.set(first_capture_ + capture, sum);
+    }
   }
+
+  /// Where the factors of a product's gradient are.
+  struct Stacked {
+    bool is_walked = false;  // the rows are a sequence that the backward loop walks, not one of its results
+    size_t rows = 0, gradient = 0;
+  };
 
   GradientContext &context_;
   GraphBuilder &b_;
@@ -185,6 +281,8 @@ class ScanGradient {
   const size_t states_, first_capture_;
   Values initial_, sequences_, captures_;
   std::vector<size_t> real_states_, needed_sequences_, needed_captures_, weighed_results_;
+  std::vector<Product> products_;
+  std::vector<Stacked> stacked_;
 };
 
 }  // namespace

@@ -17,11 +17,10 @@ Matrix matrix_of(const Dims &dims, bool transposed) {
   return {Dims(dims.begin(), dims.end() - 2), dims[rank - (transposed ? 1 : 2)], dims[rank - (transposed ? 2 : 1)]};
 }
 
-// One large product instead of many small ones and a sum: x [..., m, k] as [... · m, k]. Only where the batch, if there
-// is one, is the slowest axis, so that rows stay together.
-bool can_flatten(const GraphBuilder &b, ValueId a, ValueId other) {
-  return b.rank(a) > 2 && b.rank(other) == 2 && batch_axis(b.dims(a)).kind != BatchAxis::Kind::mixed &&
-         carried_axis(b.dims(a)) <= 0;
+}  // namespace
+
+bool can_flatten(const Dims &dims) {
+  return batch_axis(dims).kind != BatchAxis::Kind::mixed && carried_axis(dims) <= 0;
 }
 
 ValueId flatten(GraphBuilder &b, ValueId x) {
@@ -31,8 +30,6 @@ ValueId flatten(GraphBuilder &b, ValueId x) {
     rows = rows * dims[i];
   return b.reshape(x, {rows, dims.back()});
 }
-
-}  // namespace
 
 base::Status infer_matmul(InferContext &context) {
   TUTTI_ASSIGN(const MatmulAttributes attributes, MatmulAttributes::from(context.node()));
@@ -67,7 +64,8 @@ base::Status gradient_matmul(GradientContext &context) {
     context.set(0, g.sum_to(da, a_dims));
   }
   if (context.needs(1)) {
-    if (!ta && can_flatten(g, a, b)) {
+    // One large product instead of many small ones and a sum.
+    if (!ta && a_dims.size() > 2 && b_dims.size() == 2 && can_flatten(a_dims)) {
       const ValueId rows = flatten(g, a), d_rows = flatten(g, dy);
       context.set(1, tb ? g.matmul(d_rows, rows, true, false) : g.matmul(rows, d_rows, true, false));
     } else {

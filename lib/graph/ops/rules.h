@@ -40,6 +40,12 @@ ValueId constant_like(GraphBuilder &builder, double value, ValueId like);
 /// 1 along `axes` and otherwise the dims of x: where a reduction's result is put to broadcast against x.
 ValueId expand_reduced(GraphBuilder &builder, ValueId reduced, ValueId x, const std::vector<int64_t> &axes);
 
+/// May x [..., k] be taken for the rows of one matrix? Only where the batch, if there is one, is the slowest axis, so
+/// that rows stay together.
+bool can_flatten(const Dims &dims);
+/// x [..., k] as [... · 1, k].
+ValueId flatten(GraphBuilder &builder, ValueId x);
+
 }  // namespace tutti::impl::graph::ops
 
 #endif  // TUTTI_GRAPH_OPS_RULES_H_
