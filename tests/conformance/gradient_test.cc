@@ -347,6 +347,19 @@ Values recurrence(GraphBuilder &b, const Values &v, int64_t axis, bool reverse) 
   return {made.front(), made.back()};
 }
 
+// Two matrices: one only multiplies, states from the right and a value of the step transposed; the other is also added.
+Values products(GraphBuilder &b, const Values &v, int64_t axis) {
+  return b.scan(
+      {v[0]}, {v[1]},
+      [&](GraphBuilder &g, const Values &p) {
+        const ValueId first = g.unary("tanh", g.matmul(p[0], v[2])), second = g.matmul(first, v[2], false, true);
+        const ValueId third =
+            g.add(g.matmul(p[1], v[3]), g.op("reduce_sum", {v[3]}, {{"axes", std::vector<int64_t>{0}}}));
+        return Values{g.unary("sin", second), g.mul(first, third)};
+      },
+      axis);
+}
+
 Values branch(GraphBuilder &b, const Values &v, double taken) {
   return b.cond(
       b.constant(taken, DType::boolean), [&](GraphBuilder &g, const Values &) { return Values{g.mul(v[0], v[1])}; },
@@ -391,6 +404,18 @@ std::vector<GradientCase> region_cases() {
          return b.scan({}, {v[0]},
                        [&](GraphBuilder &g, const Values &p) { return Values{g.mul(g.unary("sin", p[0]), v[1])}; });
        }},
+      {"scan",
+       {real({2, 3}), real({4, 2, 3}), real({3, 5}, -1, 1), real({3, 5})},
+       {},
+       [](GraphBuilder &b, const Values &v) { return products(b, v, 0); }},
+      {"scan",
+       {real({2, 3}), real({2, 4, 3}), real({3, 5}, -1, 1), real({3, 5})},
+       {},
+       [](GraphBuilder &b, const Values &v) { return products(b, v, 1); }},
+      {"scan",
+       {real({2, 3}), real({2, 3, 4}), real({3, 5}, -1, 1), real({3, 5})},
+       {},
+       [](GraphBuilder &b, const Values &v) { return products(b, v, 2); }},
       // The backward pass drops what the forward pass dropped, in each iteration.
       {"scan",
        {real({3, 8}), real({8})},
