@@ -347,7 +347,8 @@ Values recurrence(GraphBuilder &b, const Values &v, int64_t axis, bool reverse) 
   return {made.front(), made.back()};
 }
 
-// Two matrices: one only multiplies, states from the right and a value of the step transposed; the other is also added.
+// Two matrices: one only multiplies, a state, and a value of the step transposed; the other is also added. A product is
+// stacked.
 Values products(GraphBuilder &b, const Values &v, int64_t axis) {
   return b.scan(
       {v[0]}, {v[1]},
@@ -355,7 +356,7 @@ Values products(GraphBuilder &b, const Values &v, int64_t axis) {
         const ValueId first = g.unary("tanh", g.matmul(p[0], v[2])), second = g.matmul(first, v[2], false, true);
         const ValueId third =
             g.add(g.matmul(p[1], v[3]), g.op("reduce_sum", {v[3]}, {{"axes", std::vector<int64_t>{0}}}));
-        return Values{g.unary("sin", second), g.mul(first, third)};
+        return Values{g.unary("sin", second), g.mul(first, third), second};
       },
       axis);
 }

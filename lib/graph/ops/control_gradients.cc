@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradient rules of scan and cond. Both compute their regions again inside the backward regions, so nothing but the
-// states before each step is kept. The gradient of a matrix that a loop multiplies by is one product behind the loop.
+// Gradient rules of scan and cond. Both compute their regions again inside the backward regions: the states before each
+// step are kept, and products that are stacked results. The gradient of a matrix that a loop multiplies by is one
+// product behind the loop.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -24,7 +25,8 @@ ValueId zeros_like(GraphBuilder &b, ValueId value) {
 }
 
 // Copies the nodes of a region into the region under construction.
-Values inline_body(NodeCloner &cloner, GraphBuilder &b, const Region &body, const Values &arguments) {
+Values inline_body(GraphBuilder &b, const Region &body, const Values &arguments) {
+  NodeCloner cloner(b.graph(), b);
   base::Result<Values> results = cloner.inline_region(body, arguments);
   if (results.ok()) return std::move(results).value();
   b.fail(results.status());
@@ -45,11 +47,6 @@ struct Product {
   bool is_transposed = false;                  // x · Cᵀ
   ValueId rows = kNoValue, result = kNoValue;  // of the body
 };
-
-Values inline_body(GraphBuilder &b, const Region &body, const Values &arguments) {
-  NodeCloner cloner(b.graph(), b);
-  return inline_body(cloner, b, body, arguments);
-}
 
 // The backward pass of one scan node.
 class ScanGradient {
@@ -81,6 +78,8 @@ class ScanGradient {
     along.insert(along.end(), before.begin(), before.end());
     for (const size_t i : weighed_results_)
       along.push_back(context_.output_gradient(i));
+    for (const size_t i : known_results_)
+      along.push_back(context_.output(i));
     const Values made = b_.scan(
         running, along, [&](GraphBuilder &, const Values &parameters) { return step(parameters); }, attributes_.axis,
         !attributes_.reverse);
@@ -102,7 +101,14 @@ class ScanGradient {
     }
     for (size_t i = states_; i < body_.results.size(); ++i) {
       if (context_.output_gradient(i) != kNoValue) weighed_results_.push_back(i);
+      if (is_stacked_product(i)) known_results_.push_back(i);
     }
+  }
+
+  /// Products that were stacked are not made again.
+  bool is_stacked_product(size_t result) const {
+    const NodeId producer = b_.info(body_.results[result]).producer;
+    return producer != kNoNode && b_.graph().node(producer).op == "matmul";
   }
 
   /// Notes the products of a capture, if it has no other use.
@@ -182,19 +188,52 @@ class ScanGradient {
     return Values(made.begin() + attributes_.states, made.end());
   }
 
-  // Parameters: running gradients; elements of the sequences, states before this step, gradients of stacked results.
+  /// The body, with the elements of known_results_ where it made them.
+  Values body_again(NodeCloner &cloner, const Values &arguments, const Values &known) {
+    for (size_t i = 0; i < arguments.size(); ++i)
+      cloner.map(body_.parameters[i], arguments[i]);
+    for (const NodeId id : body_.nodes) {
+      const Node node = b_.graph().node(id);
+      const base::Result<Values> made = cloner.clone_node(node);
+      if (!made.ok()) b_.fail(made.status());
+      if (!b_.ok()) break;
+      for (size_t i = 0; i < known.size(); ++i) {
+        const ValueId result = body_.results[known_results_[i]];
+        if (node.outputs[0] == result) cloner.map(result, known_instead(made->front(), known[i]));
+      }
+    }
+    Values results;
+    for (const ValueId result : body_.results)
+      results.push_back(cloner.mapped(result));
+    return results;
+  }
+
+  /// `known`, whose gradient is that of `made`; nobody else needs `made`.
+  ValueId known_instead(ValueId made, ValueId known) {
+    const Values one = b_.custom_gradient(
+        {made, known}, [](GraphBuilder &, const Values &p) { return Values{p[1]}; },
+        [](GraphBuilder &g, const Values &p) {
+          return Values{p[3], zeros_like(g, p[1])};
+        });
+    return b_.ok() ? one.front() : kNoValue;
+  }
+
+  // Parameters: running gradients; elements of the sequences, states before this step, gradients of stacked results,
+  // known results.
   Values step(const Values &parameters) {
     auto next = parameters.begin() + static_cast<std::ptrdiff_t>(real_states_.size() + needed_captures_.size());
     const Values elements(next, next + attributes_.sequences);
     next += attributes_.sequences;
     Values arguments(next, next + attributes_.states);
-    const Values result_gradients(next + attributes_.states, parameters.end());
+    next += attributes_.states;
+    const auto weighed = static_cast<std::ptrdiff_t>(weighed_results_.size());
+    const Values result_gradients(next, next + weighed);
     arguments.insert(arguments.end(), elements.begin(), elements.end());
     // Names of this region, to differentiate by.
     for (const ValueId capture : captures_)
       arguments.push_back(b_.unary("identity", capture));
     NodeCloner cloner(b_.graph(), b_);
-    const Values results = inline_body(cloner, b_, body_, arguments);
+    const Values results = body_again(cloner, arguments, Values(next + weighed, parameters.end()));
     if (!b_.ok()) return Values(real_states_.size() + needed_captures_.size(), kNoValue);
 
     Values targets, seeds, wrt;
@@ -280,7 +319,7 @@ class ScanGradient {
   const Region body_;
   const size_t states_, first_capture_;
   Values initial_, sequences_, captures_;
-  std::vector<size_t> real_states_, needed_sequences_, needed_captures_, weighed_results_;
+  std::vector<size_t> real_states_, needed_sequences_, needed_captures_, weighed_results_, known_results_;
   std::vector<Product> products_;
   std::vector<Stacked> stacked_;
 };

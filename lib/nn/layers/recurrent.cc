@@ -141,7 +141,8 @@ class Recurrence {
   /// stay, and outputs are 0.
   Values step(const Values &at, ValueId recurrent, ValueId bias) {
     const Values states(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(cell_.states));
-    ValueId from_state = b_.matmul(states[0], recurrent);
+    const ValueId product = b_.matmul(states[0], recurrent);
+    ValueId from_state = product;
     if (bias != kNoValue) from_state = b_.add(from_state, bias);
     Values next = cell_.step(e_, at[cell_.states], from_state, states);
     ValueId output = next[0];
@@ -151,12 +152,14 @@ class Recurrence {
         next[s] = b_.select(is_inside, next[s], states[s]);
       output = b_.select(is_inside, output, b_.constant(0, b_.dtype(output)));
     }
-    // While training the states are kept as they leave each position: the backward pass need not find them again.
     Values results = next;
     results.push_back(output);
+    if (!e_.training()) return results;
+    // The states as they leave each position, and the product: the backward pass need not make them again.
     for (const ValueId state : next) {
-      if (e_.training() && state != output) results.push_back(state);
+      if (state != output) results.push_back(state);
     }
+    results.push_back(product);
     return results;
   }
 
