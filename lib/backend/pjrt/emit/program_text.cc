@@ -372,13 +372,23 @@ Value ProgramText::reduce_window(Reduction kind, const Value &x, const WindowTex
 }
 
 Value ProgramText::all_reduce(Reduction kind, const Value &x, int32_t replicas) {
+  const bool is_extreme = kind == Reduction::max || kind == Reduction::min;
+  if (!is_extreme || !tensor::is_floating(x.dtype)) return all_reduce_by_op(kind, x, replicas);
+  // Plug-ins combine devices by a single op, whose extremes may lose NaNs: these are counted beside them.
+  const Value has_nan = is_nan(x);
+  const Value nans = all_reduce_by_op(Reduction::sum, select(has_nan, like(x, 1), like(x, 0)), replicas);
+  const Value none = broadcast_to(neutral(kind, x.dtype), x.dims);
+  const Value extremes = all_reduce_by_op(kind, select(has_nan, none, x), replicas);
+  return poison(compare("EQ", nans, 0), extremes);
+}
+
+Value ProgramText::all_reduce_by_op(Reduction kind, const Value &x, int32_t replicas) {
   std::vector<std::string> ranks;
   for (int32_t rank = 0; rank < replicas; ++rank)
     ranks.push_back(std::to_string(rank));
-  const bool keeps_nan = kind == Reduction::max && tensor::is_floating(x.dtype);
   return op("all_reduce", {x},
             concat("replica_groups = dense<[[", base::join(ranks, ", "), "]]> : tensor<1x", replicas, "xi64>"), x.dtype,
-            x.dims, keeps_nan ? nan_maximum(x.dtype) : reducer(kind, x.dtype));
+            x.dims, reducer(kind, x.dtype));
 }
 
 std::string ProgramText::precision_text(const Value &a) const {

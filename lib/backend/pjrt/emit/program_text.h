@@ -139,7 +139,7 @@ class ProgramText {
   Value reduce_window(Reduction kind, const Value &x, const WindowText &window);
   Value product(const Value &a, const Value &b, const ProductAxes &axes);
   Value convolution(const Value &x, const Value &kernel, const ConvolutionText &how, const Dims &dims);
-  /// Over what each of the devices that run the program has there. Maxima keep what is not a number.
+  /// Over what each of the devices that run the program has there. Maxima and minima keep what is not a number.
   Value all_reduce(Reduction kind, const Value &x, int32_t replicas);
 
   // ---- others, and those with regions ----
@@ -162,6 +162,7 @@ class ProgramText {
   Value neutral(Reduction kind, tensor::DType dtype);
   std::string reducer(Reduction kind, tensor::DType dtype);
   std::string nan_maximum(tensor::DType dtype);
+  Value all_reduce_by_op(Reduction kind, const Value &x, int32_t replicas);
   std::string precision_text(const Value &a) const;
 
   const bool permits_less_;
