@@ -33,6 +33,11 @@ bool has_test_backend_libraries() {
 
 bool is_test_backend_slow() { return chosen_backend().starts_with('/') || chosen_backend().starts_with(kLowering); }
 
+bool is_invariant_refused() {
+  const Result<impl::backend::BackendRef> backend = open_test_backend(1);
+  return backend.ok() && (*backend)->name().starts_with("pjrt");
+}
+
 Result<impl::backend::BackendRef> open_test_backend(int32_t devices, const impl::backend::HostOptions &host) {
   const std::string options = "{\"logical_devices\": " + std::to_string(devices) + "}";
   const std::string_view chosen = chosen_backend();

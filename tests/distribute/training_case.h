@@ -38,6 +38,8 @@ bool has_test_backend_libraries();
 /// It takes so long for each case that fewer must do: a plug-in. Emulated devices are slow, and on real ones programs
 /// are compiled and tried.
 bool is_test_backend_slow();
+/// Its programs promise no equal bits for other shapes: level invariant is an error.
+bool is_invariant_refused();
 /// One device for count 1, else mirrored over `count` devices.
 Result<StrategyRef> make_test_strategy(int32_t count);
 
