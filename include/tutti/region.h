@@ -50,7 +50,7 @@ static inline tutti_value tutti_end_scan(tutti_graph *graph, const tutti_value *
   return tutti_graph_end(graph, more, more_count);
 }
 
-/* A choice: what is written next runs if the boolean scalar is true, what stands behind tutti_else_cond otherwise. Both
+/* A choice: what is written next runs if the boolean scalar is true, what follows tutti_else_cond otherwise. Both
  * give results of the same types and shapes. */
 static inline void tutti_begin_cond(tutti_graph *graph, tutti_value predicate) {
   tutti_graph_begin(graph, "cond", 1);

@@ -346,7 +346,7 @@ class ReplicaValues
   Tensor local(const char *output, int64_t replica) const {
     return Tensor::shared(tutti_replica_values_get_local(get(), output, replica));
   }
-  /// Of all replicas of all workers, one behind the other.
+  /// Of all replicas of all workers, concatenated along an axis.
   Tensor gather(const char *output, int64_t axis = 0) {
     return detail::make<Tensor>(
         [&](auto **out, auto **err) { return tutti_replica_values_gather(get(), output, axis, out, err); });

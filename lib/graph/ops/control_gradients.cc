@@ -2,7 +2,7 @@
 //
 // Gradient rules of scan and cond. Both compute their regions again inside the backward regions: the states before each
 // step are kept, and products that are stacked results. The gradient of a matrix that a loop multiplies by is one
-// product behind the loop.
+// product after the loop.
 #include <algorithm>
 #include <optional>
 #include <utility>

@@ -102,7 +102,7 @@ TUTTI_API void tutti_graph_set_tensor(tutti_graph *graph, const char *key, const
 /* Adds the op and returns its first output. `more` (may be NULL) receives outputs 1, 2, ... up to `more_count`. */
 TUTTI_API tutti_value tutti_graph_end(tutti_graph *graph, tutti_value *more, int64_t more_count);
 
-/* Ops with regions: small graphs that the op runs, built by the same calls. Between begin and end, behind inputs and
+/* Ops with regions: small graphs that the op runs, built by the same calls. Between begin and end, after inputs and
  * attributes, each region is begun, written and ended, in the order of the op; ops within it are begun and ended as
  * outside. Values from outside may be used in it, except in those of custom_gradient. region.h has a helper for each:
  *   call              one region, whose parameters are like the inputs. The backward pass computes it again instead of

@@ -69,7 +69,7 @@ TUTTI_API tutti_tensor *tutti_replica_values_get_local(const tutti_replica_value
 /* As an axis: no axis; the values of the replicas, which must have equal shapes, are combined element by element. */
 #define TUTTI_ACROSS_REPLICAS (-1)
 
-/* The values of all replicas of all workers, one behind the other along an axis, in the order of the batch. With
+/* The values of all replicas of all workers, concatenated along an axis, in the order of the batch. With
  * several workers, all of them make this call and that of reduce at the same point, before the session is closed.
  * TUTTI_FAILED_PRECONDITION if no replica had rows. */
 TUTTI_API int32_t tutti_replica_values_gather(tutti_replica_values *values, const char *output, int64_t axis,
