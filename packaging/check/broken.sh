@@ -7,7 +7,7 @@ without_onednn() {
     of=$1
     shift
     in_root sh -c 'mkdir away && mv /usr/lib/*/libdnnl.so* away'
-    try_error "$of, oneDNN is missing: told" libdnnl.so.2 "$@" predict model
+    try_error "$of, oneDNN is missing: told" libdnnl.so. "$@" predict model
     in_root sh -c 'mv away/* /usr/lib/*-linux-gnu && rmdir away'
     try_again "$of, oneDNN is back" "$@"
 }

@@ -24,7 +24,7 @@ try 'deb: a checkpoint is inspected' sh -c 'tutti inspect checkpoint model | gre
 cp "$programs/open_time.c" "$root/root"
 # shellcheck disable=SC2016
 try 'deb: dlopen, ms: first; median of 21, processor (10)' sh -c 'cc open_time.c -o open_time &&
-    for file in /usr/lib/*/libtutti.so.0.1 /usr/lib/*/libdnnl.so.2; do
+    for file in /usr/lib/*/libtutti.so.0.1 /usr/lib/*/libdnnl.so.*; do
         dd if="$file" iflag=nocache count=0 status=none
     done &&
     ./open_time libtutti.so.0.1 >first && for i in $(seq 21); do ./open_time libtutti.so.0.1; done >all &&
