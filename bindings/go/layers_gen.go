@@ -1704,6 +1704,8 @@ type OptimizerAdamOptions struct {
 	Beta2 *float64
 	// Added to the root of the second moment. Default: 1e-08.
 	Epsilon *float64
+	// Divides by the root of the largest second moment so far (Reddi, Kale and Kumar, 2018).
+	Amsgrad bool
 	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
 	ClipValue float64
 	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
@@ -1734,6 +1736,9 @@ func (g *Graph) OptimizerAdam(learningRate Value, options *OptimizerAdamOptions)
 	if o.Epsilon != nil {
 		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
 	}
+	if o.Amsgrad {
+		raw.Graph_set_bool(g.handle, "amsgrad", true)
+	}
 	if o.ClipValue != 0 {
 		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
 	}
@@ -1762,6 +1767,8 @@ type OptimizerAdamWOptions struct {
 	Beta2 *float64
 	// Added to the root of the second moment. Default: 1e-08.
 	Epsilon *float64
+	// Divides by the root of the largest second moment so far (Reddi, Kale and Kumar, 2018).
+	Amsgrad bool
 	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
 	ClipValue float64
 	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
@@ -1795,6 +1802,9 @@ func (g *Graph) OptimizerAdamW(learningRate Value, options *OptimizerAdamWOption
 	if o.Epsilon != nil {
 		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
 	}
+	if o.Amsgrad {
+		raw.Graph_set_bool(g.handle, "amsgrad", true)
+	}
 	if o.ClipValue != 0 {
 		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
 	}
@@ -1809,6 +1819,619 @@ func (g *Graph) OptimizerAdamW(learningRate Value, options *OptimizerAdamWOption
 	}
 	if o.AverageStart != 0 {
 		raw.Graph_set_i64(g.handle, "average_start", o.AverageStart)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// OptimizerAdagradOptions are what OptimizerAdagrad may be told; the zero value means the defaults.
+type OptimizerAdagradOptions struct {
+	// Lets the learning rate fall with the number of updates.
+	RateDecay float64
+	// Of squared gradients; Keras begins with 0.1.
+	InitialSum float64
+	// Added to the root of the sum. Default: 1e-10.
+	Epsilon *float64
+	// Adds this times the weight to the gradient.
+	WeightDecay float64
+	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
+	ClipValue float64
+	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
+	// limits the global norm: g * ClipNorm / max(|g|, ClipNorm); 0 = off.
+	ClipNorm float64
+	// Keeps an exponential moving average of each weight, AverageDecay * average + (1 - AverageDecay) * weight
+	// after each update, as slot <variable>/average, which evaluate and predict use unless their option RawWeights
+	// is set; less than 1; 0 = none.
+	AverageDecay float64
+	// Limits the decay to (1 + n) / (10 + n) at update n after AverageStart, so that the average follows a young
+	// model quickly.
+	AverageRamp bool
+	// Until this update the average is equal to the weight; 0: it starts at the initial weight.
+	AverageStart int64
+}
+
+// OptimizerAdagrad: Adagrad (Duchi, Hazan and Singer, 2011): w - rate / (1 + RateDecay * (t - 1)) * g / (sqrt(sum
+// of g^2) + epsilon), t = 1, 2, .
+func (g *Graph) OptimizerAdagrad(learningRate Value, options *OptimizerAdagradOptions) Value {
+	raw.Graph_begin(g.handle, "optimizer_adagrad", 1)
+	raw.Graph_add_input(g.handle, learningRate.id)
+	o := given(options)
+	if o.RateDecay != 0 {
+		raw.Graph_set_f64(g.handle, "rate_decay", o.RateDecay)
+	}
+	if o.InitialSum != 0 {
+		raw.Graph_set_f64(g.handle, "initial_sum", o.InitialSum)
+	}
+	if o.Epsilon != nil {
+		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
+	}
+	if o.WeightDecay != 0 {
+		raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
+	}
+	if o.ClipValue != 0 {
+		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
+	}
+	if o.ClipNorm != 0 {
+		raw.Graph_set_f64(g.handle, "clip_norm", o.ClipNorm)
+	}
+	if o.AverageDecay != 0 {
+		raw.Graph_set_f64(g.handle, "average_decay", o.AverageDecay)
+	}
+	if o.AverageRamp {
+		raw.Graph_set_bool(g.handle, "average_ramp", true)
+	}
+	if o.AverageStart != 0 {
+		raw.Graph_set_i64(g.handle, "average_start", o.AverageStart)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// OptimizerAdadeltaOptions are what OptimizerAdadelta may be told; the zero value means the defaults.
+type OptimizerAdadeltaOptions struct {
+	// Share of the old means that is kept. Default: 0.9.
+	Rho *float64
+	// Added to both means. Default: 1e-06.
+	Epsilon *float64
+	// Adds this times the weight to the gradient.
+	WeightDecay float64
+	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
+	ClipValue float64
+	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
+	// limits the global norm: g * ClipNorm / max(|g|, ClipNorm); 0 = off.
+	ClipNorm float64
+	// Keeps an exponential moving average of each weight, AverageDecay * average + (1 - AverageDecay) * weight
+	// after each update, as slot <variable>/average, which evaluate and predict use unless their option RawWeights
+	// is set; less than 1; 0 = none.
+	AverageDecay float64
+	// Limits the decay to (1 + n) / (10 + n) at update n after AverageStart, so that the average follows a young
+	// model quickly.
+	AverageRamp bool
+	// Until this update the average is equal to the weight; 0: it starts at the initial weight.
+	AverageStart int64
+}
+
+// OptimizerAdadelta: Adadelta (Zeiler, 2012): w - rate * step, step = sqrt(mean of step^2 + epsilon) / sqrt(mean of
+// g^2 + epsilon) * g with moving means.
+func (g *Graph) OptimizerAdadelta(learningRate Value, options *OptimizerAdadeltaOptions) Value {
+	raw.Graph_begin(g.handle, "optimizer_adadelta", 1)
+	raw.Graph_add_input(g.handle, learningRate.id)
+	o := given(options)
+	if o.Rho != nil {
+		raw.Graph_set_f64(g.handle, "rho", *o.Rho)
+	}
+	if o.Epsilon != nil {
+		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
+	}
+	if o.WeightDecay != 0 {
+		raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
+	}
+	if o.ClipValue != 0 {
+		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
+	}
+	if o.ClipNorm != 0 {
+		raw.Graph_set_f64(g.handle, "clip_norm", o.ClipNorm)
+	}
+	if o.AverageDecay != 0 {
+		raw.Graph_set_f64(g.handle, "average_decay", o.AverageDecay)
+	}
+	if o.AverageRamp {
+		raw.Graph_set_bool(g.handle, "average_ramp", true)
+	}
+	if o.AverageStart != 0 {
+		raw.Graph_set_i64(g.handle, "average_start", o.AverageStart)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// OptimizerRmspropOptions are what OptimizerRmsprop may be told; the zero value means the defaults.
+type OptimizerRmspropOptions struct {
+	// Share of the old mean that is kept; Keras has 0.9. Default: 0.99.
+	Rho *float64
+	// Fraction of the old velocity that is kept; 0 = no momentum.
+	Momentum float64
+	// Subtracts the square of the mean gradient from the mean square (Graves, 2013).
+	Centered bool
+	// Added to the root. Default: 1e-08.
+	Epsilon *float64
+	// Adds this times the weight to the gradient.
+	WeightDecay float64
+	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
+	ClipValue float64
+	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
+	// limits the global norm: g * ClipNorm / max(|g|, ClipNorm); 0 = off.
+	ClipNorm float64
+	// Keeps an exponential moving average of each weight, AverageDecay * average + (1 - AverageDecay) * weight
+	// after each update, as slot <variable>/average, which evaluate and predict use unless their option RawWeights
+	// is set; less than 1; 0 = none.
+	AverageDecay float64
+	// Limits the decay to (1 + n) / (10 + n) at update n after AverageStart, so that the average follows a young
+	// model quickly.
+	AverageRamp bool
+	// Until this update the average is equal to the weight; 0: it starts at the initial weight.
+	AverageStart int64
+}
+
+// OptimizerRmsprop: RMSprop (Tieleman and Hinton, 2012): w - rate * g / (sqrt(mean of g^2) + epsilon) with a moving
+// mean, as in PyTorch; Keras adds epsilon below the root.
+func (g *Graph) OptimizerRmsprop(learningRate Value, options *OptimizerRmspropOptions) Value {
+	raw.Graph_begin(g.handle, "optimizer_rmsprop", 1)
+	raw.Graph_add_input(g.handle, learningRate.id)
+	o := given(options)
+	if o.Rho != nil {
+		raw.Graph_set_f64(g.handle, "rho", *o.Rho)
+	}
+	if o.Momentum != 0 {
+		raw.Graph_set_f64(g.handle, "momentum", o.Momentum)
+	}
+	if o.Centered {
+		raw.Graph_set_bool(g.handle, "centered", true)
+	}
+	if o.Epsilon != nil {
+		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
+	}
+	if o.WeightDecay != 0 {
+		raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
+	}
+	if o.ClipValue != 0 {
+		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
+	}
+	if o.ClipNorm != 0 {
+		raw.Graph_set_f64(g.handle, "clip_norm", o.ClipNorm)
+	}
+	if o.AverageDecay != 0 {
+		raw.Graph_set_f64(g.handle, "average_decay", o.AverageDecay)
+	}
+	if o.AverageRamp {
+		raw.Graph_set_bool(g.handle, "average_ramp", true)
+	}
+	if o.AverageStart != 0 {
+		raw.Graph_set_i64(g.handle, "average_start", o.AverageStart)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// OptimizerAdamaxOptions are what OptimizerAdamax may be told; the zero value means the defaults.
+type OptimizerAdamaxOptions struct {
+	// Decay of the first moment. Default: 0.9.
+	Beta1 *float64
+	// Decay of the largest gradient. Default: 0.999.
+	Beta2 *float64
+	// Added to |g|. Default: 1e-08.
+	Epsilon *float64
+	// Adds this times the weight to the gradient.
+	WeightDecay float64
+	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
+	ClipValue float64
+	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
+	// limits the global norm: g * ClipNorm / max(|g|, ClipNorm); 0 = off.
+	ClipNorm float64
+	// Keeps an exponential moving average of each weight, AverageDecay * average + (1 - AverageDecay) * weight
+	// after each update, as slot <variable>/average, which evaluate and predict use unless their option RawWeights
+	// is set; less than 1; 0 = none.
+	AverageDecay float64
+	// Limits the decay to (1 + n) / (10 + n) at update n after AverageStart, so that the average follows a young
+	// model quickly.
+	AverageRamp bool
+	// Until this update the average is equal to the weight; 0: it starts at the initial weight.
+	AverageStart int64
+}
+
+// OptimizerAdamax: AdaMax (Kingma and Ba, 2015): w - rate / (1 - beta1^t) * m / u, u = max(beta2 * u, |g| +
+// epsilon).
+func (g *Graph) OptimizerAdamax(learningRate Value, options *OptimizerAdamaxOptions) Value {
+	raw.Graph_begin(g.handle, "optimizer_adamax", 1)
+	raw.Graph_add_input(g.handle, learningRate.id)
+	o := given(options)
+	if o.Beta1 != nil {
+		raw.Graph_set_f64(g.handle, "beta1", *o.Beta1)
+	}
+	if o.Beta2 != nil {
+		raw.Graph_set_f64(g.handle, "beta2", *o.Beta2)
+	}
+	if o.Epsilon != nil {
+		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
+	}
+	if o.WeightDecay != 0 {
+		raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
+	}
+	if o.ClipValue != 0 {
+		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
+	}
+	if o.ClipNorm != 0 {
+		raw.Graph_set_f64(g.handle, "clip_norm", o.ClipNorm)
+	}
+	if o.AverageDecay != 0 {
+		raw.Graph_set_f64(g.handle, "average_decay", o.AverageDecay)
+	}
+	if o.AverageRamp {
+		raw.Graph_set_bool(g.handle, "average_ramp", true)
+	}
+	if o.AverageStart != 0 {
+		raw.Graph_set_i64(g.handle, "average_start", o.AverageStart)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// OptimizerNadamOptions are what OptimizerNadam may be told; the zero value means the defaults.
+type OptimizerNadamOptions struct {
+	// Decay of the first moment. Default: 0.9.
+	Beta1 *float64
+	// Decay of the second moment. Default: 0.999.
+	Beta2 *float64
+	// Added to the root of the second moment. Default: 1e-08.
+	Epsilon *float64
+	// How quickly the momentum grows to beta1; Keras has 1. Default: 0.004.
+	MomentumDecay *float64
+	// Adds this times the weight to the gradient.
+	WeightDecay float64
+	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
+	ClipValue float64
+	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
+	// limits the global norm: g * ClipNorm / max(|g|, ClipNorm); 0 = off.
+	ClipNorm float64
+	// Keeps an exponential moving average of each weight, AverageDecay * average + (1 - AverageDecay) * weight
+	// after each update, as slot <variable>/average, which evaluate and predict use unless their option RawWeights
+	// is set; less than 1; 0 = none.
+	AverageDecay float64
+	// Limits the decay to (1 + n) / (10 + n) at update n after AverageStart, so that the average follows a young
+	// model quickly.
+	AverageRamp bool
+	// Until this update the average is equal to the weight; 0: it starts at the initial weight.
+	AverageStart int64
+}
+
+// OptimizerNadam: NAdam (Dozat, 2016): Adam with Nesterov's look-ahead, whose momentum is beta1 * (1 - 0.96^(t *
+// MomentumDecay) / 2) at update t.
+func (g *Graph) OptimizerNadam(learningRate Value, options *OptimizerNadamOptions) Value {
+	raw.Graph_begin(g.handle, "optimizer_nadam", 1)
+	raw.Graph_add_input(g.handle, learningRate.id)
+	o := given(options)
+	if o.Beta1 != nil {
+		raw.Graph_set_f64(g.handle, "beta1", *o.Beta1)
+	}
+	if o.Beta2 != nil {
+		raw.Graph_set_f64(g.handle, "beta2", *o.Beta2)
+	}
+	if o.Epsilon != nil {
+		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
+	}
+	if o.MomentumDecay != nil {
+		raw.Graph_set_f64(g.handle, "momentum_decay", *o.MomentumDecay)
+	}
+	if o.WeightDecay != 0 {
+		raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
+	}
+	if o.ClipValue != 0 {
+		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
+	}
+	if o.ClipNorm != 0 {
+		raw.Graph_set_f64(g.handle, "clip_norm", o.ClipNorm)
+	}
+	if o.AverageDecay != 0 {
+		raw.Graph_set_f64(g.handle, "average_decay", o.AverageDecay)
+	}
+	if o.AverageRamp {
+		raw.Graph_set_bool(g.handle, "average_ramp", true)
+	}
+	if o.AverageStart != 0 {
+		raw.Graph_set_i64(g.handle, "average_start", o.AverageStart)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// OptimizerLionOptions are what OptimizerLion may be told; the zero value means the defaults.
+type OptimizerLionOptions struct {
+	// Share of the old mean in the step. Default: 0.9.
+	Beta1 *float64
+	// Share of the old mean that is kept. Default: 0.99.
+	Beta2 *float64
+	// Times the weight is added to the step.
+	WeightDecay float64
+	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
+	ClipValue float64
+	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
+	// limits the global norm: g * ClipNorm / max(|g|, ClipNorm); 0 = off.
+	ClipNorm float64
+	// Keeps an exponential moving average of each weight, AverageDecay * average + (1 - AverageDecay) * weight
+	// after each update, as slot <variable>/average, which evaluate and predict use unless their option RawWeights
+	// is set; less than 1; 0 = none.
+	AverageDecay float64
+	// Limits the decay to (1 + n) / (10 + n) at update n after AverageStart, so that the average follows a young
+	// model quickly.
+	AverageRamp bool
+	// Until this update the average is equal to the weight; 0: it starts at the initial weight.
+	AverageStart int64
+}
+
+// OptimizerLion: Lion (Chen et al., 2023): w - rate * (sign(beta1 * m + (1 - beta1) * g) + WeightDecay * w), m =
+// beta2 * m + (1 - beta2) * g.
+func (g *Graph) OptimizerLion(learningRate Value, options *OptimizerLionOptions) Value {
+	raw.Graph_begin(g.handle, "optimizer_lion", 1)
+	raw.Graph_add_input(g.handle, learningRate.id)
+	o := given(options)
+	if o.Beta1 != nil {
+		raw.Graph_set_f64(g.handle, "beta1", *o.Beta1)
+	}
+	if o.Beta2 != nil {
+		raw.Graph_set_f64(g.handle, "beta2", *o.Beta2)
+	}
+	if o.WeightDecay != 0 {
+		raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
+	}
+	if o.ClipValue != 0 {
+		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
+	}
+	if o.ClipNorm != 0 {
+		raw.Graph_set_f64(g.handle, "clip_norm", o.ClipNorm)
+	}
+	if o.AverageDecay != 0 {
+		raw.Graph_set_f64(g.handle, "average_decay", o.AverageDecay)
+	}
+	if o.AverageRamp {
+		raw.Graph_set_bool(g.handle, "average_ramp", true)
+	}
+	if o.AverageStart != 0 {
+		raw.Graph_set_i64(g.handle, "average_start", o.AverageStart)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// OptimizerFtrlOptions are what OptimizerFtrl may be told; the zero value means the defaults.
+type OptimizerFtrlOptions struct {
+	// Of the sum of squares in the step; 0 = a fixed rate. Default: -0.5.
+	RatePower *float64
+	// Of squared gradients. Default: 0.1.
+	InitialSum *float64
+	// Strength of the absolute penalty, which makes weights 0.
+	L1 float64
+	// Strength of the squared penalty.
+	L2 float64
+	// Strength of a squared penalty on the gradient alone.
+	L2Shrinkage float64
+	// Added to the power of the sum.
+	Beta float64
+	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
+	ClipValue float64
+	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
+	// limits the global norm: g * ClipNorm / max(|g|, ClipNorm); 0 = off.
+	ClipNorm float64
+	// Keeps an exponential moving average of each weight, AverageDecay * average + (1 - AverageDecay) * weight
+	// after each update, as slot <variable>/average, which evaluate and predict use unless their option RawWeights
+	// is set; less than 1; 0 = none.
+	AverageDecay float64
+	// Limits the decay to (1 + n) / (10 + n) at update n after AverageStart, so that the average follows a young
+	// model quickly.
+	AverageRamp bool
+	// Until this update the average is equal to the weight; 0: it starts at the initial weight.
+	AverageStart int64
+}
+
+// OptimizerFtrl: Follow the regularized leader, FTRL-Proximal (McMahan et al., 2013), as in TensorFlow: n = sum of
+// g^2, z = sum of g + 2 * L2Shrinkage * w - (n^p - (n before)^p) / rate * w with p = -RatePower, and w = (clip(z,
+// -l1, l1) - z) / ((n^p + beta) / rate + 2 * l2). The learning rate must be above 0.
+func (g *Graph) OptimizerFtrl(learningRate Value, options *OptimizerFtrlOptions) Value {
+	raw.Graph_begin(g.handle, "optimizer_ftrl", 1)
+	raw.Graph_add_input(g.handle, learningRate.id)
+	o := given(options)
+	if o.RatePower != nil {
+		raw.Graph_set_f64(g.handle, "rate_power", *o.RatePower)
+	}
+	if o.InitialSum != nil {
+		raw.Graph_set_f64(g.handle, "initial_sum", *o.InitialSum)
+	}
+	if o.L1 != 0 {
+		raw.Graph_set_f64(g.handle, "l1", o.L1)
+	}
+	if o.L2 != 0 {
+		raw.Graph_set_f64(g.handle, "l2", o.L2)
+	}
+	if o.L2Shrinkage != 0 {
+		raw.Graph_set_f64(g.handle, "l2_shrinkage", o.L2Shrinkage)
+	}
+	if o.Beta != 0 {
+		raw.Graph_set_f64(g.handle, "beta", o.Beta)
+	}
+	if o.ClipValue != 0 {
+		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
+	}
+	if o.ClipNorm != 0 {
+		raw.Graph_set_f64(g.handle, "clip_norm", o.ClipNorm)
+	}
+	if o.AverageDecay != 0 {
+		raw.Graph_set_f64(g.handle, "average_decay", o.AverageDecay)
+	}
+	if o.AverageRamp {
+		raw.Graph_set_bool(g.handle, "average_ramp", true)
+	}
+	if o.AverageStart != 0 {
+		raw.Graph_set_i64(g.handle, "average_start", o.AverageStart)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// OptimizerLambOptions are what OptimizerLamb may be told; the zero value means the defaults.
+type OptimizerLambOptions struct {
+	// Decay of the first moment. Default: 0.9.
+	Beta1 *float64
+	// Decay of the second moment. Default: 0.999.
+	Beta2 *float64
+	// Added to the root of the second moment. Default: 1e-06.
+	Epsilon *float64
+	// Times the weight is added to the step.
+	WeightDecay float64
+	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
+	ClipValue float64
+	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
+	// limits the global norm: g * ClipNorm / max(|g|, ClipNorm); 0 = off.
+	ClipNorm float64
+	// Keeps an exponential moving average of each weight, AverageDecay * average + (1 - AverageDecay) * weight
+	// after each update, as slot <variable>/average, which evaluate and predict use unless their option RawWeights
+	// is set; less than 1; 0 = none.
+	AverageDecay float64
+	// Limits the decay to (1 + n) / (10 + n) at update n after AverageStart, so that the average follows a young
+	// model quickly.
+	AverageRamp bool
+	// Until this update the average is equal to the weight; 0: it starts at the initial weight.
+	AverageStart int64
+}
+
+// OptimizerLamb: LAMB (You et al., 2020): w - rate * |w| / |r| * r for each variable, r = m / (1 - beta1^t) /
+// (sqrt(v / (1 - beta2^t)) + epsilon) + WeightDecay * w; the ratio is 1 where a norm is 0.
+func (g *Graph) OptimizerLamb(learningRate Value, options *OptimizerLambOptions) Value {
+	raw.Graph_begin(g.handle, "optimizer_lamb", 1)
+	raw.Graph_add_input(g.handle, learningRate.id)
+	o := given(options)
+	if o.Beta1 != nil {
+		raw.Graph_set_f64(g.handle, "beta1", *o.Beta1)
+	}
+	if o.Beta2 != nil {
+		raw.Graph_set_f64(g.handle, "beta2", *o.Beta2)
+	}
+	if o.Epsilon != nil {
+		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
+	}
+	if o.WeightDecay != 0 {
+		raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
+	}
+	if o.ClipValue != 0 {
+		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
+	}
+	if o.ClipNorm != 0 {
+		raw.Graph_set_f64(g.handle, "clip_norm", o.ClipNorm)
+	}
+	if o.AverageDecay != 0 {
+		raw.Graph_set_f64(g.handle, "average_decay", o.AverageDecay)
+	}
+	if o.AverageRamp {
+		raw.Graph_set_bool(g.handle, "average_ramp", true)
+	}
+	if o.AverageStart != 0 {
+		raw.Graph_set_i64(g.handle, "average_start", o.AverageStart)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// OptimizerLarsOptions are what OptimizerLars may be told; the zero value means the defaults.
+type OptimizerLarsOptions struct {
+	// Fraction of the old velocity that is kept. Default: 0.9.
+	Momentum *float64
+	// Uses Nesterov's look-ahead.
+	Nesterov bool
+	// Trust coefficient, the length of a step over that of the weights at a rate of 1. Default: 0.001.
+	Trust float64
+	// Added to the norms.
+	Epsilon float64
+	// Adds this times the weight to the gradient.
+	WeightDecay float64
+	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
+	ClipValue float64
+	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
+	// limits the global norm: g * ClipNorm / max(|g|, ClipNorm); 0 = off.
+	ClipNorm float64
+	// Keeps an exponential moving average of each weight, AverageDecay * average + (1 - AverageDecay) * weight
+	// after each update, as slot <variable>/average, which evaluate and predict use unless their option RawWeights
+	// is set; less than 1; 0 = none.
+	AverageDecay float64
+	// Limits the decay to (1 + n) / (10 + n) at update n after AverageStart, so that the average follows a young
+	// model quickly.
+	AverageRamp bool
+	// Until this update the average is equal to the weight; 0: it starts at the initial weight.
+	AverageStart int64
+}
+
+// OptimizerLars: LARS (You, Gitman and Ginsburg, 2017): momentum over trust * |w| / (|g| + WeightDecay * |w| +
+// epsilon) * (g + WeightDecay * w) for each variable; the ratio is 1 where |w| or |g| is 0.
+func (g *Graph) OptimizerLars(learningRate Value, options *OptimizerLarsOptions) Value {
+	raw.Graph_begin(g.handle, "optimizer_lars", 1)
+	raw.Graph_add_input(g.handle, learningRate.id)
+	o := given(options)
+	if o.Momentum != nil {
+		raw.Graph_set_f64(g.handle, "momentum", *o.Momentum)
+	}
+	if o.Nesterov {
+		raw.Graph_set_bool(g.handle, "nesterov", true)
+	}
+	if o.Trust != 0 {
+		raw.Graph_set_f64(g.handle, "trust", o.Trust)
+	}
+	if o.Epsilon != 0 {
+		raw.Graph_set_f64(g.handle, "epsilon", o.Epsilon)
+	}
+	if o.WeightDecay != 0 {
+		raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
+	}
+	if o.ClipValue != 0 {
+		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
+	}
+	if o.ClipNorm != 0 {
+		raw.Graph_set_f64(g.handle, "clip_norm", o.ClipNorm)
+	}
+	if o.AverageDecay != 0 {
+		raw.Graph_set_f64(g.handle, "average_decay", o.AverageDecay)
+	}
+	if o.AverageRamp {
+		raw.Graph_set_bool(g.handle, "average_ramp", true)
+	}
+	if o.AverageStart != 0 {
+		raw.Graph_set_i64(g.handle, "average_start", o.AverageStart)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// ParameterGroupOptions are what ParameterGroup may be told; the zero value means the defaults.
+type ParameterGroupOptions struct {
+	// In place of the optimizer's.
+	LearningRate Value
+	// Times the learning rate. Default: 1.
+	RateFactor *float64
+	// In place of the optimizer's; 0 = that.
+	WeightDecay float64
+	// They do not decay.
+	WithoutDecay bool
+	// They keep their values.
+	Frozen bool
+}
+
+// ParameterGroup: Variables that are trained otherwise: those whose full name matches a pattern, with * for any
+// letters and ? for one. A variable belongs to the first group that it matches. With the pattern *bias and
+// WithoutDecay biases do not decay. A group without variables is an error.
+//
+//   - pattern: Of full names, such as *bias or encoder*.
+func (g *Graph) ParameterGroup(pattern string, options *ParameterGroupOptions) Value {
+	raw.Graph_begin(g.handle, "parameter_group", 1)
+	raw.Graph_set_string(g.handle, "pattern", pattern)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.LearningRate.id)
+	if o.RateFactor != nil {
+		raw.Graph_set_f64(g.handle, "rate_factor", *o.RateFactor)
+	}
+	if o.WeightDecay != 0 {
+		raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
+	}
+	if o.WithoutDecay {
+		raw.Graph_set_bool(g.handle, "without_decay", true)
+	}
+	if o.Frozen {
+		raw.Graph_set_bool(g.handle, "frozen", true)
 	}
 	return Value{raw.Graph_end(g.handle, nil)}
 }

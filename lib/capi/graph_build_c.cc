@@ -273,7 +273,7 @@ namespace {
 /// Why no region can begin here; ok where one can.
 Status check_region(const GraphObject::Pending *op) {
   if (op == nullptr) return base::failed_precondition("a region was begun, but no op was");
-  constexpr std::string_view written[] = {"call", "cond", "custom_gradient", "scan"};
+  constexpr std::string_view written[] = {"call", "cond", "custom_gradient", "scan", "update_rule"};
   const graph::OpDefinition *const definition = graph::find_op(op->op, op->revision);
   const bool is_written = definition != nullptr && std::ranges::find(written, op->op) != std::end(written);
   const size_t regions = is_written ? definition->regions.size() : 0;

@@ -171,6 +171,9 @@ class GraphBuilder {
   /// Shaped like their variables, which must be trainable; those that are not in the list keep their values. Once.
   void set_gradients(const std::vector<std::pair<std::string, ValueId>> &gradients);
   void set_clip_global_norm(double norm);
+  /// Variables that are updated otherwise; may be given before or after set_train, and before the variables are made.
+  /// finish() refuses a group that has none.
+  void add_parameter_group(ParameterGroup group);
   /// A f32 scalar that the host can set while training.
   ValueId host_scalar(std::string_view name, double initial);
   /// What is being built; loss, outputs and variables as far as they are known.
@@ -226,6 +229,9 @@ class GraphBuilder {
   bool check_top(std::string_view what, ValueId value);
   void check_forms();
   bool check_gradient(const std::string &variable_name, ValueId gradient);
+  bool check_rate(std::string_view what, ValueId rate);
+  void keep_rule(NodeId id);
+  void settle_groups();
   bool check_free(std::string_view what, std::string_view name, bool taken);
 
   Graph graph_;

@@ -161,97 +161,6 @@ void GraphBuilder::assign(std::string_view variable_full_name, ValueId new_value
   }
 }
 
-void GraphBuilder::set_train(TrainSpec train) {
-  if (!check_top("the learning rate", train.optimizer.learning_rate)) return;
-  if (model_.train && !model_.train->optimizer.op.empty()) {
-    fail(base::already_exists("the optimizer is set twice"));
-    return;
-  }
-  const ValueId rate = train.optimizer.learning_rate;
-  if (!dims(rate).empty() || !tensor::is_floating(dtype(rate))) {
-    fail(base::invalid_argument("the learning rate is ", tensor::name(dtype(rate)), " ", to_string(dims(rate)),
-                                ", expected a floating point scalar"));
-    return;
-  }
-  const base::Result<const OpDefinition *> update = require_op(train.optimizer.op, train.optimizer.revision);
-  if (!update.ok()) {
-    fail(update.status());
-    return;
-  }
-  Node probe;
-  probe.op = train.optimizer.op;
-  probe.attributes = train.optimizer.attributes;
-  base::Status checked = check_attributes(**update, probe);
-  if (checked.ok()) checked = train.clip.check();
-  if (checked.ok()) checked = train.average.check();
-  if (!checked.ok()) {
-    fail(std::move(checked));
-    return;
-  }
-  if (!train.gradients.empty()) set_gradients({train.gradients.begin(), train.gradients.end()});
-  if (!ok()) return;
-  if (model_.train) {
-    train.clip_global_norm = model_.train->clip_global_norm;
-    train.gradients = std::move(model_.train->gradients);
-  }
-  model_.train = std::move(train);
-}
-
-void GraphBuilder::set_gradients(const std::vector<std::pair<std::string, ValueId>> &gradients) {
-  if (!ok()) return;
-  if (gradients.empty()) {
-    fail(base::invalid_argument("an empty list of gradients was given, expected one or more"));
-    return;
-  }
-  if (model_.train && !model_.train->gradients.empty()) {
-    fail(base::already_exists("the gradients are set twice"));
-    return;
-  }
-  std::map<std::string, ValueId, std::less<>> checked;
-  for (const auto &[name, gradient] : gradients) {
-    if (!check_gradient(name, gradient)) return;
-    if (!checked.emplace(name, gradient).second) {
-      fail(base::already_exists("variable '", name, "' is given two gradients"));
-      return;
-    }
-  }
-  if (!model_.train) model_.train.emplace();
-  model_.train->gradients = std::move(checked);
-}
-
-bool GraphBuilder::check_gradient(const std::string &variable_name, ValueId gradient) {
-  const VariableSpec *variable = model_.find_variable(variable_name);
-  if (variable == nullptr) {
-    std::vector<std::string> known;
-    for (const VariableSpec &one : model_.variables)
-      known.push_back(one.name);
-    fail(base::not_found("a gradient is given for variable '", variable_name, "', which is not in the model",
-                         base::but_there_are(variable_name, known)));
-  } else if (gradient == kNoValue) {
-    fail(base::invalid_argument("variable '", variable_name,
-                                "' is given no gradient: the target does not depend on it"));
-  } else if (!check_top(base::concat("the gradient of '", variable_name, "'"), gradient)) {
-    return false;
-  } else if (!variable->trainable) {
-    fail(base::invalid_argument("a gradient is given for variable '", variable_name, "', which is not trainable"));
-  } else if (dtype(gradient) != variable->dtype || dims(gradient) != to_dims(variable->dims)) {
-    fail(base::invalid_argument("the gradient given for variable '", variable_name, "' is ",
-                                tensor::name(dtype(gradient)), " ", to_string(dims(gradient)), ", the variable is ",
-                                tensor::name(variable->dtype), " ", to_string(to_dims(variable->dims))));
-  }
-  return ok();
-}
-
-void GraphBuilder::set_clip_global_norm(double norm) {
-  if (!ok()) return;
-  if (!(norm > 0)) {
-    fail(base::invalid_argument("gradients are clipped to global norm ", norm, ", expected more than 0"));
-    return;
-  }
-  if (!model_.train) model_.train.emplace();
-  model_.train->clip_global_norm = norm;
-}
-
 ValueId GraphBuilder::host_scalar(std::string_view name, double initial) {
   bool taken = false;
   for (const HostScalarSpec &known : model_.host_scalars)
@@ -273,12 +182,17 @@ void GraphBuilder::check_forms() {
   }
 }
 
+// What is said of an optimizer that is not there.
+static std::string_view said_of(const TrainSpec &train) {
+  if (!train.gradients.empty()) return "gradients are given";
+  return train.groups.empty() ? "gradients are clipped" : "there are parameter groups";
+}
+
 base::Result<Model> GraphBuilder::finish() {
   if (ok()) check_forms();
-  if (ok() && model_.train && model_.train->optimizer.op.empty()) {
-    fail(base::failed_precondition("gradients are ", model_.train->gradients.empty() ? "clipped" : "given",
-                                   " but there is no optimizer"));
-  }
+  if (ok() && model_.train && model_.train->optimizer.op.empty())
+    fail(base::failed_precondition(said_of(*model_.train), " but there is no optimizer"));
+  if (ok()) settle_groups();
   if (ok() && model_.train && model_.loss == kNoValue && model_.train->gradients.empty()) {
     fail(base::failed_precondition("there is an optimizer but neither a loss nor gradients"));
   }

@@ -3,7 +3,9 @@
 // GraphBuilder: ops that own regions.
 #include <algorithm>
 
+#include "base/text.h"
 #include "graph/builder.h"
+#include "graph/update_rule.h"
 
 namespace tutti::impl::graph {
 
@@ -47,6 +49,11 @@ void GraphBuilder::begin_op(std::string_view op_name, Values inputs, Attributes 
 std::vector<ValueInfo> GraphBuilder::next_parameters(const OpenOp &op) {
   const Node &node = op.node;
   if (node.op == "cond") return {};
+  if (node.op == kUpdateRule) {
+    const auto parameters = rule_parameters(node);
+    if (!parameters.ok()) fail(parameters.status().wrap(base::concat("update_rule in scope '", scope(), "'")));
+    return parameters.ok() ? *parameters : std::vector<ValueInfo>();
+  }
   std::vector<ValueInfo> parameters = infos(node.inputs);
   if (node.op == "custom_gradient" && op.regions.size() == 1) {
     for (int round = 0; round < 2; ++round) {  // the outputs, then their gradients
@@ -124,10 +131,13 @@ GraphBuilder::Values GraphBuilder::end_op() {
   if (op.node.op == "cond") join_captures(op.regions);
   const Values &captures = op.regions.front().captures;
   op.node.inputs.insert(op.node.inputs.end(), captures.begin(), captures.end());
-  const size_t outputs = op.regions.front().region.results.size();
+  const bool is_rule = op.node.op == kUpdateRule;
+  const size_t outputs = is_rule ? 0 : op.regions.front().region.results.size();
   for (BuiltRegion &built : op.regions)
     op.node.regions.push_back(std::move(built.region));
-  return insert(std::move(op.node), outputs, frames_.size() - 1);
+  Values made = insert(std::move(op.node), outputs, frames_.size() - 1);
+  if (is_rule && ok()) keep_rule(static_cast<NodeId>(graph_.nodes().size()) - 1);
+  return made;
 }
 
 // Both regions take the same inputs: the captures of the first, then those only the second has.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/model.h"
 
+#include <fnmatch.h>
+
 #include <cmath>
 
 #include "graph/builder.h"
@@ -44,6 +46,17 @@ base::Status ClipSpec::check() const {
     return base::invalid_argument(limit, " is ", number, ", expected a finite number of at least 0");
   }
   return {};
+}
+
+bool ParameterGroup::has(std::string_view variable) const {
+  return fnmatch(pattern.c_str(), std::string(variable).c_str(), 0) == 0;
+}
+
+const ParameterGroup *TrainSpec::group_of(std::string_view variable) const {
+  for (const ParameterGroup &group : groups) {
+    if (group.has(variable)) return &group;
+  }
+  return nullptr;
 }
 
 const VariableSpec *Model::find_variable(std::string_view variable_name) const {

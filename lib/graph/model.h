@@ -61,13 +61,29 @@ struct SlotSpec {
 };
 
 /// The rule of training: an update op of the registry, its attributes, and a learning rate that is a value of the
-/// graph. The update's inputs are w, g, slots in order, learning rate, iteration if it has one, ok.
+/// graph. The update's inputs are w, g, slots in order, learning rate, iteration if it has one, ok; or it is
+/// update_rule, and `rules` are its nodes, one for each dtype (update_rule.h).
 struct OptimizerSpec {
   std::string op;  // "adam_update"
   int32_t revision = 1;
   Attributes attributes;
   ValueId learning_rate = kNoValue;  // a scalar computed from constants, run scalars and host scalars only
   std::vector<SlotSpec> slots;
+  std::vector<NodeId> rules{};
+
+  bool has_rules() const { return !rules.empty(); }
+};
+
+/// Variables whose full name matches a pattern with * and ?, and what the optimizer does otherwise for them. A variable
+/// belongs to the first group that it matches.
+struct ParameterGroup {
+  std::string pattern;
+  double rate_factor = 1;            ///< times the learning rate
+  ValueId learning_rate = kNoValue;  ///< in place of the optimizer's, if there is one
+  double weight_decay = -1;          ///< in place of the optimizer's; below 0 = that
+  bool frozen = false;               ///< they keep their values
+
+  bool has(std::string_view variable) const;
 };
 
 /// Moving averages of the variables that an optimizer updates. After update t = 1, 2, ... (skipped steps do not count)
@@ -95,12 +111,16 @@ struct ClipSpec {
 
 struct TrainSpec {
   OptimizerSpec optimizer;
+  std::vector<ParameterGroup> groups{};
   ClipSpec clip{};
   AverageSpec average{};
   std::optional<double> clip_global_norm{};
   /// Explicit gradients, variable name → gradient value; empty = those of the loss for every trainable variable. A
   /// variable that was frozen since keeps its value.
   std::map<std::string, ValueId, std::less<>> gradients{};
+
+  /// Null when the variable is in none.
+  const ParameterGroup *group_of(std::string_view variable) const;
 };
 
 /// A scalar that the host can set while training, read as state entry host/<name>.

@@ -7,6 +7,7 @@
 #include "graph/attribute_json.h"
 #include "graph/op_registry.h"
 #include "graph/serialize.h"
+#include "graph/update_rule.h"
 
 namespace tutti::impl::graph {
 namespace {
@@ -42,6 +43,14 @@ Json to_json(const VariableSpec &variable) {
                     {"automatic_name", variable.automatic_name}};
 }
 
+Json to_json(const ParameterGroup &group) {
+  return JsonObject{{"pattern", group.pattern},
+                    {"rate_factor", group.rate_factor},
+                    {"learning_rate", group.learning_rate},
+                    {"weight_decay", group.weight_decay},
+                    {"frozen", group.frozen}};
+}
+
 Json to_json(const TrainSpec &train) {
   JsonArray slots;
   for (const SlotSpec &slot : train.optimizer.slots)
@@ -52,6 +61,14 @@ Json to_json(const TrainSpec &train) {
                     {"learning_rate", train.optimizer.learning_rate},
                     {"slots", std::move(slots)},
                     {"gradients", to_json(train.gradients)}};
+  JsonArray rules;
+  for (const NodeId rule : train.optimizer.rules)
+    rules.push_back(rule);
+  if (!rules.empty()) object.emplace_back("rules", std::move(rules));
+  JsonArray groups;
+  for (const ParameterGroup &group : train.groups)
+    groups.push_back(to_json(group));
+  if (!groups.empty()) object.emplace_back("groups", std::move(groups));
   if (train.clip_global_norm) object.emplace_back("clip_global_norm", *train.clip_global_norm);
   if (train.clip.value > 0) object.emplace_back("clip_value", train.clip.value);
   if (train.clip.norm > 0) object.emplace_back("clip_norm", train.clip.norm);
@@ -244,6 +261,8 @@ class ModelReader {
       TUTTI_ASSIGN(slot.initial, element.get_double("initial"));
       optimizer.slots.push_back(std::move(slot));
     }
+    TUTTI_TRY(read_rules(reader, optimizer));
+    TUTTI_TRY(read_groups(reader, train));
     if (reader.has("clip_global_norm")) {
       TUTTI_ASSIGN(train.clip_global_norm, reader.get_double("clip_global_norm"));
     }
@@ -256,6 +275,39 @@ class ModelReader {
       TUTTI_TRY(check_like(*variable, gradient, reader.path()));
     }
     model_.train = std::move(train);
+    return {};
+  }
+
+  base::Status read_rules(const JsonReader &reader, OptimizerSpec &optimizer) {
+    if (!reader.has("rules")) return {};
+    TUTTI_ASSIGN(const JsonReader list, reader.get("rules"));
+    TUTTI_ASSIGN(const std::vector<JsonReader> elements, list.elements());
+    for (const JsonReader &element : elements) {
+      TUTTI_ASSIGN(const int64_t id, element.as_integer());
+      if (id < 0 || id >= static_cast<int64_t>(model_.graph.nodes().size()) ||
+          model_.graph.node(static_cast<NodeId>(id)).op != kUpdateRule)
+        return base::invalid_argument(element.path(), ": node ", id, " is no update_rule");
+      optimizer.rules.push_back(static_cast<NodeId>(id));
+    }
+    return {};
+  }
+
+  base::Status read_groups(const JsonReader &reader, TrainSpec &train) {
+    if (!reader.has("groups")) return {};
+    TUTTI_ASSIGN(const JsonReader list, reader.get("groups"));
+    TUTTI_ASSIGN(const std::vector<JsonReader> elements, list.elements());
+    for (const JsonReader &element : elements) {
+      ParameterGroup group;
+      TUTTI_ASSIGN(group.pattern, element.get_string("pattern"));
+      TUTTI_ASSIGN(group.rate_factor, element.get_double("rate_factor"));
+      TUTTI_ASSIGN(const int64_t rate, element.get_integer("learning_rate"));
+      if (rate != kNoValue) {
+        TUTTI_ASSIGN(group.learning_rate, value(element, "learning_rate"));
+      }
+      TUTTI_ASSIGN(group.weight_decay, element.get_double("weight_decay"));
+      TUTTI_ASSIGN(group.frozen, element.get_boolean("frozen"));
+      train.groups.push_back(std::move(group));
+    }
     return {};
   }
 

@@ -423,6 +423,7 @@ Result<NodePlacement> place_node(const Graph &graph, const Node &node, const std
   if (node.op == "run_scalar") return everywhere(view, placement_of_scalar(view));
   if (node.op == "all_reduce") return everywhere(view, Placement::replicated);
   if (node.op == "state_write") return place_state_write(view);
+  if (node.outputs.empty() && !node.regions.empty()) return NodePlacement();  // a rule of update, for other graphs
   if (!node.regions.empty()) return place_regions(graph, node, placements);
   if (view.any_input(Placement::sharded) || view.any_output_carries()) return place_with_rows(view);
   return place_without_rows(view);

@@ -18,10 +18,14 @@ struct dense_model build_dense(tutti_graph *g, int32_t mode) {
   return model;
 }
 
+const char *dense_plugin;
+
 tutti_estimator *dense_estimator(tutti_model_fn model, void *user, int replicas, const char *run,
                                  tutti_context **context) {
-  char json[64];
+  char json[512];
   snprintf(json, sizeof json, "{\"logical_devices\": %d}", replicas);
+  if (dense_plugin != NULL)
+    snprintf(json, sizeof json, "{\"plugin\": \"%s\", \"logical_devices\": %d}", dense_plugin, replicas);
   tutti_options *context_options = make_options("context", json), *options = make_options("run", run);
   tutti_strategy *strategy = NULL;
   tutti_estimator *estimator = NULL;

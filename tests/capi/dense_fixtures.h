@@ -16,6 +16,9 @@ struct dense_model {
 };
 struct dense_model build_dense(tutti_graph *g, int32_t mode);
 
+/* The plug-in of the devices that estimators are on; NULL = processors. */
+extern const char *dense_plugin;
+
 /* An estimator on so many replicas. `run` = options as JSON. `context` receives its context, to be dropped. */
 tutti_estimator *dense_estimator(tutti_model_fn model, void *user, int replicas, const char *run,
                                  tutti_context **context);

@@ -32,8 +32,8 @@ constexpr int kMostReplicas = 3;
 
 std::string file_name;
 
-void must(int32_t code, tutti_error *error) {
-  if (code != TUTTI_OK) fail_msg("%s", error != nullptr ? tutti_error_get_text(error) : "no text");
+void must(int32_t code, tutti_error *const *error) {
+  if (code != TUTTI_OK) fail_msg("%s", *error != nullptr ? tutti_error_get_text(*error) : "no text");
 }
 
 std::vector<int64_t> dims_of(const json &tensor) { return tensor["dims"].get<std::vector<int64_t>>(); }
@@ -57,7 +57,7 @@ tutti_tensor *tensor_of(const json &text) {
   must(
       tutti_tensor_from_data(is_f32 ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32, dims.data(), static_cast<int64_t>(dims.size()),
                              bytes.data(), static_cast<int64_t>(bytes.size()), &tensor, &error),
-      error);
+      &error);
   return tensor;
 }
 
@@ -108,10 +108,10 @@ Replicas open_replicas(int count) {
   Replicas replicas;
   tutti_options *options = nullptr;
   tutti_error *error = nullptr;
-  must(tutti_options_create("context", &options, &error), error);
+  must(tutti_options_create("context", &options, &error), &error);
   tutti_options_set_i64(options, "logical_devices", count);
-  must(tutti_context_create(options, &replicas.context, &error), error);
-  must(tutti_strategy_create_mirrored(replicas.context, nullptr, 0, &replicas.strategy, &error), error);
+  must(tutti_context_create(options, &replicas.context, &error), &error);
+  must(tutti_strategy_create_mirrored(replicas.context, nullptr, 0, &replicas.strategy, &error), &error);
   tutti_options_unref(options);
   return replicas;
 }
@@ -121,14 +121,14 @@ tutti_dataset *rows_of(tutti_context *context, const json &golden, int64_t batch
   tutti_pipeline *pipeline = nullptr;
   tutti_dataset *dataset = nullptr;
   tutti_error *error = nullptr;
-  must(tutti_pipeline_create(context, &pipeline, &error), error);
+  must(tutti_pipeline_create(context, &pipeline, &error), &error);
   for (size_t i = 0; i < golden["inputs"].size(); ++i) {
     tutti_tensor *const tensor = tensor_of(golden["inputs"][i]);
     tutti_pipeline_add_slices(pipeline, input_name(i).c_str(), TUTTI_ROLE_FEATURE, tensor);
     tutti_tensor_unref(tensor);
   }
   tutti_pipeline_batch(pipeline, (dims_of(golden["inputs"][0])[0] + batches - 1) / batches, nullptr);
-  must(tutti_pipeline_build(pipeline, &dataset, &error), error);
+  must(tutti_pipeline_build(pipeline, &dataset, &error), &error);
   tutti_pipeline_unref(pipeline);
   return dataset;
 }
@@ -142,7 +142,7 @@ bool is_close(double got, double expected, double size, const json &golden) {
 std::string check_gradient(tutti_estimator *estimator, const json &golden, size_t i) {
   tutti_tensor *variable = nullptr;
   tutti_error *error = nullptr;
-  must(tutti_estimator_read_variable(estimator, variable_name(i).c_str(), &variable, &error), error);
+  must(tutti_estimator_read_variable(estimator, variable_name(i).c_str(), &variable, &error), &error);
   const auto *const values = static_cast<const float *>(tutti_tensor_get_data(variable));
   const auto gradient = golden["gradients"][i]["values"].get<std::vector<double>>();
   const auto elements = static_cast<size_t>(tutti_tensor_get_element_count(variable));
@@ -167,14 +167,14 @@ double train_step(const Replicas &replicas, json &golden, int64_t batches, const
   tutti_options *options = nullptr;
   tutti_estimator *estimator = nullptr;
   tutti_result *result = nullptr;
-  must(tutti_options_create("run", &options, &error), error);
+  must(tutti_options_create("run", &options, &error), &error);
   tutti_options_set_i64(options, "accumulation_steps", batches);
   tutti_options_set_string(options, "determinism", determinism);
   must(
       tutti_estimator_create(replicas.context, model, &golden, nullptr, replicas.strategy, options, &estimator, &error),
-      error);
+      &error);
   tutti_dataset *const dataset = rows_of(replicas.context, golden, batches);
-  must(tutti_estimator_train(estimator, dataset, nullptr, nullptr, nullptr, &result, &error), error);
+  must(tutti_estimator_train(estimator, dataset, nullptr, nullptr, nullptr, &result, &error), &error);
   assert_int_equal(tutti_result_get_step(result), 1);
   const double loss = tutti_result_get_loss(result);
   tutti_result_unref(result), tutti_dataset_unref(dataset), tutti_options_unref(options);
@@ -232,7 +232,7 @@ std::pair<double, std::string> invariant_step(const Replicas &replicas, json &go
   trained.first = train_step(replicas, golden, 1, "invariant", &estimator);
   for (size_t i = 0; i < golden["gradients"].size(); ++i) {
     tutti_tensor *variable = nullptr;
-    must(tutti_estimator_read_variable(estimator, variable_name(i).c_str(), &variable, &error), error);
+    must(tutti_estimator_read_variable(estimator, variable_name(i).c_str(), &variable, &error), &error);
     trained.second.append(static_cast<const char *>(tutti_tensor_get_data(variable)),
                           static_cast<size_t>(4 * tutti_tensor_get_element_count(variable)));
     tutti_tensor_unref(variable);

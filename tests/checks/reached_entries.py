@@ -3,7 +3,7 @@
 """reached_entries.py ROOT: every op, layer, source, transform and option is used by a test through the C interface.
 
 Used means: a test or an example in C or C++ that links the shared library alone calls its helper or names it, or it is in the
-numbers of tests/conformance/golden, which golden_ops_test.cc and golden_losses_test.cc of tests/capi give to ops and losses by
+numbers of tests/conformance/golden, which the tests golden_*_test.cc of tests/capi give to them by
 name. What is not is in unreached_entries.txt with the reason; the check finds what is missing there, and lines that no longer
 hold.
 
@@ -59,7 +59,8 @@ def entries(root):
 
 def golden_ops(root):
     paths = glob.glob(os.path.join(root, GOLDEN))
-    return {f'op:{case["op"]}' for path in paths for case in json.loads(source_tree.read(root, path))}
+    files = [json.loads(source_tree.read(root, path)) for path in paths]
+    return {f'op:{case["op"]}' for made in files for case in (made["cases"] if isinstance(made, dict) else made)}
 
 
 def reasons(root):

@@ -170,7 +170,7 @@ void every_op_is_tested(void **) {
   // In tests/conformance/backend_programs_test.cc, or handled before a backend sees them.
   std::set<std::string, std::less<>> seen = {
       "input", "constant", "variable", "run_scalar", "state_read", "state_write", "all_reduce", "call", "fusion",
-      "custom_gradient", "scan", "cond",
+      "custom_gradient", "scan", "cond", "update_rule",
       // Built by the functions of "conv2d gradients", "max_pool2d", "avg_pool2d".
       "conv2d_input_gradient", "conv2d_kernel_gradient", "max_pool2d_gradient", "avg_pool2d_gradient"};
   for (const auto make : {conformance::elementwise_cases, conformance::reduction_cases, conformance::shape_cases,

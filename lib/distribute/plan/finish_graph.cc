@@ -82,9 +82,9 @@ Result<FinishGraph> make_finish_graph(const StepTraits &traits, StepParts &parts
   TUTTI_ASSIGN(VariableGradients gradients, combine_gradients(finish, tail));
   TUTTI_TRY(unscale_gradients(finish, gradients));
   TUTTI_TRY(limit_gradients(finish, gradients));
-  TUTTI_ASSIGN(const ValueId rate, add_learning_rate(finish));
+  TUTTI_ASSIGN(const UpdateScalars scalars, add_update_scalars(finish));
   finish.report("ok", finish.ok);
-  TUTTI_TRY(update_variables(finish, gradients, rate));
+  TUTTI_TRY(update_variables(finish, gradients, scalars));
   TUTTI_TRY(update_aggregates(finish));
   TUTTI_ASSIGN(Graph finished, finish.builder.finish_graph());
   result.graph = std::make_shared<const Graph>(graph::rewrite::optimize(std::move(finished)));

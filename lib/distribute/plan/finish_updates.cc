@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "distribute/plan/weight_averages.h"
 #include "graph/clone.h"
 #include "graph/op_registry.h"
+#include "graph/update_rule.h"
 
 namespace tutti::impl::distribute {
 
@@ -15,46 +19,148 @@ using base::Result;
 using base::Status;
 using graph::GraphBuilder;
 using graph::ValueId;
+using graph::VariableSpec;
+using tensor::DType;
 
-Result<ValueId> add_learning_rate(FinishContext &finish) {
+/// A value of the model that is the same for the whole batch, in the finish graph. What a host scalar is in has to be
+/// finite.
+static Result<ValueId> add_above_batch(FinishContext &finish, ValueId value, std::string_view what) {
   const graph::Model &model = finish.traits.model;
-  const graph::OptimizerSpec &optimizer = model.train->optimizer;
   bool is_hosts = false;  // who may have divided by zero
-  for (const graph::NodeId id : graph::nodes_needed_for(model.graph, {optimizer.learning_rate})) {
+  for (const graph::NodeId id : graph::nodes_needed_for(model.graph, {value})) {
     const graph::Node &node = model.graph.node(id);
     if (node.op == "input" || node.op == "variable") {
-      return base::invalid_argument("the learning rate depends on node '", node.scope_name, "' (", node.op,
+      return base::invalid_argument(what, " depends on node '", node.scope_name, "' (", node.op,
                                     "); it may use constants, run scalars and host scalars only");
     }
     is_hosts = is_hosts || node.op == "state_read";
   }
   graph::NodeCloner cloner(model.graph, finish.builder);
-  TUTTI_ASSIGN(const ValueId rate, cloner.clone_value(optimizer.learning_rate));
-  finish.report("learning_rate", rate);
-  if (is_hosts) finish.require(finish.is_finite(rate));
-  return rate;
+  TUTTI_ASSIGN(const ValueId cloned, cloner.clone_value(value));
+  if (is_hosts) {
+    const ValueId finite =
+        finish.builder.rank(cloned) == 0 ? finish.is_finite(cloned) : finish.builder.unary("all_finite", cloned);
+    finish.require(finite);
+  }
+  return cloned;
 }
 
-/// By the optimizer; gives the new weight.
-static Result<ValueId> update_variable(FinishContext &finish, const std::string &variable, ValueId gradient,
-                                       ValueId rate, bool counts) {
+Result<UpdateScalars> add_update_scalars(FinishContext &finish) {
+  const graph::Model &model = finish.traits.model;
+  const graph::OptimizerSpec &optimizer = model.train->optimizer;
+  UpdateScalars scalars;
+  TUTTI_ASSIGN(scalars.rate, add_above_batch(finish, optimizer.learning_rate, "the learning rate"));
+  finish.report("learning_rate", scalars.rate);
+  for (const graph::ParameterGroup &group : model.train->groups) {
+    ValueId rate = scalars.rate;
+    if (group.learning_rate != graph::kNoValue) {
+      TUTTI_ASSIGN(rate, add_above_batch(finish, group.learning_rate,
+                                         base::concat("the learning rate of parameter group '", group.pattern, "'")));
+    }
+    scalars.group_rates.push_back(group.rate_factor == 1 ? rate : finish.builder.scale(rate, group.rate_factor));
+  }
+  for (const graph::NodeId id : optimizer.rules) {
+    const graph::Node &rule = model.graph.node(id);
+    std::vector<ValueId> &captures = scalars.captures.emplace_back();
+    for (size_t i = 1; i < rule.inputs.size(); ++i) {
+      TUTTI_ASSIGN(const ValueId capture, add_above_batch(finish, rule.inputs[i], "the rule of update"));
+      captures.push_back(capture);
+    }
+  }
+  return scalars;
+}
+
+namespace {
+
+/// The update of one variable.
+struct VariableUpdate {
+  const VariableSpec &variable;
+  ValueId gradient = graph::kNoValue, rate = graph::kNoValue;
+  double weight_decay = -1;  ///< below 0 = the optimizer's
+
+  std::string weight_entry() const { return "weight/" + variable.name; }
+  std::string slot_entry(const graph::SlotSpec &slot) const { return "slot/" + variable.name + "/" + slot.name; }
+};
+
+/// By an op of the registry; gives the new weight.
+Result<ValueId> update_by_op(FinishContext &finish, const VariableUpdate &update, bool counts) {
   GraphBuilder &builder = finish.builder;
   const graph::OptimizerSpec &optimizer = finish.traits.model.train->optimizer;
-  GraphBuilder::Values inputs{finish.read_slice("weight/" + variable, variable), gradient};
-  std::vector<std::string> outputs{"weight/" + variable};
+  GraphBuilder::Values inputs{finish.read_slice(update.weight_entry(), update.variable.name), update.gradient};
+  std::vector<std::string> outputs{update.weight_entry()};
   for (const graph::SlotSpec &slot : optimizer.slots) {
-    outputs.push_back("slot/" + variable + "/" + slot.name);
-    inputs.push_back(finish.read_slice(outputs.back(), variable));
+    outputs.push_back(update.slot_entry(slot));
+    inputs.push_back(finish.read_slice(outputs.back(), update.variable.name));
   }
-  inputs.push_back(rate);
-  if (counts) inputs.push_back(builder.run_scalar("iteration", tensor::DType::i64));
+  inputs.push_back(update.rate);
+  if (counts) inputs.push_back(builder.run_scalar("iteration", DType::i64));
   inputs.push_back(finish.ok);
-  const auto updated = builder.op_n(optimizer.op, inputs, optimizer.attributes, outputs.size());
+  graph::Attributes attributes = optimizer.attributes;
+  if (update.weight_decay >= 0) attributes.insert_or_assign("weight_decay", update.weight_decay);
+  const auto updated = builder.op_n(optimizer.op, inputs, std::move(attributes), outputs.size());
   TUTTI_TRY(builder.status());
   for (size_t i = 0; i < outputs.size(); ++i)
     builder.state_write(updated[i], outputs[i]);
   return updated[0];
 }
+
+/// By the rule of the model for the variable's dtype, in that of the rule; gives the new weight.
+class RuleUpdate {
+ public:
+  RuleUpdate(FinishContext &finish, const VariableUpdate &update, size_t rule)
+      : finish_(finish),
+        update_(update),
+        node_(finish.traits.model.graph.node(finish.traits.model.train->optimizer.rules[rule])),
+        dtype_(graph::rule_dtype(finish.traits.model.graph, node_)),
+        is_flat_(graph::needs_of(finish.traits.model.graph, node_).flat) {}
+
+  Result<ValueId> write(const std::vector<ValueId> &captures) {
+    GraphBuilder &builder = finish_.builder;
+    const graph::OptimizerSpec &optimizer = finish_.traits.model.train->optimizer;
+    std::vector<std::string> entries{update_.weight_entry()};
+    for (const graph::SlotSpec &slot : optimizer.slots)
+      entries.push_back(update_.slot_entry(slot));
+    std::vector<ValueId> old;
+    for (const std::string &entry : entries)
+      old.push_back(finish_.read_slice(entry, update_.variable.name));
+    std::vector<ValueId> arguments{as_array(old[0]), as_array(update_.gradient), builder.cast(update_.rate, dtype_),
+                                   builder.constant(weight_decay(), dtype_),
+                                   builder.run_scalar("iteration", DType::i64)};
+    for (size_t i = 1; i < old.size(); ++i)
+      arguments.push_back(as_array(old[i]));
+    arguments.insert(arguments.end(), captures.begin(), captures.end());
+    TUTTI_ASSIGN(const std::vector<ValueId> results,
+                 graph::inline_rule(finish_.traits.model.graph, node_, builder, arguments));
+    std::vector<ValueId> updated;
+    for (size_t i = 0; i < results.size(); ++i) {
+      const ValueId value = builder.reshape(builder.cast(results[i], builder.dtype(old[i])), builder.dims(old[i]));
+      updated.push_back(builder.select(finish_.ok, value, old[i]));
+    }
+    TUTTI_TRY(builder.status());
+    for (size_t i = 0; i < entries.size(); ++i)
+      builder.state_write(updated[i], entries[i]);
+    return updated[0];
+  }
+
+ private:
+  ValueId as_array(ValueId value) {
+    const ValueId array = finish_.builder.cast(value, dtype_);
+    return is_flat_ ? finish_.builder.reshape(array, {graph::element_count(finish_.builder.dims(array))}) : array;
+  }
+
+  double weight_decay() const {
+    if (update_.weight_decay >= 0) return update_.weight_decay;
+    return std::get<double>(finish_.traits.model.train->optimizer.attributes.at("weight_decay"));
+  }
+
+  FinishContext &finish_;
+  const VariableUpdate &update_;
+  const graph::Node &node_;
+  const DType dtype_;
+  const bool is_flat_;
+};
+
+}  // namespace
 
 static void update_average(FinishContext &finish, const std::string &variable, ValueId weight, ValueId rate) {
   const std::string entry = average_entry(variable);
@@ -62,17 +168,38 @@ static void update_average(FinishContext &finish, const std::string &variable, V
   finish.builder.state_write(follow_weight(finish.builder, average, weight, rate, finish.ok), entry);
 }
 
-Status update_variables(FinishContext &finish, const VariableGradients &gradients, ValueId rate) {
+/// Does the optimizer's op take the number of the update?
+static Result<bool> counts_updates(const graph::OptimizerSpec &optimizer) {
+  TUTTI_ASSIGN(const graph::OpDefinition *definition, graph::require_op(optimizer.op, optimizer.revision));
+  return std::any_of(definition->inputs.begin(), definition->inputs.end(),
+                     [](const graph::InputDefinition &input) { return input.name == "iteration"; });
+}
+
+static Result<ValueId> update_variable(FinishContext &finish, const VariableUpdate &update,
+                                       const UpdateScalars &scalars) {
+  const graph::Model &model = finish.traits.model;
+  const graph::OptimizerSpec &optimizer = model.train->optimizer;
+  if (!optimizer.has_rules()) {
+    TUTTI_ASSIGN(const bool counts, counts_updates(optimizer));
+    return update_by_op(finish, update, counts);
+  }
+  TUTTI_ASSIGN(const size_t rule, graph::rule_for(model, update.variable));
+  return RuleUpdate(finish, update, rule).write(scalars.captures[rule]);
+}
+
+Status update_variables(FinishContext &finish, const VariableGradients &gradients, const UpdateScalars &scalars) {
   GraphBuilder &builder = finish.builder;
   const graph::TrainSpec &train = *finish.traits.model.train;
-  TUTTI_ASSIGN(const graph::OpDefinition *definition, graph::require_op(train.optimizer.op, train.optimizer.revision));
-  const bool counts = std::any_of(definition->inputs.begin(), definition->inputs.end(),
-                                  [](const graph::InputDefinition &input) { return input.name == "iteration"; });
   const bool averages = train.average.is_on() && !gradients.empty();
   const ValueId average_step = averages ? average_rate(builder, train.average) : graph::kNoValue;
   for (const auto &[variable, gradient] : gradients) {
     builder.push_root_scope("update/" + variable->name);
-    TUTTI_ASSIGN(const ValueId weight, update_variable(finish, variable->name, gradient, rate, counts));
+    VariableUpdate update{*variable, gradient, scalars.rate};
+    if (const graph::ParameterGroup *const group = train.group_of(variable->name)) {
+      update.rate = scalars.group_rates[static_cast<size_t>(group - train.groups.data())];
+      update.weight_decay = group->weight_decay;
+    }
+    TUTTI_ASSIGN(const ValueId weight, update_variable(finish, update, scalars));
     if (averages) update_average(finish, variable->name, weight, average_step);
     builder.pop_scope();
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <unordered_set>
 
 #include "base/hash/checksum.h"
@@ -49,6 +50,7 @@ struct StatePlan::Builder {
   std::unordered_map<std::string, const backend::LayoutProposal *> layouts;  // by variable
   std::unordered_map<std::string, int32_t> slots;                            // planned so far, by variable
   std::unordered_map<std::string, int64_t> units;                            // elements that stay together, by variable
+  std::set<std::string> whole, row_major;                                    // variables
 
   explicit Builder(const PlanOptions &plan_options) : options(plan_options) {}
 
@@ -56,6 +58,8 @@ struct StatePlan::Builder {
 
   Status add(const StateSpec &spec) {
     if (spec.slice_unit > 0) units[spec.variable] = spec.slice_unit;
+    if (spec.is_whole) whole.insert(spec.variable);
+    if (spec.is_row_major) row_major.insert(spec.variable);
     if (!plan.index_.emplace(spec.name, static_cast<int32_t>(plan.entries_.size())).second) {
       return base::internal_error("state entry '", spec.name, "' is planned twice");
     }
@@ -66,7 +70,8 @@ struct StatePlan::Builder {
     entry.dims = spec.dims;
     entry.storage_bytes = dense_bytes(spec);
     const auto layout = layouts.find(spec.variable);
-    if (layout != layouts.end() && !spec.variable.empty() && !is_cut_between_units(spec.variable)) {
+    if (layout != layouts.end() && !spec.variable.empty() && !is_cut_between_units(spec.variable) &&
+        !row_major.contains(spec.variable)) {
       entry.layout = layout->second->layout;
       entry.storage_bytes = layout->second->storage_bytes;
     }
@@ -148,12 +153,17 @@ struct StatePlan::Builder {
       const StateEntry &entry = plan.entries_[static_cast<size_t>(i)];
       const int64_t count = entry.storage_bytes / element;
       std::vector<int64_t> &bounds = plan.variable_bounds_[plan.entry_variables_[static_cast<size_t>(i)]];
+      const int64_t own_blocks = align(entry.storage_bytes) / entry_alignment;
+      const bool is_whole = whole.contains(plan.entry_variables_[static_cast<size_t>(i)]);
       for (int64_t s = 0; s <= plan.slice_count_; ++s) {
         const int64_t cut = blocks * s / plan.slice_count_ - first_block;
-        bounds.push_back(std::clamp(cut * block, int64_t{0}, count));
+        // A whole variable belongs to the slice that its middle is in.
+        const int64_t own_cut = !is_whole ? cut * block : cut * 2 > own_blocks ? count : 0;
+        bounds.push_back(std::clamp(own_cut, int64_t{0}, count));
       }
+      bounds.front() = 0;
       bounds.back() = count;
-      first_block += align(entry.storage_bytes) / entry_alignment;
+      first_block += own_blocks;
     }
   }
 

@@ -68,6 +68,10 @@ struct StateSpec {
   /// Of a weight: elements of the variable that stay in one slice, which then is row-major; 0 = any, and slices follow
   /// from the partials.
   int64_t slice_unit = 0;
+  /// Of a weight: one slice has the whole variable.
+  bool is_whole = false;
+  /// Of a weight: row-major, whatever layout the backend proposes.
+  bool is_row_major = false;
 };
 
 /// A contiguous range of the partials arena that is reduced by one operation.

@@ -16,6 +16,7 @@
 #include "graph/autodiff.h"
 #include "graph/clone.h"
 #include "graph/rewrite/rewrites.h"
+#include "graph/update_rule.h"
 
 namespace tutti::impl::distribute {
 namespace {
@@ -248,12 +249,20 @@ class TrainGraphBuilder {
   Status share_factors() {
     std::erase_if(writes_, [&](const StepWrite &write) {
       const std::vector<size_t> &sets = parts_.sets_of[write.variable];
-      return sets.size() == 1 && parts_.coefficients[sets[0]] == graph::kNoValue &&
+      return sets.size() == 1 && parts_.coefficients[sets[0]] == graph::kNoValue && !is_whole(write.variable) &&
              parts_.factored.take(step_, write.variable, write.value);
     });
     result_.factors = parts_.factored.factors();
     result_.factored = parts_.factored.variables();
     return step_.status();
+  }
+
+  /// Does the optimizer's rule take the variable as a whole?
+  bool is_whole(const std::string &name) const {
+    const VariableSpec *const variable = model_.find_variable(name);
+    if (variable == nullptr || !model_.train->optimizer.has_rules()) return false;
+    const Result<size_t> rule = graph::rule_for(model_, *variable);
+    return rule.ok() && graph::needs_of(model_.graph, model_.graph.node(model_.train->optimizer.rules[*rule])).whole;
   }
 
   Status write_sums() {
@@ -323,7 +332,8 @@ class TrainGraphBuilder {
     std::vector<StateSpec> &state = result_.state;
     for (const VariableSpec *variable : ordered) {
       state.push_back({"weight/" + variable->name, Arena::weights, variable->dtype, variable->dims, variable->name,
-                       parts_.factored.has(variable->name) ? variable->dims[1] : 0});
+                       parts_.factored.has(variable->name) ? variable->dims[1] : 0, is_whole(variable->name),
+                       model_.train->optimizer.has_rules()});
     }
     std::erase_if(ordered, [&](const VariableSpec *variable) { return parts_.sets_of.count(variable->name) == 0; });
     // In front, so that what predictions read of the slots is one range.

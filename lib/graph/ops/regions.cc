@@ -4,6 +4,7 @@
 #include "graph/autodiff.h"
 #include "graph/clone.h"
 #include "graph/ops/rules.h"
+#include "graph/update_rule.h"
 
 namespace tutti::impl::graph::ops {
 namespace {
@@ -128,6 +129,30 @@ base::Status infer_cond(InferContext &context) {
     TUTTI_TRY(require_like(context, "result of the second region", i, second.results[i],
                            context.graph().value(first.results[i])));
   }
+  return {};
+}
+
+base::Status infer_update_rule(InferContext &context) {
+  TUTTI_TRY(require_scalar(context, 0));
+  const Node &node = context.node();
+  const auto settings = RuleSettings::from(node);
+  if (!settings.ok()) return context.error(settings.status().message());
+  TUTTI_ASSIGN(const std::vector<ValueInfo> own, rule_parameters(node));
+  const Region &rule = node.regions[0];
+  if (rule.parameters.size() + 1 != own.size() + context.input_count()) {
+    return context.error(base::concat("its region has ", rule.parameters.size(), " parameters, expected ",
+                                      own.size() + context.input_count() - 1));
+  }
+  for (size_t i = 0; i < rule.parameters.size(); ++i) {
+    const ValueInfo &expected = i < own.size() ? own[i] : context.input(1 + i - own.size());
+    TUTTI_TRY(require_like(context, "region parameter", i, rule.parameters[i], expected));
+  }
+  if (rule.results.size() != 1 + settings->slots.size()) {
+    return context.error(base::concat("its region has ", rule.results.size(), " results, expected ",
+                                      1 + settings->slots.size(), ": the new weight and each slot's new value"));
+  }
+  for (size_t i = 0; i < rule.results.size(); ++i)
+    TUTTI_TRY(require_like(context, "result", i, rule.results[i], own[0]));
   return {};
 }
 

@@ -3710,6 +3710,8 @@ typedef struct tutti_optimizer_adam_attrs {
   /* added to the root of the second moment. Default: 1e-08. */
   uint8_t has_epsilon;
   double epsilon;
+  /* divides by the root of the largest second moment so far (Reddi, Kale and Kumar, 2018). */
+  uint8_t amsgrad;
   /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
   double clip_value;
   /* limits the Euclidean norm of each variable's gradient, after clip_value and before
@@ -3734,6 +3736,7 @@ static inline tutti_value tutti_optimizer_adam(tutti_graph *graph, tutti_value l
     if (attrs->has_beta1) tutti_graph_set_f64(graph, "beta1", attrs->beta1);
     if (attrs->has_beta2) tutti_graph_set_f64(graph, "beta2", attrs->beta2);
     if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->amsgrad != 0) tutti_graph_set_bool(graph, "amsgrad", 1);
     if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
     if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
     if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
@@ -3756,6 +3759,8 @@ typedef struct tutti_optimizer_adamw_attrs {
   /* added to the root of the second moment. Default: 1e-08. */
   uint8_t has_epsilon;
   double epsilon;
+  /* divides by the root of the largest second moment so far (Reddi, Kale and Kumar, 2018). */
+  uint8_t amsgrad;
   /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
   double clip_value;
   /* limits the Euclidean norm of each variable's gradient, after clip_value and before
@@ -3781,11 +3786,466 @@ static inline tutti_value tutti_optimizer_adamw(tutti_graph *graph, tutti_value 
     if (attrs->has_beta1) tutti_graph_set_f64(graph, "beta1", attrs->beta1);
     if (attrs->has_beta2) tutti_graph_set_f64(graph, "beta2", attrs->beta2);
     if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->amsgrad != 0) tutti_graph_set_bool(graph, "amsgrad", 1);
     if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
     if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
     if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
     if (attrs->average_ramp != 0) tutti_graph_set_bool(graph, "average_ramp", 1);
     if (attrs->average_start != 0) tutti_graph_set_i64(graph, "average_start", attrs->average_start);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_optimizer_adagrad_attrs {
+  /* lets the learning rate fall with the number of updates. Default: 0. */
+  double rate_decay;
+  /* of squared gradients; Keras begins with 0.1. Default: 0. */
+  double initial_sum;
+  /* added to the root of the sum. Default: 1e-10. */
+  uint8_t has_epsilon;
+  double epsilon;
+  /* adds this times the weight to the gradient. Default: 0. */
+  double weight_decay;
+  /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
+  double clip_value;
+  /* limits the Euclidean norm of each variable's gradient, after clip_value and before
+   * tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
+   * Default: 0. */
+  double clip_norm;
+  /* keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
+   * after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
+   * is set; less than 1; 0 = none. Default: 0. */
+  double average_decay;
+  /* limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+   * model quickly. */
+  uint8_t average_ramp;
+  /* until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0. */
+  int64_t average_start;
+} tutti_optimizer_adagrad_attrs;
+/* Adagrad (Duchi, Hazan and Singer, 2011): w - rate / (1 + rate_decay * (t - 1)) * g / (sqrt(sum of g^2) +
+ * epsilon), t = 1, 2, ... */
+static inline tutti_value tutti_optimizer_adagrad(tutti_graph *graph, tutti_value learning_rate, const tutti_optimizer_adagrad_attrs *attrs) {
+  tutti_graph_begin(graph, "optimizer_adagrad", 1);
+  tutti_graph_add_input(graph, learning_rate);
+  if (attrs != NULL) {
+    if (attrs->rate_decay != 0) tutti_graph_set_f64(graph, "rate_decay", attrs->rate_decay);
+    if (attrs->initial_sum != 0) tutti_graph_set_f64(graph, "initial_sum", attrs->initial_sum);
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
+    if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
+    if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
+    if (attrs->average_ramp != 0) tutti_graph_set_bool(graph, "average_ramp", 1);
+    if (attrs->average_start != 0) tutti_graph_set_i64(graph, "average_start", attrs->average_start);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_optimizer_adadelta_attrs {
+  /* share of the old means that is kept. Default: 0.9. */
+  uint8_t has_rho;
+  double rho;
+  /* added to both means. Default: 1e-06. */
+  uint8_t has_epsilon;
+  double epsilon;
+  /* adds this times the weight to the gradient. Default: 0. */
+  double weight_decay;
+  /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
+  double clip_value;
+  /* limits the Euclidean norm of each variable's gradient, after clip_value and before
+   * tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
+   * Default: 0. */
+  double clip_norm;
+  /* keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
+   * after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
+   * is set; less than 1; 0 = none. Default: 0. */
+  double average_decay;
+  /* limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+   * model quickly. */
+  uint8_t average_ramp;
+  /* until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0. */
+  int64_t average_start;
+} tutti_optimizer_adadelta_attrs;
+/* Adadelta (Zeiler, 2012): w - rate * step, step = sqrt(mean of step^2 + epsilon) / sqrt(mean of g^2 + epsilon) * g
+ * with moving means. */
+static inline tutti_value tutti_optimizer_adadelta(tutti_graph *graph, tutti_value learning_rate, const tutti_optimizer_adadelta_attrs *attrs) {
+  tutti_graph_begin(graph, "optimizer_adadelta", 1);
+  tutti_graph_add_input(graph, learning_rate);
+  if (attrs != NULL) {
+    if (attrs->has_rho) tutti_graph_set_f64(graph, "rho", attrs->rho);
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
+    if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
+    if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
+    if (attrs->average_ramp != 0) tutti_graph_set_bool(graph, "average_ramp", 1);
+    if (attrs->average_start != 0) tutti_graph_set_i64(graph, "average_start", attrs->average_start);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_optimizer_rmsprop_attrs {
+  /* share of the old mean that is kept; Keras has 0.9. Default: 0.99. */
+  uint8_t has_rho;
+  double rho;
+  /* fraction of the old velocity that is kept; 0 = no momentum. Default: 0. */
+  double momentum;
+  /* subtracts the square of the mean gradient from the mean square (Graves, 2013). */
+  uint8_t centered;
+  /* added to the root. Default: 1e-08. */
+  uint8_t has_epsilon;
+  double epsilon;
+  /* adds this times the weight to the gradient. Default: 0. */
+  double weight_decay;
+  /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
+  double clip_value;
+  /* limits the Euclidean norm of each variable's gradient, after clip_value and before
+   * tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
+   * Default: 0. */
+  double clip_norm;
+  /* keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
+   * after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
+   * is set; less than 1; 0 = none. Default: 0. */
+  double average_decay;
+  /* limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+   * model quickly. */
+  uint8_t average_ramp;
+  /* until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0. */
+  int64_t average_start;
+} tutti_optimizer_rmsprop_attrs;
+/* RMSprop (Tieleman and Hinton, 2012): w - rate * g / (sqrt(mean of g^2) + epsilon) with a moving mean, as in
+ * PyTorch; Keras adds epsilon below the root. */
+static inline tutti_value tutti_optimizer_rmsprop(tutti_graph *graph, tutti_value learning_rate, const tutti_optimizer_rmsprop_attrs *attrs) {
+  tutti_graph_begin(graph, "optimizer_rmsprop", 1);
+  tutti_graph_add_input(graph, learning_rate);
+  if (attrs != NULL) {
+    if (attrs->has_rho) tutti_graph_set_f64(graph, "rho", attrs->rho);
+    if (attrs->momentum != 0) tutti_graph_set_f64(graph, "momentum", attrs->momentum);
+    if (attrs->centered != 0) tutti_graph_set_bool(graph, "centered", 1);
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
+    if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
+    if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
+    if (attrs->average_ramp != 0) tutti_graph_set_bool(graph, "average_ramp", 1);
+    if (attrs->average_start != 0) tutti_graph_set_i64(graph, "average_start", attrs->average_start);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_optimizer_adamax_attrs {
+  /* decay of the first moment. Default: 0.9. */
+  uint8_t has_beta1;
+  double beta1;
+  /* decay of the largest gradient. Default: 0.999. */
+  uint8_t has_beta2;
+  double beta2;
+  /* added to |g|. Default: 1e-08. */
+  uint8_t has_epsilon;
+  double epsilon;
+  /* adds this times the weight to the gradient. Default: 0. */
+  double weight_decay;
+  /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
+  double clip_value;
+  /* limits the Euclidean norm of each variable's gradient, after clip_value and before
+   * tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
+   * Default: 0. */
+  double clip_norm;
+  /* keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
+   * after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
+   * is set; less than 1; 0 = none. Default: 0. */
+  double average_decay;
+  /* limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+   * model quickly. */
+  uint8_t average_ramp;
+  /* until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0. */
+  int64_t average_start;
+} tutti_optimizer_adamax_attrs;
+/* AdaMax (Kingma and Ba, 2015): w - rate / (1 - beta1^t) * m / u, u = max(beta2 * u, |g| + epsilon). */
+static inline tutti_value tutti_optimizer_adamax(tutti_graph *graph, tutti_value learning_rate, const tutti_optimizer_adamax_attrs *attrs) {
+  tutti_graph_begin(graph, "optimizer_adamax", 1);
+  tutti_graph_add_input(graph, learning_rate);
+  if (attrs != NULL) {
+    if (attrs->has_beta1) tutti_graph_set_f64(graph, "beta1", attrs->beta1);
+    if (attrs->has_beta2) tutti_graph_set_f64(graph, "beta2", attrs->beta2);
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
+    if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
+    if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
+    if (attrs->average_ramp != 0) tutti_graph_set_bool(graph, "average_ramp", 1);
+    if (attrs->average_start != 0) tutti_graph_set_i64(graph, "average_start", attrs->average_start);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_optimizer_nadam_attrs {
+  /* decay of the first moment. Default: 0.9. */
+  uint8_t has_beta1;
+  double beta1;
+  /* decay of the second moment. Default: 0.999. */
+  uint8_t has_beta2;
+  double beta2;
+  /* added to the root of the second moment. Default: 1e-08. */
+  uint8_t has_epsilon;
+  double epsilon;
+  /* how quickly the momentum grows to beta1; Keras has 1. Default: 0.004. */
+  uint8_t has_momentum_decay;
+  double momentum_decay;
+  /* adds this times the weight to the gradient. Default: 0. */
+  double weight_decay;
+  /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
+  double clip_value;
+  /* limits the Euclidean norm of each variable's gradient, after clip_value and before
+   * tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
+   * Default: 0. */
+  double clip_norm;
+  /* keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
+   * after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
+   * is set; less than 1; 0 = none. Default: 0. */
+  double average_decay;
+  /* limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+   * model quickly. */
+  uint8_t average_ramp;
+  /* until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0. */
+  int64_t average_start;
+} tutti_optimizer_nadam_attrs;
+/* NAdam (Dozat, 2016): Adam with Nesterov's look-ahead, whose momentum is beta1 * (1 - 0.96^(t * momentum_decay) /
+ * 2) at update t. */
+static inline tutti_value tutti_optimizer_nadam(tutti_graph *graph, tutti_value learning_rate, const tutti_optimizer_nadam_attrs *attrs) {
+  tutti_graph_begin(graph, "optimizer_nadam", 1);
+  tutti_graph_add_input(graph, learning_rate);
+  if (attrs != NULL) {
+    if (attrs->has_beta1) tutti_graph_set_f64(graph, "beta1", attrs->beta1);
+    if (attrs->has_beta2) tutti_graph_set_f64(graph, "beta2", attrs->beta2);
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->has_momentum_decay) tutti_graph_set_f64(graph, "momentum_decay", attrs->momentum_decay);
+    if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
+    if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
+    if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
+    if (attrs->average_ramp != 0) tutti_graph_set_bool(graph, "average_ramp", 1);
+    if (attrs->average_start != 0) tutti_graph_set_i64(graph, "average_start", attrs->average_start);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_optimizer_lion_attrs {
+  /* share of the old mean in the step. Default: 0.9. */
+  uint8_t has_beta1;
+  double beta1;
+  /* share of the old mean that is kept. Default: 0.99. */
+  uint8_t has_beta2;
+  double beta2;
+  /* times the weight is added to the step. Default: 0. */
+  double weight_decay;
+  /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
+  double clip_value;
+  /* limits the Euclidean norm of each variable's gradient, after clip_value and before
+   * tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
+   * Default: 0. */
+  double clip_norm;
+  /* keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
+   * after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
+   * is set; less than 1; 0 = none. Default: 0. */
+  double average_decay;
+  /* limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+   * model quickly. */
+  uint8_t average_ramp;
+  /* until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0. */
+  int64_t average_start;
+} tutti_optimizer_lion_attrs;
+/* Lion (Chen et al., 2023): w - rate * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * w), m = beta2 * m + (1 -
+ * beta2) * g. */
+static inline tutti_value tutti_optimizer_lion(tutti_graph *graph, tutti_value learning_rate, const tutti_optimizer_lion_attrs *attrs) {
+  tutti_graph_begin(graph, "optimizer_lion", 1);
+  tutti_graph_add_input(graph, learning_rate);
+  if (attrs != NULL) {
+    if (attrs->has_beta1) tutti_graph_set_f64(graph, "beta1", attrs->beta1);
+    if (attrs->has_beta2) tutti_graph_set_f64(graph, "beta2", attrs->beta2);
+    if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
+    if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
+    if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
+    if (attrs->average_ramp != 0) tutti_graph_set_bool(graph, "average_ramp", 1);
+    if (attrs->average_start != 0) tutti_graph_set_i64(graph, "average_start", attrs->average_start);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_optimizer_ftrl_attrs {
+  /* of the sum of squares in the step; 0 = a fixed rate. Default: -0.5. */
+  uint8_t has_rate_power;
+  double rate_power;
+  /* of squared gradients. Default: 0.1. */
+  uint8_t has_initial_sum;
+  double initial_sum;
+  /* strength of the absolute penalty, which makes weights 0. Default: 0. */
+  double l1;
+  /* strength of the squared penalty. Default: 0. */
+  double l2;
+  /* strength of a squared penalty on the gradient alone. Default: 0. */
+  double l2_shrinkage;
+  /* added to the power of the sum. Default: 0. */
+  double beta;
+  /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
+  double clip_value;
+  /* limits the Euclidean norm of each variable's gradient, after clip_value and before
+   * tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
+   * Default: 0. */
+  double clip_norm;
+  /* keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
+   * after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
+   * is set; less than 1; 0 = none. Default: 0. */
+  double average_decay;
+  /* limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+   * model quickly. */
+  uint8_t average_ramp;
+  /* until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0. */
+  int64_t average_start;
+} tutti_optimizer_ftrl_attrs;
+/* Follow the regularized leader, FTRL-Proximal (McMahan et al., 2013), as in TensorFlow: n = sum of g^2, z = sum of
+ * g + 2 * l2_shrinkage * w - (n^p - (n before)^p) / rate * w with p = -rate_power, and w = (clip(z, -l1, l1) - z) /
+ * ((n^p + beta) / rate + 2 * l2). The learning rate must be above 0. */
+static inline tutti_value tutti_optimizer_ftrl(tutti_graph *graph, tutti_value learning_rate, const tutti_optimizer_ftrl_attrs *attrs) {
+  tutti_graph_begin(graph, "optimizer_ftrl", 1);
+  tutti_graph_add_input(graph, learning_rate);
+  if (attrs != NULL) {
+    if (attrs->has_rate_power) tutti_graph_set_f64(graph, "rate_power", attrs->rate_power);
+    if (attrs->has_initial_sum) tutti_graph_set_f64(graph, "initial_sum", attrs->initial_sum);
+    if (attrs->l1 != 0) tutti_graph_set_f64(graph, "l1", attrs->l1);
+    if (attrs->l2 != 0) tutti_graph_set_f64(graph, "l2", attrs->l2);
+    if (attrs->l2_shrinkage != 0) tutti_graph_set_f64(graph, "l2_shrinkage", attrs->l2_shrinkage);
+    if (attrs->beta != 0) tutti_graph_set_f64(graph, "beta", attrs->beta);
+    if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
+    if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
+    if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
+    if (attrs->average_ramp != 0) tutti_graph_set_bool(graph, "average_ramp", 1);
+    if (attrs->average_start != 0) tutti_graph_set_i64(graph, "average_start", attrs->average_start);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_optimizer_lamb_attrs {
+  /* decay of the first moment. Default: 0.9. */
+  uint8_t has_beta1;
+  double beta1;
+  /* decay of the second moment. Default: 0.999. */
+  uint8_t has_beta2;
+  double beta2;
+  /* added to the root of the second moment. Default: 1e-06. */
+  uint8_t has_epsilon;
+  double epsilon;
+  /* times the weight is added to the step. Default: 0. */
+  double weight_decay;
+  /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
+  double clip_value;
+  /* limits the Euclidean norm of each variable's gradient, after clip_value and before
+   * tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
+   * Default: 0. */
+  double clip_norm;
+  /* keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
+   * after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
+   * is set; less than 1; 0 = none. Default: 0. */
+  double average_decay;
+  /* limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+   * model quickly. */
+  uint8_t average_ramp;
+  /* until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0. */
+  int64_t average_start;
+} tutti_optimizer_lamb_attrs;
+/* LAMB (You et al., 2020): w - rate * |w| / |r| * r for each variable, r = m / (1 - beta1^t) / (sqrt(v / (1 -
+ * beta2^t)) + epsilon) + weight_decay * w; the ratio is 1 where a norm is 0. */
+static inline tutti_value tutti_optimizer_lamb(tutti_graph *graph, tutti_value learning_rate, const tutti_optimizer_lamb_attrs *attrs) {
+  tutti_graph_begin(graph, "optimizer_lamb", 1);
+  tutti_graph_add_input(graph, learning_rate);
+  if (attrs != NULL) {
+    if (attrs->has_beta1) tutti_graph_set_f64(graph, "beta1", attrs->beta1);
+    if (attrs->has_beta2) tutti_graph_set_f64(graph, "beta2", attrs->beta2);
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
+    if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
+    if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
+    if (attrs->average_ramp != 0) tutti_graph_set_bool(graph, "average_ramp", 1);
+    if (attrs->average_start != 0) tutti_graph_set_i64(graph, "average_start", attrs->average_start);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_optimizer_lars_attrs {
+  /* fraction of the old velocity that is kept. Default: 0.9. */
+  uint8_t has_momentum;
+  double momentum;
+  /* uses Nesterov's look-ahead. */
+  uint8_t nesterov;
+  /* trust coefficient, the length of a step over that of the weights at a rate of 1. Default: 0.001. */
+  double trust;
+  /* added to the norms. Default: 0. */
+  double epsilon;
+  /* adds this times the weight to the gradient. Default: 0. */
+  double weight_decay;
+  /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
+  double clip_value;
+  /* limits the Euclidean norm of each variable's gradient, after clip_value and before
+   * tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
+   * Default: 0. */
+  double clip_norm;
+  /* keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
+   * after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
+   * is set; less than 1; 0 = none. Default: 0. */
+  double average_decay;
+  /* limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+   * model quickly. */
+  uint8_t average_ramp;
+  /* until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0. */
+  int64_t average_start;
+} tutti_optimizer_lars_attrs;
+/* LARS (You, Gitman and Ginsburg, 2017): momentum over trust * |w| / (|g| + weight_decay * |w| + epsilon) * (g +
+ * weight_decay * w) for each variable; the ratio is 1 where |w| or |g| is 0. */
+static inline tutti_value tutti_optimizer_lars(tutti_graph *graph, tutti_value learning_rate, const tutti_optimizer_lars_attrs *attrs) {
+  tutti_graph_begin(graph, "optimizer_lars", 1);
+  tutti_graph_add_input(graph, learning_rate);
+  if (attrs != NULL) {
+    if (attrs->has_momentum) tutti_graph_set_f64(graph, "momentum", attrs->momentum);
+    if (attrs->nesterov != 0) tutti_graph_set_bool(graph, "nesterov", 1);
+    if (attrs->trust != 0) tutti_graph_set_f64(graph, "trust", attrs->trust);
+    if (attrs->epsilon != 0) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
+    if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
+    if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
+    if (attrs->average_ramp != 0) tutti_graph_set_bool(graph, "average_ramp", 1);
+    if (attrs->average_start != 0) tutti_graph_set_i64(graph, "average_start", attrs->average_start);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_parameter_group_attrs {
+  /* in place of the optimizer's. */
+  tutti_value learning_rate;
+  /* times the learning rate. Default: 1. */
+  uint8_t has_rate_factor;
+  double rate_factor;
+  /* in place of the optimizer's; 0 = that. Default: 0. */
+  double weight_decay;
+  /* they do not decay. */
+  uint8_t without_decay;
+  /* they keep their values. */
+  uint8_t frozen;
+} tutti_parameter_group_attrs;
+/* Variables that are trained otherwise: those whose full name matches a pattern, with * for any letters and ? for
+ * one. A variable belongs to the first group that it matches. With the pattern *bias and without_decay biases do
+ * not decay. A group without variables is an error. pattern: of full names, such as *bias or encoder*. */
+static inline tutti_value tutti_parameter_group(tutti_graph *graph, const char *pattern, const tutti_parameter_group_attrs *attrs) {
+  tutti_graph_begin(graph, "parameter_group", 1);
+  tutti_graph_set_string(graph, "pattern", pattern);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->learning_rate : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->has_rate_factor) tutti_graph_set_f64(graph, "rate_factor", attrs->rate_factor);
+    if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->without_decay != 0) tutti_graph_set_bool(graph, "without_decay", 1);
+    if (attrs->frozen != 0) tutti_graph_set_bool(graph, "frozen", 1);
   }
   return tutti_graph_end(graph, NULL, 0);
 }

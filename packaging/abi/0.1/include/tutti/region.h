@@ -105,6 +105,48 @@ static inline tutti_value tutti_end_custom_gradient(tutti_graph *graph, const tu
   return tutti_graph_end(graph, more, more_count);
 }
 
+typedef struct {
+  const char *slots;     /* what is kept for each element from update to update, "m, v"; NULL = nothing */
+  const double *initial; /* the first value of each slot; NULL = 0 */
+  int64_t initial_count;
+  double weight_decay; /* given to the rule, for variables whose parameter group has none of its own */
+  int32_t dtype;       /* of the variables it is for; 0 = TUTTI_DTYPE_F32, which is also for f16 and bf16 ones */
+  /* As of all optimizers (ops.h): */
+  double clip_value;
+  double clip_norm;
+  double average_decay;
+  uint8_t average_ramp;
+  int64_t average_start;
+} tutti_update_rule_attrs;
+
+/* An optimizer of one's own. What is written next computes a variable's new value, once for all variables: they come as
+ * arrays of one axis, whose length only the variable tells. `parameters` receives weight, gradient, learning rate,
+ * weight decay, the number of the update (an i64 scalar, from 1), and the slots. Other values may be used if they are
+ * computed from constants, schedules and host scalars. */
+static inline void tutti_begin_update_rule(tutti_graph *graph, tutti_value learning_rate,
+                                           const tutti_update_rule_attrs *attrs, tutti_value *parameters,
+                                           int64_t parameter_count) {
+  tutti_graph_begin(graph, "update_rule", 1);
+  tutti_graph_add_input(graph, learning_rate);
+  if (attrs != NULL) {
+    if (attrs->slots != NULL) tutti_graph_set_string(graph, "slots", attrs->slots);
+    if (attrs->initial != NULL) tutti_graph_set_f64s(graph, "initial", attrs->initial, attrs->initial_count);
+    if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->dtype != 0) tutti_graph_set_i64(graph, "dtype", attrs->dtype);
+    if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
+    if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
+    if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
+    if (attrs->average_ramp) tutti_graph_set_bool(graph, "average_ramp", 1);
+    if (attrs->average_start != 0) tutti_graph_set_i64(graph, "average_start", attrs->average_start);
+  }
+  tutti_graph_begin_region(graph, parameters, parameter_count);
+}
+/* `results`: the new weight, and the new value of each slot. */
+static inline void tutti_end_update_rule(tutti_graph *graph, const tutti_value *results, int64_t count) {
+  tutti_graph_end_region(graph, results, count);
+  tutti_graph_end(graph, NULL, 0);
+}
+
 #ifdef __cplusplus
 }
 #endif

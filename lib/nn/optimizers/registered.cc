@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <optional>
+//
+// Optimizers whose update is an op of the registry.
 #include <utility>
-#include <variant>
 
-#include "nn/expansion.h"
+#include "nn/optimizers/optimizer.h"
 
 namespace tutti::impl::nn {
 namespace {
 
-/// The number that a scalar is, where it is a constant.
-std::optional<double> constant_number(const graph::Graph &graph, ValueId value) {
-  const graph::NodeId producer = graph.value(value).producer;
-  if (producer == graph::kNoNode || graph.node(producer).op != "constant") return std::nullopt;
-  const auto *const tensor = std::get_if<tensor::Tensor>(&graph.node(producer).attributes.at("value"));
-  if (tensor == nullptr || tensor->dtype() != tensor::DType::f32) return std::nullopt;
-  return static_cast<double>(tensor->data_as<float>()[0]);
-}
-
-/// Makes the update op the model's rule of training; a clip norm and gradients that were set before stay.
+/// Makes the update op the model's rule of training; a clip norm, groups and gradients that were set before stay.
 ValueId set_optimizer(Expansion &e, graph::OptimizerSpec optimizer) {
-  GraphBuilder &b = e.builder();
+  if (!check_learning_rate(e)) return kNoValue;
   optimizer.learning_rate = e.input(0);
-  if (optimizer.learning_rate == kNoValue) return kNoValue;
-  if (b.rank(optimizer.learning_rate) != 0) return e.fail("expected a scalar learning rate");
-  const std::optional<double> rate = constant_number(b.graph(), optimizer.learning_rate);
-  if (rate && !(*rate >= 0)) return e.fail(base::concat("the learning rate is ", *rate, ", expected 0 or more"));
-  const std::optional<graph::TrainSpec> &present = b.model().train;
-  if (present && !present->optimizer.op.empty()) return e.fail("the model already has an optimizer");
   graph::TrainSpec train;
   train.optimizer = std::move(optimizer);
   train.clip = {e.f64("clip_value"), e.f64("clip_norm")};
   train.average = {e.f64("average_decay"), e.flag("average_ramp"), e.i64("average_start")};
-  b.set_train(std::move(train));
+  e.builder().set_train(std::move(train));
   return kNoValue;
 }
 
+/// Adam of Reddi, Kale and Kumar (2018), by the largest second moment so far.
+ValueId set_amsgrad(Expansion &e, double weight_decay) {
+  const double beta1 = e.f64("beta1"), beta2 = e.f64("beta2"), epsilon = e.f64("epsilon");
+  return set_rule(e, {.slots = "m, v, v_max", .weight_decay = weight_decay}, [&](const Rule &rule) {
+    const Term g = rule.gradient();
+    const Term m = beta1 * rule.slot(0) + (1 - beta1) * g;
+    const Term v = beta2 * rule.slot(1) + (1 - beta2) * (g * g);
+    const Term v_max = rule.slot(2).with("maximum", v);
+    const Term root = (v_max / rule.correction(beta2)).apply("sqrt") + epsilon;
+    const Term step = m / rule.correction(beta1) / root + rule.decay() * rule.weight();
+    return Terms{rule.weight() - rule.rate() * step, m, v, v_max};
+  });
+}
+
 ValueId set_adam(Expansion &e, double weight_decay) {
+  if (e.flag("amsgrad")) return set_amsgrad(e, weight_decay);
   return set_optimizer(e, {.op = "adam_update",
                            .attributes = {{"beta1", e.f64("beta1")},
                                           {"beta2", e.f64("beta2")},

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules of update that are written as graphs: the op update_rule, whose region computes a variable's new value and
+// slots. The region is written once, over arrays [elements] of one dtype, and copied into the finish graph of a step
+// for each variable, or for the slice of it that a contributor updates.
+//
+//   parameters  weight, gradient, learning rate, weight decay, number of the update (i64, from 1), slots, captures
+//   results     the new weight, the new slots
+//
+// Threads: functions without state.
+#ifndef TUTTI_GRAPH_UPDATE_RULE_H_
+#define TUTTI_GRAPH_UPDATE_RULE_H_
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "graph/builder.h"
+#include "graph/model.h"
+
+namespace tutti::impl::graph {
+
+inline constexpr std::string_view kUpdateRule = "update_rule";
+/// The length of the arrays in the region.
+inline constexpr std::string_view kElementsSymbol = "elements";
+
+/// Positions among the parameters of the region; slots and captures follow.
+enum class RuleParameter : size_t { weight, gradient, learning_rate, weight_decay, iteration, slots };
+constexpr size_t at(RuleParameter parameter) { return static_cast<size_t>(parameter); }
+
+/// What the attributes of a rule say.
+struct RuleSettings {
+  std::vector<SlotSpec> slots;
+  double weight_decay = 0;
+  tensor::DType dtype = tensor::DType::f32;
+  ClipSpec clip;
+  AverageSpec average;
+
+  /// INVALID_ARGUMENT for a slot without a name or with that of another, for initial values that are not one for each
+  /// slot, and for a dtype that rules are not written for.
+  static base::Result<RuleSettings> from(const Node &rule);
+};
+
+/// The region's own parameters.
+base::Result<std::vector<ValueInfo>> rule_parameters(const Node &rule);
+
+/// Of the arrays of its region.
+tensor::DType rule_dtype(const Graph &graph, const Node &rule);
+/// Which of the optimizer's rules is for a variable; f16 and bf16 ones are computed in f32. INVALID_ARGUMENT when there
+/// is none of its dtype.
+base::Result<size_t> rule_for(const Model &model, const VariableSpec &variable);
+
+/// What a rule may be given.
+struct RuleNeeds {
+  /// All elements of a variable at once: the rule reduces them, or does more than compute element by element.
+  bool whole = false;
+  /// One axis, in row-major order: the rule has ops other than element by element and reductions of everything.
+  bool flat = false;
+};
+RuleNeeds needs_of(const Graph &graph, const Node &rule);
+
+/// Copies the region into a builder. `arguments` stand for all its parameters; the arrays may have any one shape unless
+/// the rule is flat. Gives the results.
+base::Result<std::vector<ValueId>> inline_rule(const Graph &graph, const Node &rule, GraphBuilder &destination,
+                                               std::span<const ValueId> arguments);
+
+}  // namespace tutti::impl::graph
+
+#endif  // TUTTI_GRAPH_UPDATE_RULE_H_

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/optimizers/optimizer.h"
+
+#include <optional>
+#include <variant>
+
+#include "base/text.h"
+#include "graph/update_rule.h"
+
+namespace tutti::impl::nn {
+namespace {
+
+/// The number that a scalar is, where it is a constant.
+std::optional<double> constant_number(const graph::Graph &graph, ValueId value) {
+  const graph::NodeId producer = graph.value(value).producer;
+  if (producer == graph::kNoNode || graph.node(producer).op != "constant") return std::nullopt;
+  const auto *const tensor = std::get_if<tensor::Tensor>(&graph.node(producer).attributes.at("value"));
+  if (tensor == nullptr || tensor->dtype() != tensor::DType::f32) return std::nullopt;
+  return static_cast<double>(tensor->data_as<float>()[0]);
+}
+
+void write_rule(Expansion &e, const RuleSettings &settings, tensor::DType dtype, const RuleFunction &function) {
+  GraphBuilder &b = e.builder();
+  graph::Attributes attributes{{"slots", settings.slots},
+                               {"weight_decay", settings.weight_decay},
+                               {"dtype", dtype},
+                               {"clip_value", e.f64("clip_value")},
+                               {"clip_norm", e.f64("clip_norm")},
+                               {"average_decay", e.f64("average_decay")},
+                               {"average_ramp", e.flag("average_ramp")},
+                               {"average_start", e.i64("average_start")}};
+  if (!settings.initial.empty()) attributes.insert_or_assign("initial", settings.initial);
+  b.begin_op(graph::kUpdateRule, {e.input(0)}, std::move(attributes));
+  const GraphBuilder::Values parameters = b.begin_region();
+  GraphBuilder::Values results;
+  if (b.ok()) {
+    for (const Term term : function(Rule(b, parameters)))
+      results.push_back(term.value());
+  }
+  b.end_region(results);
+  b.end_op();
+}
+
+}  // namespace
+
+Term Rule::correction(double beta) const {
+  const Term exponent = count();
+  return narrowed(1 - exponent.number(beta).with("pow", exponent));
+}
+
+bool check_learning_rate(Expansion &e) {
+  GraphBuilder &b = e.builder();
+  if (e.input(0) == kNoValue) return false;
+  if (b.rank(e.input(0)) != 0) {
+    e.fail("expected a scalar learning rate");
+    return false;
+  }
+  const std::optional<double> rate = constant_number(b.graph(), e.input(0));
+  if (rate && !(*rate >= 0)) e.fail(base::concat("the learning rate is ", *rate, ", expected 0 or more"));
+  const std::optional<graph::TrainSpec> &present = b.model().train;
+  if (present && !present->optimizer.op.empty()) e.fail("the model already has an optimizer");
+  return b.ok();
+}
+
+ValueId set_rule(Expansion &e, const RuleSettings &settings, const RuleFunction &function) {
+  if (!check_learning_rate(e)) return kNoValue;
+  for (const tensor::DType dtype : {tensor::DType::f32, tensor::DType::f64})
+    write_rule(e, settings, dtype, function);
+  return kNoValue;
+}
+
+}  // namespace tutti::impl::nn
