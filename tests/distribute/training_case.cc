@@ -10,6 +10,7 @@
 #include "data/pipeline/pipeline.h"
 #include "data/pipeline/sources.h"
 #include "distribute/lowering_backend.h"
+#include "nn/registry.h"
 #include "runtime/backend_list.h"
 
 namespace tutti::testing {
@@ -148,7 +149,21 @@ ValueId total_loss(GraphBuilder &b, const NetworkCase &network, ValueId per_row,
   return graph::kNoValue;
 }
 
+/// An entry of the registry, with the limits as attributes.
+void set_registered_optimizer(GraphBuilder &b, const NetworkCase &network) {
+  graph::Attributes attributes = network.attributes;
+  attributes.insert_or_assign("clip_value", network.limits.value);
+  attributes.insert_or_assign("clip_norm", network.limits.norm);
+  attributes.insert_or_assign("average_decay", network.average.decay);
+  attributes.insert_or_assign("average_ramp", network.average.has_ramp);
+  attributes.insert_or_assign("average_start", network.average.start);
+  if (network.clip > 0) b.set_clip_global_norm(network.clip);
+  impl::nn::expand(b, network.entry, 1, {b.constant(network.learning_rate, DType::f32)}, attributes,
+                   {.training = true});
+}
+
 void set_optimizer(GraphBuilder &b, const NetworkCase &network) {
+  if (!network.entry.empty()) return set_registered_optimizer(b, network);
   graph::TrainSpec train;
   train.optimizer.learning_rate = b.constant(network.learning_rate, DType::f32);
   if (network.optimizer == Optimizer::sgd) {

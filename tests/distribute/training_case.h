@@ -65,6 +65,8 @@ struct NetworkCase {
   int64_t features = 5, hidden = 7, classes = 3;
   Loss loss = Loss::mean;
   Optimizer optimizer = Optimizer::sgd;
+  std::string entry = {};  ///< "optimizer_lamb", in place of `optimizer`
+  impl::graph::Attributes attributes = {};
   double learning_rate = 0.1;
   bool batch_norm = false;
   bool relu = false;            ///< instead of tanh
