@@ -143,6 +143,16 @@ const (
 	ReductionNone         Reduction = "none"
 )
 
+// Scale: Of a matrix's steps; ScaleByShape: sqrt(max(1, columns / rows)); ScaleLikeAdam: 0.2 * sqrt(max(columns,
+// rows)), whose steps are as long as those of AdamW (Liu et al., 2025). For OptimizerMuon.
+type Scale string
+
+// The choices of Scale.
+const (
+	ScaleByShape  Scale = "by_shape"
+	ScaleLikeAdam Scale = "like_adam"
+)
+
 // TextUnit: characters: UTF-8 sequences; a byte that is not part of one counts as a character. For BytesLength,
 // BytesSubstring.
 type TextUnit string

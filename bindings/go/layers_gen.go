@@ -2397,6 +2397,96 @@ func (g *Graph) OptimizerLars(learningRate Value, options *OptimizerLarsOptions)
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
+// OptimizerMuonOptions are what OptimizerMuon may be told; the zero value means the defaults.
+type OptimizerMuonOptions struct {
+	// Share of the old mean gradient that is kept. Default: 0.95.
+	Momentum *float64
+	// Uses no look-ahead.
+	WithoutNesterov bool
+	// Of the polynomial. Default: 5.
+	Rounds int64
+	// Of a matrix's steps; ScaleByShape: sqrt(max(1, columns / rows)); ScaleLikeAdam: 0.2 * sqrt(max(columns,
+	// rows)), whose steps are as long as those of AdamW (Liu et al., 2025). Default: ScaleByShape.
+	Scale Scale
+	// Times the learning rate, for vectors. Default: 1.
+	VectorRate *float64
+	// Of vectors: decay of the first moment. Default: 0.9.
+	Beta1 *float64
+	// Of vectors: decay of the second moment. Default: 0.999.
+	Beta2 *float64
+	// Of vectors: added to the root of the second moment. Default: 1e-08.
+	Epsilon *float64
+	// Times the weight is added to the step.
+	WeightDecay float64
+	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
+	ClipValue float64
+	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
+	// limits the global norm: g * ClipNorm / max(|g|, ClipNorm); 0 = off.
+	ClipNorm float64
+	// Keeps an exponential moving average of each weight, AverageDecay * average + (1 - AverageDecay) * weight
+	// after each update, as slot <variable>/average, which evaluate and predict use unless their option RawWeights
+	// is set; less than 1; 0 = none.
+	AverageDecay float64
+	// Limits the decay to (1 + n) / (10 + n) at update n after AverageStart, so that the average follows a young
+	// model quickly.
+	AverageRamp bool
+	// Until this update the average is equal to the weight; 0: it starts at the initial weight.
+	AverageStart int64
+}
+
+// OptimizerMuon: Muon (Jordan, 2024): momentum whose singular values are brought near 1 by rounds of a polynomial
+// of degree 5, for variables with two axes or more, taken as matrices with as many columns as their last axis;
+// AdamW for the others. Embeddings and the last layer are commonly updated as vectors, too (as_vectors of a
+// parameter group).
+func (g *Graph) OptimizerMuon(learningRate Value, options *OptimizerMuonOptions) Value {
+	raw.Graph_begin(g.handle, "optimizer_muon", 1)
+	raw.Graph_add_input(g.handle, learningRate.id)
+	o := given(options)
+	if o.Momentum != nil {
+		raw.Graph_set_f64(g.handle, "momentum", *o.Momentum)
+	}
+	if o.WithoutNesterov {
+		raw.Graph_set_bool(g.handle, "nesterov", false)
+	}
+	if o.Rounds != 0 {
+		raw.Graph_set_i64(g.handle, "rounds", o.Rounds)
+	}
+	if o.Scale != "" {
+		raw.Graph_set_string(g.handle, "scale", string(o.Scale))
+	}
+	if o.VectorRate != nil {
+		raw.Graph_set_f64(g.handle, "vector_rate", *o.VectorRate)
+	}
+	if o.Beta1 != nil {
+		raw.Graph_set_f64(g.handle, "beta1", *o.Beta1)
+	}
+	if o.Beta2 != nil {
+		raw.Graph_set_f64(g.handle, "beta2", *o.Beta2)
+	}
+	if o.Epsilon != nil {
+		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
+	}
+	if o.WeightDecay != 0 {
+		raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
+	}
+	if o.ClipValue != 0 {
+		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
+	}
+	if o.ClipNorm != 0 {
+		raw.Graph_set_f64(g.handle, "clip_norm", o.ClipNorm)
+	}
+	if o.AverageDecay != 0 {
+		raw.Graph_set_f64(g.handle, "average_decay", o.AverageDecay)
+	}
+	if o.AverageRamp {
+		raw.Graph_set_bool(g.handle, "average_ramp", true)
+	}
+	if o.AverageStart != 0 {
+		raw.Graph_set_i64(g.handle, "average_start", o.AverageStart)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
 // ParameterGroupOptions are what ParameterGroup may be told; the zero value means the defaults.
 type ParameterGroupOptions struct {
 	// In place of the optimizer's.
@@ -2409,6 +2499,8 @@ type ParameterGroupOptions struct {
 	WithoutDecay bool
 	// They keep their values.
 	Frozen bool
+	// An optimizer that takes matrices otherwise than vectors (muon) takes them as vectors.
+	AsVectors bool
 }
 
 // ParameterGroup: Variables that are trained otherwise: those whose full name matches a pattern, with * for any
@@ -2432,6 +2524,9 @@ func (g *Graph) ParameterGroup(pattern string, options *ParameterGroupOptions) V
 	}
 	if o.Frozen {
 		raw.Graph_set_bool(g.handle, "frozen", true)
+	}
+	if o.AsVectors {
+		raw.Graph_set_bool(g.handle, "as_vectors", true)
 	}
 	return Value{raw.Graph_end(g.handle, nil)}
 }

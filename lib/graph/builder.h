@@ -46,6 +46,8 @@ struct VariableOptions {
   bool automatic_name = false;
 };
 
+struct RuleSettings;
+
 class GraphBuilder {
  public:
   using Values = std::vector<ValueId>;
@@ -231,6 +233,7 @@ class GraphBuilder {
   bool check_gradient(const std::string &variable_name, ValueId gradient);
   bool check_rate(std::string_view what, ValueId rate);
   void keep_rule(NodeId id);
+  void add_rule(NodeId id, const RuleSettings &settings);
   void settle_groups();
   bool check_free(std::string_view what, std::string_view name, bool taken);
 

@@ -52,24 +52,36 @@ void GraphBuilder::set_train(TrainSpec train) {
   model_.train = std::move(train);
 }
 
-// The rule that the last node gives is the optimizer's, or one of its rules for another dtype.
+// A further rule of the optimizer, for variables of another dtype or shape.
+void GraphBuilder::add_rule(NodeId id, const RuleSettings &settings) {
+  OptimizerSpec &optimizer = model_.train->optimizer;
+  for (const NodeId rule : optimizer.rules) {
+    const base::Result<RuleSettings> other = RuleSettings::from(graph_.node(rule));
+    if (other.ok() && other->dtype == settings.dtype && other->view == settings.view) {
+      fail(base::already_exists("the optimizer is set twice"));
+      return;
+    }
+  }
+  for (const SlotSpec &slot : settings.slots) {
+    const auto known = std::ranges::find(optimizer.slots, slot.name, &SlotSpec::name);
+    if (known == optimizer.slots.end()) {
+      optimizer.slots.push_back(slot);
+    } else if (known->initial != slot.initial) {
+      fail(base::invalid_argument("slot '", slot.name, "' begins with ", known->initial, " in one rule, and with ",
+                                  slot.initial, " in another"));
+      return;
+    }
+  }
+  optimizer.rules.push_back(id);
+}
+
+// The rule that the last node gives is the optimizer's, or one of its rules.
 void GraphBuilder::keep_rule(NodeId id) {
   const Node &node = graph_.node(id);
   base::Result<RuleSettings> settings = RuleSettings::from(node);
   if (!settings.ok()) return;  // reported
-  const auto is_same_slot = [](const SlotSpec &a, const SlotSpec &b) {
-    return a.name == b.name && a.initial == b.initial;
-  };
   if (model_.train && model_.train->optimizer.has_rules()) {
-    OptimizerSpec &optimizer = model_.train->optimizer;
-    const auto dtype_of = [&](NodeId rule) { return graph_.value(graph_.node(rule).regions[0].parameters[0]).dtype; };
-    const bool is_other =
-        std::ranges::none_of(optimizer.rules, [&](NodeId rule) { return dtype_of(rule) == settings->dtype; });
-    if (!is_other || !std::ranges::equal(optimizer.slots, settings->slots, is_same_slot)) {
-      fail(base::already_exists(is_other ? "the optimizer has rules with other slots" : "the optimizer is set twice"));
-      return;
-    }
-    optimizer.rules.push_back(id);
+    add_rule(id, *settings);
     return;
   }
   TrainSpec train;

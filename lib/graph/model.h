@@ -62,7 +62,7 @@ struct SlotSpec {
 
 /// The rule of training: an update op of the registry, its attributes, and a learning rate that is a value of the
 /// graph. The update's inputs are w, g, slots in order, learning rate, iteration if it has one, ok; or it is
-/// update_rule, and `rules` are its nodes, one for each dtype (update_rule.h).
+/// update_rule, and `rules` are its nodes, for dtypes and shapes of variables (update_rule.h); `slots` are those of all.
 struct OptimizerSpec {
   std::string op;  // "adam_update"
   int32_t revision = 1;
@@ -82,6 +82,7 @@ struct ParameterGroup {
   ValueId learning_rate = kNoValue;  ///< in place of the optimizer's, if there is one
   double weight_decay = -1;          ///< in place of the optimizer's; below 0 = that
   bool frozen = false;               ///< they keep their values
+  bool as_vectors = false;           ///< no rule takes them as matrices
 
   bool has(std::string_view variable) const;
 };

@@ -44,11 +44,9 @@ Json to_json(const VariableSpec &variable) {
 }
 
 Json to_json(const ParameterGroup &group) {
-  return JsonObject{{"pattern", group.pattern},
-                    {"rate_factor", group.rate_factor},
-                    {"learning_rate", group.learning_rate},
-                    {"weight_decay", group.weight_decay},
-                    {"frozen", group.frozen}};
+  return JsonObject{
+      {"pattern", group.pattern},           {"rate_factor", group.rate_factor}, {"learning_rate", group.learning_rate},
+      {"weight_decay", group.weight_decay}, {"frozen", group.frozen},           {"as_vectors", group.as_vectors}};
 }
 
 Json to_json(const TrainSpec &train) {
@@ -306,6 +304,7 @@ class ModelReader {
       }
       TUTTI_ASSIGN(group.weight_decay, element.get_double("weight_decay"));
       TUTTI_ASSIGN(group.frozen, element.get_boolean("frozen"));
+      TUTTI_ASSIGN(group.as_vectors, element.get_boolean("as_vectors"));
       train.groups.push_back(std::move(group));
     }
     return {};

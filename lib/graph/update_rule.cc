@@ -2,6 +2,7 @@
 #include "graph/update_rule.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_set>
@@ -51,6 +52,8 @@ base::Result<std::vector<SlotSpec>> make_slots(const std::string &list, const st
   return slots;
 }
 
+Dim symbol(std::string_view name) { return Dim::symbol(std::string(name)); }
+
 /// An attribute that has been checked, or its default.
 template <typename T>
 const T &get(const OpDefinition &definition, const Node &node, std::string_view name) {
@@ -79,6 +82,8 @@ base::Result<RuleSettings> RuleSettings::from(const Node &rule) {
   RuleSettings settings;
   TUTTI_ASSIGN(settings.slots,
                make_slots(get<std::string>(*op, rule, "slots"), get<std::vector<double>>(*op, rule, "initial")));
+  const auto &view = get<std::string>(*op, rule, "view");
+  settings.view = view == "vector" ? RuleView::vector : view == "matrix" ? RuleView::matrix : RuleView::wide_matrix;
   settings.weight_decay = get<double>(*op, rule, "weight_decay");
   settings.dtype = get<tensor::DType>(*op, rule, "dtype");
   settings.clip = {get<double>(*op, rule, "clip_value"), get<double>(*op, rule, "clip_norm")};
@@ -91,9 +96,10 @@ base::Result<RuleSettings> RuleSettings::from(const Node &rule) {
 
 base::Result<std::vector<ValueInfo>> rule_parameters(const Node &rule) {
   TUTTI_ASSIGN(const RuleSettings settings, RuleSettings::from(rule));
-  const Dims elements{Dim::symbol(std::string(kElementsSymbol))};
+  const bool is_vector = settings.view == RuleView::vector;
+  const Dims dims = is_vector ? Dims{symbol(kElementsSymbol)} : Dims{symbol(kRowsSymbol), symbol(kColumnsSymbol)};
   std::vector<ValueInfo> parameters(at(RuleParameter::slots) + settings.slots.size(),
-                                    {settings.dtype, elements, kNoNode, 0, ""});
+                                    {settings.dtype, dims, kNoNode, 0, ""});
   for (const RuleParameter scalar : {RuleParameter::learning_rate, RuleParameter::weight_decay})
     parameters[at(scalar)].dims = {};
   parameters[at(RuleParameter::iteration)] = {tensor::DType::i64, {}, kNoNode, 0, ""};
@@ -104,14 +110,66 @@ tensor::DType rule_dtype(const Graph &graph, const Node &rule) {
   return graph.value(rule.regions[0].parameters[at(RuleParameter::weight)]).dtype;
 }
 
+namespace {
+
+bool may_be_matrix(const Model &model, const VariableSpec &variable) {
+  const ParameterGroup *const group = model.train->group_of(variable.name);
+  return variable.dims.size() >= 2 && (group == nullptr || !group->as_vectors);
+}
+
+/// Without regard to who takes it as one.
+std::pair<int64_t, int64_t> rows_and_columns(const VariableSpec &variable) {
+  int64_t rows = 1;
+  for (size_t i = 0; i + 1 < variable.dims.size(); ++i)
+    rows *= variable.dims[i];
+  return {rows, variable.dims.back()};
+}
+
+/// How well a rule of the right dtype is for a variable; 0 = not at all.
+int fit(RuleView view, const Model &model, const VariableSpec &variable) {
+  if (view == RuleView::vector) return 1;
+  if (!may_be_matrix(model, variable)) return 0;
+  const auto [rows, columns] = rows_and_columns(variable);
+  if (view == RuleView::matrix) return 2;
+  return rows < columns ? 3 : 0;
+}
+
+}  // namespace
+
 base::Result<size_t> rule_for(const Model &model, const VariableSpec &variable) {
   const tensor::DType dtype = variable.dtype == tensor::DType::f64 ? tensor::DType::f64 : tensor::DType::f32;
   const std::vector<NodeId> &rules = model.train->optimizer.rules;
+  int best = 0;
+  size_t chosen = 0;
   for (size_t i = 0; i < rules.size(); ++i) {
-    if (rule_dtype(model.graph, model.graph.node(rules[i])) == dtype) return i;
+    const Node &rule = model.graph.node(rules[i]);
+    if (rule_dtype(model.graph, rule) != dtype) continue;
+    TUTTI_ASSIGN(const RuleSettings settings, RuleSettings::from(rule));
+    const int now = fit(settings.view, model, variable);
+    if (now > best) best = now, chosen = i;
   }
-  return base::invalid_argument("variable '", variable.name, "' is ", tensor::name(variable.dtype),
-                                ", and the optimizer has no rule of update for ", tensor::name(dtype));
+  if (best > 0) return chosen;
+  return base::invalid_argument("variable '", variable.name, "' is ", tensor::name(variable.dtype), " ",
+                                to_string(to_dims(variable.dims)), ", and the optimizer has no rule of update for ",
+                                tensor::name(dtype), may_be_matrix(model, variable) ? "" : " vectors");
+}
+
+std::vector<SlotSpec> slots_for(const Model &model, const VariableSpec &variable) {
+  const OptimizerSpec &optimizer = model.train->optimizer;
+  if (!optimizer.has_rules()) return optimizer.slots;
+  const base::Result<size_t> rule = rule_for(model, variable);
+  if (!rule.ok()) return {};
+  base::Result<RuleSettings> settings = RuleSettings::from(model.graph.node(optimizer.rules[*rule]));
+  return settings.ok() ? std::move(settings->slots) : std::vector<SlotSpec>();
+}
+
+std::optional<std::pair<int64_t, int64_t>> matrix_of(const Model &model, const VariableSpec &variable) {
+  if (!model.train->optimizer.has_rules()) return std::nullopt;
+  const base::Result<size_t> rule = rule_for(model, variable);
+  if (!rule.ok()) return std::nullopt;
+  const Node &node = model.graph.node(model.train->optimizer.rules[*rule]);
+  const bool is_matrix = model.graph.value(node.regions[0].parameters[at(RuleParameter::weight)]).dims.size() == 2;
+  return is_matrix ? std::optional(rows_and_columns(variable)) : std::nullopt;
 }
 
 RuleNeeds needs_of(const Graph &graph, const Node &rule) {
@@ -122,6 +180,7 @@ RuleNeeds needs_of(const Graph &graph, const Node &rule) {
     if (graph.value(parameter).dims == elements) arrays.insert(parameter);
   }
   RuleNeeds needs;
+  if (elements.size() == 2) return {.whole = true};
   for (const NodeId id : region.nodes) {
     const Node &node = graph.node(id);
     const bool has_array = std::ranges::any_of(node.inputs, [&](ValueId input) { return arrays.contains(input); });
@@ -153,12 +212,14 @@ base::Result<std::vector<ValueId>> inline_rule(const Graph &graph, const Node &r
   NodeCloner cloner(graph, destination);
   for (size_t i = 0; i < arguments.size(); ++i)
     cloner.map(region.parameters[i], arguments[i]);
-  const Dim elements = element_count(destination.dims(arguments[at(RuleParameter::weight)]));
+  const Dims &dims = destination.dims(arguments[at(RuleParameter::weight)]);
+  std::map<std::string, Dim, std::less<>> sizes{{std::string(kElementsSymbol), element_count(dims)}};
+  if (graph.value(region.parameters[at(RuleParameter::weight)]).dims.size() == 2)
+    sizes = {{std::string(kRowsSymbol), dims.at(0)}, {std::string(kColumnsSymbol), dims.at(1)}};
   for (const NodeId id : region.nodes) {
     Node node = graph.node(id);
     for (auto &[name, attribute] : node.attributes) {
-      if (const auto *const dims = std::get_if<Dims>(&attribute))
-        attribute = substitute(*dims, {{std::string(kElementsSymbol), elements}});
+      if (const auto *const written = std::get_if<Dims>(&attribute)) attribute = substitute(*written, sizes);
     }
     // Of arrays with more axes than one, all.
     if (reduces_everything(graph, node)) node.attributes.erase("axes");

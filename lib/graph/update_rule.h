@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rules of update that are written as graphs: the op update_rule, whose region computes a variable's new value and
-// slots. The region is written once, over arrays [elements] of one dtype, and copied into the finish graph of a step
-// for each variable, or for the slice of it that a contributor updates.
+// slots. The region is written once, over arrays [elements] or matrices [rows, columns] of one dtype, and copied into
+// the finish graph of a step for each variable, or for the slice of it that a contributor updates.
 //
 //   parameters  weight, gradient, learning rate, weight decay, number of the update (i64, from 1), slots, captures
 //   results     the new weight, the new slots
@@ -12,8 +12,11 @@
 #define TUTTI_GRAPH_UPDATE_RULE_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -23,15 +26,19 @@
 namespace tutti::impl::graph {
 
 inline constexpr std::string_view kUpdateRule = "update_rule";
-/// The length of the arrays in the region.
-inline constexpr std::string_view kElementsSymbol = "elements";
+/// Dimensions of the arrays in the region.
+inline constexpr std::string_view kElementsSymbol = "elements", kRowsSymbol = "rows", kColumnsSymbol = "columns";
 
 /// Positions among the parameters of the region; slots and captures follow.
 enum class RuleParameter : size_t { weight, gradient, learning_rate, weight_decay, iteration, slots };
 constexpr size_t at(RuleParameter parameter) { return static_cast<size_t>(parameter); }
 
+/// What variables come as. Those with two axes or more have as many columns as their last axis.
+enum class RuleView { vector, matrix, wide_matrix };
+
 /// What the attributes of a rule say.
 struct RuleSettings {
+  RuleView view = RuleView::vector;
   std::vector<SlotSpec> slots;
   double weight_decay = 0;
   tensor::DType dtype = tensor::DType::f32;
@@ -51,6 +58,10 @@ tensor::DType rule_dtype(const Graph &graph, const Node &rule);
 /// Which of the optimizer's rules is for a variable; f16 and bf16 ones are computed in f32. INVALID_ARGUMENT when there
 /// is none of its dtype.
 base::Result<size_t> rule_for(const Model &model, const VariableSpec &variable);
+/// Slots that the optimizer keeps for a variable.
+std::vector<SlotSpec> slots_for(const Model &model, const VariableSpec &variable);
+/// Rows and columns of a variable, where the optimizer's rule takes it as a matrix.
+std::optional<std::pair<int64_t, int64_t>> matrix_of(const Model &model, const VariableSpec &variable);
 
 /// What a rule may be given.
 struct RuleNeeds {
@@ -61,8 +72,8 @@ struct RuleNeeds {
 };
 RuleNeeds needs_of(const Graph &graph, const Node &rule);
 
-/// Copies the region into a builder. `arguments` stand for all its parameters; the arrays may have any one shape unless
-/// the rule is flat. Gives the results.
+/// Copies the region into a builder. `arguments` stand for all its parameters; arrays may have any one shape unless the
+/// rule is flat, and matrices have two axes. Gives the results.
 base::Result<std::vector<ValueId>> inline_rule(const Graph &graph, const Node &rule, GraphBuilder &destination,
                                                std::span<const ValueId> arguments);
 

@@ -52,7 +52,6 @@ struct Case {
   const json &file;
   const json &golden;
 
-  Dims dims(const std::string &variable) const { return file["shapes"][variable].get<Dims>(); }
   std::vector<double> weights(const std::string &variable) const {
     return file["weights"][variable].get<std::vector<double>>();
   }
@@ -64,6 +63,8 @@ struct Case {
 void set_attribute(tutti_graph *g, const std::string &key, const json &value) {
   if (value.contains("bool")) tutti_graph_set_bool(g, key.c_str(), value["bool"].get<bool>());
   if (value.contains("f64")) tutti_graph_set_f64(g, key.c_str(), value["f64"].get<double>());
+  if (value.contains("i64")) tutti_graph_set_i64(g, key.c_str(), value["i64"].get<int64_t>());
+  if (value.contains("string")) tutti_graph_set_string(g, key.c_str(), value["string"].get<std::string>().c_str());
 }
 
 tutti_value weighted_sum(tutti_graph *g, const std::string &name, const Dims &dims) {
@@ -74,8 +75,9 @@ tutti_value weighted_sum(tutti_graph *g, const std::string &name, const Dims &di
 
 int32_t model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
   const Case &one = *static_cast<const Case *>(user);
-  const tutti_value loss =
-      tutti_add(g, weighted_sum(g, "kernel", one.dims("kernel")), weighted_sum(g, "bias", one.dims("bias")));
+  tutti_value loss = tutti_graph_constant(g, TUTTI_DTYPE_F32, 0);
+  for (const auto &[name, shape] : one.file["shapes"].items())
+    loss = tutti_add(g, loss, weighted_sum(g, name, shape.get<Dims>()));
   tutti_graph_set_output(g, "first", tutti_graph_get_feature(g, "bias"));
   if (mode == TUTTI_MODE_PREDICT) return tutti_graph_check(g, err);
   tutti_graph_set_loss(g, loss);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "graph/update_rule.h"
+
 namespace tutti::impl::distribute {
 
 using graph::Dim;
@@ -16,7 +18,10 @@ void FinishContext::report(const std::string &name, ValueId value) {
 }
 
 static Dims slice_dims(const FinishContext &context, const std::string &variable) {
-  if (context.traits.joined) return graph::to_dims(context.traits.model.find_variable(variable)->dims);
+  const graph::Model &model = context.traits.model;
+  if (context.traits.joined) return graph::to_dims(model.find_variable(variable)->dims);
+  if (const auto matrix = graph::matrix_of(model, *model.find_variable(variable)))
+    return {Dim::symbol(rows_symbol(variable)), Dim(matrix->second)};
   if (context.parts.factored.has(variable)) return context.parts.factored.slice_dims(variable);
   return {Dim::symbol("slice." + variable)};
 }

@@ -2,6 +2,8 @@
 #include "distribute/plan/finish_updates.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -112,13 +114,13 @@ class RuleUpdate {
         update_(update),
         node_(finish.traits.model.graph.node(finish.traits.model.train->optimizer.rules[rule])),
         dtype_(graph::rule_dtype(finish.traits.model.graph, node_)),
+        matrix_(graph::matrix_of(finish.traits.model, update.variable)),
         is_flat_(graph::needs_of(finish.traits.model.graph, node_).flat) {}
 
   Result<ValueId> write(const std::vector<ValueId> &captures) {
     GraphBuilder &builder = finish_.builder;
-    const graph::OptimizerSpec &optimizer = finish_.traits.model.train->optimizer;
     std::vector<std::string> entries{update_.weight_entry()};
-    for (const graph::SlotSpec &slot : optimizer.slots)
+    for (const graph::SlotSpec &slot : graph::slots_for(finish_.traits.model, update_.variable))
       entries.push_back(update_.slot_entry(slot));
     std::vector<ValueId> old;
     for (const std::string &entry : entries)
@@ -145,6 +147,8 @@ class RuleUpdate {
  private:
   ValueId as_array(ValueId value) {
     const ValueId array = finish_.builder.cast(value, dtype_);
+    if (matrix_ && finish_.traits.joined)
+      return finish_.builder.reshape(array, {graph::Dim(matrix_->first), graph::Dim(matrix_->second)});
     return is_flat_ ? finish_.builder.reshape(array, {graph::element_count(finish_.builder.dims(array))}) : array;
   }
 
@@ -157,6 +161,7 @@ class RuleUpdate {
   const VariableUpdate &update_;
   const graph::Node &node_;
   const DType dtype_;
+  const std::optional<std::pair<int64_t, int64_t>> matrix_;
   const bool is_flat_;
 };
 

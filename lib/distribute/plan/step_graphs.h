@@ -101,6 +101,8 @@ struct TrainGraphs {
   /// What replicas leave for finish, and the variables whose gradients it makes of that: they are cut between rows.
   std::vector<SharedFactor> factors;
   std::vector<std::string> factored;
+  /// Variables that updates take as matrices, which are not cut.
+  std::vector<std::string> matrices;
 };
 
 struct EvaluateGraphs {

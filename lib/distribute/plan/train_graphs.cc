@@ -342,7 +342,8 @@ class TrainGraphBuilder {
       state.push_back({average_entry(variable->name), Arena::slots, variable->dtype, variable->dims, variable->name});
     }
     for (const VariableSpec *variable : ordered) {
-      for (const graph::SlotSpec &slot : model_.train->optimizer.slots) {
+      if (graph::matrix_of(model_, *variable)) result_.matrices.push_back(variable->name);
+      for (const graph::SlotSpec &slot : graph::slots_for(model_, *variable)) {
         state.push_back({"slot/" + variable->name + "/" + slot.name, Arena::slots, variable->dtype, variable->dims,
                          variable->name});
       }

@@ -75,8 +75,13 @@ void bind_slice(const StatePlan &plan, const backend::StateTable &table, graph::
   }
 }
 
-/// Of a slice that is cut between rows.
+/// Of a slice that is cut between rows, and of matrices.
 void bind_rows(const TrainSetup &setup, int32_t slice, graph::SymbolBindings &bindings) {
+  for (const std::string &variable : setup.graphs.matrices) {
+    const backend::StateEntry &weight = *setup.plan.find("weight/" + variable);
+    const auto [begin, end] = setup.plan.slice_of(variable, slice);
+    bindings[rows_symbol(variable)] = (end < begin ? weight.storage_elements() : end - begin) / weight.dims.back();
+  }
   for (const std::string &variable : setup.graphs.factored) {
     const int64_t columns = setup.plan.find("weight/" + variable)->dims[1];
     const auto [begin, end] = setup.plan.slice_of(variable, slice);

@@ -10,7 +10,8 @@ ValueId expand_parameter_group(Expansion &e) {
   graph::ParameterGroup group{.pattern = e.text("pattern"),
                               .rate_factor = e.f64("rate_factor"),
                               .learning_rate = e.input(0),
-                              .frozen = e.flag("frozen")};
+                              .frozen = e.flag("frozen"),
+                              .as_vectors = e.flag("as_vectors")};
   const double weight_decay = e.f64("weight_decay");
   if (weight_decay > 0) group.weight_decay = weight_decay;
   if (e.flag("without_decay")) group.weight_decay = 0;

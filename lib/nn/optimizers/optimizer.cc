@@ -19,11 +19,13 @@ std::optional<double> constant_number(const graph::Graph &graph, ValueId value) 
   return static_cast<double>(tensor->data_as<float>()[0]);
 }
 
-void write_rule(Expansion &e, const RuleSettings &settings, tensor::DType dtype, const RuleFunction &function) {
+void write_rule(Expansion &e, const RuleSettings &settings, tensor::DType dtype, const std::string &view,
+                const RuleFunction &function) {
   GraphBuilder &b = e.builder();
   graph::Attributes attributes{{"slots", settings.slots},
                                {"weight_decay", settings.weight_decay},
                                {"dtype", dtype},
+                               {"view", view},
                                {"clip_value", e.f64("clip_value")},
                                {"clip_norm", e.f64("clip_norm")},
                                {"average_decay", e.f64("average_decay")},
@@ -48,6 +50,11 @@ Term Rule::correction(double beta) const {
   return narrowed(1 - exponent.number(beta).with("pow", exponent));
 }
 
+Term Rule::length(size_t axis) const {
+  const graph::Dim dim = builder_.dims(parameters_[0])[axis];
+  return Term(builder_, builder_.broadcast_to(weight().number(1).value(), {dim})).sum();
+}
+
 bool check_learning_rate(Expansion &e) {
   GraphBuilder &b = e.builder();
   if (e.input(0) == kNoValue) return false;
@@ -65,7 +72,16 @@ bool check_learning_rate(Expansion &e) {
 ValueId set_rule(Expansion &e, const RuleSettings &settings, const RuleFunction &function) {
   if (!check_learning_rate(e)) return kNoValue;
   for (const tensor::DType dtype : {tensor::DType::f32, tensor::DType::f64})
-    write_rule(e, settings, dtype, function);
+    write_rule(e, settings, dtype, "vector", function);
+  return kNoValue;
+}
+
+ValueId set_rules(Expansion &e, double weight_decay, const std::vector<ViewedRule> &rules) {
+  if (!check_learning_rate(e)) return kNoValue;
+  for (const tensor::DType dtype : {tensor::DType::f32, tensor::DType::f64}) {
+    for (const ViewedRule &rule : rules)
+      write_rule(e, {.slots = rule.slots, .weight_decay = weight_decay}, dtype, rule.view, rule.function);
+  }
   return kNoValue;
 }
 

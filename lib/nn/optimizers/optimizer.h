@@ -37,6 +37,10 @@ class Term {
   Term choose(Term yes, Term no) const { return {*builder_, builder_->select(value_, yes.value_, no.value_)}; }
   /// Of all elements.
   Term sum() const { return {*builder_, builder_->reduce_sum(value_)}; }
+  /// The product of matrices.
+  Term times(Term other, bool transpose_this = false, bool transpose_other = false) const {
+    return {*builder_, builder_->matmul(value_, other.value_, transpose_this, transpose_other)};
+  }
   /// The Euclidean norm.
   Term norm() const { return apply("square").sum().apply("sqrt"); }
 
@@ -70,6 +74,8 @@ class Rule {
   /// The number of this update, from 1; f64.
   Term count() const { return parameter(4).to(tensor::DType::f64); }
   Term slot(size_t index) const { return parameter(5 + index); }
+  /// How many rows or columns (axis 0 or 1) its matrices have, in the dtype of the arrays.
+  Term length(size_t axis) const;
   /// A scalar of count() in the dtype of the arrays.
   Term narrowed(Term scalar) const { return scalar.to(builder_.dtype(parameters_[0])); }
   /// 1 - beta ^ count, what a mean that began at 0 is divided by.
@@ -90,6 +96,15 @@ struct RuleSettings {
 };
 /// Gives the new weight, and then the slots' new values.
 using RuleFunction = std::function<Terms(const Rule &rule)>;
+
+/// A rule, and the variables that it is for.
+struct ViewedRule {
+  std::string view;  ///< "vector", "matrix", "wide_matrix"
+  std::string slots;
+  RuleFunction function;
+};
+/// Makes rules the optimizer of the model.
+ValueId set_rules(Expansion &e, double weight_decay, const std::vector<ViewedRule> &rules);
 
 /// Makes a rule the optimizer of the model, with the entry's limits of gradients and its averages.
 ValueId set_rule(Expansion &e, const RuleSettings &settings, const RuleFunction &function);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_optimizer_golden.py DIRECTORY: writes optimizers.json, what optimizers of PyTorch, Keras, Optax and timm make of two
-variables, a matrix and a vector, in 100 steps with given gradients.
+"""make_optimizer_golden.py DIRECTORY: writes optimizers.json, what optimizers of PyTorch, Keras, Optax and timm make of three
+variables, two matrices and a vector, in 100 steps with given gradients.
 
 Everything is computed in double precision, from weights and gradients of single precision. Some gradients are zero, in one
 case all of an element or of a variable, some are large and some small. Some cases have a learning rate that falls.
@@ -25,7 +25,7 @@ import torch  # noqa: E402
 jax.config.update('jax_enable_x64', True)
 keras.backend.set_floatx('float64')
 torch.set_default_dtype(torch.float64)
-SHAPES = {'kernel': [7, 3], 'bias': [5]}
+SHAPES = {'kernel': [7, 3], 'wide': [2, 5], 'bias': [5]}
 STEPS, KEPT = 100, (1, 2, 9, 100)
 RANDOM = random.Random(20261129)
 
@@ -80,6 +80,34 @@ class Torch:
         return [weight.detach().reshape(-1).tolist() for weight in self.weights]
 
 
+class Muon(Torch):
+    """PyTorch's, of transposed matrices and without its rounding to bf16; AdamW of vectors."""
+
+    def __init__(self, kind, weights, vector_rate=1.0, **settings):
+        super().__init__(torch.optim.SGD, weights)
+        self.matrices = [weight.detach().T.clone().requires_grad_() for weight in self.weights if weight.dim() == 2]
+        self.vectors = [weight for weight in self.weights if weight.dim() == 1]
+        self.optimizers = [kind(self.matrices, **settings), torch.optim.AdamW(self.vectors, weight_decay=settings['weight_decay'])]
+        self.vector_rate = vector_rate
+
+    def step(self, gradients, rate):
+        given = [torch.tensor(gradient).reshape(shape) for gradient, shape in zip(gradients.values(), SHAPES.values())]
+        for weight, gradient in zip(self.matrices, [one for one in given if one.dim() == 2]):
+            weight.grad = gradient.T.clone()
+        for weight, gradient in zip(self.vectors, [one for one in given if one.dim() == 1]):
+            weight.grad = gradient
+        rounded, torch.bfloat16 = torch.bfloat16, torch.float64
+        for optimizer, now in zip(self.optimizers, (rate, rate * self.vector_rate)):
+            optimizer.param_groups[0]['lr'] = now
+            optimizer.step()
+        torch.bfloat16 = rounded
+
+    def values(self):
+        matrices, vectors = iter(self.matrices), iter(self.vectors)
+        return [(next(matrices).detach().T if len(shape) == 2 else next(vectors).detach()).reshape(-1).tolist()
+                for shape in SHAPES.values()]
+
+
 class Keras:
     def __init__(self, kind, weights, **settings):
         self.weights = [keras.Variable(torch.tensor(weights[name]).reshape(shape), dtype='float64') for name, shape in SHAPES.items()]
@@ -110,7 +138,10 @@ class Optax:
         return [weight.reshape(-1).tolist() for weight in self.weights]
 
 
-MAKERS = {Torch: f'PyTorch {torch.__version__}', Keras: f'Keras {keras.__version__}', Optax: f'Optax {optax.__version__}'}
+MAKERS = {Torch: f'PyTorch {torch.__version__}', Muon: f'PyTorch {torch.__version__}', Keras: f'Keras {keras.__version__}', Optax: f'Optax {optax.__version__}'}
+
+
+TYPES = {bool: 'bool', float: 'f64', int: 'i64', str: 'string'}
 
 
 def case(op, attributes, library, kind, settings, rate=0.05, falls=False, size=1.0):
@@ -120,7 +151,7 @@ def case(op, attributes, library, kind, settings, rate=0.05, falls=False, size=1
         if step + 1 in KEPT:
             kept[step + 1] = dict(zip(SHAPES, [[float(f'{number:.9g}') for number in values] for values in optimizer.values()]))
     maker = f'timm {timm.__version__}' if kind.__module__.startswith('timm') else MAKERS[library]
-    typed = {name: {'bool' if isinstance(value, bool) else 'f64': value} for name, value in attributes.items()}
+    typed = {name: {TYPES[type(value)]: value} for name, value in attributes.items()}
     return {'op': f'optimizer_{op}', 'made_by': maker, 'attributes': typed, 'rate': single(rate), 'falls': falls,
             'gradients': SIZES.index(size), 'after': kept}
 
@@ -166,6 +197,12 @@ def cases():
         if op in ('adamax', 'nadam', 'adagrad', 'adadelta'):
             for size in (1e-3, 1e3):
                 yield case(op, attributes, Torch, kind, settings, size=size)
+    for falls in (False, True):
+        yield case('muon', {}, Muon, torch.optim.Muon, {'weight_decay': 0.0}, falls=falls)
+        yield case('muon', {'momentum': 0.8, 'nesterov': False, 'rounds': 3, 'weight_decay': 0.05, 'vector_rate': 0.3}, Muon,
+                   torch.optim.Muon, {'momentum': 0.8, 'nesterov': False, 'ns_steps': 3, 'weight_decay': 0.05, 'vector_rate': 0.3}, falls=falls)
+        yield case('muon', {'scale': 'like_adam'}, Muon, torch.optim.Muon, {
+            'weight_decay': 0.0, 'adjust_lr_fn': 'match_rms_adamw'}, falls=falls)
     optimizers = keras.optimizers
     yield case('lion', {}, Keras, optimizers.Lion, {'beta_1': 0.9, 'beta_2': 0.99})
     yield case('lion', {'beta1': 0.7, 'beta2': 0.95, 'weight_decay': 0.1}, Keras, optimizers.Lion,

@@ -4221,6 +4221,81 @@ static inline tutti_value tutti_optimizer_lars(tutti_graph *graph, tutti_value l
   return tutti_graph_end(graph, NULL, 0);
 }
 
+#define TUTTI_OPTIMIZER_MUON_SCALE_BY_SHAPE 1
+#define TUTTI_OPTIMIZER_MUON_SCALE_LIKE_ADAM 2
+static inline const char *tutti_optimizer_muon_scale_name(int32_t value) {
+  switch (value) {
+    case TUTTI_OPTIMIZER_MUON_SCALE_BY_SHAPE: return "by_shape";
+    case TUTTI_OPTIMIZER_MUON_SCALE_LIKE_ADAM: return "like_adam";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_optimizer_muon_attrs {
+  /* share of the old mean gradient that is kept. Default: 0.95. */
+  uint8_t has_momentum;
+  double momentum;
+  /* uses no look-ahead. */
+  uint8_t without_nesterov;
+  /* of the polynomial. Default: 5. */
+  int64_t rounds;
+  /* of a matrix's steps; by_shape: sqrt(max(1, columns / rows)); like_adam: 0.2 * sqrt(max(columns, rows)), whose
+   * steps are as long as those of AdamW (Liu et al., 2025). Default: by_shape. */
+  int32_t scale;
+  /* times the learning rate, for vectors. Default: 1. */
+  uint8_t has_vector_rate;
+  double vector_rate;
+  /* of vectors: decay of the first moment. Default: 0.9. */
+  uint8_t has_beta1;
+  double beta1;
+  /* of vectors: decay of the second moment. Default: 0.999. */
+  uint8_t has_beta2;
+  double beta2;
+  /* of vectors: added to the root of the second moment. Default: 1e-08. */
+  uint8_t has_epsilon;
+  double epsilon;
+  /* times the weight is added to the step. Default: 0. */
+  double weight_decay;
+  /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
+  double clip_value;
+  /* limits the Euclidean norm of each variable's gradient, after clip_value and before
+   * tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
+   * Default: 0. */
+  double clip_norm;
+  /* keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
+   * after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
+   * is set; less than 1; 0 = none. Default: 0. */
+  double average_decay;
+  /* limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+   * model quickly. */
+  uint8_t average_ramp;
+  /* until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0. */
+  int64_t average_start;
+} tutti_optimizer_muon_attrs;
+/* Muon (Jordan, 2024): momentum whose singular values are brought near 1 by rounds of a polynomial of degree 5, for
+ * variables with two axes or more, taken as matrices with as many columns as their last axis; AdamW for the others.
+ * Embeddings and the last layer are commonly updated as vectors, too (as_vectors of a parameter group). */
+static inline tutti_value tutti_optimizer_muon(tutti_graph *graph, tutti_value learning_rate, const tutti_optimizer_muon_attrs *attrs) {
+  tutti_graph_begin(graph, "optimizer_muon", 1);
+  tutti_graph_add_input(graph, learning_rate);
+  if (attrs != NULL) {
+    if (attrs->has_momentum) tutti_graph_set_f64(graph, "momentum", attrs->momentum);
+    if (attrs->without_nesterov != 0) tutti_graph_set_bool(graph, "nesterov", 0);
+    if (attrs->rounds != 0) tutti_graph_set_i64(graph, "rounds", attrs->rounds);
+    if (attrs->scale != 0) { if (attrs->scale >= 1 && attrs->scale <= 2) tutti_graph_set_string(graph, "scale", tutti_optimizer_muon_scale_name(attrs->scale)); else tutti_graph_set_i64(graph, "scale", attrs->scale); }
+    if (attrs->has_vector_rate) tutti_graph_set_f64(graph, "vector_rate", attrs->vector_rate);
+    if (attrs->has_beta1) tutti_graph_set_f64(graph, "beta1", attrs->beta1);
+    if (attrs->has_beta2) tutti_graph_set_f64(graph, "beta2", attrs->beta2);
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
+    if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
+    if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
+    if (attrs->average_ramp != 0) tutti_graph_set_bool(graph, "average_ramp", 1);
+    if (attrs->average_start != 0) tutti_graph_set_i64(graph, "average_start", attrs->average_start);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
 typedef struct tutti_parameter_group_attrs {
   /* in place of the optimizer's. */
   tutti_value learning_rate;
@@ -4233,6 +4308,8 @@ typedef struct tutti_parameter_group_attrs {
   uint8_t without_decay;
   /* they keep their values. */
   uint8_t frozen;
+  /* an optimizer that takes matrices otherwise than vectors (muon) takes them as vectors. */
+  uint8_t as_vectors;
 } tutti_parameter_group_attrs;
 /* Variables that are trained otherwise: those whose full name matches a pattern, with * for any letters and ? for
  * one. A variable belongs to the first group that it matches. With the pattern *bias and without_decay biases do
@@ -4246,6 +4323,7 @@ static inline tutti_value tutti_parameter_group(tutti_graph *graph, const char *
     if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
     if (attrs->without_decay != 0) tutti_graph_set_bool(graph, "without_decay", 1);
     if (attrs->frozen != 0) tutti_graph_set_bool(graph, "frozen", 1);
+    if (attrs->as_vectors != 0) tutti_graph_set_bool(graph, "as_vectors", 1);
   }
   return tutti_graph_end(graph, NULL, 0);
 }
