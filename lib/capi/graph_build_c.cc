@@ -11,6 +11,7 @@
 #include "capi/guard.h"
 #include "capi/tensor_c.h"
 #include "graph/autodiff.h"
+#include "graph/initializer.h"
 #include "nn/registry.h"
 
 using namespace tutti::impl;
@@ -366,20 +367,16 @@ tutti_value tutti_graph_host_scalar(tutti_graph *graph, const char *name, double
 
 namespace {
 
-/// The parameter of an initializer goes under the name its kind has for it.
-Result<graph::InitializerSpec> initializer_of(std::string_view name, double parameter) {
-  if (name == "constant") return graph::InitializerSpec{"constant", {{"value", parameter}}};
-  if (name == "random_normal") return graph::InitializerSpec{"normal", {{"stddev", parameter}}};
-  if (name == "truncated_normal") return graph::InitializerSpec{"truncated_normal", {{"stddev", parameter}}};
-  if (name == "random_uniform") return graph::InitializerSpec{"uniform", {{"low", -parameter}, {"high", parameter}}};
-  static const std::vector<std::string> *const known =
-      new std::vector<std::string>{"zeros",      "ones",      "constant",      "glorot_uniform", "glorot_normal",
-                                   "he_uniform", "he_normal", "random_normal", "random_uniform", "truncated_normal"};
-  for (const std::string &candidate : *known) {
-    if (candidate == name) return graph::InitializerSpec{std::string(name), {}};
-  }
-  return base::invalid_argument("unknown initializer ", base::quoted(name), base::did_you_mean(name, *known),
-                                "; known: ", base::join(*known, ", "));
+/// The parameter of an initializer without arguments goes under the name that it has for it.
+Result<graph::InitializerSpec> initializer_of(const std::string &text, double parameter) {
+  TUTTI_ASSIGN(graph::InitializerSpec spec, graph::parse_initializer(text));
+  if (text.find('(') != std::string::npos) return spec;
+  if (spec.name == "constant") spec.attributes = {{"value", parameter}};
+  if (spec.name == "normal" || spec.name == "truncated_normal") spec.attributes = {{"stddev", parameter}};
+  if (spec.name == "uniform") spec.attributes = {{"low", -parameter}, {"high", parameter}};
+  const bool has_gain = spec.name == "orthogonal" || spec.name == "identity";
+  if (has_gain && parameter != 0) spec.attributes = {{"gain", parameter}};
+  return spec;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "graph/initializer.h"
 #include "graph/ops/op_attributes.h"
 
 namespace tutti::impl::nn {
@@ -41,11 +42,9 @@ ValueId Expansion::weight(std::string_view name, ValueId like, std::vector<int64
     return fail(base::concat("input", is_input ? base::concat(" '", definition_.inputs[size_t(place)].name, "'") : "",
                              " is ", tensor::name(builder_.dtype(like)), ", expected floating point: cast it"));
   }
-  // The two whose public name is that of the op.
-  if (initializer == "random_normal") initializer = "normal";
-  if (initializer == "random_uniform") initializer = "uniform";
-  return builder_.variable(name, builder_.dtype(like), std::move(dims), {std::string(initializer), {}},
-                           {.automatic_name = true});
+  base::Result<graph::InitializerSpec> spec = graph::parse_initializer(initializer);
+  if (!spec.ok()) return fail(spec.status().message());
+  return builder_.variable(name, builder_.dtype(like), std::move(dims), spec.take(), {.automatic_name = true});
 }
 
 }  // namespace tutti::impl::nn

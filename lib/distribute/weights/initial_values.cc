@@ -7,7 +7,9 @@
 #include "base/hash/checksum.h"
 #include "base/name_suggestions.h"
 #include "base/text.h"
+#include "distribute/weights/matrix_values.h"
 #include "graph/builder.h"
+#include "graph/initializer.h"
 #include "graph/serialize.h"
 
 namespace tutti::impl::distribute {
@@ -21,20 +23,12 @@ using graph::ValueId;
 using graph::VariableSpec;
 using tensor::Tensor;
 
-const std::vector<std::string> &initializer_names() {
+const std::vector<std::string> &spec_names() {
   static const auto *const names = new std::vector<std::string>{
-      "zeros",          "ones",          "constant",   "uniform",   "normal",        "truncated_normal",
-      "glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "lecun_uniform", "lecun_normal"};
+      "zeros",         "ones",       "constant",  "uniform",       "normal",       "truncated_normal", "glorot_uniform",
+      "glorot_normal", "he_uniform", "he_normal", "lecun_uniform", "lecun_normal", "variance_scaling", "orthogonal",
+      "identity"};
   return *names;
-}
-
-// As models write them; two have another name in graphs.
-std::vector<std::string> public_initializer_names() {
-  std::vector<std::string> names = initializer_names();
-  for (std::string &name : names) {
-    if (name == "uniform" || name == "normal") name = "random_" + name;
-  }
-  return names;
 }
 
 double number(const VariableSpec &variable, std::string_view name, double otherwise) {
@@ -43,6 +37,13 @@ double number(const VariableSpec &variable, std::string_view name, double otherw
   if (const auto *value = std::get_if<double>(&found->second)) return *value;
   if (const auto *value = std::get_if<int64_t>(&found->second)) return static_cast<double>(*value);
   return otherwise;
+}
+
+std::string choice(const VariableSpec &variable, std::string_view name, std::string_view otherwise) {
+  const auto found = variable.initializer.attributes.find(name);
+  const auto *const text =
+      found == variable.initializer.attributes.end() ? nullptr : std::get_if<std::string>(&found->second);
+  return text != nullptr ? *text : std::string(otherwise);
 }
 
 struct Fans {
@@ -73,6 +74,8 @@ class ValueGraph {
     if (kind == "truncated_normal") {
       return normal(variable, "random_truncated_normal", number(variable, "stddev", 0.05));
     }
+    if (kind == "orthogonal") return normal(variable, "random_normal", 1);
+    if (kind == "variance_scaling") return scaled(variable);
     const Fans fans = fans_of(variable.dims);
     double variance = 0;
     if (kind.rfind("glorot_", 0) == 0) variance = 2 / std::max(fans.in + fans.out, 1.0);
@@ -88,6 +91,17 @@ class ValueGraph {
     // Key 0 would mean the node's own id.
     const auto key = static_cast<int64_t>(base::fnv1a64(variable.name) >> 1 | 1);
     return {{"dims", graph::to_dims(variable.dims)}, {"dtype", variable.dtype}, {"key", key}};
+  }
+  /// Glorot, He and LeCun in general: a variance of scale / fan.
+  ValueId scaled(const VariableSpec &variable) {
+    const Fans fans = fans_of(variable.dims);
+    const std::string mode = choice(variable, "mode", "fan_in");
+    const double fan = mode == "fan_in" ? fans.in : mode == "fan_out" ? fans.out : (fans.in + fans.out) / 2;
+    const double deviation = std::sqrt(number(variable, "scale", 1) / std::max(fan, 1.0));
+    const std::string distribution = choice(variable, "distribution", "truncated_normal");
+    if (distribution == "uniform") return uniform(variable, -std::sqrt(3.0) * deviation, std::sqrt(3.0) * deviation);
+    if (distribution == "normal") return normal(variable, "random_normal", deviation);
+    return normal(variable, "random_truncated_normal", deviation / truncation_shrink);
   }
   ValueId uniform(const VariableSpec &variable, double low, double high) {
     Attributes attributes = common(variable);
@@ -143,6 +157,8 @@ Result<Tensor> filled(tensor::DType dtype, const std::vector<int64_t> &dims, dou
   tensor::visit_dtype(dtype, [&]<typename T>(T) {
     if constexpr (std::is_arithmetic_v<T>) {
       std::fill_n(tensor.mutable_data_as<T>(), tensor.elements(), static_cast<T>(value));
+    } else {
+      std::fill_n(tensor.mutable_data_as<T>(), tensor.elements(), T(static_cast<float>(value)));
     }
   });
   return tensor;
@@ -156,14 +172,18 @@ Result<std::vector<Tensor>> initial_values(const std::vector<VariableSpec> &vari
   for (size_t i = 0; i < variables.size(); ++i) {
     const VariableSpec &variable = variables[i];
     const std::string &kind = variable.initializer.name;
-    if (std::find(initializer_names().begin(), initializer_names().end(), kind) == initializer_names().end()) {
+    if (std::find(spec_names().begin(), spec_names().end(), kind) == spec_names().end()) {
       return base::invalid_argument("variable '", variable.name, "' has initializer '", kind, "', which does not exist",
-                                    base::but_there_are(kind, public_initializer_names()));
+                                    base::but_there_are(kind, graph::initializer_names()));
     }
     const double constant = kind == "ones" ? 1 : kind == "constant" ? number(variable, "value", 0) : 0;
     TUTTI_ASSIGN(Tensor value, filled(variable.dtype, variable.dims, constant));
     values.push_back(std::move(value));
     if (kind == "zeros" || kind == "ones" || kind == "constant") continue;
+    if (kind == "identity") {
+      TUTTI_TRY(make_identity(variable, number(variable, "gain", 1), values.back()));
+      continue;
+    }
     TUTTI_ASSIGN(const ValueId random, graph.add(variable));
     graph.builder().set_result(std::to_string(i), random);
     any_random = true;
@@ -173,6 +193,10 @@ Result<std::vector<Tensor>> initial_values(const std::vector<VariableSpec> &vari
   TUTTI_TRY(run_values(sealed, seed, device, [&](const std::string &name, int64_t) {
     return values[static_cast<size_t>(std::stoll(name))].mutable_data();
   }));
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (variables[i].initializer.name != "orthogonal") continue;
+    TUTTI_TRY(make_orthogonal(variables[i], number(variables[i], "gain", 1), values[i]));
+  }
   return values;
 }
 
