@@ -14,6 +14,12 @@ type LayerDenseOptions struct {
 	WithoutBias bool
 	// Initial values of the kernel. Default: "glorot_uniform".
 	KernelInitializer string
+	// Adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+	// to the loss, in training and evaluation.
+	KernelL1 float64
+	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+	// loss, in training and evaluation.
+	KernelL2 float64
 	// Initial values of the bias. Default: "zeros".
 	BiasInitializer string
 }
@@ -35,6 +41,12 @@ func (g *Graph) LayerDense(x Value, units int64, options *LayerDenseOptions) Val
 	}
 	if o.KernelInitializer != "" {
 		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
+	}
+	if o.KernelL1 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l1", o.KernelL1)
+	}
+	if o.KernelL2 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
 	}
 	if o.BiasInitializer != "" {
 		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
@@ -59,6 +71,12 @@ type LayerConv2DOptions struct {
 	WithoutBias bool
 	// Initial values of the kernel. Default: "glorot_uniform".
 	KernelInitializer string
+	// Adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+	// to the loss, in training and evaluation.
+	KernelL1 float64
+	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+	// loss, in training and evaluation.
+	KernelL2 float64
 	// Initial values of the bias. Default: "zeros".
 	BiasInitializer string
 }
@@ -96,6 +114,12 @@ func (g *Graph) LayerConv2D(x Value, filters, size int64, options *LayerConv2DOp
 	if o.KernelInitializer != "" {
 		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
 	}
+	if o.KernelL1 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l1", o.KernelL1)
+	}
+	if o.KernelL2 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
+	}
 	if o.BiasInitializer != "" {
 		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
 	}
@@ -117,6 +141,12 @@ type LayerDepthwiseConv2DOptions struct {
 	WithoutBias bool
 	// Initial values of the kernel. Default: "glorot_uniform".
 	KernelInitializer string
+	// Adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+	// to the loss, in training and evaluation.
+	KernelL1 float64
+	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+	// loss, in training and evaluation.
+	KernelL2 float64
 }
 
 // LayerDepthwiseConv2D: Convolution of each channel by itself. Variables, in the scope depthwise_conv2d, ...:
@@ -147,6 +177,12 @@ func (g *Graph) LayerDepthwiseConv2D(x Value, size int64, options *LayerDepthwis
 	if o.KernelInitializer != "" {
 		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
 	}
+	if o.KernelL1 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l1", o.KernelL1)
+	}
+	if o.KernelL2 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
+	}
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
@@ -165,6 +201,12 @@ type LayerSeparableConv2DOptions struct {
 	WithoutBias bool
 	// Initial values of both kernels. Default: "glorot_uniform".
 	KernelInitializer string
+	// Adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+	// to the loss, in training and evaluation.
+	KernelL1 float64
+	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+	// loss, in training and evaluation.
+	KernelL2 float64
 }
 
 // LayerSeparableConv2D: A depthwise convolution followed by a 1x1 convolution; one bias and one activation at the
@@ -196,6 +238,12 @@ func (g *Graph) LayerSeparableConv2D(x Value, filters, size int64, options *Laye
 	}
 	if o.KernelInitializer != "" {
 		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
+	}
+	if o.KernelL1 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l1", o.KernelL1)
+	}
+	if o.KernelL2 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
 	}
 	return Value{raw.Graph_end(g.handle, nil)}
 }
@@ -341,6 +389,12 @@ type LayerMultiHeadAttentionOptions struct {
 	WithoutBias bool
 	// Initial values of the kernels. Default: "glorot_uniform".
 	KernelInitializer string
+	// Adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+	// to the loss, in training and evaluation.
+	KernelL1 float64
+	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+	// loss, in training and evaluation.
+	KernelL2 float64
 	// Initial values of the biases. Default: "zeros".
 	BiasInitializer string
 	// While training, the probability in [0, 1) that an attention weight is dropped; the others are scaled by 1 /
@@ -380,6 +434,12 @@ func (g *Graph) LayerMultiHeadAttention(x Value, heads int64, options *LayerMult
 	if o.KernelInitializer != "" {
 		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
 	}
+	if o.KernelL1 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l1", o.KernelL1)
+	}
+	if o.KernelL2 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
+	}
 	if o.BiasInitializer != "" {
 		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
 	}
@@ -412,6 +472,12 @@ type LayerRNNOptions struct {
 	WithoutBias bool
 	// Initial values of the kernels of the inputs. Default: "glorot_uniform".
 	KernelInitializer string
+	// Adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+	// to the loss, in training and evaluation.
+	KernelL1 float64
+	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+	// loss, in training and evaluation.
+	KernelL2 float64
 	// Initial values of the kernels of the states. Default: "glorot_uniform".
 	RecurrentInitializer string
 	// Initial values of the biases. Default: "zeros".
@@ -452,6 +518,12 @@ func (g *Graph) LayerRNN(x Value, units int64, options *LayerRNNOptions) (y, sta
 	if o.KernelInitializer != "" {
 		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
 	}
+	if o.KernelL1 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l1", o.KernelL1)
+	}
+	if o.KernelL2 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
+	}
 	if o.RecurrentInitializer != "" {
 		raw.Graph_set_string(g.handle, "recurrent_initializer", o.RecurrentInitializer)
 	}
@@ -488,6 +560,12 @@ type LayerLSTMOptions struct {
 	WithoutBias bool
 	// Initial values of the kernels of the inputs. Default: "glorot_uniform".
 	KernelInitializer string
+	// Adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+	// to the loss, in training and evaluation.
+	KernelL1 float64
+	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+	// loss, in training and evaluation.
+	KernelL2 float64
 	// Initial values of the kernels of the states. Default: "glorot_uniform".
 	RecurrentInitializer string
 	// Initial values of the biases. Default: "zeros".
@@ -532,6 +610,12 @@ func (g *Graph) LayerLSTM(x Value, units int64, options *LayerLSTMOptions) (y, s
 	if o.KernelInitializer != "" {
 		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
 	}
+	if o.KernelL1 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l1", o.KernelL1)
+	}
+	if o.KernelL2 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
+	}
 	if o.RecurrentInitializer != "" {
 		raw.Graph_set_string(g.handle, "recurrent_initializer", o.RecurrentInitializer)
 	}
@@ -564,6 +648,12 @@ type LayerGRUOptions struct {
 	WithoutBias bool
 	// Initial values of the kernels of the inputs. Default: "glorot_uniform".
 	KernelInitializer string
+	// Adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+	// to the loss, in training and evaluation.
+	KernelL1 float64
+	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+	// loss, in training and evaluation.
+	KernelL2 float64
 	// Initial values of the kernels of the states. Default: "glorot_uniform".
 	RecurrentInitializer string
 	// Initial values of the biases. Default: "zeros".
@@ -602,6 +692,12 @@ func (g *Graph) LayerGRU(x Value, units int64, options *LayerGRUOptions) (y, sta
 	}
 	if o.KernelInitializer != "" {
 		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
+	}
+	if o.KernelL1 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l1", o.KernelL1)
+	}
+	if o.KernelL2 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
 	}
 	if o.RecurrentInitializer != "" {
 		raw.Graph_set_string(g.handle, "recurrent_initializer", o.RecurrentInitializer)

@@ -46,6 +46,12 @@ struct VariableOptions {
   bool automatic_name = false;
 };
 
+/// On the values of a variable.
+struct Penalty {
+  ValueId variable = kNoValue;
+  double l1 = 0, l2 = 0;
+};
+
 struct RuleSettings;
 
 class GraphBuilder {
@@ -163,6 +169,8 @@ class GraphBuilder {
   /// gradient of their own (running statistics) stay as they are.
   void set_trainable(std::string_view pattern, bool trainable);
   void set_loss(ValueId loss);
+  /// finish() adds l1 * sum |variable| + l2 * sum variable^2 to the loss, if there is one.
+  void add_penalty(const Penalty &penalty);
   void set_output(std::string_view name, ValueId value);
   void add_metric(std::string_view name, ValueId value);
   /// The variable gets this value at the end of a training step.
@@ -235,10 +243,12 @@ class GraphBuilder {
   void keep_rule(NodeId id);
   void add_rule(NodeId id, const RuleSettings &settings);
   void settle_groups();
+  void settle_penalties();
   bool check_free(std::string_view what, std::string_view name, bool taken);
 
   Graph graph_;
   Model model_;
+  std::vector<Penalty> penalties_;
   base::Status status_;
   std::vector<std::string> scopes_{""};
   std::map<std::string, int64_t, std::less<>> name_counts_;

@@ -193,6 +193,7 @@ base::Result<Model> GraphBuilder::finish() {
   if (ok() && model_.train && model_.train->optimizer.op.empty())
     fail(base::failed_precondition(said_of(*model_.train), " but there is no optimizer"));
   if (ok()) settle_groups();
+  if (ok()) settle_penalties();
   if (ok() && model_.train && model_.loss == kNoValue && model_.train->gradients.empty()) {
     fail(base::failed_precondition("there is an optimizer but neither a loss nor gradients"));
   }

@@ -135,6 +135,27 @@ void GraphBuilder::settle_groups() {
   }
 }
 
+void GraphBuilder::add_penalty(const Penalty &penalty) {
+  if (ok() && (penalty.l1 > 0 || penalty.l2 > 0)) penalties_.push_back(penalty);
+}
+
+// Behind all else, at the top level: a layer may have been made in a region.
+void GraphBuilder::settle_penalties() {
+  if (model_.loss == kNoValue) return;
+  const tensor::DType like = dtype(model_.loss);
+  const auto add_term = [&](std::string_view op_name, ValueId variable, double factor) {
+    if (factor <= 0) return;
+    const ValueId sum = cast(reduce_sum(unary(op_name, variable)), like);
+    model_.loss = add(model_.loss, scale(sum, factor));
+  };
+  push_root_scope("penalty");
+  for (const Penalty &penalty : penalties_) {
+    add_term("abs", penalty.variable, penalty.l1);
+    add_term("square", penalty.variable, penalty.l2);
+  }
+  pop_scope();
+}
+
 void GraphBuilder::set_gradients(const std::vector<std::pair<std::string, ValueId>> &gradients) {
   if (!ok()) return;
   if (gradients.empty()) {

@@ -47,4 +47,10 @@ ValueId Expansion::weight(std::string_view name, ValueId like, std::vector<int64
   return builder_.variable(name, builder_.dtype(like), std::move(dims), spec.take(), {.automatic_name = true});
 }
 
+ValueId Expansion::kernel(std::string_view name, ValueId like, std::vector<int64_t> dims) {
+  const ValueId value = weight(name, like, std::move(dims), text("kernel_initializer"));
+  builder_.add_penalty({value, f64("kernel_l1"), f64("kernel_l2")});
+  return value;
+}
+
 }  // namespace tutti::impl::nn

@@ -14,7 +14,7 @@ struct Heads {
 /// x · kernel + bias over the last dimension.
 ValueId project(Expansion &e, const std::string &name, ValueId x, int64_t channels, int64_t units) {
   GraphBuilder &b = e.builder();
-  const ValueId y = b.matmul(x, e.weight(name + "_kernel", x, {channels, units}, e.text("kernel_initializer")));
+  const ValueId y = b.matmul(x, e.kernel(name + "_kernel", x, {channels, units}));
   return e.flag("use_bias") ? b.add(y, e.weight(name + "_bias", x, {units}, e.text("bias_initializer"))) : y;
 }
 

@@ -24,8 +24,7 @@ ValueId convolve(Expansion &e, ValueId x, const Convolution &c) {
     return e.fail(
         base::concat(channels, " channels and ", c.filters, " filters cannot be divided into ", c.groups, " groups"));
   }
-  const ValueId kernel =
-      e.weight(c.kernel_name, x, {c.size, c.size, channels / c.groups, c.filters}, e.text("kernel_initializer"));
+  const ValueId kernel = e.kernel(c.kernel_name, x, {c.size, c.size, channels / c.groups, c.filters});
   const ValueId bias = c.use_bias ? e.weight("bias", x, {c.filters}, c.bias_initializer) : kNoValue;
   return e.builder().op("conv2d", {x, kernel, bias},
                         {{"stride", std::vector<int64_t>{c.stride, c.stride}},

@@ -7,7 +7,7 @@ ValueId expand_layer_dense(Expansion &e) {
   const LayerScope scope(e.builder(), "dense");
   const ValueId x = e.input(0);
   const int64_t units = e.i64("units");
-  const ValueId kernel = e.weight("kernel", x, {e.last_dimension(x), units}, e.text("kernel_initializer"));
+  const ValueId kernel = e.kernel("kernel", x, {e.last_dimension(x), units});
   ValueId y = e.builder().matmul(x, kernel);
   if (e.flag("use_bias")) y = e.builder().add(y, e.weight("bias", x, {units}, e.text("bias_initializer")));
   return e.activate(y);

@@ -111,7 +111,7 @@ class Recurrence {
   ValueId loop(ValueId x, int64_t layer, int64_t direction, std::vector<Values> &last) {
     b_.push_scope(base::concat("layer_", layer, direction == 1 ? "/backward" : ""));
     const int64_t width = cell_.gates * units_, channels = e_.last_dimension(x);
-    const ValueId kernel = e_.weight("kernel", x, {channels, width}, e_.text("kernel_initializer"));
+    const ValueId kernel = e_.kernel("kernel", x, {channels, width});
     const ValueId recurrent = e_.weight("recurrent_kernel", x, {units_, width}, e_.text("recurrent_initializer"));
     ValueId gates = b_.matmul(x, kernel), bias = kNoValue;
     if (e_.flag("use_bias")) {

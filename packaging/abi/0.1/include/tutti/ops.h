@@ -1952,6 +1952,12 @@ typedef struct tutti_layer_dense_attrs {
   uint8_t without_bias;
   /* initial values of the kernel. Default: glorot_uniform. */
   const char *kernel_initializer;
+  /* adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+   * to the loss, in training and evaluation. Default: 0. */
+  double kernel_l1;
+  /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+   * loss, in training and evaluation. Default: 0. */
+  double kernel_l2;
   /* initial values of the bias. Default: zeros. */
   const char *bias_initializer;
 } tutti_layer_dense_attrs;
@@ -1966,6 +1972,8 @@ static inline tutti_value tutti_layer_dense(tutti_graph *graph, tutti_value x, i
     if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 7) tutti_graph_set_string(graph, "activation", tutti_layer_dense_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
     if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
+    if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
   }
   return tutti_graph_end(graph, NULL, 0);
@@ -2014,6 +2022,12 @@ typedef struct tutti_layer_conv2d_attrs {
   uint8_t without_bias;
   /* initial values of the kernel. Default: glorot_uniform. */
   const char *kernel_initializer;
+  /* adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+   * to the loss, in training and evaluation. Default: 0. */
+  double kernel_l1;
+  /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+   * loss, in training and evaluation. Default: 0. */
+  double kernel_l2;
   /* initial values of the bias. Default: zeros. */
   const char *bias_initializer;
 } tutti_layer_conv2d_attrs;
@@ -2033,6 +2047,8 @@ static inline tutti_value tutti_layer_conv2d(tutti_graph *graph, tutti_value x, 
     if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 7) tutti_graph_set_string(graph, "activation", tutti_layer_conv2d_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
     if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
+    if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
   }
   return tutti_graph_end(graph, NULL, 0);
@@ -2079,6 +2095,12 @@ typedef struct tutti_layer_depthwise_conv2d_attrs {
   uint8_t without_bias;
   /* initial values of the kernel. Default: glorot_uniform. */
   const char *kernel_initializer;
+  /* adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+   * to the loss, in training and evaluation. Default: 0. */
+  double kernel_l1;
+  /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+   * loss, in training and evaluation. Default: 0. */
+  double kernel_l2;
 } tutti_layer_depthwise_conv2d_attrs;
 /* Convolution of each channel by itself. Variables, in the scope depthwise_conv2d, ...: kernel [height, width, 1,
  * channels * multiplier], where the first multiplier filters belong to the first channel; bias [channels *
@@ -2094,6 +2116,8 @@ static inline tutti_value tutti_layer_depthwise_conv2d(tutti_graph *graph, tutti
     if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 7) tutti_graph_set_string(graph, "activation", tutti_layer_depthwise_conv2d_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
     if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
+    if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -2139,6 +2163,12 @@ typedef struct tutti_layer_separable_conv2d_attrs {
   uint8_t without_bias;
   /* initial values of both kernels. Default: glorot_uniform. */
   const char *kernel_initializer;
+  /* adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+   * to the loss, in training and evaluation. Default: 0. */
+  double kernel_l1;
+  /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+   * loss, in training and evaluation. Default: 0. */
+  double kernel_l2;
 } tutti_layer_separable_conv2d_attrs;
 /* A depthwise convolution followed by a 1x1 convolution; one bias and one activation at the end. Variables, in the
  * scope separable_conv2d, ...: depthwise_kernel [height, width, 1, channels * multiplier], pointwise_kernel [1, 1,
@@ -2156,6 +2186,8 @@ static inline tutti_value tutti_layer_separable_conv2d(tutti_graph *graph, tutti
     if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 7) tutti_graph_set_string(graph, "activation", tutti_layer_separable_conv2d_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
     if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
+    if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -2282,6 +2314,12 @@ typedef struct tutti_layer_multi_head_attention_attrs {
   uint8_t without_bias;
   /* initial values of the kernels. Default: glorot_uniform. */
   const char *kernel_initializer;
+  /* adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+   * to the loss, in training and evaluation. Default: 0. */
+  double kernel_l1;
+  /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+   * loss, in training and evaluation. Default: 0. */
+  double kernel_l2;
   /* initial values of the biases. Default: zeros. */
   const char *bias_initializer;
   /* while training, the probability in [0, 1) that an attention weight is dropped; the others are scaled by 1 / (1
@@ -2306,6 +2344,8 @@ static inline tutti_value tutti_layer_multi_head_attention(tutti_graph *graph, t
     if (attrs->channels != 0) tutti_graph_set_i64(graph, "channels", attrs->channels);
     if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
+    if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
     if (attrs->dropout != 0) tutti_graph_set_f64(graph, "dropout", attrs->dropout);
   }
@@ -2343,6 +2383,12 @@ typedef struct tutti_layer_rnn_attrs {
   uint8_t without_bias;
   /* initial values of the kernels of the inputs. Default: glorot_uniform. */
   const char *kernel_initializer;
+  /* adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+   * to the loss, in training and evaluation. Default: 0. */
+  double kernel_l1;
+  /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+   * loss, in training and evaluation. Default: 0. */
+  double kernel_l2;
   /* initial values of the kernels of the states. Default: glorot_uniform. */
   const char *recurrent_initializer;
   /* initial values of the biases. Default: zeros. */
@@ -2367,6 +2413,8 @@ static inline tutti_value tutti_layer_rnn(tutti_graph *graph, tutti_value x, int
     if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 2) tutti_graph_set_string(graph, "activation", tutti_layer_rnn_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
     if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
+    if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
     if (attrs->recurrent_initializer != NULL) tutti_graph_set_string(graph, "recurrent_initializer", attrs->recurrent_initializer);
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
   }
@@ -2398,6 +2446,12 @@ typedef struct tutti_layer_lstm_attrs {
   uint8_t without_bias;
   /* initial values of the kernels of the inputs. Default: glorot_uniform. */
   const char *kernel_initializer;
+  /* adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+   * to the loss, in training and evaluation. Default: 0. */
+  double kernel_l1;
+  /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+   * loss, in training and evaluation. Default: 0. */
+  double kernel_l2;
   /* initial values of the kernels of the states. Default: glorot_uniform. */
   const char *recurrent_initializer;
   /* initial values of the biases. Default: zeros. */
@@ -2425,6 +2479,8 @@ static inline tutti_value tutti_layer_lstm(tutti_graph *graph, tutti_value x, in
     if (attrs->has_forget_bias) tutti_graph_set_f64(graph, "forget_bias", attrs->forget_bias);
     if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
+    if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
     if (attrs->recurrent_initializer != NULL) tutti_graph_set_string(graph, "recurrent_initializer", attrs->recurrent_initializer);
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
   }
@@ -2451,6 +2507,12 @@ typedef struct tutti_layer_gru_attrs {
   uint8_t without_bias;
   /* initial values of the kernels of the inputs. Default: glorot_uniform. */
   const char *kernel_initializer;
+  /* adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+   * to the loss, in training and evaluation. Default: 0. */
+  double kernel_l1;
+  /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+   * loss, in training and evaluation. Default: 0. */
+  double kernel_l2;
   /* initial values of the kernels of the states. Default: glorot_uniform. */
   const char *recurrent_initializer;
   /* initial values of the biases. Default: zeros. */
@@ -2476,6 +2538,8 @@ static inline tutti_value tutti_layer_gru(tutti_graph *graph, tutti_value x, int
     if (attrs->dropout != 0) tutti_graph_set_f64(graph, "dropout", attrs->dropout);
     if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
+    if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
     if (attrs->recurrent_initializer != NULL) tutti_graph_set_string(graph, "recurrent_initializer", attrs->recurrent_initializer);
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
   }
