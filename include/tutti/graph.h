@@ -131,12 +131,12 @@ TUTTI_API tutti_value tutti_graph_host_scalar(tutti_graph *graph, const char *na
 TUTTI_API tutti_value tutti_graph_get_completed_steps(tutti_graph *graph);
 
 /* A variable. `initializer` is a name, or a name with arguments, as in the layers: "zeros", "ones", "constant(value)",
- * "random_normal(stddev, mean)", "truncated_normal(stddev, mean)", "random_uniform(high, low)", "orthogonal(gain)" (Saxe
- * et al., 2014), "identity(gain)", "variance_scaling(scale, mode, distribution)" with mode fan_in, fan_out or fan_avg and
- * distribution truncated_normal, normal or uniform, and its special cases "glorot_uniform", "glorot_normal", "he_uniform",
- * "he_normal", "lecun_uniform" and "lecun_normal". Arguments may be named, "variance_scaling(mode=fan_out)". Without
- * arguments, `parameter` is the constant, standard deviation, bound or gain. `name` is appended to the scope; using a
- * name twice is an error. */
+ * "random_normal(stddev, mean)", "truncated_normal(stddev, mean)", "random_uniform(high, low)", "orthogonal(gain)"
+ * (Saxe et al., 2014), "identity(gain)", "variance_scaling(scale, mode, distribution)" with mode fan_in, fan_out or
+ * fan_avg and distribution truncated_normal, normal or uniform, and its special cases "glorot_uniform",
+ * "glorot_normal", "he_uniform", "he_normal", "lecun_uniform" and "lecun_normal". Arguments may be named,
+ * "variance_scaling(mode=fan_out)". Without arguments, `parameter` is the constant, standard deviation, bound or gain.
+ * `name` is appended to the scope; using a name twice is an error. */
 TUTTI_API tutti_value tutti_graph_variable(tutti_graph *graph, const char *name, int32_t dtype, const int64_t *dims,
                                            int64_t rank, const char *initializer, double parameter, uint8_t trainable);
 /* The next value of the variable, stored when the step is complete; the mean over micro-batches and replicas, weighted

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * First values of variables by each initializer: exact ones as they are, random ones by their mean, variance and
- * bounds, against the formulas of Glorot and Bengio (2010), He et al. (2015), LeCun et al. (1998) and Saxe et al. (2014).
- */
+ * bounds, against the formulas of Glorot and Bengio (2010), He et al. (2015), LeCun et al. (1998) and Saxe et al.
+ * (2014). */
 #include <math.h>
 #include <string.h>
 

@@ -16,9 +16,9 @@ namespace tutti::impl::distribute {
 /// `gain` on the diagonal, else 0. INVALID_ARGUMENT unless there are two axes.
 base::Status make_identity(const graph::VariableSpec &variable, double gain, tensor::Tensor &value);
 
-/// Makes `gain` times a matrix with orthonormal columns, or rows where there are fewer of them, out of one with normally
-/// distributed elements, such that all such matrices are equally likely (Saxe et al., 2014). INVALID_ARGUMENT for less
-/// than two axes.
+/// Makes `gain` times a matrix with orthonormal columns, or rows where there are fewer of them, out of one with
+/// normally distributed elements, such that all such matrices are equally likely (Saxe et al., 2014). INVALID_ARGUMENT
+/// for less than two axes.
 base::Status make_orthogonal(const graph::VariableSpec &variable, double gain, tensor::Tensor &value);
 
 }  // namespace tutti::impl::distribute
