@@ -17,10 +17,12 @@ KEYWORDS = {'break', 'case', 'chan', 'const', 'continue', 'default', 'defer', 'e
             'goto', 'if', 'import', 'interface', 'map', 'package', 'range', 'return', 'select', 'struct', 'switch', 'type',
             'var', 'len', 'cap', 'string'}
 # Words that are not written as others are; the rest get a capital.
-WORDS = {'adamw': 'AdamW', 'bf16': 'BF16', 'conv2d': 'Conv2D', 'csv': 'CSV', 'dct': 'DCT', 'dtype': 'DType', 'elu': 'ELU',
-         'f16': 'F16', 'f32': 'F32', 'gelu': 'GELU', 'gpu': 'GPU', 'gpus': 'GPUs', 'gru': 'GRU', 'id': 'ID', 'idx': 'IDX', 'jpeg': 'JPEG',
-         'json': 'JSON', 'lstm': 'LSTM', 'npy': 'NPY', 'npz': 'NPZ', 'png': 'PNG', 'pool2d': 'Pool2D', 'relu': 'ReLU', 'rms': 'RMS', 'rnn': 'RNN',
-         'secs': 'Seconds', 'sgd': 'SGD', 'silu': 'SiLU', 'tf32': 'TF32', 'tfrecord': 'TFRecord'}
+WORDS = {'adamax': 'AdaMax', 'adamw': 'AdamW', 'amsgrad': 'AMSGrad', 'bf16': 'BF16', 'conv2d': 'Conv2D', 'csv': 'CSV',
+         'dct': 'DCT', 'dtype': 'DType', 'elu': 'ELU', 'f16': 'F16', 'f32': 'F32', 'ftrl': 'FTRL', 'gelu': 'GELU',
+         'gpu': 'GPU', 'gpus': 'GPUs', 'gru': 'GRU', 'id': 'ID', 'idx': 'IDX', 'jpeg': 'JPEG', 'json': 'JSON',
+         'lamb': 'LAMB', 'lars': 'LARS', 'lstm': 'LSTM', 'nadam': 'NAdam', 'npy': 'NPY', 'npz': 'NPZ', 'png': 'PNG',
+         'pool2d': 'Pool2D', 'relu': 'ReLU', 'rms': 'RMS', 'rmsprop': 'RMSProp', 'rnn': 'RNN', 'secs': 'Seconds',
+         'sgd': 'SGD', 'silu': 'SiLU', 'tf32': 'TF32', 'tfrecord': 'TFRecord'}
 # Methods that are called otherwise than their entry.
 METHODS = {'options': 'SetOptions'}
 # Types of choices that are called otherwise than the attribute, which would say too little.

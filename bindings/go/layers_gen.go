@@ -1801,7 +1801,7 @@ type OptimizerAdamOptions struct {
 	// Added to the root of the second moment. Default: 1e-08.
 	Epsilon *float64
 	// Divides by the root of the largest second moment so far (Reddi, Kale and Kumar, 2018).
-	Amsgrad bool
+	AMSGrad bool
 	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
 	ClipValue float64
 	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
@@ -1832,7 +1832,7 @@ func (g *Graph) OptimizerAdam(learningRate Value, options *OptimizerAdamOptions)
 	if o.Epsilon != nil {
 		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
 	}
-	if o.Amsgrad {
+	if o.AMSGrad {
 		raw.Graph_set_bool(g.handle, "amsgrad", true)
 	}
 	if o.ClipValue != 0 {
@@ -1864,7 +1864,7 @@ type OptimizerAdamWOptions struct {
 	// Added to the root of the second moment. Default: 1e-08.
 	Epsilon *float64
 	// Divides by the root of the largest second moment so far (Reddi, Kale and Kumar, 2018).
-	Amsgrad bool
+	AMSGrad bool
 	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
 	ClipValue float64
 	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
@@ -1898,7 +1898,7 @@ func (g *Graph) OptimizerAdamW(learningRate Value, options *OptimizerAdamWOption
 	if o.Epsilon != nil {
 		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
 	}
-	if o.Amsgrad {
+	if o.AMSGrad {
 		raw.Graph_set_bool(g.handle, "amsgrad", true)
 	}
 	if o.ClipValue != 0 {
@@ -1946,7 +1946,7 @@ type OptimizerAdagradOptions struct {
 }
 
 // OptimizerAdagrad: Adagrad (Duchi, Hazan and Singer, 2011): w - rate / (1 + RateDecay * (t - 1)) * g / (sqrt(sum
-// of g^2) + epsilon), t = 1, 2, .
+// of g^2) + epsilon) at update t, from 1.
 func (g *Graph) OptimizerAdagrad(learningRate Value, options *OptimizerAdagradOptions) Value {
 	raw.Graph_begin(g.handle, "optimizer_adagrad", 1)
 	raw.Graph_add_input(g.handle, learningRate.id)
@@ -2038,8 +2038,8 @@ func (g *Graph) OptimizerAdadelta(learningRate Value, options *OptimizerAdadelta
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// OptimizerRmspropOptions are what OptimizerRmsprop may be told; the zero value means the defaults.
-type OptimizerRmspropOptions struct {
+// OptimizerRMSPropOptions are what OptimizerRMSProp may be told; the zero value means the defaults.
+type OptimizerRMSPropOptions struct {
 	// Share of the old mean that is kept; Keras has 0.9. Default: 0.99.
 	Rho *float64
 	// Fraction of the old velocity that is kept; 0 = no momentum.
@@ -2066,9 +2066,9 @@ type OptimizerRmspropOptions struct {
 	AverageStart int64
 }
 
-// OptimizerRmsprop: RMSprop (Tieleman and Hinton, 2012): w - rate * g / (sqrt(mean of g^2) + epsilon) with a moving
+// OptimizerRMSProp: RMSprop (Tieleman and Hinton, 2012): w - rate * g / (sqrt(mean of g^2) + epsilon) with a moving
 // mean, as in PyTorch; Keras adds epsilon below the root.
-func (g *Graph) OptimizerRmsprop(learningRate Value, options *OptimizerRmspropOptions) Value {
+func (g *Graph) OptimizerRMSProp(learningRate Value, options *OptimizerRMSPropOptions) Value {
 	raw.Graph_begin(g.handle, "optimizer_rmsprop", 1)
 	raw.Graph_add_input(g.handle, learningRate.id)
 	o := given(options)
@@ -2105,8 +2105,8 @@ func (g *Graph) OptimizerRmsprop(learningRate Value, options *OptimizerRmspropOp
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// OptimizerAdamaxOptions are what OptimizerAdamax may be told; the zero value means the defaults.
-type OptimizerAdamaxOptions struct {
+// OptimizerAdaMaxOptions are what OptimizerAdaMax may be told; the zero value means the defaults.
+type OptimizerAdaMaxOptions struct {
 	// Decay of the first moment. Default: 0.9.
 	Beta1 *float64
 	// Decay of the largest gradient. Default: 0.999.
@@ -2131,9 +2131,9 @@ type OptimizerAdamaxOptions struct {
 	AverageStart int64
 }
 
-// OptimizerAdamax: AdaMax (Kingma and Ba, 2015): w - rate / (1 - beta1^t) * m / u, u = max(beta2 * u, |g| +
+// OptimizerAdaMax: AdaMax (Kingma and Ba, 2015): w - rate / (1 - beta1^t) * m / u, u = max(beta2 * u, |g| +
 // epsilon).
-func (g *Graph) OptimizerAdamax(learningRate Value, options *OptimizerAdamaxOptions) Value {
+func (g *Graph) OptimizerAdaMax(learningRate Value, options *OptimizerAdaMaxOptions) Value {
 	raw.Graph_begin(g.handle, "optimizer_adamax", 1)
 	raw.Graph_add_input(g.handle, learningRate.id)
 	o := given(options)
@@ -2167,8 +2167,8 @@ func (g *Graph) OptimizerAdamax(learningRate Value, options *OptimizerAdamaxOpti
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// OptimizerNadamOptions are what OptimizerNadam may be told; the zero value means the defaults.
-type OptimizerNadamOptions struct {
+// OptimizerNAdamOptions are what OptimizerNAdam may be told; the zero value means the defaults.
+type OptimizerNAdamOptions struct {
 	// Decay of the first moment. Default: 0.9.
 	Beta1 *float64
 	// Decay of the second moment. Default: 0.999.
@@ -2195,9 +2195,9 @@ type OptimizerNadamOptions struct {
 	AverageStart int64
 }
 
-// OptimizerNadam: NAdam (Dozat, 2016): Adam with Nesterov's look-ahead, whose momentum is beta1 * (1 - 0.96^(t *
+// OptimizerNAdam: NAdam (Dozat, 2016): Adam with Nesterov's look-ahead, whose momentum is beta1 * (1 - 0.96^(t *
 // MomentumDecay) / 2) at update t.
-func (g *Graph) OptimizerNadam(learningRate Value, options *OptimizerNadamOptions) Value {
+func (g *Graph) OptimizerNAdam(learningRate Value, options *OptimizerNAdamOptions) Value {
 	raw.Graph_begin(g.handle, "optimizer_nadam", 1)
 	raw.Graph_add_input(g.handle, learningRate.id)
 	o := given(options)
@@ -2291,8 +2291,8 @@ func (g *Graph) OptimizerLion(learningRate Value, options *OptimizerLionOptions)
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// OptimizerFtrlOptions are what OptimizerFtrl may be told; the zero value means the defaults.
-type OptimizerFtrlOptions struct {
+// OptimizerFTRLOptions are what OptimizerFTRL may be told; the zero value means the defaults.
+type OptimizerFTRLOptions struct {
 	// Of the sum of squares in the step; 0 = a fixed rate. Default: -0.5.
 	RatePower *float64
 	// Of squared gradients. Default: 0.1.
@@ -2321,10 +2321,10 @@ type OptimizerFtrlOptions struct {
 	AverageStart int64
 }
 
-// OptimizerFtrl: Follow the regularized leader, FTRL-Proximal (McMahan et al., 2013), as in TensorFlow: n = sum of
+// OptimizerFTRL: Follow the regularized leader, FTRL-Proximal (McMahan et al., 2013), as in TensorFlow: n = sum of
 // g^2, z = sum of g + 2 * L2Shrinkage * w - (n^p - (n before)^p) / rate * w with p = -RatePower, and w = (clip(z,
 // -l1, l1) - z) / ((n^p + beta) / rate + 2 * l2). The learning rate must be above 0.
-func (g *Graph) OptimizerFtrl(learningRate Value, options *OptimizerFtrlOptions) Value {
+func (g *Graph) OptimizerFTRL(learningRate Value, options *OptimizerFTRLOptions) Value {
 	raw.Graph_begin(g.handle, "optimizer_ftrl", 1)
 	raw.Graph_add_input(g.handle, learningRate.id)
 	o := given(options)
@@ -2364,8 +2364,8 @@ func (g *Graph) OptimizerFtrl(learningRate Value, options *OptimizerFtrlOptions)
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// OptimizerLambOptions are what OptimizerLamb may be told; the zero value means the defaults.
-type OptimizerLambOptions struct {
+// OptimizerLAMBOptions are what OptimizerLAMB may be told; the zero value means the defaults.
+type OptimizerLAMBOptions struct {
 	// Decay of the first moment. Default: 0.9.
 	Beta1 *float64
 	// Decay of the second moment. Default: 0.999.
@@ -2390,9 +2390,9 @@ type OptimizerLambOptions struct {
 	AverageStart int64
 }
 
-// OptimizerLamb: LAMB (You et al., 2020): w - rate * |w| / |r| * r for each variable, r = m / (1 - beta1^t) /
+// OptimizerLAMB: LAMB (You et al., 2020): w - rate * |w| / |r| * r for each variable, r = m / (1 - beta1^t) /
 // (sqrt(v / (1 - beta2^t)) + epsilon) + WeightDecay * w; the ratio is 1 where a norm is 0.
-func (g *Graph) OptimizerLamb(learningRate Value, options *OptimizerLambOptions) Value {
+func (g *Graph) OptimizerLAMB(learningRate Value, options *OptimizerLAMBOptions) Value {
 	raw.Graph_begin(g.handle, "optimizer_lamb", 1)
 	raw.Graph_add_input(g.handle, learningRate.id)
 	o := given(options)
@@ -2426,8 +2426,8 @@ func (g *Graph) OptimizerLamb(learningRate Value, options *OptimizerLambOptions)
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// OptimizerLarsOptions are what OptimizerLars may be told; the zero value means the defaults.
-type OptimizerLarsOptions struct {
+// OptimizerLARSOptions are what OptimizerLARS may be told; the zero value means the defaults.
+type OptimizerLARSOptions struct {
 	// Fraction of the old velocity that is kept. Default: 0.9.
 	Momentum *float64
 	// Uses Nesterov's look-ahead.
@@ -2454,9 +2454,9 @@ type OptimizerLarsOptions struct {
 	AverageStart int64
 }
 
-// OptimizerLars: LARS (You, Gitman and Ginsburg, 2017): momentum over trust * |w| / (|g| + WeightDecay * |w| +
+// OptimizerLARS: LARS (You, Gitman and Ginsburg, 2017): momentum over trust * |w| / (|g| + WeightDecay * |w| +
 // epsilon) * (g + WeightDecay * w) for each variable; the ratio is 1 where |w| or |g| is 0.
-func (g *Graph) OptimizerLars(learningRate Value, options *OptimizerLarsOptions) Value {
+func (g *Graph) OptimizerLARS(learningRate Value, options *OptimizerLARSOptions) Value {
 	raw.Graph_begin(g.handle, "optimizer_lars", 1)
 	raw.Graph_add_input(g.handle, learningRate.id)
 	o := given(options)

@@ -2,7 +2,11 @@
 
 package tutti
 
-import "tutti.org/tutti/internal/raw"
+import (
+	"strings"
+
+	"tutti.org/tutti/internal/raw"
+)
 
 // CompletedSteps is the number of completed steps, a float32 scalar: 0 in the first step. A learning rate may be
 // computed from it.
@@ -67,6 +71,78 @@ func (g *Graph) CustomGradient(inputs []Value, forward func(inputs []Value) []Va
 	all := g.beginRegion(n + 2*m)
 	g.endRegion(backward(all[:n], all[n:n+m], all[n+m:]))
 	return g.endRegions(m)
+}
+
+// Slot is what a rule of update keeps for each element of a variable, from update to update.
+type Slot struct {
+	Name    string // behind that of the variable: <variable>/<name>
+	Initial float64
+}
+
+// UpdateRuleOptions are what UpdateRule may be told; the zero value means the defaults.
+type UpdateRuleOptions struct {
+	Slots []Slot
+	// Given to the rule, for variables whose parameter group has none of its own.
+	WeightDecay float64
+	// Of the variables that the rule is for: Float32, also for Float16 and BFloat16 ones, or Float64. Default:
+	// Float32.
+	DType DType
+	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
+	ClipValue float64
+	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
+	// limits the global norm; 0 = off.
+	ClipNorm float64
+	// Keeps an exponential moving average of each weight, which evaluation and prediction use unless their option
+	// RawWeights is set; less than 1; 0 = none.
+	AverageDecay float64
+	// Limits the decay to (1 + n) / (10 + n) at update n after AverageStart.
+	AverageRamp bool
+	// Until this update the average is equal to the weight; 0: it starts at the initial weight.
+	AverageStart int64
+}
+
+// VariableUpdate is what a rule of update gets. Weight, Gradient and Slots are arrays of one axis.
+type VariableUpdate struct {
+	Weight, Gradient          Value
+	LearningRate, WeightDecay Value
+	Count                     Value   // the number of the update, an Int64 scalar, from 1
+	Slots                     []Value // as in the options
+}
+
+// UpdateRule is an optimizer of one's own. The function, from what a variable has, gives its new weight and the new
+// value of each slot. It is called once, to write the graph for all variables of the type, whatever their shapes.
+// Values from outside may be used in it if they are computed from constants, schedules and host scalars. Variables of
+// another type need a rule as well.
+func (g *Graph) UpdateRule(learningRate Value, options *UpdateRuleOptions,
+	rule func(u VariableUpdate) (weight Value, slots []Value)) {
+	o := given(options)
+	g.beginRegions("update_rule", []Value{learningRate})
+	g.setUpdateRule(o)
+	const fixed = 5
+	p := g.beginRegion(fixed + len(o.Slots))
+	weight, slots := rule(VariableUpdate{Weight: p[0], Gradient: p[1], LearningRate: p[2], WeightDecay: p[3],
+		Count: p[4], Slots: p[fixed:]})
+	g.endRegion(append([]Value{weight}, slots...))
+	g.endRegions(0)
+}
+
+func (g *Graph) setUpdateRule(o UpdateRuleOptions) {
+	var names []string
+	var initial []float64
+	for _, slot := range o.Slots {
+		names, initial = append(names, slot.Name), append(initial, slot.Initial)
+	}
+	raw.Graph_set_string(g.handle, "slots", strings.Join(names, ", "))
+	raw.Graph_set_f64s(g.handle, "initial", initial)
+	raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
+	if o.DType != 0 {
+		raw.Graph_set_i64(g.handle, "dtype", int64(o.DType))
+	}
+	raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
+	raw.Graph_set_f64(g.handle, "clip_norm", o.ClipNorm)
+	raw.Graph_set_f64(g.handle, "average_decay", o.AverageDecay)
+	raw.Graph_set_bool(g.handle, "average_ramp", o.AverageRamp)
+	raw.Graph_set_i64(g.handle, "average_start", o.AverageStart)
 }
 
 func (g *Graph) beginRegions(op string, inputs []Value) {

@@ -99,3 +99,83 @@ func TestRegions(t *testing.T) {
 		variable.Close()
 	}
 }
+
+// ruledModel has the loss w[0] x[0] + w[1] x[1], and as its optimizer momentum whose steps become shorter, for
+// variables of one type.
+func ruledModel(dtype DType) ModelFunc {
+	return func(g *Graph, mode Mode) error {
+		x := g.Cast(g.Feature("x"), dtype)
+		w := g.Variable("w", dtype, []int64{2}, &VariableOptions{Initializer: "constant", Parameter: 2})
+		y := g.ReduceSum(g.Mul(x, w), &ReduceSumOptions{Axes: []int64{1}})
+		g.SetOutput("y", y)
+		if mode == ModePredict {
+			return nil
+		}
+		g.SetLoss(g.Cast(g.ReduceMean(y, nil), Float32))
+		options := &UpdateRuleOptions{Slots: []Slot{{"velocity", 1}}, WeightDecay: 0.25, DType: dtype, ClipValue: 8,
+			ClipNorm: 5, AverageDecay: 0.5, AverageRamp: true, AverageStart: 1}
+		g.UpdateRule(g.ScheduleConstant(0.1), options, func(u VariableUpdate) (Value, []Value) {
+			velocity := g.Add(g.Mul(u.Slots[0], g.Constant(dtype, 0.5)), u.Gradient)
+			decayed := g.Add(velocity, g.Mul(u.WeightDecay, u.Weight))
+			rate := g.Div(u.LearningRate, g.Cast(u.Count, dtype))
+			return g.Sub(u.Weight, g.Mul(rate, decayed)), []Value{velocity}
+		})
+		return nil
+	}
+}
+
+func ruled[T float32 | float64](t *testing.T, dtype DType) {
+	live(t)
+	estimator := must[*Estimator](t)(NewEstimator(ruledModel(dtype), nil))
+	closed(t, estimator)
+	p := AddSlices(NewPipeline(nil), "x", Feature, []float32{5, 10, 7, 14}, 2, 2)
+	dataset := must[*Dataset](t)(p.Repeat(nil).Batch(2, nil).Build())
+	closed(t, dataset)
+	must[*Result](t)(estimator.Train(background, dataset, &TrainOptions{Steps: 2}))
+	// The gradient 6, 12 becomes 6, 8, and then 3, 4. The velocity is 3.5, 4.5 and 4.75, 6.25. The weight is first
+	// 2 - 0.1 (3.5 + 0.5) = 1.6 and 2 - 0.1 (4.5 + 0.5) = 1.5, then 1.6 - 0.05 (4.75 + 0.4) and
+	// 1.5 - 0.05 (6.25 + 0.375). The average is first the weight, and then has a decay of 2 / 11.
+	for name, want := range map[string][2]float64{"w": {1.3425, 1.16875}, "w/velocity": {4.75, 6.25},
+		"w/average": {(2*1.6 + 9*1.3425) / 11, (2*1.5 + 9*1.16875) / 11}} {
+		variable := must[*Tensor](t)(estimator.ReadVariable(name))
+		for i, got := range must[[]T](t)(Values[T](variable)) {
+			if math.Abs(float64(got)-want[i]) > 1e-5 {
+				t.Error(dtype, name, i, got, want[i])
+			}
+		}
+		variable.Close()
+	}
+}
+
+func TestUpdateRule(t *testing.T) {
+	ruled[float32](t, Float32)
+	ruled[float64](t, Float64)
+}
+
+// A rule without slots is plain descent: 2 - 0.1 * 6 and 2 - 0.1 * 12.
+func TestUpdateRuleWithoutSlots(t *testing.T) {
+	live(t)
+	estimator := must[*Estimator](t)(NewEstimator(func(g *Graph, mode Mode) error {
+		w := g.Variable("w", Float32, []int64{2}, &VariableOptions{Initializer: "constant", Parameter: 2})
+		y := g.Mul(g.Feature("x"), w)
+		g.SetOutput("y", y)
+		if mode != ModePredict {
+			g.SetLoss(g.Mul(g.ReduceMean(y, nil), g.Constant(Float32, 2)))
+			g.UpdateRule(g.Constant(Float32, 0.1), nil, func(u VariableUpdate) (Value, []Value) {
+				return g.Sub(u.Weight, g.Mul(u.LearningRate, u.Gradient)), nil
+			})
+		}
+		return nil
+	}, nil))
+	closed(t, estimator)
+	p := AddSlices(NewPipeline(nil), "x", Feature, []float32{5, 10, 7, 14}, 2, 2)
+	dataset := must[*Dataset](t)(p.Batch(2, nil).Build())
+	closed(t, dataset)
+	must[*Result](t)(estimator.Train(background, dataset, nil))
+	variable := must[*Tensor](t)(estimator.ReadVariable("w"))
+	closed(t, variable)
+	got := must[[]float32](t)(Values[float32](variable))
+	if math.Abs(float64(got[0])-1.4) > 1e-6 || math.Abs(float64(got[1])-0.8) > 1e-6 {
+		t.Error(got)
+	}
+}

@@ -92,6 +92,8 @@ func (s *scenario) setOption(key, value string) {
 		s.run.AccumulationSteps = number
 	case "all_reduce":
 		s.run.AllReduce = AllReduce(value)
+	case "params":
+		s.run.Params = value
 	case "raw_weights":
 		s.run.RawWeights = number != 0
 	case "keep_outputs":

@@ -62,8 +62,7 @@ struct SlotSpec {
 
 /// The rule of training: an update op of the registry, its attributes, and a learning rate that is a value of the
 /// graph. The update's inputs are w, g, slots in order, learning rate, iteration if it has one, ok; or it is
-/// update_rule, and `rules` are its nodes, for dtypes and shapes of variables (update_rule.h); `slots` are those of
-/// all.
+/// update_rule, and `rules` are its nodes, for dtypes and shapes of variables (update_rule.h); `slots` are of all.
 struct OptimizerSpec {
   std::string op;  // "adam_update"
   int32_t revision = 1;

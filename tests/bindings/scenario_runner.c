@@ -81,7 +81,8 @@ static int32_t begin(struct scenario *s, tutti_error **err) {
 
 static void set_option(struct scenario *s, const struct words *words) {
   if (words->count < 3) return;
-  if (strcmp(words->at[1], "determinism") == 0 || strcmp(words->at[1], "all_reduce") == 0) {
+  if (strcmp(words->at[1], "determinism") == 0 || strcmp(words->at[1], "all_reduce") == 0 ||
+      strcmp(words->at[1], "params") == 0) {
     tutti_options_set_string(s->run, words->at[1], words->at[2]);
   } else if (strcmp(words->at[1], "raw_weights") == 0 || strcmp(words->at[1], "keep_outputs") == 0) {
     tutti_options_set_bool(s->run, words->at[1], 1);

@@ -9,6 +9,7 @@ before, a shuffle its depth among the shuffles and the number of the pass. Bound
 import math
 
 from loss_model import Losses
+from optimizer_model import ByName
 
 MASK32, MASK64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 
@@ -107,6 +108,7 @@ def argmax(numbers):
 #   gradients(batch, count, seed, number)   (sum of the losses, gradients of the sum / count by name), training on batch number
 #   losses(batch), metrics(batch)           sums over the rows
 #   outputs(features)                       by name, for one row
+#   set_params(text)                        only where the run option params means something
 
 
 class Classifier:
@@ -151,6 +153,37 @@ class Classifier:
     def outputs(self, row):
         logits = self.logits(self.hidden([row]))[0]
         return {'class': [argmax(logits)], 'probability': softmax(logits)}
+
+
+class Optimizers:
+    CLASSES = 3
+
+    def __init__(self, columns, seed):
+        self.shapes = {'dense/kernel': (columns, self.CLASSES), 'dense/bias': (self.CLASSES,)}
+        self.weights = {'dense/kernel': glorot_uniform('dense/kernel', seed, columns * self.CLASSES, columns, self.CLASSES),
+                        'dense/bias': [0.0] * self.CLASSES}
+
+    def set_params(self, name):
+        self.optimizer = ByName(name)
+
+    def logits(self, rows):
+        return times(rows, self.weights['dense/kernel'], self.CLASSES, self.weights['dense/bias'])
+
+    def gradients(self, batch, count, *_):
+        rows, labels = zip(*batch)
+        loss, upstream = cross_entropy(self.logits(rows), labels, count)
+        _, kernel, bias = times_gradients(rows, self.weights['dense/kernel'], self.CLASSES, upstream)
+        return loss, {'dense/kernel': kernel, 'dense/bias': bias}
+
+    def losses(self, batch):
+        rows, labels = zip(*batch)
+        return cross_entropy(self.logits(rows), labels, 1)[0]
+
+    def metrics(self, _):
+        return {}
+
+    def outputs(self, row):
+        return {'z': self.logits([row])[0]}
 
 
 class Line:
@@ -349,4 +382,5 @@ class Averaged:
             average[:] = [decay * a + (1 - decay) * w for a, w in zip(average, weights[name])]
 
 
-MODELS = {'classifier': Classifier, 'regression': Regression, 'averages': Averages, 'images': Images, 'losses': Losses}
+MODELS = {'classifier': Classifier, 'regression': Regression, 'averages': Averages, 'images': Images, 'losses': Losses,
+          'optimizers': Optimizers}

@@ -134,6 +134,7 @@ class Scenario:
 
     def set_run(self, words):
         self.options[words[0]] = words[1]
+        self.forget()
 
     def seed(self):
         return int(self.options.get('seed', 0))
@@ -141,6 +142,8 @@ class Scenario:
     def need_model(self):
         if self.model is None:
             self.model = MODELS[self.model_name](len(self.rows[0][0]), self.seed())
+            if 'params' in self.options:
+                self.model.set_params(self.options['params'])
             self.batches = batches(self.rows, self.transforms, self.seed(), self.workers)
 
     def train_step(self):

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -149,6 +150,51 @@ void test_regions(void **) {
   assert_true(loss > 0);
   assert_true(*estimator.read_variable("w").data<float>() == 1);  // whose gradient is none
   assert_true(std::abs(estimator.evaluate(dataset).loss() - loss) < 1e-5);
+}
+
+void test_update_rule(void **) {
+  const auto ruled = [](tutti::Graph g, int32_t mode) {
+    const int64_t two = 2, columns = 1;
+    const tutti_reduce_sum_attrs sum = {&columns, 1, 0};
+    const tutti_value w = tutti_graph_variable(g, "w", TUTTI_DTYPE_F32, &two, 1, "constant", 2, 1);
+    const tutti_value y = tutti_reduce_sum(g, tutti_mul(g, g.feature("x"), w), &sum);
+    g.output("y", y);
+    if (mode == TUTTI_MODE_PREDICT) return;
+    tutti_graph_set_loss(g, tutti_reduce_mean(g, y, nullptr));
+    tutti::UpdateRuleOptions options;
+    options.slots = {{"velocity", 1}, {"kept"}};
+    options.weight_decay = 0.25;
+    options.clip_value = 8;
+    options.clip_norm = 5;
+    options.average_decay = 0.5;
+    options.average_ramp = true;
+    options.average_start = 1;
+    tutti::update_rule(g, tutti_schedule_constant(g, 0.1), options, [&](const tutti::VariableUpdate &u) {
+      const tutti_value half = tutti_graph_constant(g, TUTTI_DTYPE_F32, 0.5);
+      const tutti_value velocity = tutti_add(g, tutti_mul(g, u.slots[0], half), u.gradient);
+      const tutti_value decayed = tutti_add(g, velocity, tutti_mul(g, u.weight_decay, u.weight));
+      const tutti_value rate = tutti_div(g, u.learning_rate, tutti_cast(g, u.count, TUTTI_DTYPE_F32));
+      return std::pair(tutti_sub(g, u.weight, tutti_mul(g, rate, decayed)), tutti::Values{velocity, u.slots[1]});
+    });
+  };
+  const float rows[] = {5, 10, 7, 14};
+  const tutti::Tensor x(TUTTI_DTYPE_F32, {2, 2}, rows, sizeof rows);
+  const tutti::Dataset dataset = tutti::Pipeline().slices("x", TUTTI_ROLE_FEATURE, x).repeat().batch(2).build();
+  tutti::Estimator estimator(ruled);
+  estimator.train(dataset, tutti::Options("train").set("steps", 2));
+  // The gradient 6, 12 becomes 6, 8, and then 3, 4. The velocity is 3.5, 4.5 and 4.75, 6.25. The weight is first
+  // 2 - 0.1 (3.5 + 0.5) = 1.6 and 2 - 0.1 (4.5 + 0.5) = 1.5, then 1.6 - 0.05 (4.75 + 0.4) and
+  // 1.5 - 0.05 (6.25 + 0.375). The average is first the weight, and then has a decay of 2 / 11.
+  const std::pair<const char *, std::array<double, 2>> wanted[] = {
+      {"w", {1.3425, 1.16875}},
+      {"w/velocity", {4.75, 6.25}},
+      {"w/kept", {0, 0}},
+      {"w/average", {(2 * 1.6 + 9 * 1.3425) / 11, (2 * 1.5 + 9 * 1.16875) / 11}}};
+  for (const auto &[name, numbers] : wanted) {
+    const tutti::Tensor variable = estimator.read_variable(name);
+    for (size_t i = 0; i < 2; ++i)
+      assert_true(std::abs(double(variable.data<float>()[i]) - numbers[i]) < 1e-5);
+  }
 }
 
 void test_handles_are_values(void **) {
@@ -472,6 +518,7 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_train_evaluate_predict),
     cmocka_unit_test(test_step_functions),
     cmocka_unit_test(test_regions),
+    cmocka_unit_test(test_update_rule),
     cmocka_unit_test(test_handles_are_values),
     cmocka_unit_test(test_errors_are_exceptions),
     cmocka_unit_test(test_exceptions_of_callbacks),

@@ -7,7 +7,8 @@ numbers of tests/conformance/golden, which the tests golden_*_test.cc of tests/c
 name. What is not is in unreached_entries.txt with the reason; the check finds what is missing there, and lines that no longer
 hold.
 
-Entries of some kinds are used by the tests of every language, too: such is the model "losses" of tests/bindings/scenarios.txt.
+Entries of some kinds are used by the tests of every language, too: such are the models "losses" and "optimizers" of
+tests/bindings/scenarios.txt.
 """
 
 import glob
@@ -23,7 +24,7 @@ SOURCES = ("tests/capi/*.c", "tests/capi/*.cc", "tests/capi/*.h", "tests/binding
            "tests/bench/*.c", "examples/c/*.c")
 GOLDEN = "tests/conformance/golden/*.json"
 REASONS = "tests/checks/unreached_entries.txt"
-IN_EVERY_LANGUAGE = {"loss"}
+IN_EVERY_LANGUAGE = {"loss", "optimizer", "parameter"}
 LANGUAGES = {"Go": "bindings/go/*_test.go", "Java": "bindings/java/src/test/java/org/tutti/*.java", "C#": "tests/bindings/csharp/*.cs"}
 # Registries of data: what a name begins with here, and in C.
 OF_DATA = {"lib/data/sources.yaml": ("source", "source"), "lib/data/transforms.yaml": ("transform", "pipeline")}

@@ -277,13 +277,16 @@ class ReachedEntries(TreeCase):
 
 
     def test_languages(self):
-        self.write("lib/nn/nn.yaml", "- {kind: loss, name: mean_error}\n- {kind: layer, name: dense}\n")
-        self.write("tests/capi/a_test.c", "tutti_loss_mean_error(g, x, y, NULL); tutti_layer_dense(g, x, 1, NULL);\n")
+        self.write("lib/nn/nn.yaml", "".join(f"- {{kind: {kind}, name: {name}}}\n" for kind, name in (
+            ("loss", "mean_error"), ("layer", "dense"), ("optimizer", "adam_w"), ("parameter", "group"))))
+        self.write("tests/capi/a_test.c", "tutti_loss_mean_error(g, x, y, NULL); tutti_layer_dense(g, x, 1, NULL);\n"
+                   "tutti_optimizer_adam_w(g, x, NULL); tutti_parameter_group(g, \"*\", NULL);\n")
         self.write("tests/checks/unreached_entries.txt", "")
-        self.write("bindings/go/a_test.go", "g.LossMeanError(x, y, nil)\n")
+        self.write("bindings/go/a_test.go", "g.LossMeanError(x, y, nil); g.OptimizerAdamW(x, nil); g.ParameterGroup(\"*\", nil)\n")
         self.write("bindings/java/src/test/java/org/tutti/A.java", "g.lossMeanErrors(x, y)\n")
-        self.expect(reached_entries.check(self.root), "op:loss_mean_error: no test in Java")
-        self.write("bindings/java/src/test/java/org/tutti/A.java", "g.lossMeanError(x, y)\n")
+        self.expect(reached_entries.check(self.root), "op:loss_mean_error: no test in Java", "op:optimizer_adam_w: no test in Java",
+                    "op:parameter_group: no test in Java")
+        self.write("bindings/java/src/test/java/org/tutti/A.java", "g.lossMeanError(x, y); g.optimizerAdamW(x); g.parameterGroup(x)\n")
         self.expect(reached_entries.check(self.root))
 
 

@@ -256,6 +256,26 @@ namespace Tutti
             return EndRegions(m);
         }
 
+        /// <summary>An optimizer of one's own. The rule, from what a variable has, gives its new weight and slots. It
+        /// is called once, to write the graph for all variables of the type, whatever their shapes, and may use values
+        /// from outside that are computed from constants, schedules and host scalars. Variables of another type need a
+        /// rule as well.</summary>
+        /// <param name="learningRate">A schedule, or any scalar computed from schedules, constants and host
+        /// scalars.</param>
+        /// <param name="rule">Writes the rule.</param>
+        /// <param name="options">null = the defaults.</param>
+        public void UpdateRule(Value learningRate, Func<VariableUpdate, UpdatedVariable> rule,
+            UpdateRuleOptions options = null)
+        {
+            BeginRegions("update_rule", new[] { learningRate });
+            options = options ?? new UpdateRuleOptions();
+            options.Fill(Number);
+            Value[] given = BeginRegion(VariableUpdate.Fixed + options.SlotCount);
+            UpdatedVariable updated = rule(new VariableUpdate(given));
+            EndRegion(new[] { updated.Weight }, updated.Slots);
+            EndRegions(0);
+        }
+
         private void BeginRegions(string op, params IReadOnlyList<Value>[] inputs)
         {
             Raw.graph_begin(Number, op, 1);

@@ -12,7 +12,9 @@
 #include <tutti/region.h>
 #include <tutti/cpp/handle.hpp>
 
+#include <cstddef>
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -108,6 +110,81 @@ inline Values custom_gradient(
   const auto gradients = outputs + static_cast<std::ptrdiff_t>(results.size());
   op.end(backward(Values(all.begin(), outputs), Values(outputs, gradients), Values(gradients, all.end())));
   return op.outputs(results.size());
+}
+
+/// What a rule of update keeps for each element of a variable, from update to update.
+struct Slot {
+  std::string name;
+  double initial = 0;
+};
+
+/// As tutti_update_rule_attrs.
+struct UpdateRuleOptions {
+  std::vector<Slot> slots;
+  double weight_decay = 0;
+  int32_t dtype = TUTTI_DTYPE_F32;
+  double clip_value = 0;
+  double clip_norm = 0;
+  double average_decay = 0;
+  bool average_ramp = false;
+  int64_t average_start = 0;
+};
+
+/// What a rule of update gets. Weight, gradient and slots are arrays of one axis.
+struct VariableUpdate {
+  tutti_value weight, gradient;
+  tutti_value learning_rate, weight_decay;
+  tutti_value count;  ///< the number of the update, an i64 scalar, from 1
+  Values slots;
+};
+
+namespace detail {
+
+/// The attributes of a rule, valid while this lives.
+class UpdateRuleAttributes {
+ public:
+  explicit UpdateRuleAttributes(const UpdateRuleOptions &options) {
+    for (const Slot &slot : options.slots) {
+      slots_ += (slots_.empty() ? "" : ", ") + slot.name;
+      initial_.push_back(slot.initial);
+    }
+    attrs_.slots = slots_.c_str();
+    attrs_.initial = initial_.data();
+    attrs_.initial_count = static_cast<int64_t>(initial_.size());
+    attrs_.weight_decay = options.weight_decay;
+    attrs_.dtype = options.dtype;
+    attrs_.clip_value = options.clip_value;
+    attrs_.clip_norm = options.clip_norm;
+    attrs_.average_decay = options.average_decay;
+    attrs_.average_ramp = options.average_ramp;
+    attrs_.average_start = options.average_start;
+  }
+  UpdateRuleAttributes(const UpdateRuleAttributes &) = delete;
+  UpdateRuleAttributes &operator=(const UpdateRuleAttributes &) = delete;
+  const tutti_update_rule_attrs *get() const { return &attrs_; }
+
+ private:
+  std::string slots_;
+  std::vector<double> initial_;
+  tutti_update_rule_attrs attrs_ = {};
+};
+
+}  // namespace detail
+
+/// An optimizer of one's own. `rule`, from a VariableUpdate, gives std::pair(new weight, Values{new slots}). It is
+/// called once, to write the graph for all variables of the dtype, and may use values that are computed from constants,
+/// schedules and host scalars.
+template <typename Rule>
+void update_rule(const Graph &graph, tutti_value learning_rate, const UpdateRuleOptions &options, Rule &&rule) {
+  constexpr size_t first_slot = 5;
+  const detail::UpdateRuleAttributes attributes(options);
+  Values given(first_slot + options.slots.size());
+  tutti_begin_update_rule(graph, learning_rate, attributes.get(), given.data(), static_cast<int64_t>(given.size()));
+  const auto [weight, slots] = rule(VariableUpdate{given[0], given[1], given[2], given[3], given[4],
+                                                   Values(given.begin() + first_slot, given.end())});
+  Values results = {weight};
+  results.insert(results.end(), slots.begin(), slots.end());
+  tutti_end_update_rule(graph, results.data(), static_cast<int64_t>(results.size()));
 }
 
 }  // namespace tutti

@@ -89,5 +89,89 @@ namespace Tutti.Tests
                 }
             }
         }
+
+        // The loss is w[0] x[0] + w[1] x[1], and the optimizer momentum whose steps become shorter, for variables of
+        // one type.
+        private static void Ruled(Graph g, Mode mode, DType dtype)
+        {
+            Value w = g.Variable("w", dtype, new[] { 2L }, "constant", 2);
+            Value products = g.Mul(g.Cast(g.GetFeature("x"), dtype), w);
+            Value y = g.ReduceSum(products, new ReduceSumOptions { Axes = new long[] { 1 } });
+            g.SetOutput("y", y);
+            if (mode == Mode.Predict)
+                return;
+            g.SetLoss(g.Cast(g.ReduceMean(y), DType.Float32));
+            var options = new UpdateRuleOptions
+            {
+                Slots = new[] { new Slot("velocity", 1) },
+                WeightDecay = 0.25,
+                DType = dtype,
+                ClipValue = 8,
+                ClipNorm = 5,
+                AverageDecay = 0.5,
+                AverageRamp = true,
+                AverageStart = 1
+            };
+            g.UpdateRule(g.ScheduleConstant(0.1), u =>
+            {
+                Value velocity = g.Add(g.Mul(u.Slots[0], g.Constant(dtype, 0.5)), u.Gradient);
+                Value decayed = g.Add(velocity, g.Mul(u.WeightDecay, u.Weight));
+                Value rate = g.Div(u.LearningRate, g.Cast(u.Count, dtype));
+                return new UpdatedVariable(g.Sub(u.Weight, g.Mul(rate, decayed)), velocity);
+            }, options);
+        }
+
+        private static void IsNear(Estimator estimator, string name, double first, double second)
+        {
+            using (Tensor variable = estimator.ReadVariable(name))
+            {
+                double[] got = variable.DType == DType.Float64
+                    ? variable.ToArray<double>() : Array.ConvertAll(variable.ToArray<float>(), one => (double)one);
+                Check.True(got.Length == 2 && Math.Abs(got[0] - first) < 1e-5 && Math.Abs(got[1] - second) < 1e-5,
+                    name + " is " + string.Join(" ", got) + ", not " + first + " " + second);
+            }
+        }
+
+        [Test]
+        private static void ARuleOfUpdate()
+        {
+            var rows = new float[,] { { 5, 10 }, { 7, 14 } };
+            foreach (DType dtype in new[] { DType.Float32, DType.Float64 })
+                using (var estimator = new Estimator((g, mode) => Ruled(g, mode, dtype)))
+                using (Dataset dataset = new Pipeline().AddSlices("x", Role.Feature, rows).Repeat().Batch(2).Build())
+                {
+                    estimator.Train(dataset, new TrainOptions { Steps = 2 });
+                    // The gradient 6, 12 becomes 6, 8, and then 3, 4. The velocity is 3.5, 4.5 and 4.75, 6.25. The
+                    // weight is first 2 - 0.1 (3.5 + 0.5) = 1.6 and 2 - 0.1 (4.5 + 0.5) = 1.5, then
+                    // 1.6 - 0.05 (4.75 + 0.4) and 1.5 - 0.05 (6.25 + 0.375). The average is first the weight, and then
+                    // has a decay of 2 / 11.
+                    IsNear(estimator, "w", 1.3425, 1.16875);
+                    IsNear(estimator, "w/velocity", 4.75, 6.25);
+                    IsNear(estimator, "w/average", (2 * 1.6 + 9 * 1.3425) / 11, (2 * 1.5 + 9 * 1.16875) / 11);
+                }
+        }
+
+        // A rule without slots is plain descent: 2 - 0.1 * 6 and 2 - 0.1 * 12.
+        [Test]
+        private static void ARuleOfUpdateWithoutSlots()
+        {
+            ModelFunction model = (g, mode) =>
+            {
+                Value y = g.Mul(g.GetFeature("x"), g.Variable("w", DType.Float32, new[] { 2L }, "constant", 2));
+                g.SetOutput("y", y);
+                if (mode == Mode.Predict)
+                    return;
+                g.SetLoss(g.Mul(g.ReduceMean(y), g.Constant(DType.Float32, 2)));
+                g.UpdateRule(g.Constant(DType.Float32, 0.1),
+                    u => new UpdatedVariable(g.Sub(u.Weight, g.Mul(u.LearningRate, u.Gradient))));
+            };
+            var rows = new float[,] { { 5, 10 }, { 7, 14 } };
+            using (var estimator = new Estimator(model))
+            using (Dataset dataset = new Pipeline().AddSlices("x", Role.Feature, rows).Batch(2).Build())
+            {
+                estimator.Train(dataset);
+                IsNear(estimator, "w", 1.4, 0.8);
+            }
+        }
     }
 }

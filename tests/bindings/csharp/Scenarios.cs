@@ -145,6 +145,9 @@ namespace Tutti.Tests
                 case "all_reduce":
                     run.AllReduce = (AllReduce)Enum.Parse(typeof(AllReduce), value, true);
                     break;
+                case "params":
+                    run.Params = value;
+                    break;
                 case "raw_weights":
                     run.RawWeights = Number(value) != 0;
                     break;

@@ -3886,8 +3886,8 @@ typedef struct tutti_optimizer_adagrad_attrs {
   /* until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0. */
   int64_t average_start;
 } tutti_optimizer_adagrad_attrs;
-/* Adagrad (Duchi, Hazan and Singer, 2011): w - rate / (1 + rate_decay * (t - 1)) * g / (sqrt(sum of g^2) +
- * epsilon), t = 1, 2, ... */
+/* Adagrad (Duchi, Hazan and Singer, 2011): w - rate / (1 + rate_decay * (t - 1)) * g / (sqrt(sum of g^2) + epsilon)
+ * at update t, from 1. */
 static inline tutti_value tutti_optimizer_adagrad(tutti_graph *graph, tutti_value learning_rate, const tutti_optimizer_adagrad_attrs *attrs) {
   tutti_graph_begin(graph, "optimizer_adagrad", 1);
   tutti_graph_add_input(graph, learning_rate);

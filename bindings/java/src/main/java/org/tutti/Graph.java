@@ -306,6 +306,37 @@ public final class Graph extends GraphLayers {
         return endRegions(m);
     }
 
+    /** An optimizer of one's own, which keeps nothing from update to update; see the other form.
+     *
+     * @param learningRate a schedule, or any scalar computed from schedules, constants and host scalars
+     * @param rule from what a variable has to its new weight
+     */
+    public void updateRule(Value learningRate, Function<VariableUpdate, UpdatedVariable> rule) {
+        updateRule(learningRate, new UpdateRuleOptions(), rule);
+    }
+
+    /** An optimizer of one's own.
+     *
+     * @param learningRate a schedule, or any scalar computed from schedules, constants and host scalars
+     * @param options the slots, and what else an optimizer may be told
+     * @param rule from what a variable has to its new weight and slots; called once, to write the graph for all
+     *     variables of the type, whatever their shapes, and free to use values from outside that are computed from
+     *     constants, schedules and host scalars
+     */
+    public void updateRule(Value learningRate, UpdateRuleOptions options,
+        Function<VariableUpdate, UpdatedVariable> rule) {
+        beginRegions("update_rule", List.of(learningRate));
+        Attributes.fill(options, new Setter(number()));
+        int fixed = 5;
+        List<Value> given = beginRegion(fixed + options.slots());
+        UpdatedVariable updated = rule.apply(new VariableUpdate(given.get(0), given.get(1), given.get(2), given.get(3),
+            given.get(4), given.subList(fixed, given.size())));
+        List<Value> results = new ArrayList<>(List.of(updated.weight()));
+        results.addAll(updated.slots());
+        endRegion(results);
+        endRegions(0);
+    }
+
     private void beginRegions(String op, List<Value> values) {
         Raw.graph_begin(number(), op, 1);
         for (Value value : values) {

@@ -58,7 +58,8 @@ abstract class GraphCalls {
         return values;
     }
 
-    private record Setter(long graph) implements Attributes.Target {
+    /** What takes the attributes of the op that is being added. */
+    record Setter(long graph) implements Attributes.Target {
         @Override
         public void set(String key, boolean value) {
             Raw.graph_set_bool(graph, key, value);

@@ -85,4 +85,73 @@ public class RegionTest {
             }
         }
     }
+
+    /** The loss is w[0] x[0] + w[1] x[1], and the optimizer momentum whose steps become shorter, for variables of one
+     * type. */
+    private static void ruled(Graph g, Mode mode, DType dtype) {
+        Value w = g.variable("w", dtype, new long[] {2}, new VariableOptions().initializer("constant", 2));
+        Value products = g.mul(g.cast(g.feature("x"), dtype), w);
+        Value y = g.reduceSum(products, new ReduceSumOptions().axes(1));
+        g.output("y", y);
+        if (mode != Mode.PREDICT) {
+            g.loss(g.cast(g.reduceMean(y), DType.FLOAT32));
+            UpdateRuleOptions options = new UpdateRuleOptions().slot("velocity", 1).weightDecay(0.25).dtype(dtype)
+                .clipValue(8).clipNorm(5).averageDecay(0.5).averageRamp(true).averageStart(1);
+            g.updateRule(g.scheduleConstant(0.1), options, u -> {
+                Value velocity = g.add(g.mul(u.slots().get(0), g.constant(dtype, 0.5)), u.gradient());
+                Value decayed = g.add(velocity, g.mul(u.weightDecay(), u.weight()));
+                Value rate = g.div(u.learningRate(), g.cast(u.count(), dtype));
+                return new UpdatedVariable(g.sub(u.weight(), g.mul(rate, decayed)), velocity);
+            });
+        }
+    }
+
+    private static double[] variable(Estimator estimator, String name) {
+        try (Tensor variable = estimator.readVariable(name)) {
+            double[] numbers = new double[(int) variable.elementCount()];
+            for (int i = 0; i < numbers.length; i++) {
+                numbers[i] = variable.dtype() == DType.FLOAT64 ? variable.toDoubles()[i] : variable.toFloats()[i];
+            }
+            return numbers;
+        }
+    }
+
+    @Test
+    public void aRuleOfUpdate() {
+        float[] rows = {5, 10, 7, 14};
+        for (DType dtype : List.of(DType.FLOAT32, DType.FLOAT64)) {
+            try (Estimator estimator = new Estimator((g, mode) -> ruled(g, mode, dtype));
+                 Dataset dataset = new Pipeline().addSlices("x", Role.FEATURE, rows, 2, 2).repeat().batch(2).build()) {
+                estimator.train(dataset, new TrainOptions().steps(2));
+                // The gradient 6, 12 becomes 6, 8, and then 3, 4. The velocity is 3.5, 4.5 and 4.75, 6.25. The weight
+                // is first 2 - 0.1 (3.5 + 0.5) = 1.6 and 2 - 0.1 (4.5 + 0.5) = 1.5, then 1.6 - 0.05 (4.75 + 0.4) and
+                // 1.5 - 0.05 (6.25 + 0.375). The average is first the weight, and then has a decay of 2 / 11.
+                assertArrayEquals(new double[] {1.3425, 1.16875}, variable(estimator, "w"), 1e-5);
+                assertArrayEquals(new double[] {4.75, 6.25}, variable(estimator, "w/velocity"), 1e-5);
+                double[] average = {(2 * 1.6 + 9 * 1.3425) / 11, (2 * 1.5 + 9 * 1.16875) / 11};
+                assertArrayEquals(average, variable(estimator, "w/average"), 1e-5);
+            }
+        }
+    }
+
+    /** A rule without slots is plain descent: 2 - 0.1 * 6 and 2 - 0.1 * 12. */
+    @Test
+    public void aRuleOfUpdateWithoutSlots() {
+        ModelFunction model = (g, mode) -> {
+            Value w = g.variable("w", DType.FLOAT32, new long[] {2}, new VariableOptions().initializer("constant", 2));
+            Value y = g.mul(g.feature("x"), w);
+            g.output("y", y);
+            if (mode != Mode.PREDICT) {
+                g.loss(g.mul(g.reduceMean(y), g.constant(DType.FLOAT32, 2)));
+                g.updateRule(g.constant(DType.FLOAT32, 0.1), u ->
+                    new UpdatedVariable(g.sub(u.weight(), g.mul(u.learningRate(), u.gradient()))));
+            }
+        };
+        float[] rows = {5, 10, 7, 14};
+        try (Estimator estimator = new Estimator(model);
+             Dataset dataset = new Pipeline().addSlices("x", Role.FEATURE, rows, 2, 2).batch(2).build()) {
+            estimator.train(dataset);
+            assertArrayEquals(new double[] {1.4, 0.8}, variable(estimator, "w"), 1e-6);
+        }
+    }
 }

@@ -104,6 +104,7 @@ final class Scenario implements AutoCloseable {
             case "logical_replicas" -> run.logicalReplicas(Long.parseLong(value));
             case "accumulation_steps" -> run.accumulationSteps(Long.parseLong(value));
             case "all_reduce" -> run.allReduce(AllReduce.valueOf(value.toUpperCase(Locale.ROOT)));
+            case "params" -> run.params(value);
             case "raw_weights" -> run.rawWeights(Long.parseLong(value) != 0);
             case "keep_outputs" -> run.keepOutputs(Long.parseLong(value) != 0);
             case "collective_timeout_ms" -> run.collectiveTimeoutMs(Long.parseLong(value));

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tutti
+
+import "fmt"
+
+// scenarioOptimizers is a model whose optimizer the run option Params names: tests/bindings/scenarios.txt.
+func scenarioOptimizers(g *Graph, mode Mode) error {
+	z := g.LayerDense(g.Feature("x"), 3, nil)
+	g.SetOutput("z", z)
+	if mode == ModePredict {
+		return nil
+	}
+	g.SetLoss(g.LossSparseSoftmaxCrossEntropy(z, g.Label("y"), nil))
+	set, ok := optimizers[g.Params()]
+	if !ok {
+		return fmt.Errorf("there is no optimizer %q", g.Params())
+	}
+	set(g)
+	return nil
+}
+
+var (
+	tenth, fifth, half, beta, epsilon = 0.1, 0.2, 0.5, 0.8, 0.01
+	momentumDecay, ratePower          = 2.0, -0.25
+)
+
+var optimizers = map[string]func(g *Graph){
+	"sgd": func(g *Graph) {
+		g.OptimizerSGD(g.ScheduleConstant(0.25), &OptimizerSGDOptions{Momentum: 0.9, Nesterov: true, WeightDecay: 0.1})
+	},
+	"adam": func(g *Graph) {
+		g.OptimizerAdam(g.ScheduleConstant(0.25), &OptimizerAdamOptions{Beta1: &beta, Beta2: &half, Epsilon: &epsilon,
+			AMSGrad: true})
+	},
+	"adamw": func(g *Graph) {
+		g.OptimizerAdamW(g.ScheduleConstant(0.25), &OptimizerAdamWOptions{WeightDecay: &tenth, Beta1: &beta,
+			Beta2: &half, Epsilon: &epsilon, AMSGrad: true})
+	},
+	"adagrad": func(g *Graph) {
+		g.OptimizerAdagrad(g.ScheduleConstant(0.5), &OptimizerAdagradOptions{RateDecay: 0.5, InitialSum: 0.1,
+			Epsilon: &epsilon, WeightDecay: 0.1})
+	},
+	"adadelta": func(g *Graph) {
+		g.OptimizerAdadelta(g.ScheduleConstant(2), &OptimizerAdadeltaOptions{Rho: &beta, Epsilon: &epsilon,
+			WeightDecay: 0.1})
+	},
+	"rmsprop": func(g *Graph) {
+		g.OptimizerRMSProp(g.ScheduleConstant(0.125), &OptimizerRMSPropOptions{Rho: &beta, Momentum: 0.5,
+			Centered: true, Epsilon: &epsilon, WeightDecay: 0.1})
+	},
+	"adamax": func(g *Graph) {
+		g.OptimizerAdaMax(g.ScheduleConstant(0.25), &OptimizerAdaMaxOptions{Beta1: &beta, Beta2: &half,
+			Epsilon: &epsilon, WeightDecay: 0.1})
+	},
+	"nadam": func(g *Graph) {
+		g.OptimizerNAdam(g.ScheduleConstant(0.25), &OptimizerNAdamOptions{Beta1: &beta, Beta2: &half, Epsilon: &epsilon,
+			MomentumDecay: &momentumDecay, WeightDecay: 0.1})
+	},
+	"lion": func(g *Graph) {
+		g.OptimizerLion(g.ScheduleConstant(0.125), &OptimizerLionOptions{Beta1: &beta, Beta2: &half, WeightDecay: 0.1})
+	},
+	"ftrl": func(g *Graph) {
+		g.OptimizerFTRL(g.ScheduleConstant(0.5), &OptimizerFTRLOptions{RatePower: &ratePower, InitialSum: &fifth,
+			L1: 0.05, L2: 0.1, L2Shrinkage: 0.02, Beta: 0.5})
+	},
+	"lamb": func(g *Graph) {
+		g.OptimizerLAMB(g.ScheduleConstant(0.25), &OptimizerLAMBOptions{Beta1: &beta, Beta2: &half, Epsilon: &epsilon,
+			WeightDecay: 0.1})
+	},
+	"lars": func(g *Graph) {
+		g.OptimizerLARS(g.ScheduleConstant(1), &OptimizerLARSOptions{Momentum: &half, Nesterov: true, Trust: 0.1,
+			Epsilon: 0.01, WeightDecay: 0.1})
+	},
+	"groups": func(g *Graph) {
+		g.ParameterGroup("*bias", &ParameterGroupOptions{LearningRate: g.ScheduleConstant(0.125), WithoutDecay: true})
+		g.ParameterGroup("dens?/*", &ParameterGroupOptions{RateFactor: &half, WeightDecay: 0.2})
+		g.OptimizerSGD(g.ScheduleConstant(1), &OptimizerSGDOptions{WeightDecay: 0.1})
+	},
+	"frozen": func(g *Graph) {
+		g.ParameterGroup("*bias", &ParameterGroupOptions{Frozen: true})
+		g.OptimizerAdagrad(g.ScheduleConstant(0.5), nil)
+	},
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.tutti;
+
+/** A model whose optimizer the run option params names (tests/bindings/scenarios.txt). */
+final class ScenarioOptimizers {
+    private ScenarioOptimizers() {}
+
+    static void build(Graph g, Mode mode) {
+        Value z = g.layerDense(g.feature("x"), 3);
+        g.output("z", z);
+        if (mode != Mode.PREDICT) {
+            g.loss(g.lossSparseSoftmaxCrossEntropy(z, g.label("y")));
+            set(g, g.params());
+        }
+    }
+
+    private static void set(Graph g, String name) {
+        switch (name) {
+            case "sgd" -> g.optimizerSgd(g.scheduleConstant(0.25),
+                new OptimizerSgdOptions().momentum(0.9).nesterov(true).weightDecay(0.1));
+            case "adagrad" -> g.optimizerAdagrad(g.scheduleConstant(0.5),
+                new OptimizerAdagradOptions().rateDecay(0.5).initialSum(0.1).epsilon(0.01).weightDecay(0.1));
+            case "adadelta" -> g.optimizerAdadelta(g.scheduleConstant(2),
+                new OptimizerAdadeltaOptions().rho(0.8).epsilon(0.01).weightDecay(0.1));
+            case "rmsprop" -> g.optimizerRmsprop(g.scheduleConstant(0.125), new OptimizerRmspropOptions().rho(0.8)
+                .momentum(0.5).centered(true).epsilon(0.01).weightDecay(0.1));
+            case "lion" -> g.optimizerLion(g.scheduleConstant(0.125),
+                new OptimizerLionOptions().beta1(0.8).beta2(0.5).weightDecay(0.1));
+            case "ftrl" -> g.optimizerFtrl(g.scheduleConstant(0.5), new OptimizerFtrlOptions().ratePower(-0.25)
+                .initialSum(0.2).l1(0.05).l2(0.1).l2Shrinkage(0.02).beta(0.5));
+            case "lars" -> g.optimizerLars(g.scheduleConstant(1), new OptimizerLarsOptions().momentum(0.5)
+                .nesterov(true).trust(0.1).epsilon(0.01).weightDecay(0.1));
+            case "groups" -> groups(g);
+            case "frozen" -> {
+                g.parameterGroup("*bias", new ParameterGroupOptions().frozen(true));
+                g.optimizerAdagrad(g.scheduleConstant(0.5));
+            }
+            default -> setAdam(g, name);
+        }
+    }
+
+    /** Adam and its relatives. */
+    private static void setAdam(Graph g, String name) {
+        Value rate = g.scheduleConstant(0.25);
+        switch (name) {
+            case "adam" -> g.optimizerAdam(rate,
+                new OptimizerAdamOptions().beta1(0.8).beta2(0.5).epsilon(0.01).amsgrad(true));
+            case "adamw" -> g.optimizerAdamw(rate,
+                new OptimizerAdamwOptions().weightDecay(0.1).beta1(0.8).beta2(0.5).epsilon(0.01).amsgrad(true));
+            case "adamax" -> g.optimizerAdamax(rate,
+                new OptimizerAdamaxOptions().beta1(0.8).beta2(0.5).epsilon(0.01).weightDecay(0.1));
+            case "nadam" -> g.optimizerNadam(rate,
+                new OptimizerNadamOptions().beta1(0.8).beta2(0.5).epsilon(0.01).momentumDecay(2).weightDecay(0.1));
+            case "lamb" -> g.optimizerLamb(rate,
+                new OptimizerLambOptions().beta1(0.8).beta2(0.5).epsilon(0.01).weightDecay(0.1));
+            default -> throw new IllegalArgumentException(name);
+        }
+    }
+
+    private static void groups(Graph g) {
+        g.parameterGroup("*bias",
+            new ParameterGroupOptions().learningRate(g.scheduleConstant(0.125)).withoutDecay(true));
+        g.parameterGroup("dens?/*", new ParameterGroupOptions().rateFactor(0.5).weightDecay(0.2));
+        g.optimizerSgd(g.scheduleConstant(1), new OptimizerSgdOptions().weightDecay(0.1));
+    }
+}
