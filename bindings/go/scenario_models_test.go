@@ -7,6 +7,7 @@ package tutti
 var scenarioModels = map[string]ModelFunc{
 	"classifier": scenarioClassifier, "regression": scenarioRegression,
 	"averages": scenarioAverages, "images": scenarioImages, "losses": scenarioLosses,
+	"functions": scenarioFunctions,
 	"wrong": func(g *Graph, mode Mode) error {
 		x := g.Feature("x")
 		g.SetLoss(g.Matmul(x, x, nil))

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "scenario_functions.h"
+
 static int32_t classifier(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
   (void)user;
   tutti_layer_dense_attrs relu = {.activation = TUTTI_LAYER_DENSE_ACTIVATION_RELU};
@@ -184,8 +186,9 @@ tutti_model_fn scenario_model(const char *name) {
   static const struct {
     const char *name;
     tutti_model_fn function;
-  } models[] = {{"classifier", classifier}, {"regression", regression}, {"averages", averages}, {"images", images},
-                {"losses", losses},         {"wrong", wrong},           {"failing", failing}};
+  } models[] = {{"classifier", classifier}, {"regression", regression}, {"averages", averages},
+                {"images", images},         {"losses", losses},         {"functions", scenario_functions},
+                {"wrong", wrong},           {"failing", failing}};
   for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
     if (strcmp(models[i].name, name) == 0) return models[i].function;
   }

@@ -8,6 +8,7 @@ before, a shuffle its depth among the shuffles and the number of the pass. Bound
 """
 import math
 
+from function_model import Functions
 from loss_model import Losses
 
 MASK32, MASK64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
@@ -349,4 +350,5 @@ class Averaged:
             average[:] = [decay * a + (1 - decay) * w for a, w in zip(average, weights[name])]
 
 
-MODELS = {'classifier': Classifier, 'regression': Regression, 'averages': Averages, 'images': Images, 'losses': Losses}
+MODELS = {'classifier': Classifier, 'regression': Regression, 'averages': Averages, 'images': Images, 'losses': Losses,
+          'functions': Functions}
