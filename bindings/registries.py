@@ -4,6 +4,7 @@
 An entry (lib/capi/generate_ops_header.py) has inputs, required attributes, optional attributes and outputs. Which of them are
 arguments and what a language calls them is the business of its generator.
 """
+import functools
 import os
 import re
 import sys
@@ -37,6 +38,18 @@ def camel(name):
 def method_name(entry):
     """The entry's name as a method of its object: shuffle, text_lines, layer_dense."""
     return entry.name.removeprefix('pipeline_').removeprefix('source_') if entry.target == 'pipeline' else entry.name
+
+
+def options_stem(entry):
+    """What the options of an entry are called after: its method, and its object too where a pipeline has such a method."""
+    name = method_name(entry)
+    return f'graph_{name}' if entry.target == 'graph' and name in pipeline_methods() else name
+
+
+@functools.cache
+def pipeline_methods():
+    lists = (c_helpers.transform_entries(PATHS['transforms']), c_helpers.source_entries(PATHS['sources']))
+    return {method_name(entry) for entries_of in lists for entry in entries_of}
 
 
 def lines_of(text, width):

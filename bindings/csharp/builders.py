@@ -4,7 +4,7 @@
 
 usage: builders.py OUTPUT_FOLDER       writes Ops.cs, Layers.cs, Sources.cs, Transforms.cs and Options.cs
 
-An op, layer, loss, metric, optimizer or schedule is a method of Graph, a source or a transform a method of Pipeline. Required inputs
+An op, function, layer, loss, metric, optimizer or schedule is a method of Graph, a source or a transform a method of Pipeline. Required inputs
 and attributes are arguments; the others are properties of an options class, of which callers may pass one: a property
 that is null means the default.
 """
@@ -124,7 +124,7 @@ class Builder:
         self.entry = entry
         self.name = capitalised(registries.method_name(entry))
         self.owner = {'graph': 'Graph', 'pipeline': 'Pipeline'}[entry.target]
-        self.options_name = self.name + 'Options'
+        self.options_name = capitalised(registries.options_stem(entry)) + 'Options'
         self.required = [Field(self, a) for a in entry.required]
         self.optional = [Field(self, a) for a in entry.optional]
 
@@ -196,7 +196,9 @@ class Builder:
             body = indented(self.body() + 'Raw.pipeline_end(number);', 1)
             return text + f'public Pipeline {self.name}({listed})\n{{\n{indented(self.checks(), 1) if self.checks() else ""}    return With(number =>\n    {{\n{indented(body, 1)}    }});\n}}\n\n'
         body, result = self.checks() + 'IntPtr number = Number;\n' + self.body(), 'Value'
-        if len(self.entry.outputs) == 1:
+        if self.entry.count:
+            body, result = body + f'return MadeMany(number, {local(self.entry.count)});', 'Value[]'
+        elif len(self.entry.outputs) == 1:
             body += 'return Made(Raw.graph_end(number, null, 0));'
         else:
             names = [output.get('name') or 'y' for output in self.entry.outputs]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The typed builders of the Go module, from the registries from which lib/capi/generate_ops_header.py makes ops.h.
 
-An op, layer, loss, metric, optimizer or schedule is a method of Graph, a source or a transform a method of Pipeline.
+An op, function, layer, loss, metric, optimizer or schedule is a method of Graph, a source or a transform a method of Pipeline.
 Required inputs and attributes are arguments; the others are fields of an options struct, which the last argument points
 to; nil means the defaults. So does the zero value of a field: truth values whose default is true say the opposite, numbers
 whose default is not zero but may be zero are pointers, a choice is a text type. Attributes of one name that are choices
@@ -159,6 +159,8 @@ class Builder:
     def ending(self):
         if self.owner == 'Pipeline':
             return '*Pipeline', 'p.end()\nreturn p\n'
+        if self.entry.count:
+            return '[]Value', f'return g.endMany({local(self.entry.count)})\n'
         count = len(self.entry.outputs)
         if count == 1:
             return 'Value', 'return Value{raw.Graph_end(g.handle, nil)}\n'

@@ -84,6 +84,16 @@ const (
 	InterpolationArea     Interpolation = "area"
 )
 
+// NormOrder: Which norm. For Norm.
+type NormOrder string
+
+// The choices of NormOrder.
+const (
+	NormOrderL2       NormOrder = "l2"
+	NormOrderL1       NormOrder = "l1"
+	NormOrderInfinity NormOrder = "infinity"
+)
+
 // Over: batch: sums are over all examples, too, each element times its weight, which gives one number whatever the
 // reduction: of a step over its whole batch, in an evaluation over the whole dataset. For LossDice.
 type Over string
@@ -105,8 +115,8 @@ const (
 	PadModeReflect  PadMode = "reflect"
 )
 
-// Padding: How the border is padded. For Conv2D, MaxPool2D, AvgPool2D, LayerConv2D, LayerDepthwiseConv2D,
-// LayerSeparableConv2D, LayerMaxPool2D, LayerAveragePool2D.
+// Padding: How the border is padded. For Conv2D, MaxPool2D, AvgPool2D, Conv1D, MaxPool1D, AvgPool1D, LayerConv2D,
+// LayerDepthwiseConv2D, LayerSeparableConv2D, LayerMaxPool2D, LayerAveragePool2D.
 type Padding string
 
 // The choices of Padding.

@@ -169,3 +169,20 @@ func (g *Graph) Err() error {
 	code := raw.Graph_check(g.handle, &failure)
 	return fromC(code, failure)
 }
+
+// mostResults is the largest number of results that a function gives.
+const mostResults = 1 << 16
+
+// endMany ends a function that gives so many results. A number that no function takes is an error of the graph.
+func (g *Graph) endMany(count int64) []Value {
+	if count < 1 || count > mostResults {
+		count = 1
+	}
+	more := make([]int64, count-1)
+	values := make([]Value, count)
+	values[0] = Value{raw.Graph_end(g.handle, more)}
+	for i, id := range more {
+		values[i+1] = Value{id}
+	}
+	return values
+}

@@ -5,6 +5,741 @@ package tutti
 
 import "tutti.org/tutti/internal/raw"
 
+// Clip: x limited to [low, high]: min(max(x, low), high). NaN stays NaN; a gradient flows where x is between the
+// limits. Of integers, the integers within the limits.
+//
+//   - low: The lower limit; minus infinity for none.
+//   - high: The upper limit, at least the lower one; infinity for none.
+func (g *Graph) Clip(x Value, low, high float64) Value {
+	raw.Graph_begin(g.handle, "clip", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_f64(g.handle, "low", low)
+	raw.Graph_set_f64(g.handle, "high", high)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// ReLU6: min(max(x, 0), 6) (Krizhevsky, 2010); the gradient is 0 at 0 and at 6.
+func (g *Graph) ReLU6(x Value) Value {
+	raw.Graph_begin(g.handle, "relu6", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// SELU: 1.0507009873554805 * elu(x) with an alpha of 1.6732632423543772: the scaled exponential linear unit
+// (Klambauer et al., 2017).
+func (g *Graph) SELU(x Value) Value {
+	raw.Graph_begin(g.handle, "selu", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// Mish: x * tanh(softplus(x)) (Misra, 2019).
+func (g *Graph) Mish(x Value) Value {
+	raw.Graph_begin(g.handle, "mish", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// HardSigmoid: min(max(x + 3, 0), 6) / 6, as in PyTorch and Keras 3 (Courbariaux et al., 2015, have a slope of
+// 1/2).
+func (g *Graph) HardSigmoid(x Value) Value {
+	raw.Graph_begin(g.handle, "hard_sigmoid", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// HardSwish: x * HardSigmoid(x) (Howard et al., 2019).
+func (g *Graph) HardSwish(x Value) Value {
+	raw.Graph_begin(g.handle, "hard_swish", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// Softsign: x / (1 + |x|) (Turian et al., 2009).
+func (g *Graph) Softsign(x Value) Value {
+	raw.Graph_begin(g.handle, "softsign", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LogSigmoid: log(sigmoid(x)) = -softplus(-x), stable for large |x|.
+func (g *Graph) LogSigmoid(x Value) Value {
+	raw.Graph_begin(g.handle, "log_sigmoid", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// PReLU: x for x > 0, else slope * x, with a slope that is trained (He et al., 2015).
+func (g *Graph) PReLU(x, slope Value) Value {
+	raw.Graph_begin(g.handle, "prelu", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_add_input(g.handle, slope.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// IsNaN: Whether x is NaN; a boolean.
+func (g *Graph) IsNaN(x Value) Value {
+	raw.Graph_begin(g.handle, "is_nan", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// IsInf: Whether x is infinite, of either sign; a boolean.
+func (g *Graph) IsInf(x Value) Value {
+	raw.Graph_begin(g.handle, "is_inf", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// Log2: Logarithm to the base 2.
+func (g *Graph) Log2(x Value) Value {
+	raw.Graph_begin(g.handle, "log2", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// Log10: Logarithm to the base 10.
+func (g *Graph) Log10(x Value) Value {
+	raw.Graph_begin(g.handle, "log10", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// Tan: Tangent of radians.
+func (g *Graph) Tan(x Value) Value {
+	raw.Graph_begin(g.handle, "tan", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// Sinh: Hyperbolic sine, without loss near 0.
+func (g *Graph) Sinh(x Value) Value {
+	raw.Graph_begin(g.handle, "sinh", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// Cosh: Hyperbolic cosine.
+func (g *Graph) Cosh(x Value) Value {
+	raw.Graph_begin(g.handle, "cosh", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// Atan: Arc tangent in radians, from -pi/2 to pi/2.
+func (g *Graph) Atan(x Value) Value {
+	raw.Graph_begin(g.handle, "atan", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// Atan2: The angle of the point (x, y) in radians, from -pi to pi: the arc tangent of y / x in the quadrant of the
+// point, with the signs of zeros and infinities as in C. The gradient at (0, 0) is 0.
+func (g *Graph) Atan2(y, x Value) Value {
+	raw.Graph_begin(g.handle, "atan2", 1)
+	raw.Graph_add_input(g.handle, y.id)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// Asin: Arc sine in radians, from -pi/2 to pi/2; NaN outside of [-1, 1].
+func (g *Graph) Asin(x Value) Value {
+	raw.Graph_begin(g.handle, "asin", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// Acos: Arc cosine in radians, from 0 to pi; NaN outside of [-1, 1].
+func (g *Graph) Acos(x Value) Value {
+	raw.Graph_begin(g.handle, "acos", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LogsumexpOptions are what Logsumexp may be told; the zero value means the defaults.
+type LogsumexpOptions struct {
+	// Axes; negative ones count from the end. Empty = all.
+	Axes []int64
+	// Keep reduced axes with length 1.
+	KeepDims bool
+}
+
+// Logsumexp: log(sum of exp(x)) along axes, computed from the differences to the largest element: it overflows
+// where the result does only. Infinities count as such; over nothing but minus infinities it is minus infinity with
+// gradient 0.
+func (g *Graph) Logsumexp(x Value, options *LogsumexpOptions) Value {
+	raw.Graph_begin(g.handle, "logsumexp", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
+	if o.Axes != nil {
+		raw.Graph_set_i64s(g.handle, "axes", o.Axes)
+	}
+	if o.KeepDims {
+		raw.Graph_set_bool(g.handle, "keep_dims", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// NormOptions are what Norm may be told; the zero value means the defaults.
+type NormOptions struct {
+	// Which norm. Default: NormOrderL2.
+	Order NormOrder
+	// Axes; negative ones count from the end. Empty = all.
+	Axes []int64
+	// Keep reduced axes with length 1.
+	KeepDims bool
+}
+
+// Norm: The norm of the vectors along axes. l1: sum of |x|; l2: root of the sum of squares, with gradient 0 for a
+// vector of zeros; infinity: the largest |x|, where elements that tie share the gradient.
+func (g *Graph) Norm(x Value, options *NormOptions) Value {
+	raw.Graph_begin(g.handle, "norm", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
+	if o.Order != "" {
+		raw.Graph_set_string(g.handle, "order", string(o.Order))
+	}
+	if o.Axes != nil {
+		raw.Graph_set_i64s(g.handle, "axes", o.Axes)
+	}
+	if o.KeepDims {
+		raw.Graph_set_bool(g.handle, "keep_dims", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// L2NormalizeOptions are what L2Normalize may be told; the zero value means the defaults.
+type L2NormalizeOptions struct {
+	// Axes; negative ones count from the end. Default: [-1].
+	Axes []int64
+	// The least sum of squares to divide by the root of. Default: 1e-12.
+	Epsilon float64
+}
+
+// L2Normalize: x / sqrt(max(sum of squares along axes, epsilon)): vectors of length 1.
+func (g *Graph) L2Normalize(x Value, options *L2NormalizeOptions) Value {
+	raw.Graph_begin(g.handle, "l2_normalize", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
+	if o.Axes != nil {
+		raw.Graph_set_i64s(g.handle, "axes", o.Axes)
+	}
+	if o.Epsilon != 0 {
+		raw.Graph_set_f64(g.handle, "epsilon", o.Epsilon)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// ReduceAnyOptions are what ReduceAny may be told; the zero value means the defaults.
+type ReduceAnyOptions struct {
+	// Axes; negative ones count from the end. Empty = all.
+	Axes []int64
+	// Keep reduced axes with length 1.
+	KeepDims bool
+}
+
+// ReduceAny: Whether any element along axes is true; false over nothing.
+func (g *Graph) ReduceAny(x Value, options *ReduceAnyOptions) Value {
+	raw.Graph_begin(g.handle, "reduce_any", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
+	if o.Axes != nil {
+		raw.Graph_set_i64s(g.handle, "axes", o.Axes)
+	}
+	if o.KeepDims {
+		raw.Graph_set_bool(g.handle, "keep_dims", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// ReduceAllOptions are what ReduceAll may be told; the zero value means the defaults.
+type ReduceAllOptions struct {
+	// Axes; negative ones count from the end. Empty = all.
+	Axes []int64
+	// Keep reduced axes with length 1.
+	KeepDims bool
+}
+
+// ReduceAll: Whether all elements along axes are true; true over nothing.
+func (g *Graph) ReduceAll(x Value, options *ReduceAllOptions) Value {
+	raw.Graph_begin(g.handle, "reduce_all", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
+	if o.Axes != nil {
+		raw.Graph_set_i64s(g.handle, "axes", o.Axes)
+	}
+	if o.KeepDims {
+		raw.Graph_set_bool(g.handle, "keep_dims", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// BincountOptions are what Bincount may be told; the zero value means the defaults.
+type BincountOptions struct {
+	// A weight for each element, of the shape of x.
+	Weights Value
+	// Counts each row by itself: [rows, bins].
+	ByRow bool
+}
+
+// Bincount: How often each of the numbers 0, 1, ..., bins - 1 is among the elements of x, or the sum of the weights
+// of those; other numbers do not count. [bins] of i64, or of the dtype of the weights.
+//
+//   - bins: The number of counters.
+func (g *Graph) Bincount(x Value, bins int64, options *BincountOptions) Value {
+	raw.Graph_begin(g.handle, "bincount", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "bins", bins)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.ByRow {
+		raw.Graph_set_bool(g.handle, "by_row", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// GraphSplitOptions are what Split may be told; the zero value means the defaults.
+type GraphSplitOptions struct {
+	// Axis; negative counts from the end.
+	Axis int64
+	// The length of each part, which together are that of the axis. Empty = equal ones.
+	Sizes []int64
+}
+
+// Split: x cut into parts along an axis, equal ones unless sizes are given.
+//
+//   - parts: The number of parts, which is that of the results.
+func (g *Graph) Split(x Value, parts int64, options *GraphSplitOptions) []Value {
+	raw.Graph_begin(g.handle, "split", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "parts", parts)
+	o := given(options)
+	if o.Axis != 0 {
+		raw.Graph_set_i64(g.handle, "axis", o.Axis)
+	}
+	if o.Sizes != nil {
+		raw.Graph_set_i64s(g.handle, "sizes", o.Sizes)
+	}
+	return g.endMany(parts)
+}
+
+// StackOptions are what Stack may be told; the zero value means the defaults.
+type StackOptions struct {
+	// The new axis, of the result; negative counts from the end.
+	Axis int64
+}
+
+// Stack: Values of one shape put together along a new axis.
+func (g *Graph) Stack(inputs []Value, options *StackOptions) Value {
+	raw.Graph_begin(g.handle, "stack", 1)
+	for _, value := range inputs {
+		raw.Graph_add_input(g.handle, value.id)
+	}
+	o := given(options)
+	if o.Axis != 0 {
+		raw.Graph_set_i64(g.handle, "axis", o.Axis)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// UnstackOptions are what Unstack may be told; the zero value means the defaults.
+type UnstackOptions struct {
+	// Axis; negative counts from the end.
+	Axis int64
+}
+
+// Unstack: x taken apart along an axis, which the results do not have.
+//
+//   - length: The length of the axis, which is the number of the results.
+func (g *Graph) Unstack(x Value, length int64, options *UnstackOptions) []Value {
+	raw.Graph_begin(g.handle, "unstack", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "length", length)
+	o := given(options)
+	if o.Axis != 0 {
+		raw.Graph_set_i64(g.handle, "axis", o.Axis)
+	}
+	return g.endMany(length)
+}
+
+// Tile: x repeated along each axis as a whole: [1, 2] twice is [1, 2, 1, 2].
+//
+//   - multiples: How often, for each axis; 1 for an axis that counts the rows of the batch.
+func (g *Graph) Tile(x Value, multiples []int64) Value {
+	raw.Graph_begin(g.handle, "tile", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64s(g.handle, "multiples", multiples)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// Roll: Elements moved along axes, those that leave at one end come in at the other: the element at index i goes to
+// index (i + shift) mod length.
+//
+//   - shifts: By how much, for each of the axes; negative ones move towards the beginning.
+//   - axes: Axes of known length; negative ones count from the end.
+func (g *Graph) Roll(x Value, shifts, axes []int64) Value {
+	raw.Graph_begin(g.handle, "roll", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64s(g.handle, "shifts", shifts)
+	raw.Graph_set_i64s(g.handle, "axes", axes)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// Reverse: Elements in reverse order along axes.
+//
+//   - axes: axes; negative ones count from the end.
+func (g *Graph) Reverse(x Value, axes []int64) Value {
+	raw.Graph_begin(g.handle, "reverse", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64s(g.handle, "axes", axes)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// BandPartOptions are what BandPart may be told; the zero value means the defaults.
+type BandPartOptions struct {
+	// Diagonals that are kept below the main one; -1 = all. Default: -1.
+	Lower *int64
+	// Diagonals that are kept above the main one; -1 = all. Default: -1.
+	Upper *int64
+}
+
+// BandPart: The matrices of the last two axes with 0 outside of a band around the diagonal, as TensorFlow's
+// tf.linalg.band_part.
+func (g *Graph) BandPart(x Value, options *BandPartOptions) Value {
+	raw.Graph_begin(g.handle, "band_part", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
+	if o.Lower != nil {
+		raw.Graph_set_i64(g.handle, "lower", *o.Lower)
+	}
+	if o.Upper != nil {
+		raw.Graph_set_i64(g.handle, "upper", *o.Upper)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LowerTriangleOptions are what LowerTriangle may be told; the zero value means the defaults.
+type LowerTriangleOptions struct {
+	// The diagonal, counted from the main one upwards.
+	Diagonal int64
+}
+
+// LowerTriangle: The matrices of the last two axes with 0 above a diagonal: PyTorch's tril.
+func (g *Graph) LowerTriangle(x Value, options *LowerTriangleOptions) Value {
+	raw.Graph_begin(g.handle, "lower_triangle", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
+	if o.Diagonal != 0 {
+		raw.Graph_set_i64(g.handle, "diagonal", o.Diagonal)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// UpperTriangleOptions are what UpperTriangle may be told; the zero value means the defaults.
+type UpperTriangleOptions struct {
+	// The diagonal, counted from the main one upwards.
+	Diagonal int64
+}
+
+// UpperTriangle: The matrices of the last two axes with 0 below a diagonal: PyTorch's triu.
+func (g *Graph) UpperTriangle(x Value, options *UpperTriangleOptions) Value {
+	raw.Graph_begin(g.handle, "upper_triangle", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
+	if o.Diagonal != 0 {
+		raw.Graph_set_i64(g.handle, "diagonal", o.Diagonal)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// BandMaskOptions are what BandMask may be told; the zero value means the defaults.
+type BandMaskOptions struct {
+	// Diagonals that are kept below the main one; -1 = all. Default: -1.
+	Lower *int64
+	// Diagonals that are kept above the main one; -1 = all. Default: -1.
+	Upper *int64
+}
+
+// BandMask: A boolean matrix [rows, columns] that is true within a band around the diagonal: with upper = 0 the
+// mask of causal attention.
+//
+//   - rows: The first dimension.
+//   - columns: The second dimension.
+func (g *Graph) BandMask(rows, columns int64, options *BandMaskOptions) Value {
+	raw.Graph_begin(g.handle, "band_mask", 1)
+	raw.Graph_set_i64(g.handle, "rows", rows)
+	raw.Graph_set_i64(g.handle, "columns", columns)
+	o := given(options)
+	if o.Lower != nil {
+		raw.Graph_set_i64(g.handle, "lower", *o.Lower)
+	}
+	if o.Upper != nil {
+		raw.Graph_set_i64(g.handle, "upper", *o.Upper)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// CumsumOptions are what Cumsum may be told; the zero value means the defaults.
+type CumsumOptions struct {
+	// Axis; negative counts from the end.
+	Axis int64
+	// Leaves out the element at the index itself.
+	Exclusive bool
+	// From the last index to the first.
+	Backward bool
+}
+
+// Cumsum: Sums of the elements up to each index along an axis of known length.
+func (g *Graph) Cumsum(x Value, options *CumsumOptions) Value {
+	raw.Graph_begin(g.handle, "cumsum", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
+	if o.Axis != 0 {
+		raw.Graph_set_i64(g.handle, "axis", o.Axis)
+	}
+	if o.Exclusive {
+		raw.Graph_set_bool(g.handle, "exclusive", true)
+	}
+	if o.Backward {
+		raw.Graph_set_bool(g.handle, "backward", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// CumprodOptions are what Cumprod may be told; the zero value means the defaults.
+type CumprodOptions struct {
+	// Axis; negative counts from the end.
+	Axis int64
+	// Leaves out the element at the index itself.
+	Exclusive bool
+	// From the last index to the first.
+	Backward bool
+}
+
+// Cumprod: Products of the elements up to each index along an axis of known length.
+func (g *Graph) Cumprod(x Value, options *CumprodOptions) Value {
+	raw.Graph_begin(g.handle, "cumprod", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
+	if o.Axis != 0 {
+		raw.Graph_set_i64(g.handle, "axis", o.Axis)
+	}
+	if o.Exclusive {
+		raw.Graph_set_bool(g.handle, "exclusive", true)
+	}
+	if o.Backward {
+		raw.Graph_set_bool(g.handle, "backward", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// SortOptions are what Sort may be told; the zero value means the defaults.
+type SortOptions struct {
+	// Axis; negative counts from the end. Default: -1.
+	Axis *int64
+	// In descending order; equal ones stay in their order and NaNs come last all the same.
+	Descending bool
+}
+
+// Sort: Elements in ascending order along an axis of known length; equal ones stay in their order, NaNs come last.
+func (g *Graph) Sort(x Value, options *SortOptions) Value {
+	raw.Graph_begin(g.handle, "sort", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
+	if o.Axis != nil {
+		raw.Graph_set_i64(g.handle, "axis", *o.Axis)
+	}
+	if o.Descending {
+		raw.Graph_set_bool(g.handle, "descending", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// ArgsortOptions are what Argsort may be told; the zero value means the defaults.
+type ArgsortOptions struct {
+	// Axis; negative counts from the end. Default: -1.
+	Axis *int64
+	// In descending order; equal ones stay in their order and NaNs come last all the same.
+	Descending bool
+}
+
+// Argsort: The indices of the elements in the order of sort, i64.
+func (g *Graph) Argsort(x Value, options *ArgsortOptions) Value {
+	raw.Graph_begin(g.handle, "argsort", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
+	if o.Axis != nil {
+		raw.Graph_set_i64(g.handle, "axis", *o.Axis)
+	}
+	if o.Descending {
+		raw.Graph_set_bool(g.handle, "descending", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// GatherND: Slices of params by indices of several axes: the last axis of the indices, of length k, has an index
+// for each of the first k axes of params. [..., k] gives [...] + the other dimensions of params. An index out of
+// range is an error of the run.
+func (g *Graph) GatherND(params, indices Value) Value {
+	raw.Graph_begin(g.handle, "gather_nd", 1)
+	raw.Graph_add_input(g.handle, params.id)
+	raw.Graph_add_input(g.handle, indices.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// ScatterAdd: x with updates added to the rows that indices name; a row that is named several times gets all of
+// them. An index out of range is an error of the run.
+func (g *Graph) ScatterAdd(x, indices, updates Value) Value {
+	raw.Graph_begin(g.handle, "scatter_add", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_add_input(g.handle, indices.id)
+	raw.Graph_add_input(g.handle, updates.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// ScatterMax: x with each row that indices name replaced by the maximum of it and the updates for it, element by
+// element. NaN wins. Otherwise as ScatterAdd.
+func (g *Graph) ScatterMax(x, indices, updates Value) Value {
+	raw.Graph_begin(g.handle, "scatter_max", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_add_input(g.handle, indices.id)
+	raw.Graph_add_input(g.handle, updates.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// ScatterReplace: x with the rows that indices name replaced by updates; of several updates for a row the last one
+// counts. Otherwise as ScatterAdd.
+func (g *Graph) ScatterReplace(x, indices, updates Value) Value {
+	raw.Graph_begin(g.handle, "scatter_replace", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_add_input(g.handle, indices.id)
+	raw.Graph_add_input(g.handle, updates.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// Einsum: Products and sums in Einstein's notation, as in NumPy: a letter for each axis of each operand, separated
+// by commas, and behind -> those of the result. Axes with the same letter are multiplied element by element,
+// letters that the result lacks are summed over. '...' stands for any further axes, which broadcast; a letter that
+// an operand has twice takes its diagonal. Without -> the result has the letters that stand there once, in
+// alphabetical order, behind '...'.
+//
+//   - equation: Such as bij,bjk->bik.
+func (g *Graph) Einsum(operands []Value, equation string) Value {
+	raw.Graph_begin(g.handle, "einsum", 1)
+	for _, value := range operands {
+		raw.Graph_add_input(g.handle, value.id)
+	}
+	raw.Graph_set_string(g.handle, "equation", equation)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// Conv1DOptions are what Conv1D may be told; the zero value means the defaults.
+type Conv1DOptions struct {
+	// [filters].
+	Bias Value
+	// Step along the sequence. Default: 1.
+	Stride int64
+	// Distance between kernel elements. Default: 1.
+	Dilation int64
+	// How the ends are padded. Default: PaddingSame.
+	Padding Padding
+	// Before and behind the sequence; for explicit. Default: [0, 0].
+	Pads [2]int64
+	// Number of channel groups that are convolved separately; equal to the channels: depthwise. Default: 1.
+	Groups int64
+}
+
+// Conv1D: One-dimensional convolution (cross-correlation) of sequences [rows, length, channels], plus a bias when
+// given. Padding as in conv2d.
+func (g *Graph) Conv1D(x, kernel Value, options *Conv1DOptions) Value {
+	raw.Graph_begin(g.handle, "conv1d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_add_input(g.handle, kernel.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Bias.id)
+	if o.Stride != 0 {
+		raw.Graph_set_i64(g.handle, "stride", o.Stride)
+	}
+	if o.Dilation != 0 {
+		raw.Graph_set_i64(g.handle, "dilation", o.Dilation)
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Pads != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	if o.Groups != 0 {
+		raw.Graph_set_i64(g.handle, "groups", o.Groups)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MaxPool1DOptions are what MaxPool1D may be told; the zero value means the defaults.
+type MaxPool1DOptions struct {
+	// Step along the sequence; 0 = the window.
+	Stride int64
+	// How the ends are padded. Default: PaddingValid.
+	Padding Padding
+	// Before and behind the sequence; for explicit. Default: [0, 0].
+	Pads [2]int64
+}
+
+// MaxPool1D: Largest element of each window along sequences [rows, length, channels]; padding never wins. NaN wins.
+//
+//   - window: Length of the window.
+func (g *Graph) MaxPool1D(x Value, window int64, options *MaxPool1DOptions) Value {
+	raw.Graph_begin(g.handle, "max_pool1d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "window", window)
+	o := given(options)
+	if o.Stride != 0 {
+		raw.Graph_set_i64(g.handle, "stride", o.Stride)
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Pads != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// AvgPool1DOptions are what AvgPool1D may be told; the zero value means the defaults.
+type AvgPool1DOptions struct {
+	// Step along the sequence; 0 = the window.
+	Stride int64
+	// How the ends are padded. Default: PaddingValid.
+	Padding Padding
+	// Before and behind the sequence; for explicit. Default: [0, 0].
+	Pads [2]int64
+	// Divide by the length of the whole window at the ends, too.
+	CountIncludePadding bool
+}
+
+// AvgPool1D: Mean of each window along sequences [rows, length, channels].
+//
+//   - window: Length of the window.
+func (g *Graph) AvgPool1D(x Value, window int64, options *AvgPool1DOptions) Value {
+	raw.Graph_begin(g.handle, "avg_pool1d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "window", window)
+	o := given(options)
+	if o.Stride != 0 {
+		raw.Graph_set_i64(g.handle, "stride", o.Stride)
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Pads != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	if o.CountIncludePadding {
+		raw.Graph_set_bool(g.handle, "count_include_padding", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
 // LayerDenseOptions are what LayerDense may be told; the zero value means the defaults.
 type LayerDenseOptions struct {
 	// Applied to the result; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. Default:
@@ -358,6 +1093,35 @@ func (g *Graph) LayerGroupNorm(x Value, groups int64, options *LayerGroupNormOpt
 	raw.Graph_begin(g.handle, "layer_group_norm", 1)
 	raw.Graph_add_input(g.handle, x.id)
 	raw.Graph_set_i64(g.handle, "groups", groups)
+	o := given(options)
+	if o.Epsilon != nil {
+		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
+	}
+	if o.WithoutOffset {
+		raw.Graph_set_bool(g.handle, "center", false)
+	}
+	if o.WithoutScale {
+		raw.Graph_set_bool(g.handle, "scale", false)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerInstanceNormOptions are what LayerInstanceNorm may be told; the zero value means the defaults.
+type LayerInstanceNormOptions struct {
+	// Added to the variance. Default: 1e-05.
+	Epsilon *float64
+	// Adds no offset.
+	WithoutOffset bool
+	// Multiplies by no scale.
+	WithoutScale bool
+}
+
+// LayerInstanceNorm: Instance normalization (Ulyanov, Vedaldi and Lempitsky, 2016): of each row and channel, over
+// all dimensions between the first and the last. Variables, in the scope instance_norm, ..., each [channels]:
+// scale, offset.
+func (g *Graph) LayerInstanceNorm(x Value, options *LayerInstanceNormOptions) Value {
+	raw.Graph_begin(g.handle, "layer_instance_norm", 1)
+	raw.Graph_add_input(g.handle, x.id)
 	o := given(options)
 	if o.Epsilon != nil {
 		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)

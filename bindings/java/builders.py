@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The typed builders of the Java package, from the registries from which lib/capi/generate_ops_header.py makes ops.h.
 
-An op is a method of GraphOps, a layer, loss, metric, optimizer or schedule one of GraphLayers (Graph extends both), a transform
+An op is a method of GraphOps, a function of ops, layer, loss, metric, optimizer or schedule one of GraphLayers (Graph extends both), a transform
 one of PipelineTransforms, a source one of PipelineSources (Pipeline extends both). Required inputs and attributes are arguments; the others are setters of an
 options class, which callers may leave out. An enumeration is an enum, of its own or one that all entries share by its name;
 several outputs are a record. What names files can be given as text or as paths.
@@ -129,7 +129,7 @@ class Builder:
         self.is_graph = entry.target == 'graph'
         self.required = [Field(self, a) for a in entry.required]
         self.optional = [Field(self, a) for a in entry.optional]
-        self.options_name = capitalised(self.java_name) + 'Options'
+        self.options_name = capitalised(registries.options_stem(entry)) + 'Options'
         self.outputs = [local(output.get('name') or 'y') for output in entry.outputs]
         self.record_name = capitalised(self.java_name) + 'Values'
 
@@ -185,6 +185,9 @@ class Builder:
         head += 'options' if self.optional else 'null'
         if not self.is_graph:
             return 'Pipeline', f'        return apply({head});\n', '@return this pipeline'
+        if self.entry.count:
+            doc = html(sentence(self.entry.outputs[0].get('doc', '')))
+            return 'List<Value>', f'        return results({local(self.entry.count)}, {head}, {self.inputs()});\n', f'@return {doc}'
         if len(self.outputs) == 1:
             doc = html(sentence(self.entry.outputs[0].get('doc', ''))) or 'the result'
             return 'Value', f'        return op({head}, {self.inputs()});\n', f'@return {doc}'
@@ -233,7 +236,7 @@ def wrapped(line):
 
 
 CLASSES = {'ops': ('GraphOps', 'GraphCalls', 'The ops of a graph.', 'long number', 'number'),
-           'layers': ('GraphLayers', 'GraphOps', 'The layers, losses, metrics, optimizers and schedules of a graph.', 'long number', 'number'),
+           'layers': ('GraphLayers', 'GraphOps', 'The functions of ops, layers, losses, metrics, optimizers and schedules of a graph.', 'long number', 'number'),
            'sources': ('PipelineSources', 'PipelineTransforms', 'The sources of a pipeline, and its transforms.', 'Handle handle', 'handle'),
            'transforms': ('PipelineTransforms', 'PipelineCalls', 'The transforms of a pipeline.', 'Handle handle', 'handle')}
 

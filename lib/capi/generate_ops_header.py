@@ -15,8 +15,8 @@ import yaml
 
 HEAD = """/* SPDX-License-Identifier: Apache-2.0
  *
- * Ops, layers, losses, metrics, optimizers, schedules, dataset sources and transforms, one typed helper each. Generated
- * from the registries; do not edit.
+ * Ops and functions of ops, layers, losses, metrics, optimizers, schedules, dataset sources and transforms, one typed
+ * helper each. Generated from the registries; do not edit.
  *
  * Attribute structs may be NULL or all zeros: every attribute then has its default. Set a field to change one; a field
  * with a has_ flag counts when the flag is 1. Truth values are 0 or 1, and 0 is the default: what is usual and can be
@@ -175,6 +175,8 @@ class Entry:
         self.required = [a for a in self.attributes if a.required]
         self.optional = [a for a in self.attributes if not a.required]
         self.outputs = spec.get('outputs', [{}])
+        # The parameter that says how many results there are, where it is the caller who does.
+        self.count = self.outputs[0].get('count')
 
     def struct(self):
         if not self.optional:
@@ -203,6 +205,8 @@ class Entry:
             arguments += attribute.arguments()
         if self.optional:
             arguments.append(f'const tutti_{self.name}_attrs *attrs')
+        if self.count:
+            arguments.append(f'tutti_value *{self.outputs[0]["name"]}')
         if len(self.outputs) > 1:
             arguments.append(f'tutti_value more[{len(self.outputs) - 1}]')
         return arguments
@@ -239,7 +243,12 @@ class Entry:
         text = '\n' + ''.join(a.constants() for a in self.attributes) + self.struct()
         text += comment(self.spec['doc'] + ''.join(
             f' {a.name}: {a.spec.get("doc", "").rstrip(".")}.' for a in self.required))
-        if self.target == 'graph':
+        if self.count:
+            # One result comes from the call that ends the op, the rest behind it.
+            results = self.outputs[0]['name']
+            result, last = 'void', (f'const tutti_value first = tutti_graph_end(graph, {results} != NULL ? {results} + 1 : NULL, {self.count} > 0 ? {self.count} - 1 : 0);\n'
+                                    f'  if ({results} != NULL && {self.count} > 0) {results}[0] = first;')
+        elif self.target == 'graph':
             more = f'more, {len(self.outputs) - 1}' if len(self.outputs) > 1 else 'NULL, 0'
             result, last = 'tutti_value', f'return tutti_graph_end(graph, {more});'
         else:
@@ -263,9 +272,14 @@ def op_entries(path):
                 yield Entry('graph', op['name'], op['name'], spec)
 
 
+def nn_name(spec):
+    """What an entry of nn.yaml is called: a function as ops are, the others with their kind in front."""
+    return spec['name'] if spec['kind'] == 'function' else f'{spec["kind"]}_{spec["name"]}'
+
+
 def nn_entries(path):
     for spec in yaml.safe_load(open(path, encoding='utf-8')):
-        name = f'{spec["kind"]}_{spec["name"]}'
+        name = nn_name(spec)
         yield Entry('graph', name, name, {**spec, 'outputs': spec.get('outputs', [{}])})
 
 
@@ -288,8 +302,14 @@ def source_entries(path):
 
 def main():
     output, ops, layers, transforms, sources = sys.argv[1:6]
-    parts = [HEAD]
-    for title, entries in (('ops', op_entries(ops)), ('layers, losses, metrics, optimizers, schedules', nn_entries(layers)),
+    parts, ops, layers = [HEAD], list(op_entries(ops)), list(nn_entries(layers))
+    twice = {entry.name for entry in ops} & {entry.name for entry in layers}
+    if twice:
+        sys.exit(f'both ops and functions: {sorted(twice)}')
+    functions = [entry for entry in layers if entry.spec['kind'] == 'function']
+    layers = [entry for entry in layers if entry.spec['kind'] != 'function']
+    for title, entries in (('ops', ops), ('functions of ops', functions),
+                           ('layers, losses, metrics, optimizers, schedules', layers),
                            ('dataset sources', source_entries(sources)), ('dataset transforms', transform_entries(transforms))):
         parts.append(f'\n/* --- {title} {"-" * (109 - len(title))} */\n')
         parts += [entry.render() for entry in entries]

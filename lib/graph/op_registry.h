@@ -109,6 +109,9 @@ base::Result<const OpDefinition *> require_op(std::string_view name, int32_t rev
 /// Checks number, presence and dtypes of the inputs and names, types and bounds of the attributes. `node` is only named
 /// in messages when it has a scope name.
 base::Status check_node(const OpDefinition &definition, const Graph &graph, const Node &node);
+/// Presence and dtypes of given inputs; the last definition may be of several. Messages begin with "input 'x'".
+base::Status check_inputs(std::span<const InputDefinition> definitions, const Graph &graph,
+                          const std::vector<ValueId> &inputs);
 /// The part of check_node() about attributes.
 base::Status check_attributes(const OpDefinition &definition, const Node &node);
 /// The attribute as set on the node, else its default; null when it is required and missing, or unknown.

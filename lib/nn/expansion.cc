@@ -11,6 +11,7 @@ namespace tutti::impl::nn {
 
 ValueId Expansion::fail(std::string_view text) {
   const std::string &scope = builder_.scope();
+  if (definition_.is_function) return builder_.fail(base::invalid_argument(scope, ": ", text));  // its name ends it
   return builder_.fail(
       base::invalid_argument(scope.empty() ? "" : base::concat(scope, ": "), definition_.name, ": ", text));
 }

@@ -30,6 +30,7 @@ class Expansion {
   /// An input by position; kNoValue for an optional one that was left out.
   ValueId input(size_t index) const { return index < inputs_.size() ? inputs_[index] : kNoValue; }
   bool has_input(size_t index) const { return input(index) != kNoValue; }
+  const std::vector<ValueId> &inputs() const { return inputs_; }
   std::string_view input_name(size_t index) const { return definition_.inputs[index].name; }
 
   int64_t i64(std::string_view name) const { return get<int64_t>(name); }
@@ -39,7 +40,8 @@ class Expansion {
   const std::vector<int64_t> &ints(std::string_view name) const { return get<std::vector<int64_t>>(name); }
   const std::vector<double> &doubles(std::string_view name) const { return get<std::vector<double>>(name); }
 
-  /// Leaves INVALID_ARGUMENT "<scope>: <entry>: <text>" in the builder and gives kNoValue.
+  /// Leaves INVALID_ARGUMENT "<scope>: <entry>: <text>" in the builder and gives kNoValue. The scope of a function ends
+  /// with its name.
   ValueId fail(std::string_view text);
 
   /// The last dimension of an input as a constant; 0 and an error in the builder when it is not known.

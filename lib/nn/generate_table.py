@@ -7,6 +7,8 @@ import sys
 import yaml
 
 TYPES = {'bool': 'boolean', 'enum': 'enumeration'}
+# Those of inputs, as in lib/graph/ops/ops.yaml.
+CLASSES = {'any': 'any', 'float': 'floating', 'number': 'number', 'integer': 'integer', 'index': 'index', 'boolean': 'boolean'}
 EMPTY = {'ints': 'std::vector<int64_t>', 'doubles': 'std::vector<double>'}
 
 
@@ -32,6 +34,8 @@ def attribute_code(attribute):
     fields = [f'.name = {text(attribute["name"])}', f'.type = AttributeType::{kind}',
               f'.required = {str("default" not in attribute).lower()}', f'.default_value = {default(attribute)}']
     fields.append(f'.choices = {{{", ".join(map(text, attribute.get("values", [])))}}}')
+    if 'length' in attribute:
+        fields.append(f'.length = {attribute["length"]}')
     for bound in ('minimum', 'maximum'):
         exclusive = f'exclusive_{bound}'
         if bound in attribute or exclusive in attribute:
@@ -42,11 +46,18 @@ def attribute_code(attribute):
 
 
 def input_code(value):
-    return f'{{.name = {text(value["name"])}, .optional = {str(value.get("optional", False)).lower()}, .doc = {{}}}}'
+    fields = [f'.name = {text(value["name"])}', f'.dtype_class = graph::DTypeClass::{CLASSES[value.get("dtype", "any")]}']
+    if 'match' in value:
+        fields.append(f".match = '{value['match']}'")
+    fields += [f'.{key} = true' for key in ('optional', 'variadic') if value.get(key)]
+    if 'minimum' in value:
+        fields.append(f'.minimum_count = {value["minimum"]}')
+    return '{' + ', '.join(fields) + ', .doc = {}}'
 
 
 def entry_code(entry):
-    name = f'{entry["kind"]}_{entry["name"]}'
+    name = entry['name'] if entry['kind'] == 'function' else f'{entry["kind"]}_{entry["name"]}'
+    expand = f'expand_{entry["kind"]}_{entry["name"]}'
     listed = entry.get('parameters', []) + entry.get('attributes', [])
     if entry.get('named'):
         listed = [{'name': 'name', 'type': 'string', 'doc': 'what it is reported as'}] + listed
@@ -54,7 +65,8 @@ def entry_code(entry):
     inputs = ', '.join(input_code(i) for i in entry.get('inputs', []) + optional)
     attributes = ',\n      '.join(attribute_code(a) for a in listed if a['type'] != 'value')
     return (f'    {{.name = {text(name)}, .revision = {entry["revision"]}, .doc = {text(entry["doc"])},\n'
-            f'     .inputs = {{{inputs}}},\n     .attributes = {{{attributes}}},\n     .expand = &expand_{name}}},\n'), name
+            f'     .is_function = {str(entry["kind"] == "function").lower()},\n     .inputs = {{{inputs}}},\n'
+            f'     .attributes = {{{attributes}}},\n     .expand = &{expand}}},\n'), expand
 
 
 def main():
@@ -63,7 +75,7 @@ def main():
     with open(output, 'w', encoding='utf-8') as file:
         file.write('// SPDX-License-Identifier: Apache-2.0\n// Generated from nn.yaml; do not edit.\n'
                    '#include "nn/registry.h"\n\nnamespace tutti::impl::nn {\n\n')
-        file.write(''.join(f'graph::ValueId expand_{name}(Expansion &expansion);\n' for _, name in entries))
+        file.write(''.join(f'graph::ValueId {expand}(Expansion &expansion);\n' for _, expand in entries))
         file.write('\nusing graph::Attribute;\nusing graph::AttributeType;\n\n'
                    'std::span<const Definition> all_definitions() {\n'
                    '  // Made on first use and never destroyed.\n'

@@ -39,6 +39,14 @@ base::Status check_bounds(const AttributeDefinition &definition, double value) {
   return base::invalid_argument("attribute '", definition.name, "': expected ", bounds_of(definition), ", got ", value);
 }
 
+base::Status check_length(const AttributeDefinition &definition, const Attribute &value) {
+  const auto *const integers = std::get_if<std::vector<int64_t>>(&value);
+  const size_t count = integers != nullptr ? integers->size() : std::get<std::vector<double>>(value).size();
+  if (count == static_cast<size_t>(definition.length)) return base::Status();
+  return base::invalid_argument("attribute '", definition.name, "' has ", count, " elements, expected ",
+                                definition.length);
+}
+
 base::Status check_attribute(const AttributeDefinition &definition, const Attribute &value) {
   if (const auto *number = std::get_if<int64_t>(&value);
       number != nullptr && definition.type == graph::AttributeType::enumeration) {
@@ -49,6 +57,7 @@ base::Status check_attribute(const AttributeDefinition &definition, const Attrib
     return base::invalid_argument("attribute '", definition.name, "' must be of type ", definition.type, ", got ",
                                   graph::kind_of(value));
   }
+  if (definition.length >= 0) TUTTI_TRY(check_length(definition, value));
   if (const auto *integer = std::get_if<int64_t>(&value)) return check_bounds(definition, double(*integer));
   if (const auto *number = std::get_if<double>(&value)) return check_bounds(definition, *number);
   if (definition.type != graph::AttributeType::enumeration) return base::Status();
@@ -102,18 +111,32 @@ base::Status check_dtype(const GraphBuilder &builder, const Definition &definiti
                                 "parameter 'columns' says so, as in \"age: f32\"");
 }
 
+/// Of a function: at least as many as its variadic input wants, and of the dtypes that the entry says.
+base::Status check_function(const GraphBuilder &builder, const Definition &definition,
+                            const std::vector<ValueId> &inputs) {
+  const graph::InputDefinition *const last = definition.inputs.empty() ? nullptr : &definition.inputs.back();
+  const size_t least = definition.inputs.size() - 1 + static_cast<size_t>(last != nullptr ? last->minimum_count : 1);
+  if (last != nullptr && last->variadic && inputs.size() < least)
+    return base::invalid_argument("got ", inputs.size(), " inputs, expected at least ", least);
+  return graph::check_inputs(definition.inputs, builder.graph(), inputs);
+}
+
 base::Status check_inputs(const GraphBuilder &builder, const Definition &definition,
                           const std::vector<ValueId> &inputs) {
-  if (inputs.size() > definition.inputs.size()) {
+  const bool is_variadic = !definition.inputs.empty() && definition.inputs.back().variadic;
+  if (inputs.size() > definition.inputs.size() && !is_variadic) {
     return base::invalid_argument("takes ", definition.inputs.size(), " inputs, got ", inputs.size());
   }
   for (size_t i = 0; i < definition.inputs.size(); ++i) {
+    const graph::InputDefinition &input = definition.inputs[i];
     const bool given = i < inputs.size() && inputs[i] != kNoValue;
-    if (!given && !definition.inputs[i].optional)
-      return base::invalid_argument("input '", definition.inputs[i].name, "' is missing");
-    if (given && builder.graph().contains(inputs[i])) TUTTI_TRY(check_dtype(builder, definition, i, inputs[i]));
+    if (!given && !input.optional && !input.variadic)
+      return base::invalid_argument("input '", input.name, "' is missing");
+    const bool takes_texts = definition.is_function && input.dtype_class == graph::DTypeClass::any;
+    if (given && !takes_texts && builder.graph().contains(inputs[i]))
+      TUTTI_TRY(check_dtype(builder, definition, i, inputs[i]));
   }
-  return base::Status();
+  return definition.is_function ? check_function(builder, definition, inputs) : base::Status();
 }
 
 }  // namespace
@@ -143,10 +166,13 @@ ValueId expand(GraphBuilder &builder, std::string_view name, int32_t revision, c
     return builder.fail(
         base::invalid_argument("there is no '", name, "' of revision ", revision, base::did_you_mean(name, names)));
   }
+  // Of a function the ops are in a scope of its own; layers open theirs themselves.
+  if (definition->is_function) builder.push_scope(name, true);
   Expansion expansion(builder, *definition, inputs, attributes, mode);
   base::Status status = check_inputs(builder, *definition, inputs);
   if (status.ok()) status = check_attributes(*definition, attributes);
   const ValueId value = status.ok() ? definition->expand(expansion) : expansion.fail(status.message());
+  if (definition->is_function) builder.pop_scope();
   if (further != nullptr) *further = expansion.further();
   return value;
 }

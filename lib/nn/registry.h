@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layers, losses, metrics, optimizers and schedules: entries of nn.yaml that are expanded into ops of a graph under
-// construction. The table is generated (generate_table.py); the expansions are hand-written, one file per kind or
-// family.
+// Functions, layers, losses, metrics, optimizers and schedules: entries of nn.yaml that are expanded into ops of a
+// graph under construction. The table is generated (generate_table.py); the expansions are hand-written, one file per
+// kind or family. A function is used as an op is, has a name without its kind, and no variables.
 //
 //   ValueId y = nn::expand(builder, "layer_dense", 1, {x}, {{"units", int64_t{10}}}, {.training = true});
 //
@@ -29,10 +29,11 @@ class Expansion;
 using ExpandFunction = graph::ValueId (*)(Expansion &expansion);
 
 struct Definition {
-  std::string_view name;  ///< "layer_dense"
+  std::string_view name;  ///< "layer_dense"; of a function "clip"
   int32_t revision = 1;
   std::string_view doc;
-  std::vector<graph::InputDefinition> inputs;  ///< `weights` and other optional ones last
+  bool is_function = false;
+  std::vector<graph::InputDefinition> inputs;  ///< `weights` and other optional ones last; or a variadic one
   std::vector<graph::AttributeDefinition> attributes;
   ExpandFunction expand = nullptr;
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "scenario_functions.h"
 #include "scenario_optimizers.h"
 
 static int32_t classifier(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
@@ -186,9 +187,15 @@ tutti_model_fn scenario_model(const char *name) {
   static const struct {
     const char *name;
     tutti_model_fn function;
-  } models[] = {{"classifier", classifier}, {"regression", regression}, {"averages", averages},
-                {"images", images},         {"losses", losses},         {"optimizers", scenario_optimizers},
-                {"wrong", wrong},           {"failing", failing}};
+  } models[] = {{"classifier", classifier},
+                {"regression", regression},
+                {"averages", averages},
+                {"images", images},
+                {"losses", losses},
+                {"optimizers", scenario_optimizers},
+                {"functions", scenario_functions},
+                {"wrong", wrong},
+                {"failing", failing}};
   for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
     if (strcmp(models[i].name, name) == 0) return models[i].function;
   }

@@ -8,6 +8,7 @@ before, a shuffle its depth among the shuffles and the number of the pass. Bound
 """
 import math
 
+from function_model import Functions
 from loss_model import Losses
 from optimizer_model import ByName
 
@@ -383,4 +384,4 @@ class Averaged:
 
 
 MODELS = {'classifier': Classifier, 'regression': Regression, 'averages': Averages, 'images': Images, 'losses': Losses,
-          'optimizers': Optimizers}
+          'optimizers': Optimizers, 'functions': Functions}

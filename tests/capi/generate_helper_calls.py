@@ -28,7 +28,7 @@ def entries(ops_path, nn_path, transforms_path, sources_path):
             if spec.get('public', True) and not spec.get('regions'):
                 yield 'graph', op['name'], op['name'], spec
     for spec in load(nn_path):
-        name = f'{spec["kind"]}_{spec["name"]}'
+        name = spec['name'] if spec['kind'] == 'function' else f'{spec["kind"]}_{spec["name"]}'
         yield 'graph', name, name, {**spec, 'outputs': spec.get('outputs', [{}])}
     for spec in load(transforms_path):
         if set(spec.get('needs', [])) <= {'others'}:
@@ -153,12 +153,14 @@ def test_code(target, helper, registry_name, spec):
         null_head.append(sample.recorded_null or sample.recorded)
     outputs = len(spec.get('outputs', [{}])) if target == 'graph' else 1
     more = ['more'] if outputs > 1 else []
+    if spec.get('outputs', [{}])[0].get('count'):  # as many as the parameter says, which is the sample of an integer
+        outputs, more = 7, ['more']
     end = f'end {outputs - 1}' if target == 'graph' else 'end'
     bare = head + ['input 0'] * len(values) + [end]
     nulls = null_head + ['input 0'] * len(values)
     lines = [f'static void call_{helper}(int form) {{', '  (void)form;'] + [f'  {s}' for s in setup if s]
     if more:
-        lines.append(f'  tutti_value more[{outputs - 1}];')
+        lines.append(f'  tutti_value more[{outputs}];')
     if not values + settings:
         lines.append(f'  tutti_{helper}({", ".join(arguments + more)});')
         expected = [bare] * 3 + [nulls + [end]]

@@ -31,6 +31,7 @@ static int32_t model(tutti_graph *g, int32_t mode, void *user, tutti_error **err
   tutti_graph_set_output(g, "global_average", tutti_layer_global_average_pool2d(g, x));
   tutti_graph_set_output(g, "global_max", tutti_layer_global_max_pool2d(g, x));
   tutti_graph_set_output(g, "group_norm", tutti_layer_group_norm(g, x, 2, NULL));
+  tutti_graph_set_output(g, "instance_norm", tutti_layer_instance_norm(g, x, NULL));
   tutti_graph_set_output(g, "rms_norm", tutti_layer_rms_norm(g, x, NULL));
   if (mode != TUTTI_MODE_PREDICT) {
     const int64_t dims[] = {CHANNELS};
@@ -113,17 +114,21 @@ static double global_max(int r, int c) {
   return most;
 }
 
-/* Groups of two channels; the default epsilon. */
-static double group_norm(int r, int i) {
-  const int first = i % CHANNELS / 2 * 2, count = 2 * PIXELS;
+/* Groups of so many channels; the default epsilon. */
+static double normalized(int r, int i, int width) {
+  const int first = i % CHANNELS / width * width, count = width * PIXELS;
   double sum = 0, squares = 0;
   for (int k = 0; k < count; k++) {
-    const double value = image[r][k / 2 / SIDE][k / 2 % SIDE][first + k % 2];
+    const double value = image[r][k / width / SIDE][k / width % SIDE][first + k % width];
     sum += value, squares += value * value;
   }
   const double mean = sum / count, variance = squares / count - mean * mean;
   return ((&image[r][0][0][0])[i] - mean) / sqrt(variance + 1e-5);
 }
+
+static double group_norm(int r, int i) { return normalized(r, i, 2); }
+
+static double instance_norm(int r, int i) { return normalized(r, i, 1); }
 
 static double rms_norm(int r, int i) {
   const float *const pixel = &(&image[r][0][0][0])[i / CHANNELS * CHANNELS];
@@ -148,6 +153,7 @@ static void test_layers(void **state) {
   check_output(batch, "global_average", CHANNELS, global_average);
   check_output(batch, "global_max", CHANNELS, global_max);
   check_output(batch, "group_norm", PIXELS * CHANNELS, group_norm);
+  check_output(batch, "instance_norm", PIXELS * CHANNELS, instance_norm);
   check_output(batch, "rms_norm", PIXELS * CHANNELS, rms_norm);
   tutti_batch_unref(batch), tutti_predictor_unref(predictor), tutti_estimator_unref(estimator);
   tutti_dataset_unref(dataset);

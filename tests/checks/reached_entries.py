@@ -7,7 +7,7 @@ numbers of tests/conformance/golden, which the tests golden_*_test.cc of tests/c
 name. What is not is in unreached_entries.txt with the reason; the check finds what is missing there, and lines that no longer
 hold.
 
-Entries of some kinds are used by the tests of every language, too: such are the models "losses" and "optimizers" of
+Entries of some kinds are used by the tests of every language, too: such are the models "losses", "optimizers" and "functions" of
 tests/bindings/scenarios.txt.
 """
 
@@ -24,7 +24,7 @@ SOURCES = ("tests/capi/*.c", "tests/capi/*.cc", "tests/capi/*.h", "tests/binding
            "tests/bench/*.c", "examples/c/*.c")
 GOLDEN = "tests/conformance/golden/*.json"
 REASONS = "tests/checks/unreached_entries.txt"
-IN_EVERY_LANGUAGE = {"loss", "optimizer", "parameter"}
+IN_EVERY_LANGUAGE = {"function", "loss", "optimizer", "parameter"}
 LANGUAGES = {"Go": "bindings/go/*_test.go", "Java": "bindings/java/src/test/java/org/tutti/*.java", "C#": "tests/bindings/csharp/*.cs"}
 # Registries of data: what a name begins with here, and in C.
 OF_DATA = {"lib/data/sources.yaml": ("source", "source"), "lib/data/transforms.yaml": ("transform", "pipeline")}
@@ -32,6 +32,11 @@ OF_DATA = {"lib/data/sources.yaml": ("source", "source"), "lib/data/transforms.y
 
 def load(root, path):
     return yaml.safe_load(source_tree.read(root, path)) if os.path.exists(os.path.join(root, path)) else []
+
+
+def name_of(spec):
+    """What an entry of nn.yaml is called: a function as ops are."""
+    return spec["name"] if spec["kind"] == "function" else f'{spec["kind"]}_{spec["name"]}'
 
 
 def use(helper, name):
@@ -47,7 +52,7 @@ def entries(root):
             if spec.get("public", True) and not spec.get("regions"):
                 yield f'op:{op["name"]}', use(op["name"], op["name"])
     for spec in load(root, "lib/nn/nn.yaml"):
-        name = f'{spec["kind"]}_{spec["name"]}'
+        name = name_of(spec)
         yield f"op:{name}", use(name, name)
     for path, (kind, prefix) in OF_DATA.items():
         for spec in load(root, path):
@@ -79,7 +84,7 @@ def unused_in_languages(root):
     for language, pattern in LANGUAGES.items():
         text = texts(root, [pattern])
         for spec in load(root, "lib/nn/nn.yaml") if text else []:
-            name = f'{spec["kind"]}_{spec["name"]}'
+            name = name_of(spec)
             method = name.replace("_", "")
             if spec["kind"] in IN_EVERY_LANGUAGE and not re.search(rf"\.{method}\(", text, re.IGNORECASE):
                 yield f"op:{name}: no test in {language} ({pattern}) uses it"

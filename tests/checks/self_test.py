@@ -288,6 +288,10 @@ class ReachedEntries(TreeCase):
                     "op:parameter_group: no test in Java")
         self.write("bindings/java/src/test/java/org/tutti/A.java", "g.lossMeanError(x, y); g.optimizerAdamW(x); g.parameterGroup(x)\n")
         self.expect(reached_entries.check(self.root))
+        self.write("lib/nn/nn.yaml", "- {kind: function, name: hard_step}\n")
+        self.write("tests/capi/a_test.c", "tutti_hard_step(g, x);\n")
+        self.write("bindings/go/a_test.go", "g.HardStep(x)\n")
+        self.expect(reached_entries.check(self.root), "op:hard_step: no test in Java")
 
 
 class BindingReach(TreeCase):

@@ -89,6 +89,10 @@ Result<GoldenCase> read_case(const JsonReader &reader) {
   if (reader.has("gradients")) {
     TUTTI_ASSIGN(golden.gradients, read_tensors(reader, "gradients"));
   }
+  if (reader.has("wrt")) {
+    TUTTI_ASSIGN(golden.upstreams, read_tensors(reader, "upstreams"));
+    TUTTI_ASSIGN(golden.differentiated, reader.get_integers("wrt"));
+  }
   return golden;
 }
 

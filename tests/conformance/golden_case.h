@@ -27,7 +27,11 @@ struct GoldenCase {
   std::vector<tensor::Tensor> inputs, outputs;
   double relative = 0, absolute = 0;
   std::optional<GoldenGradient> gradient = {};
-  std::vector<tensor::Tensor> gradients = {};  ///< of the sum of the outputs, for the first inputs; of losses
+  /// Of the sum of the outputs, for the first inputs; of losses. Of functions, that of output * upstream over all
+  /// outputs of floating point, for the inputs `differentiated`.
+  std::vector<tensor::Tensor> gradients = {};
+  std::vector<tensor::Tensor> upstreams = {};
+  std::vector<int64_t> differentiated = {};
 };
 
 /// One step of an optimizer and the state after it.

@@ -323,6 +323,18 @@ namespace Tutti
             Errors.Check(Raw.graph_check(Number, out failure), failure);
         }
 
+        // The results of a function that gives so many. A number that no function takes is an error of the graph.
+        private Value[] MadeMany(IntPtr number, long count)
+        {
+            const long Most = 1 << 16;
+            var more = new long[count >= 1 && count <= Most ? count - 1 : 0];
+            var values = new Value[more.Length + 1];
+            values[0] = Made(Raw.graph_end(number, more, more.Length));
+            for (int i = 0; i < more.Length; i++)
+                values[i + 1] = Made(more[i]);
+            return values;
+        }
+
         private Value Made(long id)
         {
             return new Value(this, id);

@@ -99,34 +99,10 @@ base::Status check_input_count(const OpDefinition &definition, const Node &node)
                                 too_many ? fixed : required, missing);
 }
 
-base::Status check_inputs(const OpDefinition &definition, const Graph &graph, const Node &node) {
+base::Status check_node_inputs(const OpDefinition &definition, const Graph &graph, const Node &node) {
   TUTTI_TRY(check_input_count(definition, node));
-  std::map<char, size_t> matched;
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const InputDefinition &input = definition.inputs[std::min(i, definition.inputs.size() - 1)];
-    if (node.inputs[i] == kNoValue) {
-      if (input.optional) continue;
-      return base::invalid_argument(place_of(node), ": input '", input.name, "' is missing");
-    }
-    if (!graph.contains(node.inputs[i])) {
-      return base::invalid_argument(place_of(node), ": input '", input.name, "' is value ", node.inputs[i],
-                                    ", which does not exist");
-    }
-    const tensor::DType dtype = graph.value(node.inputs[i]).dtype;
-    if (!in_class(dtype, input)) {
-      return base::invalid_argument(place_of(node), ": input '", input.name, "' has dtype ", tensor::name(dtype),
-                                    ", expected ", class_text(input));
-    }
-    if (input.match == 0) continue;
-    const auto [first, is_first] = matched.emplace(input.match, i);
-    const tensor::DType expected = graph.value(node.inputs[first->second]).dtype;
-    if (!is_first && dtype != expected) {
-      const InputDefinition &other = definition.inputs[std::min(first->second, definition.inputs.size() - 1)];
-      return base::invalid_argument(place_of(node), ": input '", input.name, "' has dtype ", tensor::name(dtype),
-                                    ", input '", other.name, "' has ", tensor::name(expected), "; they must be equal");
-    }
-  }
-  return {};
+  const base::Status status = check_inputs(definition.inputs, graph, node.inputs);
+  return status.ok() ? status : base::invalid_argument(place_of(node), ": ", status.message());
 }
 
 template <typename T>
@@ -189,6 +165,34 @@ base::Status check_attribute(const AttributeDefinition &definition, const Node &
 
 }  // namespace
 
+base::Status check_inputs(std::span<const InputDefinition> definitions, const Graph &graph,
+                          const std::vector<ValueId> &inputs) {
+  std::map<char, size_t> matched;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const InputDefinition &input = definitions[std::min(i, definitions.size() - 1)];
+    if (inputs[i] == kNoValue) {
+      if (input.optional) continue;
+      return base::invalid_argument("input '", input.name, "' is missing");
+    }
+    if (!graph.contains(inputs[i]))
+      return base::invalid_argument("input '", input.name, "' is value ", inputs[i], ", which does not exist");
+    const tensor::DType dtype = graph.value(inputs[i]).dtype;
+    if (!in_class(dtype, input)) {
+      return base::invalid_argument("input '", input.name, "' has dtype ", tensor::name(dtype), ", expected ",
+                                    class_text(input));
+    }
+    if (input.match == 0) continue;
+    const auto [first, is_first] = matched.emplace(input.match, i);
+    const tensor::DType expected = graph.value(inputs[first->second]).dtype;
+    if (!is_first && dtype != expected) {
+      const InputDefinition &other = definitions[std::min(first->second, definitions.size() - 1)];
+      return base::invalid_argument("input '", input.name, "' has dtype ", tensor::name(dtype), ", input '", other.name,
+                                    "' has ", tensor::name(expected), "; they must be equal");
+    }
+  }
+  return {};
+}
+
 std::string numbered_choices(const AttributeDefinition &definition) {
   std::string text;
   for (size_t i = 0; i < definition.choices.size(); ++i)
@@ -250,7 +254,7 @@ base::Result<const OpDefinition *> require_op(std::string_view name, int32_t rev
 }
 
 base::Status check_node(const OpDefinition &definition, const Graph &graph, const Node &node) {
-  TUTTI_TRY(check_inputs(definition, graph, node));
+  TUTTI_TRY(check_node_inputs(definition, graph, node));
   TUTTI_TRY(check_attributes(definition, node));
   if (node.regions.size() != definition.regions.size()) {
     return base::invalid_argument(place_of(node), ": has ", node.regions.size(), " regions, expected ",

@@ -70,11 +70,13 @@ ValueId expand_layer_rms_norm(Expansion &e) {
   return b.op_n("rms_norm", {x, scale}, {{"epsilon", e.f64("epsilon")}}, 2)[0];
 }
 
-ValueId expand_layer_group_norm(Expansion &e) {
+namespace {
+
+/// In so many groups of channels; each channel is one where there are 0.
+ValueId normalize_groups(Expansion &e, int64_t given_groups) {
   GraphBuilder &b = e.builder();
-  const LayerScope scope(b, "group_norm");
   const ValueId x = e.input(0);
-  const int64_t channels = e.last_dimension(x), groups = e.i64("groups");
+  const int64_t channels = e.last_dimension(x), groups = given_groups == 0 ? channels : given_groups;
   if (channels == 0) return kNoValue;
   const graph::Dims dims = b.dims(x);
   if (dims.size() < 2 || channels % groups != 0) {
@@ -84,6 +86,22 @@ ValueId expand_layer_group_norm(Expansion &e) {
   const ValueId scale = channel_vector(e, "scale", x, channels, e.flag("scale"), 1);
   const ValueId offset = channel_vector(e, "offset", x, channels, e.flag("center"), 0);
   return b.op_n("group_norm", {x, scale, offset}, {{"groups", groups}, {"epsilon", e.f64("epsilon")}}, 3)[0];
+}
+
+}  // namespace
+
+ValueId expand_layer_group_norm(Expansion &e) {
+  const LayerScope scope(e.builder(), "group_norm");
+  return normalize_groups(e, e.i64("groups"));
+}
+
+ValueId expand_layer_instance_norm(Expansion &e) {
+  const LayerScope scope(e.builder(), "instance_norm");
+  if (e.input(0) != kNoValue && e.builder().rank(e.input(0)) < 3) {
+    return e.fail(base::concat("expected positions between rows and channels, got ",
+                               graph::to_string(e.builder().dims(e.input(0)))));
+  }
+  return normalize_groups(e, 0);
 }
 
 }  // namespace tutti::impl::nn

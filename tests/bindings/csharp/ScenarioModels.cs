@@ -22,6 +22,8 @@ namespace Tutti.Tests
                     return ScenarioLosses.Build;
                 case "optimizers":
                     return ScenarioOptimizers.Build;
+                case "functions":
+                    return ScenarioFunctions.Build;
                 case "wrong":
                     return (g, mode) => g.SetLoss(g.Matmul(g.GetFeature("x"), g.GetFeature("x")));
                 case "failing":

@@ -145,36 +145,39 @@ void test_rms_norm(void **) {
   assert_numbers(assert_ok_value(plain.evaluate(unscaled, {})), {3 / root, 4 / root});
 }
 
-/// Images [2, 2, 3, 4]: of each, two groups of two channels in six places.
-void test_group_norm(void **) {
-  constexpr size_t kImages = 2, kPlaces = 6, kChannels = 4, kGroup = 2;
+/// Images [2, 2, 3, 4]: of each, groups of so many channels in six places.
+void check_groups(const std::string &layer, size_t group, const Attributes &attributes) {
+  constexpr size_t kImages = 2, kPlaces = 6, kChannels = 4;
   Numbers x;
   for (size_t i = 0; i < kImages * kPlaces * kChannels; ++i)
     x.push_back(static_cast<double>((i * 7 + i / 5) % 13) - 5);
   const Numbers scale = {1, 2, -1, 0.5}, offset = {0, 1, 0.5, -2};
   Bench bench;
-  const ValueId y =
-      bench.expand("layer_group_norm", {bench.input("x", x, {2, 3, 4})}, {{"groups", int64_t{2}}, {"epsilon", 0.25}});
+  const ValueId y = bench.expand("layer_" + layer, {bench.input("x", x, {2, 3, 4})}, attributes);
   assert_string_equal(bench.error().c_str(), "");
   assert_string_equal(bench.shape(y).c_str(), "[batch, 2, 3, 4]");
   Numbers expected(x.size());
   for (size_t image = 0; image < kImages; ++image) {
-    for (size_t first = 0; first < kChannels; first += kGroup) {
+    for (size_t first = 0; first < kChannels; first += group) {
       double mean = 0, variance = 0;
-      const auto at = [&](size_t i) { return (image * kPlaces + i / kGroup) * kChannels + first + i % kGroup; };
-      for (size_t i = 0; i < kPlaces * kGroup; ++i)
-        mean += x[at(i)] / (kPlaces * kGroup);
-      for (size_t i = 0; i < kPlaces * kGroup; ++i)
-        variance += std::pow(x[at(i)] - mean, 2) / (kPlaces * kGroup);
-      for (size_t i = 0; i < kPlaces * kGroup; ++i) {
+      const auto at = [&](size_t i) { return (image * kPlaces + i / group) * kChannels + first + i % group; };
+      for (size_t i = 0; i < kPlaces * group; ++i)
+        mean += x[at(i)] / static_cast<double>(kPlaces * group);
+      for (size_t i = 0; i < kPlaces * group; ++i)
+        variance += std::pow(x[at(i)] - mean, 2) / static_cast<double>(kPlaces * group);
+      for (size_t i = 0; i < kPlaces * group; ++i) {
         const size_t channel = at(i) % kChannels;
         expected[at(i)] = (x[at(i)] - mean) / std::sqrt(variance + 0.25) * scale[channel] + offset[channel];
       }
     }
   }
-  assert_numbers(assert_ok_value(bench.evaluate(y, {{"group_norm/scale", scale}, {"group_norm/offset", offset}})),
+  assert_numbers(assert_ok_value(bench.evaluate(y, {{layer + "/scale", scale}, {layer + "/offset", offset}})),
                  expected);
 }
+
+void test_group_norm(void **) { check_groups("group_norm", 2, {{"groups", int64_t{2}}, {"epsilon", 0.25}}); }
+
+void test_instance_norm(void **) { check_groups("instance_norm", 1, {{"epsilon", 0.25}}); }
 
 /// One group over rows without places is a layer normalisation.
 void test_group_norm_of_rows(void **) {
@@ -193,6 +196,9 @@ void test_errors(void **) {
   Bench groups;
   groups.expand("layer_group_norm", {groups.input("x", {}, {5, 6})}, {{"groups", int64_t{4}}});
   assert_contains(groups.error().c_str(), "4 groups do not divide the channels of [batch, 5, 6]");
+  Bench rows;
+  rows.expand("layer_instance_norm", {rows.input("x", {}, {5})});
+  assert_contains(rows.error().c_str(), "expected positions between rows and channels, got [batch, 5]");
   Bench bench;
   bench.expand("layer_batch_norm", {bench.input("x", {}, {})});
   assert_contains(bench.error().c_str(),
@@ -211,6 +217,7 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_layer_norm),
     cmocka_unit_test(test_rms_norm),
     cmocka_unit_test(test_group_norm),
+    cmocka_unit_test(test_instance_norm),
     cmocka_unit_test(test_group_norm_of_rows),
     cmocka_unit_test(test_errors),
 };

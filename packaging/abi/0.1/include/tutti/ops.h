@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ops, layers, losses, metrics, optimizers, schedules, dataset sources and transforms, one typed helper each. Generated
- * from the registries; do not edit.
+ * Ops and functions of ops, layers, losses, metrics, optimizers, schedules, dataset sources and transforms, one typed
+ * helper each. Generated from the registries; do not edit.
  *
  * Attribute structs may be NULL or all zeros: every attribute then has its default. Set a field to change one; a field
  * with a has_ flag counts when the flag is 1. Truth values are 0 or 1, and 0 is the default: what is usual and can be
@@ -1924,6 +1924,671 @@ static inline tutti_value tutti_lookup(tutti_graph *graph, tutti_value x, const 
   return tutti_graph_end(graph, NULL, 0);
 }
 
+/* --- functions of ops --------------------------------------------------------------------------------------------- */
+
+/* x limited to [low, high]: min(max(x, low), high). NaN stays NaN; a gradient flows where x is between the limits.
+ * Of integers, the integers within the limits. low: the lower limit; minus infinity for none. high: the upper
+ * limit, at least the lower one; infinity for none. */
+static inline tutti_value tutti_clip(tutti_graph *graph, tutti_value x, double low, double high) {
+  tutti_graph_begin(graph, "clip", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_f64(graph, "low", low);
+  tutti_graph_set_f64(graph, "high", high);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* min(max(x, 0), 6) (Krizhevsky, 2010); the gradient is 0 at 0 and at 6. */
+static inline tutti_value tutti_relu6(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "relu6", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* 1.0507009873554805 * elu(x) with an alpha of 1.6732632423543772: the scaled exponential linear unit (Klambauer et
+ * al., 2017). */
+static inline tutti_value tutti_selu(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "selu", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* x * tanh(softplus(x)) (Misra, 2019). */
+static inline tutti_value tutti_mish(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "mish", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* min(max(x + 3, 0), 6) / 6, as in PyTorch and Keras 3 (Courbariaux et al., 2015, have a slope of 1/2). */
+static inline tutti_value tutti_hard_sigmoid(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "hard_sigmoid", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* x * hard_sigmoid(x) (Howard et al., 2019). */
+static inline tutti_value tutti_hard_swish(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "hard_swish", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* x / (1 + |x|) (Turian et al., 2009). */
+static inline tutti_value tutti_softsign(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "softsign", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* log(sigmoid(x)) = -softplus(-x), stable for large |x|. */
+static inline tutti_value tutti_log_sigmoid(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "log_sigmoid", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* x for x > 0, else slope * x, with a slope that is trained (He et al., 2015). */
+static inline tutti_value tutti_prelu(tutti_graph *graph, tutti_value x, tutti_value slope) {
+  tutti_graph_begin(graph, "prelu", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, slope);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Whether x is NaN; a boolean. */
+static inline tutti_value tutti_is_nan(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "is_nan", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Whether x is infinite, of either sign; a boolean. */
+static inline tutti_value tutti_is_inf(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "is_inf", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Logarithm to the base 2. */
+static inline tutti_value tutti_log2(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "log2", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Logarithm to the base 10. */
+static inline tutti_value tutti_log10(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "log10", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Tangent of radians. */
+static inline tutti_value tutti_tan(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "tan", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Hyperbolic sine, without loss near 0. */
+static inline tutti_value tutti_sinh(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "sinh", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Hyperbolic cosine. */
+static inline tutti_value tutti_cosh(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "cosh", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Arc tangent in radians, from -pi/2 to pi/2. */
+static inline tutti_value tutti_atan(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "atan", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* The angle of the point (x, y) in radians, from -pi to pi: the arc tangent of y / x in the quadrant of the point,
+ * with the signs of zeros and infinities as in C. The gradient at (0, 0) is 0. */
+static inline tutti_value tutti_atan2(tutti_graph *graph, tutti_value y, tutti_value x) {
+  tutti_graph_begin(graph, "atan2", 1);
+  tutti_graph_add_input(graph, y);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Arc sine in radians, from -pi/2 to pi/2; NaN outside of [-1, 1]. */
+static inline tutti_value tutti_asin(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "asin", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Arc cosine in radians, from 0 to pi; NaN outside of [-1, 1]. */
+static inline tutti_value tutti_acos(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "acos", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_logsumexp_attrs {
+  /* Axes; negative ones count from the end. Empty = all. */
+  const int64_t *axes;
+  int64_t axes_count;
+  /* Keep reduced axes with length 1. */
+  uint8_t keep_dims;
+} tutti_logsumexp_attrs;
+/* log(sum of exp(x)) along axes, computed from the differences to the largest element: it overflows where the
+ * result does only. Infinities count as such; over nothing but minus infinities it is minus infinity with gradient
+ * 0. */
+static inline tutti_value tutti_logsumexp(tutti_graph *graph, tutti_value x, const tutti_logsumexp_attrs *attrs) {
+  tutti_graph_begin(graph, "logsumexp", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->axes != NULL || attrs->axes_count != 0) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
+    if (attrs->keep_dims != 0) tutti_graph_set_bool(graph, "keep_dims", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_NORM_ORDER_L2 1
+#define TUTTI_NORM_ORDER_L1 2
+#define TUTTI_NORM_ORDER_INFINITY 3
+static inline const char *tutti_norm_order_name(int32_t value) {
+  switch (value) {
+    case TUTTI_NORM_ORDER_L2: return "l2";
+    case TUTTI_NORM_ORDER_L1: return "l1";
+    case TUTTI_NORM_ORDER_INFINITY: return "infinity";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_norm_attrs {
+  /* Which norm. Default: l2. */
+  int32_t order;
+  /* Axes; negative ones count from the end. Empty = all. */
+  const int64_t *axes;
+  int64_t axes_count;
+  /* Keep reduced axes with length 1. */
+  uint8_t keep_dims;
+} tutti_norm_attrs;
+/* The norm of the vectors along axes. l1: sum of |x|; l2: root of the sum of squares, with gradient 0 for a vector
+ * of zeros; infinity: the largest |x|, where elements that tie share the gradient. */
+static inline tutti_value tutti_norm(tutti_graph *graph, tutti_value x, const tutti_norm_attrs *attrs) {
+  tutti_graph_begin(graph, "norm", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->order != 0) { if (attrs->order >= 1 && attrs->order <= 3) tutti_graph_set_string(graph, "order", tutti_norm_order_name(attrs->order)); else tutti_graph_set_i64(graph, "order", attrs->order); }
+    if (attrs->axes != NULL || attrs->axes_count != 0) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
+    if (attrs->keep_dims != 0) tutti_graph_set_bool(graph, "keep_dims", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_l2_normalize_attrs {
+  /* Axes; negative ones count from the end. Default: [-1]. */
+  const int64_t *axes;
+  int64_t axes_count;
+  /* The least sum of squares to divide by the root of. Default: 1e-12. */
+  double epsilon;
+} tutti_l2_normalize_attrs;
+/* x / sqrt(max(sum of squares along axes, epsilon)): vectors of length 1. */
+static inline tutti_value tutti_l2_normalize(tutti_graph *graph, tutti_value x, const tutti_l2_normalize_attrs *attrs) {
+  tutti_graph_begin(graph, "l2_normalize", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->axes != NULL || attrs->axes_count != 0) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
+    if (attrs->epsilon != 0) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_reduce_any_attrs {
+  /* Axes; negative ones count from the end. Empty = all. */
+  const int64_t *axes;
+  int64_t axes_count;
+  /* Keep reduced axes with length 1. */
+  uint8_t keep_dims;
+} tutti_reduce_any_attrs;
+/* Whether any element along axes is true; false over nothing. */
+static inline tutti_value tutti_reduce_any(tutti_graph *graph, tutti_value x, const tutti_reduce_any_attrs *attrs) {
+  tutti_graph_begin(graph, "reduce_any", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->axes != NULL || attrs->axes_count != 0) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
+    if (attrs->keep_dims != 0) tutti_graph_set_bool(graph, "keep_dims", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_reduce_all_attrs {
+  /* Axes; negative ones count from the end. Empty = all. */
+  const int64_t *axes;
+  int64_t axes_count;
+  /* Keep reduced axes with length 1. */
+  uint8_t keep_dims;
+} tutti_reduce_all_attrs;
+/* Whether all elements along axes are true; true over nothing. */
+static inline tutti_value tutti_reduce_all(tutti_graph *graph, tutti_value x, const tutti_reduce_all_attrs *attrs) {
+  tutti_graph_begin(graph, "reduce_all", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->axes != NULL || attrs->axes_count != 0) tutti_graph_set_i64s(graph, "axes", attrs->axes, attrs->axes_count);
+    if (attrs->keep_dims != 0) tutti_graph_set_bool(graph, "keep_dims", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_bincount_attrs {
+  /* a weight for each element, of the shape of x. */
+  tutti_value weights;
+  /* counts each row by itself: [rows, bins]. */
+  uint8_t by_row;
+} tutti_bincount_attrs;
+/* How often each of the numbers 0, 1, ..., bins - 1 is among the elements of x, or the sum of the weights of those;
+ * other numbers do not count. [bins] of i64, or of the dtype of the weights. bins: the number of counters. */
+static inline tutti_value tutti_bincount(tutti_graph *graph, tutti_value x, int64_t bins, const tutti_bincount_attrs *attrs) {
+  tutti_graph_begin(graph, "bincount", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "bins", bins);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->by_row != 0) tutti_graph_set_bool(graph, "by_row", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_split_attrs {
+  /* Axis; negative counts from the end. Default: 0. */
+  int64_t axis;
+  /* The length of each part, which together are that of the axis. Empty = equal ones. */
+  const int64_t *sizes;
+  int64_t sizes_count;
+} tutti_split_attrs;
+/* x cut into parts along an axis, equal ones unless sizes are given. parts: the number of parts, which is that of
+ * the results. */
+static inline void tutti_split(tutti_graph *graph, tutti_value x, int64_t parts, const tutti_split_attrs *attrs, tutti_value *pieces) {
+  tutti_graph_begin(graph, "split", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "parts", parts);
+  if (attrs != NULL) {
+    if (attrs->axis != 0) tutti_graph_set_i64(graph, "axis", attrs->axis);
+    if (attrs->sizes != NULL || attrs->sizes_count != 0) tutti_graph_set_i64s(graph, "sizes", attrs->sizes, attrs->sizes_count);
+  }
+  const tutti_value first = tutti_graph_end(graph, pieces != NULL ? pieces + 1 : NULL, parts > 0 ? parts - 1 : 0);
+  if (pieces != NULL && parts > 0) pieces[0] = first;
+}
+
+typedef struct tutti_stack_attrs {
+  /* The new axis, of the result; negative counts from the end. Default: 0. */
+  int64_t axis;
+} tutti_stack_attrs;
+/* Values of one shape put together along a new axis. */
+static inline tutti_value tutti_stack(tutti_graph *graph, const tutti_value *inputs, int64_t inputs_count, const tutti_stack_attrs *attrs) {
+  tutti_graph_begin(graph, "stack", 1);
+  if (inputs == NULL && inputs_count != 0) tutti_graph_set_i64s(graph, "inputs", NULL, inputs_count);
+  for (int64_t i = 0; inputs != NULL && i < inputs_count; i++) tutti_graph_add_input(graph, inputs[i]);
+  if (attrs != NULL) {
+    if (attrs->axis != 0) tutti_graph_set_i64(graph, "axis", attrs->axis);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_unstack_attrs {
+  /* Axis; negative counts from the end. Default: 0. */
+  int64_t axis;
+} tutti_unstack_attrs;
+/* x taken apart along an axis, which the results do not have. length: the length of the axis, which is the number
+ * of the results. */
+static inline void tutti_unstack(tutti_graph *graph, tutti_value x, int64_t length, const tutti_unstack_attrs *attrs, tutti_value *pieces) {
+  tutti_graph_begin(graph, "unstack", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "length", length);
+  if (attrs != NULL) {
+    if (attrs->axis != 0) tutti_graph_set_i64(graph, "axis", attrs->axis);
+  }
+  const tutti_value first = tutti_graph_end(graph, pieces != NULL ? pieces + 1 : NULL, length > 0 ? length - 1 : 0);
+  if (pieces != NULL && length > 0) pieces[0] = first;
+}
+
+/* x repeated along each axis as a whole: [1, 2] twice is [1, 2, 1, 2]. multiples: how often, for each axis; 1 for
+ * an axis that counts the rows of the batch. */
+static inline tutti_value tutti_tile(tutti_graph *graph, tutti_value x, const int64_t *multiples, int64_t multiples_count) {
+  tutti_graph_begin(graph, "tile", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "multiples", multiples, multiples_count);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Elements moved along axes, those that leave at one end come in at the other: the element at index i goes to index
+ * (i + shift) mod length. shifts: by how much, for each of the axes; negative ones move towards the beginning.
+ * axes: axes of known length; negative ones count from the end. */
+static inline tutti_value tutti_roll(tutti_graph *graph, tutti_value x, const int64_t *shifts, int64_t shifts_count, const int64_t *axes, int64_t axes_count) {
+  tutti_graph_begin(graph, "roll", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "shifts", shifts, shifts_count);
+  tutti_graph_set_i64s(graph, "axes", axes, axes_count);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Elements in reverse order along axes. axes: axes; negative ones count from the end. */
+static inline tutti_value tutti_reverse(tutti_graph *graph, tutti_value x, const int64_t *axes, int64_t axes_count) {
+  tutti_graph_begin(graph, "reverse", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "axes", axes, axes_count);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_band_part_attrs {
+  /* Diagonals that are kept below the main one; -1 = all. Default: -1. */
+  uint8_t has_lower;
+  int64_t lower;
+  /* Diagonals that are kept above the main one; -1 = all. Default: -1. */
+  uint8_t has_upper;
+  int64_t upper;
+} tutti_band_part_attrs;
+/* The matrices of the last two axes with 0 outside of a band around the diagonal, as TensorFlow's
+ * tf.linalg.band_part. */
+static inline tutti_value tutti_band_part(tutti_graph *graph, tutti_value x, const tutti_band_part_attrs *attrs) {
+  tutti_graph_begin(graph, "band_part", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->has_lower) tutti_graph_set_i64(graph, "lower", attrs->lower);
+    if (attrs->has_upper) tutti_graph_set_i64(graph, "upper", attrs->upper);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_lower_triangle_attrs {
+  /* The diagonal, counted from the main one upwards. Default: 0. */
+  int64_t diagonal;
+} tutti_lower_triangle_attrs;
+/* The matrices of the last two axes with 0 above a diagonal: PyTorch's tril. */
+static inline tutti_value tutti_lower_triangle(tutti_graph *graph, tutti_value x, const tutti_lower_triangle_attrs *attrs) {
+  tutti_graph_begin(graph, "lower_triangle", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->diagonal != 0) tutti_graph_set_i64(graph, "diagonal", attrs->diagonal);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_upper_triangle_attrs {
+  /* The diagonal, counted from the main one upwards. Default: 0. */
+  int64_t diagonal;
+} tutti_upper_triangle_attrs;
+/* The matrices of the last two axes with 0 below a diagonal: PyTorch's triu. */
+static inline tutti_value tutti_upper_triangle(tutti_graph *graph, tutti_value x, const tutti_upper_triangle_attrs *attrs) {
+  tutti_graph_begin(graph, "upper_triangle", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->diagonal != 0) tutti_graph_set_i64(graph, "diagonal", attrs->diagonal);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_band_mask_attrs {
+  /* Diagonals that are kept below the main one; -1 = all. Default: -1. */
+  uint8_t has_lower;
+  int64_t lower;
+  /* Diagonals that are kept above the main one; -1 = all. Default: -1. */
+  uint8_t has_upper;
+  int64_t upper;
+} tutti_band_mask_attrs;
+/* A boolean matrix [rows, columns] that is true within a band around the diagonal: with upper = 0 the mask of
+ * causal attention. rows: the first dimension. columns: the second dimension. */
+static inline tutti_value tutti_band_mask(tutti_graph *graph, int64_t rows, int64_t columns, const tutti_band_mask_attrs *attrs) {
+  tutti_graph_begin(graph, "band_mask", 1);
+  tutti_graph_set_i64(graph, "rows", rows);
+  tutti_graph_set_i64(graph, "columns", columns);
+  if (attrs != NULL) {
+    if (attrs->has_lower) tutti_graph_set_i64(graph, "lower", attrs->lower);
+    if (attrs->has_upper) tutti_graph_set_i64(graph, "upper", attrs->upper);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_cumsum_attrs {
+  /* Axis; negative counts from the end. Default: 0. */
+  int64_t axis;
+  /* Leaves out the element at the index itself. */
+  uint8_t exclusive;
+  /* From the last index to the first. */
+  uint8_t backward;
+} tutti_cumsum_attrs;
+/* Sums of the elements up to each index along an axis of known length. */
+static inline tutti_value tutti_cumsum(tutti_graph *graph, tutti_value x, const tutti_cumsum_attrs *attrs) {
+  tutti_graph_begin(graph, "cumsum", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->axis != 0) tutti_graph_set_i64(graph, "axis", attrs->axis);
+    if (attrs->exclusive != 0) tutti_graph_set_bool(graph, "exclusive", 1);
+    if (attrs->backward != 0) tutti_graph_set_bool(graph, "backward", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_cumprod_attrs {
+  /* Axis; negative counts from the end. Default: 0. */
+  int64_t axis;
+  /* Leaves out the element at the index itself. */
+  uint8_t exclusive;
+  /* From the last index to the first. */
+  uint8_t backward;
+} tutti_cumprod_attrs;
+/* Products of the elements up to each index along an axis of known length. */
+static inline tutti_value tutti_cumprod(tutti_graph *graph, tutti_value x, const tutti_cumprod_attrs *attrs) {
+  tutti_graph_begin(graph, "cumprod", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->axis != 0) tutti_graph_set_i64(graph, "axis", attrs->axis);
+    if (attrs->exclusive != 0) tutti_graph_set_bool(graph, "exclusive", 1);
+    if (attrs->backward != 0) tutti_graph_set_bool(graph, "backward", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_sort_attrs {
+  /* Axis; negative counts from the end. Default: -1. */
+  uint8_t has_axis;
+  int64_t axis;
+  /* In descending order; equal ones stay in their order and NaNs come last all the same. */
+  uint8_t descending;
+} tutti_sort_attrs;
+/* Elements in ascending order along an axis of known length; equal ones stay in their order, NaNs come last. */
+static inline tutti_value tutti_sort(tutti_graph *graph, tutti_value x, const tutti_sort_attrs *attrs) {
+  tutti_graph_begin(graph, "sort", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->has_axis) tutti_graph_set_i64(graph, "axis", attrs->axis);
+    if (attrs->descending != 0) tutti_graph_set_bool(graph, "descending", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_argsort_attrs {
+  /* Axis; negative counts from the end. Default: -1. */
+  uint8_t has_axis;
+  int64_t axis;
+  /* In descending order; equal ones stay in their order and NaNs come last all the same. */
+  uint8_t descending;
+} tutti_argsort_attrs;
+/* The indices of the elements in the order of sort, i64. */
+static inline tutti_value tutti_argsort(tutti_graph *graph, tutti_value x, const tutti_argsort_attrs *attrs) {
+  tutti_graph_begin(graph, "argsort", 1);
+  tutti_graph_add_input(graph, x);
+  if (attrs != NULL) {
+    if (attrs->has_axis) tutti_graph_set_i64(graph, "axis", attrs->axis);
+    if (attrs->descending != 0) tutti_graph_set_bool(graph, "descending", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Slices of params by indices of several axes: the last axis of the indices, of length k, has an index for each of
+ * the first k axes of params. [..., k] gives [...] + the other dimensions of params. An index out of range is an
+ * error of the run. */
+static inline tutti_value tutti_gather_nd(tutti_graph *graph, tutti_value params, tutti_value indices) {
+  tutti_graph_begin(graph, "gather_nd", 1);
+  tutti_graph_add_input(graph, params);
+  tutti_graph_add_input(graph, indices);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* x with updates added to the rows that indices name; a row that is named several times gets all of them. An index
+ * out of range is an error of the run. */
+static inline tutti_value tutti_scatter_add(tutti_graph *graph, tutti_value x, tutti_value indices, tutti_value updates) {
+  tutti_graph_begin(graph, "scatter_add", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, indices);
+  tutti_graph_add_input(graph, updates);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* x with each row that indices name replaced by the maximum of it and the updates for it, element by element. NaN
+ * wins. Otherwise as scatter_add. */
+static inline tutti_value tutti_scatter_max(tutti_graph *graph, tutti_value x, tutti_value indices, tutti_value updates) {
+  tutti_graph_begin(graph, "scatter_max", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, indices);
+  tutti_graph_add_input(graph, updates);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* x with the rows that indices name replaced by updates; of several updates for a row the last one counts.
+ * Otherwise as scatter_add. */
+static inline tutti_value tutti_scatter_replace(tutti_graph *graph, tutti_value x, tutti_value indices, tutti_value updates) {
+  tutti_graph_begin(graph, "scatter_replace", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, indices);
+  tutti_graph_add_input(graph, updates);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Products and sums in Einstein's notation, as in NumPy: a letter for each axis of each operand, separated by
+ * commas, and behind -> those of the result. Axes with the same letter are multiplied element by element, letters
+ * that the result lacks are summed over. '...' stands for any further axes, which broadcast; a letter that an
+ * operand has twice takes its diagonal. Without -> the result has the letters that stand there once, in
+ * alphabetical order, behind '...'. equation: such as bij,bjk->bik. */
+static inline tutti_value tutti_einsum(tutti_graph *graph, const tutti_value *operands, int64_t operands_count, const char *equation) {
+  tutti_graph_begin(graph, "einsum", 1);
+  if (operands == NULL && operands_count != 0) tutti_graph_set_i64s(graph, "operands", NULL, operands_count);
+  for (int64_t i = 0; operands != NULL && i < operands_count; i++) tutti_graph_add_input(graph, operands[i]);
+  tutti_graph_set_string(graph, "equation", equation);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_CONV1D_PADDING_SAME 1
+#define TUTTI_CONV1D_PADDING_VALID 2
+#define TUTTI_CONV1D_PADDING_EXPLICIT 3
+static inline const char *tutti_conv1d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_CONV1D_PADDING_SAME: return "same";
+    case TUTTI_CONV1D_PADDING_VALID: return "valid";
+    case TUTTI_CONV1D_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_conv1d_attrs {
+  /* [filters]. */
+  tutti_value bias;
+  /* Step along the sequence. Default: 1. */
+  int64_t stride;
+  /* Distance between kernel elements. Default: 1. */
+  int64_t dilation;
+  /* How the ends are padded. Default: same. */
+  int32_t padding;
+  /* Before and behind the sequence; for explicit. Default: [0, 0]. */
+  int64_t pads[2];
+  /* Number of channel groups that are convolved separately; equal to the channels: depthwise. Default: 1. */
+  int64_t groups;
+} tutti_conv1d_attrs;
+/* One-dimensional convolution (cross-correlation) of sequences [rows, length, channels], plus a bias when given.
+ * Padding as in conv2d. */
+static inline tutti_value tutti_conv1d(tutti_graph *graph, tutti_value x, tutti_value kernel, const tutti_conv1d_attrs *attrs) {
+  tutti_graph_begin(graph, "conv1d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, kernel);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->bias : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->dilation != 0) tutti_graph_set_i64(graph, "dilation", attrs->dilation);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_conv1d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 2);
+    if (attrs->groups != 0) tutti_graph_set_i64(graph, "groups", attrs->groups);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_MAX_POOL1D_PADDING_SAME 1
+#define TUTTI_MAX_POOL1D_PADDING_VALID 2
+#define TUTTI_MAX_POOL1D_PADDING_EXPLICIT 3
+static inline const char *tutti_max_pool1d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_MAX_POOL1D_PADDING_SAME: return "same";
+    case TUTTI_MAX_POOL1D_PADDING_VALID: return "valid";
+    case TUTTI_MAX_POOL1D_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_max_pool1d_attrs {
+  /* Step along the sequence; 0 = the window. Default: 0. */
+  int64_t stride;
+  /* How the ends are padded. Default: valid. */
+  int32_t padding;
+  /* Before and behind the sequence; for explicit. Default: [0, 0]. */
+  int64_t pads[2];
+} tutti_max_pool1d_attrs;
+/* Largest element of each window along sequences [rows, length, channels]; padding never wins. NaN wins. window:
+ * length of the window. */
+static inline tutti_value tutti_max_pool1d(tutti_graph *graph, tutti_value x, int64_t window, const tutti_max_pool1d_attrs *attrs) {
+  tutti_graph_begin(graph, "max_pool1d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "window", window);
+  if (attrs != NULL) {
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_max_pool1d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 2);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_AVG_POOL1D_PADDING_SAME 1
+#define TUTTI_AVG_POOL1D_PADDING_VALID 2
+#define TUTTI_AVG_POOL1D_PADDING_EXPLICIT 3
+static inline const char *tutti_avg_pool1d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_AVG_POOL1D_PADDING_SAME: return "same";
+    case TUTTI_AVG_POOL1D_PADDING_VALID: return "valid";
+    case TUTTI_AVG_POOL1D_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_avg_pool1d_attrs {
+  /* Step along the sequence; 0 = the window. Default: 0. */
+  int64_t stride;
+  /* How the ends are padded. Default: valid. */
+  int32_t padding;
+  /* Before and behind the sequence; for explicit. Default: [0, 0]. */
+  int64_t pads[2];
+  /* Divide by the length of the whole window at the ends, too. */
+  uint8_t count_include_padding;
+} tutti_avg_pool1d_attrs;
+/* Mean of each window along sequences [rows, length, channels]. window: length of the window. */
+static inline tutti_value tutti_avg_pool1d(tutti_graph *graph, tutti_value x, int64_t window, const tutti_avg_pool1d_attrs *attrs) {
+  tutti_graph_begin(graph, "avg_pool1d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "window", window);
+  if (attrs != NULL) {
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_avg_pool1d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 2);
+    if (attrs->count_include_padding != 0) tutti_graph_set_bool(graph, "count_include_padding", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
 /* --- layers, losses, metrics, optimizers, schedules --------------------------------------------------------------- */
 
 #define TUTTI_LAYER_DENSE_ACTIVATION_NONE 1
@@ -2289,6 +2954,28 @@ static inline tutti_value tutti_layer_group_norm(tutti_graph *graph, tutti_value
   tutti_graph_begin(graph, "layer_group_norm", 1);
   tutti_graph_add_input(graph, x);
   tutti_graph_set_i64(graph, "groups", groups);
+  if (attrs != NULL) {
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->without_offset != 0) tutti_graph_set_bool(graph, "center", 0);
+    if (attrs->without_scale != 0) tutti_graph_set_bool(graph, "scale", 0);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_layer_instance_norm_attrs {
+  /* added to the variance. Default: 1e-05. */
+  uint8_t has_epsilon;
+  double epsilon;
+  /* adds no offset. */
+  uint8_t without_offset;
+  /* multiplies by no scale. */
+  uint8_t without_scale;
+} tutti_layer_instance_norm_attrs;
+/* Instance normalization (Ulyanov, Vedaldi and Lempitsky, 2016): of each row and channel, over all dimensions
+ * between the first and the last. Variables, in the scope instance_norm, ..., each [channels]: scale, offset. */
+static inline tutti_value tutti_layer_instance_norm(tutti_graph *graph, tutti_value x, const tutti_layer_instance_norm_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_instance_norm", 1);
+  tutti_graph_add_input(graph, x);
   if (attrs != NULL) {
     if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
     if (attrs->without_offset != 0) tutti_graph_set_bool(graph, "center", 0);

@@ -5,6 +5,8 @@ import java.util.List;
 
 /** What the builders of ops and layers are made of. */
 abstract class GraphCalls {
+    private static final long MOST_RESULTS = 1 << 16;
+
     private final Thread thread = Thread.currentThread();
     private volatile long number;
 
@@ -56,6 +58,13 @@ abstract class GraphCalls {
         values[0] = new Value(Raw.graph_end(graph, more));
         System.arraycopy(Value.of(more), 0, values, 1, more.length);
         return values;
+    }
+
+    /** Adds a function that gives so many results. A number that no function takes is an error of the graph. */
+    final List<Value> results(long count, String name, int revision, @Nullable Attributes required,
+        @Nullable Attributes options, Value... inputs) {
+        boolean isTaken = count >= 1 && count <= MOST_RESULTS;
+        return List.of(ops(isTaken ? (int) count : 1, name, revision, required, options, inputs));
     }
 
     /** What takes the attributes of the op that is being added. */

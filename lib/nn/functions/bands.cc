@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bands around the diagonal of matrices, and triangles.
+#include <optional>
+
+#include "nn/functions/function_parts.h"
+
+namespace tutti::impl::nn {
+namespace {
+
+/// column - row from `lowest` to `highest`, as far as there are such bounds; nothing where there are none.
+ValueId mask(GraphBuilder &b, Dim rows, Dim columns, std::optional<int64_t> lowest, std::optional<int64_t> highest) {
+  const auto indices = [&](Dims dims, int64_t axis) {
+    return b.op("iota", {}, {{"dims", std::move(dims)}, {"axis", axis}, {"dtype", tensor::DType::i64}});
+  };
+  const ValueId diagonal = b.sub(indices({Dim(1), columns}, 1), indices({rows, Dim(1)}, 0));
+  ValueId made = kNoValue;
+  if (lowest) made = b.op("greater_equal", {diagonal, b.constant(static_cast<double>(*lowest), tensor::DType::i64)});
+  if (!highest) return made;
+  const ValueId below = b.op("less_equal", {diagonal, b.constant(static_cast<double>(*highest), tensor::DType::i64)});
+  return made == kNoValue ? below : b.op("logical_and", {made, below});
+}
+
+ValueId masked(Expansion &e, std::optional<int64_t> lowest, std::optional<int64_t> highest) {
+  GraphBuilder &b = e.builder();
+  const ValueId x = e.input(0);
+  const Dims dims = b.dims(x);
+  if (dims.size() < 2) return e.fail(base::concat("expected matrices, got ", graph::to_string(dims)));
+  if (!lowest && !highest) return x;
+  return b.select(mask(b, dims[dims.size() - 2], dims[dims.size() - 1], lowest, highest), x, number(b, 0, x));
+}
+
+std::optional<int64_t> bound(int64_t diagonals, int64_t sign) {
+  return diagonals < 0 ? std::nullopt : std::optional<int64_t>(sign * diagonals);
+}
+
+}  // namespace
+
+ValueId expand_function_band_part(Expansion &e) {
+  return masked(e, bound(e.i64("lower"), -1), bound(e.i64("upper"), 1));
+}
+
+ValueId expand_function_lower_triangle(Expansion &e) { return masked(e, std::nullopt, e.i64("diagonal")); }
+
+ValueId expand_function_upper_triangle(Expansion &e) { return masked(e, e.i64("diagonal"), std::nullopt); }
+
+ValueId expand_function_band_mask(Expansion &e) {
+  GraphBuilder &b = e.builder();
+  const Dims dims = {e.i64("rows"), e.i64("columns")};
+  const auto lowest = bound(e.i64("lower"), -1), highest = bound(e.i64("upper"), 1);
+  const ValueId made =
+      lowest || highest ? mask(b, dims[0], dims[1], lowest, highest) : b.constant(1, tensor::DType::boolean);
+  return b.broadcast_to(made, dims);
+}
+
+}  // namespace tutti::impl::nn

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functions and their gradients against those of PyTorch and NumPy: golden/functions.json, written by
+// golden/make_function_golden.py. A function is a graph of several ops, which backends fuse as they like.
+//
+// usage: backend_functions_test BACKEND DIRECTORY
+#include <algorithm>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend_under_test.h"
+#include "golden_case.h"
+#include "graph/autodiff.h"
+#include "instruction_sets.h"
+#include "nn/registry.h"
+#include "testing.h"
+
+namespace backend_functions_test {
+
+using namespace tutti::impl;
+using conformance::BackendUnderTest;
+using conformance::GoldenCase;
+using graph::GraphBuilder;
+using graph::ValueId;
+using tensor::Tensor;
+
+namespace {
+
+BackendUnderTest *tested = nullptr;
+std::vector<GoldenCase> cases;
+
+/// The results, and the gradients for the inputs that are differentiated.
+GraphBuilder::Values build(GraphBuilder &builder, const GoldenCase &golden, const GraphBuilder::Values &inputs) {
+  GraphBuilder::Values further;
+  GraphBuilder::Values results = {
+      nn::expand(builder, golden.op, 1, inputs, golden.attributes, {.training = true}, &further)};
+  results.insert(results.end(), further.begin(), further.end());
+  if (!builder.ok() || golden.differentiated.empty()) return results;
+  GraphBuilder::Values targets, seeds, wanted;
+  for (const ValueId result : results) {
+    if (tensor::is_floating(builder.dtype(result))) targets.push_back(result);
+  }
+  for (const Tensor &upstream : golden.upstreams)
+    seeds.push_back(builder.constant(upstream));
+  for (const int64_t input : golden.differentiated)
+    wanted.push_back(inputs.at(static_cast<size_t>(input)));
+  const auto gradients = graph::gradients_or_zeros(builder, targets, seeds, wanted);
+  if (!gradients.ok()) builder.fail(gradients.status());
+  if (gradients.ok()) results.insert(results.end(), gradients->begin(), gradients->end());
+  return results;
+}
+
+base::Status compare(const Tensor &result, const Tensor &expected, const GoldenCase &golden) {
+  if (!(result.shape() == expected.shape()) || result.dtype() != expected.dtype())
+    return base::internal_error("is ", result.describe(), ", expected ", expected.describe());
+  return tensor::compare_close(result, expected, golden.relative, golden.absolute);
+}
+
+size_t result_count(const GoldenCase &golden) { return golden.outputs.size() + golden.gradients.size(); }
+
+/// One graph of several cases: a compiler behind a backend takes its time for each graph.
+base::Result<std::vector<Tensor>> run_together(std::span<const GoldenCase> some, backend::Level level) {
+  std::vector<Tensor> inputs;
+  for (const GoldenCase &golden : some)
+    inputs.insert(inputs.end(), golden.inputs.begin(), golden.inputs.end());
+  const auto build_all = [&](GraphBuilder &builder, const GraphBuilder::Values &values) {
+    GraphBuilder::Values results;
+    auto first = values.begin();
+    for (const GoldenCase &golden : some) {
+      const auto last = first + static_cast<std::ptrdiff_t>(golden.inputs.size());
+      const GraphBuilder::Values own = build(builder, golden, {first, last});
+      results.insert(results.end(), own.begin(), own.end());
+      first = last;
+    }
+    return results;
+  };
+  return conformance::run_graph(tested->device, inputs, build_all, {}, {.level = level});
+}
+
+/// `results`: those of the case, and its gradients.
+base::Status check_case(const GoldenCase &golden, std::span<const Tensor> results) {
+  for (size_t i = 0; i < golden.outputs.size(); ++i) {
+    const base::Status status = compare(results[i], golden.outputs[i], golden);
+    if (!status.ok()) return status.wrap(base::concat("result ", i));
+  }
+  for (size_t i = 0; i < golden.gradients.size(); ++i) {
+    const base::Status status = compare(results[golden.outputs.size() + i], golden.gradients[i], golden);
+    if (!status.ok()) return status.wrap(base::concat("gradient of input ", golden.differentiated[i]));
+  }
+  return base::Status();
+}
+
+/// How many of some cases, the first of which is in line `line`, are wrong.
+int count_wrong(std::span<const GoldenCase> some, size_t line, backend::Level level, const char *instructions) {
+  const auto ran = run_together(some, level);
+  if (!ran.ok()) {
+    print_error("functions.json from line %zu on, %s: %s\n", line, instructions, ran.status().to_string().c_str());
+    return static_cast<int>(some.size());
+  }
+  int wrong = 0;
+  size_t at = 0;
+  for (const GoldenCase &golden : some) {
+    assert_true(at + result_count(golden) <= ran->size());
+    const base::Status status = check_case(golden, std::span(*ran).subspan(at, result_count(golden)));
+    if (!status.ok()) {
+      ++wrong;
+      print_error("functions.json line %zu (%s), %s: %s\n", line, golden.op.c_str(), instructions,
+                  status.to_string().c_str());
+    }
+    at += result_count(golden);
+    ++line;
+  }
+  return wrong;
+}
+
+void test_values_and_gradients(void **) {
+  constexpr size_t kTogether = 16;
+  int wrong = 0;
+  conformance::on_instruction_sets([&](const char *instructions) {
+    for (size_t i = 0; i < cases.size(); i += kTogether) {
+      const size_t count = std::min(kTogether, cases.size() - i);
+      const backend::Level level = i / kTogether % 2 == 0 ? backend::Level::fast : backend::Level::repeatable;
+      wrong += count_wrong(std::span(cases).subspan(i, count), i + 2, level, instructions);
+    }
+  });
+  assert_true(cases.size() > 300);
+  assert_int_equal(wrong, 0);
+}
+
+/// No function is left out, and no attribute.
+void test_every_function_has_numbers(void **) {
+  std::set<std::string> with_numbers;
+  for (const GoldenCase &golden : cases)
+    with_numbers.insert(golden.op);
+  for (const nn::Definition &definition : nn::all_definitions()) {
+    if (!definition.is_function) continue;
+    if (!with_numbers.contains(std::string(definition.name))) fail_msg("%s has no cases", definition.name.data());
+    for (const graph::AttributeDefinition &attribute : definition.attributes) {
+      const bool is_given = std::any_of(cases.begin(), cases.end(), [&](const GoldenCase &golden) {
+        return golden.op == definition.name && golden.attributes.contains(std::string(attribute.name));
+      });
+      if (!is_given) fail_msg("no case of %s gives %s", definition.name.data(), attribute.name.data());
+    }
+  }
+}
+
+}  // namespace
+
+static int run_all(int argc, char **argv) {
+  if (argc != 3) return 2;
+  auto opened = conformance::open_backend_under_test(argc, argv);
+  if (!opened.ok()) return conformance::exit_without_backend(opened.status());
+  tested = &*opened;
+  auto read = conformance::read_golden(std::string(argv[2]) + "/functions.json");
+  if (!read.ok()) {
+    print_error("%s\n", read.status().to_string().c_str());
+    return 1;
+  }
+  cases = read.take();
+  const CMUnitTest tests[] = {
+      cmocka_unit_test(test_values_and_gradients),
+      cmocka_unit_test(test_every_function_has_numbers),
+  };
+  return cmocka_run_group_tests_name("functions", tests, nullptr, nullptr);
+}
+TEST_SOURCE(run_all)
+
+}  // namespace backend_functions_test
