@@ -21,6 +21,13 @@ struct GoldenGradient {
   double relative = 0, absolute = 0;
 };
 
+/// An entry of the registry of nn/ whose inputs are such entries: a schedule.
+struct GoldenRate {
+  std::string op;
+  graph::Attributes attributes;
+  std::vector<GoldenRate> rates = {};
+};
+
 struct GoldenCase {
   std::string op;
   graph::Attributes attributes;
@@ -28,6 +35,7 @@ struct GoldenCase {
   double relative = 0, absolute = 0;
   std::optional<GoldenGradient> gradient = {};
   std::vector<tensor::Tensor> gradients = {};  ///< of the sum of the outputs, for the first inputs; of losses
+  std::vector<GoldenRate> rates = {};          ///< of schedules
 };
 
 /// One step of an optimizer and the state after it.
