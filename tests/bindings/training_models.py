@@ -9,6 +9,7 @@ before, a shuffle its depth among the shuffles and the number of the pass. Bound
 import math
 
 from loss_model import Losses
+from schedule_model import rates
 
 MASK32, MASK64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 
@@ -184,6 +185,19 @@ class Regression(Line):
         return {'target': sum(label for _, label in batch)}
 
 
+class Schedules(Line):
+    def __init__(self, columns, seed):
+        super().__init__(columns, seed)
+        self.optimizer = Nesterov(lambda step: rates(step)['switch'], 0.0)
+        self.step = 0
+
+    def end_step(self):
+        self.step += 1
+
+    def metrics(self, batch):
+        return {name: len(batch) * rate for name, rate in rates(self.step).items()}
+
+
 class Averages(Line):
     def __init__(self, columns, seed):
         super().__init__(columns, seed)
@@ -349,4 +363,5 @@ class Averaged:
             average[:] = [decay * a + (1 - decay) * w for a, w in zip(average, weights[name])]
 
 
-MODELS = {'classifier': Classifier, 'regression': Regression, 'averages': Averages, 'images': Images, 'losses': Losses}
+MODELS = {'classifier': Classifier, 'regression': Regression, 'averages': Averages, 'images': Images, 'losses': Losses,
+          'schedules': Schedules}

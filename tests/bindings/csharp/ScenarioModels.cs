@@ -20,6 +20,8 @@ namespace Tutti.Tests
                     return Images;
                 case "losses":
                     return ScenarioLosses.Build;
+                case "schedules":
+                    return ScenarioSchedules.Build;
                 case "wrong":
                     return (g, mode) => g.SetLoss(g.Matmul(g.GetFeature("x"), g.GetFeature("x")));
                 case "failing":

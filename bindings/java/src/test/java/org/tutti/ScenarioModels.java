@@ -12,6 +12,7 @@ final class ScenarioModels {
             case "averages" -> ScenarioModels::averages;
             case "images" -> ScenarioModels::images;
             case "losses" -> new ScenarioLosses();
+            case "schedules" -> new ScenarioSchedules();
             case "wrong" -> (g, mode) -> g.loss(g.matmul(g.feature("x"), g.feature("x")));
             case "failing" -> (g, mode) -> {
                 throw new TuttiException(Code.UNAVAILABLE, "the model is at lunch");
