@@ -18,6 +18,15 @@ const (
 	ActivationGELUTanh Activation = "gelu_tanh"
 )
 
+// Anneal: Half a cosine or a straight line, up and down. For ScheduleOneCycle.
+type Anneal string
+
+// The choices of Anneal.
+const (
+	AnnealCosine Anneal = "cosine"
+	AnnealLinear Anneal = "linear"
+)
+
 // BatchStatistics: Over the rows of all replicas, or of each replica alone. For BatchNormTraining, LayerBatchNorm.
 type BatchStatistics string
 

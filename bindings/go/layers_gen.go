@@ -3466,3 +3466,235 @@ func (g *Graph) SchedulePiecewise(boundaries []int64, values []float64) Value {
 	raw.Graph_set_f64s(g.handle, "values", values)
 	return Value{raw.Graph_end(g.handle, nil)}
 }
+
+// ScheduleNaturalExponentialOptions are what ScheduleNaturalExponential may be told; the zero value means the
+// defaults.
+type ScheduleNaturalExponentialOptions struct {
+	// Decays at multiples of decaySteps only.
+	Staircase bool
+}
+
+// ScheduleNaturalExponential: value * exp(-decayRate * step / decaySteps), steps counted from 0. TensorFlow's
+// natural_exp_decay.
+//
+//   - value: Learning rate of the first step.
+//   - decayRate: By how much the logarithm of the rate falls per decaySteps.
+//   - decaySteps: Steps over which the decay applies once.
+func (g *Graph) ScheduleNaturalExponential(
+	value, decayRate float64, decaySteps int64, options *ScheduleNaturalExponentialOptions,
+) Value {
+	raw.Graph_begin(g.handle, "schedule_natural_exponential", 1)
+	raw.Graph_set_f64(g.handle, "value", value)
+	raw.Graph_set_f64(g.handle, "decay_rate", decayRate)
+	raw.Graph_set_i64(g.handle, "decay_steps", decaySteps)
+	o := given(options)
+	if o.Staircase {
+		raw.Graph_set_bool(g.handle, "staircase", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// ScheduleInverseTimeOptions are what ScheduleInverseTime may be told; the zero value means the defaults.
+type ScheduleInverseTimeOptions struct {
+	// Decays at multiples of decaySteps only.
+	Staircase bool
+}
+
+// ScheduleInverseTime: value / (1 + decayRate * step / decaySteps), steps counted from 0 (Robbins and Monro, 1951).
+// Keras' InverseTimeDecay.
+//
+//   - value: Learning rate of the first step.
+//   - decayRate: By how much the divisor grows per decaySteps.
+//   - decaySteps: Steps over which the divisor grows by decayRate.
+func (g *Graph) ScheduleInverseTime(
+	value, decayRate float64, decaySteps int64, options *ScheduleInverseTimeOptions,
+) Value {
+	raw.Graph_begin(g.handle, "schedule_inverse_time", 1)
+	raw.Graph_set_f64(g.handle, "value", value)
+	raw.Graph_set_f64(g.handle, "decay_rate", decayRate)
+	raw.Graph_set_i64(g.handle, "decay_steps", decaySteps)
+	o := given(options)
+	if o.Staircase {
+		raw.Graph_set_bool(g.handle, "staircase", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// ScheduleStep: value * gamma ^ floor(step / stepSize), steps counted from 0: constant, and multiplied by gamma
+// every stepSize steps. PyTorch's StepLR.
+//
+//   - value: Learning rate of the first step.
+//   - stepSize: Steps for which the rate stays the same.
+//   - gamma: Factor between them.
+func (g *Graph) ScheduleStep(value float64, stepSize int64, gamma float64) Value {
+	raw.Graph_begin(g.handle, "schedule_step", 1)
+	raw.Graph_set_f64(g.handle, "value", value)
+	raw.Graph_set_i64(g.handle, "step_size", stepSize)
+	raw.Graph_set_f64(g.handle, "gamma", gamma)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// SchedulePolynomialOptions are what SchedulePolynomial may be told; the zero value means the defaults.
+type SchedulePolynomialOptions struct {
+	// Learning rate at the end, which may be above value.
+	FinalValue float64
+	// exponent. Default: 1.
+	Power float64
+	// Never stays at FinalValue: step `steps` still has it, and from the next step on the formula has the smallest
+	// multiple of `steps` that is not below the step in place of `steps`.
+	Cycle bool
+}
+
+// SchedulePolynomial: (value - FinalValue) * (1 - step / steps) ^ power + FinalValue, and FinalValue from step
+// `steps` on, steps counted from 0; with power 1 a straight line. Keras' PolynomialDecay, which has FinalValue
+// 0.0001 unless told otherwise.
+//
+//   - value: Learning rate of the first step.
+//   - steps: Step at which FinalValue is reached.
+func (g *Graph) SchedulePolynomial(value float64, steps int64, options *SchedulePolynomialOptions) Value {
+	raw.Graph_begin(g.handle, "schedule_polynomial", 1)
+	raw.Graph_set_f64(g.handle, "value", value)
+	raw.Graph_set_i64(g.handle, "steps", steps)
+	o := given(options)
+	if o.FinalValue != 0 {
+		raw.Graph_set_f64(g.handle, "final_value", o.FinalValue)
+	}
+	if o.Power != 0 {
+		raw.Graph_set_f64(g.handle, "power", o.Power)
+	}
+	if o.Cycle {
+		raw.Graph_set_bool(g.handle, "cycle", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// ScheduleCosineRestartsOptions are what ScheduleCosineRestarts may be told; the zero value means the defaults.
+type ScheduleCosineRestartsOptions struct {
+	// How much longer each period is than the one before: 1, or at least 1.01; Keras' t_mul, which is 2 unless told
+	// otherwise. Default: 1.
+	PeriodFactor float64
+	// Factor of the largest rate from period to period; Keras' m_mul. Default: 1.
+	ValueFactor *float64
+	// The rate that each period goes to, as a fraction of value; Keras' alpha.
+	FinalFraction float64
+}
+
+// ScheduleCosineRestarts: Stochastic gradient descent with warm restarts (Loshchilov and Hutter, 2017): half a
+// cosine from value to value * FinalFraction, again and again. In period i, whose length is steps * PeriodFactor ^
+// i, the rate is value * ((1 - FinalFraction) * ValueFactor ^ i * (1 + cos(pi * t)) / 2 + FinalFraction), where t
+// is the part of the period that has passed. Keras' CosineDecayRestarts with t_mul and m_mul, PyTorch's
+// CosineAnnealingWarmRestarts with T_mult.
+//
+//   - value: Learning rate of the first step.
+//   - steps: Steps of the first period.
+func (g *Graph) ScheduleCosineRestarts(value float64, steps int64, options *ScheduleCosineRestartsOptions) Value {
+	raw.Graph_begin(g.handle, "schedule_cosine_restarts", 1)
+	raw.Graph_set_f64(g.handle, "value", value)
+	raw.Graph_set_i64(g.handle, "steps", steps)
+	o := given(options)
+	if o.PeriodFactor != 0 {
+		raw.Graph_set_f64(g.handle, "period_factor", o.PeriodFactor)
+	}
+	if o.ValueFactor != nil {
+		raw.Graph_set_f64(g.handle, "value_factor", *o.ValueFactor)
+	}
+	if o.FinalFraction != 0 {
+		raw.Graph_set_f64(g.handle, "final_fraction", o.FinalFraction)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// ScheduleOneCycleOptions are what ScheduleOneCycle may be told; the zero value means the defaults.
+type ScheduleOneCycleOptions struct {
+	// Share of the steps in which the rate grows; PyTorch's pct_start. Default: 0.3.
+	WarmupFraction *float64
+	// Half a cosine or a straight line, up and down. Default: AnnealCosine.
+	Anneal Anneal
+	// Value divided by the rate of the first step; PyTorch's div_factor. Default: 25.
+	StartDivisor float64
+	// The rate of the first step divided by that of the last; PyTorch's final_div_factor. Default: 10000.
+	FinalDivisor float64
+	// Goes down to the rate of the first step in as many steps as it went up, and then down to the last rate;
+	// WarmupFraction is at most 0.5.
+	ThreePhases bool
+}
+
+// ScheduleOneCycle: One cycle (Smith and Topin, 2019): from value / StartDivisor up to value at step WarmupFraction
+// * steps - 1, steps counted from 0, and down to value / StartDivisor / FinalDivisor at step steps - 1, where it
+// stays. PyTorch's OneCycleLR without its momentum.
+//
+//   - value: Largest learning rate.
+//   - steps: Steps of the training.
+func (g *Graph) ScheduleOneCycle(value float64, steps int64, options *ScheduleOneCycleOptions) Value {
+	raw.Graph_begin(g.handle, "schedule_one_cycle", 1)
+	raw.Graph_set_f64(g.handle, "value", value)
+	raw.Graph_set_i64(g.handle, "steps", steps)
+	o := given(options)
+	if o.WarmupFraction != nil {
+		raw.Graph_set_f64(g.handle, "warmup_fraction", *o.WarmupFraction)
+	}
+	if o.Anneal != "" {
+		raw.Graph_set_string(g.handle, "anneal", string(o.Anneal))
+	}
+	if o.StartDivisor != 0 {
+		raw.Graph_set_f64(g.handle, "start_divisor", o.StartDivisor)
+	}
+	if o.FinalDivisor != 0 {
+		raw.Graph_set_f64(g.handle, "final_divisor", o.FinalDivisor)
+	}
+	if o.ThreePhases {
+		raw.Graph_set_bool(g.handle, "three_phases", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// ScheduleWarmupOptions are what ScheduleWarmup may be told; the zero value means the defaults.
+type ScheduleWarmupOptions struct {
+	// Factor of the first step.
+	StartFraction float64
+	// The rate begins after the warm-up: until then it is that of its first step, and step s has that of step s -
+	// steps. Else it runs from the first step on, and its first `steps` steps are scaled.
+	Shifted bool
+}
+
+// ScheduleWarmup: A linear warm-up in front of any schedule, or of any other scalar: the rate times StartFraction +
+// (1 - StartFraction) * step / steps, and the rate as it is from step `steps` on, steps counted from 0 (Goyal et
+// al., 2017). PyTorch's LinearLR with another scheduler; with StartFraction 0 the first step has rate 0.
+//
+//   - steps: Number of warm-up steps.
+func (g *Graph) ScheduleWarmup(rate Value, steps int64, options *ScheduleWarmupOptions) Value {
+	raw.Graph_begin(g.handle, "schedule_warmup", 1)
+	raw.Graph_add_input(g.handle, rate.id)
+	raw.Graph_set_i64(g.handle, "steps", steps)
+	o := given(options)
+	if o.StartFraction != 0 {
+		raw.Graph_set_f64(g.handle, "start_fraction", o.StartFraction)
+	}
+	if o.Shifted {
+		raw.Graph_set_bool(g.handle, "shifted", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// ScheduleSwitchOptions are what ScheduleSwitch may be told; the zero value means the defaults.
+type ScheduleSwitchOptions struct {
+	// The second rate begins with the switch: step s has that of step s - stepOfSwitch, as in PyTorch. Else both
+	// run from the first step on.
+	Shifted bool
+}
+
+// ScheduleSwitch: One rate while step < stepOfSwitch, steps counted from 0, and another from then on. Either of
+// them may be such a switch, too: a chain of schedules, PyTorch's SequentialLR.
+//
+//   - stepOfSwitch: First step of the second rate.
+func (g *Graph) ScheduleSwitch(before, after Value, stepOfSwitch int64, options *ScheduleSwitchOptions) Value {
+	raw.Graph_begin(g.handle, "schedule_switch", 1)
+	raw.Graph_add_input(g.handle, before.id)
+	raw.Graph_add_input(g.handle, after.id)
+	raw.Graph_set_i64(g.handle, "step_of_switch", stepOfSwitch)
+	o := given(options)
+	if o.Shifted {
+		raw.Graph_set_bool(g.handle, "shifted", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}

@@ -9,6 +9,7 @@ var scenarioModels = map[string]ModelFunc{
 	"averages": scenarioAverages, "images": scenarioImages, "losses": scenarioLosses,
 	"optimizers": scenarioOptimizers,
 	"functions": scenarioFunctions,
+	"schedules": scenarioSchedules,
 	"wrong": func(g *Graph, mode Mode) error {
 		x := g.Feature("x")
 		g.SetLoss(g.Matmul(x, x, nil))
@@ -152,4 +153,40 @@ func reportVectorLosses(g *Graph, x, z, y, hot Value, report func(string, Value)
 	similar := g.Minimum(g.Cast(y, Float32), g.Constant(Float32, 1))
 	report("contrastive", g.LossContrastive(z, x, similar, &LossContrastiveOptions{Margin: &far}))
 	report("triplet", g.LossTriplet(z, x, r, &LossTripletOptions{Margin: &near, Swap: true}))
+}
+
+func scenarioSchedules(g *Graph, mode Mode) error {
+	x := g.Feature("x")
+	dims := []int64{g.Dims(x)[1], 1}
+	line := g.Matmul(x, g.Variable("line/slope", Float32, dims, &VariableOptions{Initializer: "zeros"}), nil)
+	g.SetOutput("y", line)
+	if mode != ModePredict {
+		target := g.Reshape(g.Cast(g.Label("y"), Float32), []int64{DimBatch, 1})
+		g.SetLoss(g.LossMeanSquaredError(line, target, nil))
+		g.OptimizerSGD(allSchedules(g), nil)
+	}
+	return nil
+}
+
+// Every schedule under its name as a metric; the last, a switch between two others.
+func allSchedules(g *Graph) Value {
+	report := func(name string, rate Value) Value {
+		g.AddMetric(name, rate)
+		return rate
+	}
+	half := 0.5
+	report("constant", g.ScheduleConstant(0.3))
+	decay := report("exponential", g.ScheduleExponential(0.1, 0.5, 10, nil))
+	report("natural_exponential", g.ScheduleNaturalExponential(0.1, 0.5, 10, nil))
+	report("inverse_time", g.ScheduleInverseTime(0.1, 0.5, 3, &ScheduleInverseTimeOptions{Staircase: true}))
+	steps := report("step", g.ScheduleStep(0.1, 5, 0.5))
+	report("polynomial", g.SchedulePolynomial(0.1, 20, &SchedulePolynomialOptions{FinalValue: 0.02, Power: 2}))
+	report("cosine", g.ScheduleCosine(0.1, 20, &ScheduleCosineOptions{WarmupSteps: 6}))
+	growing := &ScheduleCosineRestartsOptions{PeriodFactor: 2, ValueFactor: &half}
+	waves := report("cosine_restarts", g.ScheduleCosineRestarts(0.1, 4, growing))
+	report("one_cycle", g.ScheduleOneCycle(0.1, 20, &ScheduleOneCycleOptions{Anneal: AnnealLinear}))
+	report("piecewise", g.SchedulePiecewise([]int64{3, 9}, []float64{0.1, 0.05, 0.01}))
+	report("warmup", g.ScheduleWarmup(decay, 8, &ScheduleWarmupOptions{StartFraction: 0.25, Shifted: true}))
+	report("own", g.Rsqrt(g.Add(g.CompletedSteps(), g.Constant(Float32, 1))))
+	return report("switch", g.ScheduleSwitch(steps, waves, 7, &ScheduleSwitchOptions{Shifted: true}))
 }

@@ -127,7 +127,8 @@ TUTTI_API tutti_value tutti_graph_constant_tensor(tutti_graph *graph, const tutt
 /* A scalar that the host can change while training with tutti_session_set_scalar. */
 TUTTI_API tutti_value tutti_graph_host_scalar(tutti_graph *graph, const char *name, double initial_value);
 
-/* The number of completed steps, an f32 scalar: 0 in the first step. A learning rate may be computed from it. */
+/* The number of completed steps, an f32 scalar: 0 in the first step, and beyond 2^24 the nearest f32. A learning rate
+ * may be computed from it; schedules count exactly up to 2^53. */
 TUTTI_API tutti_value tutti_graph_get_completed_steps(tutti_graph *graph);
 
 /* A variable. `initializer` is a name, or a name with arguments, as in the layers: "zeros", "ones", "constant(value)",

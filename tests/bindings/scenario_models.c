@@ -171,6 +171,52 @@ static int32_t losses(tutti_graph *g, int32_t mode, void *user, tutti_error **er
   return tutti_graph_check(g, err);
 }
 
+static tutti_value reported_rate(tutti_graph *g, const char *name, tutti_value rate) {
+  tutti_graph_add_metric(g, name, rate);
+  return rate;
+}
+
+/* Every schedule under its name as a metric; the last, a switch between two others. */
+static tutti_value all_schedules(tutti_graph *g) {
+  reported_rate(g, "constant", tutti_schedule_constant(g, 0.3));
+  tutti_value decay = reported_rate(g, "exponential", tutti_schedule_exponential(g, 0.1, 0.5, 10, NULL));
+  reported_rate(g, "natural_exponential", tutti_schedule_natural_exponential(g, 0.1, 0.5, 10, NULL));
+  tutti_schedule_inverse_time_attrs staircase = {.staircase = 1};
+  reported_rate(g, "inverse_time", tutti_schedule_inverse_time(g, 0.1, 0.5, 3, &staircase));
+  tutti_value steps = reported_rate(g, "step", tutti_schedule_step(g, 0.1, 5, 0.5));
+  tutti_schedule_polynomial_attrs square = {.final_value = 0.02, .power = 2};
+  reported_rate(g, "polynomial", tutti_schedule_polynomial(g, 0.1, 20, &square));
+  tutti_schedule_cosine_attrs slow = {.warmup_steps = 6};
+  reported_rate(g, "cosine", tutti_schedule_cosine(g, 0.1, 20, &slow));
+  tutti_schedule_cosine_restarts_attrs growing = {.period_factor = 2, .has_value_factor = 1, .value_factor = 0.5};
+  tutti_value waves = reported_rate(g, "cosine_restarts", tutti_schedule_cosine_restarts(g, 0.1, 4, &growing));
+  tutti_schedule_one_cycle_attrs straight = {.anneal = TUTTI_SCHEDULE_ONE_CYCLE_ANNEAL_LINEAR};
+  reported_rate(g, "one_cycle", tutti_schedule_one_cycle(g, 0.1, 20, &straight));
+  reported_rate(g, "piecewise", tutti_schedule_piecewise(g, (int64_t[]){3, 9}, 2, (double[]){0.1, 0.05, 0.01}, 3));
+  tutti_schedule_warmup_attrs behind = {.start_fraction = 0.25, .shifted = 1};
+  reported_rate(g, "warmup", tutti_schedule_warmup(g, decay, 8, &behind));
+  tutti_value count = tutti_add(g, tutti_graph_get_completed_steps(g), tutti_graph_constant(g, TUTTI_DTYPE_F32, 1));
+  reported_rate(g, "own", tutti_rsqrt(g, count));
+  tutti_schedule_switch_attrs anew = {.shifted = 1};
+  return reported_rate(g, "switch", tutti_schedule_switch(g, steps, waves, 7, &anew));
+}
+
+static int32_t schedules(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  (void)user;
+  tutti_value x = tutti_graph_get_feature(g, "x");
+  int64_t dims[] = {tutti_graph_get_dim(g, x, 1), 1};
+  tutti_value slope = tutti_graph_variable(g, "line/slope", TUTTI_DTYPE_F32, dims, 2, "zeros", 0, 1);
+  tutti_value line = tutti_matmul(g, x, slope, NULL);
+  tutti_graph_set_output(g, "y", line);
+  if (mode != TUTTI_MODE_PREDICT) {
+    tutti_value y = tutti_cast(g, tutti_graph_get_label(g, "y"), TUTTI_DTYPE_F32);
+    tutti_value target = tutti_reshape(g, y, (int64_t[]){TUTTI_DIM_BATCH, 1}, 2);
+    tutti_graph_set_loss(g, tutti_loss_mean_squared_error(g, line, target, NULL));
+    tutti_optimizer_sgd(g, all_schedules(g), NULL);
+  }
+  return tutti_graph_check(g, err);
+}
+
 static int32_t wrong(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
   (void)mode, (void)user;
   tutti_value x = tutti_graph_get_feature(g, "x");
@@ -194,6 +240,7 @@ tutti_model_fn scenario_model(const char *name) {
                 {"losses", losses},
                 {"optimizers", scenario_optimizers},
                 {"functions", scenario_functions},
+                {"schedules", schedules},
                 {"wrong", wrong},
                 {"failing", failing}};
   for (size_t i = 0; i < sizeof models / sizeof *models; i++) {

@@ -11,6 +11,7 @@ import math
 from function_model import Functions
 from loss_model import Losses
 from optimizer_model import ByName
+from schedule_model import rates
 
 MASK32, MASK64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 
@@ -218,6 +219,19 @@ class Regression(Line):
         return {'target': sum(label for _, label in batch)}
 
 
+class Schedules(Line):
+    def __init__(self, columns, seed):
+        super().__init__(columns, seed)
+        self.optimizer = Nesterov(lambda step: rates(step)['switch'], 0.0)
+        self.step = 0
+
+    def end_step(self):
+        self.step += 1
+
+    def metrics(self, batch):
+        return {name: len(batch) * rate for name, rate in rates(self.step).items()}
+
+
 class Averages(Line):
     def __init__(self, columns, seed):
         super().__init__(columns, seed)
@@ -384,4 +398,4 @@ class Averaged:
 
 
 MODELS = {'classifier': Classifier, 'regression': Regression, 'averages': Averages, 'images': Images, 'losses': Losses,
-          'optimizers': Optimizers, 'functions': Functions}
+          'optimizers': Optimizers, 'functions': Functions, 'schedules': Schedules}

@@ -12,7 +12,6 @@
 #include <tutti/tutti.h>
 
 #include <cmath>
-#include <cstring>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -24,6 +23,12 @@ extern "C" {
 #include <cmocka.h>
 }
 
+#include "golden_entries.h"
+
+using golden::dims_of;
+using golden::must;
+using golden::Replicas;
+using golden::tensor_of;
 using nlohmann::json;
 
 namespace {
@@ -32,45 +37,9 @@ constexpr int kMostReplicas = 3;
 
 std::string file_name;
 
-void must(int32_t code, tutti_error *const *error) {
-  if (code != TUTTI_OK) fail_msg("%s", *error != nullptr ? tutti_error_get_text(*error) : "no text");
-}
-
-std::vector<int64_t> dims_of(const json &tensor) { return tensor["dims"].get<std::vector<int64_t>>(); }
-
 std::string input_name(size_t i) { return "input" + std::to_string(i); }
 
 std::string variable_name(size_t i) { return "shift" + std::to_string(i); }
-
-tutti_tensor *tensor_of(const json &text) {
-  const std::vector<int64_t> dims = dims_of(text);
-  const auto values = text["values"].get<std::vector<double>>();
-  const bool is_f32 = text["dtype"] == "f32";
-  std::vector<char> bytes(4 * values.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    const auto number = static_cast<float>(values[i]);
-    const auto label = static_cast<int32_t>(values[i]);
-    std::memcpy(&bytes[4 * i], is_f32 ? static_cast<const void *>(&number) : static_cast<const void *>(&label), 4);
-  }
-  tutti_tensor *tensor = nullptr;
-  tutti_error *error = nullptr;
-  must(
-      tutti_tensor_from_data(is_f32 ? TUTTI_DTYPE_F32 : TUTTI_DTYPE_I32, dims.data(), static_cast<int64_t>(dims.size()),
-                             bytes.data(), static_cast<int64_t>(bytes.size()), &tensor, &error),
-      &error);
-  return tensor;
-}
-
-void set_attribute(tutti_graph *g, const std::string &key, const json &value) {
-  const char *const name = key.c_str();
-  if (value.contains("bool")) tutti_graph_set_bool(g, name, value["bool"].get<bool>());
-  if (value.contains("f64")) tutti_graph_set_f64(g, name, value["f64"].get<double>());
-  if (value.contains("string")) tutti_graph_set_string(g, name, value["string"].get<std::string>().c_str());
-  if (value.contains("doubles")) {
-    const auto list = value["doubles"].get<std::vector<double>>();
-    tutti_graph_set_f64s(g, name, list.data(), static_cast<int64_t>(list.size()));
-  }
-}
 
 /// The loss of the golden case; the sum of all numbers where it is not reduced.
 int32_t model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
@@ -84,12 +53,7 @@ int32_t model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
                                                    static_cast<int64_t>(dims.size()) - 1, "zeros", 0, 1);
     inputs[i] = tutti_add(g, inputs[i], shift);
   }
-  tutti_graph_begin(g, golden["op"].get<std::string>().c_str(), 1);
-  for (const tutti_value input : inputs)
-    tutti_graph_add_input(g, input);
-  for (const auto &[key, value] : golden["attributes"].items())
-    set_attribute(g, key, value);
-  tutti_value loss = tutti_graph_end(g, nullptr, 0);
+  tutti_value loss = golden::add_entry(g, golden, inputs);
   if (!dims_of(golden["outputs"][0]).empty()) loss = tutti_reduce_sum(g, loss, nullptr);
   tutti_graph_set_output(g, "first", inputs[0]);
   if (mode != TUTTI_MODE_PREDICT) {
@@ -97,23 +61,6 @@ int32_t model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
     tutti_optimizer_sgd(g, tutti_graph_constant(g, TUTTI_DTYPE_F32, 1), nullptr);
   }
   return tutti_graph_check(g, err);
-}
-
-struct Replicas {
-  tutti_context *context = nullptr;
-  tutti_strategy *strategy = nullptr;
-};
-
-Replicas open_replicas(int count) {
-  Replicas replicas;
-  tutti_options *options = nullptr;
-  tutti_error *error = nullptr;
-  must(tutti_options_create("context", &options, &error), &error);
-  tutti_options_set_i64(options, "logical_devices", count);
-  must(tutti_context_create(options, &replicas.context, &error), &error);
-  must(tutti_strategy_create_mirrored(replicas.context, nullptr, 0, &replicas.strategy, &error), &error);
-  tutti_options_unref(options);
-  return replicas;
 }
 
 /// All rows in so many batches.
@@ -201,9 +148,7 @@ std::string check_case(const Replicas &replicas, json &golden, int64_t batches) 
 void test_losses_by_name(void **) {
   std::ifstream file(file_name);
   std::vector<json> cases = json::parse(file).get<std::vector<json>>();
-  Replicas replicas[kMostReplicas];
-  for (int i = 0; i < kMostReplicas; ++i)
-    replicas[i] = open_replicas(i + 1);
+  const Replicas replicas[kMostReplicas] = {Replicas(1), Replicas(2), Replicas(3)};
   std::map<std::string, int> turns;
   int wrong = 0;
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -220,8 +165,6 @@ void test_losses_by_name(void **) {
   assert_true(turns.size() > 20);
   for (const auto &[op, count] : turns)
     if (count < 2 * kMostReplicas) fail_msg("%s has only %d cases", op.c_str(), count);
-  for (const Replicas &one : replicas)
-    tutti_strategy_unref(one.strategy), tutti_context_unref(one.context);
 }
 
 /// The loss and the bits of all variables after a step at level invariant.
@@ -245,7 +188,7 @@ std::pair<double, std::string> invariant_step(const Replicas &replicas, json &go
 void test_same_bits(void **) {
   std::ifstream file(file_name);
   std::vector<json> cases = json::parse(file).get<std::vector<json>>();
-  const Replicas one = open_replicas(1), two = open_replicas(2);
+  const Replicas one(1), two(2);
   std::map<std::string, int> compared;
   for (json &golden : cases) {
     int &count = compared[golden["op"].get<std::string>()];
@@ -256,8 +199,6 @@ void test_same_bits(void **) {
   }
   for (const auto &[op, count] : compared)
     if (count != 3) fail_msg("%s: %d cases compared", op.c_str(), count);
-  for (const Replicas &each : {one, two})
-    tutti_strategy_unref(each.strategy), tutti_context_unref(each.context);
 }
 
 }  // namespace

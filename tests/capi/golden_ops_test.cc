@@ -166,17 +166,17 @@ int32_t model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
   return tutti_graph_check(g, err);
 }
 
-void must(int32_t code, tutti_error *error) {
-  if (code != TUTTI_OK) fail_msg("%s", error != nullptr ? tutti_error_get_text(error) : "no text");
+void must(int32_t code, tutti_error *const *error) {
+  if (code != TUTTI_OK) fail_msg("%s", *error != nullptr ? tutti_error_get_text(*error) : "no text");
 }
 
 tutti_context *open_context(const char *backend) {
   tutti_options *options = nullptr;
   tutti_context *context = nullptr;
   tutti_error *error = nullptr;
-  must(tutti_options_create("context", &options, &error), error);
+  must(tutti_options_create("context", &options, &error), &error);
   tutti_options_set_string(options, "backend", backend);
-  must(tutti_context_create(options, &context, &error), error);
+  must(tutti_context_create(options, &context, &error), &error);
   tutti_options_unref(options);
   return context;
 }
@@ -186,10 +186,10 @@ tutti_dataset *one_row(tutti_context *context) {
   tutti_dataset *dataset = nullptr;
   tutti_error *error = nullptr;
   tutti_tensor *const zero = tensor_of({TUTTI_DTYPE_F32, {1}, {0}});
-  must(tutti_pipeline_create(context, &pipeline, &error), error);
+  must(tutti_pipeline_create(context, &pipeline, &error), &error);
   tutti_pipeline_add_slices(pipeline, "zero", TUTTI_ROLE_FEATURE, zero);
   tutti_pipeline_batch(pipeline, 1, nullptr);
-  must(tutti_pipeline_build(pipeline, &dataset, &error), error);
+  must(tutti_pipeline_build(pipeline, &dataset, &error), &error);
   tutti_pipeline_unref(pipeline), tutti_tensor_unref(zero);
   return dataset;
 }
@@ -230,10 +230,10 @@ void check_on(const char *backend, std::vector<json> cases) {
   tutti_estimator *estimator = nullptr;
   tutti_predictor *predictor = nullptr;
   tutti_batch *batch = nullptr;
-  must(tutti_estimator_create(context, model, &cases, nullptr, nullptr, nullptr, &estimator, &error), error);
-  must(tutti_estimator_initialize(estimator, dataset, nullptr, nullptr, &error), error);
-  must(tutti_predictor_from_estimator(estimator, nullptr, &predictor, &error), error);
-  must(tutti_predictor_run_all(predictor, dataset, nullptr, &batch, &error), error);
+  must(tutti_estimator_create(context, model, &cases, nullptr, nullptr, nullptr, &estimator, &error), &error);
+  must(tutti_estimator_initialize(estimator, dataset, nullptr, nullptr, &error), &error);
+  must(tutti_predictor_from_estimator(estimator, nullptr, &predictor, &error), &error);
+  must(tutti_predictor_run_all(predictor, dataset, nullptr, &batch, &error), &error);
   const int wrong = count_wrong(batch, cases, backend);
   tutti_batch_unref(batch), tutti_predictor_unref(predictor), tutti_estimator_unref(estimator);
   tutti_dataset_unref(dataset), tutti_context_unref(context);

@@ -75,6 +75,20 @@ Result<GoldenGradient> read_gradient(const JsonReader &parent) {
   return golden;
 }
 
+Result<std::vector<GoldenRate>> read_rates(const JsonReader &parent) {
+  TUTTI_ASSIGN(const JsonReader list, parent.get("rates"));
+  TUTTI_ASSIGN(const std::vector<JsonReader> elements, list.elements());
+  std::vector<GoldenRate> rates;
+  for (const JsonReader &element : elements) {
+    GoldenRate rate;
+    TUTTI_ASSIGN(rate.op, element.get_string("op"));
+    TUTTI_ASSIGN(rate.attributes, read_attributes(element));
+    TUTTI_ASSIGN(rate.rates, read_rates(element));
+    rates.push_back(std::move(rate));
+  }
+  return rates;
+}
+
 Result<GoldenCase> read_case(const JsonReader &reader) {
   GoldenCase golden;
   TUTTI_ASSIGN(golden.op, reader.get_string("op"));
@@ -92,6 +106,9 @@ Result<GoldenCase> read_case(const JsonReader &reader) {
   if (reader.has("wrt")) {
     TUTTI_ASSIGN(golden.upstreams, read_tensors(reader, "upstreams"));
     TUTTI_ASSIGN(golden.differentiated, reader.get_integers("wrt"));
+  }
+  if (reader.has("rates")) {
+    TUTTI_ASSIGN(golden.rates, read_rates(reader));
   }
   return golden;
 }

@@ -21,6 +21,13 @@ struct GoldenGradient {
   double relative = 0, absolute = 0;
 };
 
+/// An entry of the registry of nn/ whose inputs are such entries: a schedule.
+struct GoldenRate {
+  std::string op;
+  graph::Attributes attributes;
+  std::vector<GoldenRate> rates = {};
+};
+
 struct GoldenCase {
   std::string op;
   graph::Attributes attributes;
@@ -32,6 +39,7 @@ struct GoldenCase {
   std::vector<tensor::Tensor> gradients = {};
   std::vector<tensor::Tensor> upstreams = {};
   std::vector<int64_t> differentiated = {};
+  std::vector<GoldenRate> rates = {};  ///< of schedules
 };
 
 /// One step of an optimizer and the state after it.

@@ -115,6 +115,53 @@ void test_errors(void **) {
                   "the learning rate is -0.5, expected 0 or more");
 }
 
+void test_errors_of_cycles(void **) {
+  assert_contains(
+      error_of("schedule_cosine_restarts", {{"value", 1.0}, {"steps", int64_t{10}}, {"period_factor", 1.001}}).c_str(),
+      "rate: schedule_cosine_restarts: attribute 'period_factor': expected 1, or at least 1.01, got 1.001");
+  assert_contains(error_of("schedule_one_cycle",
+                           {{"value", 1.0}, {"steps", int64_t{10}}, {"three_phases", true}, {"warmup_fraction", 0.6}})
+                      .c_str(),
+                  "attribute 'warmup_fraction' must be at most 0.5, got 0.6");
+}
+
+void test_errors_of_rates(void **) {
+  Bench rows;
+  rows.expand("schedule_warmup", {rows.input("x", {1, 2}, {})}, {{"steps", int64_t{5}}});
+  assert_contains(rows.error().c_str(), "input 'rate' is f32 [batch], expected a floating point scalar");
+  Bench whole;
+  const ValueId count = whole.builder.constant(1, DType::i64);
+  const ValueId rate = whole.expand("schedule_constant", {}, {{"value", 1.0}});
+  whole.expand("schedule_switch", {rate, count}, {{"step_of_switch", int64_t{5}}});
+  assert_contains(whole.error().c_str(), "input 'after' is i64 [], expected a floating point scalar");
+}
+
+/// What does not depend on the number of steps is not computed again; what is read inside a region cannot be shifted.
+void test_shifted_rates(void **) {
+  Bench bench;
+  const ValueId host = bench.builder.constant(0.5, DType::f32);
+  const ValueId steps = bench.builder.run_scalar("step", DType::f32);
+  const ValueId rate = bench.builder.mul(bench.builder.add(steps, steps), bench.builder.neg(host));
+  const size_t nodes = bench.builder.graph().nodes().size();
+  const ValueId shifted =
+      bench.expand("schedule_switch", {host, rate}, {{"step_of_switch", int64_t{3}}, {"shifted", true}});
+  for (const auto &[step, expected] : {std::pair(2, 0.5), std::pair(3, 0.0), std::pair(10, -7.0)})
+    assert_close(assert_ok_value(bench.evaluate(shifted, {}, step)).at(0), expected);
+  size_t negations = 0;
+  for (size_t i = nodes; i < bench.builder.graph().nodes().size(); ++i)
+    negations += bench.builder.graph().nodes()[i].op == "neg";
+  assert_int_equal(negations, 0);
+
+  Bench inside;
+  const ValueId always = inside.builder.constant(1, DType::boolean);
+  const auto read = [](GraphBuilder &b) { return GraphBuilder::Values{b.run_scalar("step", DType::f32)}; };
+  const ValueId chosen = inside.builder.cond(
+      always, [&](GraphBuilder &b, const auto &) { return read(b); },
+      [&](GraphBuilder &b, const auto &) { return read(b); })[0];
+  inside.expand("schedule_warmup", {chosen}, {{"steps", int64_t{3}}, {"shifted", true}});
+  assert_contains(inside.error().c_str(), "inside a region of node 'cond' (cond), where it cannot be shifted");
+}
+
 const CMUnitTest tests[] = {
     cmocka_unit_test(test_constant),
     cmocka_unit_test(test_exponential),
@@ -123,6 +170,9 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_cosine_warm_up),
     cmocka_unit_test(test_piecewise),
     cmocka_unit_test(test_errors),
+    cmocka_unit_test(test_errors_of_cycles),
+    cmocka_unit_test(test_errors_of_rates),
+    cmocka_unit_test(test_shifted_rates),
 };
 
 }  // namespace

@@ -24,6 +24,8 @@ namespace Tutti.Tests
                     return ScenarioOptimizers.Build;
                 case "functions":
                     return ScenarioFunctions.Build;
+                case "schedules":
+                    return ScenarioSchedules.Build;
                 case "wrong":
                     return (g, mode) => g.SetLoss(g.Matmul(g.GetFeature("x"), g.GetFeature("x")));
                 case "failing":

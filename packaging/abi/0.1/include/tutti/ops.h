@@ -5135,6 +5135,184 @@ static inline tutti_value tutti_schedule_piecewise(tutti_graph *graph, const int
   return tutti_graph_end(graph, NULL, 0);
 }
 
+typedef struct tutti_schedule_natural_exponential_attrs {
+  /* decays at multiples of decay_steps only. */
+  uint8_t staircase;
+} tutti_schedule_natural_exponential_attrs;
+/* value * exp(-decay_rate * step / decay_steps), steps counted from 0. TensorFlow's natural_exp_decay. value:
+ * learning rate of the first step. decay_rate: by how much the logarithm of the rate falls per decay_steps.
+ * decay_steps: steps over which the decay applies once. */
+static inline tutti_value tutti_schedule_natural_exponential(tutti_graph *graph, double value, double decay_rate, int64_t decay_steps, const tutti_schedule_natural_exponential_attrs *attrs) {
+  tutti_graph_begin(graph, "schedule_natural_exponential", 1);
+  tutti_graph_set_f64(graph, "value", value);
+  tutti_graph_set_f64(graph, "decay_rate", decay_rate);
+  tutti_graph_set_i64(graph, "decay_steps", decay_steps);
+  if (attrs != NULL) {
+    if (attrs->staircase != 0) tutti_graph_set_bool(graph, "staircase", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_schedule_inverse_time_attrs {
+  /* decays at multiples of decay_steps only. */
+  uint8_t staircase;
+} tutti_schedule_inverse_time_attrs;
+/* value / (1 + decay_rate * step / decay_steps), steps counted from 0 (Robbins and Monro, 1951). Keras'
+ * InverseTimeDecay. value: learning rate of the first step. decay_rate: by how much the divisor grows per
+ * decay_steps. decay_steps: steps over which the divisor grows by decay_rate. */
+static inline tutti_value tutti_schedule_inverse_time(tutti_graph *graph, double value, double decay_rate, int64_t decay_steps, const tutti_schedule_inverse_time_attrs *attrs) {
+  tutti_graph_begin(graph, "schedule_inverse_time", 1);
+  tutti_graph_set_f64(graph, "value", value);
+  tutti_graph_set_f64(graph, "decay_rate", decay_rate);
+  tutti_graph_set_i64(graph, "decay_steps", decay_steps);
+  if (attrs != NULL) {
+    if (attrs->staircase != 0) tutti_graph_set_bool(graph, "staircase", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* value * gamma ^ floor(step / step_size), steps counted from 0: constant, and multiplied by gamma every step_size
+ * steps. PyTorch's StepLR. value: learning rate of the first step. step_size: steps for which the rate stays the
+ * same. gamma: factor between them. */
+static inline tutti_value tutti_schedule_step(tutti_graph *graph, double value, int64_t step_size, double gamma) {
+  tutti_graph_begin(graph, "schedule_step", 1);
+  tutti_graph_set_f64(graph, "value", value);
+  tutti_graph_set_i64(graph, "step_size", step_size);
+  tutti_graph_set_f64(graph, "gamma", gamma);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_schedule_polynomial_attrs {
+  /* learning rate at the end, which may be above value. Default: 0. */
+  double final_value;
+  /* exponent. Default: 1. */
+  double power;
+  /* never stays at final_value: step `steps` still has it, and from the next step on the formula has the smallest
+   * multiple of `steps` that is not below the step in place of `steps`. */
+  uint8_t cycle;
+} tutti_schedule_polynomial_attrs;
+/* (value - final_value) * (1 - step / steps) ^ power + final_value, and final_value from step `steps` on, steps
+ * counted from 0; with power 1 a straight line. Keras' PolynomialDecay, which has final_value 0.0001 unless told
+ * otherwise. value: learning rate of the first step. steps: step at which final_value is reached. */
+static inline tutti_value tutti_schedule_polynomial(tutti_graph *graph, double value, int64_t steps, const tutti_schedule_polynomial_attrs *attrs) {
+  tutti_graph_begin(graph, "schedule_polynomial", 1);
+  tutti_graph_set_f64(graph, "value", value);
+  tutti_graph_set_i64(graph, "steps", steps);
+  if (attrs != NULL) {
+    if (attrs->final_value != 0) tutti_graph_set_f64(graph, "final_value", attrs->final_value);
+    if (attrs->power != 0) tutti_graph_set_f64(graph, "power", attrs->power);
+    if (attrs->cycle != 0) tutti_graph_set_bool(graph, "cycle", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_schedule_cosine_restarts_attrs {
+  /* how much longer each period is than the one before: 1, or at least 1.01; Keras' t_mul, which is 2 unless told
+   * otherwise. Default: 1. */
+  double period_factor;
+  /* factor of the largest rate from period to period; Keras' m_mul. Default: 1. */
+  uint8_t has_value_factor;
+  double value_factor;
+  /* the rate that each period goes to, as a fraction of value; Keras' alpha. Default: 0. */
+  double final_fraction;
+} tutti_schedule_cosine_restarts_attrs;
+/* Stochastic gradient descent with warm restarts (Loshchilov and Hutter, 2017): half a cosine from value to value *
+ * final_fraction, again and again. In period i, whose length is steps * period_factor ^ i, the rate is value * ((1
+ * - final_fraction) * value_factor ^ i * (1 + cos(pi * t)) / 2 + final_fraction), where t is the part of the period
+ * that has passed. Keras' CosineDecayRestarts with t_mul and m_mul, PyTorch's CosineAnnealingWarmRestarts with
+ * T_mult. value: learning rate of the first step. steps: steps of the first period. */
+static inline tutti_value tutti_schedule_cosine_restarts(tutti_graph *graph, double value, int64_t steps, const tutti_schedule_cosine_restarts_attrs *attrs) {
+  tutti_graph_begin(graph, "schedule_cosine_restarts", 1);
+  tutti_graph_set_f64(graph, "value", value);
+  tutti_graph_set_i64(graph, "steps", steps);
+  if (attrs != NULL) {
+    if (attrs->period_factor != 0) tutti_graph_set_f64(graph, "period_factor", attrs->period_factor);
+    if (attrs->has_value_factor) tutti_graph_set_f64(graph, "value_factor", attrs->value_factor);
+    if (attrs->final_fraction != 0) tutti_graph_set_f64(graph, "final_fraction", attrs->final_fraction);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_SCHEDULE_ONE_CYCLE_ANNEAL_COSINE 1
+#define TUTTI_SCHEDULE_ONE_CYCLE_ANNEAL_LINEAR 2
+static inline const char *tutti_schedule_one_cycle_anneal_name(int32_t value) {
+  switch (value) {
+    case TUTTI_SCHEDULE_ONE_CYCLE_ANNEAL_COSINE: return "cosine";
+    case TUTTI_SCHEDULE_ONE_CYCLE_ANNEAL_LINEAR: return "linear";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_schedule_one_cycle_attrs {
+  /* share of the steps in which the rate grows; PyTorch's pct_start. Default: 0.3. */
+  uint8_t has_warmup_fraction;
+  double warmup_fraction;
+  /* half a cosine or a straight line, up and down. Default: cosine. */
+  int32_t anneal;
+  /* value divided by the rate of the first step; PyTorch's div_factor. Default: 25. */
+  double start_divisor;
+  /* the rate of the first step divided by that of the last; PyTorch's final_div_factor. Default: 10000. */
+  double final_divisor;
+  /* goes down to the rate of the first step in as many steps as it went up, and then down to the last rate;
+   * warmup_fraction is at most 0.5. */
+  uint8_t three_phases;
+} tutti_schedule_one_cycle_attrs;
+/* One cycle (Smith and Topin, 2019): from value / start_divisor up to value at step warmup_fraction * steps - 1,
+ * steps counted from 0, and down to value / start_divisor / final_divisor at step steps - 1, where it stays.
+ * PyTorch's OneCycleLR without its momentum. value: largest learning rate. steps: steps of the training. */
+static inline tutti_value tutti_schedule_one_cycle(tutti_graph *graph, double value, int64_t steps, const tutti_schedule_one_cycle_attrs *attrs) {
+  tutti_graph_begin(graph, "schedule_one_cycle", 1);
+  tutti_graph_set_f64(graph, "value", value);
+  tutti_graph_set_i64(graph, "steps", steps);
+  if (attrs != NULL) {
+    if (attrs->has_warmup_fraction) tutti_graph_set_f64(graph, "warmup_fraction", attrs->warmup_fraction);
+    if (attrs->anneal != 0) { if (attrs->anneal >= 1 && attrs->anneal <= 2) tutti_graph_set_string(graph, "anneal", tutti_schedule_one_cycle_anneal_name(attrs->anneal)); else tutti_graph_set_i64(graph, "anneal", attrs->anneal); }
+    if (attrs->start_divisor != 0) tutti_graph_set_f64(graph, "start_divisor", attrs->start_divisor);
+    if (attrs->final_divisor != 0) tutti_graph_set_f64(graph, "final_divisor", attrs->final_divisor);
+    if (attrs->three_phases != 0) tutti_graph_set_bool(graph, "three_phases", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_schedule_warmup_attrs {
+  /* factor of the first step. Default: 0. */
+  double start_fraction;
+  /* the rate begins after the warm-up: until then it is that of its first step, and step s has that of step s -
+   * steps. Else it runs from the first step on, and its first `steps` steps are scaled. */
+  uint8_t shifted;
+} tutti_schedule_warmup_attrs;
+/* A linear warm-up in front of any schedule, or of any other scalar: the rate times start_fraction + (1 -
+ * start_fraction) * step / steps, and the rate as it is from step `steps` on, steps counted from 0 (Goyal et al.,
+ * 2017). PyTorch's LinearLR with another scheduler; with start_fraction 0 the first step has rate 0. steps: number
+ * of warm-up steps. */
+static inline tutti_value tutti_schedule_warmup(tutti_graph *graph, tutti_value rate, int64_t steps, const tutti_schedule_warmup_attrs *attrs) {
+  tutti_graph_begin(graph, "schedule_warmup", 1);
+  tutti_graph_add_input(graph, rate);
+  tutti_graph_set_i64(graph, "steps", steps);
+  if (attrs != NULL) {
+    if (attrs->start_fraction != 0) tutti_graph_set_f64(graph, "start_fraction", attrs->start_fraction);
+    if (attrs->shifted != 0) tutti_graph_set_bool(graph, "shifted", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_schedule_switch_attrs {
+  /* the second rate begins with the switch: step s has that of step s - step_of_switch, as in PyTorch. Else both
+   * run from the first step on. */
+  uint8_t shifted;
+} tutti_schedule_switch_attrs;
+/* One rate while step < step_of_switch, steps counted from 0, and another from then on. Either of them may be such
+ * a switch, too: a chain of schedules, PyTorch's SequentialLR. step_of_switch: first step of the second rate. */
+static inline tutti_value tutti_schedule_switch(tutti_graph *graph, tutti_value before, tutti_value after, int64_t step_of_switch, const tutti_schedule_switch_attrs *attrs) {
+  tutti_graph_begin(graph, "schedule_switch", 1);
+  tutti_graph_add_input(graph, before);
+  tutti_graph_add_input(graph, after);
+  tutti_graph_set_i64(graph, "step_of_switch", step_of_switch);
+  if (attrs != NULL) {
+    if (attrs->shifted != 0) tutti_graph_set_bool(graph, "shifted", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
 /* --- dataset sources ---------------------------------------------------------------------------------------------- */
 
 typedef struct tutti_source_arrow_attrs {

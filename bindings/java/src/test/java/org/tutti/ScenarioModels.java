@@ -14,6 +14,7 @@ final class ScenarioModels {
             case "losses" -> new ScenarioLosses();
             case "optimizers" -> ScenarioOptimizers::build;
             case "functions" -> new ScenarioFunctions();
+            case "schedules" -> new ScenarioSchedules();
             case "wrong" -> (g, mode) -> g.loss(g.matmul(g.feature("x"), g.feature("x")));
             case "failing" -> (g, mode) -> {
                 throw new TuttiException(Code.UNAVAILABLE, "the model is at lunch");
