@@ -93,6 +93,16 @@ const (
 	InterpolationArea     Interpolation = "area"
 )
 
+// MuonScale: Of a matrix's steps; MuonScaleByShape: sqrt(max(1, columns / rows)); MuonScaleLikeAdam: 0.2 *
+// sqrt(max(columns, rows)), whose steps are as long as those of AdamW (Liu et al., 2025). For OptimizerMuon.
+type MuonScale string
+
+// The choices of MuonScale.
+const (
+	MuonScaleByShape  MuonScale = "by_shape"
+	MuonScaleLikeAdam MuonScale = "like_adam"
+)
+
 // NormOrder: Which norm. For Norm.
 type NormOrder string
 
@@ -160,16 +170,6 @@ const (
 	ReductionSum          Reduction = "sum"
 	ReductionWeightedMean Reduction = "weighted_mean"
 	ReductionNone         Reduction = "none"
-)
-
-// Scale: Of a matrix's steps; ScaleByShape: sqrt(max(1, columns / rows)); ScaleLikeAdam: 0.2 * sqrt(max(columns,
-// rows)), whose steps are as long as those of AdamW (Liu et al., 2025). For OptimizerMuon.
-type Scale string
-
-// The choices of Scale.
-const (
-	ScaleByShape  Scale = "by_shape"
-	ScaleLikeAdam Scale = "like_adam"
 )
 
 // TextUnit: characters: UTF-8 sequences; a byte that is not part of one counts as a character. For BytesLength,

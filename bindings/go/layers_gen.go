@@ -3265,9 +3265,10 @@ type OptimizerMuonOptions struct {
 	WithoutNesterov bool
 	// Of the polynomial. Default: 5.
 	Rounds int64
-	// Of a matrix's steps; ScaleByShape: sqrt(max(1, columns / rows)); ScaleLikeAdam: 0.2 * sqrt(max(columns,
-	// rows)), whose steps are as long as those of AdamW (Liu et al., 2025). Default: ScaleByShape.
-	Scale Scale
+	// Of a matrix's steps; MuonScaleByShape: sqrt(max(1, columns / rows)); MuonScaleLikeAdam: 0.2 *
+	// sqrt(max(columns, rows)), whose steps are as long as those of AdamW (Liu et al., 2025). Default:
+	// MuonScaleByShape.
+	Scale MuonScale
 	// Times the learning rate, for vectors. Default: 1.
 	VectorRate *float64
 	// Of vectors: decay of the first moment. Default: 0.9.

@@ -72,6 +72,11 @@ var optimizers = map[string]func(g *Graph){
 		g.OptimizerLARS(g.ScheduleConstant(1), &OptimizerLARSOptions{Momentum: &half, Nesterov: true, Trust: 0.1,
 			Epsilon: 0.01, WeightDecay: 0.1})
 	},
+	"muon": func(g *Graph) {
+		g.OptimizerMuon(g.ScheduleConstant(0.25), &OptimizerMuonOptions{Momentum: &beta, WithoutNesterov: true,
+			Rounds: 3, Scale: MuonScaleLikeAdam, VectorRate: &half, Beta1: &beta, Beta2: &half, Epsilon: &epsilon,
+			WeightDecay: 0.1})
+	},
 	"groups": func(g *Graph) {
 		g.ParameterGroup("*bias", &ParameterGroupOptions{LearningRate: g.ScheduleConstant(0.125), WithoutDecay: true})
 		g.ParameterGroup("dens?/*", &ParameterGroupOptions{RateFactor: &half, WeightDecay: 0.2})
@@ -80,5 +85,9 @@ var optimizers = map[string]func(g *Graph){
 	"frozen": func(g *Graph) {
 		g.ParameterGroup("*bias", &ParameterGroupOptions{Frozen: true})
 		g.OptimizerAdagrad(g.ScheduleConstant(0.5), nil)
+	},
+	"vectors": func(g *Graph) {
+		g.ParameterGroup("*", &ParameterGroupOptions{AsVectors: true})
+		g.OptimizerMuon(g.ScheduleConstant(0.125), nil)
 	},
 }

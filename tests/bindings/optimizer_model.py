@@ -126,6 +126,33 @@ def lars(w, g, state, _):
     return [a - (x + 0.5 * v) for a, x, v in zip(w, g, velocity)]
 
 
+def adamw(rate, decay, beta1, beta2, epsilon):
+    def rule(w, g, state, t):
+        m, v = moments(state, g, beta1, beta2, t)
+        return [a - rate * (x / (math.sqrt(y) + epsilon) + decay * a) for a, x, y in zip(w, m, v)]
+    return rule
+
+
+def product(a, b):
+    return [[sum(x * y for x, y in zip(row, column)) for column in zip(*b)] for row in a]
+
+
+def combined(*terms):
+    """The sum of matrices, each times a number."""
+    return [[sum(c * x for (c, _), x in zip(terms, entries)) for entries in zip(*rows)] for rows in zip(*(m for _, m in terms))]
+
+
+def muon(w, g, state, _):
+    """Of a matrix with three columns and more rows."""
+    m = mean(state, 'm', 0.8, g)
+    y = [[x / norm(m) for x in m[i:i + 3]] for i in range(0, len(m), 3)]
+    for _ in range(3):
+        square = product([*zip(*y)], y)
+        y = combined((3.4445, y), (-4.775, product(y, square)), (2.0315, product(product(y, square), square)))
+    length = 0.2 * math.sqrt(len(y))
+    return [a - 0.25 * (length * x + 0.1 * a) for a, x in zip(w, (x for row in y for x in row))]
+
+
 def by_group(of_kernel, of_bias):
     return {'dense/kernel': of_kernel, 'dense/bias': of_bias}
 
@@ -143,6 +170,7 @@ RULES = {
     'adagrad': everywhere(adagrad(0.5, 0.5, 0.1, 0.01, 0.1)), 'adadelta': everywhere(adadelta), 'rmsprop': everywhere(rmsprop),
     'adamax': everywhere(adamax), 'nadam': everywhere(nadam), 'lion': everywhere(lion), 'ftrl': everywhere(ftrl),
     'lamb': everywhere(lamb), 'lars': everywhere(lars), 'groups': by_group(descent(0.5, 0.2), descent(0.125, 0)),
+    'muon': by_group(muon, adamw(0.125, 0.1, 0.8, 0.5, 0.01)), 'vectors': everywhere(adamw(0.125, 0, 0.9, 0.999, 1e-8)),
     'frozen': by_group(adagrad(0.5, 0, 0, 1e-10, 0), lambda w, *_: w),
 }
 

@@ -106,6 +106,24 @@ static void lars(tutti_graph *g) {
   tutti_optimizer_lars(g, rate(g, 1), &attrs);
 }
 
+static void muon(tutti_graph *g) {
+  const tutti_optimizer_muon_attrs attrs = {.has_momentum = 1,
+                                            .momentum = 0.8,
+                                            .without_nesterov = 1,
+                                            .rounds = 3,
+                                            .scale = TUTTI_OPTIMIZER_MUON_SCALE_LIKE_ADAM,
+                                            .has_vector_rate = 1,
+                                            .vector_rate = 0.5,
+                                            .has_beta1 = 1,
+                                            .beta1 = 0.8,
+                                            .has_beta2 = 1,
+                                            .beta2 = 0.5,
+                                            .has_epsilon = 1,
+                                            .epsilon = 0.01,
+                                            .weight_decay = 0.1};
+  tutti_optimizer_muon(g, rate(g, 0.25), &attrs);
+}
+
 /* Biases have their own rate and do not decay. */
 static void groups(tutti_graph *g) {
   const tutti_parameter_group_attrs biases = {.learning_rate = rate(g, 0.125), .without_decay = 1};
@@ -122,13 +140,19 @@ static void frozen(tutti_graph *g) {
   tutti_optimizer_adagrad(g, rate(g, 0.5), NULL);
 }
 
+static void vectors(tutti_graph *g) {
+  const tutti_parameter_group_attrs attrs = {.as_vectors = 1};
+  tutti_parameter_group(g, "*", &attrs);
+  tutti_optimizer_muon(g, rate(g, 0.125), NULL);
+}
+
 static const struct {
   const char *name;
   void (*set)(tutti_graph *g);
 } optimizers[] = {{"sgd", sgd},           {"adam", adam},       {"adamw", adamw},   {"adagrad", adagrad},
                   {"adadelta", adadelta}, {"rmsprop", rmsprop}, {"adamax", adamax}, {"nadam", nadam},
                   {"lion", lion},         {"ftrl", ftrl},       {"lamb", lamb},     {"lars", lars},
-                  {"groups", groups},     {"frozen", frozen}};
+                  {"groups", groups},     {"frozen", frozen},   {"muon", muon},     {"vectors", vectors}};
 
 static int32_t set_optimizer(tutti_graph *g, const char *name, tutti_error **err) {
   for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++) {

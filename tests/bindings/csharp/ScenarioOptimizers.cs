@@ -59,6 +59,10 @@ namespace Tutti.Tests
                     g.ParameterGroup("*bias", new ParameterGroupOptions { Frozen = true });
                     g.OptimizerAdagrad(g.ScheduleConstant(0.5));
                     break;
+                case "vectors":
+                    g.ParameterGroup("*", new ParameterGroupOptions { AsVectors = true });
+                    g.OptimizerMuon(g.ScheduleConstant(0.125));
+                    break;
                 default:
                     SetAdam(g, name);
                     break;
@@ -90,6 +94,20 @@ namespace Tutti.Tests
                 case "lamb":
                     g.OptimizerLamb(rate, new OptimizerLambOptions
                     { Beta1 = 0.8, Beta2 = 0.5, Epsilon = 0.01, WeightDecay = 0.1 });
+                    break;
+                case "muon":
+                    g.OptimizerMuon(rate, new OptimizerMuonOptions
+                    {
+                        Momentum = 0.8,
+                        WithoutNesterov = true,
+                        Rounds = 3,
+                        Scale = OptimizerMuonScale.LikeAdam,
+                        VectorRate = 0.5,
+                        Beta1 = 0.8,
+                        Beta2 = 0.5,
+                        Epsilon = 0.01,
+                        WeightDecay = 0.1
+                    });
                     break;
                 default:
                     throw new ArgumentException(name);

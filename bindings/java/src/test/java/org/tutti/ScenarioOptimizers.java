@@ -35,6 +35,10 @@ final class ScenarioOptimizers {
                 g.parameterGroup("*bias", new ParameterGroupOptions().frozen(true));
                 g.optimizerAdagrad(g.scheduleConstant(0.5));
             }
+            case "vectors" -> {
+                g.parameterGroup("*", new ParameterGroupOptions().asVectors(true));
+                g.optimizerMuon(g.scheduleConstant(0.125));
+            }
             default -> setAdam(g, name);
         }
     }
@@ -53,6 +57,9 @@ final class ScenarioOptimizers {
                 new OptimizerNadamOptions().beta1(0.8).beta2(0.5).epsilon(0.01).momentumDecay(2).weightDecay(0.1));
             case "lamb" -> g.optimizerLamb(rate,
                 new OptimizerLambOptions().beta1(0.8).beta2(0.5).epsilon(0.01).weightDecay(0.1));
+            case "muon" -> g.optimizerMuon(rate, new OptimizerMuonOptions().momentum(0.8).withoutNesterov(true)
+                .rounds(3).scale(OptimizerMuonScale.LIKE_ADAM).vectorRate(0.5).beta1(0.8).beta2(0.5).epsilon(0.01)
+                .weightDecay(0.1));
             default -> throw new IllegalArgumentException(name);
         }
     }
