@@ -56,7 +56,7 @@ static void set_rule(tutti_graph *g, enum rule rule) {
 }
 
 static int32_t ruled_model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
-  const struct dense_model dense = build_dense(g, mode);
+  build_dense(g, mode);
   if (mode == TUTTI_MODE_PREDICT) return tutti_graph_check(g, err);
   set_rule(g, *(const enum rule *)user);
   return tutti_graph_check(g, err);
@@ -211,7 +211,7 @@ static void set_group(tutti_graph *g, const struct grouping *grouping) {
 static int32_t grouped_model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
   const struct grouping *const grouping = user;
   if (mode != TUTTI_MODE_PREDICT && grouping->by_rule) set_group(g, grouping);
-  const struct dense_model dense = build_dense(g, mode);
+  build_dense(g, mode);
   if (mode == TUTTI_MODE_PREDICT) return tutti_graph_check(g, err);
   if (grouping->by_rule) {
     tutti_optimizer_adagrad(g, number(g, rate), &(tutti_optimizer_adagrad_attrs){.weight_decay = 0.125});
