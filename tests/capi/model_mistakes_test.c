@@ -77,8 +77,8 @@ static void test_wrong_models(void **state) {
        {"the model function failed in mode TRAIN; caused by: NOT_FOUND: no recipe for this model", ""}},
       {WRONG_INITIALIZER,
        TUTTI_INVALID_ARGUMENT,
-       {"'dense/kernel' has initializer 'glorot_unifrm'",
-        "did you mean 'glorot_uniform'?; known: zeros, ones, constant, random_uniform, random_normal, "
+       {"dense: layer_dense: unknown initializer 'glorot_unifrm'",
+        "did you mean 'glorot_uniform'?; known: zeros, ones, constant, random_normal, random_uniform, "
         "truncated_normal, glorot_uniform, glorot_normal, he_uniform, he_normal"}},
       {CLIP_OF_ZERO, TUTTI_INVALID_ARGUMENT, {"clip norm", "0"}},
   };

@@ -14,7 +14,7 @@ using namespace tutti::impl::nn_testing;
 namespace {
 
 bool is_without_kind(const nn::Definition &definition) {
-  for (const char *kind : {"layer_", "loss_", "metric_", "optimizer_", "schedule_"}) {
+  for (const char *kind : {"layer_", "loss_", "metric_", "optimizer_", "parameter_", "schedule_"}) {
     if (definition.name.starts_with(kind)) return false;
   }
   return true;
