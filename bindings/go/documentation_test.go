@@ -101,7 +101,7 @@ func receiverIsExported(function *ast.FuncDecl) bool {
 
 // Words that are written otherwise in Go.
 var otherWords = regexp.MustCompile(`(Sgd|Csv|Gpu|Json|Url|Http|Id|Relu|Gelu|Silu|Elu|Rms|Npy|Npz|Png|Jpeg|` +
-	`Tfrecord|Dtype|Idx|Bf16|Tf32|\dd)([A-Z]|s?$)`)
+	`Tfrecord|Dtype|Idx|Bf16|Tf32|Ftrl|Lamb|Lars|Rmsprop|\dd)([A-Z]|s?$)`)
 
 // Names of the C interface that stand for something else in Go; variables of the environment are called so everywhere.
 var namesOfC = regexp.MustCompile(`\btutti_\w+|\bTUTTI_[A-Z]\w+`)

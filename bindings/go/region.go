@@ -75,12 +75,13 @@ func (g *Graph) CustomGradient(inputs []Value, forward func(inputs []Value) []Va
 
 // Slot is what a rule of update keeps for each element of a variable, from update to update.
 type Slot struct {
-	Name    string // behind that of the variable: <variable>/<name>
-	Initial float64
+	Name    string  // behind that of the variable: <variable>/<name>
+	Initial float64 // its first value
 }
 
 // UpdateRuleOptions are what UpdateRule may be told; the zero value means the defaults.
 type UpdateRuleOptions struct {
+	// What is kept.
 	Slots []Slot
 	// Given to the rule, for variables whose parameter group has none of its own.
 	WeightDecay float64
@@ -103,10 +104,12 @@ type UpdateRuleOptions struct {
 
 // VariableUpdate is what a rule of update gets. Weight, Gradient and Slots are arrays of one axis.
 type VariableUpdate struct {
-	Weight, Gradient          Value
-	LearningRate, WeightDecay Value
-	Count                     Value   // the number of the update, an Int64 scalar, from 1
-	Slots                     []Value // as in the options
+	Weight       Value   // the variable
+	Gradient     Value   // limited as the options say
+	LearningRate Value   // a scalar, of the variable's parameter group
+	WeightDecay  Value   // a scalar, of the variable's parameter group
+	Count        Value   // the number of the update, an Int64 scalar, from 1
+	Slots        []Value // what was kept, as in the options
 }
 
 // UpdateRule is an optimizer of one's own. The function, from what a variable has, gives its new weight and the new

@@ -8,8 +8,8 @@ var scenarioModels = map[string]ModelFunc{
 	"classifier": scenarioClassifier, "regression": scenarioRegression,
 	"averages": scenarioAverages, "images": scenarioImages, "losses": scenarioLosses,
 	"optimizers": scenarioOptimizers,
-	"functions": scenarioFunctions,
-	"schedules": scenarioSchedules,
+	"functions":  scenarioFunctions,
+	"schedules":  scenarioSchedules,
 	"wrong": func(g *Graph, mode Mode) error {
 		x := g.Feature("x")
 		g.SetLoss(g.Matmul(x, x, nil))
