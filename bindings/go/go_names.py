@@ -28,8 +28,8 @@ WORDS = {'adamax': 'AdaMax', 'adamw': 'AdamW', 'amsgrad': 'AMSGrad', 'auc': 'AUC
 METHODS = {'options': 'SetOptions'}
 # Types of choices that are called otherwise than the attribute, which would say too little.
 CHOICES = {'dct': 'DCTMethod', 'direction': 'FlipDirection', 'method': 'Interpolation', 'mode': 'PadMode',
-           'normalize': 'ConfusionShares', 'order': 'NormOrder', 'output': 'ImageOutput', 'scale': 'MuonScale', 'statistics': 'BatchStatistics',
-           'unit': 'TextUnit'}
+           'normalize': 'ConfusionShares', 'order': 'NormOrder', 'output': 'ImageOutput', 'scale': 'MuonScale',
+           'statistics': 'BatchStatistics', 'unit': 'TextUnit'}
 DTYPES = {'bool': 'Boolean', 'bytes': 'ByteArray', 'bf16': 'BFloat16', 'f16': 'Float16', 'f32': 'Float32', 'f64': 'Float64',
           'i8': 'Int8', 'i16': 'Int16', 'i32': 'Int32', 'i64': 'Int64', 'u8': 'Uint8', 'u16': 'Uint16', 'u32': 'Uint32',
           'u64': 'Uint64'}

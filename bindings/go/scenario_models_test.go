@@ -196,7 +196,8 @@ func allSchedules(g *Graph) Value {
 func scenarioMetrics(g *Graph, mode Mode) error {
 	x := g.Feature("x")
 	shift := g.Variable("shift", Float32, []int64{3}, &VariableOptions{Initializer: "ones"})
-	z := g.Add(g.Sub(g.Mul(x, g.Constant(Float32, 4)), g.Constant(Float32, 3)), shift)
+	four, three := g.Constant(Float32, 4), g.Constant(Float32, 3)
+	z := g.Add(g.Sub(g.Mul(x, four), three), shift)
 	g.SetOutput("z", z)
 	if mode != ModePredict {
 		y := g.Label("y")
