@@ -27,6 +27,21 @@ const (
 	AnnealLinear Anneal = "linear"
 )
 
+// Average: binary: all elements are of one class; else the last dimension has classes: micro: of the counts of all
+// of them; macro: the mean over all of them, with those that do not occur; weighted: the mean by how often each is
+// the target; none: a tensor with a number for each class. scikit-learn's, with all classes as its labels. For
+// MetricPrecision, MetricRecall, MetricFBeta, MetricSpecificity, MetricAUC.
+type Average string
+
+// The choices of Average.
+const (
+	AverageBinary   Average = "binary"
+	AverageMicro    Average = "micro"
+	AverageMacro    Average = "macro"
+	AverageWeighted Average = "weighted"
+	AverageNone     Average = "none"
+)
+
 // BatchStatistics: Over the rows of all replicas, or of each replica alone. For BatchNormTraining, LayerBatchNorm.
 type BatchStatistics string
 
@@ -43,6 +58,27 @@ type ByteOrder string
 const (
 	ByteOrderLittle ByteOrder = "little"
 	ByteOrderBig    ByteOrder = "big"
+)
+
+// ConfusionShares: Divides by the sum of each row, of each column, or of all; scikit-learn's true, pred and all.
+// For MetricConfusionMatrix.
+type ConfusionShares string
+
+// The choices of ConfusionShares.
+const (
+	ConfusionSharesNone        ConfusionShares = "none"
+	ConfusionSharesTargets     ConfusionShares = "targets"
+	ConfusionSharesPredictions ConfusionShares = "predictions"
+	ConfusionSharesAll         ConfusionShares = "all"
+)
+
+// Curve: roc: recall over 1 - specificity, by trapezoids; scikit-learn's roc_auc_score. For MetricAUC.
+type Curve string
+
+// The choices of Curve.
+const (
+	CurveRoc             Curve = "roc"
+	CurvePrecisionRecall Curve = "precision_recall"
 )
 
 // DCTMethod: Inverse transform: libjpeg-turbo's JDCT_ISLOW or JDCT_IFAST. For DecodeJPEG.
@@ -91,6 +127,15 @@ const (
 	InterpolationBilinear Interpolation = "bilinear"
 	InterpolationNearest  Interpolation = "nearest"
 	InterpolationArea     Interpolation = "area"
+)
+
+// Multioutput: The plain mean over the outputs, or by the variance of each one's targets. For MetricRSquared.
+type Multioutput string
+
+// The choices of Multioutput.
+const (
+	MultioutputUniformAverage   Multioutput = "uniform_average"
+	MultioutputVarianceWeighted Multioutput = "variance_weighted"
 )
 
 // MuonScale: Of a matrix's steps; MuonScaleByShape: sqrt(max(1, columns / rows)); MuonScaleLikeAdam: 0.2 *
@@ -170,6 +215,17 @@ const (
 	ReductionSum          Reduction = "sum"
 	ReductionWeightedMean Reduction = "weighted_mean"
 	ReductionNone         Reduction = "none"
+)
+
+// Summation: Of CurvePrecisionRecall. interpolated: between two points TP and FP grow in proportion (Davis and
+// Goadrich, 2006), Keras' interpolation; step: the sum of each gain of recall times the precision behind it,
+// scikit-learn's average_precision_score. For MetricAUC.
+type Summation string
+
+// The choices of Summation.
+const (
+	SummationInterpolated Summation = "interpolated"
+	SummationStep         Summation = "step"
 )
 
 // TextUnit: characters: UTF-8 sequences; a byte that is not part of one counts as a character. For BytesLength,

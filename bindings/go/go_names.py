@@ -17,10 +17,10 @@ KEYWORDS = {'break', 'case', 'chan', 'const', 'continue', 'default', 'defer', 'e
             'goto', 'if', 'import', 'interface', 'map', 'package', 'range', 'return', 'select', 'struct', 'switch', 'type',
             'var', 'len', 'cap', 'string'}
 # Words that are not written as others are; the rest get a capital.
-WORDS = {'adamax': 'AdaMax', 'adamw': 'AdamW', 'amsgrad': 'AMSGrad', 'bf16': 'BF16', 'conv1d': 'Conv1D',
+WORDS = {'adamax': 'AdaMax', 'adamw': 'AdamW', 'amsgrad': 'AMSGrad', 'auc': 'AUC', 'bf16': 'BF16', 'conv1d': 'Conv1D',
          'conv2d': 'Conv2D', 'csv': 'CSV', 'dct': 'DCT', 'dtype': 'DType', 'elu': 'ELU', 'f16': 'F16', 'f32': 'F32',
          'ftrl': 'FTRL', 'gelu': 'GELU', 'gpu': 'GPU', 'gpus': 'GPUs', 'gru': 'GRU', 'id': 'ID', 'idx': 'IDX',
-         'jpeg': 'JPEG', 'json': 'JSON', 'lamb': 'LAMB', 'lars': 'LARS', 'lstm': 'LSTM', 'nadam': 'NAdam',
+         'iou': 'IOU', 'jpeg': 'JPEG', 'json': 'JSON', 'lamb': 'LAMB', 'lars': 'LARS', 'lstm': 'LSTM', 'nadam': 'NAdam',
          'nan': 'NaN', 'nd': 'ND', 'npy': 'NPY', 'npz': 'NPZ', 'png': 'PNG', 'pool1d': 'Pool1D', 'pool2d': 'Pool2D',
          'prelu': 'PReLU', 'relu': 'ReLU', 'relu6': 'ReLU6', 'rms': 'RMS', 'rmsprop': 'RMSProp', 'rnn': 'RNN',
          'secs': 'Seconds', 'selu': 'SELU', 'sgd': 'SGD', 'silu': 'SiLU', 'tf32': 'TF32', 'tfrecord': 'TFRecord'}
@@ -28,8 +28,8 @@ WORDS = {'adamax': 'AdaMax', 'adamw': 'AdamW', 'amsgrad': 'AMSGrad', 'bf16': 'BF
 METHODS = {'options': 'SetOptions'}
 # Types of choices that are called otherwise than the attribute, which would say too little.
 CHOICES = {'dct': 'DCTMethod', 'direction': 'FlipDirection', 'method': 'Interpolation', 'mode': 'PadMode',
-           'order': 'NormOrder', 'output': 'ImageOutput', 'scale': 'MuonScale', 'statistics': 'BatchStatistics',
-           'unit': 'TextUnit'}
+           'normalize': 'ConfusionShares', 'order': 'NormOrder', 'output': 'ImageOutput', 'scale': 'MuonScale',
+           'statistics': 'BatchStatistics', 'unit': 'TextUnit'}
 DTYPES = {'bool': 'Boolean', 'bytes': 'ByteArray', 'bf16': 'BFloat16', 'f16': 'Float16', 'f32': 'Float32', 'f64': 'Float64',
           'i8': 'Int8', 'i16': 'Int16', 'i32': 'Int32', 'i64': 'Int64', 'u8': 'Uint8', 'u16': 'Uint16', 'u32': 'Uint32',
           'u64': 'Uint64'}

@@ -2499,6 +2499,639 @@ func (g *Graph) MetricTopKAccuracy(
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
+// MetricBinaryAccuracyOptions are what MetricBinaryAccuracy may be told; the zero value means the defaults.
+type MetricBinaryAccuracyOptions struct {
+	// Probability above which an element is predicted to be 1. Default: 0.5.
+	Threshold *float64
+	// Predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities.
+	FromLogits bool
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+}
+
+// MetricBinaryAccuracy: Fraction of elements that are on the right side of the threshold: (prediction > threshold)
+// = target, targets of 0 and 1 (floating point above 0.5 is 1). Keras' BinaryAccuracy.
+func (g *Graph) MetricBinaryAccuracy(
+	name string, predictions, targets Value, options *MetricBinaryAccuracyOptions,
+) Value {
+	raw.Graph_begin(g.handle, "metric_binary_accuracy", 1)
+	raw.Graph_set_string(g.handle, "name", name)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Threshold != nil {
+		raw.Graph_set_f64(g.handle, "threshold", *o.Threshold)
+	}
+	if o.FromLogits {
+		raw.Graph_set_bool(g.handle, "from_logits", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MetricPrecisionOptions are what MetricPrecision may be told; the zero value means the defaults.
+type MetricPrecisionOptions struct {
+	// binary: all elements are of one class; else the last dimension has classes: micro: of the counts of all of
+	// them; macro: the mean over all of them, with those that do not occur; weighted: the mean by how often each is
+	// the target; none: a tensor with a number for each class. scikit-learn's, with all classes as its labels.
+	// Default: AverageBinary.
+	Average Average
+	// Probability above which an element is predicted to be 1. Default: 0.5.
+	Threshold *float64
+	// Predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities.
+	FromLogits bool
+	// The classes that averages are taken over; none: all. scikit-learn's labels.
+	Classes []int64
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+}
+
+// MetricPrecision: TP / (TP + FP): of what is predicted to be of a class, the share that is. Targets of 0 and 1
+// have the shape of the predictions, of which those above the threshold are predicted; class numbers have one
+// dimension less, and the class of the largest prediction is predicted. 0 where nothing is predicted, as in
+// scikit-learn with zero_division=0.
+func (g *Graph) MetricPrecision(name string, predictions, targets Value, options *MetricPrecisionOptions) Value {
+	raw.Graph_begin(g.handle, "metric_precision", 1)
+	raw.Graph_set_string(g.handle, "name", name)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Average != "" {
+		raw.Graph_set_string(g.handle, "average", string(o.Average))
+	}
+	if o.Threshold != nil {
+		raw.Graph_set_f64(g.handle, "threshold", *o.Threshold)
+	}
+	if o.FromLogits {
+		raw.Graph_set_bool(g.handle, "from_logits", true)
+	}
+	if o.Classes != nil {
+		raw.Graph_set_i64s(g.handle, "classes", o.Classes)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MetricRecallOptions are what MetricRecall may be told; the zero value means the defaults.
+type MetricRecallOptions struct {
+	// binary: all elements are of one class; else the last dimension has classes: micro: of the counts of all of
+	// them; macro: the mean over all of them, with those that do not occur; weighted: the mean by how often each is
+	// the target; none: a tensor with a number for each class. scikit-learn's, with all classes as its labels.
+	// Default: AverageBinary.
+	Average Average
+	// Probability above which an element is predicted to be 1. Default: 0.5.
+	Threshold *float64
+	// Predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities.
+	FromLogits bool
+	// The classes that averages are taken over; none: all. scikit-learn's labels.
+	Classes []int64
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+}
+
+// MetricRecall: TP / (TP + FN): of what is of a class, the share that is predicted; also called sensitivity.
+// Otherwise as precision.
+func (g *Graph) MetricRecall(name string, predictions, targets Value, options *MetricRecallOptions) Value {
+	raw.Graph_begin(g.handle, "metric_recall", 1)
+	raw.Graph_set_string(g.handle, "name", name)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Average != "" {
+		raw.Graph_set_string(g.handle, "average", string(o.Average))
+	}
+	if o.Threshold != nil {
+		raw.Graph_set_f64(g.handle, "threshold", *o.Threshold)
+	}
+	if o.FromLogits {
+		raw.Graph_set_bool(g.handle, "from_logits", true)
+	}
+	if o.Classes != nil {
+		raw.Graph_set_i64s(g.handle, "classes", o.Classes)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MetricFBetaOptions are what MetricFBeta may be told; the zero value means the defaults.
+type MetricFBetaOptions struct {
+	// How many times as much recall counts as precision. Default: 1.
+	Beta *float64
+	// binary: all elements are of one class; else the last dimension has classes: micro: of the counts of all of
+	// them; macro: the mean over all of them, with those that do not occur; weighted: the mean by how often each is
+	// the target; none: a tensor with a number for each class. scikit-learn's, with all classes as its labels.
+	// Default: AverageBinary.
+	Average Average
+	// Probability above which an element is predicted to be 1. Default: 0.5.
+	Threshold *float64
+	// Predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities.
+	FromLogits bool
+	// The classes that averages are taken over; none: all. scikit-learn's labels.
+	Classes []int64
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+}
+
+// MetricFBeta: (1 + beta^2) * precision * recall / (beta^2 * precision + recall), computed as (1 + beta^2) * TP /
+// ((1 + beta^2) * TP + beta^2 * FN + FP); with beta 1 the F1 score (van Rijsbergen, 1979). Otherwise as precision.
+func (g *Graph) MetricFBeta(name string, predictions, targets Value, options *MetricFBetaOptions) Value {
+	raw.Graph_begin(g.handle, "metric_f_beta", 1)
+	raw.Graph_set_string(g.handle, "name", name)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Beta != nil {
+		raw.Graph_set_f64(g.handle, "beta", *o.Beta)
+	}
+	if o.Average != "" {
+		raw.Graph_set_string(g.handle, "average", string(o.Average))
+	}
+	if o.Threshold != nil {
+		raw.Graph_set_f64(g.handle, "threshold", *o.Threshold)
+	}
+	if o.FromLogits {
+		raw.Graph_set_bool(g.handle, "from_logits", true)
+	}
+	if o.Classes != nil {
+		raw.Graph_set_i64s(g.handle, "classes", o.Classes)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MetricSpecificityOptions are what MetricSpecificity may be told; the zero value means the defaults.
+type MetricSpecificityOptions struct {
+	// binary: all elements are of one class; else the last dimension has classes: micro: of the counts of all of
+	// them; macro: the mean over all of them, with those that do not occur; weighted: the mean by how often each is
+	// the target; none: a tensor with a number for each class. scikit-learn's, with all classes as its labels.
+	// Default: AverageBinary.
+	Average Average
+	// Probability above which an element is predicted to be 1. Default: 0.5.
+	Threshold *float64
+	// Predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities.
+	FromLogits bool
+	// The classes that averages are taken over; none: all. scikit-learn's labels.
+	Classes []int64
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+}
+
+// MetricSpecificity: TN / (TN + FP): of what is not of a class, the share that is not predicted to be. Otherwise as
+// precision.
+func (g *Graph) MetricSpecificity(name string, predictions, targets Value, options *MetricSpecificityOptions) Value {
+	raw.Graph_begin(g.handle, "metric_specificity", 1)
+	raw.Graph_set_string(g.handle, "name", name)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Average != "" {
+		raw.Graph_set_string(g.handle, "average", string(o.Average))
+	}
+	if o.Threshold != nil {
+		raw.Graph_set_f64(g.handle, "threshold", *o.Threshold)
+	}
+	if o.FromLogits {
+		raw.Graph_set_bool(g.handle, "from_logits", true)
+	}
+	if o.Classes != nil {
+		raw.Graph_set_i64s(g.handle, "classes", o.Classes)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MetricBalancedAccuracyOptions are what MetricBalancedAccuracy may be told; the zero value means the defaults.
+type MetricBalancedAccuracyOptions struct {
+	// Probability above which an element is predicted to be 1. Default: 0.5.
+	Threshold *float64
+	// Predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities.
+	FromLogits bool
+	// Scaled so that chance has 0 and a perfect score stays 1.
+	Adjusted bool
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+}
+
+// MetricBalancedAccuracy: The mean of the recalls of the classes that occur among the targets (Brodersen et al.,
+// 2010). Targets of the shape of the predictions are of two classes, 0 and 1; class numbers have one dimension
+// less. scikit-learn's balanced_accuracy_score.
+func (g *Graph) MetricBalancedAccuracy(
+	name string, predictions, targets Value, options *MetricBalancedAccuracyOptions,
+) Value {
+	raw.Graph_begin(g.handle, "metric_balanced_accuracy", 1)
+	raw.Graph_set_string(g.handle, "name", name)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Threshold != nil {
+		raw.Graph_set_f64(g.handle, "threshold", *o.Threshold)
+	}
+	if o.FromLogits {
+		raw.Graph_set_bool(g.handle, "from_logits", true)
+	}
+	if o.Adjusted {
+		raw.Graph_set_bool(g.handle, "adjusted", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MetricMatthewsCorrelationOptions are what MetricMatthewsCorrelation may be told; the zero value means the
+// defaults.
+type MetricMatthewsCorrelationOptions struct {
+	// Probability above which an element is predicted to be 1. Default: 0.5.
+	Threshold *float64
+	// Predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities.
+	FromLogits bool
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+}
+
+// MetricMatthewsCorrelation: Correlation of what is predicted with what is so: for two classes (TP * TN - FP * FN)
+// / sqrt((TP + FP) * (TP + FN) * (TN + FP) * (TN + FN)) (Matthews, 1975), for more its generalisation (Gorodkin,
+// 2004); from -1 to 1, and 0 where one of them is always the same class. Targets as for MetricBalancedAccuracy.
+// scikit-learn's matthews_corrcoef.
+func (g *Graph) MetricMatthewsCorrelation(
+	name string, predictions, targets Value, options *MetricMatthewsCorrelationOptions,
+) Value {
+	raw.Graph_begin(g.handle, "metric_matthews_correlation", 1)
+	raw.Graph_set_string(g.handle, "name", name)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Threshold != nil {
+		raw.Graph_set_f64(g.handle, "threshold", *o.Threshold)
+	}
+	if o.FromLogits {
+		raw.Graph_set_bool(g.handle, "from_logits", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MetricMeanIOUOptions are what MetricMeanIOU may be told; the zero value means the defaults.
+type MetricMeanIOUOptions struct {
+	// Probability above which an element is predicted to be 1. Default: 0.5.
+	Threshold *float64
+	// Predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities.
+	FromLogits bool
+	// The classes that the mean is taken over; none: all. Keras' target_class_ids.
+	Classes []int64
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+}
+
+// MetricMeanIOU: Intersection over union, TP / (TP + FP + FN), averaged over the classes that occur, predicted or
+// not. Targets as for MetricBalancedAccuracy. Keras' MeanIoU and BinaryIoU; scikit-learn's jaccard_score counts
+// classes that do not occur as 0.
+func (g *Graph) MetricMeanIOU(name string, predictions, targets Value, options *MetricMeanIOUOptions) Value {
+	raw.Graph_begin(g.handle, "metric_mean_iou", 1)
+	raw.Graph_set_string(g.handle, "name", name)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Threshold != nil {
+		raw.Graph_set_f64(g.handle, "threshold", *o.Threshold)
+	}
+	if o.FromLogits {
+		raw.Graph_set_bool(g.handle, "from_logits", true)
+	}
+	if o.Classes != nil {
+		raw.Graph_set_i64s(g.handle, "classes", o.Classes)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MetricConfusionMatrixOptions are what MetricConfusionMatrix may be told; the zero value means the defaults.
+type MetricConfusionMatrixOptions struct {
+	// Divides by the sum of each row, of each column, or of all; scikit-learn's true, pred and all. Default:
+	// ConfusionSharesNone.
+	Normalize ConfusionShares
+	// Probability above which an element is predicted to be 1. Default: 0.5.
+	Threshold *float64
+	// Predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities.
+	FromLogits bool
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+}
+
+// MetricConfusionMatrix: How often each class is predicted for each: [classes, classes], row i of the target i,
+// column j of the prediction j, as in scikit-learn; a sum of weights where there are weights. Targets as for
+// MetricBalancedAccuracy. The result is a tensor.
+func (g *Graph) MetricConfusionMatrix(
+	name string, predictions, targets Value, options *MetricConfusionMatrixOptions,
+) Value {
+	raw.Graph_begin(g.handle, "metric_confusion_matrix", 1)
+	raw.Graph_set_string(g.handle, "name", name)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Normalize != "" {
+		raw.Graph_set_string(g.handle, "normalize", string(o.Normalize))
+	}
+	if o.Threshold != nil {
+		raw.Graph_set_f64(g.handle, "threshold", *o.Threshold)
+	}
+	if o.FromLogits {
+		raw.Graph_set_bool(g.handle, "from_logits", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MetricMeanSquaredErrorOptions are what MetricMeanSquaredError may be told; the zero value means the defaults.
+type MetricMeanSquaredErrorOptions struct {
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+}
+
+// MetricMeanSquaredError: The mean over all elements of (prediction - target)^2.
+func (g *Graph) MetricMeanSquaredError(
+	name string, predictions, targets Value, options *MetricMeanSquaredErrorOptions,
+) Value {
+	raw.Graph_begin(g.handle, "metric_mean_squared_error", 1)
+	raw.Graph_set_string(g.handle, "name", name)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MetricRootMeanSquaredErrorOptions are what MetricRootMeanSquaredError may be told; the zero value means the
+// defaults.
+type MetricRootMeanSquaredErrorOptions struct {
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+}
+
+// MetricRootMeanSquaredError: The square root of the mean over all elements of (prediction - target)^2. Keras'
+// RootMeanSquaredError; of several outputs scikit-learn takes the mean of their roots instead.
+func (g *Graph) MetricRootMeanSquaredError(
+	name string, predictions, targets Value, options *MetricRootMeanSquaredErrorOptions,
+) Value {
+	raw.Graph_begin(g.handle, "metric_root_mean_squared_error", 1)
+	raw.Graph_set_string(g.handle, "name", name)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MetricMeanAbsoluteErrorOptions are what MetricMeanAbsoluteError may be told; the zero value means the defaults.
+type MetricMeanAbsoluteErrorOptions struct {
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+}
+
+// MetricMeanAbsoluteError: The mean over all elements of abs(prediction - target).
+func (g *Graph) MetricMeanAbsoluteError(
+	name string, predictions, targets Value, options *MetricMeanAbsoluteErrorOptions,
+) Value {
+	raw.Graph_begin(g.handle, "metric_mean_absolute_error", 1)
+	raw.Graph_set_string(g.handle, "name", name)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MetricMeanAbsolutePercentageErrorOptions are what MetricMeanAbsolutePercentageError may be told; the zero value
+// means the defaults.
+type MetricMeanAbsolutePercentageErrorOptions struct {
+	// Smaller targets count as this. Default: 1e-07.
+	Epsilon float64
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+}
+
+// MetricMeanAbsolutePercentageError: The mean over all elements of 100 * abs(prediction - target) /
+// max(abs(target), epsilon). As in Keras it is in percent; scikit-learn has the share and a smaller epsilon.
+func (g *Graph) MetricMeanAbsolutePercentageError(
+	name string, predictions, targets Value, options *MetricMeanAbsolutePercentageErrorOptions,
+) Value {
+	raw.Graph_begin(g.handle, "metric_mean_absolute_percentage_error", 1)
+	raw.Graph_set_string(g.handle, "name", name)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Epsilon != 0 {
+		raw.Graph_set_f64(g.handle, "epsilon", o.Epsilon)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MetricRSquaredOptions are what MetricRSquared may be told; the zero value means the defaults.
+type MetricRSquaredOptions struct {
+	// The plain mean over the outputs, or by the variance of each one's targets. Default:
+	// MultioutputUniformAverage.
+	Multioutput Multioutput
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+}
+
+// MetricRSquared: Coefficient of determination: 1 - sum((target - prediction)^2) / sum((target - mean of
+// targets)^2), for each output of the last dimension, then averaged. Where all targets are equal it is 1 if there
+// is no error, else 0, as in scikit-learn's r2_score; targets whose spread is below 3e-7 of their size count as
+// equal.
+func (g *Graph) MetricRSquared(name string, predictions, targets Value, options *MetricRSquaredOptions) Value {
+	raw.Graph_begin(g.handle, "metric_r_squared", 1)
+	raw.Graph_set_string(g.handle, "name", name)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Multioutput != "" {
+		raw.Graph_set_string(g.handle, "multioutput", string(o.Multioutput))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MetricLogLossOptions are what MetricLogLoss may be told; the zero value means the defaults.
+type MetricLogLossOptions struct {
+	// Predictions are logits, of which the softmax is taken.
+	FromLogits bool
+	// Smaller probabilities count as this; not for logits. Default: 1e-07.
+	Epsilon float64
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+}
+
+// MetricLogLoss: The mean of -log(p[label]) of class probabilities over the last dimension against class numbers;
+// probabilities are divided by their sum. scikit-learn's log_loss; Keras' SparseCategoricalCrossentropy.
+func (g *Graph) MetricLogLoss(name string, predictions, labels Value, options *MetricLogLossOptions) Value {
+	raw.Graph_begin(g.handle, "metric_log_loss", 1)
+	raw.Graph_set_string(g.handle, "name", name)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, labels.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.FromLogits {
+		raw.Graph_set_bool(g.handle, "from_logits", true)
+	}
+	if o.Epsilon != 0 {
+		raw.Graph_set_f64(g.handle, "epsilon", o.Epsilon)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MetricBinaryLogLossOptions are what MetricBinaryLogLoss may be told; the zero value means the defaults.
+type MetricBinaryLogLossOptions struct {
+	// Predictions are logits, of which the sigmoid is taken.
+	FromLogits bool
+	// Smaller probabilities count as this; not for logits. Default: 1e-07.
+	Epsilon float64
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+}
+
+// MetricBinaryLogLoss: The mean over all elements of -target * log(p) - (1 - target) * log(1 - p), targets in [0,
+// 1]. Keras' BinaryCrossentropy.
+func (g *Graph) MetricBinaryLogLoss(
+	name string, predictions, targets Value, options *MetricBinaryLogLossOptions,
+) Value {
+	raw.Graph_begin(g.handle, "metric_binary_log_loss", 1)
+	raw.Graph_set_string(g.handle, "name", name)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.FromLogits {
+		raw.Graph_set_bool(g.handle, "from_logits", true)
+	}
+	if o.Epsilon != 0 {
+		raw.Graph_set_f64(g.handle, "epsilon", o.Epsilon)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MetricPerplexityOptions are what MetricPerplexity may be told; the zero value means the defaults.
+type MetricPerplexityOptions struct {
+	// Predictions are logits, of which the softmax is taken.
+	FromLogits bool
+	// Smaller probabilities count as this; not for logits. Default: 1e-07.
+	Epsilon float64
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+}
+
+// MetricPerplexity: exp(MetricLogLoss): the number of equally likely classes that would be as hard to guess
+// (Jelinek et al., 1977); for a language model with weights of 0 where there is padding.
+func (g *Graph) MetricPerplexity(name string, predictions, labels Value, options *MetricPerplexityOptions) Value {
+	raw.Graph_begin(g.handle, "metric_perplexity", 1)
+	raw.Graph_set_string(g.handle, "name", name)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, labels.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.FromLogits {
+		raw.Graph_set_bool(g.handle, "from_logits", true)
+	}
+	if o.Epsilon != 0 {
+		raw.Graph_set_f64(g.handle, "epsilon", o.Epsilon)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MetricCosineSimilarityOptions are what MetricCosineSimilarity may be told; the zero value means the defaults.
+type MetricCosineSimilarityOptions struct {
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+}
+
+// MetricCosineSimilarity: The mean of the cosines of the angles between predictions and targets over the last
+// dimension: sum(p * t) / (norm(p) * norm(t)), 0 where one of them is zero. Keras' CosineSimilarity.
+func (g *Graph) MetricCosineSimilarity(
+	name string, predictions, targets Value, options *MetricCosineSimilarityOptions,
+) Value {
+	raw.Graph_begin(g.handle, "metric_cosine_similarity", 1)
+	raw.Graph_set_string(g.handle, "name", name)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MetricAUCOptions are what MetricAUC may be told; the zero value means the defaults.
+type MetricAUCOptions struct {
+	// roc: recall over 1 - specificity, by trapezoids; scikit-learn's roc_auc_score. Default: CurveRoc.
+	Curve Curve
+	// Of CurvePrecisionRecall. interpolated: between two points TP and FP grow in proportion (Davis and Goadrich,
+	// 2006), Keras' interpolation; step: the sum of each gain of recall times the precision behind it,
+	// scikit-learn's average_precision_score. Default: SummationInterpolated.
+	Summation Summation
+	// Thresholds i / (ThresholdCount - 1) for i from 0, as in Keras. Default: 200.
+	ThresholdCount int64
+	// Thresholds from 0 to 1 in place of these.
+	Thresholds []float64
+	// binary: all elements are of one class; else the last dimension has classes: micro: of the counts of all of
+	// them; macro: the mean over all of them, with those that do not occur; weighted: the mean by how often each is
+	// the target; none: a tensor with a number for each class. scikit-learn's, with all classes as its labels.
+	// Default: AverageBinary.
+	Average Average
+	// Predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities.
+	FromLogits bool
+	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+	// classes]; fewer dimensions apply to all elements below.
+	Weights Value
+}
+
+// MetricAUC: Area under a curve of binary decisions by threshold (Keras' AUC). Counts of each threshold are sums
+// over rows, so that it is exact for any split of the data; it is that of all scores wherever no two scores of
+// different targets lie between two thresholds that follow each other, else it takes them for equal. The ends,
+// where everything and nothing is predicted, are always points of the curve. Targets as for precision; a rate
+// without rows is 0.
+func (g *Graph) MetricAUC(name string, predictions, targets Value, options *MetricAUCOptions) Value {
+	raw.Graph_begin(g.handle, "metric_auc", 1)
+	raw.Graph_set_string(g.handle, "name", name)
+	raw.Graph_add_input(g.handle, predictions.id)
+	raw.Graph_add_input(g.handle, targets.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Curve != "" {
+		raw.Graph_set_string(g.handle, "curve", string(o.Curve))
+	}
+	if o.Summation != "" {
+		raw.Graph_set_string(g.handle, "summation", string(o.Summation))
+	}
+	if o.ThresholdCount != 0 {
+		raw.Graph_set_i64(g.handle, "threshold_count", o.ThresholdCount)
+	}
+	if o.Thresholds != nil {
+		raw.Graph_set_f64s(g.handle, "thresholds", o.Thresholds)
+	}
+	if o.Average != "" {
+		raw.Graph_set_string(g.handle, "average", string(o.Average))
+	}
+	if o.FromLogits {
+		raw.Graph_set_bool(g.handle, "from_logits", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
 // OptimizerSGDOptions are what OptimizerSGD may be told; the zero value means the defaults.
 type OptimizerSGDOptions struct {
 	// Fraction of the old velocity that is kept; 0 = no momentum.

@@ -40,6 +40,7 @@ type Result struct {
 	Elapsed  time.Duration      // how long that took
 	Loss     float64            // of the last step, or of the whole dataset; NaN when the model has none
 	Metrics  map[string]float64 // by name, without the loss
+	Tensors  map[string]*Tensor // metrics that are no single number, such as a confusion matrix; nil without any
 
 	// How long training steps waited for their input.
 	InputWait time.Duration
@@ -93,7 +94,31 @@ func takeResult(handle uintptr) *Result {
 	}
 	for i := int64(0); i < raw.Result_get_metric_count(handle); i++ {
 		name := raw.Result_get_metric_name(handle, i)
-		result.Metrics[name] = raw.Result_get_metric(handle, name)
+		value := raw.Result_get_metric(handle, name)
+		if tensor := metricTensor(handle, name, value); tensor == nil {
+			result.Metrics[name] = value
+		} else if result.Tensors == nil {
+			result.Tensors = map[string]*Tensor{name: tensor}
+		} else {
+			result.Tensors[name] = tensor
+		}
 	}
 	return result
+}
+
+// metricTensor is a metric that is no single number, whose value is NaN then; nil for one that is.
+func metricTensor(handle uintptr, name string, value float64) *Tensor {
+	var out, failure uintptr
+	if !math.IsNaN(value) {
+		return nil
+	}
+	if code := raw.Result_read_metric(handle, name, &out, &failure); code != 0 {
+		raw.Error_unref(failure)
+		return nil
+	}
+	if raw.Tensor_get_rank(out) == 0 {
+		raw.Tensor_unref(out)
+		return nil
+	}
+	return wrapTensor(out)
 }

@@ -9,6 +9,7 @@ var scenarioModels = map[string]ModelFunc{
 	"averages": scenarioAverages, "images": scenarioImages, "losses": scenarioLosses,
 	"optimizers": scenarioOptimizers,
 	"functions":  scenarioFunctions,
+	"metrics":    scenarioMetrics,
 	"schedules":  scenarioSchedules,
 	"wrong": func(g *Graph, mode Mode) error {
 		x := g.Feature("x")
@@ -189,4 +190,54 @@ func allSchedules(g *Graph) Value {
 	report("warmup", g.ScheduleWarmup(decay, 8, &ScheduleWarmupOptions{StartFraction: 0.25, Shifted: true}))
 	report("own", g.Rsqrt(g.Add(g.CompletedSteps(), g.Constant(Float32, 1))))
 	return report("switch", g.ScheduleSwitch(steps, waves, 7, &ScheduleSwitchOptions{Shifted: true}))
+}
+
+// Every metric under its name.
+func scenarioMetrics(g *Graph, mode Mode) error {
+	x := g.Feature("x")
+	shift := g.Variable("shift", Float32, []int64{3}, &VariableOptions{Initializer: "ones"})
+	four, three := g.Constant(Float32, 4), g.Constant(Float32, 3)
+	z := g.Add(g.Sub(g.Mul(x, four), three), shift)
+	g.SetOutput("z", z)
+	if mode != ModePredict {
+		y := g.Label("y")
+		hot := g.OneHot(y, 3, nil)
+		classMetrics(g, z, y, hot)
+		numberMetrics(g, z, y, hot)
+		g.SetLoss(g.LossMeanSquaredError(z, hot, nil))
+		g.OptimizerSGD(g.ScheduleConstant(0.5), nil)
+	}
+	return nil
+}
+
+func classMetrics(g *Graph, z, y, hot Value) {
+	g.MetricAccuracy("accuracy", z, y, nil)
+	g.MetricTopKAccuracy("top_k_accuracy", z, y, 2, nil)
+	threshold, beta := 0.75, 2.0
+	logits := &MetricBinaryAccuracyOptions{Threshold: &threshold, FromLogits: true}
+	g.MetricBinaryAccuracy("binary_accuracy", z, hot, logits)
+	g.MetricPrecision("precision", z, y, &MetricPrecisionOptions{Average: AverageMacro})
+	g.MetricRecall("recall", z, hot, &MetricRecallOptions{FromLogits: true})
+	g.MetricFBeta("f_beta", z, y, &MetricFBetaOptions{Beta: &beta, Average: AverageWeighted})
+	g.MetricSpecificity("specificity", z, y, &MetricSpecificityOptions{Average: AverageNone})
+	g.MetricBalancedAccuracy("balanced_accuracy", z, y, &MetricBalancedAccuracyOptions{Adjusted: true})
+	g.MetricMatthewsCorrelation("matthews_correlation", z, y, nil)
+	g.MetricMeanIOU("mean_iou", z, y, nil)
+	g.MetricConfusionMatrix("confusion_matrix", z, y, nil)
+	thresholds := &MetricAUCOptions{Thresholds: []float64{0.25, 0.5, 0.75}, FromLogits: true}
+	g.MetricAUC("auc", z, hot, thresholds)
+}
+
+func numberMetrics(g *Graph, z, y, hot Value) {
+	g.MetricMean("mean", z, nil)
+	g.MetricMeanSquaredError("mean_squared_error", z, hot, nil)
+	g.MetricRootMeanSquaredError("root_mean_squared_error", z, hot, nil)
+	g.MetricMeanAbsoluteError("mean_absolute_error", z, hot, nil)
+	half := &MetricMeanAbsolutePercentageErrorOptions{Epsilon: 0.5}
+	g.MetricMeanAbsolutePercentageError("mean_absolute_percentage_error", z, hot, half)
+	g.MetricRSquared("r_squared", z, hot, nil)
+	g.MetricLogLoss("log_loss", z, y, &MetricLogLossOptions{FromLogits: true})
+	g.MetricBinaryLogLoss("binary_log_loss", z, hot, &MetricBinaryLogLossOptions{FromLogits: true})
+	g.MetricPerplexity("perplexity", z, y, &MetricPerplexityOptions{FromLogits: true})
+	g.MetricCosineSimilarity("cosine_similarity", z, hot, nil)
 }

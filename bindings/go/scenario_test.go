@@ -191,13 +191,27 @@ func (s *scenario) evaluate(batch string) error {
 		return err
 	}
 	s.print("loss %.5f", result.Loss)
-	for _, name := range sortedKeys(result.Metrics) {
-		s.print("%s %.5f", name, result.Metrics[name])
+	lines := make(map[string]string)
+	for name, value := range result.Metrics {
+		lines[name] = fmt.Sprintf(" %.5f", value)
+	}
+	for name, tensor := range result.Tensors {
+		values, err := Values[float64](tensor)
+		if err != nil {
+			return err
+		}
+		for _, value := range values {
+			lines[name] += fmt.Sprintf(" %.5f", value)
+		}
+		tensor.Close()
+	}
+	for _, name := range sortedKeys(lines) {
+		s.print("%s%s", name, lines[name])
 	}
 	return nil
 }
 
-func sortedKeys(metrics map[string]float64) (names []string) {
+func sortedKeys[T any](metrics map[string]T) (names []string) {
 	for name := range metrics {
 		if name != "loss" {
 			names = append(names, name)

@@ -45,7 +45,7 @@ Ref<HookEventObject> to_object(const estimator::Event &event, Speed &speed) {
   object->loss = kNotANumber;
   for (const estimator::NamedNumber &value : event.values) {
     if (value.name == "loss") object->loss = value.value;
-    object->metrics.emplace(value.name, value.value);
+    if (value.is_number()) object->metrics.emplace(value.name, value.value);
   }
   object->checkpoint = event.checkpoint_path;
   speed.fill(event, *object);

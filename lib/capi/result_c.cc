@@ -4,7 +4,9 @@
 #include <limits>
 #include <string_view>
 
+#include "base/name_suggestions.h"
 #include "capi/guard.h"
+#include "capi/tensor_c.h"
 
 namespace tutti::impl::capi {
 
@@ -28,7 +30,7 @@ void ResultObject::take(const std::vector<estimator::NamedNumber> &values) {
     if (value.name == "loss") {
       loss = value.value;
     } else {
-      metrics.emplace_back(value.name, value.value);
+      metrics.push_back(value);
     }
   }
 }
@@ -60,6 +62,16 @@ ResultObject::ResultObject(const estimator::SessionReport &report, double elapse
       input_wait(report.input_wait_seconds) {
   take(report.metrics);
   loss = report.loss;
+}
+
+Result<tensor::Tensor> ResultObject::metric(std::string_view name) const {
+  if (name == "loss") return tensor::Tensor::scalar(loss);
+  std::vector<std::string> names = {"loss"};
+  for (const estimator::NamedNumber &one : metrics) {
+    if (one.name == name) return one.is_number() ? tensor::Tensor::scalar(one.value) : one.elements;
+    names.push_back(one.name);
+  }
+  return base::not_found("the result has no metric '", name, "'", base::but_there_are(name, names));
 }
 
 Status emit_result(Ref<ResultObject> result, tutti_result **out) {
@@ -113,15 +125,25 @@ int64_t tutti_result_get_metric_count(const tutti_result *result) {
 const char *tutti_result_get_metric_name(const tutti_result *result, int64_t index) {
   const Ref<ResultObject> object = peek(result, result_handles);
   if (!object || index < 0 || index >= static_cast<int64_t>(object->metrics.size())) return nullptr;
-  return object->metrics[static_cast<size_t>(index)].first.c_str();
+  return object->metrics[static_cast<size_t>(index)].name.c_str();
 }
 
 double tutti_result_get_metric(const tutti_result *result, const char *name) {
   const Ref<ResultObject> object = peek(result, result_handles);
   if (!object || name == nullptr) return kNotANumber;
   if (std::string_view(name) == "loss") return object->loss;
-  for (const auto &[key, value] : object->metrics) {
-    if (key == name) return value;
+  for (const estimator::NamedNumber &metric : object->metrics) {
+    if (metric.name == name) return metric.value;
   }
   return kNotANumber;
+}
+
+int32_t tutti_result_read_metric(const tutti_result *result, const char *name, tutti_tensor **out, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_TRY(clear(out, "out"));
+    TUTTI_ASSIGN(const Ref<ResultObject> object, find(result, result_handles, "result"));
+    TUTTI_TRY(require(name, "name"));
+    TUTTI_ASSIGN(tensor::Tensor value, object->metric(name));
+    return emit_tensor(std::move(value), true, out);
+  });
 }

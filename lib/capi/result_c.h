@@ -7,7 +7,7 @@
 #include <tutti/estimator.h>
 
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "capi/handles.h"
@@ -31,7 +31,10 @@ class ResultObject : public base::Object {
   double loss = 0;
   double input_wait = 0;
   std::string input_report, step_report;  // JSON
-  std::vector<std::pair<std::string, double>> metrics;
+  std::vector<estimator::NamedNumber> metrics;
+
+  /// A scalar of f64 for a number. NOT_FOUND naming those that there are.
+  Result<tensor::Tensor> metric(std::string_view name) const;
 
  private:
   void take(const std::vector<estimator::NamedNumber> &values);

@@ -87,7 +87,7 @@ Result<EvaluateResult> Estimator::evaluate_version(const Ref<checkpoint::WeightV
   give_back(std::move(evaluating));
   EvaluateResult result;
   for (size_t i = 0; i < report->names.size(); ++i)
-    result.values.push_back({report->names[i], report->values[i]});
+    result.values.push_back({report->names[i], report->values[i], report->elements[i]});
   result.global_step = report->step;
   result.examples = report->examples;
   result.batches = report->batches;

@@ -22,7 +22,7 @@ Status name_hook(const Status &status, const Hook &hook, const Event &event) {
 
 const double *find_value(std::span<const NamedNumber> values, std::string_view value_name) {
   for (const NamedNumber &number : values) {
-    if (number.name == value_name) return &number.value;
+    if (number.name == value_name && number.is_number()) return &number.value;
   }
   return nullptr;
 }

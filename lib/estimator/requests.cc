@@ -55,7 +55,7 @@ Status check(const TrainRequest &request) {
 
 const double *EvaluateResult::find(std::string_view value_name) const {
   for (const NamedNumber &number : values) {
-    if (number.name == value_name) return &number.value;
+    if (number.name == value_name && number.is_number()) return &number.value;
   }
   return nullptr;
 }

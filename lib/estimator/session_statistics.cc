@@ -28,7 +28,7 @@ void SessionStatistics::save(RunState &run) const {
   run.examples = former_examples_ + examples_;
   run.metrics = Json();
   for (const NamedNumber &number : values_)
-    run.metrics.set(number.name, number.value);
+    if (number.is_number()) run.metrics.set(number.name, number.value);
 }
 
 Status SessionStatistics::add(const distribute::Trainer &trainer, const distribute::RunReport *report) {

@@ -25,8 +25,9 @@ std::vector<Hook> joined(const std::vector<Hook> &standing, const std::vector<Ho
 std::vector<std::string> value_names(const distribute::Trainer &trainer) {
   std::vector<std::string> names = {"loss", "learning_rate"};
   if (trainer.loss_scale().scale != 0) names.insert(names.end(), {"loss_scale", "skipped_steps"});
+  // Tensors are in results only.
   for (const auto &[metric, value] : trainer.model().metrics)
-    names.push_back(metric);
+    if (trainer.model().graph.value(value).dims.empty()) names.push_back(metric);
   return names;
 }
 

@@ -129,8 +129,9 @@ void GraphBuilder::add_metric(std::string_view name, ValueId value) {
     fail(base::already_exists(what, ": results have a value of this name already; choose another"));
     return;
   }
-  if (!dims(value).empty()) {
-    fail(base::invalid_argument(what, " has shape ", to_string(dims(value)), ", expected a scalar"));
+  if (!constant_shape(dims(value))) {
+    fail(base::invalid_argument(what, " has shape ", to_string(dims(value)),
+                                ", expected a scalar, or a tensor whose shape does not depend on the batch"));
     return;
   }
   model_.metrics.emplace(std::string(name), value);

@@ -143,7 +143,7 @@ struct Model {
   std::vector<InputSpec> labels;
   std::vector<VariableSpec> variables;                      // in order of creation
   std::map<std::string, ValueId, std::less<>> outputs;      // predictions; rows on axis 0
-  std::map<std::string, ValueId, std::less<>> metrics;      // scalars
+  std::map<std::string, ValueId, std::less<>> metrics;      // without rows
   std::map<std::string, ValueId, std::less<>> assignments;  // variable name → its new value
   ValueId loss = kNoValue;                                  // scalar; absent for PREDICT
   std::optional<TrainSpec> train;

@@ -60,6 +60,14 @@ ValueId element_weights(Expansion &e, ValueId weights, ValueId value) {
   return b.reshape(own, std::move(dims));
 }
 
+ValueId per_row(Expansion &e, ValueId weights, ValueId elements) {
+  if (weights == kNoValue || elements == kNoValue) return kNoValue;
+  graph::Dims dims = e.builder().dims(weights);
+  if (dims.size() >= e.builder().rank(elements)) return weights;
+  dims.resize(e.builder().rank(elements), graph::Dim(1));
+  return e.builder().reshape(weights, std::move(dims));
+}
+
 ValueId reduce_elements(Expansion &e, ValueId values, ValueId weights, Reduction reduction) {
   GraphBuilder &b = e.builder();
   if (values == kNoValue) return kNoValue;

@@ -19,6 +19,9 @@ ValueId per_example(Expansion &e, ValueId value);
 /// value has, each that of the value or 1. kNoValue when there are none, and for others, which are an error.
 ValueId element_weights(Expansion &e, ValueId weights, ValueId value);
 
+/// Weights, as element_weights() gives them, to be multiplied with values of more dimensions; kNoValue for none.
+ValueId per_row(Expansion &e, ValueId weights, ValueId values);
+
 /// How one number per example becomes a scalar.
 enum class Reduction { mean, sum, weighted_mean };
 

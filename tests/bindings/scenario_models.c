@@ -171,6 +171,63 @@ static int32_t losses(tutti_graph *g, int32_t mode, void *user, tutti_error **er
   return tutti_graph_check(g, err);
 }
 
+static void class_metrics(tutti_graph *g, tutti_value z, tutti_value y, tutti_value hot) {
+  tutti_metric_accuracy(g, "accuracy", z, y, NULL);
+  tutti_metric_top_k_accuracy(g, "top_k_accuracy", z, y, 2, NULL);
+  tutti_metric_binary_accuracy_attrs logits = {.has_threshold = 1, .threshold = 0.75, .from_logits = 1};
+  tutti_metric_binary_accuracy(g, "binary_accuracy", z, hot, &logits);
+  tutti_metric_precision_attrs macro = {.average = TUTTI_METRIC_PRECISION_AVERAGE_MACRO};
+  tutti_metric_precision(g, "precision", z, y, &macro);
+  tutti_metric_recall_attrs binary = {.from_logits = 1};
+  tutti_metric_recall(g, "recall", z, hot, &binary);
+  tutti_metric_f_beta_attrs weighted = {.has_beta = 1, .beta = 2, .average = TUTTI_METRIC_F_BETA_AVERAGE_WEIGHTED};
+  tutti_metric_f_beta(g, "f_beta", z, y, &weighted);
+  tutti_metric_specificity_attrs each = {.average = TUTTI_METRIC_SPECIFICITY_AVERAGE_NONE};
+  tutti_metric_specificity(g, "specificity", z, y, &each);
+  tutti_metric_balanced_accuracy_attrs adjusted = {.adjusted = 1};
+  tutti_metric_balanced_accuracy(g, "balanced_accuracy", z, y, &adjusted);
+  tutti_metric_matthews_correlation(g, "matthews_correlation", z, y, NULL);
+  tutti_metric_mean_iou(g, "mean_iou", z, y, NULL);
+  tutti_metric_confusion_matrix(g, "confusion_matrix", z, y, NULL);
+  tutti_metric_auc_attrs thresholds = {
+      .thresholds = (double[]){0.25, 0.5, 0.75}, .thresholds_count = 3, .from_logits = 1};
+  tutti_metric_auc(g, "auc", z, hot, &thresholds);
+}
+
+static void number_metrics(tutti_graph *g, tutti_value z, tutti_value y, tutti_value hot) {
+  tutti_metric_mean(g, "mean", z, NULL);
+  tutti_metric_mean_squared_error(g, "mean_squared_error", z, hot, NULL);
+  tutti_metric_root_mean_squared_error(g, "root_mean_squared_error", z, hot, NULL);
+  tutti_metric_mean_absolute_error(g, "mean_absolute_error", z, hot, NULL);
+  tutti_metric_mean_absolute_percentage_error_attrs half = {.epsilon = 0.5};
+  tutti_metric_mean_absolute_percentage_error(g, "mean_absolute_percentage_error", z, hot, &half);
+  tutti_metric_r_squared(g, "r_squared", z, hot, NULL);
+  tutti_metric_log_loss_attrs logits = {.from_logits = 1};
+  tutti_metric_log_loss(g, "log_loss", z, y, &logits);
+  tutti_metric_binary_log_loss_attrs sigmoid = {.from_logits = 1};
+  tutti_metric_binary_log_loss(g, "binary_log_loss", z, hot, &sigmoid);
+  tutti_metric_perplexity_attrs softmax = {.from_logits = 1};
+  tutti_metric_perplexity(g, "perplexity", z, y, &softmax);
+  tutti_metric_cosine_similarity(g, "cosine_similarity", z, hot, NULL);
+}
+
+static int32_t metrics(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  (void)user;
+  tutti_value x = tutti_graph_get_feature(g, "x");
+  tutti_value shift = tutti_graph_variable(g, "shift", TUTTI_DTYPE_F32, (int64_t[]){3}, 1, "ones", 0, 1);
+  tutti_value four = tutti_graph_constant(g, TUTTI_DTYPE_F32, 4), three = tutti_graph_constant(g, TUTTI_DTYPE_F32, 3);
+  tutti_value z = tutti_add(g, tutti_sub(g, tutti_mul(g, x, four), three), shift);
+  tutti_graph_set_output(g, "z", z);
+  if (mode != TUTTI_MODE_PREDICT) {
+    tutti_value y = tutti_graph_get_label(g, "y"), hot = tutti_one_hot(g, y, 3, NULL);
+    class_metrics(g, z, y, hot);
+    number_metrics(g, z, y, hot);
+    tutti_graph_set_loss(g, tutti_loss_mean_squared_error(g, z, hot, NULL));
+    tutti_optimizer_sgd(g, tutti_schedule_constant(g, 0.5), NULL);
+  }
+  return tutti_graph_check(g, err);
+}
+
 static tutti_value reported_rate(tutti_graph *g, const char *name, tutti_value rate) {
   tutti_graph_add_metric(g, name, rate);
   return rate;
@@ -238,6 +295,7 @@ tutti_model_fn scenario_model(const char *name) {
                 {"averages", averages},
                 {"images", images},
                 {"losses", losses},
+                {"metrics", metrics},
                 {"optimizers", scenario_optimizers},
                 {"functions", scenario_functions},
                 {"schedules", schedules},

@@ -169,6 +169,19 @@ static int compare_names(const void *a, const void *b) {
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+static int32_t print_metric(const tutti_result *result, const char *name, tutti_error **err) {
+  tutti_tensor *value = NULL;
+  int32_t code = tutti_result_read_metric(result, name, &value, err);
+  if (code != TUTTI_OK) return code;
+  printf("= %s", name);
+  const double *numbers = tutti_tensor_get_data(value);
+  for (int64_t i = 0; i < tutti_tensor_get_element_count(value); i++)
+    printf(" %.5f", numbers[i]);
+  puts("");
+  tutti_tensor_unref(value);
+  return TUTTI_OK;
+}
+
 int32_t scenario_evaluate(struct scenario *s, int64_t batch, tutti_error **err) {
   char transforms[64];
   snprintf(transforms, sizeof transforms, "pipeline %sbatch %" PRId64, s->has_own_input ? "shard " : "", batch);
@@ -185,8 +198,8 @@ int32_t scenario_evaluate(struct scenario *s, int64_t batch, tutti_error **err) 
     for (int64_t i = 0; i < count; i++)
       names[i] = tutti_result_get_metric_name(result, i);
     qsort(names, (size_t)count, sizeof *names, compare_names);
-    for (int64_t i = 0; i < count; i++)
-      printf("= %s %.5f\n", names[i], tutti_result_get_metric(result, names[i]));
+    for (int64_t i = 0; i < count && code == TUTTI_OK; i++)
+      code = print_metric(result, names[i], err);
   }
   tutti_result_unref(result), tutti_dataset_unref(dataset);
   return code;

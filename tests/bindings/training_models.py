@@ -10,6 +10,7 @@ import math
 
 from function_model import Functions
 from loss_model import Losses
+from metric_model import Metrics
 from optimizer_model import ByName
 from schedule_model import rates
 
@@ -398,4 +399,4 @@ class Averaged:
 
 
 MODELS = {'classifier': Classifier, 'regression': Regression, 'averages': Averages, 'images': Images, 'losses': Losses,
-          'optimizers': Optimizers, 'functions': Functions, 'schedules': Schedules}
+          'optimizers': Optimizers, 'functions': Functions, 'metrics': Metrics, 'schedules': Schedules}

@@ -184,7 +184,9 @@ class Scenario:
     def results_evaluate(self, _):
         self.need_model()
         loss, metrics = self.with_averages(lambda: (self.model.losses(self.rows), self.model.metrics(self.rows)))
-        return [['loss', loss / len(self.rows)], *([name, metrics[name] / len(self.rows)] for name in sorted(metrics))]
+        lists = {name: value if isinstance(value, list) else [value] for name, value in metrics.items()}
+        return [['loss', loss / len(self.rows)],
+                *([name, *(one / len(self.rows) for one in lists[name])] for name in sorted(lists))]
 
     def outputs(self, count):
         self.need_model()

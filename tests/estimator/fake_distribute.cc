@@ -234,6 +234,7 @@ class FakeEvaluator : public Evaluator {
     if (report.examples == 0) return base::invalid_argument("there are no rows to evaluate on");
     report.names = {"loss", "spread"};
     report.values = {sum / static_cast<double>(report.examples), 1.0};
+    report.elements.resize(report.names.size());
     report.step = weights.step();
     return report;
   }

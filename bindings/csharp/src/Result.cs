@@ -37,12 +37,31 @@ namespace Tutti
             InputReport = InputReport.Read(Raw.result_get_input_report(number));
             StepReport = StepReport.Read(Raw.result_get_step_report(number));
             var metrics = new Dictionary<string, double>();
+            var tensors = new Dictionary<string, Tensor>();
             for (long i = 0; i < Raw.result_get_metric_count(number); i++)
             {
                 string name = Raw.result_get_metric_name(number, i);
-                metrics[name] = Raw.result_get_metric(number, name);
+                double value = Raw.result_get_metric(number, name);
+                Tensor tensor = double.IsNaN(value) ? ReadTensor(number, name) : null;
+                if (tensor == null)
+                    metrics[name] = value;
+                else
+                    tensors[name] = tensor;
             }
             Metrics = metrics;
+            Tensors = tensors;
+        }
+
+        // A metric that is no single number; null for one that is.
+        private static Tensor ReadTensor(IntPtr number, string name)
+        {
+            IntPtr tensor, failure;
+            Errors.Check(Raw.result_read_metric(number, name, out tensor, out failure), failure);
+            var read = new Tensor(tensor);
+            if (read.Dims.Length > 0)
+                return read;
+            read.Dispose();
+            return null;
         }
 
         // Reads a C result and drops it; null when there is none.
@@ -88,6 +107,9 @@ namespace Tutti
 
         /// <summary>Metrics by name.</summary>
         public IReadOnlyDictionary<string, double> Metrics { get; private set; }
+
+        /// <summary>Metrics that are no single number, such as a confusion matrix, by name.</summary>
+        public IReadOnlyDictionary<string, Tensor> Tensors { get; private set; }
 
         /// <summary>Such as "step 100, loss 0.25, accuracy 0.9 (MaxSteps)".</summary>
         public override string ToString()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
+#include <limits>
 #include <mutex>
 
 #include "base/exceptions.h"
@@ -12,6 +12,7 @@
 #include "distribute/predict/device_pool.h"
 #include "distribute/predict/predict_engine.h"
 #include "distribute/strategy/device_kinds.h"
+#include "distribute/train/step_reports.h"
 #include "distribute/train/train_programs.h"
 #include "distribute/weights/loaded_weights.h"
 #include "graph/serialize.h"
@@ -340,13 +341,11 @@ Status EvaluatorSession::finish(Evaluation &evaluation, int64_t rows, EvaluateRe
   for (const std::string &name : metrics_) {
     const backend::StateEntry *entry =
         programs_.front().plan.find(name == "loss" ? "report/loss" : "report/metric/" + name);
-    std::array<std::byte, 8> bytes{};
-    TUTTI_TRY(first.buffers->report.read(entry->offset, bytes.data(), entry->storage_bytes));
-    double value = 0;
-    tensor::visit_dtype(entry->dtype, [&]<typename T>(T) {
-      if constexpr (std::is_arithmetic_v<T>) value = static_cast<double>(*reinterpret_cast<const T *>(bytes.data()));
-    });
-    report.values.push_back(value);
+    TUTTI_ASSIGN(tensor::Tensor value, read_entry(first.buffers->report, *entry));
+    const bool is_number = entry->dims.empty();
+    report.values.push_back(is_number ? number_at(value.data(), value.dtype())
+                                      : std::numeric_limits<double>::quiet_NaN());
+    report.elements.push_back(is_number ? tensor::Tensor() : std::move(value));
   }
   return Status();
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "distribute/plan/step_writes.h"
 #include "graph/update_rule.h"
 
 namespace tutti::impl::distribute {
@@ -14,7 +15,7 @@ using tensor::DType;
 
 void FinishContext::report(const std::string &name, ValueId value) {
   builder.state_write(value, "report/" + name);
-  reports.push_back({"report/" + name, Arena::report, builder.dtype(value), {}, ""});
+  reports.push_back(report_spec(builder, name, value));
 }
 
 static Dims slice_dims(const FinishContext &context, const std::string &variable) {

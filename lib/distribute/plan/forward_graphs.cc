@@ -80,12 +80,19 @@ bool rows_stand_alone(const Graph &graph) {
   });
 }
 
+/// Sums of many batches lose what single ones have, unless they have more digits.
+bool is_added_up_wider(const FrontierValue &value, tensor::DType dtype) {
+  return value.is_sum && tensor::is_floating(dtype) && dtype != tensor::DType::f64;
+}
+
 Status build_metrics(const Model &model, Frontier &frontier, EvaluateGraphs &result) {
   GraphBuilder finish;
   NodeCloner tail(frontier.tail.graph(), finish);
   for (size_t i = 0; i < frontier.values.size(); ++i) {
     const graph::ValueInfo &info = model.graph.value(frontier.values[i].value);
-    tail.map(frontier.tail_inputs[i], finish.state_read(sum_entry(i), info.dtype, info.dims));
+    const bool wider = is_added_up_wider(frontier.values[i], info.dtype);
+    const ValueId sum = finish.state_read(sum_entry(i), wider ? tensor::DType::f64 : info.dtype, info.dims);
+    tail.map(frontier.tail_inputs[i], finish.cast(sum, info.dtype));
   }
   std::vector<std::pair<std::string, std::string>> results;  // report name, result of the tail
   if (model.loss != graph::kNoValue) results.emplace_back("loss", "loss");
@@ -94,7 +101,7 @@ Status build_metrics(const Model &model, Frontier &frontier, EvaluateGraphs &res
   for (const auto &[name, source] : results) {
     TUTTI_ASSIGN(const ValueId value, tail.clone_value(frontier.tail.graph().result(source)));
     finish.state_write(value, "report/" + name);
-    result.state.push_back({"report/" + name, Arena::report, finish.dtype(value), {}, ""});
+    result.state.push_back(report_spec(finish, name, value));
     result.metrics.push_back(name == "loss" ? name : name.substr(7));
   }
   TUTTI_ASSIGN(Graph graph, finish.finish_graph());
@@ -123,6 +130,7 @@ static Result<EvaluateGraphs> evaluate_graphs(const Model &model, const StepGrap
       value = step.mul(value, step.run_scalar("first_flag", step.dtype(value)));
       result.known.push_back(sum_entry(i));
     }
+    if (is_added_up_wider(frontier.values[i], step.dtype(value))) value = step.cast(value, tensor::DType::f64);
     writes.push_back({value, sum_entry(i), ""});
   }
   if (const graph::Node *node = find_scalar(step.graph(), "step_rows")) {

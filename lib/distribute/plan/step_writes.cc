@@ -214,4 +214,9 @@ Result<graph::SealedGraph> mark_buckets(const graph::SealedGraph &accumulate, co
   return graph::SealedGraph(std::make_shared<const Graph>(std::move(graph)));
 }
 
+StateSpec report_spec(const graph::GraphBuilder &builder, const std::string &name, ValueId value) {
+  return {"report/" + name, Arena::report, builder.dtype(value),
+          graph::constant_shape(builder.dims(value)).value_or(std::vector<int64_t>()), ""};
+}
+
 }  // namespace tutti::impl::distribute

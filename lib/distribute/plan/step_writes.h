@@ -15,6 +15,9 @@
 
 namespace tutti::impl::distribute {
 
+/// Where a graph reports a value without rows: a number, or a tensor.
+StateSpec report_spec(const graph::GraphBuilder &builder, const std::string &name, graph::ValueId value);
+
 /// A value that goes to a partials entry.
 struct StepWrite {
   graph::ValueId value = graph::kNoValue;

@@ -133,8 +133,9 @@ class PredictEngine : public std::enable_shared_from_this<PredictEngine> {
 };
 
 struct EvaluateReport {
-  std::vector<std::string> names;  ///< "loss" first when the model has one
-  std::vector<double> values;
+  std::vector<std::string> names;        ///< "loss" first when the model has one
+  std::vector<double> values;            ///< NaN for a tensor
+  std::vector<tensor::Tensor> elements;  ///< of those that are tensors, by position, else empty
   int64_t examples = 0;
   int64_t batches = 0;
   int64_t step = 0;  ///< of the weights

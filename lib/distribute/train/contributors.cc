@@ -135,6 +135,10 @@ Result<double> Contributors::report_value(const backend::StateEntry &entry) cons
   return number_at(bytes.data(), entry.dtype);
 }
 
+Result<tensor::Tensor> Contributors::report_tensor(const backend::StateEntry &entry) const {
+  return read_entry(contributors_.front().report, entry);
+}
+
 Status Contributors::read_partials(int32_t part, int64_t offset, int64_t bytes, void *destination) const {
   return contributors_[static_cast<size_t>(part)].partials.read(offset, destination, bytes);
 }

@@ -72,6 +72,7 @@ class Contributors {
   /// Of the last step: a scalar of the first one's report; bytes of the partials of one; outputs, in order, which need
   /// keeps_outputs.
   base::Result<double> report_value(const backend::StateEntry &entry) const;
+  base::Result<tensor::Tensor> report_tensor(const backend::StateEntry &entry) const;
   base::Status read_partials(int32_t part, int64_t offset, int64_t bytes, void *destination) const;
   std::vector<const KeptOutputs *> kept_outputs() const;
 

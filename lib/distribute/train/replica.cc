@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/train/replica.h"
 
+#include <limits>
 #include <utility>
 
 #include "base/exceptions.h"
@@ -296,6 +297,11 @@ base::Result<std::vector<NamedNumber>> report_values(const StatePlan &plan, cons
     std::string name = entry.name.substr(7);
     if (name == "ok" || entry.name == fault_entry) continue;
     if (name.rfind("metric/", 0) == 0) name = name.substr(7);
+    if (!entry.dims.empty()) {
+      TUTTI_ASSIGN(tensor::Tensor elements, replica.report_tensor(entry));
+      numbers.push_back({std::move(name), std::numeric_limits<double>::quiet_NaN(), std::move(elements)});
+      continue;
+    }
     TUTTI_ASSIGN(const double value, replica.report_value(entry));
     numbers.push_back({std::move(name), value});
   }

@@ -98,6 +98,9 @@ class Replica {
   base::Result<double> report_value(const backend::StateEntry &entry) const {
     return contributors_.report_value(entry);
   }
+  base::Result<tensor::Tensor> report_tensor(const backend::StateEntry &entry) const {
+    return contributors_.report_tensor(entry);
+  }
   /// Bytes of the partials of one of its contributors.
   base::Status read_partials(int32_t part, int64_t offset, int64_t bytes, void *destination) const {
     return contributors_.read_partials(part, offset, bytes, destination);

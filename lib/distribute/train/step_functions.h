@@ -30,9 +30,13 @@
 
 namespace tutti::impl::distribute {
 
+/// A number, or the tensor that a metric with one number for each class is.
 struct NamedNumber {
   std::string name;
-  double value = 0;
+  double value = 0;           ///< NaN for a tensor
+  tensor::Tensor elements{};  ///< empty for a number
+
+  bool is_number() const { return elements.empty(); }
 };
 
 struct StepFunction {

@@ -20,6 +20,13 @@ double number_at(const void *address, tensor::DType dtype) {
   return value;
 }
 
+Result<tensor::Tensor> read_entry(const backend::Buffer &buffer, const backend::StateEntry &entry) {
+  TUTTI_ASSIGN(const tensor::Shape shape, tensor::Shape::make(entry.dims));
+  TUTTI_ASSIGN(tensor::Tensor value, tensor::Tensor::allocate(entry.dtype, shape));
+  TUTTI_TRY(buffer.read(entry.offset, value.mutable_data(), value.size_bytes()));
+  return value;
+}
+
 Status StepReports::open(const StatePlan &plan, backend::Device &device, int32_t in_flight) {
   loss_ = plan.find("report/loss");
   ok_ = plan.find("report/ok");

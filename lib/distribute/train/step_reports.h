@@ -20,11 +20,14 @@
 #include "backend/backend.h"
 #include "base/status.h"
 #include "distribute/plan/state_plan.h"
+#include "tensor/tensor.h"
 
 namespace tutti::impl::distribute {
 
 /// The number that a scalar of state holds.
 double number_at(const void *address, tensor::DType dtype);
+/// What an entry of a buffer of state holds.
+base::Result<tensor::Tensor> read_entry(const backend::Buffer &buffer, const backend::StateEntry &entry);
 
 struct StepReport {
   double loss = 0;

@@ -48,8 +48,14 @@ class Watch {
  private:
   Status missing(const Event &event) const {
     std::vector<std::string> names;
-    for (const NamedNumber &number : event.values)
-      names.push_back(number.name);
+    for (const NamedNumber &number : event.values) {
+      if (number.is_number()) {
+        names.push_back(number.name);
+      } else if (number.name == options_.value) {
+        return invalid_argument("'", options_.value, "' is a tensor of shape ", number.elements.shape(),
+                                ", early stopping needs a number");
+      }
+    }
     return invalid_argument("there is no value '", options_.value, "'", base::but_there_are(options_.value, names));
   }
 

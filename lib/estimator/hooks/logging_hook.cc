@@ -72,6 +72,7 @@ class Progress {
   static std::string values_text(const Event &event) {
     std::string text;
     for (const NamedNumber &value : event.values) {
+      if (!value.is_number()) continue;
       text += base::concat(text.empty() ? "" : ", ", value.name, " ", number(value.value));
     }
     return text;

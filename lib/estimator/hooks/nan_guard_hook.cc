@@ -16,7 +16,7 @@ Hook nan_guard_hook(NanGuardOptions options) {
   hook.function = [stop = options.stop_instead_of_error](const Event &event) -> Result<Answer> {
     if (event.kind != EventKind::step) return Answer::go_on;
     for (const NamedNumber &value : event.values) {
-      if (std::isfinite(value.value)) continue;
+      if (!value.is_number() || std::isfinite(value.value)) continue;
       if (stop) return Answer::stop;
       return base::failed_precondition("'", value.name, "' is ", value.value, " at step ", event.step);
     }

@@ -22,14 +22,6 @@ bool are_factors(Expansion &e, std::string_view name, std::string_view what) {
   return true;
 }
 
-ValueId per_row(Expansion &e, ValueId weights, ValueId elements) {
-  if (weights == kNoValue || elements == kNoValue) return kNoValue;
-  graph::Dims dims = e.builder().dims(weights);
-  if (dims.size() >= e.builder().rank(elements)) return weights;
-  dims.resize(e.builder().rank(elements), graph::Dim(1));
-  return e.builder().reshape(weights, std::move(dims));
-}
-
 ValueId reduce_loss(Expansion &e, ValueId values, ValueId weights, ValueId by_class) {
   GraphBuilder &b = e.builder();
   if (values == kNoValue || !b.ok()) return kNoValue;
@@ -38,46 +30,6 @@ ValueId reduce_loss(Expansion &e, ValueId values, ValueId weights, ValueId by_cl
   if (!b.ok()) return kNoValue;
   if (e.text("reduction") != "none") return reduce_elements(e, values, all, reduction_of(e));
   return all == kNoValue ? values : b.mul(values, per_row(e, all, values));
-}
-
-ValueId like_first(Expansion &e, size_t index) {
-  GraphBuilder &b = e.builder();
-  const ValueId first = e.input(0), other = e.input(index);
-  if (first == kNoValue || other == kNoValue) return kNoValue;
-  if (!(b.dims(first) == b.dims(other))) {
-    return e.fail(base::concat(e.input_name(0), " ", graph::to_string(b.dims(first)), " and ", e.input_name(index), " ",
-                               graph::to_string(b.dims(other)), " must have the same shape"));
-  }
-  return b.cast(other, b.dtype(first));
-}
-
-ValueId labels_of(Expansion &e, size_t index) {
-  GraphBuilder &b = e.builder();
-  const ValueId scores = e.input(0), labels = e.input(index);
-  if (scores == kNoValue || labels == kNoValue || !has_classes(e)) return kNoValue;
-  if (!tensor::is_integer(b.dtype(labels))) {
-    return e.fail(base::concat(e.input_name(index), " are ", tensor::name(b.dtype(labels)),
-                               ", expected class numbers, which are integers"));
-  }
-  const ValueId squeezed = squeeze_to_rank(e, labels, b.rank(scores) - 1);
-  graph::Dims rows = b.dims(scores);
-  rows.pop_back();
-  if (b.dims(squeezed) == rows) return squeezed;
-  return e.fail(base::concat(e.input_name(index), " ", graph::to_string(b.dims(labels)), " do not fit ",
-                             e.input_name(0), " ", graph::to_string(b.dims(scores)), ": expected ",
-                             graph::to_string(rows)));
-}
-
-bool has_classes(Expansion &e) {
-  if (e.input(0) == kNoValue) return false;
-  if (e.builder().rank(e.input(0)) >= 2) return true;
-  e.fail(base::concat("expected ", e.input_name(0), " [batch, classes], got a value of lower rank"));
-  return false;
-}
-
-ValueId as_indices(GraphBuilder &b, ValueId labels) {
-  if (labels == kNoValue || b.dtype(labels) == tensor::DType::i32) return labels;
-  return b.cast(labels, tensor::size_bytes(b.dtype(labels)) < 4 ? tensor::DType::i32 : tensor::DType::i64);
 }
 
 ValueId class_weight_table(Expansion &e, int64_t classes, ValueId like) {
@@ -126,8 +78,6 @@ ValueId smooth_classes(Expansion &e, ValueId targets) {
   return e.builder().add_scalar(e.builder().scale(targets, 1 - share), share / double(classes));
 }
 
-ValueId one_minus(GraphBuilder &b, ValueId x) { return x == kNoValue ? kNoValue : b.sub(b.constant(1, b.dtype(x)), x); }
-
 ValueId constant_list(GraphBuilder &b, const std::vector<double> &values, ValueId like) {
   if (like == kNoValue) return kNoValue;
   const tensor::Shape shape({int64_t(values.size())});
@@ -137,11 +87,5 @@ ValueId constant_list(GraphBuilder &b, const std::vector<double> &values, ValueI
   if (!table.ok()) return b.fail(table.status());
   return b.cast(b.constant(table.take()), b.dtype(like));
 }
-
-ValueId at_least(GraphBuilder &b, ValueId x, double limit) {
-  return x == kNoValue ? kNoValue : b.op("maximum", {x, b.constant(limit, b.dtype(x))});
-}
-
-ValueId sum_last(GraphBuilder &b, ValueId x) { return b.reduce_sum(x, {-1}); }
 
 }  // namespace tutti::impl::nn

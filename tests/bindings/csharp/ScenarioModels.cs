@@ -20,6 +20,8 @@ namespace Tutti.Tests
                     return Images;
                 case "losses":
                     return ScenarioLosses.Build;
+                case "metrics":
+                    return ScenarioMetrics.Build;
                 case "optimizers":
                     return ScenarioOptimizers.Build;
                 case "functions":

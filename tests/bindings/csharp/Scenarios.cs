@@ -319,8 +319,15 @@ namespace Tutti.Tests
             {
                 Result result = trained.Evaluate(dataset);
                 Print($"loss {result.Loss:F5}");
-                foreach (var metric in result.Metrics.OrderBy(metric => metric.Key, StringComparer.Ordinal))
-                    Print($"{metric.Key} {metric.Value:F5}");
+                var metrics = result.Metrics.ToDictionary(one => one.Key, one => new[] { one.Value });
+                foreach (var one in result.Tensors)
+                    metrics[one.Key] = one.Value.ToArray<double>();
+                foreach (var metric in metrics.OrderBy(metric => metric.Key, StringComparer.Ordinal))
+                {
+                    string numbers = string.Concat(
+                        metric.Value.Select(number => " " + number.ToString("F5", CultureInfo.InvariantCulture)));
+                    Print($"{metric.Key}{numbers}");
+                }
             }
         }
 

@@ -240,36 +240,36 @@ typedef long long swig_type_207;
 typedef _gostring_ swig_type_208;
 typedef _gostring_ swig_type_209;
 typedef _gostring_ swig_type_210;
-typedef long long swig_type_211;
-typedef _gostring_ swig_type_212;
-typedef long long swig_type_213;
+typedef _gostring_ swig_type_211;
+typedef long long swig_type_212;
+typedef _gostring_ swig_type_213;
 typedef long long swig_type_214;
 typedef long long swig_type_215;
-typedef _gostring_ swig_type_216;
-typedef long long swig_type_217;
-typedef _gostring_ swig_type_218;
+typedef long long swig_type_216;
+typedef _gostring_ swig_type_217;
+typedef long long swig_type_218;
 typedef _gostring_ swig_type_219;
 typedef _gostring_ swig_type_220;
-typedef _goslice_ swig_type_221;
-typedef _gostring_ swig_type_222;
+typedef _gostring_ swig_type_221;
+typedef _goslice_ swig_type_222;
 typedef _gostring_ swig_type_223;
 typedef _gostring_ swig_type_224;
-typedef _goslice_ swig_type_225;
-typedef long long swig_type_226;
+typedef _gostring_ swig_type_225;
+typedef _goslice_ swig_type_226;
 typedef long long swig_type_227;
-typedef _gostring_ swig_type_228;
-typedef long long swig_type_229;
-typedef _gostring_ swig_type_230;
-typedef long long swig_type_231;
-typedef _gostring_ swig_type_232;
-typedef long long swig_type_233;
-typedef _gostring_ swig_type_234;
-typedef long long swig_type_235;
+typedef long long swig_type_228;
+typedef _gostring_ swig_type_229;
+typedef long long swig_type_230;
+typedef _gostring_ swig_type_231;
+typedef long long swig_type_232;
+typedef _gostring_ swig_type_233;
+typedef long long swig_type_234;
+typedef _gostring_ swig_type_235;
 typedef long long swig_type_236;
-typedef _goslice_ swig_type_237;
-typedef long long swig_type_238;
-typedef _gostring_ swig_type_239;
-typedef long long swig_type_240;
+typedef long long swig_type_237;
+typedef _goslice_ swig_type_238;
+typedef long long swig_type_239;
+typedef _gostring_ swig_type_240;
 typedef long long swig_type_241;
 typedef long long swig_type_242;
 typedef long long swig_type_243;
@@ -277,42 +277,43 @@ typedef long long swig_type_244;
 typedef long long swig_type_245;
 typedef long long swig_type_246;
 typedef long long swig_type_247;
-typedef _gostring_ swig_type_248;
-typedef _goslice_ swig_type_249;
-typedef long long swig_type_250;
-typedef _goslice_ swig_type_251;
-typedef long long swig_type_252;
+typedef long long swig_type_248;
+typedef _gostring_ swig_type_249;
+typedef _goslice_ swig_type_250;
+typedef long long swig_type_251;
+typedef _goslice_ swig_type_252;
 typedef long long swig_type_253;
-typedef _goslice_ swig_type_254;
+typedef long long swig_type_254;
 typedef _goslice_ swig_type_255;
-typedef long long swig_type_256;
-typedef _goslice_ swig_type_257;
+typedef _goslice_ swig_type_256;
+typedef long long swig_type_257;
 typedef _goslice_ swig_type_258;
-typedef long long swig_type_259;
+typedef _goslice_ swig_type_259;
 typedef long long swig_type_260;
 typedef long long swig_type_261;
 typedef long long swig_type_262;
 typedef long long swig_type_263;
-typedef _goslice_ swig_type_264;
-typedef _gostring_ swig_type_265;
+typedef long long swig_type_264;
+typedef _goslice_ swig_type_265;
 typedef _gostring_ swig_type_266;
-typedef long long swig_type_267;
+typedef _gostring_ swig_type_267;
 typedef long long swig_type_268;
 typedef long long swig_type_269;
-typedef _gostring_ swig_type_270;
-typedef long long swig_type_271;
+typedef long long swig_type_270;
+typedef _gostring_ swig_type_271;
 typedef long long swig_type_272;
-typedef _gostring_ swig_type_273;
+typedef long long swig_type_273;
 typedef _gostring_ swig_type_274;
 typedef _gostring_ swig_type_275;
-typedef long long swig_type_276;
+typedef _gostring_ swig_type_276;
 typedef long long swig_type_277;
 typedef long long swig_type_278;
-typedef _gostring_ swig_type_279;
+typedef long long swig_type_279;
 typedef _gostring_ swig_type_280;
 typedef _gostring_ swig_type_281;
-typedef long long swig_type_282;
+typedef _gostring_ swig_type_282;
 typedef long long swig_type_283;
+typedef long long swig_type_284;
 extern void _wrap_Swig_free_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_afdf3638045c4129(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_afdf3638045c4129(void);
@@ -548,13 +549,14 @@ extern double _wrap_result_get_loss_raw_afdf3638045c4129(uintptr_t arg1);
 extern swig_type_205 _wrap_result_get_metric_count_raw_afdf3638045c4129(uintptr_t arg1);
 extern swig_type_206 _wrap_result_get_metric_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_207 arg2);
 extern double _wrap_result_get_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_208 arg2);
-extern int _wrap_predictor_open_raw_afdf3638045c4129(uintptr_t arg1, swig_type_209 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_result_read_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_209 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_predictor_open_raw_afdf3638045c4129(uintptr_t arg1, swig_type_210 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_predictor_from_estimator_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_predictor_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_predictor_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_afdf3638045c4129(uintptr_t arg1, swig_type_210 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_211 _wrap_predictor_get_step_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_212 _wrap_predictor_get_signature_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_afdf3638045c4129(uintptr_t arg1, swig_type_211 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_212 _wrap_predictor_get_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_213 _wrap_predictor_get_signature_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_predictor_run_all_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_prediction_stream_open_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_prediction_stream_next_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
@@ -563,43 +565,43 @@ extern void _wrap_prediction_stream_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_prediction_stream_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_batch_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_batch_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_213 _wrap_batch_get_first_row_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_214 _wrap_batch_get_row_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_215 _wrap_batch_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_216 _wrap_batch_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_217 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_218 arg2);
-extern int _wrap_record_writer_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_219 arg2, swig_type_220 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_214 _wrap_batch_get_first_row_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_215 _wrap_batch_get_row_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_216 _wrap_batch_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_217 _wrap_batch_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_218 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_219 arg2);
+extern int _wrap_record_writer_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_220 arg2, swig_type_221 arg3, swig_voidp arg4, swig_voidp arg5);
 extern void _wrap_record_writer_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_record_writer_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_record_writer_write_raw_afdf3638045c4129(uintptr_t arg1, swig_type_221 arg2, swig_voidp arg3);
-extern int _wrap_record_writer_add_feature_raw_afdf3638045c4129(uintptr_t arg1, swig_type_222 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_record_writer_write_raw_afdf3638045c4129(uintptr_t arg1, swig_type_222 arg2, swig_voidp arg3);
+extern int _wrap_record_writer_add_feature_raw_afdf3638045c4129(uintptr_t arg1, swig_type_223 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_record_writer_write_example_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_record_writer_add_feature_list_raw_afdf3638045c4129(uintptr_t arg1, swig_type_223 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_record_writer_add_feature_list_raw_afdf3638045c4129(uintptr_t arg1, swig_type_224 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
 extern int _wrap_record_writer_write_sequence_example_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
 extern int _wrap_record_writer_close_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_session_run_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_224 arg2, swig_type_225 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_session_run_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_225 arg2, swig_type_226 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
 extern void _wrap_replica_values_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_replica_values_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_226 _wrap_replica_values_get_replica_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_227 _wrap_replica_values_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_228 _wrap_replica_values_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_229 arg2);
-extern uintptr_t _wrap_replica_values_get_local_raw_afdf3638045c4129(uintptr_t arg1, swig_type_230 arg2, swig_type_231 arg3);
+extern swig_type_227 _wrap_replica_values_get_replica_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_228 _wrap_replica_values_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_229 _wrap_replica_values_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_230 arg2);
+extern uintptr_t _wrap_replica_values_get_local_raw_afdf3638045c4129(uintptr_t arg1, swig_type_231 arg2, swig_type_232 arg3);
 extern swig_intgo _wrap_ACROSS_REPLICAS_raw_afdf3638045c4129(void);
-extern int _wrap_replica_values_gather_raw_afdf3638045c4129(uintptr_t arg1, swig_type_232 arg2, swig_type_233 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_replica_values_reduce_raw_afdf3638045c4129(uintptr_t arg1, swig_type_234 arg2, int arg3, swig_type_235 arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_236 _wrap_callback_take_released_raw_afdf3638045c4129(swig_type_237 arg1);
-extern int _wrap_estimator_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_238 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_estimator_add_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_239 arg2, int arg3, swig_type_240 arg4, uintptr_t arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_afdf3638045c4129(uintptr_t arg1, swig_type_241 arg2, swig_type_242 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_afdf3638045c4129(uintptr_t arg1, swig_type_243 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_244 arg2, swig_type_245 arg3);
-extern void _wrap_pipeline_filter_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_246 arg2);
-extern void _wrap_pipeline_set_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_247 arg2);
-extern int _wrap_strategy_create_central_storage_raw_afdf3638045c4129(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3, swig_type_250 arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_strategy_create_mirrored_raw_afdf3638045c4129(uintptr_t arg1, swig_type_251 arg2, swig_type_252 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_tensor_take_memory_raw_afdf3638045c4129(swig_type_253 arg1, int arg2, swig_type_254 arg3, swig_type_255 arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_256 _wrap_memory_take_returned_raw_afdf3638045c4129(void);
-extern int _wrap_predictor_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_257 arg2, swig_type_258 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_replica_values_gather_raw_afdf3638045c4129(uintptr_t arg1, swig_type_233 arg2, swig_type_234 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_replica_values_reduce_raw_afdf3638045c4129(uintptr_t arg1, swig_type_235 arg2, int arg3, swig_type_236 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_237 _wrap_callback_take_released_raw_afdf3638045c4129(swig_type_238 arg1);
+extern int _wrap_estimator_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_239 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_add_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_240 arg2, int arg3, swig_type_241 arg4, uintptr_t arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_afdf3638045c4129(uintptr_t arg1, swig_type_242 arg2, swig_type_243 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_afdf3638045c4129(uintptr_t arg1, swig_type_244 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_245 arg2, swig_type_246 arg3);
+extern void _wrap_pipeline_filter_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_247 arg2);
+extern void _wrap_pipeline_set_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_248 arg2);
+extern int _wrap_strategy_create_central_storage_raw_afdf3638045c4129(uintptr_t arg1, swig_type_249 arg2, swig_type_250 arg3, swig_type_251 arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_strategy_create_mirrored_raw_afdf3638045c4129(uintptr_t arg1, swig_type_252 arg2, swig_type_253 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_tensor_take_memory_raw_afdf3638045c4129(swig_type_254 arg1, int arg2, swig_type_255 arg3, swig_type_256 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_257 _wrap_memory_take_returned_raw_afdf3638045c4129(void);
+extern int _wrap_predictor_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_258 arg2, swig_type_259 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern uintptr_t _wrap_pipeline_set_map_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_predicate_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_scan_raw_afdf3638045c4129(uintptr_t arg1);
@@ -610,27 +612,27 @@ extern int _wrap_serve_map_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, 
 extern void _wrap_call_queue_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_call_queue_take_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_call_get_cancel_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_259 _wrap_element_call_get_state_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_260 _wrap_element_call_get_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern uintptr_t _wrap_element_call_get_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_261 arg2);
-extern swig_type_262 _wrap_element_call_get_pass_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_263 _wrap_element_call_get_index_raw_afdf3638045c4129(uintptr_t arg1);
-extern void _wrap_element_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_264 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
-extern uintptr_t _wrap_context_add_file_system_raw_afdf3638045c4129(uintptr_t arg1, swig_type_265 arg2, _Bool arg3, swig_voidp arg4);
+extern swig_type_260 _wrap_element_call_get_state_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_261 _wrap_element_call_get_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_element_call_get_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_262 arg2);
+extern swig_type_263 _wrap_element_call_get_pass_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_264 _wrap_element_call_get_index_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_element_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_265 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
+extern uintptr_t _wrap_context_add_file_system_raw_afdf3638045c4129(uintptr_t arg1, swig_type_266 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_file_call_get_kind_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_266 _wrap_file_call_get_path_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_267 _wrap_file_call_get_file_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_268 _wrap_file_call_get_offset_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_269 _wrap_file_call_get_size_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_267 _wrap_file_call_get_path_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_268 _wrap_file_call_get_file_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_269 _wrap_file_call_get_offset_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_270 _wrap_file_call_get_size_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_file_call_get_target_raw_afdf3638045c4129(uintptr_t arg1);
-extern void _wrap_file_call_add_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_270 arg2);
-extern void _wrap_file_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_271 arg3, swig_type_272 arg4, swig_type_273 arg5, int arg6, uintptr_t arg7);
-extern swig_type_274 _wrap_context_stop_profile_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_275 _wrap_estimator_estimate_memory_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_276 arg3, swig_voidp arg4);
-extern swig_type_277 _wrap_estimator_find_batch_size_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_278 arg3, swig_voidp arg4);
-extern swig_type_279 _wrap_iterator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_280 _wrap_iterator_get_report_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_281 _wrap_predictor_describe_plan_raw_afdf3638045c4129(uintptr_t arg1, swig_type_282 arg2, swig_type_283 arg3, uintptr_t arg4, swig_voidp arg5);
+extern void _wrap_file_call_add_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_271 arg2);
+extern void _wrap_file_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_272 arg3, swig_type_273 arg4, swig_type_274 arg5, int arg6, uintptr_t arg7);
+extern swig_type_275 _wrap_context_stop_profile_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_276 _wrap_estimator_estimate_memory_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_277 arg3, swig_voidp arg4);
+extern swig_type_278 _wrap_estimator_find_batch_size_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_279 arg3, swig_voidp arg4);
+extern swig_type_280 _wrap_iterator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_281 _wrap_iterator_get_report_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_282 _wrap_predictor_describe_plan_raw_afdf3638045c4129(uintptr_t arg1, swig_type_283 arg2, swig_type_284 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -2886,6 +2888,19 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	return swig_r
 }
 
+func Result_read_metric(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uintptr) (_swig_ret int32) {
+	var swig_r int32
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int32)(C._wrap_result_read_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
 func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 *uintptr, arg6 *uintptr) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
@@ -2894,7 +2909,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2927,7 +2942,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3036,7 +3051,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_217(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_218(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3047,7 +3062,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3061,7 +3076,7 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3086,7 +3101,7 @@ func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_record_writer_write_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_record_writer_write_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3099,7 +3114,7 @@ func Record_writer_add_feature(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *ui
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3121,7 +3136,7 @@ func Record_writer_add_feature_list(arg1 uintptr, arg2 string, arg3 uintptr, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3152,7 +3167,7 @@ func Session_run_step_function(arg1 uintptr, arg2 string, arg3 []uintptr, arg4 *
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_session_run_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_session_run_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3190,7 +3205,7 @@ func Replica_values_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string)
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_replica_values_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_229(_swig_i_1))
+	swig_r_p := C._wrap_replica_values_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_230(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3202,7 +3217,7 @@ func Replica_values_get_local(arg1 uintptr, arg2 string, arg3 int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_replica_values_get_local_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)), C.swig_type_231(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_replica_values_get_local_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)), C.swig_type_232(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3227,7 +3242,7 @@ func Replica_values_gather(arg1 uintptr, arg2 string, arg3 int64, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_replica_values_gather_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_1)), C.swig_type_233(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_replica_values_gather_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_1)), C.swig_type_234(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3242,7 +3257,7 @@ func Replica_values_reduce(arg1 uintptr, arg2 string, arg3 int32, arg4 int64, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_replica_values_reduce_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_235(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_replica_values_reduce_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_236(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3252,7 +3267,7 @@ func Replica_values_reduce(arg1 uintptr, arg2 string, arg3 int32, arg4 int64, ar
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_afdf3638045c4129(*(*C.swig_type_237)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_afdf3638045c4129(*(*C.swig_type_238)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3267,7 +3282,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_238(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_239(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -3279,7 +3294,7 @@ func Estimator_add_step_function(arg1 uintptr, arg2 string, arg3 int32, arg4 int
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_add_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_240(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_add_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_241(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3292,7 +3307,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_241(_swig_i_1), C.swig_type_242(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_242(_swig_i_1), C.swig_type_243(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3302,7 +3317,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_243(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_244(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3310,19 +3325,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_244(_swig_i_1), C.swig_type_245(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_245(_swig_i_1), C.swig_type_246(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_246(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_247(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_247(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_248(_swig_i_1))
 }
 
 func Strategy_create_central_storage(arg1 uintptr, arg2 string, arg3 []byte, arg4 int64, arg5 *uintptr, arg6 *uintptr) (_swig_ret int32) {
@@ -3333,7 +3348,7 @@ func Strategy_create_central_storage(arg1 uintptr, arg2 string, arg3 []byte, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_strategy_create_central_storage_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_2)), C.swig_type_250(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_strategy_create_central_storage_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_2)), C.swig_type_251(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3350,7 +3365,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_1)), C.swig_type_252(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_1)), C.swig_type_253(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3365,7 +3380,7 @@ func Tensor_take_memory(arg1 int64, arg2 int32, arg3 []int64, arg4 []byte, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_tensor_take_memory_raw_afdf3638045c4129(C.swig_type_253(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_tensor_take_memory_raw_afdf3638045c4129(C.swig_type_254(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3389,7 +3404,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3486,7 +3501,7 @@ func Element_call_get_tensor(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_261(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_262(_swig_i_1)))
 	return swig_r
 }
 
@@ -3512,7 +3527,7 @@ func Element_call_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 bool, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_element_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_element_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3529,7 +3544,7 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3584,7 +3599,7 @@ func File_call_get_target(arg1 uintptr) (_swig_ret uintptr) {
 func File_call_add_name(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_file_call_add_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_file_call_add_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3598,7 +3613,7 @@ func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 s
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_file_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_271(_swig_i_2), C.swig_type_272(_swig_i_3), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_file_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_272(_swig_i_2), C.swig_type_273(_swig_i_3), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3621,7 +3636,7 @@ func Estimator_estimate_memory(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_estimator_estimate_memory_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_276(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_estimator_estimate_memory_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_277(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3634,7 +3649,7 @@ func Estimator_find_batch_size(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_278(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_279(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3667,7 +3682,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_282(_swig_i_1), C.swig_type_283(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_283(_swig_i_1), C.swig_type_284(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

@@ -4526,6 +4526,26 @@ double _wrap_result_get_metric_raw_afdf3638045c4129(tutti_result *_swig_go_0, _g
 }
 
 
+int _wrap_result_read_metric_raw_afdf3638045c4129(tutti_result *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor **_swig_go_2, tutti_error **_swig_go_3) {
+  tutti_result *arg1 = (tutti_result *) 0 ;
+  char *arg2 = (char *) 0 ;
+  tutti_tensor **arg3 = (tutti_tensor **) 0 ;
+  tutti_error **arg4 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_result *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (tutti_tensor **)_swig_go_2; 
+  arg4 = (tutti_error **)_swig_go_3; 
+  
+  result = tutti_result_read_metric((struct tutti_result const *)arg1,(char const *)arg2,arg3,arg4);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
 int _wrap_predictor_open_raw_afdf3638045c4129(tutti_context *_swig_go_0, _gostring_ _swig_go_1, tutti_strategy *_swig_go_2, tutti_options *_swig_go_3, tutti_predictor **_swig_go_4, tutti_error **_swig_go_5) {
   tutti_context *arg1 = (tutti_context *) 0 ;
   char *arg2 = (char *) 0 ;

@@ -250,10 +250,14 @@ TUTTI_API const char *tutti_result_get_step_report(const tutti_result *result);
 /* The loss of the last step for train, of the whole dataset for evaluate: the loss that the model would have for one
  * batch of all examples, for any batch size and number of replicas. NaN if the model has no loss. */
 TUTTI_API double tutti_result_get_loss(const tutti_result *result);
-/* Metrics by index, and by name (NaN when there is none); "loss" is the loss. */
+/* Metrics by index, and by name (NaN when there is none, or for a tensor); "loss" is the loss. */
 TUTTI_API int64_t tutti_result_get_metric_count(const tutti_result *result);
 TUTTI_API const char *tutti_result_get_metric_name(const tutti_result *result, int64_t index);
 TUTTI_API double tutti_result_get_metric(const tutti_result *result, const char *name);
+/* A metric as a tensor: a scalar for a number, [classes, classes] for a confusion matrix, [classes] for a metric of
+ * each class. NOT_FOUND where there is none. The caller drops the tensor. */
+TUTTI_API int32_t tutti_result_read_metric(const tutti_result *result, const char *name, tutti_tensor **out,
+                                           tutti_error **err);
 
 #ifdef __cplusplus
 }

@@ -4411,6 +4411,626 @@ static inline tutti_value tutti_metric_top_k_accuracy(tutti_graph *graph, const 
   return tutti_graph_end(graph, NULL, 0);
 }
 
+typedef struct tutti_metric_binary_accuracy_attrs {
+  /* probability above which an element is predicted to be 1. Default: 0.5. */
+  uint8_t has_threshold;
+  double threshold;
+  /* predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities. */
+  uint8_t from_logits;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_binary_accuracy_attrs;
+/* Fraction of elements that are on the right side of the threshold: (prediction > threshold) = target, targets of 0
+ * and 1 (floating point above 0.5 is 1). Keras' BinaryAccuracy. */
+static inline tutti_value tutti_metric_binary_accuracy(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value targets, const tutti_metric_binary_accuracy_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_binary_accuracy", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->has_threshold) tutti_graph_set_f64(graph, "threshold", attrs->threshold);
+    if (attrs->from_logits != 0) tutti_graph_set_bool(graph, "from_logits", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_METRIC_PRECISION_AVERAGE_BINARY 1
+#define TUTTI_METRIC_PRECISION_AVERAGE_MICRO 2
+#define TUTTI_METRIC_PRECISION_AVERAGE_MACRO 3
+#define TUTTI_METRIC_PRECISION_AVERAGE_WEIGHTED 4
+#define TUTTI_METRIC_PRECISION_AVERAGE_NONE 5
+static inline const char *tutti_metric_precision_average_name(int32_t value) {
+  switch (value) {
+    case TUTTI_METRIC_PRECISION_AVERAGE_BINARY: return "binary";
+    case TUTTI_METRIC_PRECISION_AVERAGE_MICRO: return "micro";
+    case TUTTI_METRIC_PRECISION_AVERAGE_MACRO: return "macro";
+    case TUTTI_METRIC_PRECISION_AVERAGE_WEIGHTED: return "weighted";
+    case TUTTI_METRIC_PRECISION_AVERAGE_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_metric_precision_attrs {
+  /* binary: all elements are of one class; else the last dimension has classes: micro: of the counts of all of
+   * them; macro: the mean over all of them, with those that do not occur; weighted: the mean by how often each is
+   * the target; none: a number for each class, which tutti_result_read_metric gives. scikit-learn's, with all
+   * classes as its labels. Default: binary. */
+  int32_t average;
+  /* probability above which an element is predicted to be 1. Default: 0.5. */
+  uint8_t has_threshold;
+  double threshold;
+  /* predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities. */
+  uint8_t from_logits;
+  /* the classes that averages are taken over; none: all. scikit-learn's labels. */
+  const int64_t *classes;
+  int64_t classes_count;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_precision_attrs;
+/* TP / (TP + FP): of what is predicted to be of a class, the share that is. Targets of 0 and 1 have the shape of
+ * the predictions, of which those above the threshold are predicted; class numbers have one dimension less, and the
+ * class of the largest prediction is predicted. 0 where nothing is predicted, as in scikit-learn with
+ * zero_division=0. */
+static inline tutti_value tutti_metric_precision(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value targets, const tutti_metric_precision_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_precision", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->average != 0) { if (attrs->average >= 1 && attrs->average <= 5) tutti_graph_set_string(graph, "average", tutti_metric_precision_average_name(attrs->average)); else tutti_graph_set_i64(graph, "average", attrs->average); }
+    if (attrs->has_threshold) tutti_graph_set_f64(graph, "threshold", attrs->threshold);
+    if (attrs->from_logits != 0) tutti_graph_set_bool(graph, "from_logits", 1);
+    if (attrs->classes != NULL || attrs->classes_count != 0) tutti_graph_set_i64s(graph, "classes", attrs->classes, attrs->classes_count);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_METRIC_RECALL_AVERAGE_BINARY 1
+#define TUTTI_METRIC_RECALL_AVERAGE_MICRO 2
+#define TUTTI_METRIC_RECALL_AVERAGE_MACRO 3
+#define TUTTI_METRIC_RECALL_AVERAGE_WEIGHTED 4
+#define TUTTI_METRIC_RECALL_AVERAGE_NONE 5
+static inline const char *tutti_metric_recall_average_name(int32_t value) {
+  switch (value) {
+    case TUTTI_METRIC_RECALL_AVERAGE_BINARY: return "binary";
+    case TUTTI_METRIC_RECALL_AVERAGE_MICRO: return "micro";
+    case TUTTI_METRIC_RECALL_AVERAGE_MACRO: return "macro";
+    case TUTTI_METRIC_RECALL_AVERAGE_WEIGHTED: return "weighted";
+    case TUTTI_METRIC_RECALL_AVERAGE_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_metric_recall_attrs {
+  /* binary: all elements are of one class; else the last dimension has classes: micro: of the counts of all of
+   * them; macro: the mean over all of them, with those that do not occur; weighted: the mean by how often each is
+   * the target; none: a number for each class, which tutti_result_read_metric gives. scikit-learn's, with all
+   * classes as its labels. Default: binary. */
+  int32_t average;
+  /* probability above which an element is predicted to be 1. Default: 0.5. */
+  uint8_t has_threshold;
+  double threshold;
+  /* predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities. */
+  uint8_t from_logits;
+  /* the classes that averages are taken over; none: all. scikit-learn's labels. */
+  const int64_t *classes;
+  int64_t classes_count;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_recall_attrs;
+/* TP / (TP + FN): of what is of a class, the share that is predicted; also called sensitivity. Otherwise as
+ * precision. */
+static inline tutti_value tutti_metric_recall(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value targets, const tutti_metric_recall_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_recall", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->average != 0) { if (attrs->average >= 1 && attrs->average <= 5) tutti_graph_set_string(graph, "average", tutti_metric_recall_average_name(attrs->average)); else tutti_graph_set_i64(graph, "average", attrs->average); }
+    if (attrs->has_threshold) tutti_graph_set_f64(graph, "threshold", attrs->threshold);
+    if (attrs->from_logits != 0) tutti_graph_set_bool(graph, "from_logits", 1);
+    if (attrs->classes != NULL || attrs->classes_count != 0) tutti_graph_set_i64s(graph, "classes", attrs->classes, attrs->classes_count);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_METRIC_F_BETA_AVERAGE_BINARY 1
+#define TUTTI_METRIC_F_BETA_AVERAGE_MICRO 2
+#define TUTTI_METRIC_F_BETA_AVERAGE_MACRO 3
+#define TUTTI_METRIC_F_BETA_AVERAGE_WEIGHTED 4
+#define TUTTI_METRIC_F_BETA_AVERAGE_NONE 5
+static inline const char *tutti_metric_f_beta_average_name(int32_t value) {
+  switch (value) {
+    case TUTTI_METRIC_F_BETA_AVERAGE_BINARY: return "binary";
+    case TUTTI_METRIC_F_BETA_AVERAGE_MICRO: return "micro";
+    case TUTTI_METRIC_F_BETA_AVERAGE_MACRO: return "macro";
+    case TUTTI_METRIC_F_BETA_AVERAGE_WEIGHTED: return "weighted";
+    case TUTTI_METRIC_F_BETA_AVERAGE_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_metric_f_beta_attrs {
+  /* how many times as much recall counts as precision. Default: 1. */
+  uint8_t has_beta;
+  double beta;
+  /* binary: all elements are of one class; else the last dimension has classes: micro: of the counts of all of
+   * them; macro: the mean over all of them, with those that do not occur; weighted: the mean by how often each is
+   * the target; none: a number for each class, which tutti_result_read_metric gives. scikit-learn's, with all
+   * classes as its labels. Default: binary. */
+  int32_t average;
+  /* probability above which an element is predicted to be 1. Default: 0.5. */
+  uint8_t has_threshold;
+  double threshold;
+  /* predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities. */
+  uint8_t from_logits;
+  /* the classes that averages are taken over; none: all. scikit-learn's labels. */
+  const int64_t *classes;
+  int64_t classes_count;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_f_beta_attrs;
+/* (1 + beta^2) * precision * recall / (beta^2 * precision + recall), computed as (1 + beta^2) * TP / ((1 + beta^2)
+ * * TP + beta^2 * FN + FP); with beta 1 the F1 score (van Rijsbergen, 1979). Otherwise as precision. */
+static inline tutti_value tutti_metric_f_beta(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value targets, const tutti_metric_f_beta_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_f_beta", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->has_beta) tutti_graph_set_f64(graph, "beta", attrs->beta);
+    if (attrs->average != 0) { if (attrs->average >= 1 && attrs->average <= 5) tutti_graph_set_string(graph, "average", tutti_metric_f_beta_average_name(attrs->average)); else tutti_graph_set_i64(graph, "average", attrs->average); }
+    if (attrs->has_threshold) tutti_graph_set_f64(graph, "threshold", attrs->threshold);
+    if (attrs->from_logits != 0) tutti_graph_set_bool(graph, "from_logits", 1);
+    if (attrs->classes != NULL || attrs->classes_count != 0) tutti_graph_set_i64s(graph, "classes", attrs->classes, attrs->classes_count);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_METRIC_SPECIFICITY_AVERAGE_BINARY 1
+#define TUTTI_METRIC_SPECIFICITY_AVERAGE_MICRO 2
+#define TUTTI_METRIC_SPECIFICITY_AVERAGE_MACRO 3
+#define TUTTI_METRIC_SPECIFICITY_AVERAGE_WEIGHTED 4
+#define TUTTI_METRIC_SPECIFICITY_AVERAGE_NONE 5
+static inline const char *tutti_metric_specificity_average_name(int32_t value) {
+  switch (value) {
+    case TUTTI_METRIC_SPECIFICITY_AVERAGE_BINARY: return "binary";
+    case TUTTI_METRIC_SPECIFICITY_AVERAGE_MICRO: return "micro";
+    case TUTTI_METRIC_SPECIFICITY_AVERAGE_MACRO: return "macro";
+    case TUTTI_METRIC_SPECIFICITY_AVERAGE_WEIGHTED: return "weighted";
+    case TUTTI_METRIC_SPECIFICITY_AVERAGE_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_metric_specificity_attrs {
+  /* binary: all elements are of one class; else the last dimension has classes: micro: of the counts of all of
+   * them; macro: the mean over all of them, with those that do not occur; weighted: the mean by how often each is
+   * the target; none: a number for each class, which tutti_result_read_metric gives. scikit-learn's, with all
+   * classes as its labels. Default: binary. */
+  int32_t average;
+  /* probability above which an element is predicted to be 1. Default: 0.5. */
+  uint8_t has_threshold;
+  double threshold;
+  /* predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities. */
+  uint8_t from_logits;
+  /* the classes that averages are taken over; none: all. scikit-learn's labels. */
+  const int64_t *classes;
+  int64_t classes_count;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_specificity_attrs;
+/* TN / (TN + FP): of what is not of a class, the share that is not predicted to be. Otherwise as precision. */
+static inline tutti_value tutti_metric_specificity(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value targets, const tutti_metric_specificity_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_specificity", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->average != 0) { if (attrs->average >= 1 && attrs->average <= 5) tutti_graph_set_string(graph, "average", tutti_metric_specificity_average_name(attrs->average)); else tutti_graph_set_i64(graph, "average", attrs->average); }
+    if (attrs->has_threshold) tutti_graph_set_f64(graph, "threshold", attrs->threshold);
+    if (attrs->from_logits != 0) tutti_graph_set_bool(graph, "from_logits", 1);
+    if (attrs->classes != NULL || attrs->classes_count != 0) tutti_graph_set_i64s(graph, "classes", attrs->classes, attrs->classes_count);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_metric_balanced_accuracy_attrs {
+  /* probability above which an element is predicted to be 1. Default: 0.5. */
+  uint8_t has_threshold;
+  double threshold;
+  /* predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities. */
+  uint8_t from_logits;
+  /* scaled so that chance has 0 and a perfect score stays 1. */
+  uint8_t adjusted;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_balanced_accuracy_attrs;
+/* The mean of the recalls of the classes that occur among the targets (Brodersen et al., 2010). Targets of the
+ * shape of the predictions are of two classes, 0 and 1; class numbers have one dimension less. scikit-learn's
+ * balanced_accuracy_score. */
+static inline tutti_value tutti_metric_balanced_accuracy(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value targets, const tutti_metric_balanced_accuracy_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_balanced_accuracy", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->has_threshold) tutti_graph_set_f64(graph, "threshold", attrs->threshold);
+    if (attrs->from_logits != 0) tutti_graph_set_bool(graph, "from_logits", 1);
+    if (attrs->adjusted != 0) tutti_graph_set_bool(graph, "adjusted", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_metric_matthews_correlation_attrs {
+  /* probability above which an element is predicted to be 1. Default: 0.5. */
+  uint8_t has_threshold;
+  double threshold;
+  /* predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities. */
+  uint8_t from_logits;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_matthews_correlation_attrs;
+/* Correlation of what is predicted with what is so: for two classes (TP * TN - FP * FN) / sqrt((TP + FP) * (TP +
+ * FN) * (TN + FP) * (TN + FN)) (Matthews, 1975), for more its generalisation (Gorodkin, 2004); from -1 to 1, and 0
+ * where one of them is always the same class. Targets as for balanced_accuracy. scikit-learn's matthews_corrcoef. */
+static inline tutti_value tutti_metric_matthews_correlation(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value targets, const tutti_metric_matthews_correlation_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_matthews_correlation", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->has_threshold) tutti_graph_set_f64(graph, "threshold", attrs->threshold);
+    if (attrs->from_logits != 0) tutti_graph_set_bool(graph, "from_logits", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_metric_mean_iou_attrs {
+  /* probability above which an element is predicted to be 1. Default: 0.5. */
+  uint8_t has_threshold;
+  double threshold;
+  /* predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities. */
+  uint8_t from_logits;
+  /* the classes that the mean is taken over; none: all. Keras' target_class_ids. */
+  const int64_t *classes;
+  int64_t classes_count;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_mean_iou_attrs;
+/* Intersection over union, TP / (TP + FP + FN), averaged over the classes that occur, predicted or not. Targets as
+ * for balanced_accuracy. Keras' MeanIoU and BinaryIoU; scikit-learn's jaccard_score counts classes that do not
+ * occur as 0. */
+static inline tutti_value tutti_metric_mean_iou(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value targets, const tutti_metric_mean_iou_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_mean_iou", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->has_threshold) tutti_graph_set_f64(graph, "threshold", attrs->threshold);
+    if (attrs->from_logits != 0) tutti_graph_set_bool(graph, "from_logits", 1);
+    if (attrs->classes != NULL || attrs->classes_count != 0) tutti_graph_set_i64s(graph, "classes", attrs->classes, attrs->classes_count);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_METRIC_CONFUSION_MATRIX_NORMALIZE_NONE 1
+#define TUTTI_METRIC_CONFUSION_MATRIX_NORMALIZE_TARGETS 2
+#define TUTTI_METRIC_CONFUSION_MATRIX_NORMALIZE_PREDICTIONS 3
+#define TUTTI_METRIC_CONFUSION_MATRIX_NORMALIZE_ALL 4
+static inline const char *tutti_metric_confusion_matrix_normalize_name(int32_t value) {
+  switch (value) {
+    case TUTTI_METRIC_CONFUSION_MATRIX_NORMALIZE_NONE: return "none";
+    case TUTTI_METRIC_CONFUSION_MATRIX_NORMALIZE_TARGETS: return "targets";
+    case TUTTI_METRIC_CONFUSION_MATRIX_NORMALIZE_PREDICTIONS: return "predictions";
+    case TUTTI_METRIC_CONFUSION_MATRIX_NORMALIZE_ALL: return "all";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_metric_confusion_matrix_attrs {
+  /* divides by the sum of each row, of each column, or of all; scikit-learn's true, pred and all. Default: none. */
+  int32_t normalize;
+  /* probability above which an element is predicted to be 1. Default: 0.5. */
+  uint8_t has_threshold;
+  double threshold;
+  /* predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities. */
+  uint8_t from_logits;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_confusion_matrix_attrs;
+/* How often each class is predicted for each: [classes, classes], row i of the target i, column j of the prediction
+ * j, as in scikit-learn; a sum of weights where there are weights. Targets as for balanced_accuracy.
+ * tutti_result_read_metric gives it. */
+static inline tutti_value tutti_metric_confusion_matrix(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value targets, const tutti_metric_confusion_matrix_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_confusion_matrix", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->normalize != 0) { if (attrs->normalize >= 1 && attrs->normalize <= 4) tutti_graph_set_string(graph, "normalize", tutti_metric_confusion_matrix_normalize_name(attrs->normalize)); else tutti_graph_set_i64(graph, "normalize", attrs->normalize); }
+    if (attrs->has_threshold) tutti_graph_set_f64(graph, "threshold", attrs->threshold);
+    if (attrs->from_logits != 0) tutti_graph_set_bool(graph, "from_logits", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_metric_mean_squared_error_attrs {
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_mean_squared_error_attrs;
+/* The mean over all elements of (prediction - target)^2. */
+static inline tutti_value tutti_metric_mean_squared_error(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value targets, const tutti_metric_mean_squared_error_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_mean_squared_error", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_metric_root_mean_squared_error_attrs {
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_root_mean_squared_error_attrs;
+/* The square root of the mean over all elements of (prediction - target)^2. Keras' RootMeanSquaredError; of several
+ * outputs scikit-learn takes the mean of their roots instead. */
+static inline tutti_value tutti_metric_root_mean_squared_error(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value targets, const tutti_metric_root_mean_squared_error_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_root_mean_squared_error", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_metric_mean_absolute_error_attrs {
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_mean_absolute_error_attrs;
+/* The mean over all elements of abs(prediction - target). */
+static inline tutti_value tutti_metric_mean_absolute_error(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value targets, const tutti_metric_mean_absolute_error_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_mean_absolute_error", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_metric_mean_absolute_percentage_error_attrs {
+  /* smaller targets count as this. Default: 1e-07. */
+  double epsilon;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_mean_absolute_percentage_error_attrs;
+/* The mean over all elements of 100 * abs(prediction - target) / max(abs(target), epsilon). As in Keras it is in
+ * percent; scikit-learn has the share and a smaller epsilon. */
+static inline tutti_value tutti_metric_mean_absolute_percentage_error(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value targets, const tutti_metric_mean_absolute_percentage_error_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_mean_absolute_percentage_error", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->epsilon != 0) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_METRIC_R_SQUARED_MULTIOUTPUT_UNIFORM_AVERAGE 1
+#define TUTTI_METRIC_R_SQUARED_MULTIOUTPUT_VARIANCE_WEIGHTED 2
+static inline const char *tutti_metric_r_squared_multioutput_name(int32_t value) {
+  switch (value) {
+    case TUTTI_METRIC_R_SQUARED_MULTIOUTPUT_UNIFORM_AVERAGE: return "uniform_average";
+    case TUTTI_METRIC_R_SQUARED_MULTIOUTPUT_VARIANCE_WEIGHTED: return "variance_weighted";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_metric_r_squared_attrs {
+  /* the plain mean over the outputs, or by the variance of each one's targets. Default: uniform_average. */
+  int32_t multioutput;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_r_squared_attrs;
+/* Coefficient of determination: 1 - sum((target - prediction)^2) / sum((target - mean of targets)^2), for each
+ * output of the last dimension, then averaged. Where all targets are equal it is 1 if there is no error, else 0, as
+ * in scikit-learn's r2_score; targets whose spread is below 3e-7 of their size count as equal. */
+static inline tutti_value tutti_metric_r_squared(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value targets, const tutti_metric_r_squared_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_r_squared", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->multioutput != 0) { if (attrs->multioutput >= 1 && attrs->multioutput <= 2) tutti_graph_set_string(graph, "multioutput", tutti_metric_r_squared_multioutput_name(attrs->multioutput)); else tutti_graph_set_i64(graph, "multioutput", attrs->multioutput); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_metric_log_loss_attrs {
+  /* predictions are logits, of which the softmax is taken. */
+  uint8_t from_logits;
+  /* smaller probabilities count as this; not for logits. Default: 1e-07. */
+  double epsilon;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_log_loss_attrs;
+/* The mean of -log(p[label]) of class probabilities over the last dimension against class numbers; probabilities
+ * are divided by their sum. scikit-learn's log_loss; Keras' SparseCategoricalCrossentropy. */
+static inline tutti_value tutti_metric_log_loss(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value labels, const tutti_metric_log_loss_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_log_loss", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, labels);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->from_logits != 0) tutti_graph_set_bool(graph, "from_logits", 1);
+    if (attrs->epsilon != 0) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_metric_binary_log_loss_attrs {
+  /* predictions are logits, of which the sigmoid is taken. */
+  uint8_t from_logits;
+  /* smaller probabilities count as this; not for logits. Default: 1e-07. */
+  double epsilon;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_binary_log_loss_attrs;
+/* The mean over all elements of -target * log(p) - (1 - target) * log(1 - p), targets in [0, 1]. Keras'
+ * BinaryCrossentropy. */
+static inline tutti_value tutti_metric_binary_log_loss(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value targets, const tutti_metric_binary_log_loss_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_binary_log_loss", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->from_logits != 0) tutti_graph_set_bool(graph, "from_logits", 1);
+    if (attrs->epsilon != 0) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_metric_perplexity_attrs {
+  /* predictions are logits, of which the softmax is taken. */
+  uint8_t from_logits;
+  /* smaller probabilities count as this; not for logits. Default: 1e-07. */
+  double epsilon;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_perplexity_attrs;
+/* exp(log_loss): the number of equally likely classes that would be as hard to guess (Jelinek et al., 1977); for a
+ * language model with weights of 0 where there is padding. */
+static inline tutti_value tutti_metric_perplexity(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value labels, const tutti_metric_perplexity_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_perplexity", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, labels);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->from_logits != 0) tutti_graph_set_bool(graph, "from_logits", 1);
+    if (attrs->epsilon != 0) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_metric_cosine_similarity_attrs {
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_cosine_similarity_attrs;
+/* The mean of the cosines of the angles between predictions and targets over the last dimension: sum(p * t) /
+ * (norm(p) * norm(t)), 0 where one of them is zero. Keras' CosineSimilarity. */
+static inline tutti_value tutti_metric_cosine_similarity(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value targets, const tutti_metric_cosine_similarity_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_cosine_similarity", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_METRIC_AUC_CURVE_ROC 1
+#define TUTTI_METRIC_AUC_CURVE_PRECISION_RECALL 2
+static inline const char *tutti_metric_auc_curve_name(int32_t value) {
+  switch (value) {
+    case TUTTI_METRIC_AUC_CURVE_ROC: return "roc";
+    case TUTTI_METRIC_AUC_CURVE_PRECISION_RECALL: return "precision_recall";
+    default: return "(no such value)";
+  }
+}
+#define TUTTI_METRIC_AUC_INTERPOLATION_CAREFUL 1
+#define TUTTI_METRIC_AUC_INTERPOLATION_STEP 2
+static inline const char *tutti_metric_auc_interpolation_name(int32_t value) {
+  switch (value) {
+    case TUTTI_METRIC_AUC_INTERPOLATION_CAREFUL: return "careful";
+    case TUTTI_METRIC_AUC_INTERPOLATION_STEP: return "step";
+    default: return "(no such value)";
+  }
+}
+#define TUTTI_METRIC_AUC_AVERAGE_BINARY 1
+#define TUTTI_METRIC_AUC_AVERAGE_MICRO 2
+#define TUTTI_METRIC_AUC_AVERAGE_MACRO 3
+#define TUTTI_METRIC_AUC_AVERAGE_WEIGHTED 4
+#define TUTTI_METRIC_AUC_AVERAGE_NONE 5
+static inline const char *tutti_metric_auc_average_name(int32_t value) {
+  switch (value) {
+    case TUTTI_METRIC_AUC_AVERAGE_BINARY: return "binary";
+    case TUTTI_METRIC_AUC_AVERAGE_MICRO: return "micro";
+    case TUTTI_METRIC_AUC_AVERAGE_MACRO: return "macro";
+    case TUTTI_METRIC_AUC_AVERAGE_WEIGHTED: return "weighted";
+    case TUTTI_METRIC_AUC_AVERAGE_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_metric_auc_attrs {
+  /* roc: recall over 1 - specificity, by trapezoids; scikit-learn's roc_auc_score. Default: roc. */
+  int32_t curve;
+  /* of precision_recall. careful: between two points TP and FP grow in proportion (Davis and Goadrich, 2006),
+   * Keras' interpolation; step: the sum of each gain of recall times the precision behind it, scikit-learn's
+   * average_precision_score. Default: careful. */
+  int32_t interpolation;
+  /* thresholds i / (threshold_count - 1) for i from 0, as in Keras. Default: 200. */
+  int64_t threshold_count;
+  /* thresholds from 0 to 1 in place of these. */
+  const double *thresholds;
+  int64_t thresholds_count;
+  /* binary: all elements are of one class; else the last dimension has classes: micro: of the counts of all of
+   * them; macro: the mean over all of them, with those that do not occur; weighted: the mean by how often each is
+   * the target; none: a number for each class, which tutti_result_read_metric gives. scikit-learn's, with all
+   * classes as its labels. Default: binary. */
+  int32_t average;
+  /* predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities. */
+  uint8_t from_logits;
+  /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
+   * classes]; fewer dimensions apply to all elements below. */
+  tutti_value weights;
+} tutti_metric_auc_attrs;
+/* Area under a curve of binary decisions by threshold (Keras' AUC). Counts of each threshold are sums over rows, so
+ * that it is exact for any split of the data; it is that of all scores wherever no two scores of different targets
+ * lie between two thresholds that follow each other, else it takes them for equal. The ends, where everything and
+ * nothing is predicted, are always points of the curve. Targets as for precision; a rate without rows is 0. */
+static inline tutti_value tutti_metric_auc(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value targets, const tutti_metric_auc_attrs *attrs) {
+  tutti_graph_begin(graph, "metric_auc", 1);
+  tutti_graph_set_string(graph, "name", name);
+  tutti_graph_add_input(graph, predictions);
+  tutti_graph_add_input(graph, targets);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->curve != 0) { if (attrs->curve >= 1 && attrs->curve <= 2) tutti_graph_set_string(graph, "curve", tutti_metric_auc_curve_name(attrs->curve)); else tutti_graph_set_i64(graph, "curve", attrs->curve); }
+    if (attrs->interpolation != 0) { if (attrs->interpolation >= 1 && attrs->interpolation <= 2) tutti_graph_set_string(graph, "interpolation", tutti_metric_auc_interpolation_name(attrs->interpolation)); else tutti_graph_set_i64(graph, "interpolation", attrs->interpolation); }
+    if (attrs->threshold_count != 0) tutti_graph_set_i64(graph, "threshold_count", attrs->threshold_count);
+    if (attrs->thresholds != NULL || attrs->thresholds_count != 0) tutti_graph_set_f64s(graph, "thresholds", attrs->thresholds, attrs->thresholds_count);
+    if (attrs->average != 0) { if (attrs->average >= 1 && attrs->average <= 5) tutti_graph_set_string(graph, "average", tutti_metric_auc_average_name(attrs->average)); else tutti_graph_set_i64(graph, "average", attrs->average); }
+    if (attrs->from_logits != 0) tutti_graph_set_bool(graph, "from_logits", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
 typedef struct tutti_optimizer_sgd_attrs {
   /* fraction of the old velocity that is kept; 0 = no momentum. Default: 0. */
   double momentum;

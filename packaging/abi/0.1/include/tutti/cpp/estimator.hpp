@@ -167,6 +167,11 @@ class Result : public detail::Handle<tutti_result, tutti_result_ref, tutti_resul
   std::string step_report() const { return detail::copied(tutti_result_get_step_report(get())); }
   double loss() const { return tutti_result_get_loss(get()); }
   double metric(const char *name) const { return tutti_result_get_metric(get(), name); }
+  /// Also of metrics that are no single number, such as a confusion matrix.
+  Tensor read_metric(const char *name) const {
+    return detail::make<Tensor>(
+        [&](auto **out, auto **err) { return tutti_result_read_metric(get(), name, out, err); });
+  }
   std::vector<std::string> metric_names() const {
     std::vector<std::string> names;
     for (int64_t i = 0; i < tutti_result_get_metric_count(get()); ++i)

@@ -8,6 +8,7 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Consumer;
@@ -193,7 +194,16 @@ final class Scenario implements AutoCloseable {
         try (Dataset dataset = dataset(joined(input, List.of("batch", batch)))) {
             Result result = trained.evaluate(dataset);
             print("loss %.5f", result.loss());
-            new TreeMap<>(result.metrics()).forEach((name, value) -> print("%s %.5f", name, value));
+            Map<String, double[]> metrics = new TreeMap<>();
+            result.metrics().forEach((name, value) -> metrics.put(name, new double[] {value}));
+            result.tensors().forEach((name, tensor) -> metrics.put(name, tensor.toDoubles()));
+            metrics.forEach((name, values) -> {
+                StringBuilder numbers = new StringBuilder();
+                for (double value : values) {
+                    numbers.append(String.format(Locale.ROOT, " %.5f", value));
+                }
+                print("%s%s", name, numbers);
+            });
         }
     }
 

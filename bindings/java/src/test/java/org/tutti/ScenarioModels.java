@@ -12,6 +12,7 @@ final class ScenarioModels {
             case "averages" -> ScenarioModels::averages;
             case "images" -> ScenarioModels::images;
             case "losses" -> new ScenarioLosses();
+            case "metrics" -> new ScenarioMetrics();
             case "optimizers" -> ScenarioOptimizers::build;
             case "functions" -> new ScenarioFunctions();
             case "schedules" -> new ScenarioSchedules();
