@@ -2,12 +2,10 @@
 #include "nn/losses/loss_parts.h"
 
 #include <cmath>
-#include <span>
 #include <string>
 #include <utility>
 
 #include "base/text.h"
-#include "tensor/tensor.h"
 
 namespace tutti::impl::nn {
 
@@ -127,16 +125,6 @@ ValueId smooth_classes(Expansion &e, ValueId targets) {
 }
 
 ValueId one_minus(GraphBuilder &b, ValueId x) { return x == kNoValue ? kNoValue : b.sub(b.constant(1, b.dtype(x)), x); }
-
-ValueId constant_list(GraphBuilder &b, const std::vector<double> &values, ValueId like) {
-  if (like == kNoValue) return kNoValue;
-  const tensor::Shape shape({int64_t(values.size())});
-  const std::vector<float> narrow(values.begin(), values.end());
-  auto table = b.dtype(like) == tensor::DType::f64 ? tensor::Tensor::from_values(shape, std::span<const double>(values))
-                                                   : tensor::Tensor::from_values(shape, std::span<const float>(narrow));
-  if (!table.ok()) return b.fail(table.status());
-  return b.cast(b.constant(table.take()), b.dtype(like));
-}
 
 ValueId at_least(GraphBuilder &b, ValueId x, double limit) {
   return x == kNoValue ? kNoValue : b.op("maximum", {x, b.constant(limit, b.dtype(x))});

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nn/constant_list.h"
 #include "nn/example_weights.h"
 
 namespace tutti::impl::nn {
@@ -51,8 +52,6 @@ ValueId smooth_classes(Expansion &e, ValueId targets);
 
 /// 1 - x.
 ValueId one_minus(GraphBuilder &b, ValueId x);
-/// A constant [count] of the dtype of `like`.
-ValueId constant_list(GraphBuilder &b, const std::vector<double> &values, ValueId like);
 /// max(x, limit); where x is smaller no gradient flows to it.
 ValueId at_least(GraphBuilder &b, ValueId x, double limit);
 /// The sum over the last dimension.
