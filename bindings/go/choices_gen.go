@@ -119,7 +119,7 @@ const (
 	ImageOutputF32  ImageOutput = "f32"
 )
 
-// Interpolation: Interpolation method. For Resize, Rotate, RandomRotate.
+// Interpolation: Interpolation method. For Resize, Rotate, RandomRotate, Resize2D.
 type Interpolation string
 
 // The choices of Interpolation.
@@ -179,8 +179,9 @@ const (
 	PadModeReflect  PadMode = "reflect"
 )
 
-// Padding: How the border is padded. For Conv2D, MaxPool2D, AvgPool2D, Conv1D, MaxPool1D, AvgPool1D, LayerConv2D,
-// LayerDepthwiseConv2D, LayerSeparableConv2D, LayerMaxPool2D, LayerAveragePool2D.
+// Padding: How the border is padded. For Conv2D, MaxPool2D, AvgPool2D, Conv1D, MaxPool1D, AvgPool1D,
+// Conv1DTranspose, Conv2DTranspose, Conv3D, MaxPool3D, AvgPool3D, LayerConv2D, LayerDepthwiseConv2D,
+// LayerSeparableConv2D, LayerMaxPool2D, LayerAveragePool2D.
 type Padding string
 
 // The choices of Padding.

@@ -740,6 +740,232 @@ func (g *Graph) AvgPool1D(x Value, window int64, options *AvgPool1DOptions) Valu
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
+// Conv1DTransposeOptions are what Conv1DTranspose may be told; the zero value means the defaults.
+type Conv1DTransposeOptions struct {
+	// [filters].
+	Bias Value
+	// Step along the result. Default: 1.
+	Stride int64
+	// Distance between kernel elements. Default: 1.
+	Dilation int64
+	// What is cut off at the ends of the result. Default: PaddingSame.
+	Padding Padding
+	// Cut off at the beginning and at the end; for explicit. Default: [0, 0].
+	Pads [2]int64
+	// Elements added at the end of the result, less than the stride: PyTorch's output_padding. Not for same.
+	Extra int64
+	// As in conv1d. Default: 1.
+	Groups int64
+}
+
+// Conv1DTranspose: The transpose of conv1d: each element of sequences [rows, length, channels] is spread over a
+// window of the result. The length becomes length * stride for same padding, else (length - 1) * stride + (size -
+// 1) * dilation + 1 - pads + extra.
+func (g *Graph) Conv1DTranspose(x, kernel Value, options *Conv1DTransposeOptions) Value {
+	raw.Graph_begin(g.handle, "conv1d_transpose", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_add_input(g.handle, kernel.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Bias.id)
+	if o.Stride != 0 {
+		raw.Graph_set_i64(g.handle, "stride", o.Stride)
+	}
+	if o.Dilation != 0 {
+		raw.Graph_set_i64(g.handle, "dilation", o.Dilation)
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Pads != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	if o.Extra != 0 {
+		raw.Graph_set_i64(g.handle, "extra", o.Extra)
+	}
+	if o.Groups != 0 {
+		raw.Graph_set_i64(g.handle, "groups", o.Groups)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// Conv2DTransposeOptions are what Conv2DTranspose may be told; the zero value means the defaults.
+type Conv2DTransposeOptions struct {
+	// [filters].
+	Bias Value
+	// Vertical and horizontal step along the result. Default: [1, 1].
+	Stride [2]int64
+	// Distance between kernel elements. Default: [1, 1].
+	Dilation [2]int64
+	// What is cut off at the border of the result. Default: PaddingSame.
+	Padding Padding
+	// Cut off at the top, bottom, left and right; for explicit. Default: [0, 0, 0, 0].
+	Pads [4]int64
+	// Pixels added at the bottom and at the right, less than the stride: PyTorch's output_padding. Not for same.
+	// Default: [0, 0].
+	Extra [2]int64
+	// As in conv2d. Default: 1.
+	Groups int64
+}
+
+// Conv2DTranspose: The transpose of conv2d, often called deconvolution (Zeiler et al., 2010): each pixel is spread
+// over a window of the result. A height becomes height * stride for same padding, else (height - 1) * stride +
+// (size - 1) * dilation + 1 - pads + extra.
+func (g *Graph) Conv2DTranspose(x, kernel Value, options *Conv2DTransposeOptions) Value {
+	raw.Graph_begin(g.handle, "conv2d_transpose", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_add_input(g.handle, kernel.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Bias.id)
+	if o.Stride != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "stride", o.Stride[:])
+	}
+	if o.Dilation != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "dilation", o.Dilation[:])
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Pads != ([4]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	if o.Extra != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "extra", o.Extra[:])
+	}
+	if o.Groups != 0 {
+		raw.Graph_set_i64(g.handle, "groups", o.Groups)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// Conv3DOptions are what Conv3D may be told; the zero value means the defaults.
+type Conv3DOptions struct {
+	// [filters].
+	Bias Value
+	// Step along depth, height and width. Default: [1, 1, 1].
+	Stride [3]int64
+	// Distance between kernel elements. Default: [1, 1, 1].
+	Dilation [3]int64
+	// How the border is padded. Default: PaddingSame.
+	Padding Padding
+	// Front, back, top, bottom, left, right; for explicit. Default: [0, 0, 0, 0, 0, 0].
+	Pads [6]int64
+	// Number of channel groups that are convolved separately. Default: 1.
+	Groups int64
+}
+
+// Conv3D: Three-dimensional convolution (cross-correlation) of volumes [rows, depth, height, width, channels], plus
+// a bias when given. Padding as in conv2d.
+func (g *Graph) Conv3D(x, kernel Value, options *Conv3DOptions) Value {
+	raw.Graph_begin(g.handle, "conv3d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_add_input(g.handle, kernel.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Bias.id)
+	if o.Stride != ([3]int64{}) {
+		raw.Graph_set_i64s(g.handle, "stride", o.Stride[:])
+	}
+	if o.Dilation != ([3]int64{}) {
+		raw.Graph_set_i64s(g.handle, "dilation", o.Dilation[:])
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Pads != ([6]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	if o.Groups != 0 {
+		raw.Graph_set_i64(g.handle, "groups", o.Groups)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// MaxPool3DOptions are what MaxPool3D may be told; the zero value means the defaults.
+type MaxPool3DOptions struct {
+	// Step along depth, height and width; 0 = that of the window. Default: [0, 0, 0].
+	Stride [3]int64
+	// How the border is padded. Default: PaddingValid.
+	Padding Padding
+	// Front, back, top, bottom, left, right; for explicit. Default: [0, 0, 0, 0, 0, 0].
+	Pads [6]int64
+}
+
+// MaxPool3D: Largest element of each window of volumes [rows, depth, height, width, channels]; padding never wins.
+// NaN wins.
+//
+//   - window: depth, height and width of the window.
+func (g *Graph) MaxPool3D(x Value, window []int64, options *MaxPool3DOptions) Value {
+	raw.Graph_begin(g.handle, "max_pool3d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64s(g.handle, "window", window)
+	o := given(options)
+	if o.Stride != ([3]int64{}) {
+		raw.Graph_set_i64s(g.handle, "stride", o.Stride[:])
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Pads != ([6]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// AvgPool3DOptions are what AvgPool3D may be told; the zero value means the defaults.
+type AvgPool3DOptions struct {
+	// Step along depth, height and width; 0 = that of the window. Default: [0, 0, 0].
+	Stride [3]int64
+	// How the border is padded. Default: PaddingValid.
+	Padding Padding
+	// Front, back, top, bottom, left, right; for explicit. Default: [0, 0, 0, 0, 0, 0].
+	Pads [6]int64
+	// Divide by the size of the whole window at the border, too.
+	CountIncludePadding bool
+}
+
+// AvgPool3D: Mean of each window of volumes [rows, depth, height, width, channels].
+//
+//   - window: depth, height and width of the window.
+func (g *Graph) AvgPool3D(x Value, window []int64, options *AvgPool3DOptions) Value {
+	raw.Graph_begin(g.handle, "avg_pool3d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64s(g.handle, "window", window)
+	o := given(options)
+	if o.Stride != ([3]int64{}) {
+		raw.Graph_set_i64s(g.handle, "stride", o.Stride[:])
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Pads != ([6]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	if o.CountIncludePadding {
+		raw.Graph_set_bool(g.handle, "count_include_padding", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// Resize2DOptions are what Resize2D may be told; the zero value means the defaults.
+type Resize2DOptions struct {
+	// Interpolation method. Default: InterpolationBilinear.
+	Method Interpolation
+}
+
+// Resize2D: Images [rows, height, width, channels] resized to another height and width, with a gradient: the
+// bilinear and nearest methods of the op resize, in models.
+//
+//   - size: Height and width of the result.
+func (g *Graph) Resize2D(x Value, size []int64, options *Resize2DOptions) Value {
+	raw.Graph_begin(g.handle, "resize2d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64s(g.handle, "size", size)
+	o := given(options)
+	if o.Method != "" {
+		raw.Graph_set_string(g.handle, "method", string(o.Method))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
 // LayerDenseOptions are what LayerDense may be told; the zero value means the defaults.
 type LayerDenseOptions struct {
 	// Applied to the result; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. Default:

@@ -24,6 +24,7 @@ func scenarioFunctions(g *Graph, mode Mode) error {
 	reportMatrices(g, x, z, report)
 	reportRows(g, y, shift, report)
 	reportWindows(g, z, shift, report)
+	reportImages(g, z, shift, report)
 	g.SetLoss(sum)
 	g.OptimizerSGD(g.ScheduleConstant(0.01), nil)
 	return nil
@@ -110,4 +111,18 @@ func reportWindows(g *Graph, z, shift Value, report func(string, Value)) {
 	report("conv1d", g.Conv1D(sequence, g.Reshape(shift, []int64{3, 1, 1}), nil))
 	report("max_pool1d", g.MaxPool1D(sequence, 2, &MaxPool1DOptions{Stride: 1}))
 	report("avg_pool1d", g.AvgPool1D(sequence, 2, &AvgPool1DOptions{Padding: PaddingSame}))
+}
+
+func reportImages(g *Graph, z, shift Value, report func(string, Value)) {
+	sequence, image := g.Reshape(z, []int64{DimBatch, 3, 1}), g.Reshape(z, []int64{DimBatch, 1, 3, 1})
+	volume := g.Reshape(z, []int64{DimBatch, 3, 1, 1, 1})
+	byTwo := &Conv1DTransposeOptions{Stride: 2}
+	report("conv1d_transpose", g.Conv1DTranspose(sequence, g.Reshape(shift, []int64{3, 1, 1}), byTwo))
+	wide := &Conv2DTransposeOptions{Stride: [2]int64{1, 2}, Padding: PaddingValid}
+	report("conv2d_transpose", g.Conv2DTranspose(image, g.Reshape(shift, []int64{1, 3, 1, 1}), wide))
+	inside := &Conv3DOptions{Padding: PaddingValid}
+	report("conv3d", g.Conv3D(volume, g.Reshape(shift, []int64{3, 1, 1, 1, 1}), inside))
+	report("max_pool3d", g.MaxPool3D(volume, []int64{2, 1, 1}, &MaxPool3DOptions{Stride: [3]int64{1, 1, 1}}))
+	report("avg_pool3d", g.AvgPool3D(volume, []int64{3, 1, 1}, nil))
+	report("resize2d", g.Resize2D(image, []int64{1, 2}, nil))
 }

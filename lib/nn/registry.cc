@@ -60,6 +60,10 @@ base::Status check_attribute(const AttributeDefinition &definition, const Attrib
   if (definition.length >= 0) TUTTI_TRY(check_length(definition, value));
   if (const auto *integer = std::get_if<int64_t>(&value)) return check_bounds(definition, double(*integer));
   if (const auto *number = std::get_if<double>(&value)) return check_bounds(definition, *number);
+  if (const auto *list = std::get_if<std::vector<int64_t>>(&value)) {
+    for (const int64_t number : *list)
+      TUTTI_TRY(check_bounds(definition, double(number)));
+  }
   if (definition.type != graph::AttributeType::enumeration) return base::Status();
   for (const std::string_view choice : definition.choices) {
     if (choice == std::get<std::string>(value)) return base::Status();

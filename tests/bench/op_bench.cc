@@ -15,6 +15,7 @@
 #include "conformance/backend_cases.h"
 #include "conformance/bound_graph.h"
 #include "meters.h"
+#include "nn/registry.h"
 #include "runtime/backend_list.h"
 
 namespace {
@@ -122,6 +123,44 @@ void add_layers(std::vector<NamedCase> &cases) {
   add(cases, "matmul", {f32({1024, 1024}), f32({1024, 1})}, {}, "_one_column");
 }
 
+/// Functions of ops, each a program of several.
+void add_functions(std::vector<NamedCase> &cases) {
+  for (const char *function : {"relu6", "selu", "mish", "hard_sigmoid", "hard_swish", "softsign", "log_sigmoid",
+                               "is_nan", "is_inf", "tan", "sinh", "cosh", "atan"})
+    add(cases, function, {f32(kRows)});
+  for (const char *function : {"asin", "acos"})
+    add(cases, function, {f32(kRows, -0.9, 0.9)});
+  for (const char *function : {"log2", "log10"})
+    add(cases, function, {positive(kRows)});
+  add(cases, "clip", {f32(kRows)}, {{"low", -1.0}, {"high", 1.0}});
+  add(cases, "prelu", {f32(kRows), f32({1024})});
+  add(cases, "atan2", {f32(kRows), f32(kRows)});
+  add(cases, "logsumexp", {f32(kRows)}, {{"axes", Ints{1}}});
+  add(cases, "norm", {f32(kRows)}, {{"axes", Ints{1}}});
+  add(cases, "l2_normalize", {f32(kRows)});
+  add(cases, "reduce_any", {truth(kRows)}, {{"axes", Ints{1}}});
+  add(cases, "bincount", {indices({16384}, 128)}, {{"bins", int64_t{128}}});
+  add(cases, "split", {f32(kRows)}, {{"parts", int64_t{4}}, {"axis", int64_t{1}}});
+  add(cases, "stack", {f32(kRows), f32(kRows)}, {{"axis", int64_t{1}}});
+  add(cases, "tile", {f32({128, 256})}, {{"multiples", Ints{1, 4}}});
+  add(cases, "roll", {f32(kRows)}, {{"shifts", Ints{100}}, {"axes", Ints{1}}});
+  add(cases, "reverse", {f32(kRows)}, {{"axes", Ints{1}}});
+  add(cases, "lower_triangle", {f32({8, 256, 256})});
+  add(cases, "cumsum", {f32(kRows)}, {{"axis", int64_t{1}}});
+  add(cases, "cumprod", {f32(kRows)}, {{"axis", int64_t{1}}});
+  add(cases, "sort", {f32(kRows)});
+  add(cases, "argsort", {f32(kRows)});
+  add(cases, "gather_nd", {f32({100, 100, 64}), indices({4096, 2}, 100)});
+  for (const char *function : {"scatter_add", "scatter_max", "scatter_replace"})
+    add(cases, function, {f32({10000, 64}), indices({4096}, 10000), f32({4096, 64})});
+  add(cases, "einsum", {f32({8, 128, 4, 32}), f32({8, 128, 4, 32})}, {{"equation", std::string("bqhd,bkhd->bhqk")}});
+  add(cases, "conv1d", {f32({8, 1024, 32}), f32({3, 32, 32})});
+  add(cases, "conv2d_transpose", {f32({8, 16, 16, 32}), f32({4, 4, 32, 32})}, {{"stride", Ints{2, 2}}});
+  add(cases, "conv3d", {f32({2, 16, 16, 16, 16}), f32({3, 3, 3, 16, 16})});
+  add(cases, "max_pool3d", {f32({2, 16, 16, 16, 16})}, {{"window", Ints{2, 2, 2}}});
+  add(cases, "resize2d", {f32(kImages)}, {{"size", Ints{64, 64}}});
+}
+
 void add_random(std::vector<NamedCase> &cases) {
   const Dims dims = {128, 1024};
   for (const char *op : {"random_uniform", "random_normal", "random_truncated_normal"})
@@ -136,6 +175,7 @@ std::vector<NamedCase> all_cases() {
   add_shapes(cases);
   add_losses(cases);
   add_layers(cases);
+  add_functions(cases);
   add_random(cases);
   return cases;
 }
@@ -147,7 +187,10 @@ base::Result<double> milliseconds(const backend::DeviceRef &device, const OpCase
     inputs.push_back(std::move(tensor));
   }
   const auto build = [&](graph::GraphBuilder &b, const graph::GraphBuilder::Values &values) {
-    return b.op_n(op.op, values, op.attributes);
+    if (nn::find_definition(op.op, 1) == nullptr) return b.op_n(op.op, values, op.attributes);
+    graph::GraphBuilder::Values further, results = {nn::expand(b, op.op, 1, values, op.attributes, {}, &further)};
+    results.insert(results.end(), further.begin(), further.end());
+    return results;
   };
   TUTTI_ASSIGN(const graph::Graph graph, conformance::build_graph(inputs, build));
   TUTTI_ASSIGN(const auto program, BoundGraph::make(device, graph));

@@ -106,6 +106,42 @@ def make_cases():
     }
 
 
+def function_cases():
+    """Functions of ops, on the shapes of op_bench.cc."""
+    x, y, near, above, row = f32(128, 1024), f32(128, 1024), f32(128, 1024, low=-0.9, high=0.9), positive(128, 1024), f32(1024)
+    table, words, updates, image = f32(10000, 64), indices(4096, end=10000), f32(4096, 64), f32(8, 32, 32, 64)
+    first, second, cube = indices(4096, end=100), indices(4096, end=100), f32(100, 100, 64)
+    queries, keys, volume, truth = f32(8, 128, 4, 32), f32(8, 128, 4, 32), f32(2, 16, 16, 16, 16).permute(0, 4, 1, 2, 3), x > 0
+    wide = words[:, None].expand(4096, 64).contiguous()
+    cases = {name: (lambda f=f: f(x)) for name, f in {
+        'relu6': F.relu6, 'selu': F.selu, 'mish': F.mish, 'hard_sigmoid': F.hardsigmoid, 'hard_swish': F.hardswish,
+        'softsign': F.softsign, 'log_sigmoid': F.logsigmoid, 'is_nan': torch.isnan, 'is_inf': torch.isinf, 'tan': torch.tan,
+        'sinh': torch.sinh, 'cosh': torch.cosh, 'atan': torch.atan}.items()}
+    return cases | {
+        'asin': lambda: torch.asin(near), 'acos': lambda: torch.acos(near), 'log2': lambda: torch.log2(above),
+        'log10': lambda: torch.log10(above), 'clip': lambda: torch.clamp(x, -1, 1),
+        'prelu': lambda: F.prelu(x, row), 'atan2': lambda: torch.atan2(x, y), 'logsumexp': lambda: torch.logsumexp(x, 1),
+        'norm': lambda: torch.linalg.vector_norm(x, 2, 1), 'l2_normalize': lambda: F.normalize(x, dim=1),
+        'reduce_any': lambda: torch.any(truth, 1),
+        'bincount': lambda v=indices(16384, end=128): torch.bincount(v, minlength=128),
+        'split': lambda: [part.contiguous() for part in torch.split(x, 256, 1)], 'stack': lambda: torch.stack((x, y), 1),
+        'tile': lambda v=f32(128, 256): torch.tile(v, (1, 4)), 'roll': lambda: torch.roll(x, 100, 1),
+        'reverse': lambda: torch.flip(x, (1,)), 'lower_triangle': lambda v=f32(8, 256, 256): torch.tril(v),
+        'cumsum': lambda: torch.cumsum(x, 1), 'cumprod': lambda: torch.cumprod(x, 1),
+        'sort': lambda: torch.sort(x, stable=True)[0], 'argsort': lambda: torch.argsort(x, stable=True),
+        'gather_nd': lambda: cube[first, second], 'scatter_add': lambda: table.index_add(0, words, updates),
+        'scatter_max': lambda: table.scatter_reduce(0, wide, updates, 'amax'),
+        'scatter_replace': lambda: table.index_copy(0, words, updates),
+        'einsum': lambda: torch.einsum('bqhd,bkhd->bhqk', queries, keys),
+        'conv1d': lambda v=f32(8, 1024, 32).transpose(1, 2), w=f32(32, 32, 3): F.conv1d(v, w, padding=1),
+        'conv2d_transpose': lambda v=f32(8, 16, 16, 32).permute(0, 3, 1, 2), w=f32(32, 32, 4, 4): F.conv_transpose2d(
+            v, w, stride=2, padding=1),
+        'conv3d': lambda w=f32(16, 16, 3, 3, 3): F.conv3d(volume, w, padding=1),
+        'max_pool3d': lambda: F.max_pool3d(volume, 2),
+        'resize2d': lambda v=image.permute(0, 3, 1, 2): F.interpolate(v, (64, 64), mode='bilinear'),
+    }
+
+
 def milliseconds(function):
     function()
     least, end = 1e30, time.perf_counter() + SECONDS
@@ -123,7 +159,7 @@ def bench(program, names):
 
 def main():
     torch.set_num_threads(1)
-    own, peer, cases = {}, {}, make_cases()
+    own, peer, cases = {}, {}, make_cases() | function_cases()
     with torch.no_grad():
         for _ in range(TURNS):
             for name, ms in bench(sys.argv[1], sys.argv[2:]).items():

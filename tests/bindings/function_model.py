@@ -102,6 +102,18 @@ def windows(z, shift):
     }
 
 
+def images(z, shift):
+    spread = [sum(z[i] * shift[k] for i in range(3) for k in range(3) if 2 * i + k == o) for o in range(6)]
+    return {
+        'conv1d_transpose': mean(spread),
+        'conv2d_transpose': sum(z) * sum(shift) / 7,
+        'conv3d': sum(a * s for a, s in zip(z, shift)),
+        'max_pool3d': mean([max(z[0], z[1]), max(z[1], z[2])]),
+        'avg_pool3d': mean(z),
+        'resize2d': mean([0.75 * z[0] + 0.25 * z[1], 0.25 * z[1] + 0.75 * z[2]]),
+    }
+
+
 class Functions(Losses):
     def metrics(self, batch):
         """Sums over the rows, as for other models."""
@@ -109,7 +121,7 @@ class Functions(Losses):
         for row, label in batch:
             z = self.scores(row)
             for part in (activations(z, shift), angles(row, z), reductions(z, label), places(row, z), matrices(row, z),
-                         rows_of(shift, label), windows(z, shift)):
+                         rows_of(shift, label), windows(z, shift), images(z, shift)):
                 for name, value in part.items():
                     sums[name] = sums.get(name, 0) + value
         return sums

@@ -126,6 +126,26 @@ static void report_windows(struct sum *sum, tutti_value z, tutti_value shift) {
   report(sum, "avg_pool1d", tutti_avg_pool1d(g, sequence, 2, &same));
 }
 
+static void report_images(struct sum *sum, tutti_value z, tutti_value shift) {
+  tutti_graph *g = sum->g;
+  tutti_value sequence = tutti_reshape(g, z, (int64_t[]){TUTTI_DIM_BATCH, 3, 1}, 3);
+  tutti_value image = tutti_reshape(g, z, (int64_t[]){TUTTI_DIM_BATCH, 1, 3, 1}, 4);
+  tutti_value volume = tutti_reshape(g, z, (int64_t[]){TUTTI_DIM_BATCH, 3, 1, 1, 1}, 5);
+  tutti_conv1d_transpose_attrs by_two = {.stride = 2};
+  tutti_value kernel = tutti_reshape(g, shift, (int64_t[]){3, 1, 1}, 3);
+  report(sum, "conv1d_transpose", tutti_conv1d_transpose(g, sequence, kernel, &by_two));
+  tutti_conv2d_transpose_attrs wide = {.stride = {1, 2}, .padding = TUTTI_CONV2D_TRANSPOSE_PADDING_VALID};
+  kernel = tutti_reshape(g, shift, (int64_t[]){1, 3, 1, 1}, 4);
+  report(sum, "conv2d_transpose", tutti_conv2d_transpose(g, image, kernel, &wide));
+  tutti_conv3d_attrs inside = {.padding = TUTTI_CONV3D_PADDING_VALID};
+  kernel = tutti_reshape(g, shift, (int64_t[]){3, 1, 1, 1, 1}, 5);
+  report(sum, "conv3d", tutti_conv3d(g, volume, kernel, &inside));
+  tutti_max_pool3d_attrs by_one = {.stride = {1, 1, 1}};
+  report(sum, "max_pool3d", tutti_max_pool3d(g, volume, (int64_t[]){2, 1, 1}, &by_one));
+  report(sum, "avg_pool3d", tutti_avg_pool3d(g, volume, (int64_t[]){3, 1, 1}, NULL));
+  report(sum, "resize2d", tutti_resize2d(g, image, (int64_t[]){1, 2}, NULL));
+}
+
 int32_t scenario_functions(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
   (void)user;
   tutti_value x = tutti_graph_get_feature(g, "x");
@@ -143,6 +163,7 @@ int32_t scenario_functions(tutti_graph *g, int32_t mode, void *user, tutti_error
     report_matrices(&sum, x, z);
     report_rows(&sum, y, shift);
     report_windows(&sum, z, shift);
+    report_images(&sum, z, shift);
     tutti_graph_set_loss(g, sum.value);
     tutti_optimizer_sgd(g, tutti_schedule_constant(g, 0.01), NULL);
   }

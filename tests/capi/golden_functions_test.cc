@@ -20,6 +20,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 // Behind the four that it needs.
 extern "C" {
@@ -269,7 +270,7 @@ void test_functions(void **) {
   }
   print_message("%d trainings of %zu functions, %zu of them on several replicas\n", trained, functions.size(),
                 on_several.size());
-  assert_true(functions.size() >= 48 && on_several.size() + 4 >= functions.size());
+  assert_true(functions.size() >= 54 && on_several.size() + 4 >= functions.size());
 }
 
 /// Of a value that is a sum over all rows.
@@ -299,6 +300,72 @@ void test_of_sums_over_rows(void **) {
     assert_true(std::fabs(loss - kLoss) < 1e-5 * kLoss);
     const double gradient = estimator.read_gradient("shift").data<float>()[0];
     assert_true(std::fabs(gradient - kGradient) < 1e-5 * kGradient);
+  }
+}
+
+/// h' = norm(h) + softsign(w * left) * sort(right) of each element of a sequence, cut in two: as the body of a loop, or
+/// written again for each element.
+tutti_value step(tutti::Graph g, tutti_value h, tutti_value element, tutti_value w) {
+  tutti_value parts[2];
+  const tutti_split_attrs last = {.axis = -1, .sizes = nullptr, .sizes_count = 0};
+  tutti_split(g, element, 2, &last, parts);
+  const int64_t axis = 1;
+  const tutti_norm_attrs rows = {.order = TUTTI_NORM_ORDER_L2, .axes = &axis, .axes_count = 1, .keep_dims = 1};
+  const tutti_value soft = tutti_softsign(g, tutti_mul(g, parts[0], w));
+  return tutti_add(g, tutti_norm(g, h, &rows), tutti_mul(g, soft, tutti_sort(g, parts[1], nullptr)));
+}
+
+/// The loss and the gradient of w.
+std::pair<double, double> trained_in_steps(const tutti::Context &context, bool is_loop) {
+  constexpr int64_t kRows = 5, kLength = 3, kWidth = 4;
+  std::vector<float> numbers;
+  for (int i = 0; i < kRows * kLength * kWidth; ++i)
+    numbers.push_back(static_cast<float>(i * 7 % 11) * 0.25f - 1);
+  const auto build = [&](tutti::Graph g, int32_t mode) {
+    const tutti_value w = tutti_graph_variable(g, "w", TUTTI_DTYPE_F32, nullptr, 0, "ones", 0, 1);
+    const tutti_value x = g.feature("x");
+    tutti_value elements[kLength];
+    const tutti_unstack_attrs second = {.axis = 1};
+    tutti_unstack(g, x, kLength, &second, elements);
+    tutti_value h = tutti_clip(g, elements[0], -0.25, 0.5), unused[2];
+    const tutti_split_attrs last = {.axis = -1, .sizes = nullptr, .sizes_count = 0};
+    tutti_split(g, h, 2, &last, unused);
+    h = unused[1];
+    if (is_loop) {
+      const auto body = [&](const tutti::Values &states, const tutti::Values &now) {
+        return std::pair(tutti::Values{step(g, states[0], now[0], w)}, tutti::Values{});
+      };
+      h = tutti::scan(g, {h}, {x}, body, 1).first[0];
+    } else {
+      for (const tutti_value element : elements)
+        h = step(g, h, element, w);
+    }
+    g.output("h", h);
+    if (mode == TUTTI_MODE_PREDICT) return;
+    g.loss(tutti_reduce_sum(g, tutti_square(g, h), nullptr));
+    tutti_optimizer_sgd(g, tutti_graph_constant(g, TUTTI_DTYPE_F32, 0), nullptr);
+  };
+  tutti::Options run("run");
+  run.set("keep_gradients", true);
+  tutti::Estimator estimator(build, run, tutti::Strategy::mirrored(context), context);
+  tutti::Pipeline pipeline(context);
+  pipeline.slices("x", TUTTI_ROLE_FEATURE,
+                  tutti::Tensor(TUTTI_DTYPE_F32, {kRows, kLength, kWidth}, numbers.data(),
+                                static_cast<int64_t>(4 * numbers.size())));
+  const double loss = estimator.train(pipeline.batch(kRows).build()).loss();
+  return {loss, estimator.read_gradient("w").data<float>()[0]};
+}
+
+void test_in_loops(void **) {
+  for (int replicas = 1; replicas <= kMostReplicas; ++replicas) {
+    tutti::Options options("context");
+    options.set("logical_devices", replicas);
+    if (!plugin.empty()) options.set("plugin", plugin);
+    const tutti::Context context(options);
+    const auto looped = trained_in_steps(context, true), written = trained_in_steps(context, false);
+    assert_true(written.first > 1 && std::fabs(written.second) > 0.1);
+    assert_true(std::fabs(looped.first - written.first) < 1e-5 * written.first);
+    assert_true(std::fabs(looped.second - written.second) < 1e-5 * std::fabs(written.second));
   }
 }
 
@@ -358,7 +425,7 @@ void test_in_maps(void **) {
     functions.insert(op);
   }
   print_message("%zu functions in maps\n", functions.size());
-  assert_true(functions.size() >= 48);
+  assert_true(functions.size() >= 54);
 }
 
 }  // namespace
@@ -368,6 +435,6 @@ int main(int count, char **arguments) {
   file_name = arguments[1];
   if (count > 2) plugin = arguments[2];
   const CMUnitTest tests[] = {cmocka_unit_test(test_functions), cmocka_unit_test(test_of_sums_over_rows),
-                              cmocka_unit_test(test_in_maps)};
+                              cmocka_unit_test(test_in_loops), cmocka_unit_test(test_in_maps)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -102,6 +102,30 @@ void add_convolution(std::vector<OpCase> &cases, DType dtype, ShapeDims image, S
       {"conv2d gradients", {whole(dtype, image, -2, 3), whole(dtype, kernel, -2, 3)}, attributes, gradients});
 }
 
+/// Windows that lie in the padding altogether, of which the bias alone is left: at all four sides, and added to images.
+void add_empty_windows(std::vector<OpCase> &cases) {
+  for (const int64_t channels : {4, 16, 32}) {
+    for (const Ints &stride : {Ints{1, 1}, Ints{1, 2}, Ints{2, 1}}) {
+      const Attributes attributes{{"padding", std::string("explicit")},
+                                  {"pads", Ints{2, 3, 4, 2}},
+                                  {"stride", stride},
+                                  {"dilation", Ints{1, 2}}};
+      add_convolution(cases, DType::f32, {2, 5, 6, channels}, {2, 2, channels, channels}, attributes);
+      const int64_t height = (5 + 5 - 2) / stride[0] + 1, width = (6 + 6 - 3) / stride[1] + 1;
+      const auto added = [=](GraphBuilder &builder, const Values &inputs) -> Values {
+        return {builder.add(builder.op("conv2d", {inputs[0], inputs[1], inputs[2]}, attributes), inputs[3])};
+      };
+      cases.push_back({"conv2d",
+                       {{DType::f32, {2, 5, 6, channels}},
+                        {DType::f32, {2, 2, channels, channels}},
+                        {DType::f32, {channels}},
+                        {DType::f32, {2, height, width, channels}}},
+                       {},
+                       added});
+    }
+  }
+}
+
 void add_convolutions(std::vector<OpCase> &cases) {
   const auto same = [](Ints stride, int64_t groups = 1) {
     return Attributes{{"stride", std::move(stride)}, {"padding", std::string("same")}, {"groups", groups}};
@@ -212,6 +236,7 @@ std::vector<OpCase> product_cases() {
   add_long_matmuls(cases);
   add_relus_of_nan(cases);
   add_convolutions(cases);
+  add_empty_windows(cases);
   add_more_convolutions(cases);
   add_pooling(cases);
   add_pooling_of_infinities(cases);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bands around the diagonal of matrices, and triangles.
+#include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "nn/functions/function_parts.h"
@@ -8,16 +10,22 @@
 namespace tutti::impl::nn {
 namespace {
 
+/// No matrix has diagonals further away.
+constexpr double kMost = std::numeric_limits<int32_t>::max();
+
 /// column - row from `lowest` to `highest`, as far as there are such bounds; nothing where there are none.
 ValueId mask(GraphBuilder &b, Dim rows, Dim columns, std::optional<int64_t> lowest, std::optional<int64_t> highest) {
   const auto indices = [&](Dims dims, int64_t axis) {
-    return b.op("iota", {}, {{"dims", std::move(dims)}, {"axis", axis}, {"dtype", tensor::DType::i64}});
+    return b.op("iota", {}, {{"dims", std::move(dims)}, {"axis", axis}, {"dtype", tensor::DType::i32}});
   };
   const ValueId diagonal = b.sub(indices({Dim(1), columns}, 1), indices({rows, Dim(1)}, 0));
+  const auto limit = [&](int64_t bound) {
+    return b.constant(std::clamp(static_cast<double>(bound), -kMost, kMost), tensor::DType::i32);
+  };
   ValueId made = kNoValue;
-  if (lowest) made = b.op("greater_equal", {diagonal, b.constant(static_cast<double>(*lowest), tensor::DType::i64)});
+  if (lowest) made = b.op("greater_equal", {diagonal, limit(*lowest)});
   if (!highest) return made;
-  const ValueId below = b.op("less_equal", {diagonal, b.constant(static_cast<double>(*highest), tensor::DType::i64)});
+  const ValueId below = b.op("less_equal", {diagonal, limit(*highest)});
   return made == kNoValue ? below : b.op("logical_and", {made, below});
 }
 

@@ -28,6 +28,23 @@ ValueId reduce_truth(Expansion &e, std::string_view op) {
   return b.op("greater", {found, number(b, 0, bits)});
 }
 
+/// Of all rows: ones or weights added at the numbers, with a place of their own for numbers that do not count.
+ValueId count_all(GraphBuilder &b, ValueId x, ValueId weights, int64_t bins) {
+  // As far as a number of elements is known, f32 counts them exactly.
+  constexpr int64_t kExactInFloat = 1 << 24;
+  const Dim count = graph::element_count(b.dims(x));
+  const bool is_long = count.is_constant() && count.constant() >= kExactInFloat;
+  const ValueId index = b.reshape(b.cast(x, tensor::DType::i64), {count}), zero = number(b, 0, index);
+  const ValueId none = number(b, static_cast<double>(bins), index);
+  const ValueId is_bin = b.op("logical_and", {b.op("greater_equal", {index, zero}), b.op("less", {index, none})});
+  const ValueId one = b.constant(1, is_long ? tensor::DType::f64 : tensor::DType::f32);
+  const ValueId values = weights != kNoValue ? b.reshape(weights, {count}) : b.broadcast_to(one, {count});
+  const ValueId sums = b.op("gather_gradient", {values, b.select(is_bin, index, none)},
+                            {{"axis", int64_t{0}}, {"dims", Dims{Dim(bins + 1)}}});
+  const ValueId made = part_of(b, sums, 0, 0, bins);
+  return weights != kNoValue || made == kNoValue ? made : b.cast(made, tensor::DType::i64);
+}
+
 }  // namespace
 
 ValueId expand_function_logsumexp(Expansion &e) {
@@ -85,6 +102,8 @@ ValueId expand_function_bincount(Expansion &e) {
     return e.fail(
         base::concat("weights ", graph::to_string(b.dims(weights)), " do not fit ", graph::to_string(b.dims(x))));
   }
+  if (!e.flag("by_row") && (weights == kNoValue || tensor::is_floating(b.dtype(weights))))
+    return count_all(b, x, weights, e.i64("bins"));
   const tensor::DType dtype = weights == kNoValue ? tensor::DType::i64 : b.dtype(weights);
   ValueId hits = b.op("one_hot", {x}, {{"depth", e.i64("bins")}, {"dtype", dtype}});
   if (weights != kNoValue) {

@@ -3,8 +3,6 @@
 // Sums and products up to each index, by doubling (Hillis and Steele, 1986): after the step of distance d each element
 // has what 2 d elements make together. That is log2(n) passes over all n elements, with rounding errors that grow as
 // log2(n).
-#include <algorithm>
-
 #include "nn/functions/function_parts.h"
 
 namespace tutti::impl::nn {
@@ -16,20 +14,26 @@ class Running {
       : b_(b), op_(op), neutral_(neutral), axis_(axis), length_(length), is_backward_(is_backward) {}
 
   ValueId run(ValueId x, bool is_exclusive) {
-    if (is_exclusive) x = moved(x, 1);
-    for (int64_t distance = 1; distance < length_; distance *= 2)
-      x = b_.op(op_, {moved(x, distance), x});
+    if (is_exclusive) x = moved(x);
+    for (int64_t distance = 1; distance < length_ && x != kNoValue; distance *= 2)
+      x = combined(x, distance);
     return x;
   }
 
  private:
-  /// x by so many indices further, with neutral elements where nothing comes from.
-  ValueId moved(ValueId x, int64_t distance) {
-    const int64_t shift = std::min(distance, length_);
-    if (x == kNoValue) return kNoValue;
+  /// Each element with the one that is so many indices before it; the first ones, which have none, as they are.
+  ValueId combined(ValueId x, int64_t distance) {
+    const int64_t rest = length_ - distance;
+    const ValueId low = part_of(b_, x, axis_, 0, rest), high = part_of(b_, x, axis_, distance, rest);
+    if (is_backward_) return b_.concat({b_.op(op_, {high, low}), part_of(b_, x, axis_, rest, distance)}, axis_);
+    return b_.concat({part_of(b_, x, axis_, 0, distance), b_.op(op_, {low, high})}, axis_);
+  }
+
+  /// x one index further, with a neutral element where nothing comes from.
+  ValueId moved(ValueId x) {
     Axes low(b_.rank(x), 0), high = low;
-    (is_backward_ ? high : low)[static_cast<size_t>(axis_)] = shift;
-    const ValueId rest = part_of(b_, x, axis_, is_backward_ ? shift : 0, length_ - shift);
+    (is_backward_ ? high : low)[static_cast<size_t>(axis_)] = 1;
+    const ValueId rest = part_of(b_, x, axis_, is_backward_ ? 1 : 0, length_ - 1);
     return b_.op("pad", {rest}, {{"low", low}, {"high", high}, {"value", neutral_}});
   }
 

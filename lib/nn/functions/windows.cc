@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Windows along sequences [rows, length, channels]: those of images of height 1.
-#include "nn/functions/function_parts.h"
+#include "nn/functions/sequences.h"
 
 namespace tutti::impl::nn {
-namespace {
-
-/// Before axis 1, or without it.
 ValueId as_image(Expansion &e, ValueId x) {
   const Dims dims = e.builder().dims(x);
   if (dims.size() == 3) return e.builder().reshape(x, {dims[0], 1, dims[1], dims[2]});
@@ -18,6 +15,14 @@ ValueId as_sequence(GraphBuilder &b, ValueId y) {
   const Dims dims = b.dims(y);
   return b.reshape(y, {dims[0], dims[2], dims[3]});
 }
+
+ValueId as_flat_kernel(Expansion &e, ValueId kernel, std::string_view expected) {
+  const Dims dims = e.builder().dims(kernel);
+  if (dims.size() == 3) return e.builder().reshape(kernel, {1, dims[0], dims[1], dims[2]});
+  return e.fail(base::concat("expected a kernel ", expected, ", got ", graph::to_string(dims)));
+}
+
+namespace {
 
 /// What is padded, as the ops of images have it.
 void add_padding(const Expansion &e, graph::Attributes &attributes) {
@@ -40,17 +45,13 @@ ValueId pool_sequence(Expansion &e, std::string_view op) {
 ValueId expand_function_conv1d(Expansion &e) {
   GraphBuilder &b = e.builder();
   const ValueId x = as_image(e, e.input(0));
-  if (x == kNoValue) return kNoValue;
-  const Dims kernel = b.dims(e.input(1));
-  if (kernel.size() != 3) {
-    return e.fail(base::concat("expected a kernel [size, channels / groups, filters], got ", graph::to_string(kernel)));
-  }
+  const ValueId kernel = x == kNoValue ? kNoValue : as_flat_kernel(e, e.input(1), "[size, channels / groups, filters]");
+  if (kernel == kNoValue) return kNoValue;
   graph::Attributes attributes{{"stride", std::vector<int64_t>{1, e.i64("stride")}},
                                {"dilation", std::vector<int64_t>{1, e.i64("dilation")}},
                                {"groups", e.i64("groups")}};
   add_padding(e, attributes);
-  const ValueId flat = b.reshape(e.input(1), {1, kernel[0], kernel[1], kernel[2]});
-  Values inputs = {x, flat};
+  Values inputs = {x, kernel};
   if (e.has_input(2)) inputs.push_back(e.input(2));
   return as_sequence(b, b.op("conv2d", inputs, std::move(attributes)));
 }

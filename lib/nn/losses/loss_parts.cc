@@ -2,12 +2,10 @@
 #include "nn/losses/loss_parts.h"
 
 #include <cmath>
-#include <span>
 #include <string>
 #include <utility>
 
 #include "base/text.h"
-#include "tensor/tensor.h"
 
 namespace tutti::impl::nn {
 
@@ -76,16 +74,6 @@ ValueId smooth_classes(Expansion &e, ValueId targets) {
   if (share == 0 || targets == kNoValue) return targets;
   const int64_t classes = e.last_dimension(targets);
   return e.builder().add_scalar(e.builder().scale(targets, 1 - share), share / double(classes));
-}
-
-ValueId constant_list(GraphBuilder &b, const std::vector<double> &values, ValueId like) {
-  if (like == kNoValue) return kNoValue;
-  const tensor::Shape shape({int64_t(values.size())});
-  const std::vector<float> narrow(values.begin(), values.end());
-  auto table = b.dtype(like) == tensor::DType::f64 ? tensor::Tensor::from_values(shape, std::span<const double>(values))
-                                                   : tensor::Tensor::from_values(shape, std::span<const float>(narrow));
-  if (!table.ok()) return b.fail(table.status());
-  return b.cast(b.constant(table.take()), b.dtype(like));
 }
 
 }  // namespace tutti::impl::nn

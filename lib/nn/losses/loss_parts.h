@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nn/constant_list.h"
 #include "nn/example_weights.h"
 #include "nn/fitting_inputs.h"
 
@@ -36,8 +37,6 @@ ValueId smooth_binary(Expansion &e, ValueId targets);
 /// Of probabilities over the last dimension: moved towards 1 / classes.
 ValueId smooth_classes(Expansion &e, ValueId targets);
 
-/// A constant [count] of the dtype of `like`.
-ValueId constant_list(GraphBuilder &b, const std::vector<double> &values, ValueId like);
 
 }  // namespace tutti::impl::nn
 

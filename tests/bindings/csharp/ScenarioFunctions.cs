@@ -31,6 +31,7 @@ namespace Tutti.Tests
             Matrices(g, x, z, report);
             Rows(g, y, shift, report);
             Windows(g, z, shift, report);
+            Images(g, z, shift, report);
             g.SetLoss(sum);
             g.OptimizerSgd(g.ScheduleConstant(0.01));
         }
@@ -121,6 +122,23 @@ namespace Tutti.Tests
             report("conv1d", g.Conv1d(sequence, g.Reshape(shift, new[] { 3L, 1L, 1L })));
             report("max_pool1d", g.MaxPool1d(sequence, 2, new MaxPool1dOptions { Stride = 1 }));
             report("avg_pool1d", g.AvgPool1d(sequence, 2, new AvgPool1dOptions { Padding = Padding.Same }));
+        }
+
+        private static void Images(Graph g, Value z, Value shift, Action<string, Value> report)
+        {
+            Value sequence = g.Reshape(z, new[] { Graph.DimBatch, 3L, 1L });
+            Value image = g.Reshape(z, new[] { Graph.DimBatch, 1L, 3L, 1L });
+            Value volume = g.Reshape(z, new[] { Graph.DimBatch, 3L, 1L, 1L, 1L });
+            var byTwo = new Conv1dTransposeOptions { Stride = 2 };
+            report("conv1d_transpose", g.Conv1dTranspose(sequence, g.Reshape(shift, new[] { 3L, 1L, 1L }), byTwo));
+            var wide = new Conv2dTransposeOptions { Stride = new[] { 1L, 2L }, Padding = Padding.Valid };
+            report("conv2d_transpose", g.Conv2dTranspose(image, g.Reshape(shift, new[] { 1L, 3L, 1L, 1L }), wide));
+            var inside = new Conv3dOptions { Padding = Padding.Valid };
+            report("conv3d", g.Conv3d(volume, g.Reshape(shift, new[] { 3L, 1L, 1L, 1L, 1L }), inside));
+            var byOne = new MaxPool3dOptions { Stride = new[] { 1L, 1L, 1L } };
+            report("max_pool3d", g.MaxPool3d(volume, new[] { 2L, 1L, 1L }, byOne));
+            report("avg_pool3d", g.AvgPool3d(volume, new[] { 3L, 1L, 1L }));
+            report("resize2d", g.Resize2d(image, new[] { 1L, 2L }));
         }
     }
 }

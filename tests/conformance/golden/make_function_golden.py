@@ -382,7 +382,7 @@ def windows():
                 y = F.conv1d(x.transpose(1, 2), kernel.permute(2, 1, 0), *bias, stride=stride, dilation=dilation, groups=groups)
                 return y.transpose(1, 2)
             inputs = [normal(*shape), normal(size, shape[2] // groups, 6, size=0.5)] + ([normal(6)] if groups == 1 else [])
-            case('conv1d', conv, inputs, ROWS, stride=stride, dilation=dilation, padding=padding, pads=pads, groups=groups)
+            case('conv1d', conv, inputs, ROWS, 1e-5, stride=stride, dilation=dilation, padding=padding, pads=pads, groups=groups)
     for shape, window, stride, padding, pads in (((3, 7, 4), 2, 0, 'valid', [0, 0]), ((5, 8, 1), 3, 2, 'same', [0, 0]),
                                                  ((2, 6, 3), 4, 3, 'explicit', [1, 2]), ((1, 1, 1), 1, 0, 'same', [0, 0])):
         step = stride or window
@@ -401,8 +401,98 @@ def windows():
         case('avg_pool1d', lambda x: mean(x, True), [normal(*shape)], ROWS, count_include_padding=True, **given)
 
 
+def transposed():
+    def cut(y, padding, sizes, strides, pads):
+        """The result without what the padding cuts off; y is that of no padding."""
+        for i, (size, stride) in enumerate(zip(sizes, strides)):
+            begin, end = pads[2 * i:2 * i + 2]
+            if padding == 'same':
+                whole = size * stride
+                total = max(y.shape[1 + i] - whole, 0)
+                begin, end = total // 2, total - total // 2
+                if y.shape[1 + i] < whole:
+                    y = F.pad(y, (0, 0) * (len(sizes) - i) + (0, whole - y.shape[1 + i]))
+                    begin = end = 0
+            if padding != 'valid':
+                y = y.narrow(1 + i, begin, y.shape[1 + i] - begin - end)
+        return y
+    for shape, size, stride, dilation, padding, pads, extra, groups in (
+            ((3, 5, 4), 3, 2, 1, 'same', [0, 0], 0, 1), ((5, 4, 2), 2, 3, 1, 'same', [0, 0], 0, 1), ((2, 4, 3), 3, 1, 2, 'valid', [0, 0], 0, 1),
+            ((3, 5, 4), 3, 2, 1, 'explicit', [1, 0], 1, 2), ((1, 1, 2), 1, 1, 1, 'same', [0, 0], 0, 2)):
+        filters = 6
+
+        def conv(x, kernel, *bias):
+            y = F.conv_transpose1d(x.transpose(1, 2), kernel_of(kernel), None, stride, 0, extra, groups, dilation).transpose(1, 2)
+            return cut(y, padding, shape[1:2], [stride], pads) + (bias[0] if bias else 0)
+
+        def kernel_of(kernel):
+            # [size, filters / groups, channels] as PyTorch's [channels, filters / groups, size].
+            return kernel.permute(2, 1, 0)
+        inputs = [normal(*shape), normal(size, filters // groups, shape[2], size=0.5)] + ([normal(filters)] if groups == 1 else [])
+        case('conv1d_transpose', conv, inputs, ROWS, 1e-5, stride=stride, dilation=dilation, padding=padding, pads=pads, extra=extra, groups=groups)
+    for shape, size, stride, dilation, padding, pads, extra, groups in (
+            ((2, 3, 5, 4), [3, 2], [2, 1], [1, 1], 'same', [0] * 4, [0, 0], 1), ((3, 2, 3, 2), [2, 3], [3, 2], [1, 2], 'valid', [0] * 4, [1, 1], 1),
+            ((2, 4, 3, 4), [3, 3], [2, 2], [1, 1], 'explicit', [1, 0, 0, 2], [0, 1], 2), ((1, 1, 1, 1), [1, 1], [1, 1], [1, 1], 'same', [0] * 4, [0, 0], 1)):
+        def conv2d(x, kernel, *bias):
+            y = F.conv_transpose2d(x.permute(0, 3, 1, 2), kernel.permute(3, 2, 0, 1), None, stride, 0, extra, groups, dilation)
+            return cut(y.permute(0, 2, 3, 1), padding, shape[1:3], stride, pads) + (bias[0] if bias else 0)
+        inputs = [normal(*shape), normal(*size, 4 // groups, shape[3], size=0.5)] + ([normal(4)] if groups == 1 else [])
+        case('conv2d_transpose', conv2d, inputs, ROWS, 1e-5, stride=stride, dilation=dilation, padding=padding, pads=pads, extra=extra, groups=groups)
+
+
+def volumes():
+    def padded(x, padding, extents, strides, pads, value=0.0):
+        """As the images of PyTorch, [rows, channels, depth, height, width]."""
+        x, around = x.permute(0, 4, 1, 2, 3), []
+        for i, (extent, stride) in enumerate(zip(extents, strides)):
+            length = x.shape[2 + i]
+            total = max((math.ceil(length / stride) - 1) * stride + extent - length, 0)
+            pair = {'same': [total // 2, total - total // 2], 'valid': [0, 0], 'explicit': pads[2 * i:2 * i + 2]}[padding]
+            around = pair + around
+        return F.pad(x, around, value=value)
+
+    def back(y):
+        return y.permute(0, 2, 3, 4, 1)
+    for shape, size, stride, dilation, padding, pads, groups in (
+            ((2, 4, 5, 3, 2), [3, 2, 3], [1, 2, 1], [1, 1, 1], 'same', [0] * 6, 1), ((3, 5, 4, 4, 2), [2, 3, 1], [2, 1, 3], [2, 1, 1], 'valid', [0] * 6, 2),
+            ((2, 3, 3, 4, 4), [2, 2, 2], [1, 1, 2], [1, 1, 2], 'explicit', [1, 0, 0, 2, 1, 1], 1), ((1, 1, 1, 1, 1), [1, 1, 1], [1, 1, 1], [1, 1, 1], 'same', [0] * 6, 1)):
+        def conv3d(x, kernel, *bias):
+            extents = [(s - 1) * d + 1 for s, d in zip(size, dilation)]
+            return back(F.conv3d(padded(x, padding, extents, stride, pads), kernel.permute(4, 3, 0, 1, 2), *bias, stride=stride,
+                                 dilation=dilation, groups=groups))
+        inputs = [normal(*shape), normal(*size, shape[4] // groups, 4, size=0.5)] + ([normal(4)] if groups == 1 else [])
+        case('conv3d', conv3d, inputs, ROWS, 1e-5, stride=stride, dilation=dilation, padding=padding, pads=pads, groups=groups)
+    for shape, window, stride, padding, pads in (
+            ((2, 4, 5, 3, 2), [2, 2, 2], [0, 0, 0], 'valid', [0] * 6), ((3, 5, 4, 4, 1), [3, 2, 3], [2, 1, 2], 'same', [0] * 6),
+            ((2, 3, 3, 4, 2), [2, 3, 2], [1, 2, 2], 'explicit', [1, 0, 1, 1, 0, 1]), ((1, 1, 1, 1, 1), [1, 1, 1], [0, 0, 0], 'same', [0] * 6)):
+        step = [s or w for s, w in zip(stride, window)]
+
+        def largest(x):
+            return back(F.max_pool3d(padded(x, padding, window, step, pads, -INF), window, step))
+
+        def average(x, whole=False):
+            sums = F.avg_pool3d(padded(x, padding, window, step, pads), window, step)
+            return back(sums if whole else sums / F.avg_pool3d(padded(torch.ones_like(x), padding, window, step, pads), window, step))
+        given = {'window': window, 'stride': stride, 'padding': padding, 'pads': pads}
+        case('max_pool3d', largest, [distinct(*shape)], ROWS, **given)
+        case('avg_pool3d', average, [normal(*shape)], ROWS, **given)
+        case('avg_pool3d', lambda x: average(x, True), [normal(*shape)], ROWS, count_include_padding=True, **given)
+
+
+def resizing():
+    for shape, size in (((3, 4, 5, 2), [7, 3]), ((2, 3, 3, 1), [6, 9]), ((5, 1, 4, 3), [3, 4]), ((1, 5, 7, 2), [1, 1]), ((2, 2, 2, 1), [2, 2])):
+        def resized(x, mode, **options):
+            return F.interpolate(x.permute(0, 3, 1, 2), size, mode=mode, **options).permute(0, 2, 3, 1)
+        case('resize2d', lambda x: resized(x, 'bilinear', align_corners=False), [normal(*shape)], ROWS, size=size, method='bilinear')
+        case('resize2d', lambda x: resized(x, 'nearest-exact'), [normal(*shape)], ROWS, size=size, method='nearest')
+
+
+GROUPS = (elementwise, angles, reductions, counts, arrangement, bands, running, sorting, indexing, einsums, windows, transposed, volumes,
+          resizing)
+
+
 def main(folder):
-    for group in (elementwise, angles, reductions, counts, arrangement, bands, running, sorting, indexing, einsums, windows):
+    for group in GROUPS:
         group()
     with open(os.path.join(folder, 'functions.json'), 'w', encoding='utf-8') as file:
         file.write('[\n' + ',\n'.join(json.dumps(one, separators=(',', ':')) for one in DONE) + '\n]\n')

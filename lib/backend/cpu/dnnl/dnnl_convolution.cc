@@ -177,6 +177,23 @@ bool overruns_its_scratch(const ConvolutionShape &s, const std::string &implemen
          (s.stride[0] > 1 || s.stride[1] > 1);
 }
 
+/// Does some window lie in the padding altogether?
+bool has_empty_windows(const ConvolutionShape &s) {
+  const int64_t kernel[2] = {s.kernel_height, s.kernel_width}, in[2] = {s.in_height, s.in_width},
+                out[2] = {s.out_height, s.out_width};
+  for (size_t axis = 0; axis < 2; ++axis) {
+    const int64_t last = (out[axis] - 1) * s.stride[axis] - s.pad_low[axis];
+    if (s.pad_low[axis] > (kernel[axis] - 1) * s.dilation[axis] || last >= in[axis]) return true;
+  }
+  return false;
+}
+
+/// Of windows without a pixel oneDNN's "brgconv" leaves out the bias, where it also adds what the output holds before.
+bool forgets_empty_windows(const ConvolutionRequest &request, const std::string &implementation) {
+  return request.pass == ConvolutionPass::forward && implementation.starts_with("brgconv") &&
+         has_empty_windows(request.shape);
+}
+
 /// "x64:gemm:jit" and the like unfold images in scratch before they multiply: a last resort, before plain loops.
 bool unfolds_images(const std::string &implementation) {
   return base::concat(":", implementation).find(":gemm") != std::string::npos;
@@ -186,6 +203,7 @@ template <typename Description>
 Status choose_convolution(Description &description, const ConvolutionRequest &request) {
   return choose_implementation(description, request.accept_plain, [&](const std::string &implementation) {
     if (!request.accept_plain && unfolds_images(implementation)) return true;
+    if (forgets_empty_windows(request, implementation)) return true;
     return request.pass == ConvolutionPass::kernel_gradient && overruns_its_scratch(request.shape, implementation);
   });
 }

@@ -2589,6 +2589,236 @@ static inline tutti_value tutti_avg_pool1d(tutti_graph *graph, tutti_value x, in
   return tutti_graph_end(graph, NULL, 0);
 }
 
+#define TUTTI_CONV1D_TRANSPOSE_PADDING_SAME 1
+#define TUTTI_CONV1D_TRANSPOSE_PADDING_VALID 2
+#define TUTTI_CONV1D_TRANSPOSE_PADDING_EXPLICIT 3
+static inline const char *tutti_conv1d_transpose_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_CONV1D_TRANSPOSE_PADDING_SAME: return "same";
+    case TUTTI_CONV1D_TRANSPOSE_PADDING_VALID: return "valid";
+    case TUTTI_CONV1D_TRANSPOSE_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_conv1d_transpose_attrs {
+  /* [filters]. */
+  tutti_value bias;
+  /* Step along the result. Default: 1. */
+  int64_t stride;
+  /* Distance between kernel elements. Default: 1. */
+  int64_t dilation;
+  /* What is cut off at the ends of the result. Default: same. */
+  int32_t padding;
+  /* Cut off at the beginning and at the end; for explicit. Default: [0, 0]. */
+  int64_t pads[2];
+  /* Elements added at the end of the result, less than the stride: PyTorch's output_padding. Not for same. Default:
+   * 0. */
+  int64_t extra;
+  /* As in conv1d. Default: 1. */
+  int64_t groups;
+} tutti_conv1d_transpose_attrs;
+/* The transpose of conv1d: each element of sequences [rows, length, channels] is spread over a window of the
+ * result. The length becomes length * stride for same padding, else (length - 1) * stride + (size - 1) * dilation +
+ * 1 - pads + extra. */
+static inline tutti_value tutti_conv1d_transpose(tutti_graph *graph, tutti_value x, tutti_value kernel, const tutti_conv1d_transpose_attrs *attrs) {
+  tutti_graph_begin(graph, "conv1d_transpose", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, kernel);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->bias : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->dilation != 0) tutti_graph_set_i64(graph, "dilation", attrs->dilation);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_conv1d_transpose_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 2);
+    if (attrs->extra != 0) tutti_graph_set_i64(graph, "extra", attrs->extra);
+    if (attrs->groups != 0) tutti_graph_set_i64(graph, "groups", attrs->groups);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_CONV2D_TRANSPOSE_PADDING_SAME 1
+#define TUTTI_CONV2D_TRANSPOSE_PADDING_VALID 2
+#define TUTTI_CONV2D_TRANSPOSE_PADDING_EXPLICIT 3
+static inline const char *tutti_conv2d_transpose_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_CONV2D_TRANSPOSE_PADDING_SAME: return "same";
+    case TUTTI_CONV2D_TRANSPOSE_PADDING_VALID: return "valid";
+    case TUTTI_CONV2D_TRANSPOSE_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_conv2d_transpose_attrs {
+  /* [filters]. */
+  tutti_value bias;
+  /* Vertical and horizontal step along the result. Default: [1, 1]. */
+  int64_t stride[2];
+  /* Distance between kernel elements. Default: [1, 1]. */
+  int64_t dilation[2];
+  /* What is cut off at the border of the result. Default: same. */
+  int32_t padding;
+  /* Cut off at the top, bottom, left and right; for explicit. Default: [0, 0, 0, 0]. */
+  int64_t pads[4];
+  /* Pixels added at the bottom and at the right, less than the stride: PyTorch's output_padding. Not for same.
+   * Default: [0, 0]. */
+  int64_t extra[2];
+  /* As in conv2d. Default: 1. */
+  int64_t groups;
+} tutti_conv2d_transpose_attrs;
+/* The transpose of conv2d, often called deconvolution (Zeiler et al., 2010): each pixel is spread over a window of
+ * the result. A height becomes height * stride for same padding, else (height - 1) * stride + (size - 1) * dilation
+ * + 1 - pads + extra. */
+static inline tutti_value tutti_conv2d_transpose(tutti_graph *graph, tutti_value x, tutti_value kernel, const tutti_conv2d_transpose_attrs *attrs) {
+  tutti_graph_begin(graph, "conv2d_transpose", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, kernel);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->bias : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->stride[0] != 0 || attrs->stride[1] != 0) tutti_graph_set_i64s(graph, "stride", attrs->stride, 2);
+    if (attrs->dilation[0] != 0 || attrs->dilation[1] != 0) tutti_graph_set_i64s(graph, "dilation", attrs->dilation, 2);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_conv2d_transpose_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 4);
+    if (attrs->extra[0] != 0 || attrs->extra[1] != 0) tutti_graph_set_i64s(graph, "extra", attrs->extra, 2);
+    if (attrs->groups != 0) tutti_graph_set_i64(graph, "groups", attrs->groups);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_CONV3D_PADDING_SAME 1
+#define TUTTI_CONV3D_PADDING_VALID 2
+#define TUTTI_CONV3D_PADDING_EXPLICIT 3
+static inline const char *tutti_conv3d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_CONV3D_PADDING_SAME: return "same";
+    case TUTTI_CONV3D_PADDING_VALID: return "valid";
+    case TUTTI_CONV3D_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_conv3d_attrs {
+  /* [filters]. */
+  tutti_value bias;
+  /* Step along depth, height and width. Default: [1, 1, 1]. */
+  int64_t stride[3];
+  /* Distance between kernel elements. Default: [1, 1, 1]. */
+  int64_t dilation[3];
+  /* How the border is padded. Default: same. */
+  int32_t padding;
+  /* Front, back, top, bottom, left, right; for explicit. Default: [0, 0, 0, 0, 0, 0]. */
+  int64_t pads[6];
+  /* Number of channel groups that are convolved separately. Default: 1. */
+  int64_t groups;
+} tutti_conv3d_attrs;
+/* Three-dimensional convolution (cross-correlation) of volumes [rows, depth, height, width, channels], plus a bias
+ * when given. Padding as in conv2d. */
+static inline tutti_value tutti_conv3d(tutti_graph *graph, tutti_value x, tutti_value kernel, const tutti_conv3d_attrs *attrs) {
+  tutti_graph_begin(graph, "conv3d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, kernel);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->bias : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->stride[0] != 0 || attrs->stride[1] != 0 || attrs->stride[2] != 0) tutti_graph_set_i64s(graph, "stride", attrs->stride, 3);
+    if (attrs->dilation[0] != 0 || attrs->dilation[1] != 0 || attrs->dilation[2] != 0) tutti_graph_set_i64s(graph, "dilation", attrs->dilation, 3);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_conv3d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0 || attrs->pads[4] != 0 || attrs->pads[5] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 6);
+    if (attrs->groups != 0) tutti_graph_set_i64(graph, "groups", attrs->groups);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_MAX_POOL3D_PADDING_SAME 1
+#define TUTTI_MAX_POOL3D_PADDING_VALID 2
+#define TUTTI_MAX_POOL3D_PADDING_EXPLICIT 3
+static inline const char *tutti_max_pool3d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_MAX_POOL3D_PADDING_SAME: return "same";
+    case TUTTI_MAX_POOL3D_PADDING_VALID: return "valid";
+    case TUTTI_MAX_POOL3D_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_max_pool3d_attrs {
+  /* Step along depth, height and width; 0 = that of the window. Default: [0, 0, 0]. */
+  int64_t stride[3];
+  /* How the border is padded. Default: valid. */
+  int32_t padding;
+  /* Front, back, top, bottom, left, right; for explicit. Default: [0, 0, 0, 0, 0, 0]. */
+  int64_t pads[6];
+} tutti_max_pool3d_attrs;
+/* Largest element of each window of volumes [rows, depth, height, width, channels]; padding never wins. NaN wins.
+ * window: depth, height and width of the window. */
+static inline tutti_value tutti_max_pool3d(tutti_graph *graph, tutti_value x, const int64_t *window, const tutti_max_pool3d_attrs *attrs) {
+  tutti_graph_begin(graph, "max_pool3d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "window", window, 3);
+  if (attrs != NULL) {
+    if (attrs->stride[0] != 0 || attrs->stride[1] != 0 || attrs->stride[2] != 0) tutti_graph_set_i64s(graph, "stride", attrs->stride, 3);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_max_pool3d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0 || attrs->pads[4] != 0 || attrs->pads[5] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 6);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_AVG_POOL3D_PADDING_SAME 1
+#define TUTTI_AVG_POOL3D_PADDING_VALID 2
+#define TUTTI_AVG_POOL3D_PADDING_EXPLICIT 3
+static inline const char *tutti_avg_pool3d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_AVG_POOL3D_PADDING_SAME: return "same";
+    case TUTTI_AVG_POOL3D_PADDING_VALID: return "valid";
+    case TUTTI_AVG_POOL3D_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_avg_pool3d_attrs {
+  /* Step along depth, height and width; 0 = that of the window. Default: [0, 0, 0]. */
+  int64_t stride[3];
+  /* How the border is padded. Default: valid. */
+  int32_t padding;
+  /* Front, back, top, bottom, left, right; for explicit. Default: [0, 0, 0, 0, 0, 0]. */
+  int64_t pads[6];
+  /* Divide by the size of the whole window at the border, too. */
+  uint8_t count_include_padding;
+} tutti_avg_pool3d_attrs;
+/* Mean of each window of volumes [rows, depth, height, width, channels]. window: depth, height and width of the
+ * window. */
+static inline tutti_value tutti_avg_pool3d(tutti_graph *graph, tutti_value x, const int64_t *window, const tutti_avg_pool3d_attrs *attrs) {
+  tutti_graph_begin(graph, "avg_pool3d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "window", window, 3);
+  if (attrs != NULL) {
+    if (attrs->stride[0] != 0 || attrs->stride[1] != 0 || attrs->stride[2] != 0) tutti_graph_set_i64s(graph, "stride", attrs->stride, 3);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_avg_pool3d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0 || attrs->pads[4] != 0 || attrs->pads[5] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 6);
+    if (attrs->count_include_padding != 0) tutti_graph_set_bool(graph, "count_include_padding", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_RESIZE2D_METHOD_BILINEAR 1
+#define TUTTI_RESIZE2D_METHOD_NEAREST 2
+static inline const char *tutti_resize2d_method_name(int32_t value) {
+  switch (value) {
+    case TUTTI_RESIZE2D_METHOD_BILINEAR: return "bilinear";
+    case TUTTI_RESIZE2D_METHOD_NEAREST: return "nearest";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_resize2d_attrs {
+  /* Interpolation method. Default: bilinear. */
+  int32_t method;
+} tutti_resize2d_attrs;
+/* Images [rows, height, width, channels] resized to another height and width, with a gradient: the bilinear and
+ * nearest methods of the op resize, in models. size: height and width of the result. */
+static inline tutti_value tutti_resize2d(tutti_graph *graph, tutti_value x, const int64_t *size, const tutti_resize2d_attrs *attrs) {
+  tutti_graph_begin(graph, "resize2d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "size", size, 2);
+  if (attrs != NULL) {
+    if (attrs->method != 0) { if (attrs->method >= 1 && attrs->method <= 2) tutti_graph_set_string(graph, "method", tutti_resize2d_method_name(attrs->method)); else tutti_graph_set_i64(graph, "method", attrs->method); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
 /* --- layers, losses, metrics, optimizers, schedules --------------------------------------------------------------- */
 
 #define TUTTI_LAYER_DENSE_ACTIVATION_NONE 1

@@ -41,6 +41,7 @@ final class ScenarioFunctions implements ModelFunction {
             matrices(g, x, z, sum);
             rows(g, y, shift, sum);
             windows(g, z, shift, sum);
+            images(g, z, shift, sum);
             g.loss(sum.value);
             g.optimizerSgd(g.scheduleConstant(0.01));
         }
@@ -126,5 +127,21 @@ final class ScenarioFunctions implements ModelFunction {
         sum.report("conv1d", g.conv1d(sequence, g.reshape(shift, new long[] {3, 1, 1})));
         sum.report("max_pool1d", g.maxPool1d(sequence, 2, new MaxPool1dOptions().stride(1)));
         sum.report("avg_pool1d", g.avgPool1d(sequence, 2, new AvgPool1dOptions().padding(Padding.SAME)));
+    }
+
+    private static void images(Graph g, Value z, Value shift, Sum sum) {
+        Value sequence = g.reshape(z, new long[] {Graph.DIM_BATCH, 3, 1});
+        Value image = g.reshape(z, new long[] {Graph.DIM_BATCH, 1, 3, 1});
+        Value volume = g.reshape(z, new long[] {Graph.DIM_BATCH, 3, 1, 1, 1});
+        Conv1dTransposeOptions byTwo = new Conv1dTransposeOptions().stride(2);
+        sum.report("conv1d_transpose", g.conv1dTranspose(sequence, g.reshape(shift, new long[] {3, 1, 1}), byTwo));
+        Conv2dTransposeOptions wide = new Conv2dTransposeOptions().stride(1, 2).padding(Padding.VALID);
+        sum.report("conv2d_transpose", g.conv2dTranspose(image, g.reshape(shift, new long[] {1, 3, 1, 1}), wide));
+        Conv3dOptions inside = new Conv3dOptions().padding(Padding.VALID);
+        sum.report("conv3d", g.conv3d(volume, g.reshape(shift, new long[] {3, 1, 1, 1, 1}), inside));
+        MaxPool3dOptions byOne = new MaxPool3dOptions().stride(1, 1, 1);
+        sum.report("max_pool3d", g.maxPool3d(volume, new long[] {2, 1, 1}, byOne));
+        sum.report("avg_pool3d", g.avgPool3d(volume, new long[] {3, 1, 1}));
+        sum.report("resize2d", g.resize2d(image, new long[] {1, 2}));
     }
 }
