@@ -37,7 +37,6 @@ ValueId smooth_binary(Expansion &e, ValueId targets);
 /// Of probabilities over the last dimension: moved towards 1 / classes.
 ValueId smooth_classes(Expansion &e, ValueId targets);
 
-
 }  // namespace tutti::impl::nn
 
 #endif  // TUTTI_NN_LOSSES_LOSS_PARTS_H_
