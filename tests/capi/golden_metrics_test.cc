@@ -63,7 +63,7 @@ tutti_dataset *rows_of(tutti_context *context, const Group &group, int64_t batch
   tutti_pipeline *pipeline = nullptr;
   tutti_dataset *dataset = nullptr;
   tutti_error *error = nullptr;
-  must(tutti_pipeline_create(context, &pipeline, &error), error);
+  must(tutti_pipeline_create(context, &pipeline, &error), &error);
   for (size_t one = group.begin; one < group.end; ++one) {
     for (size_t i = 0; i < cases[one]["inputs"].size(); ++i) {
       tutti_tensor *const tensor = golden::tensor_of(cases[one]["inputs"][i]);
@@ -72,7 +72,7 @@ tutti_dataset *rows_of(tutti_context *context, const Group &group, int64_t batch
     }
   }
   tutti_pipeline_batch(pipeline, batch, nullptr);
-  must(tutti_pipeline_build(pipeline, &dataset, &error), error);
+  must(tutti_pipeline_build(pipeline, &dataset, &error), &error);
   tutti_pipeline_unref(pipeline);
   return dataset;
 }
@@ -82,7 +82,7 @@ std::string check_metric(const tutti_result *result, size_t one) {
   const json &golden = cases[one], &expected = golden["outputs"][0];
   tutti_tensor *value = nullptr;
   tutti_error *error = nullptr;
-  must(tutti_result_read_metric(result, metric_name(one).c_str(), &value, &error), error);
+  must(tutti_result_read_metric(result, metric_name(one).c_str(), &value, &error), &error);
   std::string wrong;
   const std::vector<int64_t> dims = dims_of(expected);
   if (tutti_tensor_get_rank(value) != static_cast<int64_t>(dims.size())) wrong = "another rank";
@@ -120,17 +120,17 @@ int check_group(const Replicas &replicas, int count, Group &group) {
   tutti_options *options = nullptr;
   tutti_estimator *estimator = nullptr;
   tutti_result *result = nullptr;
-  must(tutti_options_create("run", &options, &error), error);
+  must(tutti_options_create("run", &options, &error), &error);
   tutti_options_set_i64(options, "accumulation_steps", 2);
   must(tutti_estimator_create(replicas.context, model, &group, nullptr, replicas.strategy, options, &estimator, &error),
-       error);
+       &error);
   const int64_t rows = dims_of(cases[0]["inputs"][0])[0];
   tutti_dataset *const halves = rows_of(replicas.context, group, (rows + 1) / 2);
-  must(tutti_estimator_train(estimator, halves, nullptr, nullptr, nullptr, &result, &error), error);
+  must(tutti_estimator_train(estimator, halves, nullptr, nullptr, nullptr, &result, &error), &error);
   int wrong = count_wrong(result, group, count, "a step");
   tutti_result_unref(result);
   tutti_dataset *const uneven = rows_of(replicas.context, group, 7);
-  must(tutti_estimator_evaluate(estimator, uneven, 0, nullptr, &result, &error), error);
+  must(tutti_estimator_evaluate(estimator, uneven, 0, nullptr, &result, &error), &error);
   assert_int_equal(tutti_result_get_examples(result), rows);
   wrong += count_wrong(result, group, count, "an evaluation");
   tutti_result_unref(result), tutti_dataset_unref(halves), tutti_dataset_unref(uneven);

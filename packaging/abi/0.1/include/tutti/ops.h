@@ -4684,8 +4684,8 @@ static inline const char *tutti_metric_precision_average_name(int32_t value) {
 typedef struct tutti_metric_precision_attrs {
   /* binary: all elements are of one class; else the last dimension has classes: micro: of the counts of all of
    * them; macro: the mean over all of them, with those that do not occur; weighted: the mean by how often each is
-   * the target; none: a number for each class, which tutti_result_read_metric gives. scikit-learn's, with all
-   * classes as its labels. Default: binary. */
+   * the target; none: a tensor with a number for each class. scikit-learn's, with all classes as its labels.
+   * Default: binary. */
   int32_t average;
   /* probability above which an element is predicted to be 1. Default: 0.5. */
   uint8_t has_threshold;
@@ -4736,8 +4736,8 @@ static inline const char *tutti_metric_recall_average_name(int32_t value) {
 typedef struct tutti_metric_recall_attrs {
   /* binary: all elements are of one class; else the last dimension has classes: micro: of the counts of all of
    * them; macro: the mean over all of them, with those that do not occur; weighted: the mean by how often each is
-   * the target; none: a number for each class, which tutti_result_read_metric gives. scikit-learn's, with all
-   * classes as its labels. Default: binary. */
+   * the target; none: a tensor with a number for each class. scikit-learn's, with all classes as its labels.
+   * Default: binary. */
   int32_t average;
   /* probability above which an element is predicted to be 1. Default: 0.5. */
   uint8_t has_threshold;
@@ -4789,8 +4789,8 @@ typedef struct tutti_metric_f_beta_attrs {
   double beta;
   /* binary: all elements are of one class; else the last dimension has classes: micro: of the counts of all of
    * them; macro: the mean over all of them, with those that do not occur; weighted: the mean by how often each is
-   * the target; none: a number for each class, which tutti_result_read_metric gives. scikit-learn's, with all
-   * classes as its labels. Default: binary. */
+   * the target; none: a tensor with a number for each class. scikit-learn's, with all classes as its labels.
+   * Default: binary. */
   int32_t average;
   /* probability above which an element is predicted to be 1. Default: 0.5. */
   uint8_t has_threshold;
@@ -4840,8 +4840,8 @@ static inline const char *tutti_metric_specificity_average_name(int32_t value) {
 typedef struct tutti_metric_specificity_attrs {
   /* binary: all elements are of one class; else the last dimension has classes: micro: of the counts of all of
    * them; macro: the mean over all of them, with those that do not occur; weighted: the mean by how often each is
-   * the target; none: a number for each class, which tutti_result_read_metric gives. scikit-learn's, with all
-   * classes as its labels. Default: binary. */
+   * the target; none: a tensor with a number for each class. scikit-learn's, with all classes as its labels.
+   * Default: binary. */
   int32_t average;
   /* probability above which an element is predicted to be 1. Default: 0.5. */
   uint8_t has_threshold;
@@ -4982,8 +4982,8 @@ typedef struct tutti_metric_confusion_matrix_attrs {
   tutti_value weights;
 } tutti_metric_confusion_matrix_attrs;
 /* How often each class is predicted for each: [classes, classes], row i of the target i, column j of the prediction
- * j, as in scikit-learn; a sum of weights where there are weights. Targets as for balanced_accuracy.
- * tutti_result_read_metric gives it. */
+ * j, as in scikit-learn; a sum of weights where there are weights. Targets as for balanced_accuracy. The result is
+ * a tensor. */
 static inline tutti_value tutti_metric_confusion_matrix(tutti_graph *graph, const char *name, tutti_value predictions, tutti_value targets, const tutti_metric_confusion_matrix_attrs *attrs) {
   tutti_graph_begin(graph, "metric_confusion_matrix", 1);
   tutti_graph_set_string(graph, "name", name);
@@ -5193,12 +5193,12 @@ static inline const char *tutti_metric_auc_curve_name(int32_t value) {
     default: return "(no such value)";
   }
 }
-#define TUTTI_METRIC_AUC_INTERPOLATION_CAREFUL 1
-#define TUTTI_METRIC_AUC_INTERPOLATION_STEP 2
-static inline const char *tutti_metric_auc_interpolation_name(int32_t value) {
+#define TUTTI_METRIC_AUC_SUMMATION_INTERPOLATED 1
+#define TUTTI_METRIC_AUC_SUMMATION_STEP 2
+static inline const char *tutti_metric_auc_summation_name(int32_t value) {
   switch (value) {
-    case TUTTI_METRIC_AUC_INTERPOLATION_CAREFUL: return "careful";
-    case TUTTI_METRIC_AUC_INTERPOLATION_STEP: return "step";
+    case TUTTI_METRIC_AUC_SUMMATION_INTERPOLATED: return "interpolated";
+    case TUTTI_METRIC_AUC_SUMMATION_STEP: return "step";
     default: return "(no such value)";
   }
 }
@@ -5220,10 +5220,10 @@ static inline const char *tutti_metric_auc_average_name(int32_t value) {
 typedef struct tutti_metric_auc_attrs {
   /* roc: recall over 1 - specificity, by trapezoids; scikit-learn's roc_auc_score. Default: roc. */
   int32_t curve;
-  /* of precision_recall. careful: between two points TP and FP grow in proportion (Davis and Goadrich, 2006),
+  /* of precision_recall. interpolated: between two points TP and FP grow in proportion (Davis and Goadrich, 2006),
    * Keras' interpolation; step: the sum of each gain of recall times the precision behind it, scikit-learn's
-   * average_precision_score. Default: careful. */
-  int32_t interpolation;
+   * average_precision_score. Default: interpolated. */
+  int32_t summation;
   /* thresholds i / (threshold_count - 1) for i from 0, as in Keras. Default: 200. */
   int64_t threshold_count;
   /* thresholds from 0 to 1 in place of these. */
@@ -5231,8 +5231,8 @@ typedef struct tutti_metric_auc_attrs {
   int64_t thresholds_count;
   /* binary: all elements are of one class; else the last dimension has classes: micro: of the counts of all of
    * them; macro: the mean over all of them, with those that do not occur; weighted: the mean by how often each is
-   * the target; none: a number for each class, which tutti_result_read_metric gives. scikit-learn's, with all
-   * classes as its labels. Default: binary. */
+   * the target; none: a tensor with a number for each class. scikit-learn's, with all classes as its labels.
+   * Default: binary. */
   int32_t average;
   /* predictions are logits x of probabilities 1 / (1 + exp(-x)); thresholds stay probabilities. */
   uint8_t from_logits;
@@ -5252,7 +5252,7 @@ static inline tutti_value tutti_metric_auc(tutti_graph *graph, const char *name,
   tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
   if (attrs != NULL) {
     if (attrs->curve != 0) { if (attrs->curve >= 1 && attrs->curve <= 2) tutti_graph_set_string(graph, "curve", tutti_metric_auc_curve_name(attrs->curve)); else tutti_graph_set_i64(graph, "curve", attrs->curve); }
-    if (attrs->interpolation != 0) { if (attrs->interpolation >= 1 && attrs->interpolation <= 2) tutti_graph_set_string(graph, "interpolation", tutti_metric_auc_interpolation_name(attrs->interpolation)); else tutti_graph_set_i64(graph, "interpolation", attrs->interpolation); }
+    if (attrs->summation != 0) { if (attrs->summation >= 1 && attrs->summation <= 2) tutti_graph_set_string(graph, "summation", tutti_metric_auc_summation_name(attrs->summation)); else tutti_graph_set_i64(graph, "summation", attrs->summation); }
     if (attrs->threshold_count != 0) tutti_graph_set_i64(graph, "threshold_count", attrs->threshold_count);
     if (attrs->thresholds != NULL || attrs->thresholds_count != 0) tutti_graph_set_f64s(graph, "thresholds", attrs->thresholds, attrs->thresholds_count);
     if (attrs->average != 0) { if (attrs->average >= 1 && attrs->average <= 5) tutti_graph_set_string(graph, "average", tutti_metric_auc_average_name(attrs->average)); else tutti_graph_set_i64(graph, "average", attrs->average); }
