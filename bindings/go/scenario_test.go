@@ -173,6 +173,9 @@ func (s *scenario) train(steps int64) error {
 	result, err := s.estimator.Train(background, s.training, &TrainOptions{Steps: steps}, s.hooks()...)
 	if err == nil {
 		s.print("step %d loss %.5f", result.Step, result.Loss)
+		for _, tensor := range result.Tensors {
+			tensor.Close()
+		}
 	}
 	return err
 }

@@ -310,6 +310,13 @@ namespace Tutti.Tests
             Hook[] hooks = { Hook.OnStep(1, HaveFault) };
             Result result = NeedEstimator().Train(training, new TrainOptions { Steps = steps }, hooks);
             Print($"step {result.Step} loss {result.Loss:F5}");
+            Drop(result);
+        }
+
+        private static void Drop(Result result)
+        {
+            foreach (Tensor tensor in result.Tensors.Values)
+                tensor.Dispose();
         }
 
         private void Evaluate(string batch)
@@ -322,6 +329,7 @@ namespace Tutti.Tests
                 var metrics = result.Metrics.ToDictionary(one => one.Key, one => new[] { one.Value });
                 foreach (var one in result.Tensors)
                     metrics[one.Key] = one.Value.ToArray<double>();
+                Drop(result);
                 foreach (var metric in metrics.OrderBy(metric => metric.Key, StringComparer.Ordinal))
                 {
                     string numbers = string.Concat(
