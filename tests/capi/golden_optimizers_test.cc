@@ -17,11 +17,15 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "golden_entries.h"
 // Behind the four that it needs.
 extern "C" {
 #include <cmocka.h>
 }
 
+using golden::must;
+using golden::Replicas;
 using nlohmann::json;
 
 namespace {
@@ -32,10 +36,6 @@ constexpr double kShares[] = {0.5, 0.25, 0.25};
 constexpr int64_t kRows = std::size(kShares);
 
 std::string file_name;
-
-void must(int32_t code, tutti_error *const *error) {
-  if (code != TUTTI_OK) fail_msg("%s", *error != nullptr ? tutti_error_get_text(*error) : "no text");
-}
 
 using Dims = std::vector<int64_t>;
 
@@ -60,13 +60,6 @@ struct Case {
   }
 };
 
-void set_attribute(tutti_graph *g, const std::string &key, const json &value) {
-  if (value.contains("bool")) tutti_graph_set_bool(g, key.c_str(), value["bool"].get<bool>());
-  if (value.contains("f64")) tutti_graph_set_f64(g, key.c_str(), value["f64"].get<double>());
-  if (value.contains("i64")) tutti_graph_set_i64(g, key.c_str(), value["i64"].get<int64_t>());
-  if (value.contains("string")) tutti_graph_set_string(g, key.c_str(), value["string"].get<std::string>().c_str());
-}
-
 tutti_value weighted_sum(tutti_graph *g, const std::string &name, const Dims &dims) {
   const tutti_value variable = tutti_graph_variable(g, name.c_str(), TUTTI_DTYPE_F32, dims.data(),
                                                     static_cast<int64_t>(dims.size()), "zeros", 0, 1);
@@ -84,29 +77,8 @@ int32_t model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
   const double first = one.golden["rate"].get<double>();
   const tutti_value rate = one.golden["falls"].get<bool>() ? tutti_schedule_exponential(g, first, 0.5, 50, nullptr)
                                                            : tutti_schedule_constant(g, first);
-  tutti_graph_begin(g, one.golden["op"].get<std::string>().c_str(), 1);
-  tutti_graph_add_input(g, rate);
-  for (const auto &[key, value] : one.golden["attributes"].items())
-    set_attribute(g, key, value);
-  tutti_graph_end(g, nullptr, 0);
+  golden::add_entry(g, one.golden, {rate});
   return tutti_graph_check(g, err);
-}
-
-struct Replicas {
-  tutti_context *context = nullptr;
-  tutti_strategy *strategy = nullptr;
-};
-
-Replicas open_replicas(int count) {
-  Replicas replicas;
-  tutti_options *options = nullptr;
-  tutti_error *error = nullptr;
-  must(tutti_options_create("context", &options, &error), &error);
-  tutti_options_set_i64(options, "logical_devices", count);
-  must(tutti_context_create(options, &replicas.context, &error), &error);
-  must(tutti_strategy_create_mirrored(replicas.context, nullptr, 0, &replicas.strategy, &error), &error);
-  tutti_options_unref(options);
-  return replicas;
 }
 
 /// Three rows for each step, in batches.
@@ -207,9 +179,7 @@ std::string check_case(const Replicas &replicas, const Case &one, int64_t micro_
 void test_optimizers_by_name(void **) {
   std::ifstream stream(file_name);
   const json file = json::parse(stream);
-  Replicas replicas[kMostReplicas];
-  for (int i = 0; i < kMostReplicas; ++i)
-    replicas[i] = open_replicas(i + 1);
+  const Replicas replicas[kMostReplicas] = {Replicas(1), Replicas(2), Replicas(3)};
   std::map<std::string, int> turns;
   int cases = 0, wrong = 0;
   for (const json &golden : file["cases"]) {
@@ -230,8 +200,6 @@ void test_optimizers_by_name(void **) {
   assert_true(turns.size() >= 10);
   for (const auto &[op, count] : turns)
     if (count < 4) fail_msg("%s has only %d cases", op.c_str(), count);
-  for (const Replicas &one : replicas)
-    tutti_strategy_unref(one.strategy), tutti_context_unref(one.context);
 }
 
 }  // namespace
