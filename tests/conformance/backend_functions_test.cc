@@ -4,23 +4,17 @@
 // golden/make_function_golden.py. A function is a graph of several ops, which backends fuse as they like.
 //
 // usage: backend_functions_test BACKEND DIRECTORY
-#include <algorithm>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "backend_under_test.h"
-#include "golden_case.h"
+#include "entry_cases.h"
 #include "graph/autodiff.h"
-#include "instruction_sets.h"
-#include "nn/registry.h"
 #include "testing.h"
 
 namespace backend_functions_test {
 
 using namespace tutti::impl;
-using conformance::BackendUnderTest;
 using conformance::GoldenCase;
 using graph::GraphBuilder;
 using graph::ValueId;
@@ -28,8 +22,7 @@ using tensor::Tensor;
 
 namespace {
 
-BackendUnderTest *tested = nullptr;
-std::vector<GoldenCase> cases;
+conformance::EntryCases entries;
 
 /// The results, and the gradients for the inputs that are differentiated.
 GraphBuilder::Values build(GraphBuilder &builder, const GoldenCase &golden, const GraphBuilder::Values &inputs) {
@@ -76,7 +69,7 @@ base::Result<std::vector<Tensor>> run_together(std::span<const GoldenCase> some,
     }
     return results;
   };
-  return conformance::run_graph(tested->device, inputs, build_all, {}, {.level = level});
+  return conformance::run_graph(entries.tested->device, inputs, build_all, {}, {.level = level});
 }
 
 /// `results`: those of the case, and its gradients.
@@ -116,54 +109,25 @@ int count_wrong(std::span<const GoldenCase> some, size_t line, backend::Level le
 }
 
 void test_values_and_gradients(void **) {
-  constexpr size_t kTogether = 16;
-  int wrong = 0;
-  conformance::on_instruction_sets([&](const char *instructions) {
-    for (size_t i = 0; i < cases.size(); i += kTogether) {
-      const size_t count = std::min(kTogether, cases.size() - i);
-      const backend::Level level = i / kTogether % 2 == 0 ? backend::Level::fast : backend::Level::repeatable;
-      wrong += count_wrong(std::span(cases).subspan(i, count), i + 2, level, instructions);
-    }
-  });
-  assert_true(cases.size() > 300);
+  const int wrong = conformance::count_wrong_cases(entries, 16, count_wrong);
+  assert_true(entries.cases.size() > 300);
   assert_int_equal(wrong, 0);
 }
 
 /// No function is left out, and no attribute.
 void test_every_function_has_numbers(void **) {
-  std::set<std::string> with_numbers;
-  for (const GoldenCase &golden : cases)
-    with_numbers.insert(golden.op);
-  for (const nn::Definition &definition : nn::all_definitions()) {
-    if (!definition.is_function) continue;
-    if (!with_numbers.contains(std::string(definition.name))) fail_msg("%s has no cases", definition.name.data());
-    for (const graph::AttributeDefinition &attribute : definition.attributes) {
-      const bool is_given = std::any_of(cases.begin(), cases.end(), [&](const GoldenCase &golden) {
-        return golden.op == definition.name && golden.attributes.contains(std::string(attribute.name));
-      });
-      if (!is_given) fail_msg("no case of %s gives %s", definition.name.data(), attribute.name.data());
-    }
-  }
+  conformance::assert_every_entry_has_cases(entries,
+                                            [](const nn::Definition &definition) { return definition.is_function; });
 }
 
 }  // namespace
 
 static int run_all(int argc, char **argv) {
-  if (argc != 3) return 2;
-  auto opened = conformance::open_backend_under_test(argc, argv);
-  if (!opened.ok()) return conformance::exit_without_backend(opened.status());
-  tested = &*opened;
-  auto read = conformance::read_golden(std::string(argv[2]) + "/functions.json");
-  if (!read.ok()) {
-    print_error("%s\n", read.status().to_string().c_str());
-    return 1;
-  }
-  cases = read.take();
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_values_and_gradients),
       cmocka_unit_test(test_every_function_has_numbers),
   };
-  return cmocka_run_group_tests_name("functions", tests, nullptr, nullptr);
+  return conformance::run_entry_tests(argc, argv, "functions.json", entries, "functions", tests);
 }
 TEST_SOURCE(run_all)
 

@@ -4,30 +4,23 @@
 // A metric is a graph of many ops, most of them of f64.
 //
 // usage: backend_metrics_test BACKEND DIRECTORY
-#include <algorithm>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "backend_under_test.h"
-#include "golden_case.h"
-#include "instruction_sets.h"
-#include "nn/registry.h"
+#include "entry_cases.h"
 #include "testing.h"
 
 namespace backend_metrics_test {
 
 using namespace tutti::impl;
-using conformance::BackendUnderTest;
 using conformance::GoldenCase;
 using graph::GraphBuilder;
 using tensor::Tensor;
 
 namespace {
 
-BackendUnderTest *tested = nullptr;
-std::vector<GoldenCase> cases;
+conformance::EntryCases entries;
 
 /// One graph of several cases: a compiler behind a backend takes its time for each graph.
 std::vector<Tensor> run_together(std::span<const GoldenCase> some, backend::Level level) {
@@ -47,7 +40,7 @@ std::vector<Tensor> run_together(std::span<const GoldenCase> some, backend::Leve
     }
     return results;
   };
-  return assert_ok_value(conformance::run_graph(tested->device, inputs, build_all, {}, {.level = level}));
+  return assert_ok_value(conformance::run_graph(entries.tested->device, inputs, build_all, {}, {.level = level}));
 }
 
 /// How many of some cases, the first of which is in line `line`, are wrong.
@@ -66,57 +59,25 @@ int count_wrong(std::span<const GoldenCase> some, size_t line, backend::Level le
 }
 
 void test_values(void **) {
-  constexpr size_t kTogether = 32;
-  int wrong = 0;
-  conformance::on_instruction_sets([&](const char *instructions) {
-    for (size_t i = 0; i < cases.size(); i += kTogether) {
-      const size_t count = std::min(kTogether, cases.size() - i);
-      const backend::Level level = i / kTogether % 2 == 0 ? backend::Level::fast : backend::Level::repeatable;
-      wrong += count_wrong(std::span(cases).subspan(i, count), i + 2, level, instructions);
-    }
-  });
-  assert_true(cases.size() > 200);
+  const int wrong = conformance::count_wrong_cases(entries, 32, count_wrong);
+  assert_true(entries.cases.size() > 200);
   assert_int_equal(wrong, 0);
 }
 
 /// No metric and none of its attributes is left out.
 void test_every_metric_has_numbers(void **) {
-  for (const nn::Definition &definition : nn::all_definitions()) {
-    if (!definition.name.starts_with("metric_")) continue;
-    std::set<std::string, std::less<>> given = {"name"};
-    bool is_there = false;
-    for (const GoldenCase &golden : cases) {
-      if (golden.op != definition.name) continue;
-      is_there = true;
-      for (const auto &[name, value] : golden.attributes)
-        given.insert(name);
-    }
-    if (!is_there) fail_msg("%s has no cases", definition.name.data());
-    for (const graph::AttributeDefinition &attribute : definition.attributes) {
-      if (!given.contains(attribute.name))
-        fail_msg("no case of %s gives %s", definition.name.data(), attribute.name.data());
-    }
-  }
+  conformance::assert_every_entry_has_cases(
+      entries, [](const nn::Definition &definition) { return definition.name.starts_with("metric_"); });
 }
 
 }  // namespace
 
 static int run_all(int argc, char **argv) {
-  if (argc != 3) return 2;
-  auto opened = conformance::open_backend_under_test(argc, argv);
-  if (!opened.ok()) return conformance::exit_without_backend(opened.status());
-  tested = &*opened;
-  auto read = conformance::read_golden(std::string(argv[2]) + "/metric_entries.json");
-  if (!read.ok()) {
-    print_error("%s\n", read.status().to_string().c_str());
-    return 1;
-  }
-  cases = read.take();
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_values),
       cmocka_unit_test(test_every_metric_has_numbers),
   };
-  return cmocka_run_group_tests_name("metrics", tests, nullptr, nullptr);
+  return conformance::run_entry_tests(argc, argv, "metric_entries.json", entries, "metrics", tests);
 }
 TEST_SOURCE(run_all)
 

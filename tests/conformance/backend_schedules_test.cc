@@ -9,17 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "backend_under_test.h"
 #include "bound_graph.h"
-#include "golden_case.h"
+#include "entry_cases.h"
 #include "instruction_sets.h"
-#include "nn/registry.h"
 #include "testing.h"
 
 namespace backend_schedules_test {
 
 using namespace tutti::impl;
-using conformance::BackendUnderTest;
 using conformance::GoldenCase;
 using conformance::GoldenRate;
 using graph::GraphBuilder;
@@ -28,8 +25,7 @@ using tensor::Tensor;
 
 namespace {
 
-BackendUnderTest *tested = nullptr;
-std::vector<GoldenCase> cases;
+conformance::EntryCases entries;
 
 ValueId expand(GraphBuilder &builder, const std::string &op, const graph::Attributes &attributes,
                const std::vector<GoldenRate> &rates) {
@@ -42,7 +38,7 @@ ValueId expand(GraphBuilder &builder, const std::string &op, const graph::Attrib
 /// One graph of all cases: a compiler behind a backend takes its time for each graph.
 GraphBuilder::Values build_all(GraphBuilder &builder, const GraphBuilder::Values &) {
   GraphBuilder::Values results;
-  for (const GoldenCase &golden : cases)
+  for (const GoldenCase &golden : entries.cases)
     results.push_back(expand(builder, golden.op, golden.attributes, golden.rates));
   return results;
 }
@@ -50,8 +46,8 @@ GraphBuilder::Values build_all(GraphBuilder &builder, const GraphBuilder::Values
 /// How many cases are wrong at this step, of those that have it.
 int count_wrong(int64_t step, const std::vector<Tensor> &rates, const char *instructions, int &compared) {
   int wrong = 0;
-  for (size_t i = 0; i < cases.size(); ++i) {
-    const GoldenCase &golden = cases[i];
+  for (size_t i = 0; i < entries.cases.size(); ++i) {
+    const GoldenCase &golden = entries.cases[i];
     for (int64_t k = 0; k < golden.inputs[0].elements(); ++k) {
       if (golden.inputs[0].data_as<int64_t>()[k] != step) continue;
       ++compared;
@@ -67,13 +63,13 @@ int count_wrong(int64_t step, const std::vector<Tensor> &rates, const char *inst
 
 void test_rates(void **) {
   std::set<int64_t> steps;
-  for (const GoldenCase &golden : cases)
+  for (const GoldenCase &golden : entries.cases)
     for (int64_t k = 0; k < golden.inputs[0].elements(); ++k)
       steps.insert(golden.inputs[0].data_as<int64_t>()[k]);
   const graph::Graph graph = assert_ok_value(conformance::build_graph({}, build_all));
   int wrong = 0;
   conformance::on_instruction_sets([&](const char *instructions) {
-    const auto bound = assert_ok_value(conformance::BoundGraph::make(tested->device, graph));
+    const auto bound = assert_ok_value(conformance::BoundGraph::make(entries.tested->device, graph));
     int compared = 0;
     for (const int64_t step : steps) {
       backend::RunScalars scalars;
@@ -87,41 +83,18 @@ void test_rates(void **) {
 
 /// No schedule and no attribute is left out.
 void test_every_schedule_has_rates(void **) {
-  for (const nn::Definition &definition : nn::all_definitions()) {
-    if (!definition.name.starts_with("schedule_")) continue;
-    std::set<std::string, std::less<>> given;
-    bool is_there = false;
-    for (const GoldenCase &golden : cases) {
-      if (golden.op != definition.name) continue;
-      is_there = true;
-      for (const auto &[name, value] : golden.attributes)
-        given.insert(name);
-    }
-    if (!is_there) fail_msg("%s has no cases", definition.name.data());
-    for (const graph::AttributeDefinition &attribute : definition.attributes)
-      if (!given.contains(attribute.name))
-        fail_msg("no case of %s gives %s", definition.name.data(), attribute.name.data());
-  }
+  conformance::assert_every_entry_has_cases(
+      entries, [](const nn::Definition &definition) { return definition.name.starts_with("schedule_"); });
 }
 
 }  // namespace
 
 static int run_all(int argc, char **argv) {
-  if (argc != 3) return 2;
-  auto opened = conformance::open_backend_under_test(argc, argv);
-  if (!opened.ok()) return conformance::exit_without_backend(opened.status());
-  tested = &*opened;
-  auto read = conformance::read_golden(std::string(argv[2]) + "/schedule_entries.json");
-  if (!read.ok()) {
-    print_error("%s\n", read.status().to_string().c_str());
-    return 1;
-  }
-  cases = read.take();
   const CMUnitTest tests[] = {
       cmocka_unit_test(test_rates),
       cmocka_unit_test(test_every_schedule_has_rates),
   };
-  return cmocka_run_group_tests_name("schedules", tests, nullptr, nullptr);
+  return conformance::run_entry_tests(argc, argv, "schedule_entries.json", entries, "schedules", tests);
 }
 TEST_SOURCE(run_all)
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "entry_cases.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "base/text.h"
+#include "instruction_sets.h"
+
+namespace tutti::impl::conformance {
+
+int run_entry_tests(int argc, char **argv, std::string_view file, EntryCases &entries, const char *name,
+                    std::span<const CMUnitTest> tests) {
+  if (argc != 3) return 2;
+  auto opened = open_backend_under_test(argc, argv);
+  if (!opened.ok()) return exit_without_backend(opened.status());
+  auto read = read_golden(base::concat(argv[2], "/", file));
+  if (!read.ok()) {
+    print_error("%s\n", read.status().to_string().c_str());
+    return 1;
+  }
+  entries.tested = &*opened;
+  entries.cases = read.take();
+  return _cmocka_run_group_tests(name, tests.data(), tests.size(), nullptr, nullptr);
+}
+
+int count_wrong_cases(const EntryCases &entries, size_t together, const CountWrong &count_wrong) {
+  int wrong = 0;
+  on_instruction_sets([&](const char *instructions) {
+    for (size_t i = 0; i < entries.cases.size(); i += together) {
+      const size_t count = std::min(together, entries.cases.size() - i);
+      const backend::Level level = i / together % 2 == 0 ? backend::Level::fast : backend::Level::repeatable;
+      wrong += count_wrong(std::span(entries.cases).subspan(i, count), i + 2, level, instructions);
+    }
+  });
+  return wrong;
+}
+
+void assert_every_entry_has_cases(const EntryCases &entries,
+                                  const std::function<bool(const nn::Definition &)> &belongs) {
+  for (const nn::Definition &definition : nn::all_definitions()) {
+    if (!belongs(definition)) continue;
+    std::set<std::string, std::less<>> given = {"name"};
+    bool is_there = false;
+    for (const GoldenCase &golden : entries.cases) {
+      if (golden.op != definition.name) continue;
+      is_there = true;
+      for (const auto &[name, value] : golden.attributes)
+        given.insert(name);
+    }
+    if (!is_there) fail_msg("%s has no cases", definition.name.data());
+    for (const graph::AttributeDefinition &attribute : definition.attributes) {
+      if (!given.contains(attribute.name))
+        fail_msg("no case of %s gives %s", definition.name.data(), attribute.name.data());
+    }
+  }
+}
+
+}  // namespace tutti::impl::conformance
