@@ -93,10 +93,12 @@ func (g *Graph) HostScalar(name string, initial float64) Value {
 
 // VariableOptions are what Variable may be told; the zero value means the defaults.
 type VariableOptions struct {
-	// zeros, ones, constant, glorot_uniform, glorot_normal, he_uniform, he_normal, random_normal, random_uniform or
-	// truncated_normal. Default: zeros.
+	// A name, or a name with arguments: zeros, ones, constant(value), random_normal(stddev, mean),
+	// truncated_normal(stddev, mean), random_uniform(high, low), orthogonal(gain), identity(gain),
+	// variance_scaling(scale, mode, distribution) and its special cases glorot_uniform, glorot_normal, he_uniform,
+	// he_normal, lecun_uniform and lecun_normal. Default: zeros.
 	Initializer string
-	// The constant, the standard deviation or the bound; the other initializers ignore it.
+	// The constant, the standard deviation, the bound or the gain of a name without arguments.
 	Parameter float64
 	// The optimizer leaves it as it is.
 	Frozen bool

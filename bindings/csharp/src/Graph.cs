@@ -154,8 +154,11 @@ namespace Tutti
         }
 
         /// <summary>A variable; its name is put behind the scope, and reusing one is an error. The initializer is
-        /// zeros, ones, constant, glorot_uniform, glorot_normal, he_uniform, he_normal, random_normal, random_uniform
-        /// or truncated_normal, the parameter its constant, standard deviation or bound.</summary>
+        /// a name, or a name with arguments: zeros, ones, constant(value), random_normal(stddev, mean),
+        /// truncated_normal(stddev, mean), random_uniform(high, low), orthogonal(gain), identity(gain),
+        /// variance_scaling(scale, mode, distribution) and its special cases glorot_uniform, glorot_normal, he_uniform,
+        /// he_normal, lecun_uniform and lecun_normal. Of a name without arguments the parameter is the constant,
+        /// standard deviation, bound or gain.</summary>
         public Value Variable(string name, DType dtype, long[] dims, string initializer = "zeros", double parameter = 0,
             bool trainable = true)
         {

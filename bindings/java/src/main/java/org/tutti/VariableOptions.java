@@ -12,7 +12,10 @@ public final class VariableOptions {
 
     /** What its first values are. Default: zeros.
      *
-     * @param name zeros, ones, glorot_uniform, glorot_normal, he_uniform or he_normal
+     * @param name a name, or a name with arguments: zeros, ones, constant(value), random_normal(stddev, mean),
+     *     truncated_normal(stddev, mean), random_uniform(high, low), orthogonal(gain), identity(gain),
+     *     variance_scaling(scale, mode, distribution) and its special cases glorot_uniform, glorot_normal, he_uniform,
+     *     he_normal, lecun_uniform and lecun_normal
      * @return these options
      */
     public VariableOptions initializer(String name) {
@@ -21,8 +24,8 @@ public final class VariableOptions {
 
     /** What its first values are.
      *
-     * @param name constant, random_normal, random_uniform or truncated_normal
-     * @param value the constant, the standard deviation or the bound
+     * @param name constant, random_normal, random_uniform, truncated_normal, orthogonal or identity
+     * @param value the constant, the standard deviation, the bound or the gain
      * @return these options
      */
     public VariableOptions initializer(String name, double value) {
