@@ -88,6 +88,9 @@ type UpdateRuleOptions struct {
 	// Of the variables that the rule is for: Float32, also for Float16 and BFloat16 ones, or Float64. Default:
 	// Float32.
 	DType DType
+	// For variables with two axes or more alone, which come as matrices with the columns of their last axis. A rule
+	// for the others comes first; its learning rate, limits and averages are those of both.
+	Matrices bool
 	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
 	ClipValue float64
 	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
@@ -102,7 +105,8 @@ type UpdateRuleOptions struct {
 	AverageStart int64
 }
 
-// VariableUpdate is what a rule of update gets. Weight, Gradient and Slots are arrays of one axis.
+// VariableUpdate is what a rule of update gets. Weight, Gradient and Slots are arrays of one axis, or
+// matrices.
 type VariableUpdate struct {
 	Weight       Value   // the variable
 	Gradient     Value   // limited as the options say
@@ -140,6 +144,9 @@ func (g *Graph) setUpdateRule(o UpdateRuleOptions) {
 	raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
 	if o.DType != 0 {
 		raw.Graph_set_i64(g.handle, "dtype", int64(o.DType))
+	}
+	if o.Matrices {
+		raw.Graph_set_string(g.handle, "view", "matrix")
 	}
 	raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
 	raw.Graph_set_f64(g.handle, "clip_norm", o.ClipNorm)

@@ -179,3 +179,36 @@ func TestUpdateRuleWithoutSlots(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// The rule for matrices is used where a variable is one: w - 0.1 * g (wt w) with w = 2 I, where g is 12 in the first
+// row and 24 in the second.
+func TestUpdateRuleForMatrices(t *testing.T) {
+	live(t)
+	estimator := must[*Estimator](t)(NewEstimator(func(g *Graph, mode Mode) error {
+		w := g.Variable("w", Float32, []int64{2, 2}, &VariableOptions{Initializer: "identity(2)"})
+		y := g.Matmul(g.Feature("x"), w, nil)
+		g.SetOutput("y", y)
+		if mode != ModePredict {
+			g.SetLoss(g.Mul(g.ReduceMean(y, nil), g.Constant(Float32, 4)))
+			rate := g.Constant(Float32, 0.1)
+			g.UpdateRule(rate, nil, func(u VariableUpdate) (Value, []Value) { return u.Weight, nil })
+			g.UpdateRule(rate, &UpdateRuleOptions{Matrices: true}, func(u VariableUpdate) (Value, []Value) {
+				square := g.Matmul(u.Weight, u.Weight, &MatmulOptions{TransposeA: true})
+				return g.Sub(u.Weight, g.Mul(u.LearningRate, g.Matmul(u.Gradient, square, nil))), nil
+			})
+		}
+		return nil
+	}, nil))
+	closed(t, estimator)
+	p := AddSlices(NewPipeline(nil), "x", Feature, []float32{5, 10, 7, 14}, 2, 2)
+	dataset := must[*Dataset](t)(p.Batch(2, nil).Build())
+	closed(t, dataset)
+	must[*Result](t)(estimator.Train(background, dataset, nil))
+	variable := must[*Tensor](t)(estimator.ReadVariable("w"))
+	closed(t, variable)
+	for i, got := range must[[]float32](t)(Values[float32](variable)) {
+		if want := []float64{-2.8, -4.8, -9.6, -7.6}[i]; math.Abs(float64(got)-want) > 1e-5 {
+			t.Error(i, got, want)
+		}
+	}
+}

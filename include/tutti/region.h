@@ -111,6 +111,7 @@ typedef struct {
   int64_t initial_count;
   double weight_decay; /* given to the rule, for variables whose parameter group has none of its own */
   int32_t dtype;       /* of the variables it is for; 0 = TUTTI_DTYPE_F32, which is also for f16 and bf16 ones */
+  uint8_t matrices;    /* for variables with two axes or more alone, as matrices with the columns of their last axis */
   /* As of all optimizers (ops.h): */
   double clip_value;
   double clip_norm;
@@ -122,7 +123,8 @@ typedef struct {
 /* An optimizer of one's own. What is written next computes a variable's new value, once for all variables: they come as
  * arrays of one axis, whose length only the variable tells. `parameters` receives weight, gradient, learning rate,
  * weight decay, the number of the update (an i64 scalar, from 1), and the slots. Other values may be used if they are
- * computed from constants, schedules and host scalars. */
+ * computed from constants, schedules and host scalars. A further rule is for variables of another dtype, or for
+ * matrices; the learning rate, limits and averages are those of the first. */
 static inline void tutti_begin_update_rule(tutti_graph *graph, tutti_value learning_rate,
                                            const tutti_update_rule_attrs *attrs, tutti_value *parameters,
                                            int64_t parameter_count) {
@@ -133,6 +135,7 @@ static inline void tutti_begin_update_rule(tutti_graph *graph, tutti_value learn
     if (attrs->initial != NULL) tutti_graph_set_f64s(graph, "initial", attrs->initial, attrs->initial_count);
     if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
     if (attrs->dtype != 0) tutti_graph_set_i64(graph, "dtype", attrs->dtype);
+    if (attrs->matrices) tutti_graph_set_string(graph, "view", "matrix");
     if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
     if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
     if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);

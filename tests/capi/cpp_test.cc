@@ -197,6 +197,40 @@ void test_update_rule(void **) {
   }
 }
 
+/// The rule for matrices is used where a variable is one: w - 0.1 * g (wt w) with w = 2 I, where g is 12 in the first
+/// row and 24 in the second.
+void test_update_rule_for_matrices(void **) {
+  const auto ruled = [](tutti::Graph g, int32_t mode) {
+    const int64_t dims[] = {2, 2};
+    const tutti_value w = tutti_graph_variable(g, "w", TUTTI_DTYPE_F32, dims, 2, "identity(2)", 0, 1);
+    const tutti_value y = tutti_matmul(g, g.feature("x"), w, nullptr);
+    g.output("y", y);
+    if (mode == TUTTI_MODE_PREDICT) return;
+    tutti_graph_set_loss(g,
+                         tutti_mul(g, tutti_reduce_mean(g, y, nullptr), tutti_graph_constant(g, TUTTI_DTYPE_F32, 4)));
+    const tutti_value rate = tutti_schedule_constant(g, 0.1);
+    tutti::update_rule(g, rate, {},
+                       [](const tutti::VariableUpdate &u) { return std::pair(u.weight, tutti::Values{}); });
+    tutti::UpdateRuleOptions options;
+    options.matrices = true;
+    tutti::update_rule(g, rate, options, [&](const tutti::VariableUpdate &u) {
+      const tutti_matmul_attrs transposed = {1, 0};
+      const tutti_value square = tutti_matmul(g, u.weight, u.weight, &transposed);
+      const tutti_value step = tutti_mul(g, u.learning_rate, tutti_matmul(g, u.gradient, square, nullptr));
+      return std::pair(tutti_sub(g, u.weight, step), tutti::Values{});
+    });
+  };
+  const float rows[] = {5, 10, 7, 14};
+  const tutti::Tensor x(TUTTI_DTYPE_F32, {2, 2}, rows, sizeof rows);
+  const tutti::Dataset dataset = tutti::Pipeline().slices("x", TUTTI_ROLE_FEATURE, x).batch(2).build();
+  tutti::Estimator estimator(ruled);
+  estimator.train(dataset);
+  const tutti::Tensor variable = estimator.read_variable("w");
+  const std::array<double, 4> wanted = {-2.8, -4.8, -9.6, -7.6};
+  for (size_t i = 0; i < wanted.size(); ++i)
+    assert_true(std::abs(double(variable.data<float>()[i]) - wanted[i]) < 1e-5);
+}
+
 void test_handles_are_values(void **) {
   const int64_t before = tutti_debug_live_objects("tensor");
   {
@@ -519,6 +553,7 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_step_functions),
     cmocka_unit_test(test_regions),
     cmocka_unit_test(test_update_rule),
+    cmocka_unit_test(test_update_rule_for_matrices),
     cmocka_unit_test(test_handles_are_values),
     cmocka_unit_test(test_errors_are_exceptions),
     cmocka_unit_test(test_exceptions_of_callbacks),

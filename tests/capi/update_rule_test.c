@@ -11,7 +11,7 @@
 enum { ROWS = 7, STEPS = 4 };
 static const double rate = 0.3;
 
-enum rule { ELEMENTS, NORMS, POSITIONS, RULES };
+enum rule { ELEMENTS, NORMS, POSITIONS, MATRICES, RULES };
 
 /* --- the rules in the model --------------------------------------------------------------------------------------- */
 
@@ -42,10 +42,28 @@ static tutti_value by_positions(tutti_graph *g, const tutti_value p[], tutti_val
   return tutti_sub(g, p[0], tutti_mul(g, p[2], tutti_mul(g, *velocity, p[1])));
 }
 
+/* w - rate * g, and of a matrix w - rate * g (wt w). */
+static void set_matrix_rules(tutti_graph *g, tutti_update_rule_attrs attrs) {
+  for (int matrices = 0; matrices < 2; matrices++) {
+    tutti_value p[6];
+    attrs.matrices = (uint8_t)matrices;
+    tutti_begin_update_rule(g, tutti_schedule_constant(g, rate), &attrs, p, 6);
+    tutti_value step = p[1];
+    if (matrices)
+      step = tutti_matmul(g, p[1], tutti_matmul(g, p[0], p[0], &(tutti_matmul_attrs){.transpose_a = 1}), NULL);
+    const tutti_value results[] = {tutti_sub(g, p[0], tutti_mul(g, p[2], step)), p[5]};
+    tutti_end_update_rule(g, results, 2);
+  }
+}
+
 static void set_rule(tutti_graph *g, enum rule rule) {
   const double initial = 0.125;
   const tutti_update_rule_attrs attrs = {
       .slots = "velocity", .initial = &initial, .initial_count = 1, .weight_decay = 0.25};
+  if (rule == MATRICES) {
+    set_matrix_rules(g, attrs);
+    return;
+  }
   const tutti_value schedule = tutti_schedule_exponential(g, 1, 0.5, 1, NULL);
   tutti_value p[6], results[2];
   tutti_begin_update_rule(g, tutti_schedule_constant(g, rate), &attrs, p, 6);
@@ -71,9 +89,24 @@ static double norm_of(const double *x, int count) {
   return sqrt(sum);
 }
 
+/* g (wt w) for the kernel [features, classes]. */
+static void expect_steps(const double *w, const double *g, double *steps) {
+  double square[DENSE_CLASSES][DENSE_CLASSES] = {{0}};
+  for (int i = 0; i < DENSE_KERNEL; i++) {
+    for (int k = 0; k < DENSE_CLASSES; k++)
+      square[i % DENSE_CLASSES][k] += w[i] * w[i / DENSE_CLASSES * DENSE_CLASSES + k];
+  }
+  for (int i = 0; i < DENSE_KERNEL; i++) {
+    steps[i] = 0;
+    for (int k = 0; k < DENSE_CLASSES; k++)
+      steps[i] += g[i / DENSE_CLASSES * DENSE_CLASSES + k] * square[k][i % DENSE_CLASSES];
+  }
+}
+
 /* One update of one variable. */
 static void expect_update(enum rule rule, double *w, const double *g, double *v, int count, int step) {
-  double powers = 0;
+  double powers = 0, steps[DENSE_KERNEL];
+  if (rule == MATRICES && count == DENSE_KERNEL) expect_steps(w, g, steps);
   const double ratio = norm_of(w, count) / (norm_of(g, count) + 0.01);
   for (int i = 0; i < count; i++)
     powers += exp(w[i]);
@@ -83,6 +116,8 @@ static void expect_update(enum rule rule, double *w, const double *g, double *v,
       w[i] -= rate / (step + 1) * pow(0.5, step) * (v[i] + 0.25 * w[i]);
     } else if (rule == NORMS) {
       w[i] -= rate * ratio * g[i];
+    } else if (rule == MATRICES) {
+      w[i] -= rate * (count == DENSE_KERNEL ? steps[i] : g[i]);
     } else {
       v[i] = exp(w[i]) / powers;
       w[i] -= rate * v[i] * g[i];

@@ -35,6 +35,11 @@ namespace Tutti
         /// Default: Float32.</summary>
         public DType? DType { get; set; }
 
+        /// <summary>For variables with two axes or more alone, which come as matrices with the columns of their last
+        /// axis. A rule for the others comes first; its learning rate, limits and averages are those of both. Default:
+        /// false.</summary>
+        public bool? Matrices { get; set; }
+
         /// <summary>Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
         /// Default: 0.</summary>
         public double? ClipValue { get; set; }
@@ -69,6 +74,7 @@ namespace Tutti
             }
             Raw.graph_set_f64(graph, "weight_decay", WeightDecay ?? 0);
             Raw.graph_set_i64(graph, "dtype", (long)(DType ?? Tutti.DType.Float32));
+            Raw.graph_set_string(graph, "view", Matrices == true ? "matrix" : "vector");
             Raw.graph_set_f64(graph, "clip_value", ClipValue ?? 0);
             Raw.graph_set_f64(graph, "clip_norm", ClipNorm ?? 0);
             Raw.graph_set_f64(graph, "average_decay", AverageDecay ?? 0);
@@ -78,7 +84,7 @@ namespace Tutti
     }
 
     /// <summary>What a rule of update gets; see <see cref="Graph.UpdateRule"/>. Weight, gradient and slots are arrays
-    /// of one axis.</summary>
+    /// of one axis, or matrices.</summary>
     public sealed class VariableUpdate
     {
         // Values in front of the slots.

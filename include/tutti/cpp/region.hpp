@@ -123,6 +123,7 @@ struct UpdateRuleOptions {
   std::vector<Slot> slots;
   double weight_decay = 0;
   int32_t dtype = TUTTI_DTYPE_F32;
+  bool matrices = false;
   double clip_value = 0;
   double clip_norm = 0;
   double average_decay = 0;
@@ -130,7 +131,7 @@ struct UpdateRuleOptions {
   int64_t average_start = 0;
 };
 
-/// What a rule of update gets. Weight, gradient and slots are arrays of one axis.
+/// What a rule of update gets. Weight, gradient and slots are arrays of one axis, or matrices.
 struct VariableUpdate {
   tutti_value weight, gradient;
   tutti_value learning_rate, weight_decay;
@@ -153,6 +154,7 @@ class UpdateRuleAttributes {
     attrs_.initial_count = static_cast<int64_t>(initial_.size());
     attrs_.weight_decay = options.weight_decay;
     attrs_.dtype = options.dtype;
+    attrs_.matrices = options.matrices;
     attrs_.clip_value = options.clip_value;
     attrs_.clip_norm = options.clip_norm;
     attrs_.average_decay = options.average_decay;

@@ -173,5 +173,41 @@ namespace Tutti.Tests
                 IsNear(estimator, "w", 1.4, 0.8);
             }
         }
+
+        // The rule for matrices is used where a variable is one: w - 0.1 * g (wt w) with w = 2 I, where g is 12 in the
+        // first row and 24 in the second.
+        [Test]
+        private static void ARuleOfUpdateForMatrices()
+        {
+            ModelFunction model = (g, mode) =>
+            {
+                Value w = g.Variable("w", DType.Float32, new[] { 2L, 2L }, "identity(2)");
+                Value y = g.Matmul(g.GetFeature("x"), w);
+                g.SetOutput("y", y);
+                if (mode == Mode.Predict)
+                    return;
+                g.SetLoss(g.Mul(g.ReduceMean(y), g.Constant(DType.Float32, 4)));
+                Value rate = g.Constant(DType.Float32, 0.1);
+                g.UpdateRule(rate, u => new UpdatedVariable(u.Weight));
+                g.UpdateRule(rate, u =>
+                {
+                    Value square = g.Matmul(u.Weight, u.Weight, new MatmulOptions { TransposeA = true });
+                    return new UpdatedVariable(g.Sub(u.Weight, g.Mul(u.LearningRate, g.Matmul(u.Gradient, square))));
+                }, new UpdateRuleOptions { Matrices = true });
+            };
+            var rows = new float[,] { { 5, 10 }, { 7, 14 } };
+            var wanted = new[] { -2.8, -4.8, -9.6, -7.6 };
+            using (var estimator = new Estimator(model))
+            using (Dataset dataset = new Pipeline().AddSlices("x", Role.Feature, rows).Batch(2).Build())
+            {
+                estimator.Train(dataset);
+                using (Tensor variable = estimator.ReadVariable("w"))
+                {
+                    float[] got = variable.ToArray<float>();
+                    for (int i = 0; i < wanted.Length; i++)
+                        Check.True(Math.Abs(got[i] - wanted[i]) < 1e-5, i + ": " + got[i] + ", not " + wanted[i]);
+                }
+            }
+        }
     }
 }

@@ -60,6 +60,17 @@ public final class UpdateRuleOptions extends Attributes {
         return this;
     }
 
+    /** For variables with two axes or more alone, which come as matrices with the columns of their last axis. A rule
+     * for the others comes first; its learning rate, limits and averages are those of both. Default: false.
+     *
+     * @param matrices its value
+     * @return these options
+     */
+    public UpdateRuleOptions matrices(boolean matrices) {
+        set("view", matrices ? "matrix" : "vector");
+        return this;
+    }
+
     /** Limits each element of the gradients to [-clipValue, clipValue], before anything else; 0 = off. Default: 0.
      *
      * @param clipValue its value

@@ -3,7 +3,8 @@ package org.tutti;
 
 import java.util.List;
 
-/** What a rule of update gets: see {@link Graph#updateRule}. Weight, gradient and slots are arrays of one axis.
+/** What a rule of update gets: see {@link Graph#updateRule}. Weight, gradient and slots are arrays of one axis, or
+ * matrices.
  *
  * @param weight the variable
  * @param gradient its gradient, limited as the options say

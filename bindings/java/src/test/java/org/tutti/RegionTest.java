@@ -154,4 +154,32 @@ public class RegionTest {
             assertArrayEquals(new double[] {1.4, 0.8}, variable(estimator, "w"), 1e-6);
         }
     }
+
+    /** The rule for matrices is used where a variable is one: w - 0.1 * g (wt w) with w = 2 I, where g is 12 in the
+     * first row and 24 in the second. */
+    @Test
+    public void aRuleOfUpdateForMatrices() {
+        ModelFunction model = (g, mode) -> {
+            VariableOptions identity = new VariableOptions().initializer("identity(2)");
+            Value w = g.variable("w", DType.FLOAT32, new long[] {2, 2}, identity);
+            Value y = g.matmul(g.feature("x"), w);
+            g.output("y", y);
+            if (mode != Mode.PREDICT) {
+                g.loss(g.mul(g.reduceMean(y), g.constant(DType.FLOAT32, 4)));
+                Value rate = g.constant(DType.FLOAT32, 0.1);
+                g.updateRule(rate, u -> new UpdatedVariable(u.weight()));
+                g.updateRule(rate, new UpdateRuleOptions().matrices(true), u -> {
+                    Value square = g.matmul(u.weight(), u.weight(), new MatmulOptions().transposeA(true));
+                    Value step = g.mul(u.learningRate(), g.matmul(u.gradient(), square));
+                    return new UpdatedVariable(g.sub(u.weight(), step));
+                });
+            }
+        };
+        float[] rows = {5, 10, 7, 14};
+        try (Estimator estimator = new Estimator(model);
+             Dataset dataset = new Pipeline().addSlices("x", Role.FEATURE, rows, 2, 2).batch(2).build()) {
+            estimator.train(dataset);
+            assertArrayEquals(new double[] {-2.8, -4.8, -9.6, -7.6}, variable(estimator, "w"), 1e-5);
+        }
+    }
 }
