@@ -88,7 +88,7 @@ type UpdateRuleOptions struct {
 	// Of the variables that the rule is for: Float32, also for Float16 and BFloat16 ones, or Float64. Default:
 	// Float32.
 	DType DType
-	// For variables with two axes or more alone, which come as matrices with the columns of their last axis. A rule
+	// Only for variables with two axes or more, which come as matrices whose columns are the last axis. A rule
 	// for the others comes first; its learning rate, limits and averages are those of both.
 	Matrices bool
 	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.

@@ -98,6 +98,10 @@ bool add_argument(const Initializer &initializer, std::string_view text, size_t 
 
 }  // namespace
 
+bool is_initializer(std::string_view spec_name) {
+  return std::ranges::find(kInitializers, spec_name, &Initializer::spec_name) != std::end(kInitializers);
+}
+
 const std::vector<std::string> &initializer_names() {
   static const auto *const names = [] {
     auto *const list = new std::vector<std::string>;

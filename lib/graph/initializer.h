@@ -20,6 +20,8 @@ namespace tutti::impl::graph {
 /// INVALID_ARGUMENT with the names that there are, or the arguments that the initializer takes.
 base::Result<InitializerSpec> parse_initializer(std::string_view text);
 
+/// Is it what an InitializerSpec may be called?
+bool is_initializer(std::string_view spec_name);
 /// As models write them.
 const std::vector<std::string> &initializer_names();
 

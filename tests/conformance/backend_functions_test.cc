@@ -53,25 +53,6 @@ base::Status compare(const Tensor &result, const Tensor &expected, const GoldenC
 
 size_t result_count(const GoldenCase &golden) { return golden.outputs.size() + golden.gradients.size(); }
 
-/// One graph of several cases: a compiler behind a backend takes its time for each graph.
-base::Result<std::vector<Tensor>> run_together(std::span<const GoldenCase> some, backend::Level level) {
-  std::vector<Tensor> inputs;
-  for (const GoldenCase &golden : some)
-    inputs.insert(inputs.end(), golden.inputs.begin(), golden.inputs.end());
-  const auto build_all = [&](GraphBuilder &builder, const GraphBuilder::Values &values) {
-    GraphBuilder::Values results;
-    auto first = values.begin();
-    for (const GoldenCase &golden : some) {
-      const auto last = first + static_cast<std::ptrdiff_t>(golden.inputs.size());
-      const GraphBuilder::Values own = build(builder, golden, {first, last});
-      results.insert(results.end(), own.begin(), own.end());
-      first = last;
-    }
-    return results;
-  };
-  return conformance::run_graph(entries.tested->device, inputs, build_all, {}, {.level = level});
-}
-
 /// `results`: those of the case, and its gradients.
 base::Status check_case(const GoldenCase &golden, std::span<const Tensor> results) {
   for (size_t i = 0; i < golden.outputs.size(); ++i) {
@@ -87,7 +68,7 @@ base::Status check_case(const GoldenCase &golden, std::span<const Tensor> result
 
 /// How many of some cases, the first of which is in line `line`, are wrong.
 int count_wrong(std::span<const GoldenCase> some, size_t line, backend::Level level, const char *instructions) {
-  const auto ran = run_together(some, level);
+  const auto ran = conformance::run_together(entries, some, level, build);
   if (!ran.ok()) {
     print_error("functions.json from line %zu on, %s: %s\n", line, instructions, ran.status().to_string().c_str());
     return static_cast<int>(some.size());

@@ -42,25 +42,6 @@ base::Status compare(const Tensor &result, const Tensor &expected, const GoldenC
   return tensor::compare_close(result, expected, golden.relative, golden.absolute);
 }
 
-/// One graph of several cases: a compiler behind a backend takes its time for each graph.
-base::Result<std::vector<Tensor>> run_together(std::span<const GoldenCase> some, backend::Level level) {
-  std::vector<Tensor> inputs;
-  for (const GoldenCase &golden : some)
-    inputs.insert(inputs.end(), golden.inputs.begin(), golden.inputs.end());
-  const auto build_all = [&](GraphBuilder &builder, const GraphBuilder::Values &values) {
-    GraphBuilder::Values results;
-    auto first = values.begin();
-    for (const GoldenCase &golden : some) {
-      const auto last = first + static_cast<std::ptrdiff_t>(golden.inputs.size());
-      const GraphBuilder::Values own = build(builder, golden, {first, last});
-      results.insert(results.end(), own.begin(), own.end());
-      first = last;
-    }
-    return results;
-  };
-  return conformance::run_graph(entries.tested->device, inputs, build_all, {}, {.level = level});
-}
-
 /// `results`: the loss and its gradients.
 base::Status check_case(const GoldenCase &golden, std::span<const Tensor> results) {
   TUTTI_TRY(compare(results[0], golden.outputs[0], golden));
@@ -73,7 +54,7 @@ base::Status check_case(const GoldenCase &golden, std::span<const Tensor> result
 
 /// How many of some cases, the first of which is in line `line`, are wrong.
 int count_wrong(std::span<const GoldenCase> some, size_t line, backend::Level level, const char *instructions) {
-  const std::vector<Tensor> results = assert_ok_value(run_together(some, level));
+  const std::vector<Tensor> results = assert_ok_value(conformance::run_together(entries, some, level, build));
   int wrong = 0;
   size_t at = 0;
   for (const GoldenCase &golden : some) {

@@ -22,30 +22,16 @@ namespace {
 
 conformance::EntryCases entries;
 
-/// One graph of several cases: a compiler behind a backend takes its time for each graph.
-std::vector<Tensor> run_together(std::span<const GoldenCase> some, backend::Level level) {
-  std::vector<Tensor> inputs;
-  for (const GoldenCase &golden : some)
-    inputs.insert(inputs.end(), golden.inputs.begin(), golden.inputs.end());
-  const auto build_all = [&](GraphBuilder &builder, const GraphBuilder::Values &values) {
-    GraphBuilder::Values results;
-    auto first = values.begin();
-    for (const GoldenCase &golden : some) {
-      const auto last = first + static_cast<std::ptrdiff_t>(golden.inputs.size());
-      graph::Attributes attributes = golden.attributes;
-      attributes["name"] = "m" + std::to_string(results.size());
-      const graph::ValueId metric = nn::expand(builder, golden.op, 1, {first, last}, attributes, {.training = false});
-      results.push_back(metric == graph::kNoValue ? metric : builder.cast(metric, tensor::DType::f64));
-      first = last;
-    }
-    return results;
-  };
-  return assert_ok_value(conformance::run_graph(entries.tested->device, inputs, build_all, {}, {.level = level}));
+GraphBuilder::Values build(GraphBuilder &builder, const GoldenCase &golden, const GraphBuilder::Values &inputs) {
+  graph::Attributes attributes = golden.attributes;
+  attributes["name"] = "m" + std::to_string(builder.model().metrics.size());
+  const graph::ValueId metric = nn::expand(builder, golden.op, 1, inputs, attributes, {.training = false});
+  return {metric == graph::kNoValue ? metric : builder.cast(metric, tensor::DType::f64)};
 }
 
 /// How many of some cases, the first of which is in line `line`, are wrong.
 int count_wrong(std::span<const GoldenCase> some, size_t line, backend::Level level, const char *instructions) {
-  const std::vector<Tensor> results = run_together(some, level);
+  const std::vector<Tensor> results = assert_ok_value(conformance::run_together(entries, some, level, build));
   int wrong = 0;
   for (size_t i = 0; i < some.size(); ++i) {
     const base::Status status =

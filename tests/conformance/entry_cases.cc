@@ -25,6 +25,25 @@ int run_entry_tests(int argc, char **argv, std::string_view file, EntryCases &en
   return _cmocka_run_group_tests(name, tests.data(), tests.size(), nullptr, nullptr);
 }
 
+base::Result<std::vector<tensor::Tensor>> run_together(const EntryCases &entries, std::span<const GoldenCase> some,
+                                                       backend::Level level, const BuildCase &build) {
+  std::vector<tensor::Tensor> inputs;
+  for (const GoldenCase &golden : some)
+    inputs.insert(inputs.end(), golden.inputs.begin(), golden.inputs.end());
+  const auto build_all = [&](graph::GraphBuilder &builder, const graph::GraphBuilder::Values &values) {
+    graph::GraphBuilder::Values results;
+    auto first = values.begin();
+    for (const GoldenCase &golden : some) {
+      const auto last = first + static_cast<std::ptrdiff_t>(golden.inputs.size());
+      const graph::GraphBuilder::Values own = build(builder, golden, {first, last});
+      results.insert(results.end(), own.begin(), own.end());
+      first = last;
+    }
+    return results;
+  };
+  return run_graph(entries.tested->device, inputs, build_all, {}, {.level = level});
+}
+
 int count_wrong_cases(const EntryCases &entries, size_t together, const CountWrong &count_wrong) {
   int wrong = 0;
   on_instruction_sets([&](const char *instructions) {

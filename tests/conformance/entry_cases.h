@@ -31,6 +31,13 @@ struct EntryCases {
 int run_entry_tests(int argc, char **argv, std::string_view file, EntryCases &entries, const char *name,
                     std::span<const CMUnitTest> tests);
 
+/// One graph of several cases, since a compiler takes its time for each: what `build` makes of each case and its inputs,
+/// one case after the other.
+using BuildCase = std::function<graph::GraphBuilder::Values(graph::GraphBuilder &builder, const GoldenCase &golden,
+                                                            const graph::GraphBuilder::Values &inputs)>;
+base::Result<std::vector<tensor::Tensor>> run_together(const EntryCases &entries, std::span<const GoldenCase> some,
+                                                       backend::Level level, const BuildCase &build);
+
 /// So many cases at a time, by turns at level fast and repeatable, in each instruction set. `count_wrong` is given
 /// them, the line of the first in the file, the level and the instruction set; gives the sum of its results.
 using CountWrong =

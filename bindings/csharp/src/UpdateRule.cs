@@ -35,7 +35,7 @@ namespace Tutti
         /// Default: Float32.</summary>
         public DType? DType { get; set; }
 
-        /// <summary>For variables with two axes or more alone, which come as matrices with the columns of their last
+        /// <summary>Only for variables with two axes or more, which come as matrices whose columns are the last
         /// axis. A rule for the others comes first; its learning rate, limits and averages are those of both. Default:
         /// false.</summary>
         public bool? Matrices { get; set; }

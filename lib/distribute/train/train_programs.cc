@@ -80,7 +80,8 @@ void bind_rows(const TrainSetup &setup, int32_t slice, graph::SymbolBindings &bi
   for (const std::string &variable : setup.graphs.matrices) {
     const backend::StateEntry &weight = *setup.plan.find("weight/" + variable);
     const auto [begin, end] = setup.plan.slice_of(variable, slice);
-    bindings[rows_symbol(variable)] = (end < begin ? weight.storage_elements() : end - begin) / weight.dims.back();
+    const int64_t elements = end < begin ? weight.storage_elements() : end - begin;
+    bindings[rows_symbol(variable)] = elements / std::max<int64_t>(weight.dims.back(), 1);
   }
   for (const std::string &variable : setup.graphs.factored) {
     const int64_t columns = setup.plan.find("weight/" + variable)->dims[1];

@@ -23,14 +23,6 @@ using graph::ValueId;
 using graph::VariableSpec;
 using tensor::Tensor;
 
-const std::vector<std::string> &spec_names() {
-  static const auto *const names = new std::vector<std::string>{
-      "zeros",         "ones",       "constant",  "uniform",       "normal",       "truncated_normal", "glorot_uniform",
-      "glorot_normal", "he_uniform", "he_normal", "lecun_uniform", "lecun_normal", "variance_scaling", "orthogonal",
-      "identity"};
-  return *names;
-}
-
 double number(const VariableSpec &variable, std::string_view name, double otherwise) {
   const auto found = variable.initializer.attributes.find(name);
   if (found == variable.initializer.attributes.end()) return otherwise;
@@ -172,7 +164,7 @@ Result<std::vector<Tensor>> initial_values(const std::vector<VariableSpec> &vari
   for (size_t i = 0; i < variables.size(); ++i) {
     const VariableSpec &variable = variables[i];
     const std::string &kind = variable.initializer.name;
-    if (std::find(spec_names().begin(), spec_names().end(), kind) == spec_names().end()) {
+    if (!graph::is_initializer(kind)) {
       return base::invalid_argument("variable '", variable.name, "' has initializer '", kind, "', which does not exist",
                                     base::but_there_are(kind, graph::initializer_names()));
     }

@@ -18,7 +18,7 @@ base::Status make_identity(const graph::VariableSpec &variable, double gain, ten
 
 /// Makes `gain` times a matrix with orthonormal columns, or rows where there are fewer of them, out of one with
 /// normally distributed elements, such that all such matrices are equally likely (Saxe et al., 2014). INVALID_ARGUMENT
-/// for less than two axes.
+/// for fewer than two axes.
 base::Status make_orthogonal(const graph::VariableSpec &variable, double gain, tensor::Tensor &value);
 
 }  // namespace tutti::impl::distribute

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "graph/model.h"
+#include "graph/update_rule.h"
 #include "nn/expansion.h"
 
 namespace tutti::impl::nn {
@@ -65,15 +66,15 @@ class Rule {
  public:
   Rule(GraphBuilder &builder, const GraphBuilder::Values &parameters) : builder_(builder), parameters_(parameters) {}
 
-  Term weight() const { return parameter(0); }
-  Term gradient() const { return parameter(1); }
-  Term rate() const { return parameter(2); }
-  Term decay() const { return parameter(3); }
+  Term weight() const { return parameter(at(graph::RuleParameter::weight)); }
+  Term gradient() const { return parameter(at(graph::RuleParameter::gradient)); }
+  Term rate() const { return parameter(at(graph::RuleParameter::learning_rate)); }
+  Term decay() const { return parameter(at(graph::RuleParameter::weight_decay)); }
   /// The gradient with weight decay, as a penalty on the loss would give it.
   Term penalized_gradient() const { return gradient() + decay() * weight(); }
   /// The number of this update, from 1; f64.
-  Term count() const { return parameter(4).to(tensor::DType::f64); }
-  Term slot(size_t index) const { return parameter(5 + index); }
+  Term count() const { return parameter(at(graph::RuleParameter::iteration)).to(tensor::DType::f64); }
+  Term slot(size_t index) const { return parameter(at(graph::RuleParameter::slots) + index); }
   /// How many rows or columns (axis 0 or 1) its matrices have, in the dtype of the arrays.
   Term length(size_t axis) const;
   /// A scalar of count() in the dtype of the arrays.

@@ -111,7 +111,7 @@ typedef struct {
   int64_t initial_count;
   double weight_decay; /* given to the rule, for variables whose parameter group has none of its own */
   int32_t dtype;       /* of the variables it is for; 0 = TUTTI_DTYPE_F32, which is also for f16 and bf16 ones */
-  uint8_t matrices;    /* for variables with two axes or more alone, as matrices with the columns of their last axis */
+  uint8_t matrices;    /* only for variables with two axes or more, as matrices whose columns are the last axis */
   /* As of all optimizers (ops.h): */
   double clip_value;
   double clip_norm;

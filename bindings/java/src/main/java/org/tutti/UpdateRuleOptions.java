@@ -60,7 +60,7 @@ public final class UpdateRuleOptions extends Attributes {
         return this;
     }
 
-    /** For variables with two axes or more alone, which come as matrices with the columns of their last axis. A rule
+    /** Only for variables with two axes or more, which come as matrices whose columns are the last axis. A rule
      * for the others comes first; its learning rate, limits and averages are those of both. Default: false.
      *
      * @param matrices its value
