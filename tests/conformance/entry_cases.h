@@ -31,8 +31,8 @@ struct EntryCases {
 int run_entry_tests(int argc, char **argv, std::string_view file, EntryCases &entries, const char *name,
                     std::span<const CMUnitTest> tests);
 
-/// One graph of several cases, since a compiler takes its time for each: what `build` makes of each case and its inputs,
-/// one case after the other.
+/// One graph of several cases, since a compiler takes its time for each: what `build` makes of each case and its
+/// inputs, one case after the other.
 using BuildCase = std::function<graph::GraphBuilder::Values(graph::GraphBuilder &builder, const GoldenCase &golden,
                                                             const graph::GraphBuilder::Values &inputs)>;
 base::Result<std::vector<tensor::Tensor>> run_together(const EntryCases &entries, std::span<const GoldenCase> some,
