@@ -14,6 +14,8 @@
 #include <tutti/plugin/backend.h>
 
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +34,11 @@ struct LoweredValue {
   std::vector<int64_t> dims;
   int64_t elements = 0;
   int64_t bytes = 0;  ///< row-major and dense
+
+  /// Of a slice along the first axis.
+  int64_t row_elements() const {
+    return std::accumulate(dims.begin() + 1, dims.end(), int64_t{1}, std::multiplies<>());
+  }
 };
 
 /// A named input or output of the graph.

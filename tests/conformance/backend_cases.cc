@@ -245,6 +245,37 @@ std::vector<OpCase> reduction_cases() {
   return cases;
 }
 
+/// Rows of 9 that are added up by index, and then put in place of others; indices of some are out of range.
+static std::vector<OpCase> row_update_cases(DType dtype) {
+  struct Shape {
+    int64_t count;
+    ShapeDims row;
+  };
+  std::vector<OpCase> cases;
+  for (const DType index : {DType::i32, DType::i64}) {
+    for (const int64_t first : {int64_t{0}, int64_t{2}}) {
+      for (const Shape &shape : {Shape{13, {5}}, Shape{1, {2, 3}}, Shape{0, {3}}, Shape{3000, {}}}) {
+        ShapeDims rows = shape.row, table = shape.row;
+        rows.insert(rows.begin(), shape.count);
+        table.insert(table.begin(), 9);
+        const graph::Attributes window{{"first", graph::Dims{first}}, {"count", graph::Dims{9}}};
+        const std::vector<Operand> inputs{{dtype, rows}, whole(index, {shape.count}, -1, 13)};
+        cases.push_back({"merge_rows", inputs, window});
+        OpCase update{"row_update", inputs, window};
+        update.inputs.push_back({dtype, table});
+        update.build = [window](graph::GraphBuilder &b, const graph::GraphBuilder::Values &v) {
+          const graph::GraphBuilder::Values merged = b.op_n("merge_rows", {v[0], v[1]}, window, 2);
+          const graph::ValueId rows = b.add(b.op("rows_at", {v[2], merged[1]}), merged[0]);
+          return graph::GraphBuilder::Values{rows, b.op("row_update", {v[2], rows, merged[1]})};
+        };
+        cases.push_back(update);
+      }
+    }
+  }
+  cases.push_back({"rows_at", {{dtype, {7, 3}}, whole(DType::i64, {20}, -2, 9)}});
+  return cases;
+}
+
 std::vector<OpCase> shape_cases() {
   std::vector<OpCase> cases;
   using graph::Dims;
@@ -284,6 +315,8 @@ std::vector<OpCase> shape_cases() {
                      {{dtype, {3, 6, 2}}, whole(DType::i32, {6}, 0, 4)},
                      {{"axis", int64_t{1}}, {"dims", Dims{3, 4, 2}}}});
     cases.push_back({"gather_gradient", {{dtype, {0, 5}}, whole(DType::i64, {0}, 0, 4)}, {{"dims", Dims{4, 5}}}});
+    const std::vector<OpCase> updates = row_update_cases(dtype);
+    cases.insert(cases.end(), updates.begin(), updates.end());
     cases.push_back({"one_hot",
                      {whole(DType::i64, {3, 5}, -1, 8)},
                      {{"depth", int64_t{7}}, {"on", 2.0}, {"off", -1.0}, {"dtype", dtype}}});

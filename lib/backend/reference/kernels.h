@@ -39,6 +39,11 @@ base::Result<Kernel> make_gather(KernelRequest &request);
 base::Result<Kernel> make_gather_gradient(KernelRequest &request);
 base::Result<Kernel> make_one_hot(KernelRequest &request);
 
+// row_kernels.cc
+base::Result<Kernel> make_merge_rows(KernelRequest &request);
+base::Result<Kernel> make_rows_at(KernelRequest &request);
+base::Result<Kernel> make_row_update(KernelRequest &request);
+
 // matmul_kernels.cc
 base::Result<Kernel> make_matmul(KernelRequest &request);
 

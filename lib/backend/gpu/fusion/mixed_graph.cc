@@ -28,6 +28,7 @@ bool is_cross_entropy(std::string_view op) {
 
 /// Does the kernel of the node convert the operand by its own dtype?
 bool converts(const Node &node, size_t input) {
+  if (node.op == "row_update") return false;
   if (node.op.ends_with("_update")) return input == 1;  // the gradient
   if (is_cross_entropy(node.op)) return input == 0;     // the logits
   if (node.op == "reshape" || node.op == "identity" || node.op == "stop_gradient") return false;

@@ -37,6 +37,11 @@ base::Result<Kernel> make_gather_gradient(KernelRequest &request);
 base::Result<Kernel> make_iota(KernelRequest &request);
 base::Result<Kernel> make_one_hot(KernelRequest &request);
 
+// row_kernels.cc: updates of some rows.
+base::Result<Kernel> make_merge_rows(KernelRequest &request);
+base::Result<Kernel> make_row_update(KernelRequest &request);
+base::Result<Kernel> make_rows_at(KernelRequest &request);
+
 // random_kernels.cc
 base::Result<Kernel> make_dropout(KernelRequest &request);
 base::Result<Kernel> make_random_normal(KernelRequest &request);

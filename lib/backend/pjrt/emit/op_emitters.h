@@ -83,6 +83,10 @@ base::Status emit_dropout(NodeEmitter &node);
 base::Status emit_random_uniform(NodeEmitter &node);
 base::Status emit_random_normal(NodeEmitter &node);
 base::Status emit_random_truncated_normal(NodeEmitter &node);
+// rows.cc
+base::Status emit_merge_rows(NodeEmitter &node);
+base::Status emit_rows_at(NodeEmitter &node);
+base::Status emit_row_update(NodeEmitter &node);
 // updates.cc
 base::Status emit_sgd_update(NodeEmitter &node);
 base::Status emit_momentum_update(NodeEmitter &node);
