@@ -90,7 +90,9 @@ void GraphBuilder::keep_rule(NodeId id) {
                      .attributes = {{"weight_decay", settings->weight_decay}},
                      .learning_rate = node.inputs[0],
                      .slots = std::move(settings->slots),
-                     .rules = {id}};
+                     .rules = {id},
+                     .lazy = settings->lazy,
+                     .keeps_unreached = settings->keeps_unreached};
   train.clip = settings->clip;
   train.average = settings->average;
   set_train(std::move(train));

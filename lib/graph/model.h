@@ -70,6 +70,10 @@ struct OptimizerSpec {
   ValueId learning_rate = kNoValue;  // a scalar computed from constants, run scalars and host scalars only
   std::vector<SlotSpec> slots;
   std::vector<NodeId> rules{};
+  /// Rows of a variable that a step does not look up, where the model does nothing else with it, keep weight and slots.
+  bool lazy = false;
+  /// An element whose gradient is 0 keeps its value and its slots, unless it is subject to weight decay.
+  bool keeps_unreached = false;
 
   bool has_rules() const { return !rules.empty(); }
 };

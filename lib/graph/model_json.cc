@@ -63,6 +63,8 @@ Json to_json(const TrainSpec &train) {
   for (const NodeId rule : train.optimizer.rules)
     rules.push_back(rule);
   if (!rules.empty()) object.emplace_back("rules", std::move(rules));
+  if (train.optimizer.lazy) object.emplace_back("lazy", true);
+  if (train.optimizer.keeps_unreached) object.emplace_back("keeps_unreached", true);
   JsonArray groups;
   for (const ParameterGroup &group : train.groups)
     groups.push_back(to_json(group));
@@ -260,6 +262,8 @@ class ModelReader {
       optimizer.slots.push_back(std::move(slot));
     }
     TUTTI_TRY(read_rules(reader, optimizer));
+    TUTTI_TRY(read_flag(reader, "lazy", optimizer.lazy));
+    TUTTI_TRY(read_flag(reader, "keeps_unreached", optimizer.keeps_unreached));
     TUTTI_TRY(read_groups(reader, train));
     if (reader.has("clip_global_norm")) {
       TUTTI_ASSIGN(train.clip_global_norm, reader.get_double("clip_global_norm"));
@@ -273,6 +277,12 @@ class ModelReader {
       TUTTI_TRY(check_like(*variable, gradient, reader.path()));
     }
     model_.train = std::move(train);
+    return {};
+  }
+
+  static base::Status read_flag(const JsonReader &reader, std::string_view name, bool &flag) {
+    if (!reader.has(name)) return {};
+    TUTTI_ASSIGN(flag, reader.get_boolean(name));
     return {};
   }
 

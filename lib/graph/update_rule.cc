@@ -86,6 +86,8 @@ base::Result<RuleSettings> RuleSettings::from(const Node &rule) {
   settings.view = view == "vector" ? RuleView::vector : view == "matrix" ? RuleView::matrix : RuleView::wide_matrix;
   settings.weight_decay = get<double>(*op, rule, "weight_decay");
   settings.dtype = get<tensor::DType>(*op, rule, "dtype");
+  settings.lazy = get<bool>(*op, rule, "lazy");
+  settings.keeps_unreached = get<bool>(*op, rule, "keeps_unreached");
   settings.clip = {get<double>(*op, rule, "clip_value"), get<double>(*op, rule, "clip_norm")};
   settings.average = {get<double>(*op, rule, "average_decay"), get<bool>(*op, rule, "average_ramp"),
                       get<int64_t>(*op, rule, "average_start")};

@@ -42,6 +42,7 @@ struct RuleSettings {
   std::vector<SlotSpec> slots;
   double weight_decay = 0;
   tensor::DType dtype = tensor::DType::f32;
+  bool lazy = false, keeps_unreached = false;  ///< as in OptimizerSpec
   ClipSpec clip;
   AverageSpec average;
 

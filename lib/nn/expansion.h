@@ -33,6 +33,8 @@ class Expansion {
   const std::vector<ValueId> &inputs() const { return inputs_; }
   std::string_view input_name(size_t index) const { return definition_.inputs[index].name; }
 
+  /// Whether the entry has such an attribute.
+  bool has(std::string_view name) const { return definition_.find_attribute(name) != nullptr; }
   int64_t i64(std::string_view name) const { return get<int64_t>(name); }
   double f64(std::string_view name) const { return get<double>(name); }
   bool flag(std::string_view name) const { return get<bool>(name); }

@@ -2,6 +2,7 @@
 #include "distribute/input/step_rows.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace tutti::impl::distribute {
 
@@ -12,7 +13,9 @@ StepRows::StepRows(const Workers &workers, bool divides_input, int32_t accumulat
     : workers_(workers),
       divides_input_(divides_input),
       own_(static_cast<size_t>(accumulation)),
-      first_(static_cast<size_t>(accumulation)) {}
+      first_(static_cast<size_t>(accumulation)),
+      before_(static_cast<size_t>(accumulation)),
+      of_workers_(static_cast<size_t>(accumulation) * static_cast<size_t>(workers.count)) {}
 
 /// The first word of a worker whose input is bad; else that is the program.
 constexpr int64_t kBad = 1;
@@ -41,6 +44,7 @@ Result<int64_t> StepRows::rows_of_all(const int64_t *words, size_t m, int64_t st
   int64_t all = 0;
   for (int32_t w = 0; w < workers_.count; ++w) {
     const int64_t rows = words_of(words, w)[1 + m];
+    of_workers_[m * static_cast<size_t>(workers_.count) + static_cast<size_t>(w)] = rows;
     if (divides_input_ && w < workers_.index) first_[m] += rows;
     all += rows;
     if (divides_input_ || rows == of_first) continue;
@@ -58,6 +62,7 @@ Status StepRows::take(const int64_t *words, const StepInput &input, int64_t step
   for (size_t m = 0; m < own_.size(); ++m) {
     own_[m] = static_cast<int32_t>(m) < input.count ? input.rows[m] : 0;
     first_[m] = 0;
+    before_[m] = step_rows_;
     int64_t all = own_[m];
     if (workers_.count > 1) {
       TUTTI_ASSIGN(all, rows_of_all(words, m, step));
@@ -70,6 +75,19 @@ Status StepRows::take(const int64_t *words, const StepInput &input, int64_t step
     programs_.push_back(workers_.count > 1 ? words_of(words, w)[0] : program_alone_);
   if (std::ranges::count(programs_, 0) > 0) programs_.clear();
   return Status();
+}
+
+RowRange StepRows::place_in_step(int32_t m, int32_t contributor, int32_t contributors) const {
+  const auto at = static_cast<size_t>(m);
+  int64_t before = before_[at], rows = own_[at];
+  if (divides_input_ && workers_.count > 1) {
+    const int64_t *const of_workers = of_workers_.data() + at * static_cast<size_t>(workers_.count);
+    const int32_t worker = contributor / (contributors / workers_.count);
+    before = std::accumulate(of_workers, of_workers + worker, before);
+    rows = of_workers[worker];
+  }
+  const RowRange share = share_of(rows, contributor, contributors);
+  return {before + share.begin, before + share.end};
 }
 
 RowRange StepRows::share_of(int64_t own_rows, int32_t contributor, int32_t contributors) const {

@@ -55,6 +55,8 @@ class StepRows {
   RowRange share(int32_t m, int32_t contributor, int32_t contributors) const {
     return share_of(own(m), contributor, contributors);
   }
+  /// Where these stand among all rows of the step: micro-batch by micro-batch, and in each worker by worker.
+  RowRange place_in_step(int32_t m, int32_t contributor, int32_t contributors) const;
   /// The same of a batch of so many rows.
   RowRange share_of(int64_t own_rows, int32_t contributor, int32_t contributors) const;
 
@@ -68,6 +70,8 @@ class StepRows {
   int32_t count_ = 0;
   int64_t step_rows_ = 0;
   std::vector<int64_t> own_, first_;
+  std::vector<int64_t> before_;      // by micro-batch: rows of the step in front of it
+  std::vector<int64_t> of_workers_;  // by micro-batch and worker
   std::vector<int64_t> programs_;
   int64_t program_alone_ = 0;  // of one worker
 };

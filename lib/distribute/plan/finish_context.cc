@@ -20,7 +20,10 @@ void FinishContext::report(const std::string &name, ValueId value) {
 
 static Dims slice_dims(const FinishContext &context, const std::string &variable) {
   const graph::Model &model = context.traits.model;
-  if (context.traits.joined) return graph::to_dims(model.find_variable(variable)->dims);
+  Dims whole = graph::to_dims(model.find_variable(variable)->dims);
+  if (context.parts.rows.has(variable) && context.traits.options.slices > 1)
+    whole[0] = Dim::symbol(rows_symbol(variable));
+  if (context.traits.joined || context.parts.rows.has(variable)) return whole;
   if (const auto matrix = graph::matrix_of(model, *model.find_variable(variable)))
     return {Dim::symbol(rows_symbol(variable)), Dim(matrix->second)};
   if (context.parts.factored.has(variable)) return context.parts.factored.slice_dims(variable);

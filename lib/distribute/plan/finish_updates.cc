@@ -84,25 +84,45 @@ struct VariableUpdate {
   std::string slot_entry(const graph::SlotSpec &slot) const { return "slot/" + variable.name + "/" + slot.name; }
 };
 
+/// What an update reads and writes of an entry of its variable: all of the slice, or the rows that have a gradient.
+class UpdatedEntry {
+ public:
+  UpdatedEntry(FinishContext &finish, const VariableUpdate &update, std::string entry)
+      : finish_(finish), entry_(std::move(entry)), slice_(finish.read_slice(entry_, update.variable.name)) {
+    if (finish.parts.rows.has(update.variable.name)) places_ = finish.parts.rows.merged(update.variable.name).places;
+  }
+
+  ValueId read() { return places_ == graph::kNoValue ? slice_ : finish_.builder.op("rows_at", {slice_, places_}); }
+  void write(ValueId value) {
+    if (places_ != graph::kNoValue) value = finish_.builder.op("row_update", {slice_, value, places_});
+    finish_.builder.state_write(value, entry_);
+  }
+
+ private:
+  FinishContext &finish_;
+  std::string entry_;
+  ValueId slice_, places_ = graph::kNoValue;
+};
+
 /// By an op of the registry; gives the new weight.
 Result<ValueId> update_by_op(FinishContext &finish, const VariableUpdate &update, bool counts) {
   GraphBuilder &builder = finish.builder;
   const graph::OptimizerSpec &optimizer = finish.traits.model.train->optimizer;
-  GraphBuilder::Values inputs{finish.read_slice(update.weight_entry(), update.variable.name), update.gradient};
-  std::vector<std::string> outputs{update.weight_entry()};
+  std::vector<UpdatedEntry> entries{{finish, update, update.weight_entry()}};
+  GraphBuilder::Values inputs{entries[0].read(), update.gradient};
   for (const graph::SlotSpec &slot : optimizer.slots) {
-    outputs.push_back(update.slot_entry(slot));
-    inputs.push_back(finish.read_slice(outputs.back(), update.variable.name));
+    entries.emplace_back(finish, update, update.slot_entry(slot));
+    inputs.push_back(entries.back().read());
   }
   inputs.push_back(update.rate);
   if (counts) inputs.push_back(builder.run_scalar("iteration", DType::i64));
   inputs.push_back(finish.ok);
   graph::Attributes attributes = optimizer.attributes;
   if (update.weight_decay >= 0) attributes.insert_or_assign("weight_decay", update.weight_decay);
-  const auto updated = builder.op_n(optimizer.op, inputs, std::move(attributes), outputs.size());
+  const auto updated = builder.op_n(optimizer.op, inputs, std::move(attributes), entries.size());
   TUTTI_TRY(builder.status());
-  for (size_t i = 0; i < outputs.size(); ++i)
-    builder.state_write(updated[i], outputs[i]);
+  for (size_t i = 0; i < entries.size(); ++i)
+    entries[i].write(updated[i]);
   return updated[0];
 }
 
@@ -119,12 +139,12 @@ class RuleUpdate {
 
   Result<ValueId> write(const std::vector<ValueId> &captures) {
     GraphBuilder &builder = finish_.builder;
-    std::vector<std::string> entries{update_.weight_entry()};
+    std::vector<UpdatedEntry> entries{{finish_, update_, update_.weight_entry()}};
     for (const graph::SlotSpec &slot : graph::slots_for(finish_.traits.model, update_.variable))
-      entries.push_back(update_.slot_entry(slot));
+      entries.emplace_back(finish_, update_, update_.slot_entry(slot));
     std::vector<ValueId> old;
-    for (const std::string &entry : entries)
-      old.push_back(finish_.read_slice(entry, update_.variable.name));
+    for (UpdatedEntry &entry : entries)
+      old.push_back(entry.read());
     std::vector<ValueId> arguments{as_array(old[0]), as_array(update_.gradient), builder.cast(update_.rate, dtype_),
                                    builder.constant(weight_decay(), dtype_),
                                    builder.run_scalar("iteration", DType::i64)};
@@ -140,7 +160,7 @@ class RuleUpdate {
     }
     TUTTI_TRY(builder.status());
     for (size_t i = 0; i < entries.size(); ++i)
-      builder.state_write(updated[i], entries[i]);
+      entries[i].write(updated[i]);
     return updated[0];
   }
 

@@ -2,8 +2,10 @@
 #include "distribute/plan/joined_step.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -26,6 +28,12 @@ bool updates_weights(const graph::Node &node) {
          std::get<std::string>(node.attributes.find("entry")->second).rfind("report/", 0) != 0;
 }
 
+/// Updates of rows, and what passes indices on to them.
+bool takes_any_index(const graph::Node &node) {
+  constexpr std::string_view ops[] = {"merge_rows", "rows_at", "row_update", "reshape", "cast", "concat"};
+  return std::ranges::find(ops, node.op) != std::end(ops);
+}
+
 /// May a node refuse its input, when no node before the first update had it too?
 bool refuses_after_update(const Graph &graph) {
   std::set<ValueId> seen;
@@ -34,6 +42,7 @@ bool refuses_after_update(const Graph &graph) {
     const graph::Node &node = graph.node(id);
     updated = updated || updates_weights(node);
     if (updated && !node.regions.empty()) return true;
+    if (takes_any_index(node)) continue;
     for (const ValueId input : node.inputs) {
       if (is_index(graph, input) && seen.insert(input).second && updated) return true;
     }

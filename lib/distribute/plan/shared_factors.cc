@@ -63,14 +63,15 @@ size_t FactoredGradients::factor_of(GraphBuilder &step, ValueId value) {
     if (values_[i].step == value) return i;
   }
   const ValueId feature = feature_behind(step.graph(), value);
-  SharedFactor factor{"factor/" + std::to_string(factors_.size()), width_of(step.graph(), value),
-                      feature != graph::kNoValue};
-  if (factor.is_feature) {
+  SharedFactor factor{"factor/" + std::to_string(factors_.size()), tensor::DType::f32, step.dims(value)};
+  if (feature != graph::kNoValue) {
+    factor.is_feature = true;
+    factor.dims = step.dims(feature);
     factor.name = std::get<std::string>(step.graph().node(step.info(feature).producer).attributes.at("name"));
   } else {
     step.set_result(factor.name, value);
   }
-  values_.push_back({value, graph::kNoValue, step.dims(factor.is_feature ? feature : value)});
+  values_.push_back({value, graph::kNoValue, width_of(step.graph(), value)});
   factors_.push_back(std::move(factor));
   return factors_.size() - 1;
 }
@@ -82,8 +83,8 @@ ValueId FactoredGradients::read(GraphBuilder &finish, size_t factor) {
   for (size_t i = 0; i < values_.size() && value == graph::kNoValue; ++i) {
     if (factors_[i].name == name) value = values_[i].finish;
   }
-  if (value == graph::kNoValue) value = finish.input(name, tensor::DType::f32, values_[factor].dims);
-  return finish.reshape(value, {GraphBuilder::batch(), Dim(factors_[factor].width)});
+  if (value == graph::kNoValue) value = finish.input(name, tensor::DType::f32, factors_[factor].dims);
+  return finish.reshape(value, {GraphBuilder::batch(), Dim(values_[factor].width)});
 }
 
 ValueId FactoredGradients::product(GraphBuilder &finish, const std::string &variable) {
@@ -94,7 +95,7 @@ ValueId FactoredGradients::product(GraphBuilder &finish, const std::string &vari
 }
 
 graph::Dims FactoredGradients::slice_dims(const std::string &variable) const {
-  return {Dim::symbol(rows_symbol(variable)), Dim(factors_[products_.find(variable)->second.second].width)};
+  return {Dim::symbol(rows_symbol(variable)), Dim(values_[products_.find(variable)->second.second].width)};
 }
 
 std::vector<std::string> FactoredGradients::variables() const {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "graph/builder.h"
+#include "tensor/dtype.h"
 
 namespace tutti::impl::distribute {
 
@@ -29,11 +30,13 @@ struct FactorRule {
   int64_t elements = 16384;
 };
 
-/// What replicas leave for all: f32, [rows, width].
+/// What contributors leave for finish: their rows of an array with the batch as first axis, or of something else that
+/// the model looks up (row_gradients.h).
 struct SharedFactor {
   /// Of accumulate's result and of finish's input. A feature of the model, by its name, is no result: all can read it.
   std::string name;
-  int64_t width = 0;
+  tensor::DType dtype = tensor::DType::f32;
+  graph::Dims dims{};  ///< of both; the first is the batch
   bool is_feature = false;
 };
 
@@ -61,7 +64,7 @@ class FactoredGradients {
  private:
   struct Value {
     graph::ValueId step = graph::kNoValue, finish = graph::kNoValue;
-    graph::Dims dims;  ///< as finish reads it
+    int64_t width = 0;  ///< elements of a row
   };
   size_t factor_of(graph::GraphBuilder &step, graph::ValueId value);
   graph::ValueId read(graph::GraphBuilder &finish, size_t factor);

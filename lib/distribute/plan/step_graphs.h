@@ -75,6 +75,8 @@ struct StepGraphOptions {
   /// What f32 gradients are rounded to before those of several contributors are added up: f32 or bf16. Micro-batches
   /// are added up before, in f32.
   tensor::DType gradient_dtype = tensor::DType::f32;
+  /// A step has several batches, of micro-batches or workers, whose lengths of other axes than the first may differ.
+  bool lengths_differ = false;
   /// The whole step is made as one program for all contributors, too, where that can be. Needs accumulation 1.
   bool spmd = false;
   /// Which gradients finish makes itself of shared factors. Needs sums_in_finish and accumulation 1.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "distribute/plan/frontier.h"
+#include "distribute/plan/row_gradients.h"
 #include "distribute/plan/shared_factors.h"
 #include "distribute/plan/state_plan.h"
 #include "distribute/plan/step_graphs.h"
@@ -36,7 +37,7 @@ struct StepTraits {
 
 /// What accumulate leaves for finish.
 struct StepParts {
-  explicit StepParts(const StepGraphOptions &options) : factored(options.factors, options.slices) {}
+  StepParts(const StepGraphOptions &options, bool joined) : factored(options.factors, options.slices), rows(joined) {}
 
   Frontier frontier;  ///< its tail has become the graph below
   graph::Graph tail;
@@ -44,6 +45,7 @@ struct StepParts {
   std::vector<graph::ValueId> coefficients;                      ///< by gradient set, in the tail's graph; none = 1
   std::unordered_map<std::string, std::vector<size_t>> sets_of;  ///< gradient sets of a variable
   FactoredGradients factored;
+  RowGradients rows;
   std::vector<StateSpec> written;
 };
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
 #include <set>
 #include <unordered_map>
 
@@ -47,7 +50,7 @@ class TrainGraphBuilder {
       : model_(model),
         options_(options),
         traits_{model, options, joined},
-        parts_(options),
+        parts_(options, joined),
         forward_(model.graph, step_) {}
 
   Result<TrainGraphs> run() {
@@ -56,6 +59,7 @@ class TrainGraphBuilder {
     TUTTI_TRY(find_starts());
     TUTTI_TRY(build_forward());
     TUTTI_TRY(build_gradients());
+    TUTTI_TRY(leave_rows());
     TUTTI_TRY(share_factors());
     TUTTI_TRY(write_sums());
     TUTTI_TRY(write_assignments());
@@ -245,6 +249,38 @@ class TrainGraphBuilder {
     return Status();
   }
 
+  /// Takes gradients that reach some rows of a variable out of what is written.
+  Status leave_rows() {
+    std::map<std::string, std::vector<GradientOfSet>> gradients;
+    for (const StepWrite &write : writes_) {
+      const std::vector<size_t> &sets = parts_.sets_of[write.variable];
+      gradients[write.variable].push_back({sets[gradients[write.variable].size()], write.value});
+    }
+    for (const auto &[name, parts] : gradients) {
+      const VariableSpec *const variable = model_.find_variable(name);
+      if (variable == nullptr || !updates_rows(model_, *variable) || !are_of_lookups(step_.graph(), parts)) continue;
+      const std::string_view why_not = why_no_rows(parts);
+      if (why_not.empty()) {
+        parts_.rows.take(step_, *variable, parts);
+      } else if (model_.train->optimizer.lazy) {
+        return base::unimplemented("the optimizer is lazy, but rows of variable '", name,
+                                   "' cannot be updated alone: ", why_not);
+      }
+    }
+    std::erase_if(writes_, [&](const StepWrite &write) { return parts_.rows.has(write.variable); });
+    return step_.status();
+  }
+
+  /// Empty where finish may be given rows of gradients.
+  std::string_view why_no_rows(const std::vector<GradientOfSet> &gradients) const {
+    if (options_.updates_apart) return "they are updated by a device that looks nothing up";
+    if (options_.keep_gradients) return "gradients are to be read";
+    if (!model_.train->gradients.empty()) return "the model makes its gradients itself";
+    if (options_.lengths_differ && !have_known_lengths(step_.graph(), gradients))
+      return "how many an example looks up may differ between workers and micro-batches";
+    return "";
+  }
+
   /// Takes gradients that finish makes itself out of what is written.
   Status share_factors() {
     std::erase_if(writes_, [&](const StepWrite &write) {
@@ -254,6 +290,11 @@ class TrainGraphBuilder {
     });
     result_.factors = parts_.factored.factors();
     result_.factored = parts_.factored.variables();
+    if (traits_.joined) return step_.status();
+    result_.factors.insert(result_.factors.end(), parts_.rows.factors().begin(), parts_.rows.factors().end());
+    for (const std::string &variable : parts_.rows.variables()) {
+      if (options_.slices > 1) result_.factored.push_back(variable);
+    }
     return step_.status();
   }
 
@@ -308,7 +349,7 @@ class TrainGraphBuilder {
   }
 
   Status join() {
-    constexpr std::string_view passing[] = {"gradient/", "aggregate/", "sum/"};
+    constexpr std::string_view passing[] = {"gradient/", "aggregate/", "sum/", "rows/"};
     graph::SealedGraph first = result_.accumulate_write;
     if (options_.contributors > 1) first = std::make_shared<const Graph>(with_reduced_writes(*first, passing));
     TUTTI_ASSIGN(Graph graph, graph::rewrite::join_programs(*first, *result_.finish, passing));
@@ -318,6 +359,12 @@ class TrainGraphBuilder {
   }
 
   // ---- state ----
+
+  /// Elements of a variable that are not cut.
+  int64_t slice_unit(const VariableSpec &variable) const {
+    if (!parts_.factored.has(variable.name) && !parts_.rows.has(variable.name)) return 0;
+    return std::accumulate(variable.dims.begin() + 1, variable.dims.end(), int64_t{1}, std::multiplies<>());
+  }
 
   void list_state() {
     std::vector<const VariableSpec *> ordered;
@@ -332,8 +379,8 @@ class TrainGraphBuilder {
     std::vector<StateSpec> &state = result_.state;
     for (const VariableSpec *variable : ordered) {
       state.push_back({"weight/" + variable->name, Arena::weights, variable->dtype, variable->dims, variable->name,
-                       parts_.factored.has(variable->name) ? variable->dims[1] : 0, is_whole(variable->name),
-                       model_.train->optimizer.has_rules()});
+                       slice_unit(*variable), is_whole(variable->name),
+                       model_.train->optimizer.has_rules() || parts_.rows.has(variable->name)});
     }
     std::erase_if(ordered, [&](const VariableSpec *variable) { return parts_.sets_of.count(variable->name) == 0; });
     // In front, so that what predictions read of the slots is one range.
@@ -381,8 +428,9 @@ bool may_be_joined(const Model &model, const StepGraphOptions &options) {
 }
 
 /// Null where something might refuse its input unseen by the loss.
-Result<graph::SealedGraph> spmd_graph(const Model &model, const StepGraphOptions &options) {
+Result<graph::SealedGraph> spmd_graph(const Model &model, const StepGraphOptions &options, bool has_rows) {
   if (!model.train->gradients.empty()) return graph::SealedGraph();  // which may be anything
+  if (has_rows) return graph::SealedGraph();  // which nobody gathers in it
   TUTTI_ASSIGN(const TrainGraphs graphs, TrainGraphBuilder(model, options, true).run());
   const bool is_safe = refuses_before_updates(*graphs.accumulate_write, true);
   return is_safe ? graphs.accumulate_write : graph::SealedGraph();
@@ -396,7 +444,8 @@ Result<TrainGraphs> train_graphs(const Model &model, const StepGraphOptions &opt
   }
   TUTTI_ASSIGN(TrainGraphs graphs, TrainGraphBuilder(model, options, false).run());
   if (options.spmd) {
-    TUTTI_ASSIGN(graphs.spmd, spmd_graph(model, options));
+    const bool has_rows = std::ranges::any_of(graphs.factors, [](const SharedFactor &one) { return !one.is_feature; });
+    TUTTI_ASSIGN(graphs.spmd, spmd_graph(model, options, has_rows));
   }
   return graphs;
 }

@@ -13,20 +13,22 @@ Status BatchPrograms::prepare(const MicroBatch &micro_batch, const InputBinding 
   const data::Element *const batch = micro_batch.batch;
   if (batch == nullptr) clear_key(binding.symbols().size(), batch_key_);
   if (batch != nullptr) binding.fill_key(*batch, micro_batch.rows, batch_key_);
-  const bool is_new =
-      batch_key_ != last_batch_key_ || binding.number() != last_binding_ || !has_room_for_outputs(micro_batch.number);
+  const bool is_new = batch_key_ != last_batch_key_ || binding.number() != last_binding_ ||
+                      !has_room_for_outputs(micro_batch.number) ||
+                      (factors_ != nullptr && micro_batch.step_rows != last_step_rows_);
   if (is_new) TUTTI_TRY(rank_.settle_building());
   for (Contributor &contributor : contributors_.all())
     TUTTI_TRY(find_programs(contributor, micro_batch, binding));
-  if (is_new && !micro_batch.is_whole_step) TUTTI_TRY(find_finish_programs(micro_batch.rows));
+  if (is_new && !micro_batch.is_whole_step) TUTTI_TRY(find_finish_programs(micro_batch.step_rows, binding));
   for (Contributor &contributor : contributors_.all())
     TUTTI_TRY(bind_programs(contributor, micro_batch, binding));
   if (!is_new) return Status();
   if (rank_.programs().keeps_outputs) TUTTI_TRY(reserve_outputs(micro_batch.number));
-  if (factors_ != nullptr) TUTTI_TRY(reserve_factors(micro_batch.rows, binding));
+  if (factors_ != nullptr) TUTTI_TRY(reserve_factors(micro_batch.step_rows, binding));
   TUTTI_TRY(rank_.settle_building());
   last_batch_key_ = batch_key_;
   last_binding_ = binding.number();
+  last_step_rows_ = micro_batch.step_rows;
   return Status();
 }
 
@@ -54,18 +56,23 @@ std::span<const GraphSource> BatchPrograms::variants_of(const MicroBatch &micro_
   return programs.accumulate;
 }
 
-Status BatchPrograms::find_finish_programs(int64_t rows) {
+Status BatchPrograms::find_finish_programs(int64_t step_rows, const InputBinding &binding) {
   const TrainProgramSet &programs = rank_.programs();
   for (Contributor &contributor : contributors_.all()) {
     if (!contributors_.finishes(contributor)) continue;
     const size_t slice = programs.finish.size() > 1 ? static_cast<size_t>(contributor.index) : 0;
     ShapeKey &key = contributor.finish_key;
     key = programs.finish_keys[slice];
-    if (factors_ != nullptr) key.push_back(rows);
+    if (factors_ != nullptr) {
+      key.push_back(step_rows);
+      key.insert(key.end(), batch_key_.begin() + 1, batch_key_.end());
+    }
     if (contributor.finish_programs->is_current(key)) continue;
     const auto bindings = [&] {
       graph::SymbolBindings values = programs.finish_bindings[slice];
-      if (factors_ != nullptr) values.emplace(graph::kBatchSymbol, rows);
+      if (factors_ == nullptr) return values;
+      values.merge(binding.bindings(batch_key_));
+      values.insert_or_assign(std::string(graph::kBatchSymbol), step_rows);
       return values;
     };
     const GraphSource *source = &programs.finish[slice];
@@ -96,8 +103,9 @@ Status BatchPrograms::reserve_outputs(int32_t m) {
   return Status();
 }
 
-Status BatchPrograms::reserve_factors(int64_t rows, const InputBinding &binding) {
-  TUTTI_TRY(factors_->reserve(rows, *rank_.device()));
+Status BatchPrograms::reserve_factors(int64_t step_rows, const InputBinding &binding) {
+  TUTTI_TRY(rank_.stream().synchronize());  // steps before may use what becomes too small
+  TUTTI_TRY(factors_->reserve(step_rows, binding.bindings(batch_key_), *rank_.device()));
   for (Contributor &contributor : contributors_.all())
     point_to_factors(contributor, binding);
   return Status();
@@ -106,8 +114,7 @@ Status BatchPrograms::reserve_factors(int64_t rows, const InputBinding &binding)
 void BatchPrograms::point_to_factors(Contributor &contributor, const InputBinding &binding) {
   contributor.results.clear();
   for (const backend::PortDescription &result : contributor.current->description().outputs) {
-    const int32_t factor = factors_->find(result.name);
-    contributor.results.push_back(factor >= 0 ? factors_->row(factor, contributor.rows.begin) : nullptr);
+    contributor.results.push_back(factors_->find(result.name));
   }
   contributor.finish_inputs.clear();
   contributor.finish_components.clear();
@@ -139,18 +146,19 @@ Status BatchPrograms::point_to_rows(const StepInput &input, int32_t m, DeviceInp
   return Status();
 }
 
-void BatchPrograms::point_to_results(int32_t m) {
+void BatchPrograms::point_to_results(const StepRows &rows, int32_t m) {
   for (Contributor &contributor : contributors_.all())
-    point_to_results(contributor, m);
+    point_to_results(contributor, rows, m);
 }
 
-void BatchPrograms::point_to_results(Contributor &contributor, int32_t m) {
+void BatchPrograms::point_to_results(Contributor &contributor, const StepRows &rows, int32_t m) {
   const size_t count = contributor.current->description().outputs.size();
   std::vector<void *> &results = contributors_.arguments(contributor, m).results;
   results.resize(count);
+  const int64_t first = rows.place_in_step(m, contributor.index, rank_.programs().contributors).begin;
   for (size_t i = 0; i < count; ++i) {
-    void *const factor = i < contributor.results.size() ? contributor.results[i] : nullptr;
-    results[i] = factor != nullptr ? factor : contributor.outputs->place(m, i);
+    const int32_t factor = i < contributor.results.size() ? contributor.results[i] : -1;
+    results[i] = factor >= 0 ? factors_->row(factor, first) : contributor.outputs->place(m, i);
   }
   if (contributor.outputs) contributor.outputs->ran(m, contributor.current->executable);
 }

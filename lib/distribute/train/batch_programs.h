@@ -31,6 +31,7 @@ struct MicroBatch {
   int32_t number = 0;                    ///< in the step
   const data::Element *batch = nullptr;  ///< null: only other workers have it
   int64_t rows = 0;                      ///< of this worker
+  int64_t step_rows = 0;                 ///< of all workers, in all micro-batches
   size_t position = 0;                   ///< of the program that it runs
   bool is_whole_step = false;            ///< all ranks run it together (TrainProgramSet::spmd)
 };
@@ -40,7 +41,7 @@ class BatchPrograms {
   BatchPrograms(Rank &rank, Contributors &contributors)
       : rank_(rank), contributors_(contributors), kept_keys_(static_cast<size_t>(rank.programs().accumulation)) {}
 
-  /// Where all replicas leave their factors, if they share any. Before the first run.
+  /// Where the replica leaves factors, if there are any. Before the first run.
   void share_factors(FactorMemory &memory) { factors_ = &memory; }
   /// The programs that were prepared last have gone.
   void forget() { last_binding_ = -1; }
@@ -50,7 +51,7 @@ class BatchPrograms {
   /// Lets the inputs of what was prepared point to the contributors' rows of micro-batch m.
   base::Status point_to_rows(const StepInput &input, int32_t m, DeviceInputs *copies);
   /// Lets results point to the contributors' rows of the factors, and outputs to where those of micro-batch m are kept.
-  void point_to_results(int32_t m);
+  void point_to_results(const StepRows &rows, int32_t m);
   /// Lets the inputs of finish programs that are features point to those of the step's batch.
   void point_to_features(const data::Element &batch);
 
@@ -58,19 +59,19 @@ class BatchPrograms {
   base::Status find_programs(Contributor &contributor, const MicroBatch &micro_batch, const InputBinding &binding);
   /// What it may run.
   std::span<const GraphSource> variants_of(const MicroBatch &micro_batch) const;
-  /// Those that update, after a batch of so many rows.
-  base::Status find_finish_programs(int64_t rows);
+  /// Those that update, after a step of so many rows like those that are prepared.
+  base::Status find_finish_programs(int64_t step_rows, const InputBinding &binding);
   /// After the workspaces have grown for all of them.
   base::Status bind_programs(Contributor &contributor, const MicroBatch &micro_batch, const InputBinding &binding);
   bool has_room_for_outputs(int32_t m) const {
     return !rank_.programs().keeps_outputs || kept_keys_[static_cast<size_t>(m)] == batch_key_;
   }
   base::Status reserve_outputs(int32_t m);
-  base::Status reserve_factors(int64_t rows, const InputBinding &binding);
-  /// Finds a contributor's rows of the factors for results of its program, and lets the inputs of its finish program
-  /// point to all rows of them.
+  base::Status reserve_factors(int64_t step_rows, const InputBinding &binding);
+  /// Finds the factors that are results of a contributor's program, and lets the inputs of its finish program point to
+  /// all rows of them.
   void point_to_factors(Contributor &contributor, const InputBinding &binding);
-  void point_to_results(Contributor &contributor, int32_t m);
+  void point_to_results(Contributor &contributor, const StepRows &rows, int32_t m);
 
   Rank &rank_;
   Contributors &contributors_;
@@ -80,6 +81,7 @@ class BatchPrograms {
   ShapeKey batch_key_, last_batch_key_;
   std::vector<ShapeKey> kept_keys_;
   int64_t last_binding_ = -1;
+  int64_t last_step_rows_ = -1;  // of the finish programs, where they depend on it
 };
 
 }  // namespace tutti::impl::distribute

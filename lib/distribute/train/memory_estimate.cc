@@ -87,10 +87,20 @@ class EstimatorOfTraining : public MemoryEstimator {
     return Status();
   }
   /// Of the update, on the device that makes it.
-  Result<int64_t> finish_workspace(int64_t batch_rows);
+  ShapeKey key_of(const data::Element &batch, int64_t rows) const {
+    ShapeKey key;
+    binding_.fill_key(batch, rows, key);
+    return key;
+  }
+  /// Of all workers and micro-batches, where a batch has so many.
+  int64_t step_rows(int64_t batch_rows) const {
+    return batch_rows * options_.accumulation * (setup_->programs.divides_input ? setup_->programs.workers.count : 1);
+  }
+  /// `batch_key`: of all rows of a step.
+  Result<int64_t> finish_workspace(const ShapeKey &batch_key);
   /// Of a storage apart from all replicas.
   Result<DeviceMemory> storage_memory();
-  DeviceMemory replica_memory(size_t replica, int64_t batch_size) const;
+  Result<DeviceMemory> replica_memory(size_t replica, int64_t step_rows, const graph::SymbolBindings &bindings) const;
   /// Of what one contributor keeps (kept_outputs.h).
   Result<int64_t> output_bytes(const data::Element &batch, int64_t rows);
   /// Of all batches that a device has at once.
@@ -111,8 +121,7 @@ class EstimatorOfTraining : public MemoryEstimator {
 
 Result<int64_t> EstimatorOfTraining::workspace(const data::Element &batch, int64_t batch_rows, int64_t rows) {
   const TrainProgramSet &programs = setup_->programs;
-  ShapeKey key;
-  binding_.fill_key(batch, rows, key);
+  const ShapeKey key = key_of(batch, rows);
   const graph::SymbolBindings bindings = binding_.bindings(key);
   if (programs.spmd.has_value() && batch_rows % programs.contributors == 0) {
     TUTTI_ASSIGN(const backend::ExecutableRef program, compile(*programs.spmd, key, bindings));
@@ -126,18 +135,18 @@ Result<int64_t> EstimatorOfTraining::workspace(const data::Element &batch, int64
     TUTTI_TRY(tell(*program));
   }
   if (programs.finish.empty() || programs.updates_apart) return allocated(bytes);
-  TUTTI_ASSIGN(const int64_t of_finish, finish_workspace(batch_rows));
+  TUTTI_ASSIGN(const int64_t of_finish, finish_workspace(key_of(batch, step_rows(batch_rows))));
   return allocated(std::max(bytes, of_finish));
 }
 
-Result<int64_t> EstimatorOfTraining::finish_workspace(int64_t batch_rows) {
+Result<int64_t> EstimatorOfTraining::finish_workspace(const ShapeKey &batch_key) {
   const TrainProgramSet &programs = setup_->programs;
   // Of equal slices the first is the largest.
   ShapeKey finish_key = programs.finish_keys.front();
   graph::SymbolBindings finish_bindings = programs.finish_bindings.front();
   if (!programs.factors.empty()) {
-    finish_key.push_back(batch_rows);
-    finish_bindings.emplace(graph::kBatchSymbol, batch_rows);
+    finish_key.insert(finish_key.end(), batch_key.begin(), batch_key.end());
+    finish_bindings.merge(binding_.bindings(batch_key));
   }
   TUTTI_ASSIGN(const backend::ExecutableRef finish, compile(programs.finish.front(), finish_key, finish_bindings));
   TUTTI_TRY(tell(*finish));
@@ -195,8 +204,9 @@ Result<MemoryEstimate> EstimatorOfTraining::estimate(int64_t batch_size) {
   result.batch_size = batch_size;
   if (const backend::MemoryBudget *budget = setup_->devices.front()->backend().memory_budget(); budget != nullptr)
     result.budget = budget->limit() - budget->in_use();
+  const graph::SymbolBindings bindings = binding_.bindings(key_of(batch, batch_size));
   for (size_t r = 0; r < setup_->devices.size(); ++r) {
-    DeviceMemory memory = replica_memory(r, batch_size);
+    TUTTI_ASSIGN(DeviceMemory memory, replica_memory(r, step_rows(batch_size), bindings));
     memory.workspace = (programs.parts_alternate ? setup_->parts : 1) * workspace_bytes;
     if (copies_input()) memory.input = setup_->parts * input_bytes(batch, rows) + of_map;
     memory.outputs = setup_->parts * kept_bytes;
@@ -211,7 +221,8 @@ Result<MemoryEstimate> EstimatorOfTraining::estimate(int64_t batch_size) {
   return result;
 }
 
-DeviceMemory EstimatorOfTraining::replica_memory(size_t replica, int64_t batch_size) const {
+Result<DeviceMemory> EstimatorOfTraining::replica_memory(size_t replica, int64_t step_rows,
+                                                         const graph::SymbolBindings &bindings) const {
   const StatePlan &plan = setup_->plan;
   const bool owns_weights = !setup_->shared_weights || replica == 0;
   const bool owns_slots = owns_weights && (!setup_->programs.is_central || setup_->copy_of(replica) == 0);
@@ -225,9 +236,10 @@ DeviceMemory EstimatorOfTraining::replica_memory(size_t replica, int64_t batch_s
       setup_->parts * (allocated(plan.arena_bytes(Arena::partials)) + allocated(plan.arena_bytes(Arena::report)));
   if (const int64_t accumulated = plan.arena_bytes(Arena::accumulated); accumulated > 0)
     memory.gradients += setup_->parts * allocated(accumulated);
-  // All replicas share what they leave of their factors.
+  // Replicas in one memory share it.
   const FactorMemory factors(setup_->programs.factors);
-  if (const int64_t bytes = factors.bytes(batch_size); bytes > 0 && owns_weights) memory.gradients += allocated(bytes);
+  TUTTI_ASSIGN(const int64_t bytes, factors.bytes(step_rows, bindings));
+  if (bytes > 0 && owns_weights) memory.gradients += allocated(bytes);
   return memory;
 }
 
@@ -239,7 +251,7 @@ Result<DeviceMemory> EstimatorOfTraining::storage_memory() {
   memory.weights = allocated(plan.arena_bytes(Arena::weights)) + allocated(plan.arena_bytes(Arena::host));
   memory.slots = allocated(plan.arena_bytes(Arena::slots));
   memory.gradients = allocated(plan.arena_bytes(Arena::partials)) + allocated(plan.arena_bytes(Arena::report));
-  TUTTI_ASSIGN(const int64_t workspace_bytes, finish_workspace(0));
+  TUTTI_ASSIGN(const int64_t workspace_bytes, finish_workspace({}));
   memory.workspace = allocated(workspace_bytes);
   TUTTI_ASSIGN(memory.available, setup_->storage->available_bytes());
   return memory;

@@ -66,7 +66,10 @@ class Replica {
   /// Those of all contributors of the group, which finish programs read (sums_in_finish). Before the first run.
   void see_partials(std::span<void *const> partials) { contributors_.see_partials(partials); }
   /// Where all replicas leave their factors, if they share any. Before the first run.
-  void share_factors(FactorMemory &memory) { batch_programs_.share_factors(memory); }
+  void share_factors(FactorMemory &memory) {
+    batch_programs_.share_factors(memory);
+    buckets_.gather_in(memory);
+  }
   /// That makes the updates instead of this replica, the first one, and outlives it. Before the first run.
   void update_with(StorageUpdate &storage);
   /// The group of the runs to come; the old one is dropped.

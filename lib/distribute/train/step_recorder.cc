@@ -26,6 +26,7 @@ Status StepRecorder::check_recording() {
   if (!rank_.device()->backend().records_streams()) return base::unimplemented("the backend does not record streams");
   if (!rank_.has_other_workers() && programs.finish.empty())
     return base::unimplemented("a step is one program, launched at once");
+  if (programs.gathers_factors) return base::unimplemented("workers give each other the gradients of rows");
   if (programs.accumulation > kMostRecorded)
     return base::unimplemented("steps have more than ", kMostRecorded, " micro-batches");
   TUTTI_TRY(recording_from_environment());

@@ -41,6 +41,7 @@ struct TrainProgramSet {
   bool parts_alternate = false;             ///< those of a replica, at collectives that their programs go on behind
   bool sums_in_finish = false;              ///< of what would be reduced in slices: finish reads all contributors'
   std::vector<SharedFactor> factors;        ///< what finish reads besides state
+  bool gathers_factors = false;             ///< contributors leave them in memories of their own
   bool is_central = false;                  ///< one update, whose weights all get (central_storage.h)
   bool updates_apart = false;               ///< it is made by a device that no replica runs on, else by the first one
   std::vector<UpdatedRange> updated;        ///< what all get of it; ascending

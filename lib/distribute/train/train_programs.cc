@@ -2,6 +2,8 @@
 #include "distribute/train/train_programs.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "distribute/train/central_storage.h"
 #include "distribute/train/step_reports.h"
@@ -84,7 +86,8 @@ void bind_rows(const TrainSetup &setup, int32_t slice, graph::SymbolBindings &bi
     bindings[rows_symbol(variable)] = elements / std::max<int64_t>(weight.dims.back(), 1);
   }
   for (const std::string &variable : setup.graphs.factored) {
-    const int64_t columns = setup.plan.find("weight/" + variable)->dims[1];
+    const std::vector<int64_t> &dims = setup.plan.find("weight/" + variable)->dims;
+    const int64_t columns = std::accumulate(dims.begin() + 1, dims.end(), int64_t{1}, std::multiplies<>());
     const auto [begin, end] = setup.plan.slice_of(variable, slice);
     bindings[first_row_symbol(variable)] = begin / columns;
     bindings[rows_symbol(variable)] = (end - begin) / columns;
@@ -132,6 +135,7 @@ Status fill_programs(TrainSetup &setup, const TrainerOptions &options, int32_t c
     programs.spmd->devices = setup.devices;
   }
   programs.factors = graphs.factors;
+  programs.gathers_factors = !graphs.factors.empty() && contributors > 1 && !programs.sums_in_finish;
   if (programs.is_central) programs.updated = updated_ranges(*graphs.finish, setup.plan);
   programs.piece_bytes = std::max<int64_t>(options.bucket_bytes / 64 * 64, 64);
   // While the storage updates, no replica computes.
@@ -276,6 +280,7 @@ Result<std::unique_ptr<TrainSetup>> set_up_training(const graph::Model &model, c
   graph_options.is_guarded = !strategy.backend()->has_host_memory() && !keeping.central;
   graph_options.gradient_dtype = gradient_dtype(options, contributors, slices);
   graph_options.sums_in_finish = sums_in_finish(options, slices);
+  graph_options.lengths_differ = options.accumulation > 1 || strategy.workers().count > 1;
   graph_options.factors = factor_rule(options, graph_options.sums_in_finish);
   graph_options.spmd = runs_as_spmd(strategy, *setup, options);
   TUTTI_ASSIGN(setup->graphs, make_train_graphs(model, graph_options));

@@ -166,7 +166,7 @@ class TrainerSession : public Trainer {
   backend::HostMemory signal_;             // that arena, where finish is guarded
   std::atomic<uint8_t> *alive_ = nullptr;  // there
   DeviceMaps maps_;
-  std::unique_ptr<FactorMemory> factors_;          // null where none are shared
+  std::vector<std::unique_ptr<FactorMemory>> factors_;  // one for all replicas, or one for each
   std::unique_ptr<StorageUpdate> storage_update_;  // null where replicas make the updates
   std::unique_ptr<StepFeeder> feeder_;
   std::unique_ptr<ReplicaSet> replicas_;
@@ -245,17 +245,20 @@ ArenaPointers TrainerSession::arenas_of(size_t copy) const {
 
 /// Lets replicas see what others leave for their finish programs.
 void TrainerSession::connect(std::span<const std::unique_ptr<Replica>> replicas) {
+  const TrainProgramSet &programs = setup_->programs;
+  factors_.clear();
+  for (size_t r = 0; !programs.factors.empty() && r < replicas.size(); ++r) {
+    if (r == 0 || programs.gathers_factors) factors_.push_back(std::make_unique<FactorMemory>(programs.factors));
+    replicas[r]->share_factors(*factors_.back());
+  }
   if (!setup_->programs.sums_in_finish) return;
   std::vector<void *> partials;
   for (const auto &replica : replicas) {
     const std::vector<void *> own = replica->partials();
     partials.insert(partials.end(), own.begin(), own.end());
   }
-  if (!setup_->programs.factors.empty()) factors_ = std::make_unique<FactorMemory>(setup_->programs.factors);
-  for (const auto &replica : replicas) {
+  for (const auto &replica : replicas)
     replica->see_partials(partials);
-    if (factors_ != nullptr) replica->share_factors(*factors_);
-  }
 }
 
 Status TrainerSession::renew_groups(const base::CancelToken *cancel) {

@@ -94,6 +94,7 @@ struct RuleSettings {
   std::string slots;              ///< names, separated by commas
   std::vector<double> initial{};  ///< of slots; empty = zeros
   double weight_decay = 0;
+  bool keeps_unreached = false;  ///< as in graph::OptimizerSpec
 };
 /// Gives the new weight, and then the slots' new values.
 using RuleFunction = std::function<Terms(const Rule &rule)>;

@@ -12,6 +12,7 @@ namespace {
 ValueId set_optimizer(Expansion &e, graph::OptimizerSpec optimizer) {
   if (!check_learning_rate(e)) return kNoValue;
   optimizer.learning_rate = e.input(0);
+  optimizer.lazy = e.flag("lazy");
   graph::TrainSpec train;
   train.optimizer = std::move(optimizer);
   train.clip = {e.f64("clip_value"), e.f64("clip_norm")};
@@ -50,7 +51,8 @@ ValueId expand_optimizer_sgd(Expansion &e) {
   const double momentum = e.f64("momentum"), weight_decay = e.f64("weight_decay");
   if (momentum == 0) {
     if (e.flag("nesterov")) return e.fail("attribute 'nesterov' needs a momentum above 0");
-    return set_optimizer(e, {.op = "sgd_update", .attributes = {{"weight_decay", weight_decay}}, .slots = {}});
+    return set_optimizer(
+        e, {.op = "sgd_update", .attributes = {{"weight_decay", weight_decay}}, .slots = {}, .keeps_unreached = true});
   }
   return set_optimizer(
       e, {.op = "momentum_update",

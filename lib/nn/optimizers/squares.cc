@@ -7,7 +7,7 @@ namespace tutti::impl::nn {
 
 ValueId expand_optimizer_adagrad(Expansion &e) {
   const double rate_decay = e.f64("rate_decay"), epsilon = e.f64("epsilon");
-  const RuleSettings settings{"sum", {e.f64("initial_sum")}, e.f64("weight_decay")};
+  const RuleSettings settings{"sum", {e.f64("initial_sum")}, e.f64("weight_decay"), true};
   return set_rule(e, settings, [&](const Rule &rule) {
     const Term g = rule.penalized_gradient();
     const Term sum = rule.slot(0) + g * g;
