@@ -72,11 +72,12 @@ tutti_value add_entry(tutti_graph *graph, const json &entry, const std::vector<t
   return tutti_graph_end(graph, nullptr, 0);
 }
 
-Replicas::Replicas(int count) {
+Replicas::Replicas(int count, const std::string &plugin) {
   tutti_options *options = nullptr;
   tutti_error *error = nullptr;
   must(tutti_options_create("context", &options, &error), &error);
   tutti_options_set_i64(options, "logical_devices", count);
+  if (!plugin.empty()) tutti_options_set_string(options, "plugin", plugin.c_str());
   must(tutti_context_create(options, &context, &error), &error);
   must(tutti_strategy_create_mirrored(context, nullptr, 0, &strategy, &error), &error);
   tutti_options_unref(options);

@@ -30,7 +30,8 @@ struct Replicas {
   tutti_context *context = nullptr;
   tutti_strategy *strategy = nullptr;
 
-  explicit Replicas(int count);
+  /// `plugin`: the path of the backend; empty: the default one.
+  explicit Replicas(int count, const std::string &plugin = "");
   ~Replicas();
   Replicas(const Replicas &) = delete;
   Replicas &operator=(const Replicas &) = delete;

@@ -4,7 +4,7 @@
 // micro-batches, against what PyTorch makes of them (tests/conformance/golden/tables.json). Whether an optimizer updates
 // all rows or those that were looked up, the weights are the same; a lazy one leaves the other rows alone.
 //
-// usage: golden_tables_test FILE
+// usage: golden_tables_test FILE [PLUGIN]
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ using nlohmann::json;
 namespace {
 
 constexpr int kMostReplicas = 3;
-std::string file_name;
+std::string file_name, plugin;
 
 using Dims = std::vector<int64_t>;
 
@@ -185,7 +185,7 @@ std::string check_case(const Replicas &replicas, const Case &one, int64_t micro_
 void test_tables(void **) {
   std::ifstream stream(file_name);
   const json file = json::parse(stream);
-  const Replicas replicas[kMostReplicas] = {Replicas(1), Replicas(2), Replicas(3)};
+  const Replicas replicas[kMostReplicas] = {Replicas(1, plugin), Replicas(2, plugin), Replicas(3, plugin)};
   int cases = 0, wrong = 0;
   for (const json &golden : file["cases"]) {
     const Case one{file, golden};
@@ -211,8 +211,9 @@ void test_tables(void **) {
 }  // namespace
 
 int main(int argc, char **argv) {
-  if (argc != 2) return 2;
+  if (argc < 2) return 2;
   file_name = argv[1];
+  if (argc > 2) plugin = argv[2];
   const CMUnitTest tests[] = {cmocka_unit_test(test_tables)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

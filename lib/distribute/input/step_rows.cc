@@ -2,7 +2,6 @@
 #include "distribute/input/step_rows.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace tutti::impl::distribute {
 
@@ -14,7 +13,6 @@ StepRows::StepRows(const Workers &workers, bool divides_input, int32_t accumulat
       divides_input_(divides_input),
       own_(static_cast<size_t>(accumulation)),
       first_(static_cast<size_t>(accumulation)),
-      before_(static_cast<size_t>(accumulation)),
       of_workers_(static_cast<size_t>(accumulation) * static_cast<size_t>(workers.count)) {}
 
 /// The first word of a worker whose input is bad; else that is the program.
@@ -62,8 +60,8 @@ Status StepRows::take(const int64_t *words, const StepInput &input, int64_t step
   for (size_t m = 0; m < own_.size(); ++m) {
     own_[m] = static_cast<int32_t>(m) < input.count ? input.rows[m] : 0;
     first_[m] = 0;
-    before_[m] = step_rows_;
     int64_t all = own_[m];
+    of_workers_[m * static_cast<size_t>(workers_.count)] = all;
     if (workers_.count > 1) {
       TUTTI_ASSIGN(all, rows_of_all(words, m, step));
     }
@@ -77,17 +75,21 @@ Status StepRows::take(const int64_t *words, const StepInput &input, int64_t step
   return Status();
 }
 
-RowRange StepRows::place_in_step(int32_t m, int32_t contributor, int32_t contributors) const {
-  const auto at = static_cast<size_t>(m);
-  int64_t before = before_[at], rows = own_[at];
-  if (divides_input_ && workers_.count > 1) {
-    const int64_t *const of_workers = of_workers_.data() + at * static_cast<size_t>(workers_.count);
-    const int32_t worker = contributor / (contributors / workers_.count);
-    before = std::accumulate(of_workers, of_workers + worker, before);
-    rows = of_workers[worker];
+int64_t StepRows::list_places(int32_t contributors, int64_t unit, std::vector<RowRange> &places) const {
+  places.clear();
+  const int32_t here = divides_input_ ? contributors / workers_.count : contributors;
+  if (count_ * contributors == 1) unit = 1;
+  int64_t end = 0;
+  for (int32_t m = 0; m < count_; ++m) {
+    for (int32_t c = 0; c < contributors; ++c) {
+      const int32_t worker = c / here;
+      const int64_t rows = of_workers_[static_cast<size_t>(m * workers_.count + worker)];
+      const int64_t own = share_of_rows(rows, c % here, here).rows(), begin = (end + unit - 1) / unit * unit;
+      places.push_back({begin, begin + own});
+      if (own > 0) end = begin + own;
+    }
   }
-  const RowRange share = share_of(rows, contributor, contributors);
-  return {before + share.begin, before + share.end};
+  return end;
 }
 
 RowRange StepRows::share_of(int64_t own_rows, int32_t contributor, int32_t contributors) const {

@@ -55,8 +55,11 @@ class StepRows {
   RowRange share(int32_t m, int32_t contributor, int32_t contributors) const {
     return share_of(own(m), contributor, contributors);
   }
-  /// Where these stand among all rows of the step: micro-batch by micro-batch, and in each worker by worker.
-  RowRange place_in_step(int32_t m, int32_t contributor, int32_t contributors) const;
+  /// Where the rows of each contributor stand among all of the step: micro-batch by micro-batch, and in each worker by
+  /// worker; where there are several parts, each begins at a multiple of `unit`. Gives the end of the last one.
+  int64_t list_places(int32_t contributors, int64_t unit, std::vector<RowRange> &places) const;
+  /// Rows of each worker in each micro-batch: while these are the same, so are places.
+  const std::vector<int64_t> &of_workers() const { return of_workers_; }
   /// The same of a batch of so many rows.
   RowRange share_of(int64_t own_rows, int32_t contributor, int32_t contributors) const;
 
@@ -70,7 +73,6 @@ class StepRows {
   int32_t count_ = 0;
   int64_t step_rows_ = 0;
   std::vector<int64_t> own_, first_;
-  std::vector<int64_t> before_;      // by micro-batch: rows of the step in front of it
   std::vector<int64_t> of_workers_;  // by micro-batch and worker
   std::vector<int64_t> programs_;
   int64_t program_alone_ = 0;  // of one worker

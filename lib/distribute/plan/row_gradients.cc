@@ -113,14 +113,18 @@ size_t RowGradients::leave(GraphBuilder &step, const std::string &name, ValueId 
   } else {
     step.set_result(name, value);
   }
-  factors_.push_back({name, step.dtype(value), step.dims(value)});
+  SharedFactor factor{.name = name, .dtype = step.dtype(value), .dims = step.dims(value), .is_of_lookups = true};
+  factor.is_index = tensor::is_integer(factor.dtype);
+  factors_.push_back(std::move(factor));
   return factors_.size() - 1;
 }
 
 ValueId RowGradients::read(GraphBuilder &finish, size_t factor) const {
   const SharedFactor &passed = factors_[factor];
-  return joined_ ? finish.state_read(passed.name, passed.dtype, passed.dims)
-                 : finish.input(passed.name, passed.dtype, passed.dims);
+  if (joined_) return finish.state_read(passed.name, passed.dtype, passed.dims);
+  Dims dims = passed.dims;
+  dims[0] = Dim::symbol(std::string(kLookingUpSymbol));
+  return finish.input(passed.name, passed.dtype, dims);
 }
 
 std::vector<std::string> RowGradients::variables() const {

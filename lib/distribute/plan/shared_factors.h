@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,7 +39,12 @@ struct SharedFactor {
   tensor::DType dtype = tensor::DType::f32;
   graph::Dims dims{};  ///< of both; the first is the batch
   bool is_feature = false;
+  /// Of lookups: what one contributor leaves begins on a cache line of its own. Rows in between are none, by indices of −1.
+  bool is_of_lookups = false, is_index = false;
 };
+
+/// The symbol of a finish graph for the rows of a step that look something up, and those that are none.
+inline constexpr std::string_view kLookingUpSymbol = "looking_up";
 
 /// Symbols of the finish graph, of a variable that is cut between rows: how many of them a slice has, and its first.
 std::string rows_symbol(const std::string &variable);

@@ -9,26 +9,26 @@ namespace tutti::impl::distribute {
 
 using base::Status;
 
-Status BatchPrograms::prepare(const MicroBatch &micro_batch, const InputBinding &binding) {
+Status BatchPrograms::prepare(const MicroBatch &micro_batch, const StepRows &rows, const InputBinding &binding) {
   const data::Element *const batch = micro_batch.batch;
   if (batch == nullptr) clear_key(binding.symbols().size(), batch_key_);
   if (batch != nullptr) binding.fill_key(*batch, micro_batch.rows, batch_key_);
   const bool is_new = batch_key_ != last_batch_key_ || binding.number() != last_binding_ ||
                       !has_room_for_outputs(micro_batch.number) ||
-                      (factors_ != nullptr && micro_batch.step_rows != last_step_rows_);
+                      (factors_ != nullptr && rows.of_workers() != last_rows_);
   if (is_new) TUTTI_TRY(rank_.settle_building());
   for (Contributor &contributor : contributors_.all())
     TUTTI_TRY(find_programs(contributor, micro_batch, binding));
-  if (is_new && !micro_batch.is_whole_step) TUTTI_TRY(find_finish_programs(micro_batch.step_rows, binding));
+  if (is_new && !micro_batch.is_whole_step) TUTTI_TRY(find_finish_programs(rows, binding));
   for (Contributor &contributor : contributors_.all())
     TUTTI_TRY(bind_programs(contributor, micro_batch, binding));
   if (!is_new) return Status();
   if (rank_.programs().keeps_outputs) TUTTI_TRY(reserve_outputs(micro_batch.number));
-  if (factors_ != nullptr) TUTTI_TRY(reserve_factors(micro_batch.step_rows, binding));
+  if (factors_ != nullptr) TUTTI_TRY(reserve_factors(rows, binding));
   TUTTI_TRY(rank_.settle_building());
   last_batch_key_ = batch_key_;
   last_binding_ = binding.number();
-  last_step_rows_ = micro_batch.step_rows;
+  if (factors_ != nullptr) last_rows_ = rows.of_workers();
   return Status();
 }
 
@@ -56,15 +56,16 @@ std::span<const GraphSource> BatchPrograms::variants_of(const MicroBatch &micro_
   return programs.accumulate;
 }
 
-Status BatchPrograms::find_finish_programs(int64_t step_rows, const InputBinding &binding) {
+Status BatchPrograms::find_finish_programs(const StepRows &rows, const InputBinding &binding) {
   const TrainProgramSet &programs = rank_.programs();
+  const int64_t looking_up = factors_ == nullptr ? 0 : FactorMemory::looking_up(rows, programs.contributors);
   for (Contributor &contributor : contributors_.all()) {
     if (!contributors_.finishes(contributor)) continue;
     const size_t slice = programs.finish.size() > 1 ? static_cast<size_t>(contributor.index) : 0;
     ShapeKey &key = contributor.finish_key;
     key = programs.finish_keys[slice];
     if (factors_ != nullptr) {
-      key.push_back(step_rows);
+      key.insert(key.end(), {rows.step_rows(), looking_up});
       key.insert(key.end(), batch_key_.begin() + 1, batch_key_.end());
     }
     if (contributor.finish_programs->is_current(key)) continue;
@@ -72,7 +73,8 @@ Status BatchPrograms::find_finish_programs(int64_t step_rows, const InputBinding
       graph::SymbolBindings values = programs.finish_bindings[slice];
       if (factors_ == nullptr) return values;
       values.merge(binding.bindings(batch_key_));
-      values.insert_or_assign(std::string(graph::kBatchSymbol), step_rows);
+      values.insert_or_assign(std::string(graph::kBatchSymbol), rows.step_rows());
+      values.insert_or_assign(std::string(kLookingUpSymbol), looking_up);
       return values;
     };
     const GraphSource *source = &programs.finish[slice];
@@ -103,9 +105,9 @@ Status BatchPrograms::reserve_outputs(int32_t m) {
   return Status();
 }
 
-Status BatchPrograms::reserve_factors(int64_t step_rows, const InputBinding &binding) {
+Status BatchPrograms::reserve_factors(const StepRows &rows, const InputBinding &binding) {
   TUTTI_TRY(rank_.stream().synchronize());  // steps before may use what becomes too small
-  TUTTI_TRY(factors_->reserve(step_rows, binding.bindings(batch_key_), *rank_.device()));
+  TUTTI_TRY(factors_->reserve(rows, binding.bindings(batch_key_), *rank_.device()));
   for (Contributor &contributor : contributors_.all())
     point_to_factors(contributor, binding);
   return Status();
@@ -121,7 +123,7 @@ void BatchPrograms::point_to_factors(Contributor &contributor, const InputBindin
   if (!contributors_.finishes(contributor)) return;
   for (const backend::PortDescription &input : contributor.finish->description().inputs) {
     const int32_t factor = factors_->find(input.name);
-    contributor.finish_inputs.push_back(factor >= 0 ? factors_->row(factor, 0) : nullptr);
+    contributor.finish_inputs.push_back(factor >= 0 ? factors_->rows(factor) : nullptr);
     contributor.finish_components.push_back(factor >= 0 ? -1 : binding.component_of(input.name));
   }
 }
@@ -146,19 +148,18 @@ Status BatchPrograms::point_to_rows(const StepInput &input, int32_t m, DeviceInp
   return Status();
 }
 
-void BatchPrograms::point_to_results(const StepRows &rows, int32_t m) {
+void BatchPrograms::point_to_results(int32_t m) {
   for (Contributor &contributor : contributors_.all())
-    point_to_results(contributor, rows, m);
+    point_to_results(contributor, m);
 }
 
-void BatchPrograms::point_to_results(Contributor &contributor, const StepRows &rows, int32_t m) {
+void BatchPrograms::point_to_results(Contributor &contributor, int32_t m) {
   const size_t count = contributor.current->description().outputs.size();
   std::vector<void *> &results = contributors_.arguments(contributor, m).results;
   results.resize(count);
-  const int64_t first = rows.place_in_step(m, contributor.index, rank_.programs().contributors).begin;
   for (size_t i = 0; i < count; ++i) {
     const int32_t factor = i < contributor.results.size() ? contributor.results[i] : -1;
-    results[i] = factor >= 0 ? factors_->row(factor, first) : contributor.outputs->place(m, i);
+    results[i] = factor >= 0 ? factors_->rows(factor, m, contributor.index) : contributor.outputs->place(m, i);
   }
   if (contributor.outputs) contributor.outputs->ran(m, contributor.current->executable);
 }

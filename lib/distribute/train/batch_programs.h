@@ -31,7 +31,6 @@ struct MicroBatch {
   int32_t number = 0;                    ///< in the step
   const data::Element *batch = nullptr;  ///< null: only other workers have it
   int64_t rows = 0;                      ///< of this worker
-  int64_t step_rows = 0;                 ///< of all workers, in all micro-batches
   size_t position = 0;                   ///< of the program that it runs
   bool is_whole_step = false;            ///< all ranks run it together (TrainProgramSet::spmd)
 };
@@ -47,11 +46,11 @@ class BatchPrograms {
   void forget() { last_binding_ = -1; }
 
   /// The contributors know their rows of it.
-  base::Status prepare(const MicroBatch &micro_batch, const InputBinding &binding);
+  base::Status prepare(const MicroBatch &micro_batch, const StepRows &rows, const InputBinding &binding);
   /// Lets the inputs of what was prepared point to the contributors' rows of micro-batch m.
   base::Status point_to_rows(const StepInput &input, int32_t m, DeviceInputs *copies);
   /// Lets results point to the contributors' rows of the factors, and outputs to where those of micro-batch m are kept.
-  void point_to_results(const StepRows &rows, int32_t m);
+  void point_to_results(int32_t m);
   /// Lets the inputs of finish programs that are features point to those of the step's batch.
   void point_to_features(const data::Element &batch);
 
@@ -59,19 +58,19 @@ class BatchPrograms {
   base::Status find_programs(Contributor &contributor, const MicroBatch &micro_batch, const InputBinding &binding);
   /// What it may run.
   std::span<const GraphSource> variants_of(const MicroBatch &micro_batch) const;
-  /// Those that update, after a step of so many rows like those that are prepared.
-  base::Status find_finish_programs(int64_t step_rows, const InputBinding &binding);
+  /// Those that update, after a step of such rows.
+  base::Status find_finish_programs(const StepRows &rows, const InputBinding &binding);
   /// After the workspaces have grown for all of them.
   base::Status bind_programs(Contributor &contributor, const MicroBatch &micro_batch, const InputBinding &binding);
   bool has_room_for_outputs(int32_t m) const {
     return !rank_.programs().keeps_outputs || kept_keys_[static_cast<size_t>(m)] == batch_key_;
   }
   base::Status reserve_outputs(int32_t m);
-  base::Status reserve_factors(int64_t step_rows, const InputBinding &binding);
+  base::Status reserve_factors(const StepRows &rows, const InputBinding &binding);
   /// Finds the factors that are results of a contributor's program, and lets the inputs of its finish program point to
   /// all rows of them.
   void point_to_factors(Contributor &contributor, const InputBinding &binding);
-  void point_to_results(Contributor &contributor, const StepRows &rows, int32_t m);
+  void point_to_results(Contributor &contributor, int32_t m);
 
   Rank &rank_;
   Contributors &contributors_;
@@ -81,7 +80,7 @@ class BatchPrograms {
   ShapeKey batch_key_, last_batch_key_;
   std::vector<ShapeKey> kept_keys_;
   int64_t last_binding_ = -1;
-  int64_t last_step_rows_ = -1;  // of the finish programs, where they depend on it
+  std::vector<int64_t> last_rows_;  // of all workers, where there are factors
 };
 
 }  // namespace tutti::impl::distribute

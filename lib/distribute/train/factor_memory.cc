@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/train/factor_memory.h"
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <utility>
 
 namespace tutti::impl::distribute {
 
+using base::Result;
+using base::Status;
+using collective::Slice;
+
 namespace {
 
 constexpr int64_t kAlignment = 64;
+/// A multiple of so many rows is one of kAlignment bytes, whatever a row has: elements have two bytes at least.
+constexpr int64_t kRowUnit = 32;
 
 }  // namespace
 
@@ -20,8 +27,14 @@ int32_t FactorMemory::find(std::string_view name) const {
   return -1;
 }
 
-base::Result<std::vector<FactorMemory::Place>> FactorMemory::place(int64_t rows, const graph::SymbolBindings &bindings,
-                                                                   int64_t &end) const {
+int64_t FactorMemory::looking_up(const StepRows &rows, int32_t contributors) {
+  std::vector<RowRange> places;
+  return rows.list_places(contributors, kRowUnit, places);
+}
+
+Result<std::vector<FactorMemory::Place>> FactorMemory::place(int64_t rows, int64_t looking_up,
+                                                             const graph::SymbolBindings &bindings,
+                                                             int64_t &end) const {
   graph::SymbolBindings of_row = bindings;
   of_row.insert_or_assign(std::string(graph::kBatchSymbol), 1);
   std::vector<Place> places;
@@ -31,43 +44,57 @@ base::Result<std::vector<FactorMemory::Place>> FactorMemory::place(int64_t rows,
     TUTTI_ASSIGN(const std::vector<int64_t> dims, graph::evaluate(factor.dims, of_row));
     const int64_t elements = std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
     place.row_bytes = elements * static_cast<int64_t>(tensor::size_bytes(factor.dtype));
-    end += (rows * place.row_bytes + kAlignment - 1) / kAlignment * kAlignment;
+    const int64_t bytes = (factor.is_of_lookups ? looking_up : rows) * place.row_bytes;
+    end += (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
   return places;
 }
 
-base::Result<int64_t> FactorMemory::bytes(int64_t rows, const graph::SymbolBindings &bindings) const {
+Result<int64_t> FactorMemory::bytes(int64_t rows, const graph::SymbolBindings &bindings) const {
   int64_t end = 0;
-  TUTTI_TRY(place(rows, bindings, end).status());
+  TUTTI_TRY(place(rows, rows, bindings, end).status());
   return end;
 }
 
-base::Status FactorMemory::reserve(int64_t rows, const graph::SymbolBindings &bindings, backend::Device &device) {
+void FactorMemory::list_slices() {
+  slices_.clear();
+  for (size_t f = 0; f < factors_.size(); ++f) {
+    const std::vector<RowRange> &parts = factors_[f].is_of_lookups ? lookup_parts_ : parts_;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].rows() == 0 || places_[f].row_bytes == 0) continue;
+      const auto byte_of = [&](int64_t row) { return places_[f].offset + row * places_[f].row_bytes; };
+      slices_.push_back({byte_of(parts[i].begin), byte_of(parts[i].end), static_cast<int32_t>(i) % contributors_});
+    }
+  }
+}
+
+Status FactorMemory::clear_indices(int64_t looking_up) {
+  for (size_t f = 0; f < factors_.size(); ++f) {
+    const int64_t bytes = factors_[f].is_index ? looking_up * places_[f].row_bytes : 0;
+    const std::vector<uint8_t> none(static_cast<size_t>(bytes), 0xff);
+    if (bytes > 0) TUTTI_TRY(buffer_.write(places_[f].offset, none.data(), bytes));
+  }
+  return Status();
+}
+
+Status FactorMemory::reserve(const StepRows &rows, const graph::SymbolBindings &bindings, backend::Device &device) {
   std::lock_guard lock(mutex_);
+  if (rows.of_workers() == reserved_rows_ && bindings == reserved_bindings_) return Status();
+  reserved_rows_.clear();
+  (void)rows.list_places(contributors_, 1, parts_);
+  const int64_t looking_up = rows.list_places(contributors_, kRowUnit, lookup_parts_);
   int64_t needed = 0;
-  TUTTI_ASSIGN(std::vector<Place> places, place(rows, bindings, needed));
+  TUTTI_ASSIGN(places_, place(rows.step_rows(), looking_up, bindings, needed));
   if (needed > buffer_.size_bytes()) {
-    places_.clear();
     buffer_ = backend::Buffer();
     TUTTI_ASSIGN(buffer_, device.allocate(needed, kAlignment));
   }
-  places_ = std::move(places);
   bytes_ = needed;
-  return base::Status();
-}
-
-void FactorMemory::list_slices(const StepRows &rows, int32_t contributors,
-                               std::vector<collective::Slice> &slices) const {
-  slices.clear();
-  for (const Place &place : places_) {
-    for (int32_t m = 0; m < rows.count(); ++m) {
-      for (int32_t c = 0; c < contributors; ++c) {
-        const RowRange part = rows.place_in_step(m, c, contributors);
-        if (part.rows() == 0 || place.row_bytes == 0) continue;
-        slices.push_back({place.offset + part.begin * place.row_bytes, place.offset + part.end * place.row_bytes, c});
-      }
-    }
-  }
+  list_slices();
+  TUTTI_TRY(clear_indices(looking_up));
+  reserved_bindings_ = bindings;
+  reserved_rows_ = rows.of_workers();
+  return Status();
 }
 
 }  // namespace tutti::impl::distribute

@@ -56,31 +56,30 @@ Status GradientBuckets::begin(int32_t end) {
   return Status();
 }
 
-Status GradientBuckets::begin_gathering(const StepRows &rows) {
+Status GradientBuckets::begin_gathering() {
   const TrainProgramSet &programs = rank_.programs();
   if (factors_ == nullptr || !programs.gathers_factors) return Status();
   if (rank_.device_stream() == nullptr) TUTTI_TRY(rank_.stream().synchronize());
   factor_buffers_.assign(static_cast<size_t>(rank_.group().parts()), factors_->data());
-  factors_->list_slices(rows, programs.contributors, factor_slices_);
   Operation operation;
   operation.kind = collective::Kind::all_gather;
   operation.dtype = tensor::DType::u8;
   operation.buffers = factor_buffers_.data();
   operation.count = factors_->bytes();
-  operation.slices = factor_slices_.data();
-  operation.slice_count = static_cast<int32_t>(factor_slices_.size());
+  operation.slices = factors_->slices().data();
+  operation.slice_count = static_cast<int32_t>(factors_->slices().size());
   operation.label = "gradients of rows";
   operation.stream = rank_.device_stream();
   TUTTI_ASSIGN(last_ticket_, rank_.group().begin(operation));
   return Status();
 }
 
-Status GradientBuckets::reduce(StepFeeder &feeder, const StepRows &rows) {
-  if (rank_.programs().contributors == 1) return finish(feeder, rows);
-  return clock_.wait_for_group([&] { return finish(feeder, rows); });
+Status GradientBuckets::reduce(StepFeeder &feeder) {
+  if (rank_.programs().contributors == 1) return finish(feeder);
+  return clock_.wait_for_group([&] { return finish(feeder); });
 }
 
-Status GradientBuckets::finish(StepFeeder &feeder, const StepRows &rows) {
+Status GradientBuckets::finish(StepFeeder &feeder) {
   collective::Group &group = rank_.group();
   if (rank_.device_stream() != nullptr && !rank_.programs().finish.empty() && !rank_.is_on_devices()) {
     // Only now it shows what was wrong with the data of this rank; nobody updates without its last operation.
@@ -90,7 +89,7 @@ Status GradientBuckets::finish(StepFeeder &feeder, const StepRows &rows) {
     TUTTI_TRY(rank_.stream().synchronize());
   }
   TUTTI_TRY(begin_all());
-  TUTTI_TRY(begin_gathering(rows));
+  TUTTI_TRY(begin_gathering());
   if (last_ticket_ < 0) return Status();
   if (group.would_wait(last_ticket_)) feeder.read_ahead();
   TUTTI_TRY(group.wait(last_ticket_));

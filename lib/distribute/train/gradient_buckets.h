@@ -8,7 +8,7 @@
 //
 //   buckets.begin_step();
 //   TUTTI_TRY(buckets.begin_complete(0));   // while programs run on
-//   TUTTI_TRY(buckets.reduce(feeder, rows));  // the rest; then all are done, or the stream waits for them
+//   TUTTI_TRY(buckets.reduce(feeder));      // the rest; then all are done, or the stream waits for them
 //
 // Threads: the replica's. Internal to this folder.
 #ifndef TUTTI_DISTRIBUTE_TRAIN_GRADIENT_BUCKETS_H_
@@ -22,7 +22,6 @@
 #include "base/status.h"
 #include "collective/group.h"
 #include "distribute/input/step_feeder.h"
-#include "distribute/input/step_rows.h"
 #include "distribute/train/contributor.h"
 #include "distribute/train/factor_memory.h"
 #include "distribute/train/rank.h"
@@ -51,7 +50,7 @@ class GradientBuckets {
   base::Status begin_complete(int32_t bucket) { return begin(std::min(bucket + 1, early())); }
   base::Status begin_all() { return begin(count()); }
   /// Begins what has not been begun, and waits for all.
-  base::Status reduce(StepFeeder &feeder, const StepRows &rows);
+  base::Status reduce(StepFeeder &feeder);
   /// Of the last operation that was begun; -1: none was.
   collective::Ticket last_ticket() const { return last_ticket_; }
 
@@ -63,8 +62,8 @@ class GradientBuckets {
     return may_all ? count() : std::max(count() - 1, 0);
   }
   base::Status begin(int32_t end);
-  base::Status finish(StepFeeder &feeder, const StepRows &rows);
-  base::Status begin_gathering(const StepRows &rows);
+  base::Status finish(StepFeeder &feeder);
+  base::Status begin_gathering();
   collective::Operation operation_of(size_t bucket);
 
   Rank &rank_;
@@ -76,7 +75,6 @@ class GradientBuckets {
   std::vector<collective::Slice> whole_;  // of each bucket; with central storage
   FactorMemory *factors_ = nullptr;  // null where there are none
   std::vector<void *> factor_buffers_;
-  std::vector<collective::Slice> factor_slices_;
   int32_t next_ = 0;
   collective::Ticket last_ticket_ = -1;
 };

@@ -145,8 +145,10 @@ Result<int64_t> EstimatorOfTraining::finish_workspace(const ShapeKey &batch_key)
   ShapeKey finish_key = programs.finish_keys.front();
   graph::SymbolBindings finish_bindings = programs.finish_bindings.front();
   if (!programs.factors.empty()) {
+    finish_key.push_back(batch_key.front());
     finish_key.insert(finish_key.end(), batch_key.begin(), batch_key.end());
     finish_bindings.merge(binding_.bindings(batch_key));
+    finish_bindings.insert_or_assign(std::string(kLookingUpSymbol), batch_key.front());
   }
   TUTTI_ASSIGN(const backend::ExecutableRef finish, compile(programs.finish.front(), finish_key, finish_bindings));
   TUTTI_TRY(tell(*finish));
@@ -237,7 +239,7 @@ Result<DeviceMemory> EstimatorOfTraining::replica_memory(size_t replica, int64_t
   if (const int64_t accumulated = plan.arena_bytes(Arena::accumulated); accumulated > 0)
     memory.gradients += setup_->parts * allocated(accumulated);
   // Replicas in one memory share it.
-  const FactorMemory factors(setup_->programs.factors);
+  const FactorMemory factors(setup_->programs.factors, setup_->programs.contributors);
   TUTTI_ASSIGN(const int64_t bytes, factors.bytes(step_rows, bindings));
   if (bytes > 0 && owns_weights) memory.gradients += allocated(bytes);
   return memory;

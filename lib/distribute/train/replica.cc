@@ -221,7 +221,7 @@ Status Replica::run_step(const StepInput &input, StepFeeder &feeder, const LossS
   if (recorder_.is_launched_at_once(rows)) TUTTI_TRY(recorder_.launch(rows));
   if (recorder_.launched() != nullptr) return recorder_.settle_launched();
   if (is_whole_step()) return Status();
-  TUTTI_TRY(buckets_.reduce(feeder, rows));
+  TUTTI_TRY(buckets_.reduce(feeder));
   return finish(input);
 }
 
@@ -244,12 +244,11 @@ Status Replica::run_micro_batch(const StepInput &input, int32_t m, const StepFee
   const MicroBatch micro_batch{.number = m,
                                .batch = m < input.count ? &input.batches[static_cast<size_t>(m)] : nullptr,
                                .rows = rows.own(m),
-                               .step_rows = rows.step_rows(),
                                .position = programs.accumulate_position(m, rows.count()),
                                .is_whole_step = is_whole_step()};
-  TUTTI_TRY(batch_programs_.prepare(micro_batch, feeder.binding()));
+  TUTTI_TRY(batch_programs_.prepare(micro_batch, rows, feeder.binding()));
   TUTTI_TRY(batch_programs_.point_to_rows(input, m, feeder.device_inputs()));
-  batch_programs_.point_to_results(rows, m);
+  batch_programs_.point_to_results(m);
   // The last micro-batch adds to what others left, and there are no others.
   if (programs.rounds_at_last && rows.count() == 1) TUTTI_TRY(contributors_.clear_accumulated());
   if (recorder_.is_launched_at_once(rows)) return Status();

@@ -248,7 +248,7 @@ void TrainerSession::connect(std::span<const std::unique_ptr<Replica>> replicas)
   const TrainProgramSet &programs = setup_->programs;
   factors_.clear();
   for (size_t r = 0; !programs.factors.empty() && r < replicas.size(); ++r) {
-    if (r == 0 || programs.gathers_factors) factors_.push_back(std::make_unique<FactorMemory>(programs.factors));
+    if (r == 0 || programs.gathers_factors) factors_.push_back(std::make_unique<FactorMemory>(programs.factors, programs.contributors));
     replicas[r]->share_factors(*factors_.back());
   }
   if (!setup_->programs.sums_in_finish) return;
