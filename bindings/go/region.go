@@ -91,6 +91,11 @@ type UpdateRuleOptions struct {
 	// Only for variables with two axes or more, which come as matrices whose columns are the last axis. A rule
 	// for the others comes first; its learning rate, limits and averages are those of both.
 	Matrices bool
+	// A variable that the model only looks up rows of, by indices of the batch, is updated in the rows that a step
+	// looks up, whatever the rule does to the others. Not for rules that need more than an element at a time.
+	Lazy bool
+	// As Lazy, since the rule changes nothing where the gradient, and the weight decay, is 0.
+	KeepsUnreached bool
 	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
 	ClipValue float64
 	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
@@ -148,6 +153,8 @@ func (g *Graph) setUpdateRule(o UpdateRuleOptions) {
 	if o.Matrices {
 		raw.Graph_set_string(g.handle, "view", "matrix")
 	}
+	raw.Graph_set_bool(g.handle, "lazy", o.Lazy)
+	raw.Graph_set_bool(g.handle, "keeps_unreached", o.KeepsUnreached)
 	raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
 	raw.Graph_set_f64(g.handle, "clip_norm", o.ClipNorm)
 	raw.Graph_set_f64(g.handle, "average_decay", o.AverageDecay)

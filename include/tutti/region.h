@@ -112,6 +112,11 @@ typedef struct {
   double weight_decay; /* given to the rule, for variables whose parameter group has none of its own */
   int32_t dtype;       /* of the variables it is for; 0 = TUTTI_DTYPE_F32, which is also for f16 and bf16 ones */
   uint8_t matrices;    /* only for variables with two axes or more, as matrices whose columns are the last axis */
+  /* A variable that the model only looks up rows of, by indices of the batch, is updated in the rows that a step looks
+   * up: lazy: whatever the rule does to the others; keeps_unreached: since it changes nothing where the gradient and
+   * the weight decay are 0. Not for rules that need more than an element at a time. */
+  uint8_t lazy;
+  uint8_t keeps_unreached;
   /* As of all optimizers (ops.h): */
   double clip_value;
   double clip_norm;
@@ -136,6 +141,8 @@ static inline void tutti_begin_update_rule(tutti_graph *graph, tutti_value learn
     if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
     if (attrs->dtype != 0) tutti_graph_set_i64(graph, "dtype", attrs->dtype);
     if (attrs->matrices) tutti_graph_set_string(graph, "view", "matrix");
+    if (attrs->lazy) tutti_graph_set_bool(graph, "lazy", 1);
+    if (attrs->keeps_unreached) tutti_graph_set_bool(graph, "keeps_unreached", 1);
     if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
     if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
     if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tables that a model looks rows up in, through the C interface: up to 11 steps on 1, 2 or 3 replicas and in
-// micro-batches, against what PyTorch makes of them (tests/conformance/golden/tables.json). Whether an optimizer updates
-// all rows or those that were looked up, the weights are the same; a lazy one leaves the other rows alone.
+// micro-batches, against what PyTorch makes of them (tests/conformance/golden/tables.json). Whether an optimizer
+// updates all rows or those that were looked up, the weights are the same; a lazy one leaves the other rows alone.
 //
 // usage: golden_tables_test FILE [PLUGIN]
 #include <setjmp.h>
@@ -62,15 +62,13 @@ tutti_value sum_along(tutti_graph *g, tutti_value x, int64_t axis) {
 /// The squared error of each example.
 tutti_value error_of(tutti_graph *g, const Case &one) {
   const Dims table_dims{one.number("count"), one.number("width")};
-  const tutti_value table =
-      tutti_graph_variable(g, "table", TUTTI_DTYPE_F32, table_dims.data(), 2, "zeros", 0, 1);
+  const tutti_value table = tutti_graph_variable(g, "table", TUTTI_DTYPE_F32, table_dims.data(), 2, "zeros", 0, 1);
   const tutti_value kernel =
       tutti_graph_variable(g, "kernel", TUTTI_DTYPE_F32, table_dims.data() + 1, 1, "zeros", 0, 1);
   const tutti_value several = tutti_gather(g, table, tutti_graph_get_feature(g, "ids"), nullptr);
   const tutti_value single = tutti_gather(g, table, tutti_graph_get_feature(g, "id"), nullptr);
-  const tutti_value features =
-      tutti_add(g, sum_along(g, tutti_tanh(g, several), 1),
-                tutti_mul(g, single, tutti_graph_constant(g, TUTTI_DTYPE_F32, 2)));
+  const tutti_value features = tutti_add(g, sum_along(g, tutti_tanh(g, several), 1),
+                                         tutti_mul(g, single, tutti_graph_constant(g, TUTTI_DTYPE_F32, 2)));
   tutti_graph_set_output(g, "features", features);
   const tutti_value prediction = sum_along(g, tutti_mul(g, features, kernel), 1);
   return tutti_square(g, tutti_sub(g, prediction, tutti_graph_get_feature(g, "target")));
@@ -84,8 +82,7 @@ int32_t model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
   const tutti_value weighted =
       tutti_div(g, tutti_reduce_sum(g, tutti_mul(g, weight, error), nullptr), tutti_reduce_sum(g, weight, nullptr));
   tutti_graph_set_loss(g, one.golden["weighted"].get<bool>() ? weighted : tutti_reduce_mean(g, error, nullptr));
-  if (one.golden.contains("clip_norm"))
-    tutti_graph_set_gradient_clip_norm(g, one.golden["clip_norm"].get<double>());
+  if (one.golden.contains("clip_norm")) tutti_graph_set_gradient_clip_norm(g, one.golden["clip_norm"].get<double>());
   json entry = one.golden;
   if (entry.contains("clip_value")) entry["attributes"]["clip_value"] = {{"f64", entry["clip_value"]}};
   golden::add_entry(g, entry, {tutti_schedule_constant(g, one.golden["rate"].get<double>())});

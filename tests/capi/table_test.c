@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tables that a model looks rows up in, with a lazy Adam: on workers of several processes, in lengths that only the data
- * tells, at every level of determinism, over an interruption; and what cannot be done. The numbers themselves are checked
- * by golden_tables_test. */
+ * Tables that a model looks rows up in, with a lazy Adam: on workers of several processes, in lengths that only the
+ * data tells, at every level of determinism, over an interruption; and what cannot be done. The numbers themselves are
+ * checked by golden_tables_test. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 enum { ROWS = 37, COUNT = 50, WIDTH = 3, MOST_IDS = 4, NUMBERS = COUNT * WIDTH, STEPS = 11 };
 
 struct table_case {
-  int64_t length; /* ids of each example; -1: 1 to MOST_IDS, the same in each batch */
+  int64_t length;  /* ids of each example; -1: 1 to MOST_IDS, the same in each batch */
   int64_t bad_row; /* whose first id is COUNT + 9; -1 = none */
   int64_t batch;
 };
@@ -121,7 +121,8 @@ static int worker_main(const char *scenario, const char *directory) {
   trained.code = join_workers(json, &context, &strategy, &err);
   if (err != NULL) snprintf(trained.error, sizeof trained.error, "%s", tutti_error_get_text(err));
   tutti_error_unref(err);
-  if (trained.code == TUTTI_OK) trained = train(strategy, "{\"seed\": 5, \"collective_timeout_ms\": 60000}", &one, STEPS);
+  if (trained.code == TUTTI_OK)
+    trained = train(strategy, "{\"seed\": 5, \"collective_timeout_ms\": 60000}", &one, STEPS);
   tutti_strategy_unref(strategy);
   tutti_context_unref(context);
   return leave_answer(directory, &trained, sizeof trained, trained.code);
@@ -218,8 +219,7 @@ static void test_other_rows_stay(void **state) {
   (void)state;
   const struct trained before = train_alone(2, "{\"seed\": 5}", plain, 4);
   const struct trained after = train_alone(2, "{\"seed\": 5}", plain, STEPS);
-  assert_memory_equal(before.table + (COUNT - 6) * WIDTH, after.table + (COUNT - 6) * WIDTH,
-                      6 * WIDTH * sizeof(float));
+  assert_memory_equal(before.table + (COUNT - 6) * WIDTH, after.table + (COUNT - 6) * WIDTH, 6 * WIDTH * sizeof(float));
   assert_true(before.table[0] != after.table[0]);
 }
 

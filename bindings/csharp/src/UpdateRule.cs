@@ -40,6 +40,15 @@ namespace Tutti
         /// false.</summary>
         public bool? Matrices { get; set; }
 
+        /// <summary>A variable that the model only looks up rows of, by indices of the batch, is updated in the rows
+        /// that a step looks up, whatever the rule does to the others. Not for rules that need more than an element at
+        /// a time. Default: false.</summary>
+        public bool? Lazy { get; set; }
+
+        /// <summary>As Lazy, since the rule changes nothing where the gradient, and the weight decay, is 0. Default:
+        /// false.</summary>
+        public bool? KeepsUnreached { get; set; }
+
         /// <summary>Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
         /// Default: 0.</summary>
         public double? ClipValue { get; set; }
@@ -75,6 +84,8 @@ namespace Tutti
             Raw.graph_set_f64(graph, "weight_decay", WeightDecay ?? 0);
             Raw.graph_set_i64(graph, "dtype", (long)(DType ?? Tutti.DType.Float32));
             Raw.graph_set_string(graph, "view", Matrices == true ? "matrix" : "vector");
+            Raw.graph_set_bool(graph, "lazy", Lazy ?? false);
+            Raw.graph_set_bool(graph, "keeps_unreached", KeepsUnreached ?? false);
             Raw.graph_set_f64(graph, "clip_value", ClipValue ?? 0);
             Raw.graph_set_f64(graph, "clip_norm", ClipNorm ?? 0);
             Raw.graph_set_f64(graph, "average_decay", AverageDecay ?? 0);

@@ -124,6 +124,8 @@ struct UpdateRuleOptions {
   double weight_decay = 0;
   int32_t dtype = TUTTI_DTYPE_F32;
   bool matrices = false;
+  bool lazy = false;
+  bool keeps_unreached = false;
   double clip_value = 0;
   double clip_norm = 0;
   double average_decay = 0;
@@ -155,6 +157,8 @@ class UpdateRuleAttributes {
     attrs_.weight_decay = options.weight_decay;
     attrs_.dtype = options.dtype;
     attrs_.matrices = options.matrices;
+    attrs_.lazy = options.lazy;
+    attrs_.keeps_unreached = options.keeps_unreached;
     attrs_.clip_value = options.clip_value;
     attrs_.clip_norm = options.clip_norm;
     attrs_.average_decay = options.average_decay;

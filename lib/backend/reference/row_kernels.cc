@@ -36,9 +36,8 @@ Result<Kernel> make_merge_rows(KernelRequest &request) {
   TUTTI_ASSIGN(const std::vector<int64_t> first, request.lowered.evaluate(attributes.first));
   TUTTI_ASSIGN(const std::vector<int64_t> limit, request.lowered.evaluate(attributes.count));
   const LoweredValue &rows = request.input(0);
-  return Kernel([first = first[0], limit = limit[0],
-                 count = request.input(1).elements, dtype = rows.dtype, index_dtype = request.input(1).dtype,
-                 elements = rows.row_elements()](const Frame &frame) {
+  return Kernel([first = first[0], limit = limit[0], count = request.input(1).elements, dtype = rows.dtype,
+                 index_dtype = request.input(1).dtype, elements = rows.row_elements()](const Frame &frame) {
     const auto index_of = [&](int64_t position) {
       int64_t index = 0;
       load(index_dtype, frame.input(1), position, 1, 1, &index);

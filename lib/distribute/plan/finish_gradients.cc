@@ -53,11 +53,11 @@ Result<VariableGradients> combine_gradients(FinishContext &finish, NodeCloner &t
     const auto sets = finish.parts.sets_of.find(variable.name);
     if (sets == finish.parts.sets_of.end()) continue;
     const bool is_of_rows = finish.parts.rows.has(variable.name);
-    gradients.emplace_back(&variable, is_of_rows
-                                          ? finish.parts.rows.merge(finish.builder, variable, coefficients,
-                                                                    finish.traits.options.slices > 1)
-                                                .sums
-                                          : total_gradient(finish, variable, sets->second, coefficients));
+    gradients.emplace_back(
+        &variable,
+        is_of_rows
+            ? finish.parts.rows.merge(finish.builder, variable, coefficients, finish.traits.options.slices > 1).sums
+            : total_gradient(finish, variable, sets->second, coefficients));
   }
   TUTTI_TRY(finish.builder.status());
   return gradients;

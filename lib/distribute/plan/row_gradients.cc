@@ -49,8 +49,7 @@ bool begins_with_batch(const Graph &graph, ValueId value) {
 /// Appends those that a gradient is the sum of; false where it is anything else.
 bool split(const Graph &graph, ValueId gradient, std::vector<LookupGradient> &parts) {
   const Node &node = graph.node(graph.value(gradient).producer);
-  if (node.op == "add")
-    return split(graph, node.inputs[0], parts) && split(graph, node.inputs[1], parts);
+  if (node.op == "add") return split(graph, node.inputs[0], parts) && split(graph, node.inputs[1], parts);
   if (node.op != "gather_gradient" || std::get<int64_t>(node.attributes.at("axis")) != 0) return false;
   parts.push_back({node.inputs[1], node.inputs[0]});
   return begins_with_batch(graph, node.inputs[1]);
@@ -146,9 +145,8 @@ MergedRows RowGradients::merge(GraphBuilder &finish, const VariableSpec &variabl
   }
   const Dim first = is_sliced ? Dim::symbol(first_row_symbol(variable.name)) : Dim(0);
   const Dim count = is_sliced ? Dim::symbol(rows_symbol(variable.name)) : Dim(variable.dims[0]);
-  const GraphBuilder::Values merged =
-      finish.op_n("merge_rows", {joined(finish, rows), joined(finish, indices)},
-                  {{"first", Dims{first}}, {"count", Dims{count}}}, 2);
+  const GraphBuilder::Values merged = finish.op_n("merge_rows", {joined(finish, rows), joined(finish, indices)},
+                                                  {{"first", Dims{first}}, {"count", Dims{count}}}, 2);
   return merged_[variable.name] = {merged[0], merged[1]};
 }
 

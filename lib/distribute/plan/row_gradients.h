@@ -53,7 +53,8 @@ class RowGradients {
 
   /// Finish is given rows of the gradients of a variable, which are sums of those of its lookups: what it needs becomes
   /// results of the accumulate graph, which is over the global batch.
-  void take(graph::GraphBuilder &step, const graph::VariableSpec &variable, const std::vector<GradientOfSet> &gradients);
+  void take(graph::GraphBuilder &step, const graph::VariableSpec &variable,
+            const std::vector<GradientOfSet> &gradients);
   bool has(const std::string &variable) const { return lookups_.contains(variable); }
   std::vector<std::string> variables() const;
 

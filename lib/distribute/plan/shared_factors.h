@@ -39,7 +39,8 @@ struct SharedFactor {
   tensor::DType dtype = tensor::DType::f32;
   graph::Dims dims{};  ///< of both; the first is the batch
   bool is_feature = false;
-  /// Of lookups: what one contributor leaves begins on a cache line of its own. Rows in between are none, by indices of −1.
+  /// Of lookups: what one contributor leaves begins on a cache line of its own. Rows in between are none, by indices of
+  /// −1.
   bool is_of_lookups = false, is_index = false;
 };
 

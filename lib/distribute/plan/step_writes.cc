@@ -67,7 +67,8 @@ Result<std::vector<StateSpec>> specs_in_order(const Graph &graph, const std::vec
   std::vector<StateSpec> specs;
   for (const NodeId id : graph.body().nodes) {
     const Node &node = graph.node(id);
-    if (node.op != "state_write" || entry_of(node).rfind("rows/", 0) == 0) continue;  // passes to a graph it is joined to
+    if (node.op != "state_write" || entry_of(node).rfind("rows/", 0) == 0)
+      continue;  // passes to a graph it is joined to
     const graph::ValueInfo &info = graph.value(node.inputs[0]);
     const auto shape = graph::constant_shape(info.dims);
     if (!shape)

@@ -430,7 +430,7 @@ bool may_be_joined(const Model &model, const StepGraphOptions &options) {
 /// Null where something might refuse its input unseen by the loss.
 Result<graph::SealedGraph> spmd_graph(const Model &model, const StepGraphOptions &options, bool has_rows) {
   if (!model.train->gradients.empty()) return graph::SealedGraph();  // which may be anything
-  if (has_rows) return graph::SealedGraph();  // which nobody gathers in it
+  if (has_rows) return graph::SealedGraph();                         // which nobody gathers in it
   TUTTI_ASSIGN(const TrainGraphs graphs, TrainGraphBuilder(model, options, true).run());
   const bool is_safe = refuses_before_updates(*graphs.accumulate_write, true);
   return is_safe ? graphs.accumulate_write : graph::SealedGraph();

@@ -44,8 +44,8 @@ struct Contributor {
   std::vector<Arguments> arguments;
   RowRange rows;
   std::unique_ptr<KeptOutputs> outputs;  // null unless they are kept
-  // Shared factors: which of them the results of accumulate are (-1: an output); inputs of finish, and the components of
-  // those that are features (else -1).
+  // Shared factors: which of them the results of accumulate are (-1: an output); inputs of finish, and the components
+  // of those that are features (else -1).
   std::vector<int32_t> results;
   std::vector<const void *> finish_inputs;
   std::vector<int32_t> finish_components;

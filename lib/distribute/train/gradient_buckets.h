@@ -73,7 +73,7 @@ class GradientBuckets {
   std::vector<collective::Operation> operations_;
   std::vector<std::vector<void *>> buffers_;
   std::vector<collective::Slice> whole_;  // of each bucket; with central storage
-  FactorMemory *factors_ = nullptr;  // null where there are none
+  FactorMemory *factors_ = nullptr;       // null where there are none
   std::vector<void *> factor_buffers_;
   int32_t next_ = 0;
   collective::Ticket last_ticket_ = -1;

@@ -167,7 +167,7 @@ class TrainerSession : public Trainer {
   std::atomic<uint8_t> *alive_ = nullptr;  // there
   DeviceMaps maps_;
   std::vector<std::unique_ptr<FactorMemory>> factors_;  // one for all replicas, or one for each
-  std::unique_ptr<StorageUpdate> storage_update_;  // null where replicas make the updates
+  std::unique_ptr<StorageUpdate> storage_update_;       // null where replicas make the updates
   std::unique_ptr<StepFeeder> feeder_;
   std::unique_ptr<ReplicaSet> replicas_;
   StepFunctionSet step_functions_;
@@ -248,7 +248,8 @@ void TrainerSession::connect(std::span<const std::unique_ptr<Replica>> replicas)
   const TrainProgramSet &programs = setup_->programs;
   factors_.clear();
   for (size_t r = 0; !programs.factors.empty() && r < replicas.size(); ++r) {
-    if (r == 0 || programs.gathers_factors) factors_.push_back(std::make_unique<FactorMemory>(programs.factors, programs.contributors));
+    if (r == 0 || programs.gathers_factors)
+      factors_.push_back(std::make_unique<FactorMemory>(programs.factors, programs.contributors));
     replicas[r]->share_factors(*factors_.back());
   }
   if (!setup_->programs.sums_in_finish) return;

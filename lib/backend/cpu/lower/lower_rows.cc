@@ -50,7 +50,8 @@ struct RowOrder {
   const IndexedRow *sort(const void *indices, void *scratch) const {
     auto *const rows = static_cast<IndexedRow *>(scratch);
     for (int64_t i = 0; i < count; ++i) {
-      const int64_t index = is_wide ? static_cast<const int64_t *>(indices)[i] : static_cast<const int32_t *>(indices)[i];
+      const int64_t index =
+          is_wide ? static_cast<const int64_t *>(indices)[i] : static_cast<const int32_t *>(indices)[i];
       const bool is_index = index >= first && index - first < limit;
       rows[i] = {static_cast<uint32_t>(is_index ? index - first : limit), static_cast<uint32_t>(i)};
     }
@@ -94,19 +95,18 @@ bool lower_rows_at(Lowering &l, const Node &node) {
   const LoweredValue &x = l.value(node.inputs[0]);
   const int64_t bytes = x.row_elements() * static_cast<int64_t>(tensor::size_bytes(x.dtype)), limit = x.dims[0];
   const BufferId from = l.read(node.inputs[0]), places = l.read(node.inputs[1]), to = l.write(node.outputs[0]);
-  l.emit_ranges("copy:rows_at", l.value(node.inputs[1]).elements, grain_of(bytes / 4),
-                [=](const RunContext &c, Range range) {
-                  for (int64_t i = range.begin; i < range.end; ++i) {
-                    const int64_t place = static_cast<const int64_t *>(c.buffers[places])[i];
-                    char *const row = static_cast<char *>(c.buffers[to]) + i * bytes;
-                    if (place < 0 || place >= limit) {
-                      std::memset(row, 0, static_cast<size_t>(bytes));
-                    } else {
-                      std::memcpy(row, static_cast<const char *>(c.buffers[from]) + place * bytes,
-                                  static_cast<size_t>(bytes));
-                    }
-                  }
-                });
+  l.emit_ranges(
+      "copy:rows_at", l.value(node.inputs[1]).elements, grain_of(bytes / 4), [=](const RunContext &c, Range range) {
+        for (int64_t i = range.begin; i < range.end; ++i) {
+          const int64_t place = static_cast<const int64_t *>(c.buffers[places])[i];
+          char *const row = static_cast<char *>(c.buffers[to]) + i * bytes;
+          if (place < 0 || place >= limit) {
+            std::memset(row, 0, static_cast<size_t>(bytes));
+          } else {
+            std::memcpy(row, static_cast<const char *>(c.buffers[from]) + place * bytes, static_cast<size_t>(bytes));
+          }
+        }
+      });
   return true;
 }
 

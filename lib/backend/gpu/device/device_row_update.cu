@@ -68,10 +68,9 @@ gpuError_t launch_row_heads(const RowHeads &heads, gpuStream_t stream) {
 
 gpuError_t launch_row_update(const RowUpdate &update, gpuStream_t stream) {
   if (update.count * update.row_bytes == 0) return gpuSuccess;
-  const int64_t width =
-      widest_word(reinterpret_cast<uintptr_t>(update.rows) | reinterpret_cast<uintptr_t>(update.x) |
-                      static_cast<uint64_t>(update.row_bytes),
-                  update.element_bytes);
+  const int64_t width = widest_word(reinterpret_cast<uintptr_t>(update.rows) | reinterpret_cast<uintptr_t>(update.x) |
+                                        static_cast<uint64_t>(update.row_bytes),
+                                    update.element_bytes);
   const int64_t words = update.row_bytes / width, total = update.count * words;
   const RowUpdatePlan plan{update, words, Divider::of(words)};
   return with_word(width, [&]<typename W>(W) {

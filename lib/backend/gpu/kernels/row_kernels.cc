@@ -84,9 +84,9 @@ Result<Kernel> make_row_update(KernelRequest &request) {
   update.row_bytes = x.row_elements() * update.element_bytes;
   return Kernel([update, whole = static_cast<size_t>(x.bytes)](const Frame &frame) {
     if (frame.output(0) != frame.input(0) && whole != 0) {
-      TUTTI_TRY(status_of(gpuMemcpyAsync(frame.output(0), frame.input(0), whole, gpuMemcpyDeviceToDevice,
-                                         frame.stream()),
-                          "launching row_update"));
+      TUTTI_TRY(
+          status_of(gpuMemcpyAsync(frame.output(0), frame.input(0), whole, gpuMemcpyDeviceToDevice, frame.stream()),
+                    "launching row_update"));
     }
     RowUpdate placed = update;
     placed.rows = frame.input(1);

@@ -17,9 +17,7 @@ using tensor::DType;
 namespace {
 
 /// [n, ...] as [n, width].
-Value as_matrix(NodeEmitter &node, const Value &x, int64_t width) {
-  return node.text().reshape(x, {x.dims[0], width});
-}
+Value as_matrix(NodeEmitter &node, const Value &x, int64_t width) { return node.text().reshape(x, {x.dims[0], width}); }
 
 int64_t width_of(NodeEmitter &node, size_t input) {
   return node.lowered().value(node.node().inputs[input]).row_elements();
@@ -69,9 +67,8 @@ SortedIndices sort_indices(ProgramText &text, const Value &indices, int64_t limi
   const Value known = text.select(text.compare("GE", indices, 0), indices, none);
   const Value element{"", DType::i64, {}};
   const std::string order =
-      text.region({element, element, element, element}, [&](std::span<const Value> of) -> std::vector<Value> {
-        return {text.compare("LT", of[0], of[1])};
-      });
+      text.region({element, element, element, element},
+                  [&](std::span<const Value> of) -> std::vector<Value> { return {text.compare("LT", of[0], of[1])}; });
   std::vector<Value> sorted = {{"", DType::i64, {n}}, {"", DType::i64, {n}}};
   const Value positions = text.iota(DType::i64, {n}, 0);
   text.op("sort", {text.binary("minimum", known, none), positions}, "dimension = 0 : i64, is_stable = true", sorted,
@@ -121,8 +118,8 @@ Status emit_rows_at(NodeEmitter &node) {
     return Status();
   }
   const Value found = rows_of(text, as_matrix(node, x, width_of(node, 0)), places);
-  const Value is_place = text.binary("and", text.compare("GE", places, 0),
-                                     text.compare("LT", places, static_cast<double>(x.dims[0])));
+  const Value is_place =
+      text.binary("and", text.compare("GE", places, 0), text.compare("LT", places, static_cast<double>(x.dims[0])));
   const Value there = text.broadcast(is_place, found.dims, {0});
   node.set_output(0, text.reshape(text.select(there, found, text.like(found, 0)), dims));
   return Status();

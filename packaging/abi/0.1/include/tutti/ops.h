@@ -5268,6 +5268,10 @@ typedef struct tutti_optimizer_sgd_attrs {
   uint8_t nesterov;
   /* adds this times the weight to the gradient. Default: 0. */
   double weight_decay;
+  /* of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+   * embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost; by
+   * default they are updated as by a gradient of 0. */
+  uint8_t lazy;
   /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
   double clip_value;
   /* limits the Euclidean norm of each variable's gradient, after clip_value and before
@@ -5292,6 +5296,7 @@ static inline tutti_value tutti_optimizer_sgd(tutti_graph *graph, tutti_value le
     if (attrs->momentum != 0) tutti_graph_set_f64(graph, "momentum", attrs->momentum);
     if (attrs->nesterov != 0) tutti_graph_set_bool(graph, "nesterov", 1);
     if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->lazy != 0) tutti_graph_set_bool(graph, "lazy", 1);
     if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
     if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
     if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
@@ -5313,6 +5318,10 @@ typedef struct tutti_optimizer_adam_attrs {
   double epsilon;
   /* divides by the root of the largest second moment so far (Reddi, Kale and Kumar, 2018). */
   uint8_t amsgrad;
+  /* of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+   * embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost; by
+   * default they are updated as by a gradient of 0. */
+  uint8_t lazy;
   /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
   double clip_value;
   /* limits the Euclidean norm of each variable's gradient, after clip_value and before
@@ -5338,6 +5347,7 @@ static inline tutti_value tutti_optimizer_adam(tutti_graph *graph, tutti_value l
     if (attrs->has_beta2) tutti_graph_set_f64(graph, "beta2", attrs->beta2);
     if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
     if (attrs->amsgrad != 0) tutti_graph_set_bool(graph, "amsgrad", 1);
+    if (attrs->lazy != 0) tutti_graph_set_bool(graph, "lazy", 1);
     if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
     if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
     if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
@@ -5362,6 +5372,10 @@ typedef struct tutti_optimizer_adamw_attrs {
   double epsilon;
   /* divides by the root of the largest second moment so far (Reddi, Kale and Kumar, 2018). */
   uint8_t amsgrad;
+  /* of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+   * embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost; by
+   * default they are updated as by a gradient of 0. */
+  uint8_t lazy;
   /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
   double clip_value;
   /* limits the Euclidean norm of each variable's gradient, after clip_value and before
@@ -5388,6 +5402,7 @@ static inline tutti_value tutti_optimizer_adamw(tutti_graph *graph, tutti_value 
     if (attrs->has_beta2) tutti_graph_set_f64(graph, "beta2", attrs->beta2);
     if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
     if (attrs->amsgrad != 0) tutti_graph_set_bool(graph, "amsgrad", 1);
+    if (attrs->lazy != 0) tutti_graph_set_bool(graph, "lazy", 1);
     if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
     if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
     if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
@@ -5407,6 +5422,10 @@ typedef struct tutti_optimizer_adagrad_attrs {
   double epsilon;
   /* adds this times the weight to the gradient. Default: 0. */
   double weight_decay;
+  /* of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+   * embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost; by
+   * default they are updated as by a gradient of 0. */
+  uint8_t lazy;
   /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
   double clip_value;
   /* limits the Euclidean norm of each variable's gradient, after clip_value and before
@@ -5433,6 +5452,7 @@ static inline tutti_value tutti_optimizer_adagrad(tutti_graph *graph, tutti_valu
     if (attrs->initial_sum != 0) tutti_graph_set_f64(graph, "initial_sum", attrs->initial_sum);
     if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
     if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->lazy != 0) tutti_graph_set_bool(graph, "lazy", 1);
     if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
     if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
     if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
@@ -5451,6 +5471,10 @@ typedef struct tutti_optimizer_adadelta_attrs {
   double epsilon;
   /* adds this times the weight to the gradient. Default: 0. */
   double weight_decay;
+  /* of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+   * embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost; by
+   * default they are updated as by a gradient of 0. */
+  uint8_t lazy;
   /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
   double clip_value;
   /* limits the Euclidean norm of each variable's gradient, after clip_value and before
@@ -5476,6 +5500,7 @@ static inline tutti_value tutti_optimizer_adadelta(tutti_graph *graph, tutti_val
     if (attrs->has_rho) tutti_graph_set_f64(graph, "rho", attrs->rho);
     if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
     if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->lazy != 0) tutti_graph_set_bool(graph, "lazy", 1);
     if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
     if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
     if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
@@ -5498,6 +5523,10 @@ typedef struct tutti_optimizer_rmsprop_attrs {
   double epsilon;
   /* adds this times the weight to the gradient. Default: 0. */
   double weight_decay;
+  /* of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+   * embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost; by
+   * default they are updated as by a gradient of 0. */
+  uint8_t lazy;
   /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
   double clip_value;
   /* limits the Euclidean norm of each variable's gradient, after clip_value and before
@@ -5525,6 +5554,7 @@ static inline tutti_value tutti_optimizer_rmsprop(tutti_graph *graph, tutti_valu
     if (attrs->centered != 0) tutti_graph_set_bool(graph, "centered", 1);
     if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
     if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->lazy != 0) tutti_graph_set_bool(graph, "lazy", 1);
     if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
     if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
     if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
@@ -5546,6 +5576,10 @@ typedef struct tutti_optimizer_adamax_attrs {
   double epsilon;
   /* adds this times the weight to the gradient. Default: 0. */
   double weight_decay;
+  /* of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+   * embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost; by
+   * default they are updated as by a gradient of 0. */
+  uint8_t lazy;
   /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
   double clip_value;
   /* limits the Euclidean norm of each variable's gradient, after clip_value and before
@@ -5571,6 +5605,7 @@ static inline tutti_value tutti_optimizer_adamax(tutti_graph *graph, tutti_value
     if (attrs->has_beta2) tutti_graph_set_f64(graph, "beta2", attrs->beta2);
     if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
     if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->lazy != 0) tutti_graph_set_bool(graph, "lazy", 1);
     if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
     if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
     if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
@@ -5595,6 +5630,10 @@ typedef struct tutti_optimizer_nadam_attrs {
   double momentum_decay;
   /* adds this times the weight to the gradient. Default: 0. */
   double weight_decay;
+  /* of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+   * embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost; by
+   * default they are updated as by a gradient of 0. */
+  uint8_t lazy;
   /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
   double clip_value;
   /* limits the Euclidean norm of each variable's gradient, after clip_value and before
@@ -5622,6 +5661,7 @@ static inline tutti_value tutti_optimizer_nadam(tutti_graph *graph, tutti_value 
     if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
     if (attrs->has_momentum_decay) tutti_graph_set_f64(graph, "momentum_decay", attrs->momentum_decay);
     if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->lazy != 0) tutti_graph_set_bool(graph, "lazy", 1);
     if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
     if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
     if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
@@ -5640,6 +5680,10 @@ typedef struct tutti_optimizer_lion_attrs {
   double beta2;
   /* times the weight is added to the step. Default: 0. */
   double weight_decay;
+  /* of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+   * embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost; by
+   * default they are updated as by a gradient of 0. */
+  uint8_t lazy;
   /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
   double clip_value;
   /* limits the Euclidean norm of each variable's gradient, after clip_value and before
@@ -5665,6 +5709,7 @@ static inline tutti_value tutti_optimizer_lion(tutti_graph *graph, tutti_value l
     if (attrs->has_beta1) tutti_graph_set_f64(graph, "beta1", attrs->beta1);
     if (attrs->has_beta2) tutti_graph_set_f64(graph, "beta2", attrs->beta2);
     if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->lazy != 0) tutti_graph_set_bool(graph, "lazy", 1);
     if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
     if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
     if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
@@ -5689,6 +5734,10 @@ typedef struct tutti_optimizer_ftrl_attrs {
   double l2_shrinkage;
   /* added to the power of the sum. Default: 0. */
   double beta;
+  /* of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+   * embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost; by
+   * default they are updated as by a gradient of 0. */
+  uint8_t lazy;
   /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
   double clip_value;
   /* limits the Euclidean norm of each variable's gradient, after clip_value and before
@@ -5718,6 +5767,7 @@ static inline tutti_value tutti_optimizer_ftrl(tutti_graph *graph, tutti_value l
     if (attrs->l2 != 0) tutti_graph_set_f64(graph, "l2", attrs->l2);
     if (attrs->l2_shrinkage != 0) tutti_graph_set_f64(graph, "l2_shrinkage", attrs->l2_shrinkage);
     if (attrs->beta != 0) tutti_graph_set_f64(graph, "beta", attrs->beta);
+    if (attrs->lazy != 0) tutti_graph_set_bool(graph, "lazy", 1);
     if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
     if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
     if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);

@@ -71,6 +71,28 @@ public final class UpdateRuleOptions extends Attributes {
         return this;
     }
 
+    /** A variable that the model only looks up rows of, by indices of the batch, is updated in the rows that a step
+     * looks up, whatever the rule does to the others. Not for rules that need more than an element at a time. Default:
+     * false.
+     *
+     * @param lazy its value
+     * @return these options
+     */
+    public UpdateRuleOptions lazy(boolean lazy) {
+        set("lazy", lazy);
+        return this;
+    }
+
+    /** As {@link #lazy}, since the rule changes nothing where the gradient, and the weight decay, is 0. Default: false.
+     *
+     * @param keepsUnreached its value
+     * @return these options
+     */
+    public UpdateRuleOptions keepsUnreached(boolean keepsUnreached) {
+        set("keeps_unreached", keepsUnreached);
+        return this;
+    }
+
     /** Limits each element of the gradients to [-clipValue, clipValue], before anything else; 0 = off. Default: 0.
      *
      * @param clipValue its value
