@@ -1730,8 +1730,9 @@ type LayerDepthwiseConv2DOptions struct {
 }
 
 // LayerDepthwiseConv2D: Convolution of each channel by itself. Variables, in the scope depthwise_conv2d, ...:
-// kernel [height, width, 1, channels * multiplier], where the first multiplier filters belong to the first channel;
-// bias [channels * multiplier].
+// kernel [height, width, 1, channels * multiplier], where the first multiplier filters belong to the first channel
+// (Keras has [height, width, channels, multiplier], which are the same numbers in the same order); bias [channels *
+// multiplier].
 //
 //   - size: Height and width of the kernel.
 func (g *Graph) LayerDepthwiseConv2D(x Value, size int64, options *LayerDepthwiseConv2DOptions) Value {
@@ -2474,6 +2475,7 @@ type LayerMaxPool1DOptions struct {
 }
 
 // LayerMaxPool1D: The largest element of each window of sequences [batch, length, channels]; padding never wins.
+// PyTorch's ceil_mode is padding behind the sequence; its dilation has no counterpart.
 //
 //   - size: Length of the window.
 func (g *Graph) LayerMaxPool1D(x Value, size int64, options *LayerMaxPool1DOptions) Value {
@@ -2543,7 +2545,8 @@ type LayerMaxPool2DOptions struct {
 	Pads [4]int64
 }
 
-// LayerMaxPool2D: The largest element of each window: [batch, height, width, channels].
+// LayerMaxPool2D: The largest element of each window: [batch, height, width, channels]. PyTorch's ceil_mode is
+// padding at the bottom and at the right; its dilation has no counterpart.
 //
 //   - size: Height and width of the window.
 func (g *Graph) LayerMaxPool2D(x Value, size int64, options *LayerMaxPool2DOptions) Value {
@@ -2630,7 +2633,7 @@ type LayerMaxPool3DOptions struct {
 }
 
 // LayerMaxPool3D: The largest element of each window of volumes [batch, depth, height, width, channels]; padding
-// never wins.
+// never wins. PyTorch's ceil_mode is padding behind; its dilation has no counterpart.
 //
 //   - size: depth, height and width of the window.
 func (g *Graph) LayerMaxPool3D(x Value, size int64, options *LayerMaxPool3DOptions) Value {
@@ -2765,7 +2768,8 @@ type LayerUpSampling2DOptions struct {
 }
 
 // LayerUpSampling2D: Images [batch, height, width, channels] enlarged by whole factors: each pixel several times,
-// or bilinear between the centers of pixels, as Keras and, without align_corners, PyTorch do it.
+// or bilinear between the centers of pixels, as Keras and, without align_corners, PyTorch do it. Other sizes: the
+// function resize2d.
 //
 //   - factor: Of height and width.
 func (g *Graph) LayerUpSampling2D(x Value, factor int64, options *LayerUpSampling2DOptions) Value {
@@ -2877,7 +2881,8 @@ type LayerEmbeddingOptions struct {
 // LayerEmbedding: Rows of a trained table, looked up by integers of any shape: [batch, ...] to [batch, ..., width].
 // Variable, in the scope embedding, embedding_1, ...: table [count, width] of f32, as in Keras and PyTorch. An id
 // that is negative or not below count is an error of the run that names the layer and the row. Keras has no
-// PaddingID, but a mask; the initial values are those of Keras, where PyTorch's are normal.
+// PaddingID, but a mask; the initial values are those of Keras, where PyTorch's are normal. PyTorch's max_norm and
+// scale_grad_by_freq have no counterpart.
 //
 //   - count: Rows of the table: ids are 0 to count - 1.
 //   - width: Elements of a row.

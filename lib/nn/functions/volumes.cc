@@ -107,6 +107,9 @@ ValueId placed(GraphBuilder &b, ValueId made, const Dim &rows, int64_t depth, in
   return part_of(b, y, 1, std::max<int64_t>(-offset, 0), result_depth);
 }
 
+/// Times the largest stride it is far from the limit of integers.
+constexpr int64_t kMostDepth = int64_t{1} << 32;
+
 /// The depth of the result of a transposed convolution, and how much of its beginning is cut off.
 struct Spread {
   int64_t depth = 0, cut = 0;
@@ -189,6 +192,7 @@ ValueId expand_function_conv3d_transpose(Expansion &e) {
   }
   const auto depth = known_length(e, x, 1);
   if (!depth || !check_extra(e)) return kNoValue;
+  if (*depth > kMostDepth) return e.fail(base::concat("expected a depth of at most ", kMostDepth, ", got ", *depth));
   const int64_t stride = e.ints("stride")[0], dilation = e.ints("dilation")[0];
   const Spread spread = spread_of(e, *depth, (window[0].constant() - 1) * dilation + 1);
   if (spread.depth < 1) return e.fail(base::concat("the result of a volume of depth ", *depth, " has no slices"));

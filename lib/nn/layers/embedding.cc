@@ -58,6 +58,7 @@ ValueId is_padding(Expansion &e, ValueId ids) {
   const int64_t padding = e.i64("padding_id");
   if (padding < 0) return kNoValue;
   GraphBuilder &b = e.builder();
+  if (padding > std::numeric_limits<int32_t>::max()) ids = b.cast(ids, tensor::DType::i64);
   return b.op("equal", {ids, b.constant(static_cast<double>(padding), b.dtype(ids))});
 }
 

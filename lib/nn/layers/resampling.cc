@@ -39,9 +39,10 @@ ValueId bilinear(Expansion &e, const std::vector<int64_t> &factors) {
   const Dims &dims = e.builder().dims(x);
   std::vector<int64_t> size;
   for (size_t i = 0; i < factors.size(); ++i) {
-    if (!dims[i + 1].is_constant())
+    const Dim length = dims[i + 1] * Dim(factors[i]);
+    if (!length.is_constant())
       return e.fail(base::concat("expected images of known height and width, got ", graph::to_string(dims)));
-    size.push_back(dims[i + 1].constant() * factors[i]);
+    size.push_back(length.constant());
   }
   return expand(e.builder(), "resize2d", 1, {x}, {{"size", size}}, {.training = e.training()});
 }

@@ -3611,8 +3611,9 @@ typedef struct tutti_layer_depthwise_conv2d_attrs {
   int64_t pads[4];
 } tutti_layer_depthwise_conv2d_attrs;
 /* Convolution of each channel by itself. Variables, in the scope depthwise_conv2d, ...: kernel [height, width, 1,
- * channels * multiplier], where the first multiplier filters belong to the first channel; bias [channels *
- * multiplier]. size: height and width of the kernel. */
+ * channels * multiplier], where the first multiplier filters belong to the first channel (Keras has [height, width,
+ * channels, multiplier], which are the same numbers in the same order); bias [channels * multiplier]. size: height
+ * and width of the kernel. */
 static inline tutti_value tutti_layer_depthwise_conv2d(tutti_graph *graph, tutti_value x, int64_t size, const tutti_layer_depthwise_conv2d_attrs *attrs) {
   tutti_graph_begin(graph, "layer_depthwise_conv2d", 1);
   tutti_graph_add_input(graph, x);
@@ -4221,8 +4222,8 @@ typedef struct tutti_layer_max_pool1d_attrs {
   /* what is added before and behind the sequence; for explicit. Default: [0, 0]. */
   int64_t pads[2];
 } tutti_layer_max_pool1d_attrs;
-/* The largest element of each window of sequences [batch, length, channels]; padding never wins. size: length of
- * the window. */
+/* The largest element of each window of sequences [batch, length, channels]; padding never wins. PyTorch's
+ * ceil_mode is padding behind the sequence; its dilation has no counterpart. size: length of the window. */
 static inline tutti_value tutti_layer_max_pool1d(tutti_graph *graph, tutti_value x, int64_t size, const tutti_layer_max_pool1d_attrs *attrs) {
   tutti_graph_begin(graph, "layer_max_pool1d", 1);
   tutti_graph_add_input(graph, x);
@@ -4294,7 +4295,8 @@ typedef struct tutti_layer_max_pool2d_attrs {
   /* what is added at the top, bottom, left and right; for explicit. Default: [0, 0, 0, 0]. */
   int64_t pads[4];
 } tutti_layer_max_pool2d_attrs;
-/* The largest element of each window: [batch, height, width, channels]. size: height and width of the window. */
+/* The largest element of each window: [batch, height, width, channels]. PyTorch's ceil_mode is padding at the
+ * bottom and at the right; its dilation has no counterpart. size: height and width of the window. */
 static inline tutti_value tutti_layer_max_pool2d(tutti_graph *graph, tutti_value x, int64_t size, const tutti_layer_max_pool2d_attrs *attrs) {
   tutti_graph_begin(graph, "layer_max_pool2d", 1);
   tutti_graph_add_input(graph, x);
@@ -4374,8 +4376,9 @@ typedef struct tutti_layer_max_pool3d_attrs {
   /* what is added at the front, back, top, bottom, left and right; for explicit. Default: [0, 0, 0, 0, 0, 0]. */
   int64_t pads[6];
 } tutti_layer_max_pool3d_attrs;
-/* The largest element of each window of volumes [batch, depth, height, width, channels]; padding never wins. size:
- * depth, height and width of the window. */
+/* The largest element of each window of volumes [batch, depth, height, width, channels]; padding never wins.
+ * PyTorch's ceil_mode is padding behind; its dilation has no counterpart. size: depth, height and width of the
+ * window. */
 static inline tutti_value tutti_layer_max_pool3d(tutti_graph *graph, tutti_value x, int64_t size, const tutti_layer_max_pool3d_attrs *attrs) {
   tutti_graph_begin(graph, "layer_max_pool3d", 1);
   tutti_graph_add_input(graph, x);
@@ -4498,7 +4501,8 @@ typedef struct tutti_layer_up_sampling2d_attrs {
   int32_t method;
 } tutti_layer_up_sampling2d_attrs;
 /* Images [batch, height, width, channels] enlarged by whole factors: each pixel several times, or bilinear between
- * the centers of pixels, as Keras and, without align_corners, PyTorch do it. factor: of height and width. */
+ * the centers of pixels, as Keras and, without align_corners, PyTorch do it. Other sizes: the function resize2d.
+ * factor: of height and width. */
 static inline tutti_value tutti_layer_up_sampling2d(tutti_graph *graph, tutti_value x, int64_t factor, const tutti_layer_up_sampling2d_attrs *attrs) {
   tutti_graph_begin(graph, "layer_up_sampling2d", 1);
   tutti_graph_add_input(graph, x);
@@ -4594,8 +4598,9 @@ typedef struct tutti_layer_embedding_attrs {
 /* Rows of a trained table, looked up by integers of any shape: [batch, ...] to [batch, ..., width]. Variable, in
  * the scope embedding, embedding_1, ...: table [count, width] of f32, as in Keras and PyTorch. An id that is
  * negative or not below count is an error of the run that names the layer and the row. Keras has no padding_id, but
- * a mask; the initial values are those of Keras, where PyTorch's are normal. count: rows of the table: ids are 0 to
- * count - 1. width: elements of a row. */
+ * a mask; the initial values are those of Keras, where PyTorch's are normal. PyTorch's max_norm and
+ * scale_grad_by_freq have no counterpart. count: rows of the table: ids are 0 to count - 1. width: elements of a
+ * row. */
 static inline tutti_value tutti_layer_embedding(tutti_graph *graph, tutti_value ids, int64_t count, int64_t width, const tutti_layer_embedding_attrs *attrs) {
   tutti_graph_begin(graph, "layer_embedding", 1);
   tutti_graph_add_input(graph, ids);
