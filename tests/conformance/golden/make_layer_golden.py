@@ -471,6 +471,21 @@ def weighted_means(op, variables):
              {'count': count, 'width': 2, 'combiner': 'mean'})
 
 
+def rectangles():
+    """Windows and steps that differ from axis to axis with same padding; and what Keras makes of a stride beyond the size."""
+    layers = {2: (keras.layers.Conv2D, keras.layers.Conv2DTranspose), 3: (keras.layers.Conv3D, keras.layers.Conv3DTranspose)}
+    for axes, (plain, transpose) in layers.items():
+        sizes, strides = (2, 3, 1)[:axes], (2, 1, 2)[:axes]
+        given = {'size': 1, 'sizes': list(sizes), 'strides': list(strides)}
+        by_keras(f'layer_conv{axes}d', plain(2, sizes, strides=strides, padding='same'), normal(*SHAPES[axes]), filters=2, **given)
+        by_keras(f'layer_conv{axes}d_transpose', transpose(2, sizes, strides=strides, padding='same'), normal(*SHAPES[axes]), filters=2,
+                 **given)
+        by_keras(f'layer_conv{axes}d_transpose', transpose(1, 1, strides=2, padding='valid'), normal(*SHAPES[axes]), filters=1, size=1,
+                 stride=2, padding='valid', extra=[1] * axes)
+    by_keras('layer_conv1d_transpose', keras.layers.Conv1DTranspose(2, 2, strides=3, padding='valid'), normal(3, 4, 2), filters=2, size=2,
+             stride=3, padding='valid', extra=1)
+
+
 def main(folder):
     for axes in (1, 2, 3):
         convolutions(axes)
@@ -482,6 +497,7 @@ def main(folder):
         shapes(axes)
     embeddings()
     bags()
+    rectangles()
     with open(os.path.join(folder, 'layers.json'), 'w', encoding='utf-8') as file:
         file.write('[\n' + ',\n'.join(json.dumps(one, separators=(',', ':')) for one in DONE) + '\n]\n')
     print(f'{len(DONE)} cases of {len({one["op"] for one in DONE})} layers')
