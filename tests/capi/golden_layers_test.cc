@@ -269,7 +269,30 @@ void test_mistakes(void **) {
               {"layer_cropping1d: nothing is left of axis 1 of [batch, 2, 3]"});
 }
 
-/// The row of a padding id begins with zeros and stays as it is, whatever the optimizer makes of the others.
+/// The row of a padding id begins with zeros, whatever the initializer makes of the others.
+void test_initial_rows_of_padding(void **) {
+  const tutti::Context context = context_of(2);
+  const std::vector<int32_t> ids = {0, 1};
+  for (const char *const initializer : {"zeros", "ones", "random_normal(1)", "glorot_uniform", "orthogonal"}) {
+    const auto build = [&](tutti::Graph g, int32_t mode) {
+      tutti_layer_embedding_bag_attrs attrs = {};
+      attrs.has_padding_id = 1, attrs.padding_id = 2, attrs.table_initializer = initializer;
+      finish(g, mode, tutti_layer_embedding_bag(g, g.feature("ids"), 4, 3, &attrs));
+    };
+    tutti::Pipeline pipeline(context);
+    pipeline.slices("ids", TUTTI_ROLE_FEATURE, tutti::Tensor(TUTTI_DTYPE_I32, {2, 1}, ids.data(), 8));
+    tutti::Estimator estimator(build, tutti::Options("run"), tutti::Strategy::mirrored(context), context);
+    estimator.initialize(pipeline.batch(2).build());
+    const tutti::Tensor table = estimator.read_variable("embedding_bag/table");
+    for (int64_t i = 0; i < 12; ++i) {
+      const bool is_zero = i / 3 == 2 || std::string(initializer) == "zeros";
+      if ((table.data<float>()[i] == 0) != is_zero)
+        fail_msg("%s: element %d is %g", initializer, static_cast<int>(i), table.data<float>()[i]);
+    }
+  }
+}
+
+/// The row of a padding id stays as it is, whatever the optimizer makes of the others.
 void test_rows_of_padding(void **) {
   for (int replicas = 1; replicas <= kMostReplicas; ++replicas) {
     const tutti::Context context = context_of(replicas);
@@ -303,6 +326,7 @@ int main(int count, char **arguments) {
   file_name = arguments[1];
   if (count > 2) plugin = arguments[2];
   const CMUnitTest tests[] = {cmocka_unit_test(test_layers), cmocka_unit_test(test_ids_out_of_range),
-                              cmocka_unit_test(test_mistakes), cmocka_unit_test(test_rows_of_padding)};
+                              cmocka_unit_test(test_mistakes), cmocka_unit_test(test_initial_rows_of_padding),
+                              cmocka_unit_test(test_rows_of_padding)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -134,9 +134,10 @@ class Bags {
     return kept_ == kNoValue ? value : b_.select(kept_, value, b_.constant(otherwise, kTable));
   }
 
-  /// [bags..., 1]: what the weights of a bag sum up to, 1 for each id where there are none.
+  /// [bags..., 1], or [1] where it is the same for all: what the weights, of which only those that count are not 0, of
+  /// a bag sum up to; 1 for each id where there are none.
   ValueId shares(ValueId weights) {
-    if (weights != kNoValue) return b_.reduce_sum(only_kept(weights, 0), {axis()});
+    if (weights != kNoValue) return b_.reduce_sum(weights, {axis()});
     if (kept_ != kNoValue) return b_.reduce_sum(b_.cast(kept_, kTable), {axis()});
     const ValueId ones = b_.broadcast_to(b_.constant(1, kTable), {dims_.back(), Dim(1)});
     return b_.reduce_sum(ones, {0});
@@ -144,7 +145,7 @@ class Bags {
 
   ValueId sums(ValueId rows) {
     ValueId weights = kNoValue;
-    if (e_.has_input(1)) weights = as_column(b_, b_.cast(e_.input(1), kTable));
+    if (e_.has_input(1)) weights = only_kept(as_column(b_, b_.cast(e_.input(1), kTable)), 0);
     ValueId weighed = only_kept(rows, 0);
     if (weights != kNoValue) weighed = b_.mul(weighed, weights);
     const ValueId sum = b_.reduce_sum(weighed, {axis()});
@@ -157,9 +158,10 @@ class Bags {
 
   ValueId largest(ValueId rows) {
     const ValueId most = b_.reduce("reduce_max", only_kept(rows, -std::numeric_limits<double>::infinity()), {axis()});
-    if (kept_ == kNoValue) return most;
-    const ValueId count = b_.reduce_sum(b_.cast(kept_, kTable), {axis()});
-    return b_.select(b_.op("greater", {count, b_.constant(0, kTable)}), most, b_.constant(0, kTable));
+    const Dim &length = dims_.back();
+    if (kept_ == kNoValue && length.is_constant() && length.constant() > 0) return most;
+    const ValueId zero = b_.constant(0, kTable);
+    return b_.select(b_.op("greater", {shares(kNoValue), zero}), most, zero);
   }
 
   Expansion &e_;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Embeddings: one gather of the table whatever the attributes, initial values, and ids of any integer dtype.
 #include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/autodiff.h"
@@ -72,10 +75,38 @@ void test_ids_of_any_integers(void **) {
   }
 }
 
+/// What stands behind the end of a bag counts for nothing, ids and weights; and a bag may be empty.
+void test_behind_the_end_of_bags(void **) {
+  const Numbers table = {1, 2, 3, 4, 5, 6}, ids = {2, 1, -7, 0, 9, 9, 9, 9, 9}, lengths = {2, 1, 0};
+  const Numbers weights = {1, 3, NAN, 2, NAN, INFINITY, NAN, NAN, NAN};
+  const std::vector<std::pair<std::string, Numbers>> expected = {{"sum", {14, 18, 2, 4, 0, 0}},
+                                                                 {"mean", {3.5, 4.5, 1, 2, 0, 0}}};
+  for (const auto &[combiner, numbers] : expected) {
+    Bench bench;
+    const ValueId y = bench.expand("layer_embedding_bag",
+                                   {bench.input("ids", ids, {3}, DType::i64), bench.input("weights", weights, {3}),
+                                    bench.input("lengths", lengths, {}, DType::i32)},
+                                   {{"count", int64_t{3}}, {"width", int64_t{2}}, {"combiner", combiner}});
+    assert_numbers(assert_ok_value(bench.evaluate(y, {{"embedding_bag/table", table}})), numbers);
+  }
+  for (const std::string combiner : {"sum", "mean", "max"}) {
+    Bench bench;
+    const ValueId x = bench.input("x", {1, 1}, {});
+    const ValueId none =
+        bench.builder.broadcast_to(bench.builder.constant(0, DType::i32), {GraphBuilder::batch(), graph::Dim(0)});
+    const ValueId y = bench.expand("layer_embedding_bag", {none},
+                                   {{"count", int64_t{3}}, {"width", int64_t{1}}, {"combiner", combiner}});
+    const ValueId column = bench.builder.reshape(x, {GraphBuilder::batch(), graph::Dim(1)});
+    assert_numbers(assert_ok_value(bench.evaluate(bench.builder.add(y, column), {{"embedding_bag/table", {1, 2, 3}}})),
+                   {1, 1});
+  }
+}
+
 const CMUnitTest tests[] = {
     cmocka_unit_test(test_one_gather_of_the_table),
     cmocka_unit_test(test_initial_values),
     cmocka_unit_test(test_ids_of_any_integers),
+    cmocka_unit_test(test_behind_the_end_of_bags),
 };
 
 }  // namespace
