@@ -4,7 +4,9 @@
 package tutti
 
 // Activation: Applied to the result; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. For
-// LayerDense, LayerConv2D, LayerDepthwiseConv2D, LayerSeparableConv2D, LayerRNN.
+// LayerDense, LayerConv1D, LayerConv2D, LayerConv3D, LayerConv1DTranspose, LayerConv2DTranspose,
+// LayerConv3DTranspose, LayerDepthwiseConv1D, LayerDepthwiseConv2D, LayerSeparableConv1D, LayerSeparableConv2D,
+// LayerRNN.
 type Activation string
 
 // The choices of Activation.
@@ -58,6 +60,16 @@ type ByteOrder string
 const (
 	ByteOrderLittle ByteOrder = "little"
 	ByteOrderBig    ByteOrder = "big"
+)
+
+// Combiner: What is made of the rows of a bag. For LayerEmbeddingBag.
+type Combiner string
+
+// The choices of Combiner.
+const (
+	CombinerSum  Combiner = "sum"
+	CombinerMean Combiner = "mean"
+	CombinerMax  Combiner = "max"
 )
 
 // ConfusionShares: Divides by the sum of each row, of each column, or of all; scikit-learn's true, pred and all.
@@ -119,7 +131,7 @@ const (
 	ImageOutputF32  ImageOutput = "f32"
 )
 
-// Interpolation: Interpolation method. For Resize, Rotate, RandomRotate, Resize2D.
+// Interpolation: Interpolation method. For Resize, Rotate, RandomRotate, Resize2D, LayerUpSampling2D.
 type Interpolation string
 
 // The choices of Interpolation.
@@ -180,8 +192,10 @@ const (
 )
 
 // Padding: How the border is padded. For Conv2D, MaxPool2D, AvgPool2D, Conv1D, MaxPool1D, AvgPool1D,
-// Conv1DTranspose, Conv2DTranspose, Conv3D, MaxPool3D, AvgPool3D, LayerConv2D, LayerDepthwiseConv2D,
-// LayerSeparableConv2D, LayerMaxPool2D, LayerAveragePool2D.
+// Conv1DTranspose, Conv2DTranspose, Conv3D, Conv3DTranspose, MaxPool3D, AvgPool3D, LayerConv1D, LayerConv2D,
+// LayerConv3D, LayerConv1DTranspose, LayerConv2DTranspose, LayerConv3DTranspose, LayerDepthwiseConv1D,
+// LayerDepthwiseConv2D, LayerSeparableConv1D, LayerSeparableConv2D, LayerMaxPool1D, LayerAveragePool1D,
+// LayerMaxPool2D, LayerAveragePool2D, LayerMaxPool3D, LayerAveragePool3D.
 type Padding string
 
 // The choices of Padding.
@@ -189,6 +203,7 @@ const (
 	PaddingSame     Padding = "same"
 	PaddingValid    Padding = "valid"
 	PaddingExplicit Padding = "explicit"
+	PaddingCausal   Padding = "causal"
 )
 
 // Punctuation: What happens to punctuation. For BytesTokenize.

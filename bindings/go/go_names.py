@@ -18,12 +18,15 @@ KEYWORDS = {'break', 'case', 'chan', 'const', 'continue', 'default', 'defer', 'e
             'var', 'len', 'cap', 'string'}
 # Words that are not written as others are; the rest get a capital.
 WORDS = {'adamax': 'AdaMax', 'adamw': 'AdamW', 'amsgrad': 'AMSGrad', 'auc': 'AUC', 'bf16': 'BF16', 'conv1d': 'Conv1D',
-         'conv2d': 'Conv2D', 'conv3d': 'Conv3D', 'csv': 'CSV', 'dct': 'DCT', 'dtype': 'DType', 'elu': 'ELU',
+         'conv2d': 'Conv2D', 'conv3d': 'Conv3D', 'cropping1d': 'Cropping1D', 'cropping2d': 'Cropping2D',
+         'cropping3d': 'Cropping3D', 'csv': 'CSV', 'dct': 'DCT', 'dtype': 'DType', 'elu': 'ELU',
          'f16': 'F16', 'f32': 'F32', 'ftrl': 'FTRL', 'gelu': 'GELU', 'gpu': 'GPU', 'gpus': 'GPUs', 'gru': 'GRU',
          'id': 'ID', 'idx': 'IDX', 'iou': 'IOU', 'jpeg': 'JPEG', 'json': 'JSON', 'lamb': 'LAMB', 'lars': 'LARS',
-         'lstm': 'LSTM', 'nadam': 'NAdam', 'nan': 'NaN', 'nd': 'ND', 'npy': 'NPY', 'npz': 'NPZ', 'png': 'PNG',
+         'lstm': 'LSTM', 'nadam': 'NAdam', 'nan': 'NaN', 'nd': 'ND', 'npy': 'NPY', 'npz': 'NPZ', 'padding1d': 'Padding1D',
+         'padding2d': 'Padding2D', 'padding3d': 'Padding3D', 'png': 'PNG',
          'pool1d': 'Pool1D', 'pool2d': 'Pool2D', 'pool3d': 'Pool3D', 'prelu': 'PReLU', 'relu': 'ReLU',
-         'relu6': 'ReLU6', 'resize2d': 'Resize2D', 'rms': 'RMS', 'rmsprop': 'RMSProp', 'rnn': 'RNN', 'secs': 'Seconds',
+         'relu6': 'ReLU6', 'resize2d': 'Resize2D', 'rms': 'RMS', 'rmsprop': 'RMSProp', 'rnn': 'RNN',
+         'sampling1d': 'Sampling1D', 'sampling2d': 'Sampling2D', 'sampling3d': 'Sampling3D', 'secs': 'Seconds',
          'selu': 'SELU', 'sgd': 'SGD', 'silu': 'SiLU', 'tf32': 'TF32', 'tfrecord': 'TFRecord'}
 # Methods that are called otherwise than their entry.
 METHODS = {'options': 'SetOptions'}

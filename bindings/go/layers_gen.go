@@ -879,6 +879,54 @@ func (g *Graph) Conv3D(x, kernel Value, options *Conv3DOptions) Value {
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
+// Conv3DTransposeOptions are what Conv3DTranspose may be told; the zero value means the defaults.
+type Conv3DTransposeOptions struct {
+	// [filters].
+	Bias Value
+	// Step along depth, height and width of the result. Default: [1, 1, 1].
+	Stride [3]int64
+	// Distance between kernel elements. Default: [1, 1, 1].
+	Dilation [3]int64
+	// What is cut off at the border of the result. Default: PaddingSame.
+	Padding Padding
+	// Cut off at the front, back, top, bottom, left and right; for explicit. Default: [0, 0, 0, 0, 0, 0].
+	Pads [6]int64
+	// Voxels added at the back, at the bottom and at the right, less than the stride: PyTorch's output_padding. Not
+	// for same. Default: [0, 0, 0].
+	Extra [3]int64
+	// As in conv2d. Default: 1.
+	Groups int64
+}
+
+// Conv3DTranspose: The transpose of conv3d: each voxel is spread over a window of the result. Sizes as in
+// Conv2DTranspose.
+func (g *Graph) Conv3DTranspose(x, kernel Value, options *Conv3DTransposeOptions) Value {
+	raw.Graph_begin(g.handle, "conv3d_transpose", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_add_input(g.handle, kernel.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Bias.id)
+	if o.Stride != ([3]int64{}) {
+		raw.Graph_set_i64s(g.handle, "stride", o.Stride[:])
+	}
+	if o.Dilation != ([3]int64{}) {
+		raw.Graph_set_i64s(g.handle, "dilation", o.Dilation[:])
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Pads != ([6]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	if o.Extra != ([3]int64{}) {
+		raw.Graph_set_i64s(g.handle, "extra", o.Extra[:])
+	}
+	if o.Groups != 0 {
+		raw.Graph_set_i64(g.handle, "groups", o.Groups)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
 // MaxPool3DOptions are what MaxPool3D may be told; the zero value means the defaults.
 type MaxPool3DOptions struct {
 	// Step along depth, height and width; 0 = that of the window. Default: [0, 0, 0].
@@ -1015,14 +1063,17 @@ func (g *Graph) LayerDense(x Value, units int64, options *LayerDenseOptions) Val
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
-// LayerConv2DOptions are what LayerConv2D may be told; the zero value means the defaults.
-type LayerConv2DOptions struct {
-	// Step in both directions. Default: 1.
+// LayerConv1DOptions are what LayerConv1D may be told; the zero value means the defaults.
+type LayerConv1DOptions struct {
+	// Step along the sequence. Default: 1.
 	Stride int64
 	// Distance between kernel elements. Default: 1.
 	Dilation int64
-	// same: ceil(size / stride); valid: no padding. Default: PaddingSame.
+	// same: ceil(length / stride); valid: no padding; explicit: the attribute pads; causal: all in front, so that
+	// no result sees a later position. Default: PaddingSame.
 	Padding Padding
+	// Zeros before and behind the sequence; for explicit. Default: [0, 0].
+	Pads [2]int64
 	// Independent groups of channels. Default: 1.
 	Groups int64
 	// Applied to the result; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. Default:
@@ -1042,9 +1093,94 @@ type LayerConv2DOptions struct {
 	BiasInitializer string
 }
 
+// LayerConv1D: One-dimensional convolution (cross-correlation, as in Keras and PyTorch) of sequences [batch,
+// length, channels]. Variables, in the scope conv1d, conv1d_1, ...: kernel [size, channels / groups, filters], as
+// in Keras; PyTorch's weight is [filters, channels / groups, size]; bias [filters]. Where a total of same padding
+// is odd, the end gets the larger part, as in Keras.
+//
+//   - filters: Channels of the result.
+//   - size: Length of the kernel.
+func (g *Graph) LayerConv1D(x Value, filters, size int64, options *LayerConv1DOptions) Value {
+	raw.Graph_begin(g.handle, "layer_conv1d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "filters", filters)
+	raw.Graph_set_i64(g.handle, "size", size)
+	o := given(options)
+	if o.Stride != 0 {
+		raw.Graph_set_i64(g.handle, "stride", o.Stride)
+	}
+	if o.Dilation != 0 {
+		raw.Graph_set_i64(g.handle, "dilation", o.Dilation)
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Pads != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	if o.Groups != 0 {
+		raw.Graph_set_i64(g.handle, "groups", o.Groups)
+	}
+	if o.Activation != "" {
+		raw.Graph_set_string(g.handle, "activation", string(o.Activation))
+	}
+	if o.WithoutBias {
+		raw.Graph_set_bool(g.handle, "use_bias", false)
+	}
+	if o.KernelInitializer != "" {
+		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
+	}
+	if o.KernelL1 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l1", o.KernelL1)
+	}
+	if o.KernelL2 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
+	}
+	if o.BiasInitializer != "" {
+		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerConv2DOptions are what LayerConv2D may be told; the zero value means the defaults.
+type LayerConv2DOptions struct {
+	// Step in both directions. Default: 1.
+	Stride int64
+	// Distance between kernel elements. Default: 1.
+	Dilation int64
+	// same: ceil(size / stride); valid: no padding; explicit: the attribute pads. Default: PaddingSame.
+	Padding Padding
+	// Independent groups of channels. Default: 1.
+	Groups int64
+	// Applied to the result; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. Default:
+	// ActivationNone.
+	Activation Activation
+	// Adds no bias.
+	WithoutBias bool
+	// Initial values of the kernel. Default: "glorot_uniform".
+	KernelInitializer string
+	// Adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+	// to the loss, in training and evaluation.
+	KernelL1 float64
+	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+	// loss, in training and evaluation.
+	KernelL2 float64
+	// Initial values of the bias. Default: "zeros".
+	BiasInitializer string
+	// Height and width of the kernel where they differ; 0 = size. Default: [0, 0].
+	Sizes [2]int64
+	// Vertical and horizontal step where they differ; 0 = stride. Default: [0, 0].
+	Strides [2]int64
+	// Vertical and horizontal distance where they differ; 0 = dilation. Default: [0, 0].
+	Dilations [2]int64
+	// Zeros at the top, bottom, left and right; for explicit. Default: [0, 0, 0, 0].
+	Pads [4]int64
+}
+
 // LayerConv2D: Two-dimensional convolution of images [batch, height, width, channels]. Variables, in the scope
 // conv2d, conv2d_1, ...: kernel [height, width, channels / groups, filters], as in Keras; PyTorch's weight is
-// [filters, channels / groups, height, width]; bias [filters].
+// [filters, channels / groups, height, width]; bias [filters]. Where a total of same padding is odd, bottom and
+// right get the larger part, as in Keras; PyTorch's padding is the attribute pads.
 //
 //   - filters: Channels of the result.
 //   - size: Height and width of the kernel.
@@ -1084,6 +1220,477 @@ func (g *Graph) LayerConv2D(x Value, filters, size int64, options *LayerConv2DOp
 	if o.BiasInitializer != "" {
 		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
 	}
+	if o.Sizes != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "sizes", o.Sizes[:])
+	}
+	if o.Strides != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "strides", o.Strides[:])
+	}
+	if o.Dilations != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "dilations", o.Dilations[:])
+	}
+	if o.Pads != ([4]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerConv3DOptions are what LayerConv3D may be told; the zero value means the defaults.
+type LayerConv3DOptions struct {
+	// Step in all directions. Default: 1.
+	Stride int64
+	// Distance between kernel elements. Default: 1.
+	Dilation int64
+	// same: ceil(size / stride); valid: no padding; explicit: the attribute pads. Default: PaddingSame.
+	Padding Padding
+	// Independent groups of channels. Default: 1.
+	Groups int64
+	// Applied to the result; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. Default:
+	// ActivationNone.
+	Activation Activation
+	// Adds no bias.
+	WithoutBias bool
+	// Initial values of the kernel. Default: "glorot_uniform".
+	KernelInitializer string
+	// Adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+	// to the loss, in training and evaluation.
+	KernelL1 float64
+	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+	// loss, in training and evaluation.
+	KernelL2 float64
+	// Initial values of the bias. Default: "zeros".
+	BiasInitializer string
+	// depth, height and width of the kernel where they differ; 0 = size. Default: [0, 0, 0].
+	Sizes [3]int64
+	// Steps along depth, height and width where they differ; 0 = stride. Default: [0, 0, 0].
+	Strides [3]int64
+	// Distances along depth, height and width where they differ; 0 = dilation. Default: [0, 0, 0].
+	Dilations [3]int64
+	// Zeros at the front, back, top, bottom, left and right; for explicit. Default: [0, 0, 0, 0, 0, 0].
+	Pads [6]int64
+}
+
+// LayerConv3D: Three-dimensional convolution of volumes [batch, depth, height, width, channels], whose depth must
+// be known. Variables, in the scope conv3d, conv3d_1, ...: kernel [depth, height, width, channels / groups,
+// filters], as in Keras; PyTorch's weight is [filters, channels / groups, depth, height, width]; bias [filters].
+// Padding as in conv2d.
+//
+//   - filters: Channels of the result.
+//   - size: depth, height and width of the kernel.
+func (g *Graph) LayerConv3D(x Value, filters, size int64, options *LayerConv3DOptions) Value {
+	raw.Graph_begin(g.handle, "layer_conv3d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "filters", filters)
+	raw.Graph_set_i64(g.handle, "size", size)
+	o := given(options)
+	if o.Stride != 0 {
+		raw.Graph_set_i64(g.handle, "stride", o.Stride)
+	}
+	if o.Dilation != 0 {
+		raw.Graph_set_i64(g.handle, "dilation", o.Dilation)
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Groups != 0 {
+		raw.Graph_set_i64(g.handle, "groups", o.Groups)
+	}
+	if o.Activation != "" {
+		raw.Graph_set_string(g.handle, "activation", string(o.Activation))
+	}
+	if o.WithoutBias {
+		raw.Graph_set_bool(g.handle, "use_bias", false)
+	}
+	if o.KernelInitializer != "" {
+		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
+	}
+	if o.KernelL1 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l1", o.KernelL1)
+	}
+	if o.KernelL2 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
+	}
+	if o.BiasInitializer != "" {
+		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
+	}
+	if o.Sizes != ([3]int64{}) {
+		raw.Graph_set_i64s(g.handle, "sizes", o.Sizes[:])
+	}
+	if o.Strides != ([3]int64{}) {
+		raw.Graph_set_i64s(g.handle, "strides", o.Strides[:])
+	}
+	if o.Dilations != ([3]int64{}) {
+		raw.Graph_set_i64s(g.handle, "dilations", o.Dilations[:])
+	}
+	if o.Pads != ([6]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerConv1DTransposeOptions are what LayerConv1DTranspose may be told; the zero value means the defaults.
+type LayerConv1DTransposeOptions struct {
+	// Step along the result. Default: 1.
+	Stride int64
+	// Distance between kernel elements. Default: 1.
+	Dilation int64
+	// What is cut off at the ends of the result: as same padding adds to its convolution; valid: nothing; explicit:
+	// the attribute pads. Default: PaddingSame.
+	Padding Padding
+	// Elements cut off at the beginning and at the end; for explicit: PyTorch's padding. Default: [0, 0].
+	Pads [2]int64
+	// Elements added at the end, less than the stride: output_padding of PyTorch; not for same.
+	Extra int64
+	// Independent groups of channels. Default: 1.
+	Groups int64
+	// Applied to the result; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. Default:
+	// ActivationNone.
+	Activation Activation
+	// Adds no bias.
+	WithoutBias bool
+	// Initial values of the kernel. Default: "glorot_uniform".
+	KernelInitializer string
+	// Adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+	// to the loss, in training and evaluation.
+	KernelL1 float64
+	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+	// loss, in training and evaluation.
+	KernelL2 float64
+	// Initial values of the bias. Default: "zeros".
+	BiasInitializer string
+}
+
+// LayerConv1DTranspose: The transpose of conv1d: each element of sequences [batch, length, channels] is spread over
+// a window of the result, whose length is length * stride for same padding, else (length - 1) * stride + (size - 1)
+// * dilation + 1 - pads + extra. Variables, in the scope conv1d_transpose, ...: kernel [size, filters / groups,
+// channels], as in Keras; PyTorch's weight is [channels, filters / groups, size]; bias [filters]. Keras makes a
+// result of valid padding at least length * stride long: that is extra = stride - size where the stride is the
+// larger one.
+//
+//   - filters: Channels of the result.
+//   - size: Length of the kernel.
+func (g *Graph) LayerConv1DTranspose(x Value, filters, size int64, options *LayerConv1DTransposeOptions) Value {
+	raw.Graph_begin(g.handle, "layer_conv1d_transpose", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "filters", filters)
+	raw.Graph_set_i64(g.handle, "size", size)
+	o := given(options)
+	if o.Stride != 0 {
+		raw.Graph_set_i64(g.handle, "stride", o.Stride)
+	}
+	if o.Dilation != 0 {
+		raw.Graph_set_i64(g.handle, "dilation", o.Dilation)
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Pads != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	if o.Extra != 0 {
+		raw.Graph_set_i64(g.handle, "extra", o.Extra)
+	}
+	if o.Groups != 0 {
+		raw.Graph_set_i64(g.handle, "groups", o.Groups)
+	}
+	if o.Activation != "" {
+		raw.Graph_set_string(g.handle, "activation", string(o.Activation))
+	}
+	if o.WithoutBias {
+		raw.Graph_set_bool(g.handle, "use_bias", false)
+	}
+	if o.KernelInitializer != "" {
+		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
+	}
+	if o.KernelL1 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l1", o.KernelL1)
+	}
+	if o.KernelL2 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
+	}
+	if o.BiasInitializer != "" {
+		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerConv2DTransposeOptions are what LayerConv2DTranspose may be told; the zero value means the defaults.
+type LayerConv2DTransposeOptions struct {
+	// Step along the result in both directions. Default: 1.
+	Stride int64
+	// Distance between kernel elements. Default: 1.
+	Dilation int64
+	// What is cut off at the border of the result: as same padding adds to its convolution; valid: nothing;
+	// explicit: the attribute pads. Default: PaddingSame.
+	Padding Padding
+	// Independent groups of channels. Default: 1.
+	Groups int64
+	// Applied to the result; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. Default:
+	// ActivationNone.
+	Activation Activation
+	// Adds no bias.
+	WithoutBias bool
+	// Initial values of the kernel. Default: "glorot_uniform".
+	KernelInitializer string
+	// Adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+	// to the loss, in training and evaluation.
+	KernelL1 float64
+	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+	// loss, in training and evaluation.
+	KernelL2 float64
+	// Initial values of the bias. Default: "zeros".
+	BiasInitializer string
+	// Height and width of the kernel where they differ; 0 = size. Default: [0, 0].
+	Sizes [2]int64
+	// Vertical and horizontal step where they differ; 0 = stride. Default: [0, 0].
+	Strides [2]int64
+	// Vertical and horizontal distance where they differ; 0 = dilation. Default: [0, 0].
+	Dilations [2]int64
+	// Pixels cut off at the top, bottom, left and right; for explicit: PyTorch's padding. Default: [0, 0, 0, 0].
+	Pads [4]int64
+	// Pixels added at the bottom and at the right, less than the strides: output_padding of PyTorch; not for same.
+	// Default: [0, 0].
+	Extra [2]int64
+}
+
+// LayerConv2DTranspose: The transpose of conv2d, often called deconvolution (Zeiler et al., 2010): each pixel of
+// images [batch, height, width, channels] is spread over a window of the result, whose height is height * stride
+// for same padding, else (height - 1) * stride + (size - 1) * dilation + 1 - pads + extra; the width likewise.
+// Variables, in the scope conv2d_transpose, ...: kernel [height, width, filters / groups, channels], as in Keras;
+// PyTorch's weight is [channels, filters / groups, height, width]; bias [filters]. Keras makes a result of valid
+// padding at least height * stride high: that is extra = stride - size where the stride is the larger one.
+//
+//   - filters: Channels of the result.
+//   - size: Height and width of the kernel.
+func (g *Graph) LayerConv2DTranspose(x Value, filters, size int64, options *LayerConv2DTransposeOptions) Value {
+	raw.Graph_begin(g.handle, "layer_conv2d_transpose", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "filters", filters)
+	raw.Graph_set_i64(g.handle, "size", size)
+	o := given(options)
+	if o.Stride != 0 {
+		raw.Graph_set_i64(g.handle, "stride", o.Stride)
+	}
+	if o.Dilation != 0 {
+		raw.Graph_set_i64(g.handle, "dilation", o.Dilation)
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Groups != 0 {
+		raw.Graph_set_i64(g.handle, "groups", o.Groups)
+	}
+	if o.Activation != "" {
+		raw.Graph_set_string(g.handle, "activation", string(o.Activation))
+	}
+	if o.WithoutBias {
+		raw.Graph_set_bool(g.handle, "use_bias", false)
+	}
+	if o.KernelInitializer != "" {
+		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
+	}
+	if o.KernelL1 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l1", o.KernelL1)
+	}
+	if o.KernelL2 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
+	}
+	if o.BiasInitializer != "" {
+		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
+	}
+	if o.Sizes != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "sizes", o.Sizes[:])
+	}
+	if o.Strides != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "strides", o.Strides[:])
+	}
+	if o.Dilations != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "dilations", o.Dilations[:])
+	}
+	if o.Pads != ([4]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	if o.Extra != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "extra", o.Extra[:])
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerConv3DTransposeOptions are what LayerConv3DTranspose may be told; the zero value means the defaults.
+type LayerConv3DTransposeOptions struct {
+	// Step along the result in all directions. Default: 1.
+	Stride int64
+	// Distance between kernel elements. Default: 1.
+	Dilation int64
+	// What is cut off at the border of the result: as same padding adds to its convolution; valid: nothing;
+	// explicit: the attribute pads. Default: PaddingSame.
+	Padding Padding
+	// Independent groups of channels. Default: 1.
+	Groups int64
+	// Applied to the result; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. Default:
+	// ActivationNone.
+	Activation Activation
+	// Adds no bias.
+	WithoutBias bool
+	// Initial values of the kernel. Default: "glorot_uniform".
+	KernelInitializer string
+	// Adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+	// to the loss, in training and evaluation.
+	KernelL1 float64
+	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+	// loss, in training and evaluation.
+	KernelL2 float64
+	// Initial values of the bias. Default: "zeros".
+	BiasInitializer string
+	// depth, height and width of the kernel where they differ; 0 = size. Default: [0, 0, 0].
+	Sizes [3]int64
+	// Steps along depth, height and width where they differ; 0 = stride. Default: [0, 0, 0].
+	Strides [3]int64
+	// Distances along depth, height and width where they differ; 0 = dilation. Default: [0, 0, 0].
+	Dilations [3]int64
+	// Voxels cut off at the front, back, top, bottom, left and right; for explicit: PyTorch's padding. Default: [0,
+	// 0, 0, 0, 0, 0].
+	Pads [6]int64
+	// Voxels added at the back, at the bottom and at the right, less than the strides: output_padding of PyTorch;
+	// not for same. Default: [0, 0, 0].
+	Extra [3]int64
+}
+
+// LayerConv3DTranspose: The transpose of conv3d, of volumes [batch, depth, height, width, channels], whose depth
+// must be known; sizes of the result as in Conv2DTranspose. Variables, in the scope conv3d_transpose, ...: kernel
+// [depth, height, width, filters / groups, channels], as in Keras; PyTorch's weight is [channels, filters / groups,
+// depth, height, width]; bias [filters].
+//
+//   - filters: Channels of the result.
+//   - size: depth, height and width of the kernel.
+func (g *Graph) LayerConv3DTranspose(x Value, filters, size int64, options *LayerConv3DTransposeOptions) Value {
+	raw.Graph_begin(g.handle, "layer_conv3d_transpose", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "filters", filters)
+	raw.Graph_set_i64(g.handle, "size", size)
+	o := given(options)
+	if o.Stride != 0 {
+		raw.Graph_set_i64(g.handle, "stride", o.Stride)
+	}
+	if o.Dilation != 0 {
+		raw.Graph_set_i64(g.handle, "dilation", o.Dilation)
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Groups != 0 {
+		raw.Graph_set_i64(g.handle, "groups", o.Groups)
+	}
+	if o.Activation != "" {
+		raw.Graph_set_string(g.handle, "activation", string(o.Activation))
+	}
+	if o.WithoutBias {
+		raw.Graph_set_bool(g.handle, "use_bias", false)
+	}
+	if o.KernelInitializer != "" {
+		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
+	}
+	if o.KernelL1 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l1", o.KernelL1)
+	}
+	if o.KernelL2 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
+	}
+	if o.BiasInitializer != "" {
+		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
+	}
+	if o.Sizes != ([3]int64{}) {
+		raw.Graph_set_i64s(g.handle, "sizes", o.Sizes[:])
+	}
+	if o.Strides != ([3]int64{}) {
+		raw.Graph_set_i64s(g.handle, "strides", o.Strides[:])
+	}
+	if o.Dilations != ([3]int64{}) {
+		raw.Graph_set_i64s(g.handle, "dilations", o.Dilations[:])
+	}
+	if o.Pads != ([6]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	if o.Extra != ([3]int64{}) {
+		raw.Graph_set_i64s(g.handle, "extra", o.Extra[:])
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerDepthwiseConv1DOptions are what LayerDepthwiseConv1D may be told; the zero value means the defaults.
+type LayerDepthwiseConv1DOptions struct {
+	// Results per channel. Default: 1.
+	Multiplier int64
+	// Step along the sequence. Default: 1.
+	Stride int64
+	// Distance between kernel elements. Default: 1.
+	Dilation int64
+	// same: ceil(length / stride); valid: no padding; explicit: the attribute pads; causal: all in front, so that
+	// no result sees a later position. Default: PaddingSame.
+	Padding Padding
+	// Zeros before and behind the sequence; for explicit. Default: [0, 0].
+	Pads [2]int64
+	// Applied to the result; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. Default:
+	// ActivationNone.
+	Activation Activation
+	// Adds no bias.
+	WithoutBias bool
+	// Initial values of the kernel. Default: "glorot_uniform".
+	KernelInitializer string
+	// Adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+	// to the loss, in training and evaluation.
+	KernelL1 float64
+	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+	// loss, in training and evaluation.
+	KernelL2 float64
+	// Initial values of the bias. Default: "zeros".
+	BiasInitializer string
+}
+
+// LayerDepthwiseConv1D: Convolution of each channel of sequences [batch, length, channels] by itself. Variables, in
+// the scope depthwise_conv1d, ...: kernel [size, 1, channels * multiplier], where the first multiplier filters
+// belong to the first channel (Keras has [size, channels, multiplier], which are the same numbers in the same
+// order); bias [channels * multiplier].
+//
+//   - size: Length of the kernel.
+func (g *Graph) LayerDepthwiseConv1D(x Value, size int64, options *LayerDepthwiseConv1DOptions) Value {
+	raw.Graph_begin(g.handle, "layer_depthwise_conv1d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "size", size)
+	o := given(options)
+	if o.Multiplier != 0 {
+		raw.Graph_set_i64(g.handle, "multiplier", o.Multiplier)
+	}
+	if o.Stride != 0 {
+		raw.Graph_set_i64(g.handle, "stride", o.Stride)
+	}
+	if o.Dilation != 0 {
+		raw.Graph_set_i64(g.handle, "dilation", o.Dilation)
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Pads != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	if o.Activation != "" {
+		raw.Graph_set_string(g.handle, "activation", string(o.Activation))
+	}
+	if o.WithoutBias {
+		raw.Graph_set_bool(g.handle, "use_bias", false)
+	}
+	if o.KernelInitializer != "" {
+		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
+	}
+	if o.KernelL1 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l1", o.KernelL1)
+	}
+	if o.KernelL2 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
+	}
+	if o.BiasInitializer != "" {
+		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
+	}
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
@@ -1093,7 +1700,7 @@ type LayerDepthwiseConv2DOptions struct {
 	Multiplier int64
 	// Step in both directions. Default: 1.
 	Stride int64
-	// same: ceil(size / stride); valid: no padding. Default: PaddingSame.
+	// same: ceil(size / stride); valid: no padding; explicit: the attribute pads. Default: PaddingSame.
 	Padding Padding
 	// Applied to the result; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. Default:
 	// ActivationNone.
@@ -1108,11 +1715,24 @@ type LayerDepthwiseConv2DOptions struct {
 	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
 	// loss, in training and evaluation.
 	KernelL2 float64
+	// Distance between kernel elements. Default: 1.
+	Dilation int64
+	// Initial values of the bias. Default: "zeros".
+	BiasInitializer string
+	// Height and width of the kernel where they differ; 0 = size. Default: [0, 0].
+	Sizes [2]int64
+	// Vertical and horizontal step where they differ; 0 = stride. Default: [0, 0].
+	Strides [2]int64
+	// Vertical and horizontal distance where they differ; 0 = dilation. Default: [0, 0].
+	Dilations [2]int64
+	// Zeros at the top, bottom, left and right; for explicit. Default: [0, 0, 0, 0].
+	Pads [4]int64
 }
 
 // LayerDepthwiseConv2D: Convolution of each channel by itself. Variables, in the scope depthwise_conv2d, ...:
-// kernel [height, width, 1, channels * multiplier], where the first multiplier filters belong to the first channel;
-// bias [channels * multiplier].
+// kernel [height, width, 1, channels * multiplier], where the first multiplier filters belong to the first channel
+// (Keras has [height, width, channels, multiplier], which are the same numbers in the same order); bias [channels *
+// multiplier].
 //
 //   - size: Height and width of the kernel.
 func (g *Graph) LayerDepthwiseConv2D(x Value, size int64, options *LayerDepthwiseConv2DOptions) Value {
@@ -1144,6 +1764,102 @@ func (g *Graph) LayerDepthwiseConv2D(x Value, size int64, options *LayerDepthwis
 	if o.KernelL2 != 0 {
 		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
 	}
+	if o.Dilation != 0 {
+		raw.Graph_set_i64(g.handle, "dilation", o.Dilation)
+	}
+	if o.BiasInitializer != "" {
+		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
+	}
+	if o.Sizes != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "sizes", o.Sizes[:])
+	}
+	if o.Strides != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "strides", o.Strides[:])
+	}
+	if o.Dilations != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "dilations", o.Dilations[:])
+	}
+	if o.Pads != ([4]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerSeparableConv1DOptions are what LayerSeparableConv1D may be told; the zero value means the defaults.
+type LayerSeparableConv1DOptions struct {
+	// Depthwise results per channel. Default: 1.
+	Multiplier int64
+	// Step along the sequence. Default: 1.
+	Stride int64
+	// Distance between kernel elements. Default: 1.
+	Dilation int64
+	// same: ceil(length / stride); valid: no padding; explicit: the attribute pads; causal: all in front, so that
+	// no result sees a later position. Default: PaddingSame.
+	Padding Padding
+	// Zeros before and behind the sequence; for explicit. Default: [0, 0].
+	Pads [2]int64
+	// Applied to the result; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. Default:
+	// ActivationNone.
+	Activation Activation
+	// Adds no bias.
+	WithoutBias bool
+	// Initial values of both kernels. Default: "glorot_uniform".
+	KernelInitializer string
+	// Adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+	// to the loss, in training and evaluation.
+	KernelL1 float64
+	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+	// loss, in training and evaluation.
+	KernelL2 float64
+	// Initial values of the bias. Default: "zeros".
+	BiasInitializer string
+}
+
+// LayerSeparableConv1D: A depthwise convolution of sequences followed by a convolution of size 1; one bias and one
+// activation at the end. Variables, in the scope separable_conv1d, ...: depthwise_kernel [size, 1, channels *
+// multiplier], pointwise_kernel [1, channels * multiplier, filters], bias [filters].
+//
+//   - filters: Channels of the result.
+//   - size: Length of the kernel.
+func (g *Graph) LayerSeparableConv1D(x Value, filters, size int64, options *LayerSeparableConv1DOptions) Value {
+	raw.Graph_begin(g.handle, "layer_separable_conv1d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "filters", filters)
+	raw.Graph_set_i64(g.handle, "size", size)
+	o := given(options)
+	if o.Multiplier != 0 {
+		raw.Graph_set_i64(g.handle, "multiplier", o.Multiplier)
+	}
+	if o.Stride != 0 {
+		raw.Graph_set_i64(g.handle, "stride", o.Stride)
+	}
+	if o.Dilation != 0 {
+		raw.Graph_set_i64(g.handle, "dilation", o.Dilation)
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Pads != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	if o.Activation != "" {
+		raw.Graph_set_string(g.handle, "activation", string(o.Activation))
+	}
+	if o.WithoutBias {
+		raw.Graph_set_bool(g.handle, "use_bias", false)
+	}
+	if o.KernelInitializer != "" {
+		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
+	}
+	if o.KernelL1 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l1", o.KernelL1)
+	}
+	if o.KernelL2 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
+	}
+	if o.BiasInitializer != "" {
+		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
+	}
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
@@ -1153,7 +1869,7 @@ type LayerSeparableConv2DOptions struct {
 	Multiplier int64
 	// Step in both directions. Default: 1.
 	Stride int64
-	// same: ceil(size / stride); valid: no padding. Default: PaddingSame.
+	// same: ceil(size / stride); valid: no padding; explicit: the attribute pads. Default: PaddingSame.
 	Padding Padding
 	// Applied to the result; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. Default:
 	// ActivationNone.
@@ -1168,6 +1884,18 @@ type LayerSeparableConv2DOptions struct {
 	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
 	// loss, in training and evaluation.
 	KernelL2 float64
+	// Distance between kernel elements. Default: 1.
+	Dilation int64
+	// Initial values of the bias. Default: "zeros".
+	BiasInitializer string
+	// Height and width of the kernel where they differ; 0 = size. Default: [0, 0].
+	Sizes [2]int64
+	// Vertical and horizontal step where they differ; 0 = stride. Default: [0, 0].
+	Strides [2]int64
+	// Vertical and horizontal distance where they differ; 0 = dilation. Default: [0, 0].
+	Dilations [2]int64
+	// Zeros at the top, bottom, left and right; for explicit. Default: [0, 0, 0, 0].
+	Pads [4]int64
 }
 
 // LayerSeparableConv2D: A depthwise convolution followed by a 1x1 convolution; one bias and one activation at the
@@ -1205,6 +1933,24 @@ func (g *Graph) LayerSeparableConv2D(x Value, filters, size int64, options *Laye
 	}
 	if o.KernelL2 != 0 {
 		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
+	}
+	if o.Dilation != 0 {
+		raw.Graph_set_i64(g.handle, "dilation", o.Dilation)
+	}
+	if o.BiasInitializer != "" {
+		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
+	}
+	if o.Sizes != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "sizes", o.Sizes[:])
+	}
+	if o.Strides != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "strides", o.Strides[:])
+	}
+	if o.Dilations != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "dilations", o.Dilations[:])
+	}
+	if o.Pads != ([4]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
 	}
 	return Value{raw.Graph_end(g.handle, nil)}
 }
@@ -1718,15 +2464,89 @@ func (g *Graph) LayerFlatten(x Value) Value {
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
+// LayerMaxPool1DOptions are what LayerMaxPool1D may be told; the zero value means the defaults.
+type LayerMaxPool1DOptions struct {
+	// Step along the sequence; 0 = the size.
+	Stride int64
+	// same: ceil(length / stride); valid: no padding; explicit: the attribute pads. Default: PaddingValid.
+	Padding Padding
+	// What is added before and behind the sequence; for explicit. Default: [0, 0].
+	Pads [2]int64
+}
+
+// LayerMaxPool1D: The largest element of each window of sequences [batch, length, channels]; padding never wins.
+// PyTorch's ceil_mode is padding behind the sequence; its dilation has no counterpart.
+//
+//   - size: Length of the window.
+func (g *Graph) LayerMaxPool1D(x Value, size int64, options *LayerMaxPool1DOptions) Value {
+	raw.Graph_begin(g.handle, "layer_max_pool1d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "size", size)
+	o := given(options)
+	if o.Stride != 0 {
+		raw.Graph_set_i64(g.handle, "stride", o.Stride)
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Pads != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerAveragePool1DOptions are what LayerAveragePool1D may be told; the zero value means the defaults.
+type LayerAveragePool1DOptions struct {
+	// Step along the sequence; 0 = the size.
+	Stride int64
+	// same: ceil(length / stride); valid: no padding; explicit: the attribute pads. Default: PaddingValid.
+	Padding Padding
+	// What is added before and behind the sequence; for explicit. Default: [0, 0].
+	Pads [2]int64
+	// Divides by the size of the whole window where it lies in the padding, as PyTorch does unless told otherwise.
+	CountIncludePadding bool
+}
+
+// LayerAveragePool1D: The mean of each window of sequences [batch, length, channels], padding not counted unless
+// CountIncludePadding says so.
+//
+//   - size: Length of the window.
+func (g *Graph) LayerAveragePool1D(x Value, size int64, options *LayerAveragePool1DOptions) Value {
+	raw.Graph_begin(g.handle, "layer_average_pool1d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "size", size)
+	o := given(options)
+	if o.Stride != 0 {
+		raw.Graph_set_i64(g.handle, "stride", o.Stride)
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Pads != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	if o.CountIncludePadding {
+		raw.Graph_set_bool(g.handle, "count_include_padding", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
 // LayerMaxPool2DOptions are what LayerMaxPool2D may be told; the zero value means the defaults.
 type LayerMaxPool2DOptions struct {
 	// Step in both directions; 0 = the size.
 	Stride int64
-	// same: ceil(size / stride); valid: no padding. Default: PaddingValid.
+	// same: ceil(size / stride); valid: no padding; explicit: the attribute pads. Default: PaddingValid.
 	Padding Padding
+	// Height and width of the window where they differ; 0 = size. Default: [0, 0].
+	Sizes [2]int64
+	// Vertical and horizontal step where they differ; 0 = stride. Default: [0, 0].
+	Strides [2]int64
+	// What is added at the top, bottom, left and right; for explicit. Default: [0, 0, 0, 0].
+	Pads [4]int64
 }
 
-// LayerMaxPool2D: The largest element of each window: [batch, height, width, channels].
+// LayerMaxPool2D: The largest element of each window: [batch, height, width, channels]. PyTorch's ceil_mode is
+// padding at the bottom and at the right; its dilation has no counterpart.
 //
 //   - size: Height and width of the window.
 func (g *Graph) LayerMaxPool2D(x Value, size int64, options *LayerMaxPool2DOptions) Value {
@@ -1740,6 +2560,15 @@ func (g *Graph) LayerMaxPool2D(x Value, size int64, options *LayerMaxPool2DOptio
 	if o.Padding != "" {
 		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
 	}
+	if o.Sizes != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "sizes", o.Sizes[:])
+	}
+	if o.Strides != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "strides", o.Strides[:])
+	}
+	if o.Pads != ([4]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
@@ -1747,11 +2576,20 @@ func (g *Graph) LayerMaxPool2D(x Value, size int64, options *LayerMaxPool2DOptio
 type LayerAveragePool2DOptions struct {
 	// Step in both directions; 0 = the size.
 	Stride int64
-	// same: ceil(size / stride); valid: no padding. Default: PaddingValid.
+	// same: ceil(size / stride); valid: no padding; explicit: the attribute pads. Default: PaddingValid.
 	Padding Padding
+	// Height and width of the window where they differ; 0 = size. Default: [0, 0].
+	Sizes [2]int64
+	// Vertical and horizontal step where they differ; 0 = stride. Default: [0, 0].
+	Strides [2]int64
+	// What is added at the top, bottom, left and right; for explicit. Default: [0, 0, 0, 0].
+	Pads [4]int64
+	// Divides by the size of the whole window where it lies in the padding, as PyTorch does unless told otherwise.
+	CountIncludePadding bool
 }
 
-// LayerAveragePool2D: The mean of each window, padding not counted: [batch, height, width, channels].
+// LayerAveragePool2D: The mean of each window, padding not counted unless CountIncludePadding says so: [batch,
+// height, width, channels].
 //
 //   - size: Height and width of the window.
 func (g *Graph) LayerAveragePool2D(x Value, size int64, options *LayerAveragePool2DOptions) Value {
@@ -1765,6 +2603,119 @@ func (g *Graph) LayerAveragePool2D(x Value, size int64, options *LayerAveragePoo
 	if o.Padding != "" {
 		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
 	}
+	if o.Sizes != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "sizes", o.Sizes[:])
+	}
+	if o.Strides != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "strides", o.Strides[:])
+	}
+	if o.Pads != ([4]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	if o.CountIncludePadding {
+		raw.Graph_set_bool(g.handle, "count_include_padding", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerMaxPool3DOptions are what LayerMaxPool3D may be told; the zero value means the defaults.
+type LayerMaxPool3DOptions struct {
+	// Step in all directions; 0 = the size.
+	Stride int64
+	// same: ceil(size / stride); valid: no padding; explicit: the attribute pads. Default: PaddingValid.
+	Padding Padding
+	// depth, height and width of the window where they differ; 0 = size. Default: [0, 0, 0].
+	Sizes [3]int64
+	// Steps along depth, height and width where they differ; 0 = stride. Default: [0, 0, 0].
+	Strides [3]int64
+	// What is added at the front, back, top, bottom, left and right; for explicit. Default: [0, 0, 0, 0, 0, 0].
+	Pads [6]int64
+}
+
+// LayerMaxPool3D: The largest element of each window of volumes [batch, depth, height, width, channels]; padding
+// never wins. PyTorch's ceil_mode is padding behind; its dilation has no counterpart.
+//
+//   - size: depth, height and width of the window.
+func (g *Graph) LayerMaxPool3D(x Value, size int64, options *LayerMaxPool3DOptions) Value {
+	raw.Graph_begin(g.handle, "layer_max_pool3d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "size", size)
+	o := given(options)
+	if o.Stride != 0 {
+		raw.Graph_set_i64(g.handle, "stride", o.Stride)
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Sizes != ([3]int64{}) {
+		raw.Graph_set_i64s(g.handle, "sizes", o.Sizes[:])
+	}
+	if o.Strides != ([3]int64{}) {
+		raw.Graph_set_i64s(g.handle, "strides", o.Strides[:])
+	}
+	if o.Pads != ([6]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerAveragePool3DOptions are what LayerAveragePool3D may be told; the zero value means the defaults.
+type LayerAveragePool3DOptions struct {
+	// Step in all directions; 0 = the size.
+	Stride int64
+	// same: ceil(size / stride); valid: no padding; explicit: the attribute pads. Default: PaddingValid.
+	Padding Padding
+	// depth, height and width of the window where they differ; 0 = size. Default: [0, 0, 0].
+	Sizes [3]int64
+	// Steps along depth, height and width where they differ; 0 = stride. Default: [0, 0, 0].
+	Strides [3]int64
+	// What is added at the front, back, top, bottom, left and right; for explicit. Default: [0, 0, 0, 0, 0, 0].
+	Pads [6]int64
+	// Divides by the size of the whole window where it lies in the padding, as PyTorch does unless told otherwise.
+	CountIncludePadding bool
+}
+
+// LayerAveragePool3D: The mean of each window of volumes [batch, depth, height, width, channels], padding not
+// counted unless CountIncludePadding says so.
+//
+//   - size: depth, height and width of the window.
+func (g *Graph) LayerAveragePool3D(x Value, size int64, options *LayerAveragePool3DOptions) Value {
+	raw.Graph_begin(g.handle, "layer_average_pool3d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "size", size)
+	o := given(options)
+	if o.Stride != 0 {
+		raw.Graph_set_i64(g.handle, "stride", o.Stride)
+	}
+	if o.Padding != "" {
+		raw.Graph_set_string(g.handle, "padding", string(o.Padding))
+	}
+	if o.Sizes != ([3]int64{}) {
+		raw.Graph_set_i64s(g.handle, "sizes", o.Sizes[:])
+	}
+	if o.Strides != ([3]int64{}) {
+		raw.Graph_set_i64s(g.handle, "strides", o.Strides[:])
+	}
+	if o.Pads != ([6]int64{}) {
+		raw.Graph_set_i64s(g.handle, "pads", o.Pads[:])
+	}
+	if o.CountIncludePadding {
+		raw.Graph_set_bool(g.handle, "count_include_padding", true)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerGlobalAveragePool1D: The mean over the length: [batch, length, channels] to [batch, channels].
+func (g *Graph) LayerGlobalAveragePool1D(x Value) Value {
+	raw.Graph_begin(g.handle, "layer_global_average_pool1d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerGlobalMaxPool1D: The maximum over the length: [batch, length, channels] to [batch, channels].
+func (g *Graph) LayerGlobalMaxPool1D(x Value) Value {
+	raw.Graph_begin(g.handle, "layer_global_max_pool1d", 1)
+	raw.Graph_add_input(g.handle, x.id)
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
@@ -1779,6 +2730,232 @@ func (g *Graph) LayerGlobalAveragePool2D(x Value) Value {
 func (g *Graph) LayerGlobalMaxPool2D(x Value) Value {
 	raw.Graph_begin(g.handle, "layer_global_max_pool2d", 1)
 	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerGlobalAveragePool3D: The mean over depth, height and width: [batch, depth, height, width, channels] to
+// [batch, channels].
+func (g *Graph) LayerGlobalAveragePool3D(x Value) Value {
+	raw.Graph_begin(g.handle, "layer_global_average_pool3d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerGlobalMaxPool3D: The maximum over depth, height and width: [batch, depth, height, width, channels] to
+// [batch, channels].
+func (g *Graph) LayerGlobalMaxPool3D(x Value) Value {
+	raw.Graph_begin(g.handle, "layer_global_max_pool3d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerUpSampling1D: Each position of sequences [batch, length, channels] several times.
+//
+//   - factor: How often.
+func (g *Graph) LayerUpSampling1D(x Value, factor int64) Value {
+	raw.Graph_begin(g.handle, "layer_up_sampling1d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "factor", factor)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerUpSampling2DOptions are what LayerUpSampling2D may be told; the zero value means the defaults.
+type LayerUpSampling2DOptions struct {
+	// Of height and width where they differ; 0 = factor. Default: [0, 0].
+	Factors [2]int64
+	// What lies between the pixels. Default: InterpolationNearest.
+	Method Interpolation
+}
+
+// LayerUpSampling2D: Images [batch, height, width, channels] enlarged by whole factors: each pixel several times,
+// or bilinear between the centers of pixels, as Keras and, without align_corners, PyTorch do it. Other sizes: the
+// function resize2d.
+//
+//   - factor: Of height and width.
+func (g *Graph) LayerUpSampling2D(x Value, factor int64, options *LayerUpSampling2DOptions) Value {
+	raw.Graph_begin(g.handle, "layer_up_sampling2d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "factor", factor)
+	o := given(options)
+	if o.Factors != ([2]int64{}) {
+		raw.Graph_set_i64s(g.handle, "factors", o.Factors[:])
+	}
+	if o.Method != "" {
+		raw.Graph_set_string(g.handle, "method", string(o.Method))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerUpSampling3DOptions are what LayerUpSampling3D may be told; the zero value means the defaults.
+type LayerUpSampling3DOptions struct {
+	// Of depth, height and width where they differ; 0 = factor. Default: [0, 0, 0].
+	Factors [3]int64
+}
+
+// LayerUpSampling3D: Each voxel of volumes [batch, depth, height, width, channels] several times along each axis.
+//
+//   - factor: Of depth, height and width.
+func (g *Graph) LayerUpSampling3D(x Value, factor int64, options *LayerUpSampling3DOptions) Value {
+	raw.Graph_begin(g.handle, "layer_up_sampling3d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "factor", factor)
+	o := given(options)
+	if o.Factors != ([3]int64{}) {
+		raw.Graph_set_i64s(g.handle, "factors", o.Factors[:])
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerZeroPadding1D: Zeros around sequences [batch, length, channels].
+//
+//   - pads: How many before and behind the sequence.
+func (g *Graph) LayerZeroPadding1D(x Value, pads []int64) Value {
+	raw.Graph_begin(g.handle, "layer_zero_padding1d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64s(g.handle, "pads", pads)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerZeroPadding2D: Zeros around images [batch, height, width, channels].
+//
+//   - pads: How many at the top, bottom, left and right; PyTorch's ZeroPad2d has left, right, top, bottom.
+func (g *Graph) LayerZeroPadding2D(x Value, pads []int64) Value {
+	raw.Graph_begin(g.handle, "layer_zero_padding2d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64s(g.handle, "pads", pads)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerZeroPadding3D: Zeros around volumes [batch, depth, height, width, channels].
+//
+//   - pads: How many at the front, back, top, bottom, left and right.
+func (g *Graph) LayerZeroPadding3D(x Value, pads []int64) Value {
+	raw.Graph_begin(g.handle, "layer_zero_padding3d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64s(g.handle, "pads", pads)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerCropping1D: Sequences [batch, length, channels] without their ends.
+//
+//   - crops: How many positions at the beginning and at the end are left out; at least one must stay.
+func (g *Graph) LayerCropping1D(x Value, crops []int64) Value {
+	raw.Graph_begin(g.handle, "layer_cropping1d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64s(g.handle, "crops", crops)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerCropping2D: Images [batch, height, width, channels] without their borders.
+//
+//   - crops: How many pixels at the top, bottom, left and right are left out; at least one must stay.
+func (g *Graph) LayerCropping2D(x Value, crops []int64) Value {
+	raw.Graph_begin(g.handle, "layer_cropping2d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64s(g.handle, "crops", crops)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerCropping3D: Volumes [batch, depth, height, width, channels] without their borders.
+//
+//   - crops: How many voxels at the front, back, top, bottom, left and right are left out; at least one must stay.
+func (g *Graph) LayerCropping3D(x Value, crops []int64) Value {
+	raw.Graph_begin(g.handle, "layer_cropping3d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64s(g.handle, "crops", crops)
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerEmbeddingOptions are what LayerEmbedding may be told; the zero value means the defaults.
+type LayerEmbeddingOptions struct {
+	// An id whose row begins with zeros and gets no gradient: padding_idx of PyTorch; -1 = none. Default: -1.
+	PaddingID *int64
+	// Initial values of the table. Default: "random_uniform".
+	TableInitializer string
+	// Adds this times the sum of the absolute values of the table to the loss, in training and evaluation.
+	TableL1 float64
+	// Adds this times the sum of the squares of the table to the loss, in training and evaluation.
+	TableL2 float64
+}
+
+// LayerEmbedding: Rows of a trained table, looked up by integers of any shape: [batch, ...] to [batch, ..., width].
+// Variable, in the scope embedding, embedding_1, ...: table [count, width] of f32, as in Keras and PyTorch. An id
+// that is negative or not below count is an error of the run that names the layer and the row. Keras has no
+// PaddingID, but a mask; the initial values are those of Keras, where PyTorch's are normal. PyTorch's max_norm and
+// scale_grad_by_freq have no counterpart.
+//
+//   - count: Rows of the table: ids are 0 to count - 1.
+//   - width: Elements of a row.
+func (g *Graph) LayerEmbedding(ids Value, count, width int64, options *LayerEmbeddingOptions) Value {
+	raw.Graph_begin(g.handle, "layer_embedding", 1)
+	raw.Graph_add_input(g.handle, ids.id)
+	raw.Graph_set_i64(g.handle, "count", count)
+	raw.Graph_set_i64(g.handle, "width", width)
+	o := given(options)
+	if o.PaddingID != nil {
+		raw.Graph_set_i64(g.handle, "padding_id", *o.PaddingID)
+	}
+	if o.TableInitializer != "" {
+		raw.Graph_set_string(g.handle, "table_initializer", o.TableInitializer)
+	}
+	if o.TableL1 != 0 {
+		raw.Graph_set_f64(g.handle, "table_l1", o.TableL1)
+	}
+	if o.TableL2 != 0 {
+		raw.Graph_set_f64(g.handle, "table_l2", o.TableL2)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerEmbeddingBagOptions are what LayerEmbeddingBag may be told; the zero value means the defaults.
+type LayerEmbeddingBagOptions struct {
+	// [batch, ..., length]: a factor for each row that is looked up, for sum and mean.
+	Weights Value
+	// Integers [batch, ...]: how many ids of each bag count; those behind them may be anything.
+	Lengths Value
+	// What is made of the rows of a bag. Default: CombinerMean.
+	Combiner Combiner
+	// An id that does not count, and whose row begins with zeros: padding_idx of PyTorch; -1 = none. Default: -1.
+	PaddingID *int64
+	// Initial values of the table. Default: "random_uniform".
+	TableInitializer string
+	// Adds this times the sum of the absolute values of the table to the loss, in training and evaluation.
+	TableL1 float64
+	// Adds this times the sum of the squares of the table to the loss, in training and evaluation.
+	TableL2 float64
+}
+
+// LayerEmbeddingBag: Sums, means or maxima of rows of a trained table, which integers [batch, ..., length] look up:
+// [batch, ..., length] to [batch, ..., width]; zeros where a bag has no ids. Variable, in the scope embedding_bag,
+// ...: table [count, width] of f32. With weights a mean is divided by their sum, as in TensorFlow; PyTorch has
+// weights for sums alone. Rows that tie for a maximum share its gradient equally; in PyTorch the first one has it.
+// PyTorch's offsets are bags one behind the other, here they are rows with lengths. Errors as in embedding.
+//
+//   - count: Rows of the table: ids are 0 to count - 1.
+//   - width: Elements of a row.
+func (g *Graph) LayerEmbeddingBag(ids Value, count, width int64, options *LayerEmbeddingBagOptions) Value {
+	raw.Graph_begin(g.handle, "layer_embedding_bag", 1)
+	raw.Graph_add_input(g.handle, ids.id)
+	raw.Graph_set_i64(g.handle, "count", count)
+	raw.Graph_set_i64(g.handle, "width", width)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	raw.Graph_add_input(g.handle, o.Lengths.id)
+	if o.Combiner != "" {
+		raw.Graph_set_string(g.handle, "combiner", string(o.Combiner))
+	}
+	if o.PaddingID != nil {
+		raw.Graph_set_i64(g.handle, "padding_id", *o.PaddingID)
+	}
+	if o.TableInitializer != "" {
+		raw.Graph_set_string(g.handle, "table_initializer", o.TableInitializer)
+	}
+	if o.TableL1 != 0 {
+		raw.Graph_set_f64(g.handle, "table_l1", o.TableL1)
+	}
+	if o.TableL2 != 0 {
+		raw.Graph_set_f64(g.handle, "table_l2", o.TableL2)
+	}
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 

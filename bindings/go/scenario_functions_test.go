@@ -121,7 +121,9 @@ func reportImages(g *Graph, z, shift Value, report func(string, Value)) {
 	wide := &Conv2DTransposeOptions{Stride: [2]int64{1, 2}, Padding: PaddingValid}
 	report("conv2d_transpose", g.Conv2DTranspose(image, g.Reshape(shift, []int64{1, 3, 1, 1}), wide))
 	inside := &Conv3DOptions{Padding: PaddingValid}
-	report("conv3d", g.Conv3D(volume, g.Reshape(shift, []int64{3, 1, 1, 1, 1}), inside))
+	deep := g.Reshape(shift, []int64{3, 1, 1, 1, 1})
+	report("conv3d", g.Conv3D(volume, deep, inside))
+	report("conv3d_transpose", g.Conv3DTranspose(volume, deep, nil))
 	report("max_pool3d", g.MaxPool3D(volume, []int64{2, 1, 1}, &MaxPool3DOptions{Stride: [3]int64{1, 1, 1}}))
 	report("avg_pool3d", g.AvgPool3D(volume, []int64{3, 1, 1}, nil))
 	report("resize2d", g.Resize2D(image, []int64{1, 2}, nil))

@@ -17,6 +17,9 @@
 
 namespace tutti::impl::graph {
 
+/// An attribute that any InitializerSpec may have: the index of a row that begins with zeros, whatever the others do.
+inline constexpr std::string_view kZeroRow = "zero_row";
+
 /// INVALID_ARGUMENT with the names that there are, or the arguments that the initializer takes.
 base::Result<InitializerSpec> parse_initializer(std::string_view text);
 

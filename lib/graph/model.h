@@ -31,6 +31,7 @@ struct InputSpec {
 
 /// How a variable gets its first value: "zeros", "ones", "constant" {value}, "normal", "truncated_normal" {mean,
 /// stddev}, "uniform" {low, high}, "glorot_uniform", "he_normal", ... interpreted by the floor that creates weights.
+/// Each may have {zero_row} (initializer.h).
 struct InitializerSpec {
   std::string name = "zeros";
   Attributes attributes;

@@ -108,6 +108,7 @@ def images(z, shift):
         'conv1d_transpose': mean(spread),
         'conv2d_transpose': sum(z) * sum(shift) / 7,
         'conv3d': sum(a * s for a, s in zip(z, shift)),
+        'conv3d_transpose': mean(sum(z[i] * shift[k] for i in range(3) for k in range(3) if i + k == o) for o in (1, 2, 3)),
         'max_pool3d': mean([max(z[0], z[1]), max(z[1], z[2])]),
         'avg_pool3d': mean(z),
         'resize2d': mean([0.75 * z[0] + 0.25 * z[1], 0.25 * z[1] + 0.75 * z[2]]),

@@ -110,15 +110,19 @@ class Losses:
         return sum(self.metrics(batch).values())
 
     def gradients(self, batch, count, *_):
-        shift, gradient = self.weights['shift'], []
-        for j, value in enumerate(shift):
+        return self.losses(batch), {name: self.gradient(numbers, batch, count) for name, numbers in self.weights.items()}
+
+    def gradient(self, numbers, batch, count):
+        """Of one variable."""
+        gradient = []
+        for j, value in enumerate(numbers):
             ends = []
             for side in (self.DIFFERENCE, -self.DIFFERENCE):
-                shift[j] = value + side
+                numbers[j] = value + side
                 ends.append(self.losses(batch))
-            shift[j] = value
+            numbers[j] = value
             gradient.append((ends[0] - ends[1]) / (2 * self.DIFFERENCE) / count)
-        return self.losses(batch), {'shift': gradient}
+        return gradient
 
     def outputs(self, row):
         return {'z': self.scores(row)}

@@ -140,6 +140,7 @@ static void report_images(struct sum *sum, tutti_value z, tutti_value shift) {
   tutti_conv3d_attrs inside = {.padding = TUTTI_CONV3D_PADDING_VALID};
   kernel = tutti_reshape(g, shift, (int64_t[]){3, 1, 1, 1, 1}, 5);
   report(sum, "conv3d", tutti_conv3d(g, volume, kernel, &inside));
+  report(sum, "conv3d_transpose", tutti_conv3d_transpose(g, volume, kernel, NULL));
   tutti_max_pool3d_attrs by_one = {.stride = {1, 1, 1}};
   report(sum, "max_pool3d", tutti_max_pool3d(g, volume, (int64_t[]){2, 1, 1}, &by_one));
   report(sum, "avg_pool3d", tutti_avg_pool3d(g, volume, (int64_t[]){3, 1, 1}, NULL));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "scenario_functions.h"
+#include "scenario_layers.h"
 #include "scenario_optimizers.h"
 
 static int32_t classifier(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
@@ -298,6 +299,7 @@ tutti_model_fn scenario_model(const char *name) {
                 {"metrics", metrics},
                 {"optimizers", scenario_optimizers},
                 {"functions", scenario_functions},
+                {"layers", scenario_layers},
                 {"schedules", schedules},
                 {"wrong", wrong},
                 {"failing", failing}};

@@ -9,6 +9,7 @@ before, a shuffle its depth among the shuffles and the number of the pass. Bound
 import math
 
 from function_model import Functions
+from layer_model import Layers
 from loss_model import Losses
 from metric_model import Metrics
 from optimizer_model import ByName
@@ -399,4 +400,4 @@ class Averaged:
 
 
 MODELS = {'classifier': Classifier, 'regression': Regression, 'averages': Averages, 'images': Images, 'losses': Losses,
-          'optimizers': Optimizers, 'functions': Functions, 'metrics': Metrics, 'schedules': Schedules}
+          'optimizers': Optimizers, 'functions': Functions, 'layers': Layers, 'metrics': Metrics, 'schedules': Schedules}

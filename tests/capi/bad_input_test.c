@@ -230,7 +230,7 @@ static const struct bad_input {
 } bad_inputs[] = {
     {"slices of different length", slices_of_different_length, TUTTI_INVALID_ARGUMENT, {"'label'", "3", "4"}},
     {"wrong dtype", wrong_dtype, TUTTI_INVALID_ARGUMENT, {"tower/add", "f32", "i32"}},
-    {"wrong rank", wrong_rank, TUTTI_INVALID_ARGUMENT, {"tower/conv2d", "[batch, 2]", "rank"}},
+    {"wrong rank", wrong_rank, TUTTI_INVALID_ARGUMENT, {"tower/conv2d", "[batch, 2]", "expected images"}},
     {"too few inputs", too_few_inputs, TUTTI_INVALID_ARGUMENT, {"tower/concat", "input 'inputs' is missing", ""}},
     {"NULL for inputs",
      null_inputs,

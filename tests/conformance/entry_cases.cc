@@ -6,9 +6,79 @@
 #include <string>
 
 #include "base/text.h"
+#include "graph/autodiff.h"
 #include "instruction_sets.h"
 
 namespace tutti::impl::conformance {
+
+using graph::GraphBuilder;
+using graph::ValueId;
+using tensor::Tensor;
+
+namespace {
+
+base::Status compare(const Tensor &result, const Tensor &expected, const GoldenCase &golden) {
+  if (!(result.shape() == expected.shape()) || result.dtype() != expected.dtype())
+    return base::internal_error("is ", result.describe(), ", expected ", expected.describe());
+  return tensor::compare_close(result, expected, golden.relative, golden.absolute);
+}
+
+size_t result_count(const GoldenCase &golden) { return golden.outputs.size() + golden.gradients.size(); }
+
+/// `results`: those of the case, and its gradients.
+base::Status check_results(const GoldenCase &golden, std::span<const Tensor> results) {
+  for (size_t i = 0; i < golden.outputs.size(); ++i) {
+    const base::Status status = compare(results[i], golden.outputs[i], golden);
+    if (!status.ok()) return status.wrap(base::concat("result ", i));
+  }
+  for (size_t i = 0; i < golden.gradients.size(); ++i) {
+    const base::Status status = compare(results[golden.outputs.size() + i], golden.gradients[i], golden);
+    if (!status.ok()) return status.wrap(base::concat("gradient of input ", golden.differentiated[i]));
+  }
+  return base::Status();
+}
+
+}  // namespace
+
+GraphBuilder::Values with_gradients(GraphBuilder &builder, const GoldenCase &golden, const GraphBuilder::Values &inputs,
+                                    GraphBuilder::Values results) {
+  if (!builder.ok() || golden.differentiated.empty()) return results;
+  GraphBuilder::Values targets, seeds, wanted;
+  for (const ValueId result : results) {
+    if (tensor::is_floating(builder.dtype(result))) targets.push_back(result);
+  }
+  for (const Tensor &upstream : golden.upstreams)
+    seeds.push_back(builder.constant(upstream));
+  for (const int64_t input : golden.differentiated)
+    wanted.push_back(inputs.at(static_cast<size_t>(input)));
+  const auto gradients = graph::gradients_or_zeros(builder, targets, seeds, wanted);
+  if (!gradients.ok()) builder.fail(gradients.status());
+  if (gradients.ok()) results.insert(results.end(), gradients->begin(), gradients->end());
+  return results;
+}
+
+int count_wrong_results(const EntryCases &entries, const char *file, std::span<const GoldenCase> some, size_t line,
+                        backend::Level level, const char *instructions, const BuildCase &build) {
+  const auto ran = run_together(entries, some, level, build);
+  if (!ran.ok()) {
+    print_error("%s from line %zu on, %s: %s\n", file, line, instructions, ran.status().to_string().c_str());
+    return static_cast<int>(some.size());
+  }
+  int wrong = 0;
+  size_t at = 0;
+  for (const GoldenCase &golden : some) {
+    assert_true(at + result_count(golden) <= ran->size());
+    const base::Status status = check_results(golden, std::span(*ran).subspan(at, result_count(golden)));
+    if (!status.ok()) {
+      ++wrong;
+      print_error("%s line %zu (%s), %s: %s\n", file, line, golden.op.c_str(), instructions,
+                  status.to_string().c_str());
+    }
+    at += result_count(golden);
+    ++line;
+  }
+  return wrong;
+}
 
 int run_entry_tests(int argc, char **argv, std::string_view file, EntryCases &entries, const char *name,
                     std::span<const CMUnitTest> tests) {

@@ -38,6 +38,16 @@ using BuildCase = std::function<graph::GraphBuilder::Values(graph::GraphBuilder 
 base::Result<std::vector<tensor::Tensor>> run_together(const EntryCases &entries, std::span<const GoldenCase> some,
                                                        backend::Level level, const BuildCase &build);
 
+/// The results and, behind them, the gradients for the inputs that the case differentiates.
+graph::GraphBuilder::Values with_gradients(graph::GraphBuilder &builder, const GoldenCase &golden,
+                                           const graph::GraphBuilder::Values &inputs,
+                                           graph::GraphBuilder::Values results);
+
+/// How many of some cases of `file`, the first of which is in line `line`, are wrong; says which. What `build` makes
+/// are results and gradients as of with_gradients().
+int count_wrong_results(const EntryCases &entries, const char *file, std::span<const GoldenCase> some, size_t line,
+                        backend::Level level, const char *instructions, const BuildCase &build);
+
 /// So many cases at a time, by turns at level fast and repeatable, in each instruction set. `count_wrong` is given
 /// them, the line of the first in the file, the level and the instruction set; gives the sum of its results.
 using CountWrong =

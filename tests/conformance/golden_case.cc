@@ -110,6 +110,12 @@ Result<GoldenCase> read_case(const JsonReader &reader) {
   if (reader.has("rates")) {
     TUTTI_ASSIGN(golden.rates, read_rates(reader));
   }
+  if (reader.has("ports")) {
+    TUTTI_ASSIGN(golden.ports, reader.get_integers("ports"));
+    TUTTI_ASSIGN(const JsonReader variables, reader.get("variables"));
+    for (const auto &[name, place] : variables.json().object())
+      golden.variables[name] = place.integer();
+  }
   return golden;
 }
 

@@ -4,6 +4,7 @@
 #ifndef TUTTI_TESTS_CONFORMANCE_GOLDEN_CASE_H_
 #define TUTTI_TESTS_CONFORMANCE_GOLDEN_CASE_H_
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +41,10 @@ struct GoldenCase {
   std::vector<tensor::Tensor> upstreams = {};
   std::vector<int64_t> differentiated = {};
   std::vector<GoldenRate> rates = {};  ///< of schedules
+  /// Of layers, whose `inputs` end with the values of their variables: the place of each input of the layer among them,
+  /// -1 for one that is left out; and those of the variables by name.
+  std::vector<int64_t> ports = {};
+  std::map<std::string, int64_t> variables = {};
 };
 
 /// One step of an optimizer and the state after it.

@@ -2,6 +2,7 @@
 #include "distribute/weights/initial_values.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "backend/executable.h"
 #include "base/hash/checksum.h"
@@ -111,6 +112,21 @@ class ValueGraph {
   GraphBuilder builder_;
 };
 
+/// Zeros in the row that the initializer names, if it does.
+Status clear_row(const VariableSpec &variable, Tensor &value) {
+  const auto found = variable.initializer.attributes.find(graph::kZeroRow);
+  if (found == variable.initializer.attributes.end()) return Status();
+  const auto *const row = std::get_if<int64_t>(&found->second);
+  const int64_t rows = variable.dims.empty() ? 0 : variable.dims[0];
+  if (row == nullptr || *row < 0 || *row >= rows) {
+    return base::invalid_argument("variable '", variable.name, "' has no row ", row == nullptr ? -1 : *row,
+                                  ", which its initializer sets to zero: expected one below ", rows);
+  }
+  const int64_t bytes = value.size_bytes() / rows;
+  std::memset(static_cast<char *>(value.mutable_data()) + *row * bytes, 0, static_cast<size_t>(bytes));
+  return Status();
+}
+
 /// Runs a graph without inputs or state once; outputs by name.
 Status run_values(const graph::Graph &graph, int64_t seed, backend::Device &device,
                   const std::function<void *(const std::string &, int64_t)> &destination) {
@@ -156,8 +172,11 @@ Result<Tensor> filled(tensor::DType dtype, const std::vector<int64_t> &dims, dou
   return tensor;
 }
 
-Result<std::vector<Tensor>> initial_values(const std::vector<VariableSpec> &variables, int64_t seed,
-                                           backend::Device &device) {
+namespace {
+
+/// Without the rows of zeros.
+Result<std::vector<Tensor>> whole_values(const std::vector<VariableSpec> &variables, int64_t seed,
+                                         backend::Device &device) {
   ValueGraph graph;
   std::vector<Tensor> values;
   bool any_random = false;
@@ -189,6 +208,16 @@ Result<std::vector<Tensor>> initial_values(const std::vector<VariableSpec> &vari
     if (variables[i].initializer.name != "orthogonal") continue;
     TUTTI_TRY(make_orthogonal(variables[i], number(variables[i], "gain", 1), values[i]));
   }
+  return values;
+}
+
+}  // namespace
+
+Result<std::vector<Tensor>> initial_values(const std::vector<VariableSpec> &variables, int64_t seed,
+                                           backend::Device &device) {
+  TUTTI_ASSIGN(std::vector<Tensor> values, whole_values(variables, seed, device));
+  for (size_t i = 0; i < variables.size(); ++i)
+    TUTTI_TRY(clear_row(variables[i], values[i]));
   return values;
 }
 

@@ -86,6 +86,63 @@ ValueId pool_volumes(Expansion &e, std::string_view op) {
   return b.reshape(deep, {dims[0], depth, small[1], small[2], small[3]});
 }
 
+/// What the kernel's slice at `offset` of the depth makes of all slices of the volume, at their places in a result of
+/// that depth: every `stride`-th slice, from `offset` on.
+ValueId placed(GraphBuilder &b, ValueId made, const Dim &rows, int64_t depth, int64_t stride, int64_t offset,
+               int64_t result_depth) {
+  if (made == kNoValue) return kNoValue;
+  const Dims image = b.dims(made);
+  const Dims tail(image.begin() + 1, image.end());
+  const auto volumes = [&](const Dim &first, const Dim &second) {
+    Dims dims{first, second};
+    dims.insert(dims.end(), tail.begin(), tail.end());
+    return dims;
+  };
+  ValueId y = b.reshape(made, volumes(rows * Dim(depth), 1));
+  if (stride > 1) y = b.op("pad", {y}, {{"low", Axes(5, 0)}, {"high", Axes{0, stride - 1, 0, 0, 0}}});
+  y = b.reshape(y, volumes(rows, depth * stride));
+  const int64_t before = std::max<int64_t>(offset, 0);
+  const int64_t after = std::max<int64_t>(result_depth - offset - depth * stride, 0);
+  y = b.op("pad", {y}, {{"low", Axes{0, before, 0, 0, 0}}, {"high", Axes{0, after, 0, 0, 0}}});
+  return part_of(b, y, 1, std::max<int64_t>(-offset, 0), result_depth);
+}
+
+/// Times the largest stride it is far from the limit of integers.
+constexpr int64_t kMostDepth = int64_t{1} << 32;
+
+/// The depth of the result of a transposed convolution, and how much of its beginning is cut off.
+struct Spread {
+  int64_t depth = 0, cut = 0;
+};
+
+Spread spread_of(const Expansion &e, int64_t depth, int64_t extent) {
+  const int64_t stride = e.ints("stride")[0];
+  if (e.text("padding") == "same")
+    return {depth * stride, std::max<int64_t>((depth - 1) * stride + extent - depth * stride, 0) / 2};
+  const bool is_explicit = e.text("padding") == "explicit";
+  const int64_t front = is_explicit ? e.ints("pads")[0] : 0, back = is_explicit ? e.ints("pads")[1] : 0;
+  return {(depth - 1) * stride + extent + e.ints("extra")[0] - front - back, front};
+}
+
+/// The attributes of the images' part of a transposed convolution.
+graph::Attributes transposed_images(const Expansion &e) {
+  return {{"stride", behind_depth(e.ints("stride"), 1)},
+          {"dilation", behind_depth(e.ints("dilation"), 1)},
+          {"padding", e.text("padding")},
+          {"pads", behind_depth(e.ints("pads"), 2)},
+          {"extra", behind_depth(e.ints("extra"), 1)},
+          {"groups", e.i64("groups")}};
+}
+
+/// Less than the stride along the depth, and none for same padding.
+bool check_extra(Expansion &e) {
+  const int64_t extra = e.ints("extra")[0], stride = e.ints("stride")[0];
+  if (extra == 0 || (extra < stride && e.text("padding") != "same")) return true;
+  e.fail(e.text("padding") == "same" ? "with same padding there is nothing extra"
+                                     : base::concat("expected less extra than the stride ", stride, ", got ", extra));
+  return false;
+}
+
 }  // namespace
 
 // The sum over the kernel's slices of two-dimensional convolutions.
@@ -122,6 +179,31 @@ ValueId expand_function_conv3d(Expansion &e) {
     sum = sum == kNoValue ? made : b.add(sum, made);
   }
   return b.ok() ? as_volumes(b, sum, b.dims(x)[0], walk.count) : kNoValue;
+}
+
+ValueId expand_function_conv3d_transpose(Expansion &e) {
+  GraphBuilder &b = e.builder();
+  const ValueId x = e.input(0), kernel = e.input(1);
+  if (!is_volume(e, x)) return kNoValue;
+  const Dims window = b.dims(kernel), dims = b.dims(x);
+  if (window.size() != 5 || !window[0].is_constant()) {
+    return e.fail(base::concat("expected a kernel [depth, height, width, filters / groups, channels], got ",
+                               graph::to_string(window)));
+  }
+  const auto depth = known_length(e, x, 1);
+  if (!depth || !check_extra(e)) return kNoValue;
+  if (*depth > kMostDepth) return e.fail(base::concat("expected a depth of at most ", kMostDepth, ", got ", *depth));
+  const int64_t stride = e.ints("stride")[0], dilation = e.ints("dilation")[0];
+  const Spread spread = spread_of(e, *depth, (window[0].constant() - 1) * dilation + 1);
+  if (spread.depth < 1) return e.fail(base::concat("the result of a volume of depth ", *depth, " has no slices"));
+  ValueId sum = kNoValue;
+  for (int64_t k = 0; k < window[0].constant() && b.ok(); ++k) {
+    const ValueId flat = b.reshape(part_of(b, kernel, 0, k, 1), Dims(window.begin() + 1, window.end()));
+    const ValueId made = expand(b, "conv2d_transpose", 1, {as_slices(b, x), flat}, transposed_images(e), {});
+    const ValueId y = placed(b, made, dims[0], *depth, stride, k * dilation - spread.cut, spread.depth);
+    sum = sum == kNoValue ? y : b.add(sum, y);
+  }
+  return e.has_input(2) ? b.add(sum, e.input(2)) : sum;
 }
 
 ValueId expand_function_max_pool3d(Expansion &e) { return pool_volumes(e, "max_pool2d"); }

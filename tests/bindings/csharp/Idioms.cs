@@ -67,7 +67,7 @@ namespace Tutti.Tests
         [Test]
         private static void ChoicesAreShared()
         {
-            Check.Same(new[] { "Same", "Valid", "Explicit" }, Enum.GetNames(typeof(Padding)));
+            Check.Same(new[] { "Same", "Valid", "Explicit", "Causal" }, Enum.GetNames(typeof(Padding)));
             Check.Same(new[] { "None", "Relu", "Sigmoid", "Tanh", "Gelu", "Silu", "GeluTanh" },
                 Enum.GetNames(typeof(Activation)));
             foreach (Type options in new[] { typeof(LayerDenseOptions), typeof(LayerConv2dOptions) })
@@ -76,7 +76,7 @@ namespace Tutti.Tests
                 Check.Equal(typeof(Padding?), options.GetProperty("Padding").PropertyType);
             Check.Fails(ErrorCode.InvalidArgument, () => Toy.Pipeline().Batch(2).MapGraph(g => g.SetOutput("x",
                 g.LayerMaxPool2d(g.Reshape(g.GetFeature("x"), new long[] { -1, 5, 1, 1 }), 2,
-                    new LayerMaxPool2dOptions { Padding = Padding.Explicit }))).Build());
+                    new LayerMaxPool2dOptions { Padding = Padding.Causal }))).Build());
         }
 
         // What Build throws says where it was thrown first.

@@ -134,7 +134,9 @@ namespace Tutti.Tests
             var wide = new Conv2dTransposeOptions { Stride = new[] { 1L, 2L }, Padding = Padding.Valid };
             report("conv2d_transpose", g.Conv2dTranspose(image, g.Reshape(shift, new[] { 1L, 3L, 1L, 1L }), wide));
             var inside = new Conv3dOptions { Padding = Padding.Valid };
-            report("conv3d", g.Conv3d(volume, g.Reshape(shift, new[] { 3L, 1L, 1L, 1L, 1L }), inside));
+            Value deep = g.Reshape(shift, new[] { 3L, 1L, 1L, 1L, 1L });
+            report("conv3d", g.Conv3d(volume, deep, inside));
+            report("conv3d_transpose", g.Conv3dTranspose(volume, deep));
             var byOne = new MaxPool3dOptions { Stride = new[] { 1L, 1L, 1L } };
             report("max_pool3d", g.MaxPool3d(volume, new[] { 2L, 1L, 1L }, byOne));
             report("avg_pool3d", g.AvgPool3d(volume, new[] { 3L, 1L, 1L }));

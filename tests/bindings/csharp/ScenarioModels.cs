@@ -26,6 +26,8 @@ namespace Tutti.Tests
                     return ScenarioOptimizers.Build;
                 case "functions":
                     return ScenarioFunctions.Build;
+                case "layers":
+                    return ScenarioLayers.Build;
                 case "schedules":
                     return ScenarioSchedules.Build;
                 case "wrong":

@@ -487,8 +487,31 @@ def resizing():
         case('resize2d', lambda x: resized(x, 'nearest-exact'), [normal(*shape)], ROWS, size=size, method='nearest')
 
 
+def transposed_volumes():
+    for shape, size, stride, dilation, padding, pads, extra, groups in (
+            ((2, 3, 2, 3, 4), [3, 2, 3], [2, 1, 2], [1, 1, 1], 'same', [0] * 6, [0] * 3, 1),
+            ((3, 2, 3, 2, 2), [1, 2, 2], [3, 2, 1], [1, 1, 2], 'same', [0] * 6, [0] * 3, 2),
+            ((2, 3, 2, 2, 4), [2, 3, 1], [3, 2, 2], [2, 1, 1], 'valid', [0] * 6, [2, 1, 0], 1),
+            ((2, 4, 3, 2, 2), [3, 2, 2], [1, 2, 2], [2, 1, 1], 'explicit', [2, 1, 0, 1, 1, 0], [0, 1, 1], 2),
+            ((1, 1, 1, 1, 1), [1, 1, 1], [1, 1, 1], [1, 1, 1], 'same', [0] * 6, [0] * 3, 1)):
+        def conv(x, kernel, *bias):
+            weight = kernel.permute(4, 3, 0, 1, 2)
+            y = F.conv_transpose3d(x.permute(0, 4, 1, 2, 3), weight, None, stride, 0, extra, groups, dilation).permute(0, 2, 3, 4, 1)
+            for i in range(3):
+                begin, end, length = pads[2 * i], pads[2 * i + 1], y.shape[1 + i]
+                if padding == 'same':
+                    whole = shape[1 + i] * stride[i]
+                    y = F.pad(y, (0, 0) * (3 - i) + (0, max(whole - length, 0)))
+                    begin, end = max(length - whole, 0) // 2, max(length - whole, 0) - max(length - whole, 0) // 2
+                y = y.narrow(1 + i, begin, y.shape[1 + i] - begin - end)
+            return y + (bias[0] if bias else 0)
+        inputs = [normal(*shape), normal(*size, 4 // groups, shape[4], size=0.5)] + ([normal(4)] if groups == 1 else [])
+        case('conv3d_transpose', conv, inputs, ROWS, 1e-5, stride=stride, dilation=dilation, padding=padding, pads=pads, extra=extra,
+             groups=groups)
+
+
 GROUPS = (elementwise, angles, reductions, counts, arrangement, bands, running, sorting, indexing, einsums, windows, transposed, volumes,
-          resizing)
+          resizing, transposed_volumes)
 
 
 def main(folder):

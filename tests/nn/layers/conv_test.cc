@@ -145,6 +145,37 @@ void test_separable(void **) {
                  convolve(middle, pointwise, bias, {.size = 1}).data);
 }
 
+/// A layer that cannot be, and what the error says.
+void expect_error(const std::string &layer, const std::vector<int64_t> &dims, Attributes attributes,
+                  const char *expected) {
+  Bench bench;
+  attributes["filters"] = int64_t{4};
+  attributes["size"] = int64_t{3};
+  bench.expand(layer, {bench.input("x", {}, dims)}, std::move(attributes));
+  assert_contains(bench.error().c_str(), expected);
+}
+
+void test_errors_of_other_ranks(void **) {
+  expect_error("layer_conv1d", {5, 4, 4}, {},
+               "conv1d: layer_conv1d: expected sequences [batch, length, channels], got [batch, 5, 4, 4]");
+  expect_error("layer_conv3d", {5, 4, 4}, {}, "layer_conv3d: expected volumes [batch, depth, height, width, channels]");
+  expect_error("layer_conv3d", {2, 4, 4, 1}, {{"padding", std::string("valid")}},
+               "the kernel is deeper than the padded volume of depth 2");
+  expect_error("layer_conv1d_transpose", {5, 4}, {{"extra", int64_t{1}}}, "with same padding there is nothing extra");
+  expect_error("layer_conv3d_transpose", {2, 2, 2, 4},
+               {{"extra", std::vector<int64_t>{2, 0, 0}},
+                {"strides", std::vector<int64_t>{2, 0, 0}},
+                {"padding", std::string("valid")}},
+               "expected less extra than the stride 2, got 2");
+  expect_error("layer_conv2d_transpose", {5, 4, 4}, {{"groups", int64_t{3}}},
+               "layer_conv2d_transpose: 4 channels and 4 filters cannot be divided into 3 groups");
+  expect_error("layer_separable_conv1d", {5}, {}, "layer_separable_conv1d: expected sequences");
+  expect_error("layer_conv2d", {5, 4, 4}, {{"sizes", std::vector<int64_t>{3}}},
+               "attribute 'sizes' has 1 elements, expected 2");
+  expect_error("layer_conv2d", {5, 4, 4}, {{"padding", std::string("causal")}},
+               "attribute 'padding' must be one of same, valid, explicit; got 'causal'");
+}
+
 void test_errors(void **) {
   Bench groups;
   groups.expand("layer_conv2d", {groups.input("x", {}, {5, 4, 4})},
@@ -169,6 +200,7 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_depthwise),
     cmocka_unit_test(test_separable),
     cmocka_unit_test(test_errors),
+    cmocka_unit_test(test_errors_of_other_ranks),
 };
 
 }  // namespace

@@ -2725,6 +2725,51 @@ static inline tutti_value tutti_conv3d(tutti_graph *graph, tutti_value x, tutti_
   return tutti_graph_end(graph, NULL, 0);
 }
 
+#define TUTTI_CONV3D_TRANSPOSE_PADDING_SAME 1
+#define TUTTI_CONV3D_TRANSPOSE_PADDING_VALID 2
+#define TUTTI_CONV3D_TRANSPOSE_PADDING_EXPLICIT 3
+static inline const char *tutti_conv3d_transpose_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_CONV3D_TRANSPOSE_PADDING_SAME: return "same";
+    case TUTTI_CONV3D_TRANSPOSE_PADDING_VALID: return "valid";
+    case TUTTI_CONV3D_TRANSPOSE_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_conv3d_transpose_attrs {
+  /* [filters]. */
+  tutti_value bias;
+  /* Step along depth, height and width of the result. Default: [1, 1, 1]. */
+  int64_t stride[3];
+  /* Distance between kernel elements. Default: [1, 1, 1]. */
+  int64_t dilation[3];
+  /* What is cut off at the border of the result. Default: same. */
+  int32_t padding;
+  /* Cut off at the front, back, top, bottom, left and right; for explicit. Default: [0, 0, 0, 0, 0, 0]. */
+  int64_t pads[6];
+  /* Voxels added at the back, at the bottom and at the right, less than the stride: PyTorch's output_padding. Not
+   * for same. Default: [0, 0, 0]. */
+  int64_t extra[3];
+  /* As in conv2d. Default: 1. */
+  int64_t groups;
+} tutti_conv3d_transpose_attrs;
+/* The transpose of conv3d: each voxel is spread over a window of the result. Sizes as in conv2d_transpose. */
+static inline tutti_value tutti_conv3d_transpose(tutti_graph *graph, tutti_value x, tutti_value kernel, const tutti_conv3d_transpose_attrs *attrs) {
+  tutti_graph_begin(graph, "conv3d_transpose", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, kernel);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->bias : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->stride[0] != 0 || attrs->stride[1] != 0 || attrs->stride[2] != 0) tutti_graph_set_i64s(graph, "stride", attrs->stride, 3);
+    if (attrs->dilation[0] != 0 || attrs->dilation[1] != 0 || attrs->dilation[2] != 0) tutti_graph_set_i64s(graph, "dilation", attrs->dilation, 3);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_conv3d_transpose_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0 || attrs->pads[4] != 0 || attrs->pads[5] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 6);
+    if (attrs->extra[0] != 0 || attrs->extra[1] != 0 || attrs->extra[2] != 0) tutti_graph_set_i64s(graph, "extra", attrs->extra, 3);
+    if (attrs->groups != 0) tutti_graph_set_i64(graph, "groups", attrs->groups);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
 #define TUTTI_MAX_POOL3D_PADDING_SAME 1
 #define TUTTI_MAX_POOL3D_PADDING_VALID 2
 #define TUTTI_MAX_POOL3D_PADDING_EXPLICIT 3
@@ -2874,12 +2919,98 @@ static inline tutti_value tutti_layer_dense(tutti_graph *graph, tutti_value x, i
   return tutti_graph_end(graph, NULL, 0);
 }
 
+#define TUTTI_LAYER_CONV1D_PADDING_SAME 1
+#define TUTTI_LAYER_CONV1D_PADDING_VALID 2
+#define TUTTI_LAYER_CONV1D_PADDING_EXPLICIT 3
+#define TUTTI_LAYER_CONV1D_PADDING_CAUSAL 4
+static inline const char *tutti_layer_conv1d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_CONV1D_PADDING_SAME: return "same";
+    case TUTTI_LAYER_CONV1D_PADDING_VALID: return "valid";
+    case TUTTI_LAYER_CONV1D_PADDING_EXPLICIT: return "explicit";
+    case TUTTI_LAYER_CONV1D_PADDING_CAUSAL: return "causal";
+    default: return "(no such value)";
+  }
+}
+#define TUTTI_LAYER_CONV1D_ACTIVATION_NONE 1
+#define TUTTI_LAYER_CONV1D_ACTIVATION_RELU 2
+#define TUTTI_LAYER_CONV1D_ACTIVATION_SIGMOID 3
+#define TUTTI_LAYER_CONV1D_ACTIVATION_TANH 4
+#define TUTTI_LAYER_CONV1D_ACTIVATION_GELU 5
+#define TUTTI_LAYER_CONV1D_ACTIVATION_SILU 6
+#define TUTTI_LAYER_CONV1D_ACTIVATION_GELU_TANH 7
+static inline const char *tutti_layer_conv1d_activation_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_CONV1D_ACTIVATION_NONE: return "none";
+    case TUTTI_LAYER_CONV1D_ACTIVATION_RELU: return "relu";
+    case TUTTI_LAYER_CONV1D_ACTIVATION_SIGMOID: return "sigmoid";
+    case TUTTI_LAYER_CONV1D_ACTIVATION_TANH: return "tanh";
+    case TUTTI_LAYER_CONV1D_ACTIVATION_GELU: return "gelu";
+    case TUTTI_LAYER_CONV1D_ACTIVATION_SILU: return "silu";
+    case TUTTI_LAYER_CONV1D_ACTIVATION_GELU_TANH: return "gelu_tanh";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_conv1d_attrs {
+  /* step along the sequence. Default: 1. */
+  int64_t stride;
+  /* distance between kernel elements. Default: 1. */
+  int64_t dilation;
+  /* same: ceil(length / stride); valid: no padding; explicit: the attribute pads; causal: all in front, so that no
+   * result sees a later position. Default: same. */
+  int32_t padding;
+  /* zeros before and behind the sequence; for explicit. Default: [0, 0]. */
+  int64_t pads[2];
+  /* independent groups of channels. Default: 1. */
+  int64_t groups;
+  /* applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none. */
+  int32_t activation;
+  /* adds no bias. */
+  uint8_t without_bias;
+  /* initial values of the kernel. Default: glorot_uniform. */
+  const char *kernel_initializer;
+  /* adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+   * to the loss, in training and evaluation. Default: 0. */
+  double kernel_l1;
+  /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+   * loss, in training and evaluation. Default: 0. */
+  double kernel_l2;
+  /* initial values of the bias. Default: zeros. */
+  const char *bias_initializer;
+} tutti_layer_conv1d_attrs;
+/* One-dimensional convolution (cross-correlation, as in Keras and PyTorch) of sequences [batch, length, channels].
+ * Variables, in the scope conv1d, conv1d_1, ...: kernel [size, channels / groups, filters], as in Keras; PyTorch's
+ * weight is [filters, channels / groups, size]; bias [filters]. Where a total of same padding is odd, the end gets
+ * the larger part, as in Keras. filters: channels of the result. size: length of the kernel. */
+static inline tutti_value tutti_layer_conv1d(tutti_graph *graph, tutti_value x, int64_t filters, int64_t size, const tutti_layer_conv1d_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_conv1d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "filters", filters);
+  tutti_graph_set_i64(graph, "size", size);
+  if (attrs != NULL) {
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->dilation != 0) tutti_graph_set_i64(graph, "dilation", attrs->dilation);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 4) tutti_graph_set_string(graph, "padding", tutti_layer_conv1d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 2);
+    if (attrs->groups != 0) tutti_graph_set_i64(graph, "groups", attrs->groups);
+    if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 7) tutti_graph_set_string(graph, "activation", tutti_layer_conv1d_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
+    if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
+    if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
+    if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
 #define TUTTI_LAYER_CONV2D_PADDING_SAME 1
 #define TUTTI_LAYER_CONV2D_PADDING_VALID 2
+#define TUTTI_LAYER_CONV2D_PADDING_EXPLICIT 3
 static inline const char *tutti_layer_conv2d_padding_name(int32_t value) {
   switch (value) {
     case TUTTI_LAYER_CONV2D_PADDING_SAME: return "same";
     case TUTTI_LAYER_CONV2D_PADDING_VALID: return "valid";
+    case TUTTI_LAYER_CONV2D_PADDING_EXPLICIT: return "explicit";
     default: return "(no such value)";
   }
 }
@@ -2907,7 +3038,7 @@ typedef struct tutti_layer_conv2d_attrs {
   int64_t stride;
   /* distance between kernel elements. Default: 1. */
   int64_t dilation;
-  /* same: ceil(size / stride); valid: no padding. Default: same. */
+  /* same: ceil(size / stride); valid: no padding; explicit: the attribute pads. Default: same. */
   int32_t padding;
   /* independent groups of channels. Default: 1. */
   int64_t groups;
@@ -2925,10 +3056,20 @@ typedef struct tutti_layer_conv2d_attrs {
   double kernel_l2;
   /* initial values of the bias. Default: zeros. */
   const char *bias_initializer;
+  /* height and width of the kernel where they differ; 0 = size. Default: [0, 0]. */
+  int64_t sizes[2];
+  /* vertical and horizontal step where they differ; 0 = stride. Default: [0, 0]. */
+  int64_t strides[2];
+  /* vertical and horizontal distance where they differ; 0 = dilation. Default: [0, 0]. */
+  int64_t dilations[2];
+  /* zeros at the top, bottom, left and right; for explicit. Default: [0, 0, 0, 0]. */
+  int64_t pads[4];
 } tutti_layer_conv2d_attrs;
 /* Two-dimensional convolution of images [batch, height, width, channels]. Variables, in the scope conv2d, conv2d_1,
  * ...: kernel [height, width, channels / groups, filters], as in Keras; PyTorch's weight is [filters, channels /
- * groups, height, width]; bias [filters]. filters: channels of the result. size: height and width of the kernel. */
+ * groups, height, width]; bias [filters]. Where a total of same padding is odd, bottom and right get the larger
+ * part, as in Keras; PyTorch's padding is the attribute pads. filters: channels of the result. size: height and
+ * width of the kernel. */
 static inline tutti_value tutti_layer_conv2d(tutti_graph *graph, tutti_value x, int64_t filters, int64_t size, const tutti_layer_conv2d_attrs *attrs) {
   tutti_graph_begin(graph, "layer_conv2d", 1);
   tutti_graph_add_input(graph, x);
@@ -2937,9 +3078,467 @@ static inline tutti_value tutti_layer_conv2d(tutti_graph *graph, tutti_value x, 
   if (attrs != NULL) {
     if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
     if (attrs->dilation != 0) tutti_graph_set_i64(graph, "dilation", attrs->dilation);
-    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 2) tutti_graph_set_string(graph, "padding", tutti_layer_conv2d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_layer_conv2d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
     if (attrs->groups != 0) tutti_graph_set_i64(graph, "groups", attrs->groups);
     if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 7) tutti_graph_set_string(graph, "activation", tutti_layer_conv2d_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
+    if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
+    if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
+    if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
+    if (attrs->sizes[0] != 0 || attrs->sizes[1] != 0) tutti_graph_set_i64s(graph, "sizes", attrs->sizes, 2);
+    if (attrs->strides[0] != 0 || attrs->strides[1] != 0) tutti_graph_set_i64s(graph, "strides", attrs->strides, 2);
+    if (attrs->dilations[0] != 0 || attrs->dilations[1] != 0) tutti_graph_set_i64s(graph, "dilations", attrs->dilations, 2);
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 4);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_CONV3D_PADDING_SAME 1
+#define TUTTI_LAYER_CONV3D_PADDING_VALID 2
+#define TUTTI_LAYER_CONV3D_PADDING_EXPLICIT 3
+static inline const char *tutti_layer_conv3d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_CONV3D_PADDING_SAME: return "same";
+    case TUTTI_LAYER_CONV3D_PADDING_VALID: return "valid";
+    case TUTTI_LAYER_CONV3D_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+#define TUTTI_LAYER_CONV3D_ACTIVATION_NONE 1
+#define TUTTI_LAYER_CONV3D_ACTIVATION_RELU 2
+#define TUTTI_LAYER_CONV3D_ACTIVATION_SIGMOID 3
+#define TUTTI_LAYER_CONV3D_ACTIVATION_TANH 4
+#define TUTTI_LAYER_CONV3D_ACTIVATION_GELU 5
+#define TUTTI_LAYER_CONV3D_ACTIVATION_SILU 6
+#define TUTTI_LAYER_CONV3D_ACTIVATION_GELU_TANH 7
+static inline const char *tutti_layer_conv3d_activation_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_CONV3D_ACTIVATION_NONE: return "none";
+    case TUTTI_LAYER_CONV3D_ACTIVATION_RELU: return "relu";
+    case TUTTI_LAYER_CONV3D_ACTIVATION_SIGMOID: return "sigmoid";
+    case TUTTI_LAYER_CONV3D_ACTIVATION_TANH: return "tanh";
+    case TUTTI_LAYER_CONV3D_ACTIVATION_GELU: return "gelu";
+    case TUTTI_LAYER_CONV3D_ACTIVATION_SILU: return "silu";
+    case TUTTI_LAYER_CONV3D_ACTIVATION_GELU_TANH: return "gelu_tanh";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_conv3d_attrs {
+  /* step in all directions. Default: 1. */
+  int64_t stride;
+  /* distance between kernel elements. Default: 1. */
+  int64_t dilation;
+  /* same: ceil(size / stride); valid: no padding; explicit: the attribute pads. Default: same. */
+  int32_t padding;
+  /* independent groups of channels. Default: 1. */
+  int64_t groups;
+  /* applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none. */
+  int32_t activation;
+  /* adds no bias. */
+  uint8_t without_bias;
+  /* initial values of the kernel. Default: glorot_uniform. */
+  const char *kernel_initializer;
+  /* adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+   * to the loss, in training and evaluation. Default: 0. */
+  double kernel_l1;
+  /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+   * loss, in training and evaluation. Default: 0. */
+  double kernel_l2;
+  /* initial values of the bias. Default: zeros. */
+  const char *bias_initializer;
+  /* depth, height and width of the kernel where they differ; 0 = size. Default: [0, 0, 0]. */
+  int64_t sizes[3];
+  /* steps along depth, height and width where they differ; 0 = stride. Default: [0, 0, 0]. */
+  int64_t strides[3];
+  /* distances along depth, height and width where they differ; 0 = dilation. Default: [0, 0, 0]. */
+  int64_t dilations[3];
+  /* zeros at the front, back, top, bottom, left and right; for explicit. Default: [0, 0, 0, 0, 0, 0]. */
+  int64_t pads[6];
+} tutti_layer_conv3d_attrs;
+/* Three-dimensional convolution of volumes [batch, depth, height, width, channels], whose depth must be known.
+ * Variables, in the scope conv3d, conv3d_1, ...: kernel [depth, height, width, channels / groups, filters], as in
+ * Keras; PyTorch's weight is [filters, channels / groups, depth, height, width]; bias [filters]. Padding as in
+ * conv2d. filters: channels of the result. size: depth, height and width of the kernel. */
+static inline tutti_value tutti_layer_conv3d(tutti_graph *graph, tutti_value x, int64_t filters, int64_t size, const tutti_layer_conv3d_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_conv3d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "filters", filters);
+  tutti_graph_set_i64(graph, "size", size);
+  if (attrs != NULL) {
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->dilation != 0) tutti_graph_set_i64(graph, "dilation", attrs->dilation);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_layer_conv3d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->groups != 0) tutti_graph_set_i64(graph, "groups", attrs->groups);
+    if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 7) tutti_graph_set_string(graph, "activation", tutti_layer_conv3d_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
+    if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
+    if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
+    if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
+    if (attrs->sizes[0] != 0 || attrs->sizes[1] != 0 || attrs->sizes[2] != 0) tutti_graph_set_i64s(graph, "sizes", attrs->sizes, 3);
+    if (attrs->strides[0] != 0 || attrs->strides[1] != 0 || attrs->strides[2] != 0) tutti_graph_set_i64s(graph, "strides", attrs->strides, 3);
+    if (attrs->dilations[0] != 0 || attrs->dilations[1] != 0 || attrs->dilations[2] != 0) tutti_graph_set_i64s(graph, "dilations", attrs->dilations, 3);
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0 || attrs->pads[4] != 0 || attrs->pads[5] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 6);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_CONV1D_TRANSPOSE_PADDING_SAME 1
+#define TUTTI_LAYER_CONV1D_TRANSPOSE_PADDING_VALID 2
+#define TUTTI_LAYER_CONV1D_TRANSPOSE_PADDING_EXPLICIT 3
+static inline const char *tutti_layer_conv1d_transpose_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_CONV1D_TRANSPOSE_PADDING_SAME: return "same";
+    case TUTTI_LAYER_CONV1D_TRANSPOSE_PADDING_VALID: return "valid";
+    case TUTTI_LAYER_CONV1D_TRANSPOSE_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+#define TUTTI_LAYER_CONV1D_TRANSPOSE_ACTIVATION_NONE 1
+#define TUTTI_LAYER_CONV1D_TRANSPOSE_ACTIVATION_RELU 2
+#define TUTTI_LAYER_CONV1D_TRANSPOSE_ACTIVATION_SIGMOID 3
+#define TUTTI_LAYER_CONV1D_TRANSPOSE_ACTIVATION_TANH 4
+#define TUTTI_LAYER_CONV1D_TRANSPOSE_ACTIVATION_GELU 5
+#define TUTTI_LAYER_CONV1D_TRANSPOSE_ACTIVATION_SILU 6
+#define TUTTI_LAYER_CONV1D_TRANSPOSE_ACTIVATION_GELU_TANH 7
+static inline const char *tutti_layer_conv1d_transpose_activation_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_CONV1D_TRANSPOSE_ACTIVATION_NONE: return "none";
+    case TUTTI_LAYER_CONV1D_TRANSPOSE_ACTIVATION_RELU: return "relu";
+    case TUTTI_LAYER_CONV1D_TRANSPOSE_ACTIVATION_SIGMOID: return "sigmoid";
+    case TUTTI_LAYER_CONV1D_TRANSPOSE_ACTIVATION_TANH: return "tanh";
+    case TUTTI_LAYER_CONV1D_TRANSPOSE_ACTIVATION_GELU: return "gelu";
+    case TUTTI_LAYER_CONV1D_TRANSPOSE_ACTIVATION_SILU: return "silu";
+    case TUTTI_LAYER_CONV1D_TRANSPOSE_ACTIVATION_GELU_TANH: return "gelu_tanh";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_conv1d_transpose_attrs {
+  /* step along the result. Default: 1. */
+  int64_t stride;
+  /* distance between kernel elements. Default: 1. */
+  int64_t dilation;
+  /* what is cut off at the ends of the result: as same padding adds to its convolution; valid: nothing; explicit:
+   * the attribute pads. Default: same. */
+  int32_t padding;
+  /* elements cut off at the beginning and at the end; for explicit: PyTorch's padding. Default: [0, 0]. */
+  int64_t pads[2];
+  /* elements added at the end, less than the stride: output_padding of PyTorch; not for same. Default: 0. */
+  int64_t extra;
+  /* independent groups of channels. Default: 1. */
+  int64_t groups;
+  /* applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none. */
+  int32_t activation;
+  /* adds no bias. */
+  uint8_t without_bias;
+  /* initial values of the kernel. Default: glorot_uniform. */
+  const char *kernel_initializer;
+  /* adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+   * to the loss, in training and evaluation. Default: 0. */
+  double kernel_l1;
+  /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+   * loss, in training and evaluation. Default: 0. */
+  double kernel_l2;
+  /* initial values of the bias. Default: zeros. */
+  const char *bias_initializer;
+} tutti_layer_conv1d_transpose_attrs;
+/* The transpose of conv1d: each element of sequences [batch, length, channels] is spread over a window of the
+ * result, whose length is length * stride for same padding, else (length - 1) * stride + (size - 1) * dilation + 1
+ * - pads + extra. Variables, in the scope conv1d_transpose, ...: kernel [size, filters / groups, channels], as in
+ * Keras; PyTorch's weight is [channels, filters / groups, size]; bias [filters]. Keras makes a result of valid
+ * padding at least length * stride long: that is extra = stride - size where the stride is the larger one. filters:
+ * channels of the result. size: length of the kernel. */
+static inline tutti_value tutti_layer_conv1d_transpose(tutti_graph *graph, tutti_value x, int64_t filters, int64_t size, const tutti_layer_conv1d_transpose_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_conv1d_transpose", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "filters", filters);
+  tutti_graph_set_i64(graph, "size", size);
+  if (attrs != NULL) {
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->dilation != 0) tutti_graph_set_i64(graph, "dilation", attrs->dilation);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_layer_conv1d_transpose_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 2);
+    if (attrs->extra != 0) tutti_graph_set_i64(graph, "extra", attrs->extra);
+    if (attrs->groups != 0) tutti_graph_set_i64(graph, "groups", attrs->groups);
+    if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 7) tutti_graph_set_string(graph, "activation", tutti_layer_conv1d_transpose_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
+    if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
+    if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
+    if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_CONV2D_TRANSPOSE_PADDING_SAME 1
+#define TUTTI_LAYER_CONV2D_TRANSPOSE_PADDING_VALID 2
+#define TUTTI_LAYER_CONV2D_TRANSPOSE_PADDING_EXPLICIT 3
+static inline const char *tutti_layer_conv2d_transpose_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_CONV2D_TRANSPOSE_PADDING_SAME: return "same";
+    case TUTTI_LAYER_CONV2D_TRANSPOSE_PADDING_VALID: return "valid";
+    case TUTTI_LAYER_CONV2D_TRANSPOSE_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+#define TUTTI_LAYER_CONV2D_TRANSPOSE_ACTIVATION_NONE 1
+#define TUTTI_LAYER_CONV2D_TRANSPOSE_ACTIVATION_RELU 2
+#define TUTTI_LAYER_CONV2D_TRANSPOSE_ACTIVATION_SIGMOID 3
+#define TUTTI_LAYER_CONV2D_TRANSPOSE_ACTIVATION_TANH 4
+#define TUTTI_LAYER_CONV2D_TRANSPOSE_ACTIVATION_GELU 5
+#define TUTTI_LAYER_CONV2D_TRANSPOSE_ACTIVATION_SILU 6
+#define TUTTI_LAYER_CONV2D_TRANSPOSE_ACTIVATION_GELU_TANH 7
+static inline const char *tutti_layer_conv2d_transpose_activation_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_CONV2D_TRANSPOSE_ACTIVATION_NONE: return "none";
+    case TUTTI_LAYER_CONV2D_TRANSPOSE_ACTIVATION_RELU: return "relu";
+    case TUTTI_LAYER_CONV2D_TRANSPOSE_ACTIVATION_SIGMOID: return "sigmoid";
+    case TUTTI_LAYER_CONV2D_TRANSPOSE_ACTIVATION_TANH: return "tanh";
+    case TUTTI_LAYER_CONV2D_TRANSPOSE_ACTIVATION_GELU: return "gelu";
+    case TUTTI_LAYER_CONV2D_TRANSPOSE_ACTIVATION_SILU: return "silu";
+    case TUTTI_LAYER_CONV2D_TRANSPOSE_ACTIVATION_GELU_TANH: return "gelu_tanh";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_conv2d_transpose_attrs {
+  /* step along the result in both directions. Default: 1. */
+  int64_t stride;
+  /* distance between kernel elements. Default: 1. */
+  int64_t dilation;
+  /* what is cut off at the border of the result: as same padding adds to its convolution; valid: nothing; explicit:
+   * the attribute pads. Default: same. */
+  int32_t padding;
+  /* independent groups of channels. Default: 1. */
+  int64_t groups;
+  /* applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none. */
+  int32_t activation;
+  /* adds no bias. */
+  uint8_t without_bias;
+  /* initial values of the kernel. Default: glorot_uniform. */
+  const char *kernel_initializer;
+  /* adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+   * to the loss, in training and evaluation. Default: 0. */
+  double kernel_l1;
+  /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+   * loss, in training and evaluation. Default: 0. */
+  double kernel_l2;
+  /* initial values of the bias. Default: zeros. */
+  const char *bias_initializer;
+  /* height and width of the kernel where they differ; 0 = size. Default: [0, 0]. */
+  int64_t sizes[2];
+  /* vertical and horizontal step where they differ; 0 = stride. Default: [0, 0]. */
+  int64_t strides[2];
+  /* vertical and horizontal distance where they differ; 0 = dilation. Default: [0, 0]. */
+  int64_t dilations[2];
+  /* pixels cut off at the top, bottom, left and right; for explicit: PyTorch's padding. Default: [0, 0, 0, 0]. */
+  int64_t pads[4];
+  /* pixels added at the bottom and at the right, less than the strides: output_padding of PyTorch; not for same.
+   * Default: [0, 0]. */
+  int64_t extra[2];
+} tutti_layer_conv2d_transpose_attrs;
+/* The transpose of conv2d, often called deconvolution (Zeiler et al., 2010): each pixel of images [batch, height,
+ * width, channels] is spread over a window of the result, whose height is height * stride for same padding, else
+ * (height - 1) * stride + (size - 1) * dilation + 1 - pads + extra; the width likewise. Variables, in the scope
+ * conv2d_transpose, ...: kernel [height, width, filters / groups, channels], as in Keras; PyTorch's weight is
+ * [channels, filters / groups, height, width]; bias [filters]. Keras makes a result of valid padding at least
+ * height * stride high: that is extra = stride - size where the stride is the larger one. filters: channels of the
+ * result. size: height and width of the kernel. */
+static inline tutti_value tutti_layer_conv2d_transpose(tutti_graph *graph, tutti_value x, int64_t filters, int64_t size, const tutti_layer_conv2d_transpose_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_conv2d_transpose", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "filters", filters);
+  tutti_graph_set_i64(graph, "size", size);
+  if (attrs != NULL) {
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->dilation != 0) tutti_graph_set_i64(graph, "dilation", attrs->dilation);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_layer_conv2d_transpose_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->groups != 0) tutti_graph_set_i64(graph, "groups", attrs->groups);
+    if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 7) tutti_graph_set_string(graph, "activation", tutti_layer_conv2d_transpose_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
+    if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
+    if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
+    if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
+    if (attrs->sizes[0] != 0 || attrs->sizes[1] != 0) tutti_graph_set_i64s(graph, "sizes", attrs->sizes, 2);
+    if (attrs->strides[0] != 0 || attrs->strides[1] != 0) tutti_graph_set_i64s(graph, "strides", attrs->strides, 2);
+    if (attrs->dilations[0] != 0 || attrs->dilations[1] != 0) tutti_graph_set_i64s(graph, "dilations", attrs->dilations, 2);
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 4);
+    if (attrs->extra[0] != 0 || attrs->extra[1] != 0) tutti_graph_set_i64s(graph, "extra", attrs->extra, 2);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_CONV3D_TRANSPOSE_PADDING_SAME 1
+#define TUTTI_LAYER_CONV3D_TRANSPOSE_PADDING_VALID 2
+#define TUTTI_LAYER_CONV3D_TRANSPOSE_PADDING_EXPLICIT 3
+static inline const char *tutti_layer_conv3d_transpose_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_CONV3D_TRANSPOSE_PADDING_SAME: return "same";
+    case TUTTI_LAYER_CONV3D_TRANSPOSE_PADDING_VALID: return "valid";
+    case TUTTI_LAYER_CONV3D_TRANSPOSE_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+#define TUTTI_LAYER_CONV3D_TRANSPOSE_ACTIVATION_NONE 1
+#define TUTTI_LAYER_CONV3D_TRANSPOSE_ACTIVATION_RELU 2
+#define TUTTI_LAYER_CONV3D_TRANSPOSE_ACTIVATION_SIGMOID 3
+#define TUTTI_LAYER_CONV3D_TRANSPOSE_ACTIVATION_TANH 4
+#define TUTTI_LAYER_CONV3D_TRANSPOSE_ACTIVATION_GELU 5
+#define TUTTI_LAYER_CONV3D_TRANSPOSE_ACTIVATION_SILU 6
+#define TUTTI_LAYER_CONV3D_TRANSPOSE_ACTIVATION_GELU_TANH 7
+static inline const char *tutti_layer_conv3d_transpose_activation_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_CONV3D_TRANSPOSE_ACTIVATION_NONE: return "none";
+    case TUTTI_LAYER_CONV3D_TRANSPOSE_ACTIVATION_RELU: return "relu";
+    case TUTTI_LAYER_CONV3D_TRANSPOSE_ACTIVATION_SIGMOID: return "sigmoid";
+    case TUTTI_LAYER_CONV3D_TRANSPOSE_ACTIVATION_TANH: return "tanh";
+    case TUTTI_LAYER_CONV3D_TRANSPOSE_ACTIVATION_GELU: return "gelu";
+    case TUTTI_LAYER_CONV3D_TRANSPOSE_ACTIVATION_SILU: return "silu";
+    case TUTTI_LAYER_CONV3D_TRANSPOSE_ACTIVATION_GELU_TANH: return "gelu_tanh";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_conv3d_transpose_attrs {
+  /* step along the result in all directions. Default: 1. */
+  int64_t stride;
+  /* distance between kernel elements. Default: 1. */
+  int64_t dilation;
+  /* what is cut off at the border of the result: as same padding adds to its convolution; valid: nothing; explicit:
+   * the attribute pads. Default: same. */
+  int32_t padding;
+  /* independent groups of channels. Default: 1. */
+  int64_t groups;
+  /* applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none. */
+  int32_t activation;
+  /* adds no bias. */
+  uint8_t without_bias;
+  /* initial values of the kernel. Default: glorot_uniform. */
+  const char *kernel_initializer;
+  /* adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+   * to the loss, in training and evaluation. Default: 0. */
+  double kernel_l1;
+  /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+   * loss, in training and evaluation. Default: 0. */
+  double kernel_l2;
+  /* initial values of the bias. Default: zeros. */
+  const char *bias_initializer;
+  /* depth, height and width of the kernel where they differ; 0 = size. Default: [0, 0, 0]. */
+  int64_t sizes[3];
+  /* steps along depth, height and width where they differ; 0 = stride. Default: [0, 0, 0]. */
+  int64_t strides[3];
+  /* distances along depth, height and width where they differ; 0 = dilation. Default: [0, 0, 0]. */
+  int64_t dilations[3];
+  /* voxels cut off at the front, back, top, bottom, left and right; for explicit: PyTorch's padding. Default: [0,
+   * 0, 0, 0, 0, 0]. */
+  int64_t pads[6];
+  /* voxels added at the back, at the bottom and at the right, less than the strides: output_padding of PyTorch; not
+   * for same. Default: [0, 0, 0]. */
+  int64_t extra[3];
+} tutti_layer_conv3d_transpose_attrs;
+/* The transpose of conv3d, of volumes [batch, depth, height, width, channels], whose depth must be known; sizes of
+ * the result as in conv2d_transpose. Variables, in the scope conv3d_transpose, ...: kernel [depth, height, width,
+ * filters / groups, channels], as in Keras; PyTorch's weight is [channels, filters / groups, depth, height, width];
+ * bias [filters]. filters: channels of the result. size: depth, height and width of the kernel. */
+static inline tutti_value tutti_layer_conv3d_transpose(tutti_graph *graph, tutti_value x, int64_t filters, int64_t size, const tutti_layer_conv3d_transpose_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_conv3d_transpose", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "filters", filters);
+  tutti_graph_set_i64(graph, "size", size);
+  if (attrs != NULL) {
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->dilation != 0) tutti_graph_set_i64(graph, "dilation", attrs->dilation);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_layer_conv3d_transpose_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->groups != 0) tutti_graph_set_i64(graph, "groups", attrs->groups);
+    if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 7) tutti_graph_set_string(graph, "activation", tutti_layer_conv3d_transpose_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
+    if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
+    if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
+    if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
+    if (attrs->sizes[0] != 0 || attrs->sizes[1] != 0 || attrs->sizes[2] != 0) tutti_graph_set_i64s(graph, "sizes", attrs->sizes, 3);
+    if (attrs->strides[0] != 0 || attrs->strides[1] != 0 || attrs->strides[2] != 0) tutti_graph_set_i64s(graph, "strides", attrs->strides, 3);
+    if (attrs->dilations[0] != 0 || attrs->dilations[1] != 0 || attrs->dilations[2] != 0) tutti_graph_set_i64s(graph, "dilations", attrs->dilations, 3);
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0 || attrs->pads[4] != 0 || attrs->pads[5] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 6);
+    if (attrs->extra[0] != 0 || attrs->extra[1] != 0 || attrs->extra[2] != 0) tutti_graph_set_i64s(graph, "extra", attrs->extra, 3);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_DEPTHWISE_CONV1D_PADDING_SAME 1
+#define TUTTI_LAYER_DEPTHWISE_CONV1D_PADDING_VALID 2
+#define TUTTI_LAYER_DEPTHWISE_CONV1D_PADDING_EXPLICIT 3
+#define TUTTI_LAYER_DEPTHWISE_CONV1D_PADDING_CAUSAL 4
+static inline const char *tutti_layer_depthwise_conv1d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_DEPTHWISE_CONV1D_PADDING_SAME: return "same";
+    case TUTTI_LAYER_DEPTHWISE_CONV1D_PADDING_VALID: return "valid";
+    case TUTTI_LAYER_DEPTHWISE_CONV1D_PADDING_EXPLICIT: return "explicit";
+    case TUTTI_LAYER_DEPTHWISE_CONV1D_PADDING_CAUSAL: return "causal";
+    default: return "(no such value)";
+  }
+}
+#define TUTTI_LAYER_DEPTHWISE_CONV1D_ACTIVATION_NONE 1
+#define TUTTI_LAYER_DEPTHWISE_CONV1D_ACTIVATION_RELU 2
+#define TUTTI_LAYER_DEPTHWISE_CONV1D_ACTIVATION_SIGMOID 3
+#define TUTTI_LAYER_DEPTHWISE_CONV1D_ACTIVATION_TANH 4
+#define TUTTI_LAYER_DEPTHWISE_CONV1D_ACTIVATION_GELU 5
+#define TUTTI_LAYER_DEPTHWISE_CONV1D_ACTIVATION_SILU 6
+#define TUTTI_LAYER_DEPTHWISE_CONV1D_ACTIVATION_GELU_TANH 7
+static inline const char *tutti_layer_depthwise_conv1d_activation_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_DEPTHWISE_CONV1D_ACTIVATION_NONE: return "none";
+    case TUTTI_LAYER_DEPTHWISE_CONV1D_ACTIVATION_RELU: return "relu";
+    case TUTTI_LAYER_DEPTHWISE_CONV1D_ACTIVATION_SIGMOID: return "sigmoid";
+    case TUTTI_LAYER_DEPTHWISE_CONV1D_ACTIVATION_TANH: return "tanh";
+    case TUTTI_LAYER_DEPTHWISE_CONV1D_ACTIVATION_GELU: return "gelu";
+    case TUTTI_LAYER_DEPTHWISE_CONV1D_ACTIVATION_SILU: return "silu";
+    case TUTTI_LAYER_DEPTHWISE_CONV1D_ACTIVATION_GELU_TANH: return "gelu_tanh";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_depthwise_conv1d_attrs {
+  /* results per channel. Default: 1. */
+  int64_t multiplier;
+  /* step along the sequence. Default: 1. */
+  int64_t stride;
+  /* distance between kernel elements. Default: 1. */
+  int64_t dilation;
+  /* same: ceil(length / stride); valid: no padding; explicit: the attribute pads; causal: all in front, so that no
+   * result sees a later position. Default: same. */
+  int32_t padding;
+  /* zeros before and behind the sequence; for explicit. Default: [0, 0]. */
+  int64_t pads[2];
+  /* applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none. */
+  int32_t activation;
+  /* adds no bias. */
+  uint8_t without_bias;
+  /* initial values of the kernel. Default: glorot_uniform. */
+  const char *kernel_initializer;
+  /* adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+   * to the loss, in training and evaluation. Default: 0. */
+  double kernel_l1;
+  /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+   * loss, in training and evaluation. Default: 0. */
+  double kernel_l2;
+  /* initial values of the bias. Default: zeros. */
+  const char *bias_initializer;
+} tutti_layer_depthwise_conv1d_attrs;
+/* Convolution of each channel of sequences [batch, length, channels] by itself. Variables, in the scope
+ * depthwise_conv1d, ...: kernel [size, 1, channels * multiplier], where the first multiplier filters belong to the
+ * first channel (Keras has [size, channels, multiplier], which are the same numbers in the same order); bias
+ * [channels * multiplier]. size: length of the kernel. */
+static inline tutti_value tutti_layer_depthwise_conv1d(tutti_graph *graph, tutti_value x, int64_t size, const tutti_layer_depthwise_conv1d_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_depthwise_conv1d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "size", size);
+  if (attrs != NULL) {
+    if (attrs->multiplier != 0) tutti_graph_set_i64(graph, "multiplier", attrs->multiplier);
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->dilation != 0) tutti_graph_set_i64(graph, "dilation", attrs->dilation);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 4) tutti_graph_set_string(graph, "padding", tutti_layer_depthwise_conv1d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 2);
+    if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 7) tutti_graph_set_string(graph, "activation", tutti_layer_depthwise_conv1d_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
     if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
@@ -2951,10 +3550,12 @@ static inline tutti_value tutti_layer_conv2d(tutti_graph *graph, tutti_value x, 
 
 #define TUTTI_LAYER_DEPTHWISE_CONV2D_PADDING_SAME 1
 #define TUTTI_LAYER_DEPTHWISE_CONV2D_PADDING_VALID 2
+#define TUTTI_LAYER_DEPTHWISE_CONV2D_PADDING_EXPLICIT 3
 static inline const char *tutti_layer_depthwise_conv2d_padding_name(int32_t value) {
   switch (value) {
     case TUTTI_LAYER_DEPTHWISE_CONV2D_PADDING_SAME: return "same";
     case TUTTI_LAYER_DEPTHWISE_CONV2D_PADDING_VALID: return "valid";
+    case TUTTI_LAYER_DEPTHWISE_CONV2D_PADDING_EXPLICIT: return "explicit";
     default: return "(no such value)";
   }
 }
@@ -2982,7 +3583,7 @@ typedef struct tutti_layer_depthwise_conv2d_attrs {
   int64_t multiplier;
   /* step in both directions. Default: 1. */
   int64_t stride;
-  /* same: ceil(size / stride); valid: no padding. Default: same. */
+  /* same: ceil(size / stride); valid: no padding; explicit: the attribute pads. Default: same. */
   int32_t padding;
   /* applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none. */
   int32_t activation;
@@ -2996,10 +3597,23 @@ typedef struct tutti_layer_depthwise_conv2d_attrs {
   /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
    * loss, in training and evaluation. Default: 0. */
   double kernel_l2;
+  /* distance between kernel elements. Default: 1. */
+  int64_t dilation;
+  /* initial values of the bias. Default: zeros. */
+  const char *bias_initializer;
+  /* height and width of the kernel where they differ; 0 = size. Default: [0, 0]. */
+  int64_t sizes[2];
+  /* vertical and horizontal step where they differ; 0 = stride. Default: [0, 0]. */
+  int64_t strides[2];
+  /* vertical and horizontal distance where they differ; 0 = dilation. Default: [0, 0]. */
+  int64_t dilations[2];
+  /* zeros at the top, bottom, left and right; for explicit. Default: [0, 0, 0, 0]. */
+  int64_t pads[4];
 } tutti_layer_depthwise_conv2d_attrs;
 /* Convolution of each channel by itself. Variables, in the scope depthwise_conv2d, ...: kernel [height, width, 1,
- * channels * multiplier], where the first multiplier filters belong to the first channel; bias [channels *
- * multiplier]. size: height and width of the kernel. */
+ * channels * multiplier], where the first multiplier filters belong to the first channel (Keras has [height, width,
+ * channels, multiplier], which are the same numbers in the same order); bias [channels * multiplier]. size: height
+ * and width of the kernel. */
 static inline tutti_value tutti_layer_depthwise_conv2d(tutti_graph *graph, tutti_value x, int64_t size, const tutti_layer_depthwise_conv2d_attrs *attrs) {
   tutti_graph_begin(graph, "layer_depthwise_conv2d", 1);
   tutti_graph_add_input(graph, x);
@@ -3007,22 +3621,114 @@ static inline tutti_value tutti_layer_depthwise_conv2d(tutti_graph *graph, tutti
   if (attrs != NULL) {
     if (attrs->multiplier != 0) tutti_graph_set_i64(graph, "multiplier", attrs->multiplier);
     if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
-    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 2) tutti_graph_set_string(graph, "padding", tutti_layer_depthwise_conv2d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_layer_depthwise_conv2d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
     if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 7) tutti_graph_set_string(graph, "activation", tutti_layer_depthwise_conv2d_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
     if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
     if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->dilation != 0) tutti_graph_set_i64(graph, "dilation", attrs->dilation);
+    if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
+    if (attrs->sizes[0] != 0 || attrs->sizes[1] != 0) tutti_graph_set_i64s(graph, "sizes", attrs->sizes, 2);
+    if (attrs->strides[0] != 0 || attrs->strides[1] != 0) tutti_graph_set_i64s(graph, "strides", attrs->strides, 2);
+    if (attrs->dilations[0] != 0 || attrs->dilations[1] != 0) tutti_graph_set_i64s(graph, "dilations", attrs->dilations, 2);
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 4);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_SEPARABLE_CONV1D_PADDING_SAME 1
+#define TUTTI_LAYER_SEPARABLE_CONV1D_PADDING_VALID 2
+#define TUTTI_LAYER_SEPARABLE_CONV1D_PADDING_EXPLICIT 3
+#define TUTTI_LAYER_SEPARABLE_CONV1D_PADDING_CAUSAL 4
+static inline const char *tutti_layer_separable_conv1d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_SEPARABLE_CONV1D_PADDING_SAME: return "same";
+    case TUTTI_LAYER_SEPARABLE_CONV1D_PADDING_VALID: return "valid";
+    case TUTTI_LAYER_SEPARABLE_CONV1D_PADDING_EXPLICIT: return "explicit";
+    case TUTTI_LAYER_SEPARABLE_CONV1D_PADDING_CAUSAL: return "causal";
+    default: return "(no such value)";
+  }
+}
+#define TUTTI_LAYER_SEPARABLE_CONV1D_ACTIVATION_NONE 1
+#define TUTTI_LAYER_SEPARABLE_CONV1D_ACTIVATION_RELU 2
+#define TUTTI_LAYER_SEPARABLE_CONV1D_ACTIVATION_SIGMOID 3
+#define TUTTI_LAYER_SEPARABLE_CONV1D_ACTIVATION_TANH 4
+#define TUTTI_LAYER_SEPARABLE_CONV1D_ACTIVATION_GELU 5
+#define TUTTI_LAYER_SEPARABLE_CONV1D_ACTIVATION_SILU 6
+#define TUTTI_LAYER_SEPARABLE_CONV1D_ACTIVATION_GELU_TANH 7
+static inline const char *tutti_layer_separable_conv1d_activation_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_SEPARABLE_CONV1D_ACTIVATION_NONE: return "none";
+    case TUTTI_LAYER_SEPARABLE_CONV1D_ACTIVATION_RELU: return "relu";
+    case TUTTI_LAYER_SEPARABLE_CONV1D_ACTIVATION_SIGMOID: return "sigmoid";
+    case TUTTI_LAYER_SEPARABLE_CONV1D_ACTIVATION_TANH: return "tanh";
+    case TUTTI_LAYER_SEPARABLE_CONV1D_ACTIVATION_GELU: return "gelu";
+    case TUTTI_LAYER_SEPARABLE_CONV1D_ACTIVATION_SILU: return "silu";
+    case TUTTI_LAYER_SEPARABLE_CONV1D_ACTIVATION_GELU_TANH: return "gelu_tanh";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_separable_conv1d_attrs {
+  /* depthwise results per channel. Default: 1. */
+  int64_t multiplier;
+  /* step along the sequence. Default: 1. */
+  int64_t stride;
+  /* distance between kernel elements. Default: 1. */
+  int64_t dilation;
+  /* same: ceil(length / stride); valid: no padding; explicit: the attribute pads; causal: all in front, so that no
+   * result sees a later position. Default: same. */
+  int32_t padding;
+  /* zeros before and behind the sequence; for explicit. Default: [0, 0]. */
+  int64_t pads[2];
+  /* applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none. */
+  int32_t activation;
+  /* adds no bias. */
+  uint8_t without_bias;
+  /* initial values of both kernels. Default: glorot_uniform. */
+  const char *kernel_initializer;
+  /* adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+   * to the loss, in training and evaluation. Default: 0. */
+  double kernel_l1;
+  /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+   * loss, in training and evaluation. Default: 0. */
+  double kernel_l2;
+  /* initial values of the bias. Default: zeros. */
+  const char *bias_initializer;
+} tutti_layer_separable_conv1d_attrs;
+/* A depthwise convolution of sequences followed by a convolution of size 1; one bias and one activation at the end.
+ * Variables, in the scope separable_conv1d, ...: depthwise_kernel [size, 1, channels * multiplier],
+ * pointwise_kernel [1, channels * multiplier, filters], bias [filters]. filters: channels of the result. size:
+ * length of the kernel. */
+static inline tutti_value tutti_layer_separable_conv1d(tutti_graph *graph, tutti_value x, int64_t filters, int64_t size, const tutti_layer_separable_conv1d_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_separable_conv1d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "filters", filters);
+  tutti_graph_set_i64(graph, "size", size);
+  if (attrs != NULL) {
+    if (attrs->multiplier != 0) tutti_graph_set_i64(graph, "multiplier", attrs->multiplier);
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->dilation != 0) tutti_graph_set_i64(graph, "dilation", attrs->dilation);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 4) tutti_graph_set_string(graph, "padding", tutti_layer_separable_conv1d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 2);
+    if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 7) tutti_graph_set_string(graph, "activation", tutti_layer_separable_conv1d_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
+    if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
+    if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
+    if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
   }
   return tutti_graph_end(graph, NULL, 0);
 }
 
 #define TUTTI_LAYER_SEPARABLE_CONV2D_PADDING_SAME 1
 #define TUTTI_LAYER_SEPARABLE_CONV2D_PADDING_VALID 2
+#define TUTTI_LAYER_SEPARABLE_CONV2D_PADDING_EXPLICIT 3
 static inline const char *tutti_layer_separable_conv2d_padding_name(int32_t value) {
   switch (value) {
     case TUTTI_LAYER_SEPARABLE_CONV2D_PADDING_SAME: return "same";
     case TUTTI_LAYER_SEPARABLE_CONV2D_PADDING_VALID: return "valid";
+    case TUTTI_LAYER_SEPARABLE_CONV2D_PADDING_EXPLICIT: return "explicit";
     default: return "(no such value)";
   }
 }
@@ -3050,7 +3756,7 @@ typedef struct tutti_layer_separable_conv2d_attrs {
   int64_t multiplier;
   /* step in both directions. Default: 1. */
   int64_t stride;
-  /* same: ceil(size / stride); valid: no padding. Default: same. */
+  /* same: ceil(size / stride); valid: no padding; explicit: the attribute pads. Default: same. */
   int32_t padding;
   /* applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none. */
   int32_t activation;
@@ -3064,6 +3770,18 @@ typedef struct tutti_layer_separable_conv2d_attrs {
   /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
    * loss, in training and evaluation. Default: 0. */
   double kernel_l2;
+  /* distance between kernel elements. Default: 1. */
+  int64_t dilation;
+  /* initial values of the bias. Default: zeros. */
+  const char *bias_initializer;
+  /* height and width of the kernel where they differ; 0 = size. Default: [0, 0]. */
+  int64_t sizes[2];
+  /* vertical and horizontal step where they differ; 0 = stride. Default: [0, 0]. */
+  int64_t strides[2];
+  /* vertical and horizontal distance where they differ; 0 = dilation. Default: [0, 0]. */
+  int64_t dilations[2];
+  /* zeros at the top, bottom, left and right; for explicit. Default: [0, 0, 0, 0]. */
+  int64_t pads[4];
 } tutti_layer_separable_conv2d_attrs;
 /* A depthwise convolution followed by a 1x1 convolution; one bias and one activation at the end. Variables, in the
  * scope separable_conv2d, ...: depthwise_kernel [height, width, 1, channels * multiplier], pointwise_kernel [1, 1,
@@ -3077,12 +3795,18 @@ static inline tutti_value tutti_layer_separable_conv2d(tutti_graph *graph, tutti
   if (attrs != NULL) {
     if (attrs->multiplier != 0) tutti_graph_set_i64(graph, "multiplier", attrs->multiplier);
     if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
-    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 2) tutti_graph_set_string(graph, "padding", tutti_layer_separable_conv2d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_layer_separable_conv2d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
     if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 7) tutti_graph_set_string(graph, "activation", tutti_layer_separable_conv2d_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
     if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
     if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->dilation != 0) tutti_graph_set_i64(graph, "dilation", attrs->dilation);
+    if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
+    if (attrs->sizes[0] != 0 || attrs->sizes[1] != 0) tutti_graph_set_i64s(graph, "sizes", attrs->sizes, 2);
+    if (attrs->strides[0] != 0 || attrs->strides[1] != 0) tutti_graph_set_i64s(graph, "strides", attrs->strides, 2);
+    if (attrs->dilations[0] != 0 || attrs->dilations[1] != 0) tutti_graph_set_i64s(graph, "dilations", attrs->dilations, 2);
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 4);
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -3479,58 +4203,249 @@ static inline tutti_value tutti_layer_flatten(tutti_graph *graph, tutti_value x)
   return tutti_graph_end(graph, NULL, 0);
 }
 
+#define TUTTI_LAYER_MAX_POOL1D_PADDING_SAME 1
+#define TUTTI_LAYER_MAX_POOL1D_PADDING_VALID 2
+#define TUTTI_LAYER_MAX_POOL1D_PADDING_EXPLICIT 3
+static inline const char *tutti_layer_max_pool1d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_MAX_POOL1D_PADDING_SAME: return "same";
+    case TUTTI_LAYER_MAX_POOL1D_PADDING_VALID: return "valid";
+    case TUTTI_LAYER_MAX_POOL1D_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_max_pool1d_attrs {
+  /* step along the sequence; 0 = the size. Default: 0. */
+  int64_t stride;
+  /* same: ceil(length / stride); valid: no padding; explicit: the attribute pads. Default: valid. */
+  int32_t padding;
+  /* what is added before and behind the sequence; for explicit. Default: [0, 0]. */
+  int64_t pads[2];
+} tutti_layer_max_pool1d_attrs;
+/* The largest element of each window of sequences [batch, length, channels]; padding never wins. PyTorch's
+ * ceil_mode is padding behind the sequence; its dilation has no counterpart. size: length of the window. */
+static inline tutti_value tutti_layer_max_pool1d(tutti_graph *graph, tutti_value x, int64_t size, const tutti_layer_max_pool1d_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_max_pool1d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "size", size);
+  if (attrs != NULL) {
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_layer_max_pool1d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 2);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_AVERAGE_POOL1D_PADDING_SAME 1
+#define TUTTI_LAYER_AVERAGE_POOL1D_PADDING_VALID 2
+#define TUTTI_LAYER_AVERAGE_POOL1D_PADDING_EXPLICIT 3
+static inline const char *tutti_layer_average_pool1d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_AVERAGE_POOL1D_PADDING_SAME: return "same";
+    case TUTTI_LAYER_AVERAGE_POOL1D_PADDING_VALID: return "valid";
+    case TUTTI_LAYER_AVERAGE_POOL1D_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_average_pool1d_attrs {
+  /* step along the sequence; 0 = the size. Default: 0. */
+  int64_t stride;
+  /* same: ceil(length / stride); valid: no padding; explicit: the attribute pads. Default: valid. */
+  int32_t padding;
+  /* what is added before and behind the sequence; for explicit. Default: [0, 0]. */
+  int64_t pads[2];
+  /* divides by the size of the whole window where it lies in the padding, as PyTorch does unless told otherwise. */
+  uint8_t count_include_padding;
+} tutti_layer_average_pool1d_attrs;
+/* The mean of each window of sequences [batch, length, channels], padding not counted unless count_include_padding
+ * says so. size: length of the window. */
+static inline tutti_value tutti_layer_average_pool1d(tutti_graph *graph, tutti_value x, int64_t size, const tutti_layer_average_pool1d_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_average_pool1d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "size", size);
+  if (attrs != NULL) {
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_layer_average_pool1d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 2);
+    if (attrs->count_include_padding != 0) tutti_graph_set_bool(graph, "count_include_padding", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
 #define TUTTI_LAYER_MAX_POOL2D_PADDING_SAME 1
 #define TUTTI_LAYER_MAX_POOL2D_PADDING_VALID 2
+#define TUTTI_LAYER_MAX_POOL2D_PADDING_EXPLICIT 3
 static inline const char *tutti_layer_max_pool2d_padding_name(int32_t value) {
   switch (value) {
     case TUTTI_LAYER_MAX_POOL2D_PADDING_SAME: return "same";
     case TUTTI_LAYER_MAX_POOL2D_PADDING_VALID: return "valid";
+    case TUTTI_LAYER_MAX_POOL2D_PADDING_EXPLICIT: return "explicit";
     default: return "(no such value)";
   }
 }
 typedef struct tutti_layer_max_pool2d_attrs {
   /* step in both directions; 0 = the size. Default: 0. */
   int64_t stride;
-  /* same: ceil(size / stride); valid: no padding. Default: valid. */
+  /* same: ceil(size / stride); valid: no padding; explicit: the attribute pads. Default: valid. */
   int32_t padding;
+  /* height and width of the window where they differ; 0 = size. Default: [0, 0]. */
+  int64_t sizes[2];
+  /* vertical and horizontal step where they differ; 0 = stride. Default: [0, 0]. */
+  int64_t strides[2];
+  /* what is added at the top, bottom, left and right; for explicit. Default: [0, 0, 0, 0]. */
+  int64_t pads[4];
 } tutti_layer_max_pool2d_attrs;
-/* The largest element of each window: [batch, height, width, channels]. size: height and width of the window. */
+/* The largest element of each window: [batch, height, width, channels]. PyTorch's ceil_mode is padding at the
+ * bottom and at the right; its dilation has no counterpart. size: height and width of the window. */
 static inline tutti_value tutti_layer_max_pool2d(tutti_graph *graph, tutti_value x, int64_t size, const tutti_layer_max_pool2d_attrs *attrs) {
   tutti_graph_begin(graph, "layer_max_pool2d", 1);
   tutti_graph_add_input(graph, x);
   tutti_graph_set_i64(graph, "size", size);
   if (attrs != NULL) {
     if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
-    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 2) tutti_graph_set_string(graph, "padding", tutti_layer_max_pool2d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_layer_max_pool2d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->sizes[0] != 0 || attrs->sizes[1] != 0) tutti_graph_set_i64s(graph, "sizes", attrs->sizes, 2);
+    if (attrs->strides[0] != 0 || attrs->strides[1] != 0) tutti_graph_set_i64s(graph, "strides", attrs->strides, 2);
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 4);
   }
   return tutti_graph_end(graph, NULL, 0);
 }
 
 #define TUTTI_LAYER_AVERAGE_POOL2D_PADDING_SAME 1
 #define TUTTI_LAYER_AVERAGE_POOL2D_PADDING_VALID 2
+#define TUTTI_LAYER_AVERAGE_POOL2D_PADDING_EXPLICIT 3
 static inline const char *tutti_layer_average_pool2d_padding_name(int32_t value) {
   switch (value) {
     case TUTTI_LAYER_AVERAGE_POOL2D_PADDING_SAME: return "same";
     case TUTTI_LAYER_AVERAGE_POOL2D_PADDING_VALID: return "valid";
+    case TUTTI_LAYER_AVERAGE_POOL2D_PADDING_EXPLICIT: return "explicit";
     default: return "(no such value)";
   }
 }
 typedef struct tutti_layer_average_pool2d_attrs {
   /* step in both directions; 0 = the size. Default: 0. */
   int64_t stride;
-  /* same: ceil(size / stride); valid: no padding. Default: valid. */
+  /* same: ceil(size / stride); valid: no padding; explicit: the attribute pads. Default: valid. */
   int32_t padding;
+  /* height and width of the window where they differ; 0 = size. Default: [0, 0]. */
+  int64_t sizes[2];
+  /* vertical and horizontal step where they differ; 0 = stride. Default: [0, 0]. */
+  int64_t strides[2];
+  /* what is added at the top, bottom, left and right; for explicit. Default: [0, 0, 0, 0]. */
+  int64_t pads[4];
+  /* divides by the size of the whole window where it lies in the padding, as PyTorch does unless told otherwise. */
+  uint8_t count_include_padding;
 } tutti_layer_average_pool2d_attrs;
-/* The mean of each window, padding not counted: [batch, height, width, channels]. size: height and width of the
- * window. */
+/* The mean of each window, padding not counted unless count_include_padding says so: [batch, height, width,
+ * channels]. size: height and width of the window. */
 static inline tutti_value tutti_layer_average_pool2d(tutti_graph *graph, tutti_value x, int64_t size, const tutti_layer_average_pool2d_attrs *attrs) {
   tutti_graph_begin(graph, "layer_average_pool2d", 1);
   tutti_graph_add_input(graph, x);
   tutti_graph_set_i64(graph, "size", size);
   if (attrs != NULL) {
     if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
-    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 2) tutti_graph_set_string(graph, "padding", tutti_layer_average_pool2d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_layer_average_pool2d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->sizes[0] != 0 || attrs->sizes[1] != 0) tutti_graph_set_i64s(graph, "sizes", attrs->sizes, 2);
+    if (attrs->strides[0] != 0 || attrs->strides[1] != 0) tutti_graph_set_i64s(graph, "strides", attrs->strides, 2);
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 4);
+    if (attrs->count_include_padding != 0) tutti_graph_set_bool(graph, "count_include_padding", 1);
   }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_MAX_POOL3D_PADDING_SAME 1
+#define TUTTI_LAYER_MAX_POOL3D_PADDING_VALID 2
+#define TUTTI_LAYER_MAX_POOL3D_PADDING_EXPLICIT 3
+static inline const char *tutti_layer_max_pool3d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_MAX_POOL3D_PADDING_SAME: return "same";
+    case TUTTI_LAYER_MAX_POOL3D_PADDING_VALID: return "valid";
+    case TUTTI_LAYER_MAX_POOL3D_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_max_pool3d_attrs {
+  /* step in all directions; 0 = the size. Default: 0. */
+  int64_t stride;
+  /* same: ceil(size / stride); valid: no padding; explicit: the attribute pads. Default: valid. */
+  int32_t padding;
+  /* depth, height and width of the window where they differ; 0 = size. Default: [0, 0, 0]. */
+  int64_t sizes[3];
+  /* steps along depth, height and width where they differ; 0 = stride. Default: [0, 0, 0]. */
+  int64_t strides[3];
+  /* what is added at the front, back, top, bottom, left and right; for explicit. Default: [0, 0, 0, 0, 0, 0]. */
+  int64_t pads[6];
+} tutti_layer_max_pool3d_attrs;
+/* The largest element of each window of volumes [batch, depth, height, width, channels]; padding never wins.
+ * PyTorch's ceil_mode is padding behind; its dilation has no counterpart. size: depth, height and width of the
+ * window. */
+static inline tutti_value tutti_layer_max_pool3d(tutti_graph *graph, tutti_value x, int64_t size, const tutti_layer_max_pool3d_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_max_pool3d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "size", size);
+  if (attrs != NULL) {
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_layer_max_pool3d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->sizes[0] != 0 || attrs->sizes[1] != 0 || attrs->sizes[2] != 0) tutti_graph_set_i64s(graph, "sizes", attrs->sizes, 3);
+    if (attrs->strides[0] != 0 || attrs->strides[1] != 0 || attrs->strides[2] != 0) tutti_graph_set_i64s(graph, "strides", attrs->strides, 3);
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0 || attrs->pads[4] != 0 || attrs->pads[5] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 6);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_AVERAGE_POOL3D_PADDING_SAME 1
+#define TUTTI_LAYER_AVERAGE_POOL3D_PADDING_VALID 2
+#define TUTTI_LAYER_AVERAGE_POOL3D_PADDING_EXPLICIT 3
+static inline const char *tutti_layer_average_pool3d_padding_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_AVERAGE_POOL3D_PADDING_SAME: return "same";
+    case TUTTI_LAYER_AVERAGE_POOL3D_PADDING_VALID: return "valid";
+    case TUTTI_LAYER_AVERAGE_POOL3D_PADDING_EXPLICIT: return "explicit";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_average_pool3d_attrs {
+  /* step in all directions; 0 = the size. Default: 0. */
+  int64_t stride;
+  /* same: ceil(size / stride); valid: no padding; explicit: the attribute pads. Default: valid. */
+  int32_t padding;
+  /* depth, height and width of the window where they differ; 0 = size. Default: [0, 0, 0]. */
+  int64_t sizes[3];
+  /* steps along depth, height and width where they differ; 0 = stride. Default: [0, 0, 0]. */
+  int64_t strides[3];
+  /* what is added at the front, back, top, bottom, left and right; for explicit. Default: [0, 0, 0, 0, 0, 0]. */
+  int64_t pads[6];
+  /* divides by the size of the whole window where it lies in the padding, as PyTorch does unless told otherwise. */
+  uint8_t count_include_padding;
+} tutti_layer_average_pool3d_attrs;
+/* The mean of each window of volumes [batch, depth, height, width, channels], padding not counted unless
+ * count_include_padding says so. size: depth, height and width of the window. */
+static inline tutti_value tutti_layer_average_pool3d(tutti_graph *graph, tutti_value x, int64_t size, const tutti_layer_average_pool3d_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_average_pool3d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "size", size);
+  if (attrs != NULL) {
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->padding != 0) { if (attrs->padding >= 1 && attrs->padding <= 3) tutti_graph_set_string(graph, "padding", tutti_layer_average_pool3d_padding_name(attrs->padding)); else tutti_graph_set_i64(graph, "padding", attrs->padding); }
+    if (attrs->sizes[0] != 0 || attrs->sizes[1] != 0 || attrs->sizes[2] != 0) tutti_graph_set_i64s(graph, "sizes", attrs->sizes, 3);
+    if (attrs->strides[0] != 0 || attrs->strides[1] != 0 || attrs->strides[2] != 0) tutti_graph_set_i64s(graph, "strides", attrs->strides, 3);
+    if (attrs->pads[0] != 0 || attrs->pads[1] != 0 || attrs->pads[2] != 0 || attrs->pads[3] != 0 || attrs->pads[4] != 0 || attrs->pads[5] != 0) tutti_graph_set_i64s(graph, "pads", attrs->pads, 6);
+    if (attrs->count_include_padding != 0) tutti_graph_set_bool(graph, "count_include_padding", 1);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* The mean over the length: [batch, length, channels] to [batch, channels]. */
+static inline tutti_value tutti_layer_global_average_pool1d(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "layer_global_average_pool1d", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* The maximum over the length: [batch, length, channels] to [batch, channels]. */
+static inline tutti_value tutti_layer_global_max_pool1d(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "layer_global_max_pool1d", 1);
+  tutti_graph_add_input(graph, x);
   return tutti_graph_end(graph, NULL, 0);
 }
 
@@ -3545,6 +4460,210 @@ static inline tutti_value tutti_layer_global_average_pool2d(tutti_graph *graph, 
 static inline tutti_value tutti_layer_global_max_pool2d(tutti_graph *graph, tutti_value x) {
   tutti_graph_begin(graph, "layer_global_max_pool2d", 1);
   tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* The mean over depth, height and width: [batch, depth, height, width, channels] to [batch, channels]. */
+static inline tutti_value tutti_layer_global_average_pool3d(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "layer_global_average_pool3d", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* The maximum over depth, height and width: [batch, depth, height, width, channels] to [batch, channels]. */
+static inline tutti_value tutti_layer_global_max_pool3d(tutti_graph *graph, tutti_value x) {
+  tutti_graph_begin(graph, "layer_global_max_pool3d", 1);
+  tutti_graph_add_input(graph, x);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Each position of sequences [batch, length, channels] several times. factor: how often. */
+static inline tutti_value tutti_layer_up_sampling1d(tutti_graph *graph, tutti_value x, int64_t factor) {
+  tutti_graph_begin(graph, "layer_up_sampling1d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "factor", factor);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_UP_SAMPLING2D_METHOD_NEAREST 1
+#define TUTTI_LAYER_UP_SAMPLING2D_METHOD_BILINEAR 2
+static inline const char *tutti_layer_up_sampling2d_method_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_UP_SAMPLING2D_METHOD_NEAREST: return "nearest";
+    case TUTTI_LAYER_UP_SAMPLING2D_METHOD_BILINEAR: return "bilinear";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_up_sampling2d_attrs {
+  /* of height and width where they differ; 0 = factor. Default: [0, 0]. */
+  int64_t factors[2];
+  /* what lies between the pixels. Default: nearest. */
+  int32_t method;
+} tutti_layer_up_sampling2d_attrs;
+/* Images [batch, height, width, channels] enlarged by whole factors: each pixel several times, or bilinear between
+ * the centers of pixels, as Keras and, without align_corners, PyTorch do it. Other sizes: the function resize2d.
+ * factor: of height and width. */
+static inline tutti_value tutti_layer_up_sampling2d(tutti_graph *graph, tutti_value x, int64_t factor, const tutti_layer_up_sampling2d_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_up_sampling2d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "factor", factor);
+  if (attrs != NULL) {
+    if (attrs->factors[0] != 0 || attrs->factors[1] != 0) tutti_graph_set_i64s(graph, "factors", attrs->factors, 2);
+    if (attrs->method != 0) { if (attrs->method >= 1 && attrs->method <= 2) tutti_graph_set_string(graph, "method", tutti_layer_up_sampling2d_method_name(attrs->method)); else tutti_graph_set_i64(graph, "method", attrs->method); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_layer_up_sampling3d_attrs {
+  /* of depth, height and width where they differ; 0 = factor. Default: [0, 0, 0]. */
+  int64_t factors[3];
+} tutti_layer_up_sampling3d_attrs;
+/* Each voxel of volumes [batch, depth, height, width, channels] several times along each axis. factor: of depth,
+ * height and width. */
+static inline tutti_value tutti_layer_up_sampling3d(tutti_graph *graph, tutti_value x, int64_t factor, const tutti_layer_up_sampling3d_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_up_sampling3d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "factor", factor);
+  if (attrs != NULL) {
+    if (attrs->factors[0] != 0 || attrs->factors[1] != 0 || attrs->factors[2] != 0) tutti_graph_set_i64s(graph, "factors", attrs->factors, 3);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Zeros around sequences [batch, length, channels]. pads: how many before and behind the sequence. */
+static inline tutti_value tutti_layer_zero_padding1d(tutti_graph *graph, tutti_value x, const int64_t *pads) {
+  tutti_graph_begin(graph, "layer_zero_padding1d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "pads", pads, 2);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Zeros around images [batch, height, width, channels]. pads: how many at the top, bottom, left and right;
+ * PyTorch's ZeroPad2d has left, right, top, bottom. */
+static inline tutti_value tutti_layer_zero_padding2d(tutti_graph *graph, tutti_value x, const int64_t *pads) {
+  tutti_graph_begin(graph, "layer_zero_padding2d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "pads", pads, 4);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Zeros around volumes [batch, depth, height, width, channels]. pads: how many at the front, back, top, bottom,
+ * left and right. */
+static inline tutti_value tutti_layer_zero_padding3d(tutti_graph *graph, tutti_value x, const int64_t *pads) {
+  tutti_graph_begin(graph, "layer_zero_padding3d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "pads", pads, 6);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Sequences [batch, length, channels] without their ends. crops: how many positions at the beginning and at the end
+ * are left out; at least one must stay. */
+static inline tutti_value tutti_layer_cropping1d(tutti_graph *graph, tutti_value x, const int64_t *crops) {
+  tutti_graph_begin(graph, "layer_cropping1d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "crops", crops, 2);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Images [batch, height, width, channels] without their borders. crops: how many pixels at the top, bottom, left
+ * and right are left out; at least one must stay. */
+static inline tutti_value tutti_layer_cropping2d(tutti_graph *graph, tutti_value x, const int64_t *crops) {
+  tutti_graph_begin(graph, "layer_cropping2d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "crops", crops, 4);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* Volumes [batch, depth, height, width, channels] without their borders. crops: how many voxels at the front, back,
+ * top, bottom, left and right are left out; at least one must stay. */
+static inline tutti_value tutti_layer_cropping3d(tutti_graph *graph, tutti_value x, const int64_t *crops) {
+  tutti_graph_begin(graph, "layer_cropping3d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64s(graph, "crops", crops, 6);
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_layer_embedding_attrs {
+  /* an id whose row begins with zeros and gets no gradient: padding_idx of PyTorch; -1 = none. Default: -1. */
+  uint8_t has_padding_id;
+  int64_t padding_id;
+  /* initial values of the table. Default: random_uniform. */
+  const char *table_initializer;
+  /* adds this times the sum of the absolute values of the table to the loss, in training and evaluation. Default:
+   * 0. */
+  double table_l1;
+  /* adds this times the sum of the squares of the table to the loss, in training and evaluation. Default: 0. */
+  double table_l2;
+} tutti_layer_embedding_attrs;
+/* Rows of a trained table, looked up by integers of any shape: [batch, ...] to [batch, ..., width]. Variable, in
+ * the scope embedding, embedding_1, ...: table [count, width] of f32, as in Keras and PyTorch. An id that is
+ * negative or not below count is an error of the run that names the layer and the row. Keras has no padding_id, but
+ * a mask; the initial values are those of Keras, where PyTorch's are normal. PyTorch's max_norm and
+ * scale_grad_by_freq have no counterpart. count: rows of the table: ids are 0 to count - 1. width: elements of a
+ * row. */
+static inline tutti_value tutti_layer_embedding(tutti_graph *graph, tutti_value ids, int64_t count, int64_t width, const tutti_layer_embedding_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_embedding", 1);
+  tutti_graph_add_input(graph, ids);
+  tutti_graph_set_i64(graph, "count", count);
+  tutti_graph_set_i64(graph, "width", width);
+  if (attrs != NULL) {
+    if (attrs->has_padding_id) tutti_graph_set_i64(graph, "padding_id", attrs->padding_id);
+    if (attrs->table_initializer != NULL) tutti_graph_set_string(graph, "table_initializer", attrs->table_initializer);
+    if (attrs->table_l1 != 0) tutti_graph_set_f64(graph, "table_l1", attrs->table_l1);
+    if (attrs->table_l2 != 0) tutti_graph_set_f64(graph, "table_l2", attrs->table_l2);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_EMBEDDING_BAG_COMBINER_SUM 1
+#define TUTTI_LAYER_EMBEDDING_BAG_COMBINER_MEAN 2
+#define TUTTI_LAYER_EMBEDDING_BAG_COMBINER_MAX 3
+static inline const char *tutti_layer_embedding_bag_combiner_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_EMBEDDING_BAG_COMBINER_SUM: return "sum";
+    case TUTTI_LAYER_EMBEDDING_BAG_COMBINER_MEAN: return "mean";
+    case TUTTI_LAYER_EMBEDDING_BAG_COMBINER_MAX: return "max";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_embedding_bag_attrs {
+  /* [batch, ..., length]: a factor for each row that is looked up, for sum and mean. */
+  tutti_value weights;
+  /* integers [batch, ...]: how many ids of each bag count; those behind them may be anything. */
+  tutti_value lengths;
+  /* what is made of the rows of a bag. Default: mean. */
+  int32_t combiner;
+  /* an id that does not count, and whose row begins with zeros: padding_idx of PyTorch; -1 = none. Default: -1. */
+  uint8_t has_padding_id;
+  int64_t padding_id;
+  /* initial values of the table. Default: random_uniform. */
+  const char *table_initializer;
+  /* adds this times the sum of the absolute values of the table to the loss, in training and evaluation. Default:
+   * 0. */
+  double table_l1;
+  /* adds this times the sum of the squares of the table to the loss, in training and evaluation. Default: 0. */
+  double table_l2;
+} tutti_layer_embedding_bag_attrs;
+/* Sums, means or maxima of rows of a trained table, which integers [batch, ..., length] look up: [batch, ...,
+ * length] to [batch, ..., width]; zeros where a bag has no ids. Variable, in the scope embedding_bag, ...: table
+ * [count, width] of f32. With weights a mean is divided by their sum, as in TensorFlow; PyTorch has weights for
+ * sums alone. Rows that tie for a maximum share its gradient equally; in PyTorch the first one has it. PyTorch's
+ * offsets are bags one behind the other, here they are rows with lengths. Errors as in embedding. count: rows of
+ * the table: ids are 0 to count - 1. width: elements of a row. */
+static inline tutti_value tutti_layer_embedding_bag(tutti_graph *graph, tutti_value ids, int64_t count, int64_t width, const tutti_layer_embedding_bag_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_embedding_bag", 1);
+  tutti_graph_add_input(graph, ids);
+  tutti_graph_set_i64(graph, "count", count);
+  tutti_graph_set_i64(graph, "width", width);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->lengths : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->combiner != 0) { if (attrs->combiner >= 1 && attrs->combiner <= 3) tutti_graph_set_string(graph, "combiner", tutti_layer_embedding_bag_combiner_name(attrs->combiner)); else tutti_graph_set_i64(graph, "combiner", attrs->combiner); }
+    if (attrs->has_padding_id) tutti_graph_set_i64(graph, "padding_id", attrs->padding_id);
+    if (attrs->table_initializer != NULL) tutti_graph_set_string(graph, "table_initializer", attrs->table_initializer);
+    if (attrs->table_l1 != 0) tutti_graph_set_f64(graph, "table_l1", attrs->table_l1);
+    if (attrs->table_l2 != 0) tutti_graph_set_f64(graph, "table_l2", attrs->table_l2);
+  }
   return tutti_graph_end(graph, NULL, 0);
 }
 

@@ -204,8 +204,8 @@ public class BuildersTest {
         }
         assertEquals(Reduction.class, parameter(LossMeanSquaredErrorOptions.class, "reduction"));
         TuttiException exception = Toy.failure(() -> compute((g, x) ->
-            g.layerConv2d(image(g, x), 1, 1, new LayerConv2dOptions().padding(Padding.EXPLICIT))));
-        assertTrue(Toy.story(exception), Toy.story(exception).contains("explicit"));
+            g.layerConv2d(image(g, x), 1, 1, new LayerConv2dOptions().padding(Padding.CAUSAL))));
+        assertTrue(Toy.story(exception), Toy.story(exception).contains("causal"));
     }
 
     private static Class<?> parameter(Class<?> options, String setter) {

@@ -138,7 +138,9 @@ final class ScenarioFunctions implements ModelFunction {
         Conv2dTransposeOptions wide = new Conv2dTransposeOptions().stride(1, 2).padding(Padding.VALID);
         sum.report("conv2d_transpose", g.conv2dTranspose(image, g.reshape(shift, new long[] {1, 3, 1, 1}), wide));
         Conv3dOptions inside = new Conv3dOptions().padding(Padding.VALID);
-        sum.report("conv3d", g.conv3d(volume, g.reshape(shift, new long[] {3, 1, 1, 1, 1}), inside));
+        Value deep = g.reshape(shift, new long[] {3, 1, 1, 1, 1});
+        sum.report("conv3d", g.conv3d(volume, deep, inside));
+        sum.report("conv3d_transpose", g.conv3dTranspose(volume, deep));
         MaxPool3dOptions byOne = new MaxPool3dOptions().stride(1, 1, 1);
         sum.report("max_pool3d", g.maxPool3d(volume, new long[] {2, 1, 1}, byOne));
         sum.report("avg_pool3d", g.avgPool3d(volume, new long[] {3, 1, 1}));

@@ -15,6 +15,7 @@ final class ScenarioModels {
             case "metrics" -> new ScenarioMetrics();
             case "optimizers" -> ScenarioOptimizers::build;
             case "functions" -> new ScenarioFunctions();
+            case "layers" -> new ScenarioLayers();
             case "schedules" -> new ScenarioSchedules();
             case "wrong" -> (g, mode) -> g.loss(g.matmul(g.feature("x"), g.feature("x")));
             case "failing" -> (g, mode) -> {
