@@ -5,6 +5,7 @@
   run_example.py hello PROGRAM
   run_example.py driven_training PROGRAM
   run_example.py hard_examples PROGRAM
+  run_example.py rare_class PROGRAM
   run_example.py fashion_mnist PROGRAM      on a small data set of the same form, made here: a bright square per class
 """
 import gzip
@@ -94,7 +95,19 @@ def check_hard_examples(program):
         sys.exit("it has not learnt the product, or not found where it is hard")
 
 
+def check_rare_class(program):
+    lines = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    print("\n".join(lines))
+    pattern = r"class weights [\d.]+ and [\d.]+: accuracy (0\.\d{3}), recall of the rare class (0\.\d{3}|1\.000)"
+    found = [re.fullmatch(pattern, line) for line in lines]
+    if len(found) != 2 or not all(found):
+        sys.exit("unexpected lines")
+    plain, weighted = ([float(number) for number in line.groups()] for line in found)
+    if plain[0] < 0.95 or weighted[0] < 0.7 or weighted[1] < plain[1] + 0.3:  # 0.95: all of the other class
+        sys.exit("class weights have not led to more of the rare class")
+
+
 if __name__ == "__main__":
     check = {"hello": check_hello, "driven_training": check_driven_training, "hard_examples": check_hard_examples,
-             "fashion_mnist": check_fashion_mnist}
+             "fashion_mnist": check_fashion_mnist, "rare_class": check_rare_class}
     check[sys.argv[1]](sys.argv[2])
