@@ -33,6 +33,8 @@ class Expansion {
   const std::vector<ValueId> &inputs() const { return inputs_; }
   std::string_view input_name(size_t index) const { return definition_.inputs[index].name; }
 
+  /// Does the entry have an attribute of this name?
+  bool has(std::string_view name) const { return definition_.find_attribute(name) != nullptr; }
   int64_t i64(std::string_view name) const { return get<int64_t>(name); }
   double f64(std::string_view name) const { return get<double>(name); }
   bool flag(std::string_view name) const { return get<bool>(name); }
@@ -53,7 +55,8 @@ class Expansion {
   ValueId activate(ValueId value);
   /// A trained variable in the present scope, of the dtype of `like`.
   ValueId weight(std::string_view name, ValueId like, std::vector<int64_t> dims, std::string_view initializer);
-  /// One with the attributes kernel_initializer, kernel_l1 and kernel_l2.
+  /// One with the attributes kernel_initializer, kernel_l1 and kernel_l2, and kernel_constraint and
+  /// kernel_normalization where the entry has them: what the layer multiplies by.
   ValueId kernel(std::string_view name, ValueId like, std::vector<int64_t> dims);
 
  private:
