@@ -80,6 +80,9 @@ base::Result<ConstraintSpec> parse_constraint(std::string_view text) {
 
 base::Result<ConstraintSpec> settle_axes(ConstraintSpec constraint, size_t rank) {
   if (!constraint.has_norms()) return constraint;
+  if (!(constraint.limit > 0) || !std::isfinite(constraint.limit))
+    return base::invalid_argument("constraint '", constraint.kind, "': the limit is ", constraint.limit,
+                                  ", expected a ", "finite number above 0");
   const auto count = static_cast<int64_t>(rank);
   const std::vector<int64_t> given = std::move(constraint.axes);
   constraint.axes.clear();

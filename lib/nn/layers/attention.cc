@@ -124,6 +124,9 @@ class HeadsAttention {
                            graph::to_string(expected)));
       return false;
     }
+    // Lengths of both that only the data tells are one.
+    if (b_.dims(attention_.past_keys) != b_.dims(attention_.past_values))
+      b_.add(attention_.past_keys, attention_.past_values);
     keys_ = b_.concat({attention_.past_keys, keys_}, 1);
     values_ = b_.concat({attention_.past_values, values_}, 1);
     return b_.ok();

@@ -62,14 +62,20 @@ ValueId beside(GraphBuilder &b, ValueId table, ValueId x, ValueId like) {
 /// The positions that an entry was given, or all of x; kNoValue after an error.
 ValueId positions_of(Expansion &e, ValueId x) {
   GraphBuilder &b = e.builder();
-  if (!e.has_input(1)) return positions_from(b, Dim(0), b.dims(x)[1]);
+  const ValueId all = positions_from(b, Dim(0), b.dims(x)[1]);
+  if (!e.has_input(1)) return all;
   const ValueId positions = e.input(1);
   const Dims dims = b.dims(positions), of_x = b.dims(x);
-  const bool fits = dims == Dims{of_x[1]} || dims == Dims{of_x[0], of_x[1]};
-  if (fits && tensor::is_integer(b.dtype(positions))) return positions;
-  e.fail(base::concat("expected positions of integers, [length] or [batch, length], for x ", graph::to_string(of_x),
-                      ", got ", tensor::name(b.dtype(positions)), " ", graph::to_string(dims)));
-  return kNoValue;
+  const bool is_row = dims.size() == 1, is_table = dims.size() == 2 && dims[0] == of_x[0];
+  const bool differs = !dims.empty() && dims.back().is_constant() && of_x[1].is_constant() && dims.back() != of_x[1];
+  if ((!is_row && !is_table) || differs || !tensor::is_integer(b.dtype(positions))) {
+    e.fail(base::concat("expected positions of integers, [length] or [batch, length], for x ", graph::to_string(of_x),
+                        ", got ", tensor::name(b.dtype(positions)), " ", graph::to_string(dims)));
+    return kNoValue;
+  }
+  // Lengths of both that only the data tells are one.
+  if (dims.back() != of_x[1]) b.op("equal", {b.cast(positions, DType::i32), all});
+  return b.ok() ? positions : kNoValue;
 }
 
 /// False with an error unless x is [batch, length, channels].
@@ -121,7 +127,7 @@ ValueId expand_layer_rotary_positions(Expansion &e) {
                                graph::to_string(b.dims(x))));
   }
   const ValueId positions = positions_of(e, x);
-  return rotated(b, x, positions, {.base = e.f64("base"), .is_adjacent = e.text("pairs") == "adjacent"});
+  return rotated(b, x, positions, {.base = e.f64("base"), .is_adjacent = e.text("rotary_pairs") == "adjacent"});
 }
 
 ValueId expand_layer_sinusoidal_positions(Expansion &e) {

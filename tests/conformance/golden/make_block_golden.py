@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_layer_golden.py DIRECTORY: writes layers.json, what some layers of PyTorch make of their inputs, and what they are after
+"""make_block_golden.py DIRECTORY: writes blocks.json, what some layers of PyTorch make of their inputs, and what they are after
 some steps of training: constraints (those of Keras), normalized kernels, positions, transformers and residual blocks.
 
 Each case is an entry of lib/nn/nn.yaml with its attributes, features and variables. The loss is the mean over rows of the sum
@@ -294,7 +294,7 @@ def positions():
             x = numbers(count, *shape)
             features = {'x': x} if where is None else {'x': x, 'positions': where}
             base = 10000.0 if where is None else 50.0
-            yield Case(f'rotary positions of {pairs}', 'layer_rotary_positions', {'pairs': pairs, 'base': base}, features, list(features),
+            yield Case(f'rotary positions of {pairs}', 'layer_rotary_positions', {'rotary_pairs': pairs, 'base': base}, features, list(features),
                        lambda x, positions=None, p=pairs, b=base: turned(x, torch.arange(4) if positions is None else positions, b, p),
                        {}, numbers(count, *shape), steps=1)
 
@@ -472,7 +472,7 @@ def residuals():
 def main():
     makers = (dense_constraints, other_constraints, normalized_kernels, positions, rotary_attentions, encoders, decoders, residuals)
     lines = [json.dumps(case.write()) for maker in makers for case in maker()]
-    Path(sys.argv[1], 'layers.json').write_text('[\n' + ',\n'.join(lines) + '\n]\n', encoding='utf-8')
+    Path(sys.argv[1], 'blocks.json').write_text('[\n' + ',\n'.join(lines) + '\n]\n', encoding='utf-8')
 
 
 if __name__ == '__main__':
