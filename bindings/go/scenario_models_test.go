@@ -9,6 +9,7 @@ var scenarioModels = map[string]ModelFunc{
 	"averages": scenarioAverages, "images": scenarioImages, "losses": scenarioLosses,
 	"optimizers": scenarioOptimizers,
 	"functions":  scenarioFunctions,
+	"blocks":     scenarioBlocks,
 	"metrics":    scenarioMetrics,
 	"schedules":  scenarioSchedules,
 	"wrong": func(g *Graph, mode Mode) error {

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "scenario_blocks.h"
 #include "scenario_functions.h"
 #include "scenario_optimizers.h"
 
@@ -298,6 +299,7 @@ tutti_model_fn scenario_model(const char *name) {
                 {"metrics", metrics},
                 {"optimizers", scenario_optimizers},
                 {"functions", scenario_functions},
+                {"blocks", scenario_blocks},
                 {"schedules", schedules},
                 {"wrong", wrong},
                 {"failing", failing}};

@@ -223,5 +223,116 @@ static void test_generation_is_the_whole_sequence(void **state) {
   drop_generator(whole);
 }
 
-static const struct CMUnitTest tests[] = {cmocka_unit_test(test_generation_is_the_whole_sequence)};
+/* --- what cannot be ----------------------------------------------------------------------------------------------- */
+
+typedef tutti_value (*layer_function)(tutti_graph *g, tutti_value x, tutti_value at);
+
+static tutti_value half_a_past(tutti_graph *g, tutti_value x, tutti_value at) {
+  (void)at;
+  const int64_t dims[] = {-1, LENGTH, HEADS, SIZE};
+  const tutti_layer_transformer_decoder_attrs attrs = {.past_keys = tutti_reshape(g, x, dims, 4)};
+  tutti_value made[2];
+  return tutti_layer_transformer_decoder(g, x, HEADS, HIDDEN, &attrs, made);
+}
+
+static tutti_value past_of_other_heads(tutti_graph *g, tutti_value x, tutti_value at) {
+  (void)at;
+  const int64_t dims[] = {-1, LENGTH, HEADS / 2, 2 * SIZE};
+  const tutti_value past = tutti_reshape(g, x, dims, 4);
+  const tutti_layer_transformer_decoder_attrs attrs = {.past_keys = past, .past_values = past};
+  tutti_value made[2];
+  return tutti_layer_transformer_decoder(g, x, HEADS, HIDDEN, &attrs, made);
+}
+
+static tutti_value lengths_of_no_memory(tutti_graph *g, tutti_value x, tutti_value at) {
+  const tutti_layer_transformer_decoder_attrs attrs = {.memory_lengths = tutti_reduce_max(g, at, NULL)};
+  tutti_value made[2];
+  return tutti_layer_transformer_decoder(g, x, HEADS, HIDDEN, &attrs, made);
+}
+
+static tutti_value three_heads(tutti_graph *g, tutti_value x, tutti_value at) {
+  (void)at;
+  return tutti_layer_transformer_encoder(g, x, 3, HIDDEN, NULL);
+}
+
+static tutti_value all_forgotten(tutti_graph *g, tutti_value x, tutti_value at) {
+  (void)at;
+  const tutti_layer_transformer_encoder_attrs attrs = {.dropout = 1};
+  return tutti_layer_transformer_encoder(g, x, HEADS, HIDDEN, &attrs);
+}
+
+static tutti_value turned_single_channels(tutti_graph *g, tutti_value x, tutti_value at) {
+  (void)at;
+  const tutti_layer_transformer_encoder_attrs attrs = {.rotary_base = 10};
+  return tutti_layer_transformer_encoder(g, x, CHANNELS, HIDDEN, &attrs);
+}
+
+static tutti_value too_few_positions(tutti_graph *g, tutti_value x, tutti_value at) {
+  (void)at;
+  return tutti_layer_learned_positions(g, x, LENGTH - 1, NULL);
+}
+
+static tutti_value positions_of_floats(tutti_graph *g, tutti_value x, tutti_value at) {
+  const tutti_layer_sinusoidal_positions_attrs attrs = {.positions = tutti_cast(g, at, TUTTI_DTYPE_F32)};
+  return tutti_layer_sinusoidal_positions(g, x, &attrs);
+}
+
+static tutti_value turned_odd_channels(tutti_graph *g, tutti_value x, tutti_value at) {
+  (void)at;
+  const int64_t dims[] = {-1, LENGTH * CHANNELS, 1};
+  return tutti_layer_rotary_positions(g, tutti_reshape(g, x, dims, 3), NULL);
+}
+
+static int32_t wrong_model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  (void)mode;
+  const layer_function layer = *(const layer_function *)user;
+  tutti_graph_set_output(g, "y", layer(g, tutti_graph_get_feature(g, "x"), tutti_graph_get_feature(g, "at")));
+  return tutti_graph_check(g, err);
+}
+
+static tutti_dataset *sequences(void) {
+  tutti_tensor *x = part_of_x(0, LENGTH), *at = positions_from(0, LENGTH);
+  tutti_pipeline *pipeline = NULL;
+  tutti_dataset *dataset = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, x);
+  tutti_pipeline_add_slices(pipeline, "at", TUTTI_ROLE_FEATURE, at);
+  tutti_pipeline_batch(pipeline, ROWS, NULL);
+  assert_ok(tutti_pipeline_build(pipeline, &dataset, &err));
+  tutti_pipeline_unref(pipeline), tutti_tensor_unref(x), tutti_tensor_unref(at);
+  return dataset;
+}
+
+static void test_mistakes(void **state) {
+  (void)state;
+  const struct {
+    layer_function layer;
+    const char *needle;
+  } wrong[] = {
+      {half_a_past, "expected both past_keys and past_values"},
+      {past_of_other_heads, "expected [batch, past length, key heads, channels of a head]"},
+      {lengths_of_no_memory, "there are memory_lengths, but no memory"},
+      {three_heads, "8 channels cannot be divided among 3 heads"},
+      {all_forgotten, "'dropout' must be below 1"},
+      {turned_single_channels, "'rotary_base' turns pairs of channels, and a head has 1"},
+      {too_few_positions, "x has 7 positions, and attribute 'count' is 6"},
+      {positions_of_floats, "expected positions of integers, [length] or [batch, length]"},
+      {turned_odd_channels, "an even number of channels"},
+  };
+  tutti_dataset *const dataset = sequences();
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    layer_function layer = wrong[i].layer;
+    tutti_estimator *estimator = NULL;
+    assert_ok(tutti_estimator_create(NULL, wrong_model, (void *)&layer, NULL, NULL, NULL, &estimator, &err));
+    assert_error(TUTTI_INVALID_ARGUMENT, wrong[i].needle,
+                 tutti_estimator_initialize(estimator, dataset, NULL, NULL, &err));
+    tutti_estimator_unref(estimator);
+  }
+  tutti_dataset_unref(dataset);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_generation_is_the_whole_sequence),
+    cmocka_unit_test(test_mistakes),
+};
 CAPI_TEST_MAIN(tests)

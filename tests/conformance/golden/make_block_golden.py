@@ -153,7 +153,59 @@ def apply(constraint, parameter):
         parameter.copy_(constraint(parameter.detach().clone()))
 
 
+class Muon:
+    """PyTorch's of matrices, transposed and without its rounding to bf16; AdamW of vectors."""
+
+    def __init__(self, parameters, lr):
+        self.parameters = parameters
+        self.ways = [(lambda t: t.T) if p.dim() == 2 else (lambda t: t) for p in parameters]
+        self.copies = [way(p.detach()).clone().requires_grad_() for p, way in zip(parameters, self.ways)]
+        matrices = [copy for copy in self.copies if copy.dim() == 2]
+        vectors = [copy for copy in self.copies if copy.dim() == 1]
+        self.optimizers = [torch.optim.Muon(matrices, lr=lr, weight_decay=0.0), torch.optim.AdamW(vectors, lr=lr, weight_decay=0.0)]
+
+    def zero_grad(self):
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    def step(self):
+        rounded, torch.bfloat16 = torch.bfloat16, torch.float64
+        with torch.no_grad():
+            for copy, parameter, way in zip(self.copies, self.parameters, self.ways):
+                copy.copy_(way(parameter))
+                copy.grad = way(parameter.grad).clone()
+            for optimizer in self.optimizers:
+                optimizer.step()
+            for copy, parameter, way in zip(self.copies, self.parameters, self.ways):
+                parameter.copy_(way(copy))
+        torch.bfloat16 = rounded
+
+
+class Lamb:
+    """Keras'."""
+
+    def __init__(self, parameters, lr):
+        self.parameters = parameters
+        self.copies = [keras.Variable(p.detach().clone(), dtype='float64') for p in parameters]
+        self.optimizer = keras.optimizers.Lamb(learning_rate=lr, epsilon=1e-6)
+        self.optimizer.build(self.copies)
+
+    def zero_grad(self):
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    def step(self):
+        with torch.no_grad():
+            for copy, parameter in zip(self.copies, self.parameters):
+                copy.assign(parameter.detach())
+            self.optimizer.apply([parameter.grad for parameter in self.parameters])
+            for copy, parameter in zip(self.copies, self.parameters):
+                parameter.copy_(copy.value)
+
+
 OPTIMIZERS = {
+    'muon': ('optimizer_muon', {}, Muon, {}),
+    'lamb': ('optimizer_lamb', {}, Lamb, {}),
     'sgd': ('optimizer_sgd', {}, torch.optim.SGD, {}),
     'momentum': ('optimizer_sgd', {'momentum': 0.9}, torch.optim.SGD, {'momentum': 0.9}),
     'adam': ('optimizer_adam', {}, torch.optim.Adam, {'eps': 1e-7}),
@@ -165,7 +217,8 @@ OPTIMIZERS = {
 def dense_constraints():
     cases = [('sgd', 'max_norm(0.7)'), ('momentum', 'max_norm(limit=1.1, axes=1)'), ('adam', 'max_norm(1, axes=0 1)'), ('sgd', 'max_norm'),
              ('nadam', 'max_norm(0.6)'), ('sgd', 'unit_norm'), ('adagrad', 'unit_norm(axes=-1)'), ('adam', 'unit_norm'),
-             ('sgd', 'non_negative'), ('nadam', 'non_negative'), ('momentum', 'non_negative')]
+             ('muon', 'max_norm(0.5)'), ('muon', 'unit_norm(axes=1)'), ('muon', 'non_negative'), ('lamb', 'max_norm(0.7)'),
+             ('lamb', 'unit_norm'), ('sgd', 'non_negative'), ('nadam', 'non_negative'), ('momentum', 'non_negative')]
     for optimizer, text in cases:
         for units in (1, 5):
             x, kernel, bias = numbers(ROWS * STEPS, 3), numbers(3, units).requires_grad_(), numbers(units).requires_grad_()

@@ -14,6 +14,7 @@ final class ScenarioModels {
             case "losses" -> new ScenarioLosses();
             case "metrics" -> new ScenarioMetrics();
             case "optimizers" -> ScenarioOptimizers::build;
+            case "blocks" -> ScenarioBlocks::build;
             case "functions" -> new ScenarioFunctions();
             case "schedules" -> new ScenarioSchedules();
             case "wrong" -> (g, mode) -> g.loss(g.matmul(g.feature("x"), g.feature("x")));
