@@ -3419,12 +3419,12 @@ static inline tutti_value tutti_layer_learned_positions(tutti_graph *graph, tutt
   return tutti_graph_end(graph, NULL, 0);
 }
 
-#define TUTTI_LAYER_ROTARY_POSITIONS_PAIRS_HALVES 1
-#define TUTTI_LAYER_ROTARY_POSITIONS_PAIRS_ADJACENT 2
-static inline const char *tutti_layer_rotary_positions_pairs_name(int32_t value) {
+#define TUTTI_LAYER_ROTARY_POSITIONS_ROTARY_PAIRS_HALVES 1
+#define TUTTI_LAYER_ROTARY_POSITIONS_ROTARY_PAIRS_ADJACENT 2
+static inline const char *tutti_layer_rotary_positions_rotary_pairs_name(int32_t value) {
   switch (value) {
-    case TUTTI_LAYER_ROTARY_POSITIONS_PAIRS_HALVES: return "halves";
-    case TUTTI_LAYER_ROTARY_POSITIONS_PAIRS_ADJACENT: return "adjacent";
+    case TUTTI_LAYER_ROTARY_POSITIONS_ROTARY_PAIRS_HALVES: return "halves";
+    case TUTTI_LAYER_ROTARY_POSITIONS_ROTARY_PAIRS_ADJACENT: return "adjacent";
     default: return "(no such value)";
   }
 }
@@ -3435,7 +3435,7 @@ typedef struct tutti_layer_rotary_positions_attrs {
   double base;
   /* halves: channels i and i + channels / 2 are a pair, as in GPT-NeoX and LLaMA; adjacent: channels 2 i and 2 i +
    * 1, as in the paper. Default: halves. */
-  int32_t pairs;
+  int32_t rotary_pairs;
 } tutti_layer_rotary_positions_attrs;
 /* Queries or keys, turned by their positions (Su et al., 2021): the pair of channels number i of a head by the
  * angle p / base^(2 i / channels) for position p, so that products of queries and keys depend on the difference of
@@ -3446,7 +3446,7 @@ static inline tutti_value tutti_layer_rotary_positions(tutti_graph *graph, tutti
   tutti_graph_add_input(graph, attrs != NULL ? attrs->positions : tutti_no_value());
   if (attrs != NULL) {
     if (attrs->base != 0) tutti_graph_set_f64(graph, "base", attrs->base);
-    if (attrs->pairs != 0) { if (attrs->pairs >= 1 && attrs->pairs <= 2) tutti_graph_set_string(graph, "pairs", tutti_layer_rotary_positions_pairs_name(attrs->pairs)); else tutti_graph_set_i64(graph, "pairs", attrs->pairs); }
+    if (attrs->rotary_pairs != 0) { if (attrs->rotary_pairs >= 1 && attrs->rotary_pairs <= 2) tutti_graph_set_string(graph, "rotary_pairs", tutti_layer_rotary_positions_rotary_pairs_name(attrs->rotary_pairs)); else tutti_graph_set_i64(graph, "rotary_pairs", attrs->rotary_pairs); }
   }
   return tutti_graph_end(graph, NULL, 0);
 }
