@@ -26,7 +26,9 @@ LISTS = ('ints', 'dims', 'doubles')
 # takes the library checks.
 SHARED = {'activation': 'What is applied to the result of a layer; gelu_tanh is the tanh approximation of gelu.',
           'padding': 'What is added around images. same: ceil(size / stride); valid: nothing; explicit: what the call says.',
-          'reduction': 'How the losses of the rows become one number, or that they do not.'}
+          'kernel_normalization': 'What a layer uses in place of the variable kernel.',
+          'reduction': 'How the losses of the rows become one number, or that they do not.',
+          'rotary_pairs': 'Which channels of a head are turned together by positions.'}
 NEVER_NULL = LISTS + ('strings',)
 KEYWORDS = {'as', 'base', 'bool', 'case', 'checked', 'default', 'do', 'double', 'event', 'false', 'fixed', 'float', 'for', 'if', 'in', 'int',
             'is', 'lock', 'long', 'new', 'null', 'object', 'operator', 'out', 'params', 'ref', 'return', 'string', 'this', 'true',

@@ -17,8 +17,8 @@ KEYWORDS = {'break', 'case', 'chan', 'const', 'continue', 'default', 'defer', 'e
             'goto', 'if', 'import', 'interface', 'map', 'package', 'range', 'return', 'select', 'struct', 'switch', 'type',
             'var', 'len', 'cap', 'string'}
 # Words that are not written as others are; the rest get a capital.
-WORDS = {'adamax': 'AdaMax', 'adamw': 'AdamW', 'amsgrad': 'AMSGrad', 'auc': 'AUC', 'bf16': 'BF16', 'conv1d': 'Conv1D',
-         'conv2d': 'Conv2D', 'conv3d': 'Conv3D', 'cropping1d': 'Cropping1D', 'cropping2d': 'Cropping2D',
+WORDS = {'adamax': 'AdaMax', 'adamw': 'AdamW', 'amsgrad': 'AMSGrad', 'auc': 'AUC', 'bf16': 'BF16', 'block2d': 'Block2D',
+         'conv1d': 'Conv1D', 'conv2d': 'Conv2D', 'conv3d': 'Conv3D', 'cropping1d': 'Cropping1D', 'cropping2d': 'Cropping2D',
          'cropping3d': 'Cropping3D', 'csv': 'CSV', 'dct': 'DCT', 'dtype': 'DType', 'elu': 'ELU',
          'f16': 'F16', 'f32': 'F32', 'ftrl': 'FTRL', 'gelu': 'GELU', 'gpu': 'GPU', 'gpus': 'GPUs', 'gru': 'GRU',
          'id': 'ID', 'idx': 'IDX', 'iou': 'IOU', 'jpeg': 'JPEG', 'json': 'JSON', 'lamb': 'LAMB', 'lars': 'LARS',

@@ -113,6 +113,15 @@ func (g *Graph) Variable(name string, dtype DType, dims []int64, options *Variab
 	return Value{raw.Graph_variable(g.handle, name, int32(dtype), dims, o.Initializer, o.Parameter, !o.Frozen)}
 }
 
+// SetInitialValue says which values a variable made before begins with, in place of its initializer: those of the
+// tensor, which has its dtype and shape. The name is the full one, with scopes, so that it may be one of a layer, such
+// as dense/kernel.
+func (g *Graph) SetInitialValue(variable string, value *Tensor) {
+	var use uses
+	defer use.leave()
+	raw.Graph_set_initial_value(g.handle, variable, use.of(value.ref()))
+}
+
 // Assign says what a variable's next value is, stored when the step is complete.
 func (g *Graph) Assign(variable, value Value) {
 	raw.Graph_assign(g.handle, variable.id, value.id)

@@ -10,6 +10,7 @@ var scenarioModels = map[string]ModelFunc{
 	"optimizers": scenarioOptimizers,
 	"functions":  scenarioFunctions,
 	"layers":     scenarioLayers,
+	"blocks":     scenarioBlocks,
 	"metrics":    scenarioMetrics,
 	"schedules":  scenarioSchedules,
 	"wrong": func(g *Graph, mode Mode) error {

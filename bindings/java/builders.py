@@ -25,7 +25,9 @@ TYPES = {'i64': 'long', 'f64': 'double', 'string': 'String', 'dtype': 'DType', '
 # Enumerations that mean the same wherever there is one of this name, though not every entry knows all of their values.
 SHARED = {'activation': 'What is applied to the result of a layer.',
           'padding': 'How the border of images is padded. Layers and their pooling know SAME and VALID.',
-          'reduction': 'How the losses of the rows become one number.'}
+          'kernel_normalization': 'What a layer uses in place of the variable kernel.',
+          'reduction': 'How the losses of the rows become one number.',
+          'rotary_pairs': 'Which channels of a head are turned together by positions.'}
 # Attributes and options that name files of the machine, and the Java types in whose place there can be paths.
 FILES = {'path', 'paths', 'model_dir'}
 PATHS = {'String': 'java.nio.file.Path', 'String[]': 'java.util.List<java.nio.file.Path>'}

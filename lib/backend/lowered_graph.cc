@@ -42,7 +42,7 @@ Result<std::string> text_attribute(const Node &node, std::string_view name) {
 }
 
 /// A 1-D value whose length is a symbol "slice.…" stands for flat elements of the storage, as does one of more dims
-/// whose first is a symbol "rows.…".
+/// whose first has a symbol "rows.…".
 bool is_flat(const graph::ValueInfo &info) {
   if (info.dims.empty()) return false;
   const std::string_view prefix = info.dims.size() == 1 ? "slice." : "rows.";

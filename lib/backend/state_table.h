@@ -35,7 +35,7 @@ struct StateEntry {
   std::string layout = {};         ///< "" = row-major; else a name the backend gave
   int64_t storage_bytes = 0;
   /// The part of the storage, in elements, that flat values stand for: those whose first dimension is
-  /// "slice.<variable>" or "rows.<variable>".
+  /// "slice.<variable>", or has "rows.<variable>" in it.
   int64_t slice_offset = 0;
   int64_t slice_length = -1;  ///< -1 = everything
 

@@ -400,6 +400,15 @@ tutti_value tutti_graph_variable(tutti_graph *graph, const char *name, int32_t d
   });
 }
 
+void tutti_graph_set_initial_value(tutti_graph *graph, const char *variable, const tutti_tensor *value) {
+  change_graph(graph, [&](GraphObject &, graph::GraphBuilder &builder) {
+    if (!check_text(builder, variable, "variable")) return;
+    const auto tensor = find_tensor(value, "value");
+    if (!tensor.ok()) builder.fail(tensor.status());
+    if (tensor.ok()) builder.set_initial_value(variable, *tensor);
+  });
+}
+
 namespace {
 
 /// The name of a variable's value; empty with an error in the builder when it is none.

@@ -168,6 +168,13 @@ class GraphBuilder {
   /// Freezes or frees the variables made so far whose full name matches a pattern with * and ?; those without a
   /// gradient of their own (running statistics) stay as they are.
   void set_trainable(std::string_view pattern, bool trainable);
+  /// Each update keeps the variable to it; there may be one. Axes may be negative, or left out.
+  void constrain(ValueId variable, ConstraintSpec constraint);
+  /// The same of trained variables whose full name matches a pattern with * and ?, made before or after. finish()
+  /// refuses a pattern that matches none.
+  void add_constraint(std::string pattern, ConstraintSpec constraint);
+  /// The variable, made before, begins with these values: of its dtype and shape.
+  void set_initial_value(std::string_view variable_full_name, const tensor::Tensor &value);
   void set_loss(ValueId loss);
   /// finish() adds l1 * sum |variable| + l2 * sum variable^2 to the loss, if there is one.
   void add_penalty(const Penalty &penalty);
@@ -244,11 +251,15 @@ class GraphBuilder {
   void add_rule(NodeId id, const RuleSettings &settings);
   void settle_groups();
   void settle_penalties();
+  void settle_constraints();
+  void constrain_variable(VariableSpec &variable, ConstraintSpec constraint);
+  VariableSpec *require_variable(std::string_view purpose, std::string_view full_name);
   bool check_free(std::string_view what, std::string_view name, bool taken);
 
   Graph graph_;
   Model model_;
   std::vector<Penalty> penalties_;
+  std::vector<std::pair<std::string, ConstraintSpec>> constraints_;  // by pattern
   base::Status status_;
   std::vector<std::string> scopes_{""};
   std::map<std::string, int64_t, std::less<>> name_counts_;

@@ -8,6 +8,7 @@
 #include "graph/batch.h"
 #include "graph/builder.h"
 #include "graph/dim_expression.h"
+#include "graph/initializer.h"
 
 namespace tutti::impl::graph {
 
@@ -137,19 +138,41 @@ void GraphBuilder::add_metric(std::string_view name, ValueId value) {
   model_.metrics.emplace(std::string(name), value);
 }
 
+// By its name, to do something with it; null with an error when there is none.
+VariableSpec *GraphBuilder::require_variable(std::string_view purpose, std::string_view full_name) {
+  std::vector<std::string> known;
+  for (VariableSpec &one : model_.variables) {
+    if (one.name == full_name) return &one;
+    known.push_back(one.name);
+  }
+  fail(base::not_found("there is no variable '", full_name, "' to ", purpose, base::but_there_are(full_name, known)));
+  return nullptr;
+}
+
+void GraphBuilder::set_initial_value(std::string_view variable_full_name, const tensor::Tensor &value) {
+  if (!ok()) return;
+  VariableSpec *const variable = require_variable("set the initial value of", variable_full_name);
+  if (variable == nullptr) return;
+  const std::span<const int64_t> extents = value.shape().extents();
+  const std::vector<int64_t> shape(extents.begin(), extents.end());
+  if (value.dtype() != variable->dtype || shape != variable->dims) {
+    fail(base::invalid_argument("the initial value of variable '", variable->name, "' is ", tensor::name(value.dtype()),
+                                " ", to_string(to_dims(shape)), ", the variable is ", tensor::name(variable->dtype),
+                                " ", to_string(to_dims(variable->dims))));
+  } else {
+    variable->initializer = {std::string(kGivenValues), {{std::string(kGivenValues), value}}};
+  }
+}
+
 void GraphBuilder::assign(std::string_view variable_full_name, ValueId new_value) {
   const std::string what = base::concat("the new value of variable '", variable_full_name, "'");
   if (!check_top(what, new_value) ||
       !check_free("assignment to", variable_full_name, model_.assignments.count(variable_full_name) != 0)) {
     return;
   }
-  const VariableSpec *variable = model_.find_variable(variable_full_name);
+  const VariableSpec *const variable = require_variable("assign", variable_full_name);
   if (variable == nullptr) {
-    std::vector<std::string> known;
-    for (const VariableSpec &one : model_.variables)
-      known.push_back(one.name);
-    fail(base::not_found("there is no variable '", variable_full_name, "' to assign",
-                         base::but_there_are(variable_full_name, known)));
+    return;
   } else if (variable->aggregation == Aggregation::trained && variable->trainable) {
     fail(base::invalid_argument("variable '", variable_full_name,
                                 "' is trained; only aggregated and per_replica ones are assigned"));
@@ -194,6 +217,7 @@ base::Result<Model> GraphBuilder::finish() {
   if (ok() && model_.train && model_.train->optimizer.op.empty())
     fail(base::failed_precondition(said_of(*model_.train), " but there is no optimizer"));
   if (ok()) settle_groups();
+  if (ok()) settle_constraints();
   if (ok()) settle_penalties();
   if (ok() && model_.train && model_.loss == kNoValue && model_.train->gradients.empty()) {
     fail(base::failed_precondition("there is an optimizer but neither a loss nor gradients"));

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GraphBuilder: the rule of training: optimizer, gradients of one's own, limits and groups of variables.
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "base/name_suggestions.h"
 #include "base/text.h"
 #include "graph/builder.h"
+#include "graph/constraint.h"
 #include "graph/update_rule.h"
 
 namespace tutti::impl::graph {
@@ -156,6 +159,46 @@ void GraphBuilder::settle_penalties() {
     add_term("square", penalty.variable, penalty.l2);
   }
   pop_scope();
+}
+
+void GraphBuilder::constrain_variable(VariableSpec &variable, ConstraintSpec constraint) {
+  if (!ok() || !constraint.is_on()) return;
+  base::Result<ConstraintSpec> settled = settle_axes(std::move(constraint), variable.dims.size());
+  if (!settled.ok()) {
+    fail(settled.status().wrap(base::concat("variable '", variable.name, "'")));
+  } else if (variable.constraint.is_on()) {
+    fail(base::already_exists("variable '", variable.name, "' has the constraint '", variable.constraint.kind,
+                              "' already, expected one at most"));
+  } else {
+    variable.constraint = settled.take();
+  }
+}
+
+void GraphBuilder::constrain(ValueId variable, ConstraintSpec constraint) {
+  for (VariableSpec &one : model_.variables) {
+    if (variable != kNoValue && one.value == variable) constrain_variable(one, std::move(constraint));
+  }
+}
+
+void GraphBuilder::add_constraint(std::string pattern, ConstraintSpec constraint) {
+  if (ok() && constraint.is_on()) constraints_.emplace_back(std::move(pattern), std::move(constraint));
+}
+
+void GraphBuilder::settle_constraints() {
+  for (const auto &[pattern, constraint] : constraints_) {
+    bool has_any = false;
+    std::vector<std::string> names;
+    for (VariableSpec &variable : model_.variables) {
+      if (variable.aggregation != Aggregation::trained) continue;
+      names.push_back(variable.name);
+      if (fnmatch(pattern.c_str(), variable.name.c_str(), 0) != 0) continue;
+      has_any = true;
+      constrain_variable(variable, constraint);
+    }
+    if (has_any) continue;
+    fail(base::not_found("constraint of ", base::quoted(pattern), " matches no trained variable",
+                         base::but_there_are(pattern, names)));
+  }
 }
 
 void GraphBuilder::set_gradients(const std::vector<std::pair<std::string, ValueId>> &gradients) {

@@ -98,8 +98,13 @@ bool add_argument(const Initializer &initializer, std::string_view text, size_t 
 
 }  // namespace
 
+bool is_derived(std::string_view spec_name) {
+  return spec_name == kColumnNorms || spec_name == kLeftVector || spec_name == kRightVector;
+}
+
 bool is_initializer(std::string_view spec_name) {
-  return std::ranges::find(kInitializers, spec_name, &Initializer::spec_name) != std::end(kInitializers);
+  return spec_name == kGivenValues || is_derived(spec_name) ||
+         std::ranges::find(kInitializers, spec_name, &Initializer::spec_name) != std::end(kInitializers);
 }
 
 const std::vector<std::string> &initializer_names() {

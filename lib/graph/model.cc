@@ -7,6 +7,7 @@
 
 #include "graph/builder.h"
 #include "graph/clone.h"
+#include "graph/initializer.h"
 
 namespace tutti::impl::graph {
 
@@ -94,6 +95,8 @@ base::Result<Model> predict_model(const Model &model) {
   for (VariableSpec variable : model.variables) {
     if (!cloner.is_mapped(variable.value)) continue;
     variable.value = cloner.mapped(variable.value);
+    // Its values are where the weights are.
+    if (variable.initializer.name == kGivenValues) variable.initializer = {};
     result.variables.push_back(std::move(variable));
   }
   TUTTI_ASSIGN(result.graph, builder.finish_graph());

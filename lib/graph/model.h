@@ -37,6 +37,17 @@ struct InitializerSpec {
   Attributes attributes;
 };
 
+/// What a variable is kept to by each update of it (constraint.h).
+struct ConstraintSpec {
+  std::string kind{};           ///< "max_norm", "unit_norm" or "non_negative"; empty = to nothing
+  double limit = 2;             ///< of max_norm
+  std::vector<int64_t> axes{};  ///< along which norms are; of a variable ascending and not negative
+
+  bool is_on() const { return !kind.empty(); }
+  /// Then all of the variable is needed at once.
+  bool has_norms() const { return is_on() && kind != "non_negative"; }
+};
+
 /// Who keeps a variable's value. trained: updated from its gradient. aggregated: assigned, the mean over replicas
 /// weighted by rows. per_replica: assigned, each replica has its own.
 enum class Aggregation { trained, aggregated, per_replica };
@@ -53,6 +64,7 @@ struct VariableSpec {
   std::string creator;         // scope of the layer that made it
   bool automatic_name = true;  // the name came from scope and ordinal, not from the user
   ValueId value = kNoValue;    // output of the `variable` node
+  ConstraintSpec constraint{};
 };
 
 /// Further state an optimizer keeps per variable, shaped like it.

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "graph/attribute_json.h"
+#include "graph/constraint.h"
 #include "graph/op_registry.h"
 #include "graph/serialize.h"
 #include "graph/update_rule.h"
@@ -33,7 +34,7 @@ Json to_json(const NamedValues &values) {
 }
 
 Json to_json(const VariableSpec &variable) {
-  return JsonObject{{"name", variable.name},
+  JsonObject object{{"name", variable.name},
                     {"value", variable.value},
                     {"initializer", variable.initializer.name},
                     {"initializer_attributes", graph::to_json(variable.initializer.attributes)},
@@ -41,6 +42,15 @@ Json to_json(const VariableSpec &variable) {
                     {"aggregation", name(variable.aggregation)},
                     {"creator", variable.creator},
                     {"automatic_name", variable.automatic_name}};
+  if (variable.constraint.is_on()) {
+    JsonArray axes;
+    for (const int64_t axis : variable.constraint.axes)
+      axes.push_back(axis);
+    object.emplace_back("constraint", JsonObject{{"kind", variable.constraint.kind},
+                                                 {"limit", variable.constraint.limit},
+                                                 {"axes", std::move(axes)}});
+  }
+  return object;
 }
 
 Json to_json(const ParameterGroup &group) {
@@ -207,8 +217,26 @@ class ModelReader {
       TUTTI_ASSIGN(variable.aggregation, aggregation(reader));
       TUTTI_ASSIGN(variable.creator, reader.get_string("creator"));
       TUTTI_ASSIGN(variable.automatic_name, reader.get_boolean("automatic_name"));
+      if (reader.has("constraint")) TUTTI_TRY(read_constraint(reader, variable));
       model_.variables.push_back(std::move(variable));
     }
+    return {};
+  }
+
+  static base::Status read_constraint(const JsonReader &reader, VariableSpec &variable) {
+    TUTTI_ASSIGN(const JsonReader object, reader.get("constraint"));
+    TUTTI_ASSIGN(const std::string kind, object.get_string("kind"));
+    TUTTI_ASSIGN(ConstraintSpec constraint, parse_constraint(kind));
+    TUTTI_ASSIGN(constraint.limit, object.get_double("limit"));
+    TUTTI_ASSIGN(const JsonReader list, object.get("axes"));
+    TUTTI_ASSIGN(const std::vector<JsonReader> elements, list.elements());
+    for (const JsonReader &element : elements) {
+      TUTTI_ASSIGN(const int64_t axis, element.as_integer());
+      constraint.axes.push_back(axis);
+    }
+    base::Result<ConstraintSpec> settled = settle_axes(std::move(constraint), variable.dims.size());
+    if (!settled.ok()) return settled.status().wrap(object.path());
+    variable.constraint = settled.take();
     return {};
   }
 

@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "graph/constraint.h"
 #include "graph/initializer.h"
 #include "graph/ops/op_attributes.h"
+#include "nn/kernel_normalization.h"
 
 namespace tutti::impl::nn {
 
@@ -51,7 +53,12 @@ ValueId Expansion::weight(std::string_view name, ValueId like, std::vector<int64
 ValueId Expansion::kernel(std::string_view name, ValueId like, std::vector<int64_t> dims) {
   const ValueId value = weight(name, like, std::move(dims), text("kernel_initializer"));
   builder_.add_penalty({value, f64("kernel_l1"), f64("kernel_l2")});
-  return value;
+  if (has("kernel_constraint")) {
+    base::Result<graph::ConstraintSpec> constraint = graph::parse_constraint(text("kernel_constraint"));
+    if (!constraint.ok()) return fail(constraint.status().message());
+    builder_.constrain(value, constraint.take());
+  }
+  return has("kernel_normalization") ? normalized_kernel(*this, name, value) : value;
 }
 
 }  // namespace tutti::impl::nn

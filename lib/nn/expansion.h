@@ -55,7 +55,8 @@ class Expansion {
   ValueId activate(ValueId value);
   /// A trained variable in the present scope, of the dtype of `like`.
   ValueId weight(std::string_view name, ValueId like, std::vector<int64_t> dims, std::string_view initializer);
-  /// One with the attributes kernel_initializer, kernel_l1 and kernel_l2.
+  /// One with the attributes kernel_initializer, kernel_l1 and kernel_l2, and kernel_constraint and
+  /// kernel_normalization where the entry has them: what the layer multiplies by.
   ValueId kernel(std::string_view name, ValueId like, std::vector<int64_t> dims);
 
  private:

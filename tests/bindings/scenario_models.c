@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "scenario_blocks.h"
 #include "scenario_functions.h"
 #include "scenario_layers.h"
 #include "scenario_optimizers.h"
@@ -300,6 +301,7 @@ tutti_model_fn scenario_model(const char *name) {
                 {"optimizers", scenario_optimizers},
                 {"functions", scenario_functions},
                 {"layers", scenario_layers},
+                {"blocks", scenario_blocks},
                 {"schedules", schedules},
                 {"wrong", wrong},
                 {"failing", failing}};

@@ -8,6 +8,7 @@ before, a shuffle its depth among the shuffles and the number of the pass. Bound
 """
 import math
 
+from block_model import Blocks
 from function_model import Functions
 from layer_model import Layers
 from loss_model import Losses
@@ -400,4 +401,5 @@ class Averaged:
 
 
 MODELS = {'classifier': Classifier, 'regression': Regression, 'averages': Averages, 'images': Images, 'losses': Losses,
-          'optimizers': Optimizers, 'functions': Functions, 'layers': Layers, 'metrics': Metrics, 'schedules': Schedules}
+          'blocks': lambda columns, seed: Blocks(columns, seed, glorot_uniform), 'optimizers': Optimizers,
+          'functions': Functions, 'layers': Layers, 'metrics': Metrics, 'schedules': Schedules}

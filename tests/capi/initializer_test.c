@@ -48,6 +48,22 @@ static tutti_value variable(tutti_graph *g, const char *name, const int64_t *dim
   return tutti_graph_variable(g, name, TUTTI_DTYPE_F32, dims, rank, text, parameter, 1);
 }
 
+static const float given[] = {1.5f, -2, 0.25f, 7, 0, -0.125f};
+
+/* Of a variable of one's own, and of one of a layer. */
+static void set_given(tutti_graph *g) {
+  const int64_t dims[] = {2, 3}, of_kernel[] = {4, 1};
+  tutti_tensor *const values = make_tensor(TUTTI_DTYPE_F32, 2, dims, given);
+  tutti_tensor *const kernel = make_tensor(TUTTI_DTYPE_F32, 2, of_kernel, given + 2);
+  variable(g, "given", dims, 2, "glorot_uniform", 0);
+  tutti_graph_set_initial_value(g, "given", values);
+  tutti_graph_push_scope(g, "head");
+  tutti_layer_dense(g, tutti_graph_get_feature(g, "x"), 1, NULL);
+  tutti_graph_pop_scope(g);
+  tutti_graph_set_initial_value(g, "head/dense/kernel", kernel);
+  tutti_tensor_unref(values), tutti_tensor_unref(kernel);
+}
+
 static int32_t model(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
   (void)user;
   const int64_t dims[] = {IN, OUT}, wide[] = {5, 12}, tall[] = {3, 2, 2, 4}, square[] = {3, 3};
@@ -65,6 +81,15 @@ static int32_t model(tutti_graph *g, int32_t mode, void *user, tutti_error **err
   variable(g, "identity", wide, 2, "identity", 0);
   variable(g, "identity3", square, 2, "identity(3)", 0);
   variable(g, "seven", square, 2, "constant( 7 )", 0);
+  set_given(g);
+  const tutti_layer_dense_attrs weight = {.kernel_normalization = TUTTI_LAYER_DENSE_KERNEL_NORMALIZATION_WEIGHT_NORM};
+  const tutti_layer_conv2d_attrs spectral = {
+      .kernel_normalization = TUTTI_LAYER_CONV2D_KERNEL_NORMALIZATION_SPECTRAL_NORM, .groups = 2};
+  tutti_graph_push_scope(g, "normalized");
+  const tutti_value image = tutti_reshape(g, tutti_graph_get_feature(g, "x"), (int64_t[]){-1, 1, 1, 4}, 4);
+  tutti_layer_dense(g, tutti_graph_get_feature(g, "x"), 3, &weight);
+  tutti_layer_conv2d(g, image, 6, 3, &spectral);
+  tutti_graph_pop_scope(g);
   tutti_graph_variable(g, "half", TUTTI_DTYPE_F16, square, 2, "ones", 0, 0);
   const tutti_layer_dense_attrs attrs = {.kernel_initializer = "identity(2)", .bias_initializer = "constant(0.5)"};
   const tutti_value y = tutti_layer_dense(g, tutti_graph_get_feature(g, "x"), 4, &attrs);
@@ -121,6 +146,53 @@ static void check_values(tutti_estimator *estimator, const char *name, int colum
   tutti_tensor_unref(tensor);
 }
 
+static void check_given(tutti_estimator *estimator, const char *name, const float *expected, int count) {
+  tutti_tensor *const tensor = read(estimator, name);
+  assert_int_equal(tutti_tensor_get_element_count(tensor), count);
+  assert_memory_equal(tutti_tensor_get_data(tensor), expected, sizeof(float) * (size_t)count);
+  tutti_tensor_unref(tensor);
+}
+
+/* The scale of each unit is the norm of what it is multiplied with, so that the kernel is used as it is. */
+static void check_scale(tutti_estimator *estimator) {
+  tutti_tensor *const kernel = read(estimator, "normalized/dense/kernel");
+  tutti_tensor *const scale = read(estimator, "normalized/dense/kernel_scale");
+  const float *const v = tutti_tensor_get_data(kernel), *const g = tutti_tensor_get_data(scale);
+  for (int unit = 0; unit < 3; unit++) {
+    double sum = 0;
+    for (int i = 0; i < 4; i++)
+      sum += (double)v[i * 3 + unit] * v[i * 3 + unit];
+    assert_true(sum > 0 && fabs(g[unit] - sqrt(sum)) < 1e-6);
+  }
+  tutti_tensor_unref(kernel), tutti_tensor_unref(scale);
+}
+
+/* Unit vectors of which the kernel, as a matrix, makes each other times one number, which is no smaller than the length
+ * of what it makes of any other. */
+static void check_singular(tutti_estimator *estimator) {
+  enum { INPUTS = 9 * 2, UNITS = 6 };
+  tutti_tensor *tensors[] = {read(estimator, "normalized/conv2d/kernel"),
+                             read(estimator, "normalized/conv2d/kernel_left"),
+                             read(estimator, "normalized/conv2d/kernel_right")};
+  const float *const w = tutti_tensor_get_data(tensors[0]), *const left = tutti_tensor_get_data(tensors[1]);
+  const float *const right = tutti_tensor_get_data(tensors[2]);
+  assert_int_equal(tutti_tensor_get_element_count(tensors[1]), UNITS);
+  assert_int_equal(tutti_tensor_get_element_count(tensors[2]), INPUTS);
+  double largest = 0, length = 0;
+  for (int i = 0; i < INPUTS * UNITS; i++)
+    largest += (double)right[i / UNITS] * w[i] * left[i % UNITS];
+  for (int unit = 0; unit < UNITS; unit++) {
+    double made = 0, squares = 0;
+    for (int i = 0; i < INPUTS; i++)
+      made += (double)right[i] * w[i * UNITS + unit], squares += (double)w[i * UNITS + unit] * w[i * UNITS + unit];
+    assert_true(fabs(made - largest * left[unit]) < 1e-3 * largest && largest > sqrt(squares));
+    length += (double)left[unit] * left[unit];
+  }
+  assert_true(fabs(length - 1) < 1e-6);
+  for (int i = 0; i < 3; i++)
+    tutti_tensor_unref(tensors[i]);
+}
+
 static tutti_dataset *rows_of_four(void) {
   const float values[] = {1, 2, 3, 4};
   const int64_t dims[] = {1, 4};
@@ -159,6 +231,10 @@ static void test_values(void **state) {
   check_values(estimator, "seven", 3, 7, 7);
   check_values(estimator, "dense/kernel", 4, 2, 0);
   check_values(estimator, "dense/bias", 4, 0.5, 0.5);
+  check_given(estimator, "given", given, 6);
+  check_given(estimator, "head/dense/kernel", given + 2, 4);
+  check_scale(estimator);
+  check_singular(estimator);
   tutti_tensor *const half = read(estimator, "half");
   assert_int_equal(((const uint16_t *)tutti_tensor_get_data(half))[8], 0x3c00); /* 1 */
   tutti_tensor_unref(half);
@@ -215,8 +291,38 @@ static void check_mistake(tutti_model_fn function, void *user, const char *error
   tutti_dataset_unref(dataset);
 }
 
+struct wrong_value {
+  const char *variable;
+  int32_t dtype;
+  int64_t count;
+};
+
+static int32_t wrong_value(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  (void)mode;
+  const struct wrong_value *const wrong = user;
+  const int64_t dims = 3;
+  variable(g, "three", &dims, 1, "zeros", 0);
+  tutti_tensor *const value = make_vector(wrong->dtype, wrong->count, given);
+  tutti_graph_set_initial_value(g, wrong->variable, value);
+  tutti_tensor_unref(value);
+  return tutti_graph_check(g, err);
+}
+
+static void check_wrong_value(struct wrong_value wrong, int32_t code, const char *error) {
+  tutti_dataset *dataset = rows_of_four();
+  tutti_estimator *estimator = NULL;
+  assert_ok(tutti_estimator_create(NULL, wrong_value, &wrong, NULL, NULL, NULL, &estimator, &err));
+  assert_error(code, error, tutti_estimator_initialize(estimator, dataset, NULL, NULL, &err));
+  tutti_estimator_unref(estimator);
+  tutti_dataset_unref(dataset);
+}
+
 static void test_mistakes(void **state) {
   (void)state;
+  check_wrong_value((struct wrong_value){"thre", TUTTI_DTYPE_F32, 3}, TUTTI_NOT_FOUND, "did you mean 'three'");
+  check_wrong_value((struct wrong_value){"three", TUTTI_DTYPE_F32, 2}, TUTTI_INVALID_ARGUMENT,
+                    "'three' is f32 [2], the variable is f32 [3]");
+  check_wrong_value((struct wrong_value){"three", TUTTI_DTYPE_I32, 3}, TUTTI_INVALID_ARGUMENT, "is i32 [3]");
   for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
     struct mistake mistake = mistakes[i];
     check_mistake(mistaken, &mistake, mistake.error);

@@ -7,6 +7,7 @@
 #include "graph/autodiff.h"
 #include "graph/base64.h"
 #include "graph/builder.h"
+#include "graph/constraint.h"
 #include "testing.h"
 
 namespace serialize_test {
@@ -24,6 +25,7 @@ using tutti::impl::graph::GraphBuilder;
 using tutti::impl::graph::kNoValue;
 using tutti::impl::graph::Model;
 using tutti::impl::graph::model_from_json;
+using tutti::impl::graph::parse_constraint;
 using tutti::impl::graph::predict_model;
 using tutti::impl::graph::to_json_text;
 using tutti::impl::graph::ValueId;
@@ -108,6 +110,39 @@ void models_come_back(void **) {
   wrong.replace(wrong.find("\"decay\":0.9"), 11, "\"decay\":1.5");
   assert_error_contains(model_from_json(assert_ok_value(Json::parse(wrong))), "average_decay is 1.5");
   assert_true(read.find_variable("w")->dims == (std::vector<int64_t>{3, 4}));
+}
+
+// A model of y = x w, with values that w begins with and a constraint.
+Model constrained_model(const std::string &constraint) {
+  GraphBuilder b;
+  const ValueId x = b.feature("x", DType::f32, {b.batch(), 2}), w = b.variable("w", DType::f32, {2, 3});
+  b.set_initial_value("w", *Tensor::from_values<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
+  b.constrain(w, assert_ok_value(parse_constraint(constraint)));
+  b.set_output("y", b.matmul(x, w));
+  return assert_ok_value(b.finish());
+}
+
+void constraints_and_given_values_come_back(void **) {
+  const Model model = constrained_model("max_norm(0.5, axes=-1)");
+  const std::string text = to_json(model).dump();
+  const Model read = assert_ok_value(model_from_json(assert_ok_value(Json::parse(text))));
+  assert_true(to_json(read).dump() == text);
+  assert_true(read.variables[0].constraint.kind == "max_norm" && read.variables[0].constraint.limit == 0.5);
+  assert_true(read.variables[0].constraint.axes == std::vector<int64_t>{1});
+  assert_true(std::get<Tensor>(read.variables[0].initializer.attributes.at("given_values")).data_as<float>()[5] == 6);
+  assert_true(constrained_model("unit_norm").variables[0].constraint.axes == std::vector<int64_t>{0});
+  assert_true(to_json(constrained_model("unit_norm")).dump() != to_json(constrained_model("max_norm")).dump());
+  assert_true(to_json(constrained_model("none")).dump().find("constraint") == std::string::npos);
+  // Predictions have weights from elsewhere.
+  assert_true(assert_ok_value(predict_model(model)).variables[0].initializer.attributes.empty());
+  const auto refused = [&](const char *from, const char *to, const char *expected) {
+    std::string wrong = text;
+    wrong.replace(wrong.find(from), strlen(from), to);
+    assert_error_contains(model_from_json(assert_ok_value(Json::parse(wrong))), expected);
+  };
+  refused("\"max_norm\"", "\"max_nrom\"", "did you mean 'max_norm'");
+  refused("\"axes\":[1]", "\"axes\":[2]", "axis 2");
+  refused("\"limit\":0.5", "\"limit\":0", "above 0");
 }
 
 void prediction_needs_only_its_part(void **) {
@@ -213,6 +248,7 @@ static int run_all(int, char **) {
       cmocka_unit_test(graphs_come_back),
       cmocka_unit_test(clones_are_independent),
       cmocka_unit_test(models_come_back),
+      cmocka_unit_test(constraints_and_given_values_come_back),
       cmocka_unit_test(prediction_needs_only_its_part),
       cmocka_unit_test(hostile_graphs_are_refused),
       cmocka_unit_test(scrambled_graphs_do_no_harm),

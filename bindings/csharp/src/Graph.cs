@@ -167,6 +167,15 @@ namespace Tutti
                 trainable));
         }
 
+        /// <summary>Says which values a variable made before begins with, in place of its initializer: those of the
+        /// tensor, which has its dtype and shape. The name is the full one, with scopes, so that it may be one of a
+        /// layer, such as dense/kernel.</summary>
+        public void SetInitialValue(string variable, Tensor value)
+        {
+            using (var use = new Uses())
+                Raw.graph_set_initial_value(Number, variable, use.Need(value, "value"));
+        }
+
         /// <summary>Says what a variable's next value is, stored when the step is complete.</summary>
         public void Assign(Value variable, Value value)
         {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "distribute/plan/step_writes.h"
+#include "distribute/plan/weight_constraints.h"
 #include "graph/update_rule.h"
 
 namespace tutti::impl::distribute {
@@ -20,11 +21,13 @@ void FinishContext::report(const std::string &name, ValueId value) {
 
 static Dims slice_dims(const FinishContext &context, const std::string &variable) {
   const graph::Model &model = context.traits.model;
-  Dims whole = graph::to_dims(model.find_variable(variable)->dims);
+  const graph::VariableSpec &spec = *model.find_variable(variable);
+  Dims whole = graph::to_dims(spec.dims);
   if (context.parts.rows.has(variable) && context.traits.options.slices > 1)
     whole[0] = Dim::symbol(rows_symbol(variable));
   if (context.traits.joined || context.parts.rows.has(variable)) return whole;
-  if (const auto matrix = graph::matrix_of(model, *model.find_variable(variable)))
+  if (spec.constraint.has_norms()) return constrained_dims(model, spec);
+  if (const auto matrix = graph::matrix_of(model, spec))
     return {Dim::symbol(rows_symbol(variable)), Dim(matrix->second)};
   if (context.parts.factored.has(variable)) return context.parts.factored.slice_dims(variable);
   return {Dim::symbol("slice." + variable)};

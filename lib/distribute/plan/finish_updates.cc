@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "distribute/plan/weight_averages.h"
+#include "distribute/plan/weight_constraints.h"
 #include "graph/clone.h"
 #include "graph/op_registry.h"
 #include "graph/update_rule.h"
@@ -82,6 +83,13 @@ struct VariableUpdate {
 
   std::string weight_entry() const { return "weight/" + variable.name; }
   std::string slot_entry(const graph::SlotSpec &slot) const { return "slot/" + variable.name + "/" + slot.name; }
+
+  /// The new weight, where there is a constraint: kept to it, or the old one where the step counts for nothing.
+  ValueId constrained(FinishContext &finish, ValueId weight, ValueId old) const {
+    if (!variable.constraint.is_on()) return weight;
+    return finish.builder.select(finish.ok, constrained_weight(finish.builder, variable, weight, !finish.traits.joined),
+                                 old);
+  }
 };
 
 /// What an update reads and writes of an entry of its variable: all of the slice, or the rows that have a gradient.
@@ -119,8 +127,9 @@ Result<ValueId> update_by_op(FinishContext &finish, const VariableUpdate &update
   inputs.push_back(finish.ok);
   graph::Attributes attributes = optimizer.attributes;
   if (update.weight_decay >= 0) attributes.insert_or_assign("weight_decay", update.weight_decay);
-  const auto updated = builder.op_n(optimizer.op, inputs, std::move(attributes), entries.size());
+  auto updated = builder.op_n(optimizer.op, inputs, std::move(attributes), entries.size());
   TUTTI_TRY(builder.status());
+  updated[0] = update.constrained(finish, updated[0], inputs[0]);
   for (size_t i = 0; i < entries.size(); ++i)
     entries[i].write(updated[i]);
   return updated[0];
@@ -156,7 +165,9 @@ class RuleUpdate {
     std::vector<ValueId> updated;
     for (size_t i = 0; i < results.size(); ++i) {
       const ValueId value = builder.reshape(builder.cast(results[i], builder.dtype(old[i])), builder.dims(old[i]));
-      updated.push_back(builder.select(finish_.ok, value, old[i]));
+      const bool is_constrained = i == 0 && update_.variable.constraint.is_on();
+      updated.push_back(is_constrained ? update_.constrained(finish_, value, old[i])
+                                       : builder.select(finish_.ok, value, old[i]));
     }
     TUTTI_TRY(builder.status());
     for (size_t i = 0; i < entries.size(); ++i)

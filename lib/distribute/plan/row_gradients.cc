@@ -71,7 +71,7 @@ ValueId joined(GraphBuilder &b, const GraphBuilder::Values &parts) {
 }  // namespace
 
 bool updates_rows(const graph::Model &model, const VariableSpec &variable) {
-  if (variable.dims.empty() || model.train->average.is_on()) return false;
+  if (variable.dims.empty() || model.train->average.is_on() || variable.constraint.is_on()) return false;
   const graph::OptimizerSpec &optimizer = model.train->optimizer;
   const bool keeps_others = optimizer.keeps_unreached && weight_decay_of(*model.train, variable) == 0;
   return (optimizer.lazy || keeps_others) && works_by_elements(model, variable);

@@ -9,7 +9,7 @@
 //   * each use is a gather along its first axis, by indices whose first axis is the batch
 //   * its update works element by element, and leaves an element without a gradient as it is: or is asked to skip what
 //     was not looked up (OptimizerSpec::lazy)
-//   * no average of it is kept
+//   * no average of it is kept, and it is not constrained
 //
 // Internal to this folder.
 #ifndef TUTTI_DISTRIBUTE_PLAN_ROW_GRADIENTS_H_

@@ -105,6 +105,8 @@ struct TrainGraphs {
   std::vector<std::string> factored;
   /// Variables that updates take as matrices, which are not cut.
   std::vector<std::string> matrices;
+  /// Others that are not cut, for the norms of their constraints.
+  std::vector<std::string> constrained;
 };
 
 struct EvaluateGraphs {

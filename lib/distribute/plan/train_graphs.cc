@@ -16,6 +16,7 @@
 #include "distribute/plan/step_graphs.h"
 #include "distribute/plan/step_writes.h"
 #include "distribute/plan/weight_averages.h"
+#include "distribute/plan/weight_constraints.h"
 #include "graph/autodiff.h"
 #include "graph/clone.h"
 #include "graph/rewrite/rewrites.h"
@@ -298,9 +299,10 @@ class TrainGraphBuilder {
     return step_.status();
   }
 
-  /// Does the optimizer's rule take the variable as a whole?
+  /// Does the optimizer's rule take the variable as a whole, or its constraint?
   bool is_whole(const std::string &name) const {
     const VariableSpec *const variable = model_.find_variable(name);
+    if (variable != nullptr && variable->constraint.has_norms()) return true;
     if (variable == nullptr || !model_.train->optimizer.has_rules()) return false;
     const Result<size_t> rule = graph::rule_for(model_, *variable);
     return rule.ok() && graph::needs_of(model_.graph, model_.graph.node(model_.train->optimizer.rules[*rule])).whole;
@@ -380,7 +382,8 @@ class TrainGraphBuilder {
     for (const VariableSpec *variable : ordered) {
       state.push_back({"weight/" + variable->name, Arena::weights, variable->dtype, variable->dims, variable->name,
                        slice_unit(*variable), is_whole(variable->name),
-                       model_.train->optimizer.has_rules() || parts_.rows.has(variable->name)});
+                       model_.train->optimizer.has_rules() || variable->constraint.has_norms() ||
+                           parts_.rows.has(variable->name)});
     }
     std::erase_if(ordered, [&](const VariableSpec *variable) { return parts_.sets_of.count(variable->name) == 0; });
     // In front, so that what predictions read of the slots is one range.
@@ -389,7 +392,11 @@ class TrainGraphBuilder {
       state.push_back({average_entry(variable->name), Arena::slots, variable->dtype, variable->dims, variable->name});
     }
     for (const VariableSpec *variable : ordered) {
-      if (graph::matrix_of(model_, *variable)) result_.matrices.push_back(variable->name);
+      if (has_constrained_rows(*variable)) {
+        result_.constrained.push_back(variable->name);
+      } else if (graph::matrix_of(model_, *variable)) {
+        result_.matrices.push_back(variable->name);
+      }
       for (const graph::SlotSpec &slot : graph::slots_for(model_, *variable)) {
         state.push_back({"slot/" + variable->name + "/" + slot.name, Arena::slots, variable->dtype, variable->dims,
                          variable->name});

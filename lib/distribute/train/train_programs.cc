@@ -77,13 +77,17 @@ void bind_slice(const StatePlan &plan, const backend::StateTable &table, graph::
   }
 }
 
-/// Of a slice that is cut between rows, and of matrices.
+/// Of a slice that is cut between rows, and of matrices; of variables that one slice has, whether it is this one.
 void bind_rows(const TrainSetup &setup, int32_t slice, graph::SymbolBindings &bindings) {
   for (const std::string &variable : setup.graphs.matrices) {
     const backend::StateEntry &weight = *setup.plan.find("weight/" + variable);
     const auto [begin, end] = setup.plan.slice_of(variable, slice);
     const int64_t elements = end < begin ? weight.storage_elements() : end - begin;
     bindings[rows_symbol(variable)] = elements / std::max<int64_t>(weight.dims.back(), 1);
+  }
+  for (const std::string &variable : setup.graphs.constrained) {
+    const auto [begin, end] = setup.plan.slice_of(variable, slice);
+    bindings[rows_symbol(variable)] = begin == end ? 0 : 1;
   }
   for (const std::string &variable : setup.graphs.factored) {
     const std::vector<int64_t> &dims = setup.plan.find("weight/" + variable)->dims;

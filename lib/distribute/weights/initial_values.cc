@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/weights/initial_values.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -157,6 +158,34 @@ Status run_values(const graph::Graph &graph, int64_t seed, backend::Device &devi
   return Status();
 }
 
+/// A copy: what a model has is its own.
+Result<Tensor> given_values(const VariableSpec &variable) {
+  const auto found = variable.initializer.attributes.find(graph::kGivenValues);
+  const auto *const given =
+      found == variable.initializer.attributes.end() ? nullptr : std::get_if<Tensor>(&found->second);
+  TUTTI_ASSIGN(const tensor::Shape shape, tensor::Shape::make(variable.dims));
+  if (given == nullptr || given->dtype() != variable.dtype || !(given->shape() == shape)) {
+    return base::invalid_argument("variable '", variable.name, "' has initializer '", variable.initializer.name,
+                                  "' without values of its dtype and shape");
+  }
+  return Tensor::copy_of(variable.dtype, shape, given->data(), given->size_bytes());
+}
+
+/// Of the initial values of other variables, which are there.
+Status derive_values(const std::vector<VariableSpec> &variables, std::vector<Tensor> &values) {
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (!graph::is_derived(variables[i].initializer.name)) continue;
+    const std::string name = choice(variables[i], graph::kOfVariable, "");
+    const auto source = std::ranges::find(variables, name, &VariableSpec::name);
+    if (source == variables.end()) {
+      return base::invalid_argument("variable '", variables[i].name, "' has initializer '",
+                                    variables[i].initializer.name, "' of variable '", name, "', which does not exist");
+    }
+    TUTTI_TRY(make_derived(variables[i], values[static_cast<size_t>(source - variables.begin())], values[i]));
+  }
+  return Status();
+}
+
 }  // namespace
 
 Result<Tensor> filled(tensor::DType dtype, const std::vector<int64_t> &dims, double value) {
@@ -187,10 +216,15 @@ Result<std::vector<Tensor>> whole_values(const std::vector<VariableSpec> &variab
       return base::invalid_argument("variable '", variable.name, "' has initializer '", kind, "', which does not exist",
                                     base::but_there_are(kind, graph::initializer_names()));
     }
+    if (kind == graph::kGivenValues) {
+      TUTTI_ASSIGN(Tensor given, given_values(variable));
+      values.push_back(std::move(given));
+      continue;
+    }
     const double constant = kind == "ones" ? 1 : kind == "constant" ? number(variable, "value", 0) : 0;
     TUTTI_ASSIGN(Tensor value, filled(variable.dtype, variable.dims, constant));
     values.push_back(std::move(value));
-    if (kind == "zeros" || kind == "ones" || kind == "constant") continue;
+    if (kind == "zeros" || kind == "ones" || kind == "constant" || graph::is_derived(kind)) continue;
     if (kind == "identity") {
       TUTTI_TRY(make_identity(variable, number(variable, "gain", 1), values.back()));
       continue;
@@ -199,15 +233,17 @@ Result<std::vector<Tensor>> whole_values(const std::vector<VariableSpec> &variab
     graph.builder().set_result(std::to_string(i), random);
     any_random = true;
   }
-  if (!any_random) return values;
-  TUTTI_ASSIGN(const graph::Graph sealed, graph.builder().finish_graph());
-  TUTTI_TRY(run_values(sealed, seed, device, [&](const std::string &name, int64_t) {
-    return values[static_cast<size_t>(std::stoll(name))].mutable_data();
-  }));
+  if (any_random) {
+    TUTTI_ASSIGN(const graph::Graph sealed, graph.builder().finish_graph());
+    TUTTI_TRY(run_values(sealed, seed, device, [&](const std::string &name, int64_t) {
+      return values[static_cast<size_t>(std::stoll(name))].mutable_data();
+    }));
+  }
   for (size_t i = 0; i < variables.size(); ++i) {
     if (variables[i].initializer.name != "orthogonal") continue;
     TUTTI_TRY(make_orthogonal(variables[i], number(variables[i], "gain", 1), values[i]));
   }
+  TUTTI_TRY(derive_values(variables, values));
   return values;
 }
 

@@ -21,6 +21,10 @@ base::Status make_identity(const graph::VariableSpec &variable, double gain, ten
 /// for fewer than two axes.
 base::Status make_orthogonal(const graph::VariableSpec &variable, double gain, tensor::Tensor &value);
 
+/// Fills a variable whose initializer is derived (graph/initializer.h) from the initial value of another, seen as a
+/// matrix with as many columns as that has in its last axis. INVALID_ARGUMENT for another number of elements.
+base::Status make_derived(const graph::VariableSpec &variable, const tensor::Tensor &source, tensor::Tensor &value);
+
 }  // namespace tutti::impl::distribute
 
 #endif  // TUTTI_DISTRIBUTE_WEIGHTS_MATRIX_VALUES_H_

@@ -24,6 +24,8 @@ namespace Tutti.Tests
                     return ScenarioMetrics.Build;
                 case "optimizers":
                     return ScenarioOptimizers.Build;
+                case "blocks":
+                    return ScenarioBlocks.Build;
                 case "functions":
                     return ScenarioFunctions.Build;
                 case "layers":

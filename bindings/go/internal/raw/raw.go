@@ -124,76 +124,76 @@ typedef long long swig_type_91;
 typedef _gostring_ swig_type_92;
 typedef _goslice_ swig_type_93;
 typedef _gostring_ swig_type_94;
-typedef long long swig_type_95;
+typedef _gostring_ swig_type_95;
 typedef long long swig_type_96;
 typedef long long swig_type_97;
-typedef _goslice_ swig_type_98;
+typedef long long swig_type_98;
 typedef _goslice_ swig_type_99;
-typedef long long swig_type_100;
+typedef _goslice_ swig_type_100;
 typedef long long swig_type_101;
 typedef long long swig_type_102;
 typedef long long swig_type_103;
 typedef long long swig_type_104;
 typedef long long swig_type_105;
-typedef _gostring_ swig_type_106;
+typedef long long swig_type_106;
 typedef _gostring_ swig_type_107;
 typedef _gostring_ swig_type_108;
 typedef _gostring_ swig_type_109;
 typedef _gostring_ swig_type_110;
-typedef _goslice_ swig_type_111;
-typedef _gostring_ swig_type_112;
+typedef _gostring_ swig_type_111;
+typedef _goslice_ swig_type_112;
 typedef _gostring_ swig_type_113;
 typedef _gostring_ swig_type_114;
-typedef long long swig_type_115;
-typedef _gostring_ swig_type_116;
+typedef _gostring_ swig_type_115;
+typedef long long swig_type_116;
 typedef _gostring_ swig_type_117;
 typedef _gostring_ swig_type_118;
 typedef _gostring_ swig_type_119;
-typedef _goslice_ swig_type_120;
-typedef _gostring_ swig_type_121;
-typedef _goslice_ swig_type_122;
-typedef _gostring_ swig_type_123;
+typedef _gostring_ swig_type_120;
+typedef _goslice_ swig_type_121;
+typedef _gostring_ swig_type_122;
+typedef _goslice_ swig_type_123;
 typedef _gostring_ swig_type_124;
-typedef long long swig_type_125;
+typedef _gostring_ swig_type_125;
 typedef long long swig_type_126;
-typedef _gostring_ swig_type_127;
-typedef long long swig_type_128;
+typedef long long swig_type_127;
+typedef _gostring_ swig_type_128;
 typedef long long swig_type_129;
-typedef _gostring_ swig_type_130;
+typedef long long swig_type_130;
 typedef _gostring_ swig_type_131;
-typedef long long swig_type_132;
-typedef _gostring_ swig_type_133;
-typedef long long swig_type_134;
-typedef _goslice_ swig_type_135;
-typedef _gostring_ swig_type_136;
-typedef long long swig_type_137;
+typedef _gostring_ swig_type_132;
+typedef long long swig_type_133;
+typedef _gostring_ swig_type_134;
+typedef long long swig_type_135;
+typedef _goslice_ swig_type_136;
+typedef _gostring_ swig_type_137;
 typedef long long swig_type_138;
 typedef long long swig_type_139;
 typedef long long swig_type_140;
 typedef long long swig_type_141;
 typedef long long swig_type_142;
 typedef long long swig_type_143;
-typedef _gostring_ swig_type_144;
-typedef long long swig_type_145;
-typedef _gostring_ swig_type_146;
-typedef _goslice_ swig_type_147;
-typedef long long swig_type_148;
-typedef _goslice_ swig_type_149;
-typedef _gostring_ swig_type_150;
-typedef long long swig_type_151;
-typedef _gostring_ swig_type_152;
-typedef long long swig_type_153;
-typedef _gostring_ swig_type_154;
+typedef long long swig_type_144;
+typedef _gostring_ swig_type_145;
+typedef long long swig_type_146;
+typedef _gostring_ swig_type_147;
+typedef _goslice_ swig_type_148;
+typedef long long swig_type_149;
+typedef _goslice_ swig_type_150;
+typedef _gostring_ swig_type_151;
+typedef long long swig_type_152;
+typedef _gostring_ swig_type_153;
+typedef long long swig_type_154;
 typedef _gostring_ swig_type_155;
 typedef _gostring_ swig_type_156;
 typedef _gostring_ swig_type_157;
-typedef long long swig_type_158;
+typedef _gostring_ swig_type_158;
 typedef long long swig_type_159;
-typedef _gostring_ swig_type_160;
-typedef long long swig_type_161;
-typedef _gostring_ swig_type_162;
+typedef long long swig_type_160;
+typedef _gostring_ swig_type_161;
+typedef long long swig_type_162;
 typedef _gostring_ swig_type_163;
-typedef long long swig_type_164;
+typedef _gostring_ swig_type_164;
 typedef long long swig_type_165;
 typedef long long swig_type_166;
 typedef long long swig_type_167;
@@ -201,76 +201,76 @@ typedef long long swig_type_168;
 typedef long long swig_type_169;
 typedef long long swig_type_170;
 typedef long long swig_type_171;
-typedef _gostring_ swig_type_172;
-typedef long long swig_type_173;
+typedef long long swig_type_172;
+typedef _gostring_ swig_type_173;
 typedef long long swig_type_174;
 typedef long long swig_type_175;
-typedef _gostring_ swig_type_176;
+typedef long long swig_type_176;
 typedef _gostring_ swig_type_177;
 typedef _gostring_ swig_type_178;
-typedef long long swig_type_179;
+typedef _gostring_ swig_type_179;
 typedef long long swig_type_180;
-typedef _gostring_ swig_type_181;
-typedef long long swig_type_182;
+typedef long long swig_type_181;
+typedef _gostring_ swig_type_182;
 typedef long long swig_type_183;
-typedef _gostring_ swig_type_184;
-typedef long long swig_type_185;
+typedef long long swig_type_184;
+typedef _gostring_ swig_type_185;
 typedef long long swig_type_186;
-typedef _gostring_ swig_type_187;
-typedef long long swig_type_188;
+typedef long long swig_type_187;
+typedef _gostring_ swig_type_188;
 typedef long long swig_type_189;
-typedef _gostring_ swig_type_190;
-typedef long long swig_type_191;
-typedef _gostring_ swig_type_192;
+typedef long long swig_type_190;
+typedef _gostring_ swig_type_191;
+typedef long long swig_type_192;
 typedef _gostring_ swig_type_193;
 typedef _gostring_ swig_type_194;
 typedef _gostring_ swig_type_195;
 typedef _gostring_ swig_type_196;
-typedef long long swig_type_197;
+typedef _gostring_ swig_type_197;
 typedef long long swig_type_198;
 typedef long long swig_type_199;
-typedef _gostring_ swig_type_200;
-typedef long long swig_type_201;
+typedef long long swig_type_200;
+typedef _gostring_ swig_type_201;
 typedef long long swig_type_202;
-typedef _gostring_ swig_type_203;
+typedef long long swig_type_203;
 typedef _gostring_ swig_type_204;
-typedef long long swig_type_205;
-typedef _gostring_ swig_type_206;
-typedef long long swig_type_207;
-typedef _gostring_ swig_type_208;
+typedef _gostring_ swig_type_205;
+typedef long long swig_type_206;
+typedef _gostring_ swig_type_207;
+typedef long long swig_type_208;
 typedef _gostring_ swig_type_209;
 typedef _gostring_ swig_type_210;
 typedef _gostring_ swig_type_211;
-typedef long long swig_type_212;
-typedef _gostring_ swig_type_213;
-typedef long long swig_type_214;
+typedef _gostring_ swig_type_212;
+typedef long long swig_type_213;
+typedef _gostring_ swig_type_214;
 typedef long long swig_type_215;
 typedef long long swig_type_216;
-typedef _gostring_ swig_type_217;
-typedef long long swig_type_218;
-typedef _gostring_ swig_type_219;
+typedef long long swig_type_217;
+typedef _gostring_ swig_type_218;
+typedef long long swig_type_219;
 typedef _gostring_ swig_type_220;
 typedef _gostring_ swig_type_221;
-typedef _goslice_ swig_type_222;
-typedef _gostring_ swig_type_223;
+typedef _gostring_ swig_type_222;
+typedef _goslice_ swig_type_223;
 typedef _gostring_ swig_type_224;
 typedef _gostring_ swig_type_225;
-typedef _goslice_ swig_type_226;
-typedef long long swig_type_227;
+typedef _gostring_ swig_type_226;
+typedef _goslice_ swig_type_227;
 typedef long long swig_type_228;
-typedef _gostring_ swig_type_229;
-typedef long long swig_type_230;
-typedef _gostring_ swig_type_231;
-typedef long long swig_type_232;
-typedef _gostring_ swig_type_233;
-typedef long long swig_type_234;
-typedef _gostring_ swig_type_235;
-typedef long long swig_type_236;
+typedef long long swig_type_229;
+typedef _gostring_ swig_type_230;
+typedef long long swig_type_231;
+typedef _gostring_ swig_type_232;
+typedef long long swig_type_233;
+typedef _gostring_ swig_type_234;
+typedef long long swig_type_235;
+typedef _gostring_ swig_type_236;
 typedef long long swig_type_237;
-typedef _goslice_ swig_type_238;
-typedef long long swig_type_239;
-typedef _gostring_ swig_type_240;
-typedef long long swig_type_241;
+typedef long long swig_type_238;
+typedef _goslice_ swig_type_239;
+typedef long long swig_type_240;
+typedef _gostring_ swig_type_241;
 typedef long long swig_type_242;
 typedef long long swig_type_243;
 typedef long long swig_type_244;
@@ -278,42 +278,43 @@ typedef long long swig_type_245;
 typedef long long swig_type_246;
 typedef long long swig_type_247;
 typedef long long swig_type_248;
-typedef _gostring_ swig_type_249;
-typedef _goslice_ swig_type_250;
-typedef long long swig_type_251;
-typedef _goslice_ swig_type_252;
-typedef long long swig_type_253;
+typedef long long swig_type_249;
+typedef _gostring_ swig_type_250;
+typedef _goslice_ swig_type_251;
+typedef long long swig_type_252;
+typedef _goslice_ swig_type_253;
 typedef long long swig_type_254;
-typedef _goslice_ swig_type_255;
+typedef long long swig_type_255;
 typedef _goslice_ swig_type_256;
-typedef long long swig_type_257;
-typedef _goslice_ swig_type_258;
+typedef _goslice_ swig_type_257;
+typedef long long swig_type_258;
 typedef _goslice_ swig_type_259;
-typedef long long swig_type_260;
+typedef _goslice_ swig_type_260;
 typedef long long swig_type_261;
 typedef long long swig_type_262;
 typedef long long swig_type_263;
 typedef long long swig_type_264;
-typedef _goslice_ swig_type_265;
-typedef _gostring_ swig_type_266;
+typedef long long swig_type_265;
+typedef _goslice_ swig_type_266;
 typedef _gostring_ swig_type_267;
-typedef long long swig_type_268;
+typedef _gostring_ swig_type_268;
 typedef long long swig_type_269;
 typedef long long swig_type_270;
-typedef _gostring_ swig_type_271;
-typedef long long swig_type_272;
+typedef long long swig_type_271;
+typedef _gostring_ swig_type_272;
 typedef long long swig_type_273;
-typedef _gostring_ swig_type_274;
+typedef long long swig_type_274;
 typedef _gostring_ swig_type_275;
 typedef _gostring_ swig_type_276;
-typedef long long swig_type_277;
+typedef _gostring_ swig_type_277;
 typedef long long swig_type_278;
 typedef long long swig_type_279;
-typedef _gostring_ swig_type_280;
+typedef long long swig_type_280;
 typedef _gostring_ swig_type_281;
 typedef _gostring_ swig_type_282;
-typedef long long swig_type_283;
+typedef _gostring_ swig_type_283;
 typedef long long swig_type_284;
+typedef long long swig_type_285;
 extern void _wrap_Swig_free_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_raw_afdf3638045c4129(swig_intgo arg1);
 extern swig_type_1 _wrap_DIM_BATCH_raw_afdf3638045c4129(void);
@@ -408,155 +409,156 @@ extern swig_type_87 _wrap_graph_constant_tensor_raw_afdf3638045c4129(uintptr_t a
 extern swig_type_88 _wrap_graph_host_scalar_raw_afdf3638045c4129(uintptr_t arg1, swig_type_89 arg2, double arg3);
 extern swig_type_90 _wrap_graph_get_completed_steps_raw_afdf3638045c4129(uintptr_t arg1);
 extern swig_type_91 _wrap_graph_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_92 arg2, int arg3, swig_type_93 arg4, swig_type_94 arg5, double arg6, _Bool arg7);
-extern void _wrap_graph_assign_raw_afdf3638045c4129(uintptr_t arg1, swig_type_95 arg2, swig_type_96 arg3);
-extern void _wrap_gradients_raw_afdf3638045c4129(uintptr_t arg1, swig_type_97 arg2, swig_type_98 arg3, swig_voidp arg4);
-extern void _wrap_apply_gradients_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_type_99 arg3);
-extern int _wrap_graph_get_dtype_raw_afdf3638045c4129(uintptr_t arg1, swig_type_100 arg2);
-extern swig_type_101 _wrap_graph_get_rank_raw_afdf3638045c4129(uintptr_t arg1, swig_type_102 arg2);
-extern swig_type_103 _wrap_graph_get_dim_raw_afdf3638045c4129(uintptr_t arg1, swig_type_104 arg2, swig_type_105 arg3);
+extern void _wrap_graph_set_initial_value_raw_afdf3638045c4129(uintptr_t arg1, swig_type_95 arg2, uintptr_t arg3);
+extern void _wrap_graph_assign_raw_afdf3638045c4129(uintptr_t arg1, swig_type_96 arg2, swig_type_97 arg3);
+extern void _wrap_gradients_raw_afdf3638045c4129(uintptr_t arg1, swig_type_98 arg2, swig_type_99 arg3, swig_voidp arg4);
+extern void _wrap_apply_gradients_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_type_100 arg3);
+extern int _wrap_graph_get_dtype_raw_afdf3638045c4129(uintptr_t arg1, swig_type_101 arg2);
+extern swig_type_102 _wrap_graph_get_rank_raw_afdf3638045c4129(uintptr_t arg1, swig_type_103 arg2);
+extern swig_type_104 _wrap_graph_get_dim_raw_afdf3638045c4129(uintptr_t arg1, swig_type_105 arg2, swig_type_106 arg3);
 extern int _wrap_graph_check_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
 extern swig_intgo _wrap_CARDINALITY_INFINITE_raw_afdf3638045c4129(void);
 extern swig_intgo _wrap_CARDINALITY_UNKNOWN_raw_afdf3638045c4129(void);
 extern int _wrap_pipeline_create_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_pipeline_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_pipeline_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern void _wrap_pipeline_add_slices_raw_afdf3638045c4129(uintptr_t arg1, swig_type_106 arg2, int arg3, uintptr_t arg4);
-extern void _wrap_pipeline_add_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_107 arg2, int arg3, uintptr_t arg4);
-extern void _wrap_pipeline_add_idx_raw_afdf3638045c4129(uintptr_t arg1, swig_type_108 arg2, int arg3, swig_type_109 arg4);
-extern void _wrap_pipeline_declare_raw_afdf3638045c4129(uintptr_t arg1, swig_type_110 arg2, int arg3, int arg4, swig_type_111 arg5);
+extern void _wrap_pipeline_add_slices_raw_afdf3638045c4129(uintptr_t arg1, swig_type_107 arg2, int arg3, uintptr_t arg4);
+extern void _wrap_pipeline_add_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_108 arg2, int arg3, uintptr_t arg4);
+extern void _wrap_pipeline_add_idx_raw_afdf3638045c4129(uintptr_t arg1, swig_type_109 arg2, int arg3, swig_type_110 arg4);
+extern void _wrap_pipeline_declare_raw_afdf3638045c4129(uintptr_t arg1, swig_type_111 arg2, int arg3, int arg4, swig_type_112 arg5);
 extern void _wrap_pipeline_set_arrow_stream_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_add_feed_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_add_dataset_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2);
 extern void _wrap_pipeline_set_cancel_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2);
-extern void _wrap_pipeline_begin_raw_afdf3638045c4129(uintptr_t arg1, swig_type_112 arg2, int arg3);
-extern void _wrap_pipeline_set_bool_raw_afdf3638045c4129(uintptr_t arg1, swig_type_113 arg2, _Bool arg3);
-extern void _wrap_pipeline_set_i64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_114 arg2, swig_type_115 arg3);
-extern void _wrap_pipeline_set_f64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_116 arg2, double arg3);
-extern void _wrap_pipeline_set_string_raw_afdf3638045c4129(uintptr_t arg1, swig_type_117 arg2, swig_type_118 arg3);
-extern void _wrap_pipeline_set_i64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_119 arg2, swig_type_120 arg3);
-extern void _wrap_pipeline_set_f64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_121 arg2, swig_type_122 arg3);
-extern void _wrap_pipeline_set_dataset_raw_afdf3638045c4129(uintptr_t arg1, swig_type_123 arg2, uintptr_t arg3);
+extern void _wrap_pipeline_begin_raw_afdf3638045c4129(uintptr_t arg1, swig_type_113 arg2, int arg3);
+extern void _wrap_pipeline_set_bool_raw_afdf3638045c4129(uintptr_t arg1, swig_type_114 arg2, _Bool arg3);
+extern void _wrap_pipeline_set_i64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3);
+extern void _wrap_pipeline_set_f64_raw_afdf3638045c4129(uintptr_t arg1, swig_type_117 arg2, double arg3);
+extern void _wrap_pipeline_set_string_raw_afdf3638045c4129(uintptr_t arg1, swig_type_118 arg2, swig_type_119 arg3);
+extern void _wrap_pipeline_set_i64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_120 arg2, swig_type_121 arg3);
+extern void _wrap_pipeline_set_f64s_raw_afdf3638045c4129(uintptr_t arg1, swig_type_122 arg2, swig_type_123 arg3);
+extern void _wrap_pipeline_set_dataset_raw_afdf3638045c4129(uintptr_t arg1, swig_type_124 arg2, uintptr_t arg3);
 extern void _wrap_pipeline_end_raw_afdf3638045c4129(uintptr_t arg1);
-extern void _wrap_pipeline_set_state_raw_afdf3638045c4129(uintptr_t arg1, swig_type_124 arg2, uintptr_t arg3);
+extern void _wrap_pipeline_set_state_raw_afdf3638045c4129(uintptr_t arg1, swig_type_125 arg2, uintptr_t arg3);
 extern int _wrap_pipeline_build_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_dataset_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_dataset_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_125 _wrap_dataset_get_cardinality_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_126 _wrap_dataset_get_component_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_127 _wrap_dataset_get_component_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_128 arg2);
-extern int _wrap_dataset_get_component_role_raw_afdf3638045c4129(uintptr_t arg1, swig_type_129 arg2);
-extern swig_type_130 _wrap_dataset_get_spec_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_131 _wrap_dataset_get_lint_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_dataset_split_raw_afdf3638045c4129(uintptr_t arg1, swig_type_132 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_dataset_count_classes_raw_afdf3638045c4129(uintptr_t arg1, swig_type_133 arg2, swig_type_134 arg3, uintptr_t arg4, swig_type_135 arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_dataset_count_texts_raw_afdf3638045c4129(uintptr_t arg1, swig_type_136 arg2, swig_type_137 arg3, swig_type_138 arg4, swig_type_139 arg5, uintptr_t arg6, swig_voidp arg7, swig_voidp arg8, swig_voidp arg9);
-extern int _wrap_dataset_to_arrow_raw_afdf3638045c4129(uintptr_t arg1, swig_type_140 arg2, swig_type_141 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
-extern int _wrap_iterator_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_142 arg2, swig_voidp arg3, swig_voidp arg4);
+extern swig_type_126 _wrap_dataset_get_cardinality_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_127 _wrap_dataset_get_component_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_128 _wrap_dataset_get_component_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_129 arg2);
+extern int _wrap_dataset_get_component_role_raw_afdf3638045c4129(uintptr_t arg1, swig_type_130 arg2);
+extern swig_type_131 _wrap_dataset_get_spec_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_132 _wrap_dataset_get_lint_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_dataset_split_raw_afdf3638045c4129(uintptr_t arg1, swig_type_133 arg2, swig_voidp arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_dataset_count_classes_raw_afdf3638045c4129(uintptr_t arg1, swig_type_134 arg2, swig_type_135 arg3, uintptr_t arg4, swig_type_136 arg5, swig_voidp arg6, swig_voidp arg7);
+extern int _wrap_dataset_count_texts_raw_afdf3638045c4129(uintptr_t arg1, swig_type_137 arg2, swig_type_138 arg3, swig_type_139 arg4, swig_type_140 arg5, uintptr_t arg6, swig_voidp arg7, swig_voidp arg8, swig_voidp arg9);
+extern int _wrap_dataset_to_arrow_raw_afdf3638045c4129(uintptr_t arg1, swig_type_141 arg2, swig_type_142 arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6);
+extern int _wrap_iterator_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_143 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_iterator_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_iterator_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_iterator_next_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern uintptr_t _wrap_iterator_get_component_raw_afdf3638045c4129(uintptr_t arg1, swig_type_143 arg2);
-extern int _wrap_iterator_restore_raw_afdf3638045c4129(uintptr_t arg1, swig_type_144 arg2, swig_voidp arg3);
-extern int _wrap_feed_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_145 arg2, swig_voidp arg3, swig_voidp arg4);
+extern uintptr_t _wrap_iterator_get_component_raw_afdf3638045c4129(uintptr_t arg1, swig_type_144 arg2);
+extern int _wrap_iterator_restore_raw_afdf3638045c4129(uintptr_t arg1, swig_type_145 arg2, swig_voidp arg3);
+extern int _wrap_feed_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_146 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_feed_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_feed_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_feed_declare_raw_afdf3638045c4129(uintptr_t arg1, swig_type_146 arg2, int arg3, int arg4, swig_type_147 arg5, swig_voidp arg6);
-extern int _wrap_feed_set_batch_size_raw_afdf3638045c4129(uintptr_t arg1, swig_type_148 arg2, swig_voidp arg3);
-extern int _wrap_feed_push_raw_afdf3638045c4129(uintptr_t arg1, swig_type_149 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_feed_declare_raw_afdf3638045c4129(uintptr_t arg1, swig_type_147 arg2, int arg3, int arg4, swig_type_148 arg5, swig_voidp arg6);
+extern int _wrap_feed_set_batch_size_raw_afdf3638045c4129(uintptr_t arg1, swig_type_149 arg2, swig_voidp arg3);
+extern int _wrap_feed_push_raw_afdf3638045c4129(uintptr_t arg1, swig_type_150 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_feed_finish_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_feed_fail_raw_afdf3638045c4129(uintptr_t arg1, int arg2, swig_type_150 arg3, swig_voidp arg4);
-extern swig_type_151 _wrap_feed_get_position_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_cluster_resolver_create_list_raw_afdf3638045c4129(swig_type_152 arg1, swig_type_153 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_cluster_resolver_create_tf_config_raw_afdf3638045c4129(swig_type_154 arg1, swig_voidp arg2, swig_voidp arg3);
-extern int _wrap_cluster_resolver_create_from_environment_raw_afdf3638045c4129(swig_type_155 arg1, swig_voidp arg2, swig_voidp arg3);
-extern int _wrap_cluster_resolver_create_tpu_raw_afdf3638045c4129(swig_type_156 arg1, swig_type_157 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_feed_fail_raw_afdf3638045c4129(uintptr_t arg1, int arg2, swig_type_151 arg3, swig_voidp arg4);
+extern swig_type_152 _wrap_feed_get_position_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_cluster_resolver_create_list_raw_afdf3638045c4129(swig_type_153 arg1, swig_type_154 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_cluster_resolver_create_tf_config_raw_afdf3638045c4129(swig_type_155 arg1, swig_voidp arg2, swig_voidp arg3);
+extern int _wrap_cluster_resolver_create_from_environment_raw_afdf3638045c4129(swig_type_156 arg1, swig_voidp arg2, swig_voidp arg3);
+extern int _wrap_cluster_resolver_create_tpu_raw_afdf3638045c4129(swig_type_157 arg1, swig_type_158 arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_cluster_resolver_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_cluster_resolver_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_158 _wrap_cluster_resolver_get_worker_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_159 _wrap_cluster_resolver_get_worker_index_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_160 _wrap_cluster_resolver_get_address_raw_afdf3638045c4129(uintptr_t arg1, swig_type_161 arg2);
-extern swig_type_162 _wrap_cluster_resolver_get_json_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_159 _wrap_cluster_resolver_get_worker_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_160 _wrap_cluster_resolver_get_worker_index_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_161 _wrap_cluster_resolver_get_address_raw_afdf3638045c4129(uintptr_t arg1, swig_type_162 arg2);
+extern swig_type_163 _wrap_cluster_resolver_get_json_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_cluster_resolver_connect_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern int _wrap_cluster_resolver_initialize_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
 extern uintptr_t _wrap_cluster_resolver_get_context_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_strategy_create_one_device_raw_afdf3638045c4129(uintptr_t arg1, swig_type_163 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_strategy_create_auto_raw_afdf3638045c4129(uintptr_t arg1, swig_type_164 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_strategy_create_one_device_raw_afdf3638045c4129(uintptr_t arg1, swig_type_164 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_strategy_create_auto_raw_afdf3638045c4129(uintptr_t arg1, swig_type_165 arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_strategy_create_multi_worker_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_strategy_create_multi_worker_from_environment_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_strategy_create_multi_worker_from_resolver_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_strategy_create_tpu_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_strategy_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_strategy_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_165 _wrap_strategy_get_replica_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_166 _wrap_strategy_get_worker_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_167 _wrap_strategy_get_worker_index_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_168 _wrap_strategy_get_input_pipeline_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_169 _wrap_strategy_get_input_pipeline_id_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_170 _wrap_strategy_get_per_replica_batch_size_raw_afdf3638045c4129(uintptr_t arg1, swig_type_171 arg2);
-extern swig_type_172 _wrap_strategy_get_device_raw_afdf3638045c4129(uintptr_t arg1, swig_type_173 arg2);
+extern swig_type_166 _wrap_strategy_get_replica_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_167 _wrap_strategy_get_worker_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_168 _wrap_strategy_get_worker_index_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_169 _wrap_strategy_get_input_pipeline_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_170 _wrap_strategy_get_input_pipeline_id_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_171 _wrap_strategy_get_per_replica_batch_size_raw_afdf3638045c4129(uintptr_t arg1, swig_type_172 arg2);
+extern swig_type_173 _wrap_strategy_get_device_raw_afdf3638045c4129(uintptr_t arg1, swig_type_174 arg2);
 extern uintptr_t _wrap_strategy_get_context_raw_afdf3638045c4129(uintptr_t arg1);
 extern swig_intgo _wrap_HOOK_STOP_raw_afdf3638045c4129(void);
 extern int _wrap_hooks_create_raw_afdf3638045c4129(swig_voidp arg1, swig_voidp arg2);
 extern void _wrap_hooks_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_hooks_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_hook_event_get_kind_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_174 _wrap_hook_event_get_step_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_175 _wrap_hook_event_get_epoch_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_175 _wrap_hook_event_get_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_176 _wrap_hook_event_get_epoch_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_hook_event_get_loss_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_hook_event_get_examples_per_second_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_hook_event_get_remaining_seconds_raw_afdf3638045c4129(uintptr_t arg1);
-extern double _wrap_hook_event_get_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_176 arg2);
-extern swig_type_177 _wrap_hook_event_get_checkpoint_raw_afdf3638045c4129(uintptr_t arg1);
+extern double _wrap_hook_event_get_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_177 arg2);
+extern swig_type_178 _wrap_hook_event_get_checkpoint_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_estimator_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_estimator_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_estimator_train_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
-extern int _wrap_estimator_initialize_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_178 arg3, uintptr_t arg4, swig_voidp arg5);
-extern int _wrap_estimator_evaluate_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_179 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_initialize_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_179 arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_estimator_evaluate_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_180 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_estimator_set_evaluation_strategy_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3);
-extern int _wrap_estimator_train_and_evaluate_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_180 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
-extern swig_type_181 _wrap_estimator_get_params_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_182 _wrap_estimator_get_input_pipeline_count_raw_afdf3638045c4129(uintptr_t arg1, int arg2);
-extern swig_type_183 _wrap_estimator_get_input_pipeline_id_raw_afdf3638045c4129(uintptr_t arg1, int arg2);
-extern int _wrap_estimator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_type_184 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_185 _wrap_estimator_get_global_step_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_186 _wrap_estimator_get_variable_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_187 _wrap_estimator_get_variable_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_188 arg2);
-extern swig_type_189 _wrap_estimator_get_trainable_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_190 _wrap_estimator_get_trainable_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_191 arg2);
-extern int _wrap_estimator_read_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_192 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_write_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_193 arg2, uintptr_t arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_gradient_raw_afdf3638045c4129(uintptr_t arg1, swig_type_194 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_read_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_195 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_estimator_set_trainable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_196 arg2, _Bool arg3, swig_voidp arg4);
+extern int _wrap_estimator_train_and_evaluate_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_181 arg4, uintptr_t arg5, uintptr_t arg6, uintptr_t arg7, swig_voidp arg8, swig_voidp arg9);
+extern swig_type_182 _wrap_estimator_get_params_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_183 _wrap_estimator_get_input_pipeline_count_raw_afdf3638045c4129(uintptr_t arg1, int arg2);
+extern swig_type_184 _wrap_estimator_get_input_pipeline_id_raw_afdf3638045c4129(uintptr_t arg1, int arg2);
+extern int _wrap_estimator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_type_185 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_186 _wrap_estimator_get_global_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_187 _wrap_estimator_get_variable_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_188 _wrap_estimator_get_variable_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_189 arg2);
+extern swig_type_190 _wrap_estimator_get_trainable_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_191 _wrap_estimator_get_trainable_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_192 arg2);
+extern int _wrap_estimator_read_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_193 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_write_variable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_194 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_gradient_raw_afdf3638045c4129(uintptr_t arg1, swig_type_195 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_read_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_196 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_estimator_set_trainable_raw_afdf3638045c4129(uintptr_t arg1, swig_type_197 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_strategy_distribute_dataset_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
-extern uintptr_t _wrap_iterator_get_piece_raw_afdf3638045c4129(uintptr_t arg1, swig_type_197 arg2, swig_type_198 arg3);
+extern uintptr_t _wrap_iterator_get_piece_raw_afdf3638045c4129(uintptr_t arg1, swig_type_198 arg2, swig_type_199 arg3);
 extern int _wrap_session_open_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_voidp arg6, swig_voidp arg7);
 extern void _wrap_session_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_session_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_session_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_199 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_session_set_scalar_raw_afdf3638045c4129(uintptr_t arg1, swig_type_200 arg2, double arg3, swig_voidp arg4);
+extern int _wrap_session_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_200 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_session_set_scalar_raw_afdf3638045c4129(uintptr_t arg1, swig_type_201 arg2, double arg3, swig_voidp arg4);
 extern int _wrap_session_close_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2, swig_voidp arg3);
 extern void _wrap_result_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_result_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_result_get_reason_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_201 _wrap_result_get_step_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_202 _wrap_result_get_examples_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_202 _wrap_result_get_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_203 _wrap_result_get_examples_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_result_get_seconds_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_result_get_input_wait_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_203 _wrap_result_get_input_report_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_204 _wrap_result_get_step_report_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_204 _wrap_result_get_input_report_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_205 _wrap_result_get_step_report_raw_afdf3638045c4129(uintptr_t arg1);
 extern double _wrap_result_get_loss_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_205 _wrap_result_get_metric_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_206 _wrap_result_get_metric_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_207 arg2);
-extern double _wrap_result_get_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_208 arg2);
-extern int _wrap_result_read_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_209 arg2, swig_voidp arg3, swig_voidp arg4);
-extern int _wrap_predictor_open_raw_afdf3638045c4129(uintptr_t arg1, swig_type_210 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_206 _wrap_result_get_metric_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_207 _wrap_result_get_metric_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_208 arg2);
+extern double _wrap_result_get_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_209 arg2);
+extern int _wrap_result_read_metric_raw_afdf3638045c4129(uintptr_t arg1, swig_type_210 arg2, swig_voidp arg3, swig_voidp arg4);
+extern int _wrap_predictor_open_raw_afdf3638045c4129(uintptr_t arg1, swig_type_211 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern int _wrap_predictor_from_estimator_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern void _wrap_predictor_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_predictor_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_predictor_reload_raw_afdf3638045c4129(uintptr_t arg1, swig_type_211 arg2, uintptr_t arg3, swig_voidp arg4);
-extern swig_type_212 _wrap_predictor_get_step_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_213 _wrap_predictor_get_signature_raw_afdf3638045c4129(uintptr_t arg1);
+extern int _wrap_predictor_reload_raw_afdf3638045c4129(uintptr_t arg1, swig_type_212 arg2, uintptr_t arg3, swig_voidp arg4);
+extern swig_type_213 _wrap_predictor_get_step_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_214 _wrap_predictor_get_signature_raw_afdf3638045c4129(uintptr_t arg1);
 extern int _wrap_predictor_run_all_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_voidp arg4, swig_voidp arg5);
 extern int _wrap_prediction_stream_open_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
 extern int _wrap_prediction_stream_next_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_voidp arg3, swig_voidp arg4);
@@ -565,43 +567,43 @@ extern void _wrap_prediction_stream_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_prediction_stream_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_batch_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_batch_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_214 _wrap_batch_get_first_row_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_215 _wrap_batch_get_row_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_216 _wrap_batch_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_217 _wrap_batch_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_218 arg2);
-extern uintptr_t _wrap_batch_get_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_219 arg2);
-extern int _wrap_record_writer_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_220 arg2, swig_type_221 arg3, swig_voidp arg4, swig_voidp arg5);
+extern swig_type_215 _wrap_batch_get_first_row_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_216 _wrap_batch_get_row_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_217 _wrap_batch_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_218 _wrap_batch_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_219 arg2);
+extern uintptr_t _wrap_batch_get_output_raw_afdf3638045c4129(uintptr_t arg1, swig_type_220 arg2);
+extern int _wrap_record_writer_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_221 arg2, swig_type_222 arg3, swig_voidp arg4, swig_voidp arg5);
 extern void _wrap_record_writer_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_record_writer_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern int _wrap_record_writer_write_raw_afdf3638045c4129(uintptr_t arg1, swig_type_222 arg2, swig_voidp arg3);
-extern int _wrap_record_writer_add_feature_raw_afdf3638045c4129(uintptr_t arg1, swig_type_223 arg2, uintptr_t arg3, swig_voidp arg4);
+extern int _wrap_record_writer_write_raw_afdf3638045c4129(uintptr_t arg1, swig_type_223 arg2, swig_voidp arg3);
+extern int _wrap_record_writer_add_feature_raw_afdf3638045c4129(uintptr_t arg1, swig_type_224 arg2, uintptr_t arg3, swig_voidp arg4);
 extern int _wrap_record_writer_write_example_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_record_writer_add_feature_list_raw_afdf3638045c4129(uintptr_t arg1, swig_type_224 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
+extern int _wrap_record_writer_add_feature_list_raw_afdf3638045c4129(uintptr_t arg1, swig_type_225 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5);
 extern int _wrap_record_writer_write_sequence_example_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
 extern int _wrap_record_writer_close_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern int _wrap_session_run_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_225 arg2, swig_type_226 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_session_run_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_226 arg2, swig_type_227 arg3, swig_voidp arg4, swig_voidp arg5, swig_voidp arg6);
 extern void _wrap_replica_values_ref_raw_afdf3638045c4129(uintptr_t arg1);
 extern void _wrap_replica_values_unref_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_227 _wrap_replica_values_get_replica_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_228 _wrap_replica_values_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_229 _wrap_replica_values_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_230 arg2);
-extern uintptr_t _wrap_replica_values_get_local_raw_afdf3638045c4129(uintptr_t arg1, swig_type_231 arg2, swig_type_232 arg3);
+extern swig_type_228 _wrap_replica_values_get_replica_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_229 _wrap_replica_values_get_output_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_230 _wrap_replica_values_get_output_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_231 arg2);
+extern uintptr_t _wrap_replica_values_get_local_raw_afdf3638045c4129(uintptr_t arg1, swig_type_232 arg2, swig_type_233 arg3);
 extern swig_intgo _wrap_ACROSS_REPLICAS_raw_afdf3638045c4129(void);
-extern int _wrap_replica_values_gather_raw_afdf3638045c4129(uintptr_t arg1, swig_type_233 arg2, swig_type_234 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_replica_values_reduce_raw_afdf3638045c4129(uintptr_t arg1, swig_type_235 arg2, int arg3, swig_type_236 arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_237 _wrap_callback_take_released_raw_afdf3638045c4129(swig_type_238 arg1);
-extern int _wrap_estimator_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_239 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_estimator_add_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_240 arg2, int arg3, swig_type_241 arg4, uintptr_t arg5, swig_voidp arg6);
-extern int _wrap_hooks_add_raw_afdf3638045c4129(uintptr_t arg1, swig_type_242 arg2, swig_type_243 arg3, swig_voidp arg4);
-extern int _wrap_context_set_log_raw_afdf3638045c4129(uintptr_t arg1, swig_type_244 arg2, int arg3, swig_voidp arg4);
-extern void _wrap_pipeline_map_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_245 arg2, swig_type_246 arg3);
-extern void _wrap_pipeline_filter_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_247 arg2);
-extern void _wrap_pipeline_set_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_248 arg2);
-extern int _wrap_strategy_create_central_storage_raw_afdf3638045c4129(uintptr_t arg1, swig_type_249 arg2, swig_type_250 arg3, swig_type_251 arg4, swig_voidp arg5, swig_voidp arg6);
-extern int _wrap_strategy_create_mirrored_raw_afdf3638045c4129(uintptr_t arg1, swig_type_252 arg2, swig_type_253 arg3, swig_voidp arg4, swig_voidp arg5);
-extern int _wrap_tensor_take_memory_raw_afdf3638045c4129(swig_type_254 arg1, int arg2, swig_type_255 arg3, swig_type_256 arg4, swig_voidp arg5, swig_voidp arg6);
-extern swig_type_257 _wrap_memory_take_returned_raw_afdf3638045c4129(void);
-extern int _wrap_predictor_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_258 arg2, swig_type_259 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_replica_values_gather_raw_afdf3638045c4129(uintptr_t arg1, swig_type_234 arg2, swig_type_235 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_replica_values_reduce_raw_afdf3638045c4129(uintptr_t arg1, swig_type_236 arg2, int arg3, swig_type_237 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_238 _wrap_callback_take_released_raw_afdf3638045c4129(swig_type_239 arg1);
+extern int _wrap_estimator_create_raw_afdf3638045c4129(uintptr_t arg1, swig_type_240 arg2, uintptr_t arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_estimator_add_step_function_raw_afdf3638045c4129(uintptr_t arg1, swig_type_241 arg2, int arg3, swig_type_242 arg4, uintptr_t arg5, swig_voidp arg6);
+extern int _wrap_hooks_add_raw_afdf3638045c4129(uintptr_t arg1, swig_type_243 arg2, swig_type_244 arg3, swig_voidp arg4);
+extern int _wrap_context_set_log_raw_afdf3638045c4129(uintptr_t arg1, swig_type_245 arg2, int arg3, swig_voidp arg4);
+extern void _wrap_pipeline_map_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_246 arg2, swig_type_247 arg3);
+extern void _wrap_pipeline_filter_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_248 arg2);
+extern void _wrap_pipeline_set_graph_raw_afdf3638045c4129(uintptr_t arg1, swig_type_249 arg2);
+extern int _wrap_strategy_create_central_storage_raw_afdf3638045c4129(uintptr_t arg1, swig_type_250 arg2, swig_type_251 arg3, swig_type_252 arg4, swig_voidp arg5, swig_voidp arg6);
+extern int _wrap_strategy_create_mirrored_raw_afdf3638045c4129(uintptr_t arg1, swig_type_253 arg2, swig_type_254 arg3, swig_voidp arg4, swig_voidp arg5);
+extern int _wrap_tensor_take_memory_raw_afdf3638045c4129(swig_type_255 arg1, int arg2, swig_type_256 arg3, swig_type_257 arg4, swig_voidp arg5, swig_voidp arg6);
+extern swig_type_258 _wrap_memory_take_returned_raw_afdf3638045c4129(void);
+extern int _wrap_predictor_run_raw_afdf3638045c4129(uintptr_t arg1, swig_type_259 arg2, swig_type_260 arg3, uintptr_t arg4, swig_voidp arg5, swig_voidp arg6);
 extern uintptr_t _wrap_pipeline_set_map_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_predicate_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_pipeline_set_scan_raw_afdf3638045c4129(uintptr_t arg1);
@@ -612,27 +614,27 @@ extern int _wrap_serve_map_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, 
 extern void _wrap_call_queue_unref_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_call_queue_take_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_call_get_cancel_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_260 _wrap_element_call_get_state_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_261 _wrap_element_call_get_count_raw_afdf3638045c4129(uintptr_t arg1);
-extern uintptr_t _wrap_element_call_get_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_262 arg2);
-extern swig_type_263 _wrap_element_call_get_pass_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_264 _wrap_element_call_get_index_raw_afdf3638045c4129(uintptr_t arg1);
-extern void _wrap_element_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_265 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
-extern uintptr_t _wrap_context_add_file_system_raw_afdf3638045c4129(uintptr_t arg1, swig_type_266 arg2, _Bool arg3, swig_voidp arg4);
+extern swig_type_261 _wrap_element_call_get_state_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_262 _wrap_element_call_get_count_raw_afdf3638045c4129(uintptr_t arg1);
+extern uintptr_t _wrap_element_call_get_tensor_raw_afdf3638045c4129(uintptr_t arg1, swig_type_263 arg2);
+extern swig_type_264 _wrap_element_call_get_pass_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_265 _wrap_element_call_get_index_raw_afdf3638045c4129(uintptr_t arg1);
+extern void _wrap_element_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_266 arg3, _Bool arg4, uintptr_t arg5, int arg6, uintptr_t arg7);
+extern uintptr_t _wrap_context_add_file_system_raw_afdf3638045c4129(uintptr_t arg1, swig_type_267 arg2, _Bool arg3, swig_voidp arg4);
 extern int _wrap_file_call_get_kind_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_267 _wrap_file_call_get_path_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_268 _wrap_file_call_get_file_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_269 _wrap_file_call_get_offset_raw_afdf3638045c4129(uintptr_t arg1);
-extern swig_type_270 _wrap_file_call_get_size_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_268 _wrap_file_call_get_path_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_269 _wrap_file_call_get_file_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_270 _wrap_file_call_get_offset_raw_afdf3638045c4129(uintptr_t arg1);
+extern swig_type_271 _wrap_file_call_get_size_raw_afdf3638045c4129(uintptr_t arg1);
 extern uintptr_t _wrap_file_call_get_target_raw_afdf3638045c4129(uintptr_t arg1);
-extern void _wrap_file_call_add_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_271 arg2);
-extern void _wrap_file_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_272 arg3, swig_type_273 arg4, swig_type_274 arg5, int arg6, uintptr_t arg7);
-extern swig_type_275 _wrap_context_stop_profile_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_276 _wrap_estimator_estimate_memory_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_277 arg3, swig_voidp arg4);
-extern swig_type_278 _wrap_estimator_find_batch_size_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_279 arg3, swig_voidp arg4);
-extern swig_type_280 _wrap_iterator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_281 _wrap_iterator_get_report_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
-extern swig_type_282 _wrap_predictor_describe_plan_raw_afdf3638045c4129(uintptr_t arg1, swig_type_283 arg2, swig_type_284 arg3, uintptr_t arg4, swig_voidp arg5);
+extern void _wrap_file_call_add_name_raw_afdf3638045c4129(uintptr_t arg1, swig_type_272 arg2);
+extern void _wrap_file_call_finish_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_273 arg3, swig_type_274 arg4, swig_type_275 arg5, int arg6, uintptr_t arg7);
+extern swig_type_276 _wrap_context_stop_profile_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_277 _wrap_estimator_estimate_memory_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_278 arg3, swig_voidp arg4);
+extern swig_type_279 _wrap_estimator_find_batch_size_raw_afdf3638045c4129(uintptr_t arg1, uintptr_t arg2, swig_type_280 arg3, swig_voidp arg4);
+extern swig_type_281 _wrap_iterator_save_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_282 _wrap_iterator_get_report_raw_afdf3638045c4129(uintptr_t arg1, swig_voidp arg2);
+extern swig_type_283 _wrap_predictor_describe_plan_raw_afdf3638045c4129(uintptr_t arg1, swig_type_284 arg2, swig_type_285 arg3, uintptr_t arg4, swig_voidp arg5);
 #undef intgo
 */
 import "C"
@@ -1584,11 +1586,21 @@ func Graph_variable(arg1 uintptr, arg2 string, arg3 int32, arg4 []int64, arg5 st
 	return swig_r
 }
 
+func Graph_set_initial_value(arg1 uintptr, arg2 string, arg3 uintptr) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_graph_set_initial_value_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
 func Graph_assign(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_graph_assign_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_95(_swig_i_1), C.swig_type_96(_swig_i_2))
+	C._wrap_graph_assign_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_96(_swig_i_1), C.swig_type_97(_swig_i_2))
 }
 
 func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
@@ -1596,7 +1608,7 @@ func Gradients(arg1 uintptr, arg2 int64, arg3 []int64, arg4 *int64) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_gradients_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
+	C._wrap_gradients_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_98(_swig_i_1), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1606,7 +1618,7 @@ func Apply_gradients(arg1 uintptr, arg2 *int64, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_apply_gradients_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_apply_gradients_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_voidp(_swig_i_1), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1616,7 +1628,7 @@ func Graph_get_dtype(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_graph_get_dtype_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1)))
+	swig_r = (int32)(C._wrap_graph_get_dtype_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_101(_swig_i_1)))
 	return swig_r
 }
 
@@ -1624,7 +1636,7 @@ func Graph_get_rank(arg1 uintptr, arg2 int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_graph_get_rank_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_102(_swig_i_1)))
+	swig_r = (int64)(C._wrap_graph_get_rank_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_103(_swig_i_1)))
 	return swig_r
 }
 
@@ -1633,7 +1645,7 @@ func Graph_get_dim(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_graph_get_dim_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_104(_swig_i_1), C.swig_type_105(_swig_i_2)))
+	swig_r = (int64)(C._wrap_graph_get_dim_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_105(_swig_i_1), C.swig_type_106(_swig_i_2)))
 	return swig_r
 }
 
@@ -1689,7 +1701,7 @@ func Pipeline_add_slices(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_slices_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	C._wrap_pipeline_add_slices_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1700,7 +1712,7 @@ func Pipeline_add_tensor(arg1 uintptr, arg2 string, arg3 int32, arg4 uintptr) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
+	C._wrap_pipeline_add_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.uintptr_t(_swig_i_3))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1711,7 +1723,7 @@ func Pipeline_add_idx(arg1 uintptr, arg2 string, arg3 int32, arg4 string) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_pipeline_add_idx_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_pipeline_add_idx_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1726,7 +1738,7 @@ func Pipeline_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_pipeline_declare_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_pipeline_declare_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1763,7 +1775,7 @@ func Pipeline_begin(arg1 uintptr, arg2 string, arg3 int32) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_begin_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
+	C._wrap_pipeline_begin_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1773,7 +1785,7 @@ func Pipeline_set_bool(arg1 uintptr, arg2 string, arg3 bool) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_bool_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
+	C._wrap_pipeline_set_bool_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1783,7 +1795,7 @@ func Pipeline_set_i64(arg1 uintptr, arg2 string, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_1)), C.swig_type_115(_swig_i_2))
+	C._wrap_pipeline_set_i64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), C.swig_type_116(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1793,7 +1805,7 @@ func Pipeline_set_f64(arg1 uintptr, arg2 string, arg3 float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
+	C._wrap_pipeline_set_f64_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1803,7 +1815,7 @@ func Pipeline_set_string(arg1 uintptr, arg2 string, arg3 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_string_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_string_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1816,7 +1828,7 @@ func Pipeline_set_i64s(arg1 uintptr, arg2 string, arg3 []int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_i64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_i64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1829,7 +1841,7 @@ func Pipeline_set_f64s(arg1 uintptr, arg2 string, arg3 []float64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_f64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_pipeline_set_f64s_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1842,7 +1854,7 @@ func Pipeline_set_dataset(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_dataset_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_dataset_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1857,7 +1869,7 @@ func Pipeline_set_state(arg1 uintptr, arg2 string, arg3 uintptr) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_set_state_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
+	C._wrap_pipeline_set_state_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1900,7 +1912,7 @@ func Dataset_get_component_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_dataset_get_component_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1))
+	swig_r_p := C._wrap_dataset_get_component_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_129(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -1911,7 +1923,7 @@ func Dataset_get_component_role(arg1 uintptr, arg2 int64) (_swig_ret int32) {
 	var swig_r int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_129(_swig_i_1)))
+	swig_r = (int32)(C._wrap_dataset_get_component_role_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_130(_swig_i_1)))
 	return swig_r
 }
 
@@ -1942,7 +1954,7 @@ func Dataset_split(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_dataset_split_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_132(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_dataset_split_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_133(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	return swig_r
 }
 
@@ -1955,7 +1967,7 @@ func Dataset_count_classes(arg1 uintptr, arg2 string, arg3 int64, arg4 uintptr, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int32)(C._wrap_dataset_count_classes_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.swig_type_134(_swig_i_2), C.uintptr_t(_swig_i_3), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
+	swig_r = (int32)(C._wrap_dataset_count_classes_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_1)), C.swig_type_135(_swig_i_2), C.uintptr_t(_swig_i_3), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5), C.swig_voidp(_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1976,7 +1988,7 @@ func Dataset_count_texts(arg1 uintptr, arg2 string, arg3 int64, arg4 int64, arg5
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_dataset_count_texts_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_1)), C.swig_type_137(_swig_i_2), C.swig_type_138(_swig_i_3), C.swig_type_139(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_dataset_count_texts_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_1)), C.swig_type_138(_swig_i_2), C.swig_type_139(_swig_i_3), C.swig_type_140(_swig_i_4), C.uintptr_t(_swig_i_5), C.swig_voidp(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1991,7 +2003,7 @@ func Dataset_to_arrow(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr, arg5 u
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_dataset_to_arrow_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_140(_swig_i_1), C.swig_type_141(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_dataset_to_arrow_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_141(_swig_i_1), C.swig_type_142(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2001,7 +2013,7 @@ func Iterator_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_s
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_iterator_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_142(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_iterator_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_143(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2029,7 +2041,7 @@ func Iterator_get_component(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_143(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_iterator_get_component_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_144(_swig_i_1)))
 	return swig_r
 }
 
@@ -2038,7 +2050,7 @@ func Iterator_restore(arg1 uintptr, arg2 string, arg3 *uintptr) (_swig_ret int32
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_iterator_restore_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_iterator_restore_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2051,7 +2063,7 @@ func Feed_create(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_145(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_146(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2073,7 +2085,7 @@ func Feed_declare(arg1 uintptr, arg2 string, arg3 int32, arg4 int32, arg5 []int6
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_feed_declare_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_feed_declare_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.int(_swig_i_3), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_4)), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2088,7 +2100,7 @@ func Feed_set_batch_size(arg1 uintptr, arg2 int64, arg3 *uintptr) (_swig_ret int
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_feed_set_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_148(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_feed_set_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_149(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	return swig_r
 }
 
@@ -2098,7 +2110,7 @@ func Feed_push(arg1 uintptr, arg2 []uintptr, arg3 uintptr, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_push_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_push_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2119,7 +2131,7 @@ func Feed_fail(arg1 uintptr, arg2 int32, arg3 string, arg4 *uintptr) (_swig_ret 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_feed_fail_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_feed_fail_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2139,7 +2151,7 @@ func Cluster_resolver_create_list(arg1 string, arg2 int64, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_cluster_resolver_create_list_raw_afdf3638045c4129(*(*C.swig_type_152)(unsafe.Pointer(&_swig_i_0)), C.swig_type_153(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_list_raw_afdf3638045c4129(*(*C.swig_type_153)(unsafe.Pointer(&_swig_i_0)), C.swig_type_154(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2151,7 +2163,7 @@ func Cluster_resolver_create_tf_config(arg1 string, arg2 *uintptr, arg3 *uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cluster_resolver_create_tf_config_raw_afdf3638045c4129(*(*C.swig_type_154)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_tf_config_raw_afdf3638045c4129(*(*C.swig_type_155)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2163,7 +2175,7 @@ func Cluster_resolver_create_from_environment(arg1 string, arg2 *uintptr, arg3 *
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_cluster_resolver_create_from_environment_raw_afdf3638045c4129(*(*C.swig_type_155)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_from_environment_raw_afdf3638045c4129(*(*C.swig_type_156)(unsafe.Pointer(&_swig_i_0)), C.swig_voidp(_swig_i_1), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2176,7 +2188,7 @@ func Cluster_resolver_create_tpu(arg1 string, arg2 string, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_cluster_resolver_create_tpu_raw_afdf3638045c4129(*(*C.swig_type_156)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_cluster_resolver_create_tpu_raw_afdf3638045c4129(*(*C.swig_type_157)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2214,7 +2226,7 @@ func Cluster_resolver_get_address(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_cluster_resolver_get_address_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_161(_swig_i_1))
+	swig_r_p := C._wrap_cluster_resolver_get_address_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_162(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2262,7 +2274,7 @@ func Strategy_create_one_device(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_one_device_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2275,7 +2287,7 @@ func Strategy_create_auto(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_strategy_create_auto_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_164(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_strategy_create_auto_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_165(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2368,7 +2380,7 @@ func Strategy_get_per_replica_batch_size(arg1 uintptr, arg2 int64) (_swig_ret in
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_strategy_get_per_replica_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_171(_swig_i_1)))
+	swig_r = (int64)(C._wrap_strategy_get_per_replica_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_172(_swig_i_1)))
 	return swig_r
 }
 
@@ -2376,7 +2388,7 @@ func Strategy_get_device(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_strategy_get_device_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1))
+	swig_r_p := C._wrap_strategy_get_device_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_174(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2470,7 +2482,7 @@ func Hook_event_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_hook_event_get_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2523,7 +2535,7 @@ func Estimator_initialize(arg1 uintptr, arg2 uintptr, arg3 string, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_estimator_initialize_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_estimator_initialize_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2538,7 +2550,7 @@ func Estimator_evaluate(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 uintptr, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_evaluate_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_179(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_evaluate_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_180(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -2562,7 +2574,7 @@ func Estimator_train_and_evaluate(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_180(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
+	swig_r = (int32)(C._wrap_estimator_train_and_evaluate_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_type_181(_swig_i_3), C.uintptr_t(_swig_i_4), C.uintptr_t(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_voidp(_swig_i_7), C.swig_voidp(_swig_i_8)))
 	return swig_r
 }
 
@@ -2598,7 +2610,7 @@ func Estimator_save(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_save_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_save_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2623,7 +2635,7 @@ func Estimator_get_variable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_variable_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_188(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_variable_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_189(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2641,7 +2653,7 @@ func Estimator_get_trainable_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_estimator_get_trainable_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_191(_swig_i_1))
+	swig_r_p := C._wrap_estimator_get_trainable_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_192(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2654,7 +2666,7 @@ func Estimator_read_variable(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2667,7 +2679,7 @@ func Estimator_write_variable(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_write_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_write_variable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2680,7 +2692,7 @@ func Estimator_read_gradient(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_gradient_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2693,7 +2705,7 @@ func Estimator_read_output(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uintp
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_read_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_read_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2706,7 +2718,7 @@ func Estimator_set_trainable(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_estimator_set_trainable_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2728,7 +2740,7 @@ func Iterator_get_piece(arg1 uintptr, arg2 int64, arg3 int64) (_swig_ret uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_iterator_get_piece_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_197(_swig_i_1), C.swig_type_198(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_iterator_get_piece_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_198(_swig_i_1), C.swig_type_199(_swig_i_2)))
 	return swig_r
 }
 
@@ -2761,7 +2773,7 @@ func Session_run(arg1 uintptr, arg2 int64, arg3 *uintptr, arg4 *uintptr) (_swig_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_199(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_200(_swig_i_1), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -2771,7 +2783,7 @@ func Session_set_scalar(arg1 uintptr, arg2 string, arg3 float64, arg4 *uintptr) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_session_set_scalar_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_session_set_scalar_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_1)), C.double(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2870,7 +2882,7 @@ func Result_get_metric_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_result_get_metric_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_207(_swig_i_1))
+	swig_r_p := C._wrap_result_get_metric_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_208(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -2881,7 +2893,7 @@ func Result_get_metric(arg1 uintptr, arg2 string) (_swig_ret float64) {
 	var swig_r float64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (float64)(C._wrap_result_get_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (float64)(C._wrap_result_get_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2894,7 +2906,7 @@ func Result_read_metric(arg1 uintptr, arg2 string, arg3 *uintptr, arg4 *uintptr)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_result_read_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_result_read_metric_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2909,7 +2921,7 @@ func Predictor_open(arg1 uintptr, arg2 string, arg3 uintptr, arg4 uintptr, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_open_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_open_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2942,7 +2954,7 @@ func Predictor_reload(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *uintptr) (_
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_predictor_reload_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_predictor_reload_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3051,7 +3063,7 @@ func Batch_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string) {
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_batch_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_218(_swig_i_1))
+	swig_r_p := C._wrap_batch_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_219(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3062,7 +3074,7 @@ func Batch_get_output(arg1 uintptr, arg2 string) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_batch_get_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_batch_get_output_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3076,7 +3088,7 @@ func Record_writer_create(arg1 uintptr, arg2 string, arg3 string, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3101,7 +3113,7 @@ func Record_writer_write(arg1 uintptr, arg2 []byte, arg3 *uintptr) (_swig_ret in
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int32)(C._wrap_record_writer_write_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
+	swig_r = (int32)(C._wrap_record_writer_write_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)), C.swig_voidp(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3114,7 +3126,7 @@ func Record_writer_add_feature(arg1 uintptr, arg2 string, arg3 uintptr, arg4 *ui
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3136,7 +3148,7 @@ func Record_writer_add_feature_list(arg1 uintptr, arg2 string, arg3 uintptr, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_record_writer_add_feature_list_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_1)), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3167,7 +3179,7 @@ func Session_run_step_function(arg1 uintptr, arg2 string, arg3 []uintptr, arg4 *
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_session_run_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_session_run_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_2)), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3205,7 +3217,7 @@ func Replica_values_get_output_name(arg1 uintptr, arg2 int64) (_swig_ret string)
 	var swig_r string
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r_p := C._wrap_replica_values_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_230(_swig_i_1))
+	swig_r_p := C._wrap_replica_values_get_output_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_231(_swig_i_1))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3217,7 +3229,7 @@ func Replica_values_get_local(arg1 uintptr, arg2 string, arg3 int64) (_swig_ret 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_replica_values_get_local_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)), C.swig_type_232(_swig_i_2)))
+	swig_r = (uintptr)(C._wrap_replica_values_get_local_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_1)), C.swig_type_233(_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3242,7 +3254,7 @@ func Replica_values_gather(arg1 uintptr, arg2 string, arg3 int64, arg4 *uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_replica_values_gather_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_1)), C.swig_type_234(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_replica_values_gather_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_1)), C.swig_type_235(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3257,7 +3269,7 @@ func Replica_values_reduce(arg1 uintptr, arg2 string, arg3 int32, arg4 int64, ar
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_replica_values_reduce_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_236(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_replica_values_reduce_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_237(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3267,7 +3279,7 @@ func Replica_values_reduce(arg1 uintptr, arg2 string, arg3 int32, arg4 int64, ar
 func Callback_take_released(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_callback_take_released_raw_afdf3638045c4129(*(*C.swig_type_238)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_callback_take_released_raw_afdf3638045c4129(*(*C.swig_type_239)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3282,7 +3294,7 @@ func Estimator_create(arg1 uintptr, arg2 int64, arg3 uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_239(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_create_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_240(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	return swig_r
 }
 
@@ -3294,7 +3306,7 @@ func Estimator_add_step_function(arg1 uintptr, arg2 string, arg3 int32, arg4 int
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_estimator_add_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_241(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_estimator_add_step_function_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_1)), C.int(_swig_i_2), C.swig_type_242(_swig_i_3), C.uintptr_t(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3307,7 +3319,7 @@ func Hooks_add(arg1 uintptr, arg2 int64, arg3 int64, arg4 *uintptr) (_swig_ret i
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_hooks_add_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_242(_swig_i_1), C.swig_type_243(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_hooks_add_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_243(_swig_i_1), C.swig_type_244(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3317,7 +3329,7 @@ func Context_set_log(arg1 uintptr, arg2 int64, arg3 int32, arg4 *uintptr) (_swig
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int32)(C._wrap_context_set_log_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_244(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int32)(C._wrap_context_set_log_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_245(_swig_i_1), C.int(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3325,19 +3337,19 @@ func Pipeline_map_graph(arg1 uintptr, arg2 int64, arg3 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_pipeline_map_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_245(_swig_i_1), C.swig_type_246(_swig_i_2))
+	C._wrap_pipeline_map_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_246(_swig_i_1), C.swig_type_247(_swig_i_2))
 }
 
 func Pipeline_filter_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_filter_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_247(_swig_i_1))
+	C._wrap_pipeline_filter_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_248(_swig_i_1))
 }
 
 func Pipeline_set_graph(arg1 uintptr, arg2 int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_pipeline_set_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_248(_swig_i_1))
+	C._wrap_pipeline_set_graph_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_249(_swig_i_1))
 }
 
 func Strategy_create_central_storage(arg1 uintptr, arg2 string, arg3 []byte, arg4 int64, arg5 *uintptr, arg6 *uintptr) (_swig_ret int32) {
@@ -3348,7 +3360,7 @@ func Strategy_create_central_storage(arg1 uintptr, arg2 string, arg3 []byte, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_strategy_create_central_storage_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_2)), C.swig_type_251(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_strategy_create_central_storage_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_2)), C.swig_type_252(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3365,7 +3377,7 @@ func Strategy_create_mirrored(arg1 uintptr, arg2 []byte, arg3 int64, arg4 *uintp
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_1)), C.swig_type_253(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
+	swig_r = (int32)(C._wrap_strategy_create_mirrored_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_1)), C.swig_type_254(_swig_i_2), C.swig_voidp(_swig_i_3), C.swig_voidp(_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3380,7 +3392,7 @@ func Tensor_take_memory(arg1 int64, arg2 int32, arg3 []int64, arg4 []byte, arg5 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_tensor_take_memory_raw_afdf3638045c4129(C.swig_type_254(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_tensor_take_memory_raw_afdf3638045c4129(C.swig_type_255(_swig_i_0), C.int(_swig_i_1), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_3)), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3404,7 +3416,7 @@ func Predictor_run(arg1 uintptr, arg2 []byte, arg3 []uintptr, arg4 uintptr, arg5
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int32)(C._wrap_predictor_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
+	swig_r = (int32)(C._wrap_predictor_run_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_2)), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4), C.swig_voidp(_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3501,7 +3513,7 @@ func Element_call_get_tensor(arg1 uintptr, arg2 int64) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_262(_swig_i_1)))
+	swig_r = (uintptr)(C._wrap_element_call_get_tensor_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_263(_swig_i_1)))
 	return swig_r
 }
 
@@ -3527,7 +3539,7 @@ func Element_call_finish(arg1 uintptr, arg2 uintptr, arg3 []uintptr, arg4 bool, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_element_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_element_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_2)), C._Bool(_swig_i_3), C.uintptr_t(_swig_i_4), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3544,7 +3556,7 @@ func Context_add_file_system(arg1 uintptr, arg2 string, arg3 bool, arg4 *uintptr
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (uintptr)(C._wrap_context_add_file_system_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_1)), C._Bool(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3599,7 +3611,7 @@ func File_call_get_target(arg1 uintptr) (_swig_ret uintptr) {
 func File_call_add_name(arg1 uintptr, arg2 string) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_file_call_add_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_file_call_add_name_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3613,7 +3625,7 @@ func File_call_finish(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 int64, arg5 s
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_file_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_272(_swig_i_2), C.swig_type_273(_swig_i_3), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
+	C._wrap_file_call_finish_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_273(_swig_i_2), C.swig_type_274(_swig_i_3), *(*C.swig_type_275)(unsafe.Pointer(&_swig_i_4)), C.int(_swig_i_5), C.uintptr_t(_swig_i_6))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3636,7 +3648,7 @@ func Estimator_estimate_memory(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r_p := C._wrap_estimator_estimate_memory_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_277(_swig_i_2), C.swig_voidp(_swig_i_3))
+	swig_r_p := C._wrap_estimator_estimate_memory_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_278(_swig_i_2), C.swig_voidp(_swig_i_3))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)
@@ -3649,7 +3661,7 @@ func Estimator_find_batch_size(arg1 uintptr, arg2 uintptr, arg3 int64, arg4 *uin
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_279(_swig_i_2), C.swig_voidp(_swig_i_3)))
+	swig_r = (int64)(C._wrap_estimator_find_batch_size_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_type_280(_swig_i_2), C.swig_voidp(_swig_i_3)))
 	return swig_r
 }
 
@@ -3682,7 +3694,7 @@ func Predictor_describe_plan(arg1 uintptr, arg2 int64, arg3 int64, arg4 uintptr,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r_p := C._wrap_predictor_describe_plan_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_283(_swig_i_1), C.swig_type_284(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
+	swig_r_p := C._wrap_predictor_describe_plan_raw_afdf3638045c4129(C.uintptr_t(_swig_i_0), C.swig_type_284(_swig_i_1), C.swig_type_285(_swig_i_2), C.uintptr_t(_swig_i_3), C.swig_voidp(_swig_i_4))
 	swig_r = *(*string)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = swigCopyString(swig_r)

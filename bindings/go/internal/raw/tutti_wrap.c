@@ -2365,6 +2365,21 @@ long long _wrap_graph_variable_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _go
 }
 
 
+void _wrap_graph_set_initial_value_raw_afdf3638045c4129(tutti_graph *_swig_go_0, _gostring_ _swig_go_1, tutti_tensor *_swig_go_2) {
+  tutti_graph *arg1 = (tutti_graph *) 0 ;
+  char *arg2 = (char *) 0 ;
+  tutti_tensor *arg3 = (tutti_tensor *) 0 ;
+  
+  arg1 = (tutti_graph *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (tutti_tensor *)(uintptr_t)_swig_go_2; 
+  
+  tutti_graph_set_initial_value(arg1,(char const *)arg2,(struct tutti_tensor const *)arg3);
+  
+  free((void *)arg2); 
+}
+
+
 void _wrap_graph_assign_raw_afdf3638045c4129(tutti_graph *_swig_go_0, long long _swig_go_1, long long _swig_go_2) {
   tutti_graph *arg1 = (tutti_graph *) 0 ;
   tutti_value arg2 ;

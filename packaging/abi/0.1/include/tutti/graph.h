@@ -140,6 +140,10 @@ TUTTI_API tutti_value tutti_graph_get_completed_steps(tutti_graph *graph);
  * `name` is appended to the scope; using a name twice is an error. */
 TUTTI_API tutti_value tutti_graph_variable(tutti_graph *graph, const char *name, int32_t dtype, const int64_t *dims,
                                            int64_t rank, const char *initializer, double parameter, uint8_t trainable);
+/* The values that a variable made before begins with, in place of its initializer: those of the tensor, which has its
+ * dtype and shape. `variable` is its full name, with scopes, so that it may be one of a layer, such as "dense/kernel".
+ * The tensor still belongs to the caller, who must not change it. */
+TUTTI_API void tutti_graph_set_initial_value(tutti_graph *graph, const char *variable, const tutti_tensor *value);
 /* The next value of the variable, stored when the step is complete; the mean over micro-batches and replicas, weighted
  * by rows. */
 TUTTI_API void tutti_graph_assign(tutti_graph *graph, tutti_value variable, tutti_value value);

@@ -2885,6 +2885,17 @@ static inline const char *tutti_layer_dense_activation_name(int32_t value) {
     default: return "(no such value)";
   }
 }
+#define TUTTI_LAYER_DENSE_KERNEL_NORMALIZATION_NONE 1
+#define TUTTI_LAYER_DENSE_KERNEL_NORMALIZATION_WEIGHT_NORM 2
+#define TUTTI_LAYER_DENSE_KERNEL_NORMALIZATION_SPECTRAL_NORM 3
+static inline const char *tutti_layer_dense_kernel_normalization_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_DENSE_KERNEL_NORMALIZATION_NONE: return "none";
+    case TUTTI_LAYER_DENSE_KERNEL_NORMALIZATION_WEIGHT_NORM: return "weight_norm";
+    case TUTTI_LAYER_DENSE_KERNEL_NORMALIZATION_SPECTRAL_NORM: return "spectral_norm";
+    default: return "(no such value)";
+  }
+}
 typedef struct tutti_layer_dense_attrs {
   /* applied to the result; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: none. */
   int32_t activation;
@@ -2898,6 +2909,16 @@ typedef struct tutti_layer_dense_attrs {
   /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
    * loss, in training and evaluation. Default: 0. */
   double kernel_l2;
+  /* what each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+   * unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+   * in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: none. */
+  const char *kernel_constraint;
+  /* what the layer uses in place of the variable kernel. weight_norm (Salimans and Kingma, 2016): scale * kernel /
+   * its norm along all axes but the last; the trained variable kernel_scale [units] begins with that norm.
+   * spectral_norm (Miyato et al., 2018): kernel / its largest singular value as a matrix of units by inputs, found
+   * by one round of power iteration in each training step; the variables kernel_left [units] and kernel_right
+   * [inputs], which are not trained, keep its singular vectors. As in PyTorch. Default: none. */
+  int32_t kernel_normalization;
   /* initial values of the bias. Default: zeros. */
   const char *bias_initializer;
 } tutti_layer_dense_attrs;
@@ -2914,6 +2935,8 @@ static inline tutti_value tutti_layer_dense(tutti_graph *graph, tutti_value x, i
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
     if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->kernel_constraint != NULL) tutti_graph_set_string(graph, "kernel_constraint", attrs->kernel_constraint);
+    if (attrs->kernel_normalization != 0) { if (attrs->kernel_normalization >= 1 && attrs->kernel_normalization <= 3) tutti_graph_set_string(graph, "kernel_normalization", tutti_layer_dense_kernel_normalization_name(attrs->kernel_normalization)); else tutti_graph_set_i64(graph, "kernel_normalization", attrs->kernel_normalization); }
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
   }
   return tutti_graph_end(graph, NULL, 0);
@@ -2951,6 +2974,17 @@ static inline const char *tutti_layer_conv1d_activation_name(int32_t value) {
     default: return "(no such value)";
   }
 }
+#define TUTTI_LAYER_CONV1D_KERNEL_NORMALIZATION_NONE 1
+#define TUTTI_LAYER_CONV1D_KERNEL_NORMALIZATION_WEIGHT_NORM 2
+#define TUTTI_LAYER_CONV1D_KERNEL_NORMALIZATION_SPECTRAL_NORM 3
+static inline const char *tutti_layer_conv1d_kernel_normalization_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_CONV1D_KERNEL_NORMALIZATION_NONE: return "none";
+    case TUTTI_LAYER_CONV1D_KERNEL_NORMALIZATION_WEIGHT_NORM: return "weight_norm";
+    case TUTTI_LAYER_CONV1D_KERNEL_NORMALIZATION_SPECTRAL_NORM: return "spectral_norm";
+    default: return "(no such value)";
+  }
+}
 typedef struct tutti_layer_conv1d_attrs {
   /* step along the sequence. Default: 1. */
   int64_t stride;
@@ -2975,6 +3009,16 @@ typedef struct tutti_layer_conv1d_attrs {
   /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
    * loss, in training and evaluation. Default: 0. */
   double kernel_l2;
+  /* what each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+   * unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+   * in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: none. */
+  const char *kernel_constraint;
+  /* what the layer uses in place of the variable kernel. weight_norm (Salimans and Kingma, 2016): scale * kernel /
+   * its norm along all axes but the last; the trained variable kernel_scale [units] begins with that norm.
+   * spectral_norm (Miyato et al., 2018): kernel / its largest singular value as a matrix of units by inputs, found
+   * by one round of power iteration in each training step; the variables kernel_left [units] and kernel_right
+   * [inputs], which are not trained, keep its singular vectors. As in PyTorch. Default: none. */
+  int32_t kernel_normalization;
   /* initial values of the bias. Default: zeros. */
   const char *bias_initializer;
 } tutti_layer_conv1d_attrs;
@@ -2998,6 +3042,8 @@ static inline tutti_value tutti_layer_conv1d(tutti_graph *graph, tutti_value x, 
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
     if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->kernel_constraint != NULL) tutti_graph_set_string(graph, "kernel_constraint", attrs->kernel_constraint);
+    if (attrs->kernel_normalization != 0) { if (attrs->kernel_normalization >= 1 && attrs->kernel_normalization <= 3) tutti_graph_set_string(graph, "kernel_normalization", tutti_layer_conv1d_kernel_normalization_name(attrs->kernel_normalization)); else tutti_graph_set_i64(graph, "kernel_normalization", attrs->kernel_normalization); }
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
   }
   return tutti_graph_end(graph, NULL, 0);
@@ -3033,6 +3079,17 @@ static inline const char *tutti_layer_conv2d_activation_name(int32_t value) {
     default: return "(no such value)";
   }
 }
+#define TUTTI_LAYER_CONV2D_KERNEL_NORMALIZATION_NONE 1
+#define TUTTI_LAYER_CONV2D_KERNEL_NORMALIZATION_WEIGHT_NORM 2
+#define TUTTI_LAYER_CONV2D_KERNEL_NORMALIZATION_SPECTRAL_NORM 3
+static inline const char *tutti_layer_conv2d_kernel_normalization_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_CONV2D_KERNEL_NORMALIZATION_NONE: return "none";
+    case TUTTI_LAYER_CONV2D_KERNEL_NORMALIZATION_WEIGHT_NORM: return "weight_norm";
+    case TUTTI_LAYER_CONV2D_KERNEL_NORMALIZATION_SPECTRAL_NORM: return "spectral_norm";
+    default: return "(no such value)";
+  }
+}
 typedef struct tutti_layer_conv2d_attrs {
   /* step in both directions. Default: 1. */
   int64_t stride;
@@ -3054,6 +3111,16 @@ typedef struct tutti_layer_conv2d_attrs {
   /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
    * loss, in training and evaluation. Default: 0. */
   double kernel_l2;
+  /* what each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+   * unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+   * in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: none. */
+  const char *kernel_constraint;
+  /* what the layer uses in place of the variable kernel. weight_norm (Salimans and Kingma, 2016): scale * kernel /
+   * its norm along all axes but the last; the trained variable kernel_scale [units] begins with that norm.
+   * spectral_norm (Miyato et al., 2018): kernel / its largest singular value as a matrix of units by inputs, found
+   * by one round of power iteration in each training step; the variables kernel_left [units] and kernel_right
+   * [inputs], which are not trained, keep its singular vectors. As in PyTorch. Default: none. */
+  int32_t kernel_normalization;
   /* initial values of the bias. Default: zeros. */
   const char *bias_initializer;
   /* height and width of the kernel where they differ; 0 = size. Default: [0, 0]. */
@@ -3085,6 +3152,8 @@ static inline tutti_value tutti_layer_conv2d(tutti_graph *graph, tutti_value x, 
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
     if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->kernel_constraint != NULL) tutti_graph_set_string(graph, "kernel_constraint", attrs->kernel_constraint);
+    if (attrs->kernel_normalization != 0) { if (attrs->kernel_normalization >= 1 && attrs->kernel_normalization <= 3) tutti_graph_set_string(graph, "kernel_normalization", tutti_layer_conv2d_kernel_normalization_name(attrs->kernel_normalization)); else tutti_graph_set_i64(graph, "kernel_normalization", attrs->kernel_normalization); }
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
     if (attrs->sizes[0] != 0 || attrs->sizes[1] != 0) tutti_graph_set_i64s(graph, "sizes", attrs->sizes, 2);
     if (attrs->strides[0] != 0 || attrs->strides[1] != 0) tutti_graph_set_i64s(graph, "strides", attrs->strides, 2);
@@ -3124,6 +3193,17 @@ static inline const char *tutti_layer_conv3d_activation_name(int32_t value) {
     default: return "(no such value)";
   }
 }
+#define TUTTI_LAYER_CONV3D_KERNEL_NORMALIZATION_NONE 1
+#define TUTTI_LAYER_CONV3D_KERNEL_NORMALIZATION_WEIGHT_NORM 2
+#define TUTTI_LAYER_CONV3D_KERNEL_NORMALIZATION_SPECTRAL_NORM 3
+static inline const char *tutti_layer_conv3d_kernel_normalization_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_CONV3D_KERNEL_NORMALIZATION_NONE: return "none";
+    case TUTTI_LAYER_CONV3D_KERNEL_NORMALIZATION_WEIGHT_NORM: return "weight_norm";
+    case TUTTI_LAYER_CONV3D_KERNEL_NORMALIZATION_SPECTRAL_NORM: return "spectral_norm";
+    default: return "(no such value)";
+  }
+}
 typedef struct tutti_layer_conv3d_attrs {
   /* step in all directions. Default: 1. */
   int64_t stride;
@@ -3145,6 +3225,16 @@ typedef struct tutti_layer_conv3d_attrs {
   /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
    * loss, in training and evaluation. Default: 0. */
   double kernel_l2;
+  /* what each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+   * unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+   * in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: none. */
+  const char *kernel_constraint;
+  /* what the layer uses in place of the variable kernel. weight_norm (Salimans and Kingma, 2016): scale * kernel /
+   * its norm along all axes but the last; the trained variable kernel_scale [units] begins with that norm.
+   * spectral_norm (Miyato et al., 2018): kernel / its largest singular value as a matrix of units by inputs, found
+   * by one round of power iteration in each training step; the variables kernel_left [units] and kernel_right
+   * [inputs], which are not trained, keep its singular vectors. As in PyTorch. Default: none. */
+  int32_t kernel_normalization;
   /* initial values of the bias. Default: zeros. */
   const char *bias_initializer;
   /* depth, height and width of the kernel where they differ; 0 = size. Default: [0, 0, 0]. */
@@ -3175,6 +3265,8 @@ static inline tutti_value tutti_layer_conv3d(tutti_graph *graph, tutti_value x, 
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
     if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->kernel_constraint != NULL) tutti_graph_set_string(graph, "kernel_constraint", attrs->kernel_constraint);
+    if (attrs->kernel_normalization != 0) { if (attrs->kernel_normalization >= 1 && attrs->kernel_normalization <= 3) tutti_graph_set_string(graph, "kernel_normalization", tutti_layer_conv3d_kernel_normalization_name(attrs->kernel_normalization)); else tutti_graph_set_i64(graph, "kernel_normalization", attrs->kernel_normalization); }
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
     if (attrs->sizes[0] != 0 || attrs->sizes[1] != 0 || attrs->sizes[2] != 0) tutti_graph_set_i64s(graph, "sizes", attrs->sizes, 3);
     if (attrs->strides[0] != 0 || attrs->strides[1] != 0 || attrs->strides[2] != 0) tutti_graph_set_i64s(graph, "strides", attrs->strides, 3);
@@ -3240,6 +3332,10 @@ typedef struct tutti_layer_conv1d_transpose_attrs {
   /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
    * loss, in training and evaluation. Default: 0. */
   double kernel_l2;
+  /* what each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+   * unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+   * in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: none. */
+  const char *kernel_constraint;
   /* initial values of the bias. Default: zeros. */
   const char *bias_initializer;
 } tutti_layer_conv1d_transpose_attrs;
@@ -3266,6 +3362,7 @@ static inline tutti_value tutti_layer_conv1d_transpose(tutti_graph *graph, tutti
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
     if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->kernel_constraint != NULL) tutti_graph_set_string(graph, "kernel_constraint", attrs->kernel_constraint);
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
   }
   return tutti_graph_end(graph, NULL, 0);
@@ -3323,6 +3420,10 @@ typedef struct tutti_layer_conv2d_transpose_attrs {
   /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
    * loss, in training and evaluation. Default: 0. */
   double kernel_l2;
+  /* what each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+   * unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+   * in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: none. */
+  const char *kernel_constraint;
   /* initial values of the bias. Default: zeros. */
   const char *bias_initializer;
   /* height and width of the kernel where they differ; 0 = size. Default: [0, 0]. */
@@ -3359,6 +3460,7 @@ static inline tutti_value tutti_layer_conv2d_transpose(tutti_graph *graph, tutti
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
     if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->kernel_constraint != NULL) tutti_graph_set_string(graph, "kernel_constraint", attrs->kernel_constraint);
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
     if (attrs->sizes[0] != 0 || attrs->sizes[1] != 0) tutti_graph_set_i64s(graph, "sizes", attrs->sizes, 2);
     if (attrs->strides[0] != 0 || attrs->strides[1] != 0) tutti_graph_set_i64s(graph, "strides", attrs->strides, 2);
@@ -3421,6 +3523,10 @@ typedef struct tutti_layer_conv3d_transpose_attrs {
   /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
    * loss, in training and evaluation. Default: 0. */
   double kernel_l2;
+  /* what each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+   * unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+   * in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: none. */
+  const char *kernel_constraint;
   /* initial values of the bias. Default: zeros. */
   const char *bias_initializer;
   /* depth, height and width of the kernel where they differ; 0 = size. Default: [0, 0, 0]. */
@@ -3455,6 +3561,7 @@ static inline tutti_value tutti_layer_conv3d_transpose(tutti_graph *graph, tutti
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
     if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->kernel_constraint != NULL) tutti_graph_set_string(graph, "kernel_constraint", attrs->kernel_constraint);
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
     if (attrs->sizes[0] != 0 || attrs->sizes[1] != 0 || attrs->sizes[2] != 0) tutti_graph_set_i64s(graph, "sizes", attrs->sizes, 3);
     if (attrs->strides[0] != 0 || attrs->strides[1] != 0 || attrs->strides[2] != 0) tutti_graph_set_i64s(graph, "strides", attrs->strides, 3);
@@ -3497,6 +3604,17 @@ static inline const char *tutti_layer_depthwise_conv1d_activation_name(int32_t v
     default: return "(no such value)";
   }
 }
+#define TUTTI_LAYER_DEPTHWISE_CONV1D_KERNEL_NORMALIZATION_NONE 1
+#define TUTTI_LAYER_DEPTHWISE_CONV1D_KERNEL_NORMALIZATION_WEIGHT_NORM 2
+#define TUTTI_LAYER_DEPTHWISE_CONV1D_KERNEL_NORMALIZATION_SPECTRAL_NORM 3
+static inline const char *tutti_layer_depthwise_conv1d_kernel_normalization_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_DEPTHWISE_CONV1D_KERNEL_NORMALIZATION_NONE: return "none";
+    case TUTTI_LAYER_DEPTHWISE_CONV1D_KERNEL_NORMALIZATION_WEIGHT_NORM: return "weight_norm";
+    case TUTTI_LAYER_DEPTHWISE_CONV1D_KERNEL_NORMALIZATION_SPECTRAL_NORM: return "spectral_norm";
+    default: return "(no such value)";
+  }
+}
 typedef struct tutti_layer_depthwise_conv1d_attrs {
   /* results per channel. Default: 1. */
   int64_t multiplier;
@@ -3521,6 +3639,16 @@ typedef struct tutti_layer_depthwise_conv1d_attrs {
   /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
    * loss, in training and evaluation. Default: 0. */
   double kernel_l2;
+  /* what each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+   * unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+   * in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: none. */
+  const char *kernel_constraint;
+  /* what the layer uses in place of the variable kernel. weight_norm (Salimans and Kingma, 2016): scale * kernel /
+   * its norm along all axes but the last; the trained variable kernel_scale [units] begins with that norm.
+   * spectral_norm (Miyato et al., 2018): kernel / its largest singular value as a matrix of units by inputs, found
+   * by one round of power iteration in each training step; the variables kernel_left [units] and kernel_right
+   * [inputs], which are not trained, keep its singular vectors. As in PyTorch. Default: none. */
+  int32_t kernel_normalization;
   /* initial values of the bias. Default: zeros. */
   const char *bias_initializer;
 } tutti_layer_depthwise_conv1d_attrs;
@@ -3543,6 +3671,8 @@ static inline tutti_value tutti_layer_depthwise_conv1d(tutti_graph *graph, tutti
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
     if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->kernel_constraint != NULL) tutti_graph_set_string(graph, "kernel_constraint", attrs->kernel_constraint);
+    if (attrs->kernel_normalization != 0) { if (attrs->kernel_normalization >= 1 && attrs->kernel_normalization <= 3) tutti_graph_set_string(graph, "kernel_normalization", tutti_layer_depthwise_conv1d_kernel_normalization_name(attrs->kernel_normalization)); else tutti_graph_set_i64(graph, "kernel_normalization", attrs->kernel_normalization); }
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
   }
   return tutti_graph_end(graph, NULL, 0);
@@ -3578,6 +3708,17 @@ static inline const char *tutti_layer_depthwise_conv2d_activation_name(int32_t v
     default: return "(no such value)";
   }
 }
+#define TUTTI_LAYER_DEPTHWISE_CONV2D_KERNEL_NORMALIZATION_NONE 1
+#define TUTTI_LAYER_DEPTHWISE_CONV2D_KERNEL_NORMALIZATION_WEIGHT_NORM 2
+#define TUTTI_LAYER_DEPTHWISE_CONV2D_KERNEL_NORMALIZATION_SPECTRAL_NORM 3
+static inline const char *tutti_layer_depthwise_conv2d_kernel_normalization_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_DEPTHWISE_CONV2D_KERNEL_NORMALIZATION_NONE: return "none";
+    case TUTTI_LAYER_DEPTHWISE_CONV2D_KERNEL_NORMALIZATION_WEIGHT_NORM: return "weight_norm";
+    case TUTTI_LAYER_DEPTHWISE_CONV2D_KERNEL_NORMALIZATION_SPECTRAL_NORM: return "spectral_norm";
+    default: return "(no such value)";
+  }
+}
 typedef struct tutti_layer_depthwise_conv2d_attrs {
   /* results per channel. Default: 1. */
   int64_t multiplier;
@@ -3597,6 +3738,16 @@ typedef struct tutti_layer_depthwise_conv2d_attrs {
   /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
    * loss, in training and evaluation. Default: 0. */
   double kernel_l2;
+  /* what each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+   * unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+   * in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: none. */
+  const char *kernel_constraint;
+  /* what the layer uses in place of the variable kernel. weight_norm (Salimans and Kingma, 2016): scale * kernel /
+   * its norm along all axes but the last; the trained variable kernel_scale [units] begins with that norm.
+   * spectral_norm (Miyato et al., 2018): kernel / its largest singular value as a matrix of units by inputs, found
+   * by one round of power iteration in each training step; the variables kernel_left [units] and kernel_right
+   * [inputs], which are not trained, keep its singular vectors. As in PyTorch. Default: none. */
+  int32_t kernel_normalization;
   /* distance between kernel elements. Default: 1. */
   int64_t dilation;
   /* initial values of the bias. Default: zeros. */
@@ -3627,6 +3778,8 @@ static inline tutti_value tutti_layer_depthwise_conv2d(tutti_graph *graph, tutti
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
     if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->kernel_constraint != NULL) tutti_graph_set_string(graph, "kernel_constraint", attrs->kernel_constraint);
+    if (attrs->kernel_normalization != 0) { if (attrs->kernel_normalization >= 1 && attrs->kernel_normalization <= 3) tutti_graph_set_string(graph, "kernel_normalization", tutti_layer_depthwise_conv2d_kernel_normalization_name(attrs->kernel_normalization)); else tutti_graph_set_i64(graph, "kernel_normalization", attrs->kernel_normalization); }
     if (attrs->dilation != 0) tutti_graph_set_i64(graph, "dilation", attrs->dilation);
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
     if (attrs->sizes[0] != 0 || attrs->sizes[1] != 0) tutti_graph_set_i64s(graph, "sizes", attrs->sizes, 2);
@@ -3669,6 +3822,17 @@ static inline const char *tutti_layer_separable_conv1d_activation_name(int32_t v
     default: return "(no such value)";
   }
 }
+#define TUTTI_LAYER_SEPARABLE_CONV1D_KERNEL_NORMALIZATION_NONE 1
+#define TUTTI_LAYER_SEPARABLE_CONV1D_KERNEL_NORMALIZATION_WEIGHT_NORM 2
+#define TUTTI_LAYER_SEPARABLE_CONV1D_KERNEL_NORMALIZATION_SPECTRAL_NORM 3
+static inline const char *tutti_layer_separable_conv1d_kernel_normalization_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_SEPARABLE_CONV1D_KERNEL_NORMALIZATION_NONE: return "none";
+    case TUTTI_LAYER_SEPARABLE_CONV1D_KERNEL_NORMALIZATION_WEIGHT_NORM: return "weight_norm";
+    case TUTTI_LAYER_SEPARABLE_CONV1D_KERNEL_NORMALIZATION_SPECTRAL_NORM: return "spectral_norm";
+    default: return "(no such value)";
+  }
+}
 typedef struct tutti_layer_separable_conv1d_attrs {
   /* depthwise results per channel. Default: 1. */
   int64_t multiplier;
@@ -3693,6 +3857,16 @@ typedef struct tutti_layer_separable_conv1d_attrs {
   /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
    * loss, in training and evaluation. Default: 0. */
   double kernel_l2;
+  /* what each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+   * unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+   * in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: none. */
+  const char *kernel_constraint;
+  /* what the layer uses in place of the variable kernel. weight_norm (Salimans and Kingma, 2016): scale * kernel /
+   * its norm along all axes but the last; the trained variable kernel_scale [units] begins with that norm.
+   * spectral_norm (Miyato et al., 2018): kernel / its largest singular value as a matrix of units by inputs, found
+   * by one round of power iteration in each training step; the variables kernel_left [units] and kernel_right
+   * [inputs], which are not trained, keep its singular vectors. As in PyTorch. Default: none. */
+  int32_t kernel_normalization;
   /* initial values of the bias. Default: zeros. */
   const char *bias_initializer;
 } tutti_layer_separable_conv1d_attrs;
@@ -3716,6 +3890,8 @@ static inline tutti_value tutti_layer_separable_conv1d(tutti_graph *graph, tutti
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
     if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->kernel_constraint != NULL) tutti_graph_set_string(graph, "kernel_constraint", attrs->kernel_constraint);
+    if (attrs->kernel_normalization != 0) { if (attrs->kernel_normalization >= 1 && attrs->kernel_normalization <= 3) tutti_graph_set_string(graph, "kernel_normalization", tutti_layer_separable_conv1d_kernel_normalization_name(attrs->kernel_normalization)); else tutti_graph_set_i64(graph, "kernel_normalization", attrs->kernel_normalization); }
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
   }
   return tutti_graph_end(graph, NULL, 0);
@@ -3751,6 +3927,17 @@ static inline const char *tutti_layer_separable_conv2d_activation_name(int32_t v
     default: return "(no such value)";
   }
 }
+#define TUTTI_LAYER_SEPARABLE_CONV2D_KERNEL_NORMALIZATION_NONE 1
+#define TUTTI_LAYER_SEPARABLE_CONV2D_KERNEL_NORMALIZATION_WEIGHT_NORM 2
+#define TUTTI_LAYER_SEPARABLE_CONV2D_KERNEL_NORMALIZATION_SPECTRAL_NORM 3
+static inline const char *tutti_layer_separable_conv2d_kernel_normalization_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_SEPARABLE_CONV2D_KERNEL_NORMALIZATION_NONE: return "none";
+    case TUTTI_LAYER_SEPARABLE_CONV2D_KERNEL_NORMALIZATION_WEIGHT_NORM: return "weight_norm";
+    case TUTTI_LAYER_SEPARABLE_CONV2D_KERNEL_NORMALIZATION_SPECTRAL_NORM: return "spectral_norm";
+    default: return "(no such value)";
+  }
+}
 typedef struct tutti_layer_separable_conv2d_attrs {
   /* depthwise results per channel. Default: 1. */
   int64_t multiplier;
@@ -3770,6 +3957,16 @@ typedef struct tutti_layer_separable_conv2d_attrs {
   /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
    * loss, in training and evaluation. Default: 0. */
   double kernel_l2;
+  /* what each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+   * unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+   * in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: none. */
+  const char *kernel_constraint;
+  /* what the layer uses in place of the variable kernel. weight_norm (Salimans and Kingma, 2016): scale * kernel /
+   * its norm along all axes but the last; the trained variable kernel_scale [units] begins with that norm.
+   * spectral_norm (Miyato et al., 2018): kernel / its largest singular value as a matrix of units by inputs, found
+   * by one round of power iteration in each training step; the variables kernel_left [units] and kernel_right
+   * [inputs], which are not trained, keep its singular vectors. As in PyTorch. Default: none. */
+  int32_t kernel_normalization;
   /* distance between kernel elements. Default: 1. */
   int64_t dilation;
   /* initial values of the bias. Default: zeros. */
@@ -3801,6 +3998,8 @@ static inline tutti_value tutti_layer_separable_conv2d(tutti_graph *graph, tutti
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
     if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->kernel_constraint != NULL) tutti_graph_set_string(graph, "kernel_constraint", attrs->kernel_constraint);
+    if (attrs->kernel_normalization != 0) { if (attrs->kernel_normalization >= 1 && attrs->kernel_normalization <= 3) tutti_graph_set_string(graph, "kernel_normalization", tutti_layer_separable_conv2d_kernel_normalization_name(attrs->kernel_normalization)); else tutti_graph_set_i64(graph, "kernel_normalization", attrs->kernel_normalization); }
     if (attrs->dilation != 0) tutti_graph_set_i64(graph, "dilation", attrs->dilation);
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
     if (attrs->sizes[0] != 0 || attrs->sizes[1] != 0) tutti_graph_set_i64s(graph, "sizes", attrs->sizes, 2);
@@ -3938,6 +4137,15 @@ static inline tutti_value tutti_layer_instance_norm(tutti_graph *graph, tutti_va
   return tutti_graph_end(graph, NULL, 0);
 }
 
+#define TUTTI_LAYER_MULTI_HEAD_ATTENTION_ROTARY_PAIRS_HALVES 1
+#define TUTTI_LAYER_MULTI_HEAD_ATTENTION_ROTARY_PAIRS_ADJACENT 2
+static inline const char *tutti_layer_multi_head_attention_rotary_pairs_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_MULTI_HEAD_ATTENTION_ROTARY_PAIRS_HALVES: return "halves";
+    case TUTTI_LAYER_MULTI_HEAD_ATTENTION_ROTARY_PAIRS_ADJACENT: return "adjacent";
+    default: return "(no such value)";
+  }
+}
 typedef struct tutti_layer_multi_head_attention_attrs {
   /* [batch, memory length, memory channels]: source of keys and values instead of x. */
   tutti_value memory;
@@ -3961,11 +4169,20 @@ typedef struct tutti_layer_multi_head_attention_attrs {
   /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
    * loss, in training and evaluation. Default: 0. */
   double kernel_l2;
+  /* what each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+   * unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+   * in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: none. */
+  const char *kernel_constraint;
   /* initial values of the biases. Default: zeros. */
   const char *bias_initializer;
   /* while training, the probability in [0, 1) that an attention weight is dropped; the others are scaled by 1 / (1
    * - dropout). Default: 0. */
   double dropout;
+  /* above 0: queries and keys of a layer without a memory are turned by their positions, as by rotary_positions
+   * with this base (10000 in the paper). Default: 0. */
+  double rotary_base;
+  /* which channels of a head are turned together, as in rotary_positions. Default: halves. */
+  int32_t rotary_pairs;
 } tutti_layer_multi_head_attention_attrs;
 /* Attention (Vaswani et al., 2017) of x [batch, length, channels] to itself or to a memory, in several heads,
  * followed by a dense layer. Variables, in the scope multi_head_attention, ..., with h = heads * head_channels and
@@ -3987,8 +4204,337 @@ static inline tutti_value tutti_layer_multi_head_attention(tutti_graph *graph, t
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
     if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->kernel_constraint != NULL) tutti_graph_set_string(graph, "kernel_constraint", attrs->kernel_constraint);
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
     if (attrs->dropout != 0) tutti_graph_set_f64(graph, "dropout", attrs->dropout);
+    if (attrs->rotary_base != 0) tutti_graph_set_f64(graph, "rotary_base", attrs->rotary_base);
+    if (attrs->rotary_pairs != 0) { if (attrs->rotary_pairs >= 1 && attrs->rotary_pairs <= 2) tutti_graph_set_string(graph, "rotary_pairs", tutti_layer_multi_head_attention_rotary_pairs_name(attrs->rotary_pairs)); else tutti_graph_set_i64(graph, "rotary_pairs", attrs->rotary_pairs); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_layer_sinusoidal_positions_attrs {
+  /* integers [length] or [batch, length], the position of each element; 0, 1, 2, ... when it is left out. */
+  tutti_value positions;
+  /* the longest wave is 2 pi times this, nearly. Default: 10000. */
+  double base;
+} tutti_layer_sinusoidal_positions_attrs;
+/* x [batch, length, channels] plus encodings of its positions (Vaswani et al., 2017): sin(p / base^(2 i /
+ * channels)) in channel 2 i and the cosine in channel 2 i + 1 for position p. */
+static inline tutti_value tutti_layer_sinusoidal_positions(tutti_graph *graph, tutti_value x, const tutti_layer_sinusoidal_positions_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_sinusoidal_positions", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->positions : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->base != 0) tutti_graph_set_f64(graph, "base", attrs->base);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+typedef struct tutti_layer_learned_positions_attrs {
+  /* integers [length] or [batch, length], the position of each element; 0, 1, 2, ... when it is left out. */
+  tutti_value positions;
+  /* initial values of the vectors. Default: random_normal(0.02). */
+  const char *initializer;
+} tutti_layer_learned_positions_attrs;
+/* x [batch, length, channels] plus a trained vector for each position. Variable, in the scope learned_positions,
+ * ...: positions [count, channels]. count: number of positions that there are; a position beyond is an error. */
+static inline tutti_value tutti_layer_learned_positions(tutti_graph *graph, tutti_value x, int64_t count, const tutti_layer_learned_positions_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_learned_positions", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "count", count);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->positions : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->initializer != NULL) tutti_graph_set_string(graph, "initializer", attrs->initializer);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_ROTARY_POSITIONS_ROTARY_PAIRS_HALVES 1
+#define TUTTI_LAYER_ROTARY_POSITIONS_ROTARY_PAIRS_ADJACENT 2
+static inline const char *tutti_layer_rotary_positions_rotary_pairs_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_ROTARY_POSITIONS_ROTARY_PAIRS_HALVES: return "halves";
+    case TUTTI_LAYER_ROTARY_POSITIONS_ROTARY_PAIRS_ADJACENT: return "adjacent";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_rotary_positions_attrs {
+  /* integers [length] or [batch, length], the position of each element; 0, 1, 2, ... when it is left out. */
+  tutti_value positions;
+  /* as in the formula. Default: 10000. */
+  double base;
+  /* halves: channels i and i + channels / 2 are a pair, as in GPT-NeoX and LLaMA; adjacent: channels 2 i and 2 i +
+   * 1, as in the paper. Default: halves. */
+  int32_t rotary_pairs;
+} tutti_layer_rotary_positions_attrs;
+/* Queries or keys, turned by their positions (Su et al., 2021): the pair of channels number i of a head by the
+ * angle p / base^(2 i / channels) for position p, so that products of queries and keys depend on the difference of
+ * their positions. */
+static inline tutti_value tutti_layer_rotary_positions(tutti_graph *graph, tutti_value x, const tutti_layer_rotary_positions_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_rotary_positions", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->positions : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->base != 0) tutti_graph_set_f64(graph, "base", attrs->base);
+    if (attrs->rotary_pairs != 0) { if (attrs->rotary_pairs >= 1 && attrs->rotary_pairs <= 2) tutti_graph_set_string(graph, "rotary_pairs", tutti_layer_rotary_positions_rotary_pairs_name(attrs->rotary_pairs)); else tutti_graph_set_i64(graph, "rotary_pairs", attrs->rotary_pairs); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_TRANSFORMER_ENCODER_ACTIVATION_RELU 1
+#define TUTTI_LAYER_TRANSFORMER_ENCODER_ACTIVATION_GELU 2
+#define TUTTI_LAYER_TRANSFORMER_ENCODER_ACTIVATION_SILU 3
+#define TUTTI_LAYER_TRANSFORMER_ENCODER_ACTIVATION_GELU_TANH 4
+static inline const char *tutti_layer_transformer_encoder_activation_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_TRANSFORMER_ENCODER_ACTIVATION_RELU: return "relu";
+    case TUTTI_LAYER_TRANSFORMER_ENCODER_ACTIVATION_GELU: return "gelu";
+    case TUTTI_LAYER_TRANSFORMER_ENCODER_ACTIVATION_SILU: return "silu";
+    case TUTTI_LAYER_TRANSFORMER_ENCODER_ACTIVATION_GELU_TANH: return "gelu_tanh";
+    default: return "(no such value)";
+  }
+}
+#define TUTTI_LAYER_TRANSFORMER_ENCODER_ROTARY_PAIRS_HALVES 1
+#define TUTTI_LAYER_TRANSFORMER_ENCODER_ROTARY_PAIRS_ADJACENT 2
+static inline const char *tutti_layer_transformer_encoder_rotary_pairs_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_TRANSFORMER_ENCODER_ROTARY_PAIRS_HALVES: return "halves";
+    case TUTTI_LAYER_TRANSFORMER_ENCODER_ROTARY_PAIRS_ADJACENT: return "adjacent";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_transformer_encoder_attrs {
+  /* number of valid positions of x in each row [batch]; later positions are masked. */
+  tutti_value lengths;
+  /* a position attends only to itself and earlier positions. */
+  uint8_t causal;
+  /* while training, the probability in [0, 1) that an attention weight, a hidden unit or an element of what is
+   * added to x is dropped; the others are scaled by 1 / (1 - dropout). Default: 0. */
+  double dropout;
+  /* of the hidden units; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: relu. */
+  int32_t activation;
+  /* normalizes what goes into each part, instead of the sum of x and what comes out of it (PyTorch's norm_first). */
+  uint8_t pre_norm;
+  /* added to variances. Default: 1e-05. */
+  uint8_t has_epsilon;
+  double epsilon;
+  /* heads of keys and values, each shared by several query heads; must divide heads; 0 = heads. Default: 0. */
+  int64_t key_heads;
+  /* above 0: queries and keys of a layer without a memory are turned by their positions, as by rotary_positions
+   * with this base (10000 in the paper). Default: 0. */
+  double rotary_base;
+  /* which channels of a head are turned together, as in rotary_positions. Default: halves. */
+  int32_t rotary_pairs;
+  /* adds no biases, and no offsets to what is normalized. */
+  uint8_t without_bias;
+  /* initial values of the kernels. Default: glorot_uniform. */
+  const char *kernel_initializer;
+  /* adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+   * to the loss, in training and evaluation. Default: 0. */
+  double kernel_l1;
+  /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+   * loss, in training and evaluation. Default: 0. */
+  double kernel_l2;
+  /* what each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+   * unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+   * in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: none. */
+  const char *kernel_constraint;
+  /* initial values of the biases. Default: zeros. */
+  const char *bias_initializer;
+} tutti_layer_transformer_encoder_attrs;
+/* A block of a transformer's encoder (Vaswani et al., 2017), as PyTorch's TransformerEncoderLayer: attention of x
+ * to itself, then two dense layers; what each makes is added to what it got, and normalized. Variables, in the
+ * scope transformer_encoder, ...: those of multi_head_attention in the scope self_attention; hidden/kernel
+ * [channels, hidden], hidden/bias, output/kernel [hidden, channels], output/bias; attention_norm/scale,
+ * attention_norm/offset, output_norm/scale and output_norm/offset [channels]. heads: heads of the attention, which
+ * must divide the channels. hidden: hidden units of the dense layers. */
+static inline tutti_value tutti_layer_transformer_encoder(tutti_graph *graph, tutti_value x, int64_t heads, int64_t hidden, const tutti_layer_transformer_encoder_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_transformer_encoder", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "heads", heads);
+  tutti_graph_set_i64(graph, "hidden", hidden);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->lengths : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->causal != 0) tutti_graph_set_bool(graph, "causal", 1);
+    if (attrs->dropout != 0) tutti_graph_set_f64(graph, "dropout", attrs->dropout);
+    if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 4) tutti_graph_set_string(graph, "activation", tutti_layer_transformer_encoder_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
+    if (attrs->pre_norm != 0) tutti_graph_set_bool(graph, "pre_norm", 1);
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->key_heads != 0) tutti_graph_set_i64(graph, "key_heads", attrs->key_heads);
+    if (attrs->rotary_base != 0) tutti_graph_set_f64(graph, "rotary_base", attrs->rotary_base);
+    if (attrs->rotary_pairs != 0) { if (attrs->rotary_pairs >= 1 && attrs->rotary_pairs <= 2) tutti_graph_set_string(graph, "rotary_pairs", tutti_layer_transformer_encoder_rotary_pairs_name(attrs->rotary_pairs)); else tutti_graph_set_i64(graph, "rotary_pairs", attrs->rotary_pairs); }
+    if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
+    if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
+    if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->kernel_constraint != NULL) tutti_graph_set_string(graph, "kernel_constraint", attrs->kernel_constraint);
+    if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+#define TUTTI_LAYER_TRANSFORMER_DECODER_ACTIVATION_RELU 1
+#define TUTTI_LAYER_TRANSFORMER_DECODER_ACTIVATION_GELU 2
+#define TUTTI_LAYER_TRANSFORMER_DECODER_ACTIVATION_SILU 3
+#define TUTTI_LAYER_TRANSFORMER_DECODER_ACTIVATION_GELU_TANH 4
+static inline const char *tutti_layer_transformer_decoder_activation_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_TRANSFORMER_DECODER_ACTIVATION_RELU: return "relu";
+    case TUTTI_LAYER_TRANSFORMER_DECODER_ACTIVATION_GELU: return "gelu";
+    case TUTTI_LAYER_TRANSFORMER_DECODER_ACTIVATION_SILU: return "silu";
+    case TUTTI_LAYER_TRANSFORMER_DECODER_ACTIVATION_GELU_TANH: return "gelu_tanh";
+    default: return "(no such value)";
+  }
+}
+#define TUTTI_LAYER_TRANSFORMER_DECODER_ROTARY_PAIRS_HALVES 1
+#define TUTTI_LAYER_TRANSFORMER_DECODER_ROTARY_PAIRS_ADJACENT 2
+static inline const char *tutti_layer_transformer_decoder_rotary_pairs_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_TRANSFORMER_DECODER_ROTARY_PAIRS_HALVES: return "halves";
+    case TUTTI_LAYER_TRANSFORMER_DECODER_ROTARY_PAIRS_ADJACENT: return "adjacent";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_transformer_decoder_attrs {
+  /* [batch, memory length, memory channels]: what the block attends to beside x; a block without it is one of
+   * GPT's. */
+  tutti_value memory;
+  /* number of valid positions in each row [batch], those of past keys included; later positions are masked. */
+  tutti_value lengths;
+  /* number of valid positions of the memory in each row [batch]. */
+  tutti_value memory_lengths;
+  /* [batch, past length, key heads, channels of a head]: output keys of the positions before x; the past length may
+   * be 0. */
+  tutti_value past_keys;
+  /* output values of the positions before x. */
+  tutti_value past_values;
+  /* while training, the probability in [0, 1) that an attention weight, a hidden unit or an element of what is
+   * added to x is dropped; the others are scaled by 1 / (1 - dropout). Default: 0. */
+  double dropout;
+  /* of the hidden units; gelu_tanh is the tanh approximation of gelu, as in GPT-2. Default: relu. */
+  int32_t activation;
+  /* normalizes what goes into each part, instead of the sum of x and what comes out of it (PyTorch's norm_first). */
+  uint8_t pre_norm;
+  /* added to variances. Default: 1e-05. */
+  uint8_t has_epsilon;
+  double epsilon;
+  /* heads of keys and values, each shared by several query heads; must divide heads; 0 = heads. Default: 0. */
+  int64_t key_heads;
+  /* above 0: queries and keys of a layer without a memory are turned by their positions, as by rotary_positions
+   * with this base (10000 in the paper). Default: 0. */
+  double rotary_base;
+  /* which channels of a head are turned together, as in rotary_positions. Default: halves. */
+  int32_t rotary_pairs;
+  /* adds no biases, and no offsets to what is normalized. */
+  uint8_t without_bias;
+  /* initial values of the kernels. Default: glorot_uniform. */
+  const char *kernel_initializer;
+  /* adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+   * to the loss, in training and evaluation. Default: 0. */
+  double kernel_l1;
+  /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+   * loss, in training and evaluation. Default: 0. */
+  double kernel_l2;
+  /* what each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+   * unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+   * in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: none. */
+  const char *kernel_constraint;
+  /* initial values of the biases. Default: zeros. */
+  const char *bias_initializer;
+} tutti_layer_transformer_decoder_attrs;
+/* A block of a transformer's decoder (Vaswani et al., 2017), as PyTorch's TransformerDecoderLayer: attention of
+ * each position of x to itself and to earlier ones, attention to a memory if there is one, then two dense layers.
+ * Variables, in the scope transformer_decoder, ...: those of transformer_encoder, and with a memory those of
+ * multi_head_attention in the scope cross_attention, cross_norm/scale and cross_norm/offset. To generate position
+ * by position, pass the keys and values that the block gave for the earlier positions, and x of the new ones alone.
+ * heads: heads of the attention, which must divide the channels. hidden: hidden units of the dense layers. */
+static inline tutti_value tutti_layer_transformer_decoder(tutti_graph *graph, tutti_value x, int64_t heads, int64_t hidden, const tutti_layer_transformer_decoder_attrs *attrs, tutti_value more[2]) {
+  tutti_graph_begin(graph, "layer_transformer_decoder", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "heads", heads);
+  tutti_graph_set_i64(graph, "hidden", hidden);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->memory : tutti_no_value());
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->lengths : tutti_no_value());
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->memory_lengths : tutti_no_value());
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->past_keys : tutti_no_value());
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->past_values : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->dropout != 0) tutti_graph_set_f64(graph, "dropout", attrs->dropout);
+    if (attrs->activation != 0) { if (attrs->activation >= 1 && attrs->activation <= 4) tutti_graph_set_string(graph, "activation", tutti_layer_transformer_decoder_activation_name(attrs->activation)); else tutti_graph_set_i64(graph, "activation", attrs->activation); }
+    if (attrs->pre_norm != 0) tutti_graph_set_bool(graph, "pre_norm", 1);
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->key_heads != 0) tutti_graph_set_i64(graph, "key_heads", attrs->key_heads);
+    if (attrs->rotary_base != 0) tutti_graph_set_f64(graph, "rotary_base", attrs->rotary_base);
+    if (attrs->rotary_pairs != 0) { if (attrs->rotary_pairs >= 1 && attrs->rotary_pairs <= 2) tutti_graph_set_string(graph, "rotary_pairs", tutti_layer_transformer_decoder_rotary_pairs_name(attrs->rotary_pairs)); else tutti_graph_set_i64(graph, "rotary_pairs", attrs->rotary_pairs); }
+    if (attrs->without_bias != 0) tutti_graph_set_bool(graph, "use_bias", 0);
+    if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
+    if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->kernel_constraint != NULL) tutti_graph_set_string(graph, "kernel_constraint", attrs->kernel_constraint);
+    if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
+  }
+  return tutti_graph_end(graph, more, 2);
+}
+
+#define TUTTI_LAYER_RESIDUAL_BLOCK2D_KERNEL_NORMALIZATION_NONE 1
+#define TUTTI_LAYER_RESIDUAL_BLOCK2D_KERNEL_NORMALIZATION_WEIGHT_NORM 2
+#define TUTTI_LAYER_RESIDUAL_BLOCK2D_KERNEL_NORMALIZATION_SPECTRAL_NORM 3
+static inline const char *tutti_layer_residual_block2d_kernel_normalization_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LAYER_RESIDUAL_BLOCK2D_KERNEL_NORMALIZATION_NONE: return "none";
+    case TUTTI_LAYER_RESIDUAL_BLOCK2D_KERNEL_NORMALIZATION_WEIGHT_NORM: return "weight_norm";
+    case TUTTI_LAYER_RESIDUAL_BLOCK2D_KERNEL_NORMALIZATION_SPECTRAL_NORM: return "spectral_norm";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_layer_residual_block2d_attrs {
+  /* of the first convolution, in both directions. Default: 1. */
+  int64_t stride;
+  /* share of the old running statistics that is kept. Default: 0.99. */
+  uint8_t has_momentum;
+  double momentum;
+  /* added to variances. Default: 0.001. */
+  uint8_t has_epsilon;
+  double epsilon;
+  /* initial values of the kernels. Default: he_normal. */
+  const char *kernel_initializer;
+  /* adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+   * to the loss, in training and evaluation. Default: 0. */
+  double kernel_l1;
+  /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+   * loss, in training and evaluation. Default: 0. */
+  double kernel_l2;
+  /* what each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+   * unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+   * in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: none. */
+  const char *kernel_constraint;
+  /* what the layer uses in place of the variable kernel. weight_norm (Salimans and Kingma, 2016): scale * kernel /
+   * its norm along all axes but the last; the trained variable kernel_scale [units] begins with that norm.
+   * spectral_norm (Miyato et al., 2018): kernel / its largest singular value as a matrix of units by inputs, found
+   * by one round of power iteration in each training step; the variables kernel_left [units] and kernel_right
+   * [inputs], which are not trained, keep its singular vectors. As in PyTorch. Default: none. */
+  int32_t kernel_normalization;
+} tutti_layer_residual_block2d_attrs;
+/* The basic block of a residual network (He et al., 2016) for images [batch, height, width, channels]: 3 x 3
+ * convolution, batch norm, relu, 3 x 3 convolution and batch norm are added to x, and relu is of the sum. With
+ * another number of channels or a stride, x goes through a 1 x 1 convolution and batch norm. One pixel is padded on
+ * each side, as in PyTorch. Variables, in the scope residual_block2d, ...: first/kernel [3, 3, channels, filters],
+ * second/kernel [3, 3, filters, filters], maybe shortcut/kernel [1, 1, channels, filters], and those of batch_norm
+ * in each of these scopes. filters: channels of the result. */
+static inline tutti_value tutti_layer_residual_block2d(tutti_graph *graph, tutti_value x, int64_t filters, const tutti_layer_residual_block2d_attrs *attrs) {
+  tutti_graph_begin(graph, "layer_residual_block2d", 1);
+  tutti_graph_add_input(graph, x);
+  tutti_graph_set_i64(graph, "filters", filters);
+  if (attrs != NULL) {
+    if (attrs->stride != 0) tutti_graph_set_i64(graph, "stride", attrs->stride);
+    if (attrs->has_momentum) tutti_graph_set_f64(graph, "momentum", attrs->momentum);
+    if (attrs->has_epsilon) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
+    if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
+    if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->kernel_constraint != NULL) tutti_graph_set_string(graph, "kernel_constraint", attrs->kernel_constraint);
+    if (attrs->kernel_normalization != 0) { if (attrs->kernel_normalization >= 1 && attrs->kernel_normalization <= 3) tutti_graph_set_string(graph, "kernel_normalization", tutti_layer_residual_block2d_kernel_normalization_name(attrs->kernel_normalization)); else tutti_graph_set_i64(graph, "kernel_normalization", attrs->kernel_normalization); }
   }
   return tutti_graph_end(graph, NULL, 0);
 }
@@ -4030,6 +4576,10 @@ typedef struct tutti_layer_rnn_attrs {
   /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
    * loss, in training and evaluation. Default: 0. */
   double kernel_l2;
+  /* what each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+   * unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+   * in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: none. */
+  const char *kernel_constraint;
   /* initial values of the kernels of the states. Default: glorot_uniform. */
   const char *recurrent_initializer;
   /* initial values of the biases. Default: zeros. */
@@ -4056,6 +4606,7 @@ static inline tutti_value tutti_layer_rnn(tutti_graph *graph, tutti_value x, int
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
     if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->kernel_constraint != NULL) tutti_graph_set_string(graph, "kernel_constraint", attrs->kernel_constraint);
     if (attrs->recurrent_initializer != NULL) tutti_graph_set_string(graph, "recurrent_initializer", attrs->recurrent_initializer);
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
   }
@@ -4093,6 +4644,10 @@ typedef struct tutti_layer_lstm_attrs {
   /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
    * loss, in training and evaluation. Default: 0. */
   double kernel_l2;
+  /* what each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+   * unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+   * in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: none. */
+  const char *kernel_constraint;
   /* initial values of the kernels of the states. Default: glorot_uniform. */
   const char *recurrent_initializer;
   /* initial values of the biases. Default: zeros. */
@@ -4122,6 +4677,7 @@ static inline tutti_value tutti_layer_lstm(tutti_graph *graph, tutti_value x, in
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
     if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->kernel_constraint != NULL) tutti_graph_set_string(graph, "kernel_constraint", attrs->kernel_constraint);
     if (attrs->recurrent_initializer != NULL) tutti_graph_set_string(graph, "recurrent_initializer", attrs->recurrent_initializer);
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
   }
@@ -4154,6 +4710,10 @@ typedef struct tutti_layer_gru_attrs {
   /* adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
    * loss, in training and evaluation. Default: 0. */
   double kernel_l2;
+  /* what each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+   * unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+   * in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: none. */
+  const char *kernel_constraint;
   /* initial values of the kernels of the states. Default: glorot_uniform. */
   const char *recurrent_initializer;
   /* initial values of the biases. Default: zeros. */
@@ -4181,6 +4741,7 @@ static inline tutti_value tutti_layer_gru(tutti_graph *graph, tutti_value x, int
     if (attrs->kernel_initializer != NULL) tutti_graph_set_string(graph, "kernel_initializer", attrs->kernel_initializer);
     if (attrs->kernel_l1 != 0) tutti_graph_set_f64(graph, "kernel_l1", attrs->kernel_l1);
     if (attrs->kernel_l2 != 0) tutti_graph_set_f64(graph, "kernel_l2", attrs->kernel_l2);
+    if (attrs->kernel_constraint != NULL) tutti_graph_set_string(graph, "kernel_constraint", attrs->kernel_constraint);
     if (attrs->recurrent_initializer != NULL) tutti_graph_set_string(graph, "recurrent_initializer", attrs->recurrent_initializer);
     if (attrs->bias_initializer != NULL) tutti_graph_set_string(graph, "bias_initializer", attrs->bias_initializer);
   }
@@ -7095,6 +7656,19 @@ static inline tutti_value tutti_parameter_group(tutti_graph *graph, const char *
     if (attrs->frozen != 0) tutti_graph_set_bool(graph, "frozen", 1);
     if (attrs->as_vectors != 0) tutti_graph_set_bool(graph, "as_vectors", 1);
   }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
+/* What each update keeps the variables to whose full name matches a pattern, with * for any letters and ? for one:
+ * a vector whose norm is above a limit to that limit, a vector to a norm of 1, or elements to 0 where they are
+ * negative, as in Keras. A variable has one constraint at most, that of a layer included. A pattern without
+ * variables is an error. pattern: of full names, such as *bias or encoder*. constraint: max_norm(limit, axes),
+ * unit_norm(axes) or non_negative; norms are along all axes but the last unless axes are given, as in max_norm(3,
+ * axes=0 1), and of a vector of all its elements; a limit is 2 unless it is given. */
+static inline tutti_value tutti_parameter_constraint(tutti_graph *graph, const char *pattern, const char *constraint) {
+  tutti_graph_begin(graph, "parameter_constraint", 1);
+  tutti_graph_set_string(graph, "pattern", pattern);
+  tutti_graph_set_string(graph, "constraint", constraint);
   return tutti_graph_end(graph, NULL, 0);
 }
 

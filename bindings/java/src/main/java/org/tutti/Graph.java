@@ -166,6 +166,17 @@ public final class Graph extends GraphLayers {
             options.parameter, options.trainable));
     }
 
+    /** Says which values a variable made before begins with, in place of its initializer.
+     *
+     * @param variable its full name, with scopes, so that it may be one of a layer, such as dense/kernel
+     * @param value the values, of its type and shape
+     */
+    public void initialValue(String variable, Tensor value) {
+        try (Use use = new Use()) {
+            Raw.graph_set_initial_value(number(), variable, use.of(value));
+        }
+    }
+
     /** Says what a variable's next value is, stored when the step is complete.
      *
      * @param variable the variable

@@ -14,6 +14,7 @@ final class ScenarioModels {
             case "losses" -> new ScenarioLosses();
             case "metrics" -> new ScenarioMetrics();
             case "optimizers" -> ScenarioOptimizers::build;
+            case "blocks" -> ScenarioBlocks::build;
             case "functions" -> new ScenarioFunctions();
             case "layers" -> new ScenarioLayers();
             case "schedules" -> new ScenarioSchedules();
