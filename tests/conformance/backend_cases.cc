@@ -260,11 +260,11 @@ static std::vector<OpCase> row_update_cases(DType dtype) {
         table.insert(table.begin(), 9);
         const graph::Attributes window{{"first", graph::Dims{first}}, {"count", graph::Dims{9}}};
         const std::vector<Operand> inputs{{dtype, rows}, whole(index, {shape.count}, -1, 13)};
-        cases.push_back({"merge_rows", inputs, window});
+        cases.push_back({"sum_rows", inputs, window});
         OpCase update{"row_update", inputs, window};
         update.inputs.push_back({dtype, table});
         update.build = [window](graph::GraphBuilder &b, const graph::GraphBuilder::Values &v) {
-          const graph::GraphBuilder::Values merged = b.op_n("merge_rows", {v[0], v[1]}, window, 2);
+          const graph::GraphBuilder::Values merged = b.op_n("sum_rows", {v[0], v[1]}, window, 2);
           const graph::ValueId rows = b.add(b.op("rows_at", {v[2], merged[1]}), merged[0]);
           return graph::GraphBuilder::Values{rows, b.op("row_update", {v[2], rows, merged[1]})};
         };

@@ -40,7 +40,7 @@ base::Result<Kernel> make_gather_gradient(KernelRequest &request);
 base::Result<Kernel> make_one_hot(KernelRequest &request);
 
 // row_kernels.cc
-base::Result<Kernel> make_merge_rows(KernelRequest &request);
+base::Result<Kernel> make_sum_rows(KernelRequest &request);
 base::Result<Kernel> make_rows_at(KernelRequest &request);
 base::Result<Kernel> make_row_update(KernelRequest &request);
 

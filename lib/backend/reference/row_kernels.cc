@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Updates of some rows: merge_rows, rows_at, row_update.
+// Updates of some rows: sum_rows, rows_at, row_update.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -31,8 +31,8 @@ void add_row(DType dtype, const void *rows, int64_t row, std::vector<double> &su
 
 }  // namespace
 
-Result<Kernel> make_merge_rows(KernelRequest &request) {
-  TUTTI_ASSIGN(const auto attributes, graph::ops::MergeRowsAttributes::from(request.node));
+Result<Kernel> make_sum_rows(KernelRequest &request) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::SumRowsAttributes::from(request.node));
   TUTTI_ASSIGN(const std::vector<int64_t> first, request.lowered.evaluate(attributes.first));
   TUTTI_ASSIGN(const std::vector<int64_t> limit, request.lowered.evaluate(attributes.count));
   const LoweredValue &rows = request.input(0);

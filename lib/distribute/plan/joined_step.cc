@@ -30,7 +30,7 @@ bool updates_weights(const graph::Node &node) {
 
 /// Updates of rows, and what passes indices on to them.
 bool takes_any_index(const graph::Node &node) {
-  constexpr std::string_view ops[] = {"merge_rows", "rows_at", "row_update", "reshape", "cast", "concat"};
+  constexpr std::string_view ops[] = {"sum_rows", "rows_at", "row_update", "reshape", "cast", "concat"};
   return std::ranges::find(ops, node.op) != std::end(ops);
 }
 

@@ -145,7 +145,7 @@ MergedRows RowGradients::merge(GraphBuilder &finish, const VariableSpec &variabl
   }
   const Dim first = is_sliced ? Dim::symbol(first_row_symbol(variable.name)) : Dim(0);
   const Dim count = is_sliced ? Dim::symbol(rows_symbol(variable.name)) : Dim(variable.dims[0]);
-  const GraphBuilder::Values merged = finish.op_n("merge_rows", {joined(finish, rows), joined(finish, indices)},
+  const GraphBuilder::Values merged = finish.op_n("sum_rows", {joined(finish, rows), joined(finish, indices)},
                                                   {{"first", Dims{first}}, {"count", Dims{count}}}, 2);
   return merged_[variable.name] = {merged[0], merged[1]};
 }

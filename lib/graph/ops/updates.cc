@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Optimizer updates: shape rule. Inputs are arrays of one shape but for the scalars lr, iteration and ok. Updates of
-// rows: those of merge_rows, rows_at and row_update.
+// rows: those of sum_rows, rows_at and row_update.
 #include "graph/ops/rules.h"
 
 namespace tutti::impl::graph::ops {
@@ -37,8 +37,8 @@ Dims with_rows(const InferContext &context, size_t index, const Dim &rows) {
 
 }  // namespace
 
-base::Status infer_merge_rows(InferContext &context) {
-  TUTTI_ASSIGN(const MergeRowsAttributes attributes, MergeRowsAttributes::from(context.node()));
+base::Status infer_sum_rows(InferContext &context) {
+  TUTTI_ASSIGN(const SumRowsAttributes attributes, SumRowsAttributes::from(context.node()));
   TUTTI_TRY(require_shape(context, "first", attributes.first));
   TUTTI_TRY(require_shape(context, "count", attributes.count));
   TUTTI_TRY(require_row_count(context, 1, 0));

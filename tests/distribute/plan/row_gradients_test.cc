@@ -50,7 +50,7 @@ std::multiset<std::string> ops_of(const graph::SealedGraph &graph) {
 /// Does one program of a step update rows, and make no gradient of all of them?
 bool updates_rows(const graph::Model &model, const StepGraphOptions &options = {}) {
   const TrainGraphs graphs = assert_ok_value(make_train_graphs(model, options));
-  const bool merges = ops_of(graphs.accumulate_write).contains("merge_rows") || ops_of(graphs.finish).contains("merge_rows");
+  const bool merges = ops_of(graphs.accumulate_write).contains("sum_rows") || ops_of(graphs.finish).contains("sum_rows");
   const bool has_all = ops_of(graphs.accumulate_write).contains("gather_gradient");
   assert_true(merges != has_all);
   return merges;

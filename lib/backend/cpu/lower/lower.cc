@@ -56,7 +56,7 @@ const std::map<std::string_view, NodeFunction> &node_functions() {
       {"pad", lower_pad},
       {"gather", lower_gather},
       {"gather_gradient", lower_gather_gradient},
-      {"merge_rows", lower_merge_rows},
+      {"sum_rows", lower_sum_rows},
       {"rows_at", lower_rows_at},
       {"row_update", lower_row_update},
       {"dropout", lower_dropout},

@@ -106,7 +106,7 @@ bool lower_gather(Lowering &l, const graph::Node &node);
 bool lower_gather_gradient(Lowering &l, const graph::Node &node);
 
 // lower_rows.cc
-bool lower_merge_rows(Lowering &l, const graph::Node &node);
+bool lower_sum_rows(Lowering &l, const graph::Node &node);
 bool lower_rows_at(Lowering &l, const graph::Node &node);
 bool lower_row_update(Lowering &l, const graph::Node &node);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Updates of some rows: merge_rows, rows_at, row_update.
+// Updates of some rows: sum_rows, rows_at, row_update.
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -41,7 +41,7 @@ IndexedRow *sort_by_index(IndexedRow *rows, IndexedRow *other, int64_t count, ui
   return rows;
 }
 
-/// What merge_rows sorts: distances from `first`. Indices that are none become `limit`.
+/// What sum_rows sorts: distances from `first`. Indices that are none become `limit`.
 struct RowOrder {
   int64_t count, first, limit;
   bool is_wide;
@@ -61,8 +61,8 @@ struct RowOrder {
 
 }  // namespace
 
-bool lower_merge_rows(Lowering &l, const Node &node) {
-  const auto attributes = graph::ops::MergeRowsAttributes::from(node);
+bool lower_sum_rows(Lowering &l, const Node &node) {
+  const auto attributes = graph::ops::SumRowsAttributes::from(node);
   const LoweredValue &indices = l.value(node.inputs[1]);
   if (!attributes.ok() || !l.is_f32(node.inputs[0])) return false;
   const auto first = l.graph().evaluate(attributes->first), limit = l.graph().evaluate(attributes->count);
@@ -74,7 +74,7 @@ bool lower_merge_rows(Lowering &l, const Node &node) {
   const BufferId rows = l.read(node.inputs[0]), at = l.read(node.inputs[1]);
   const BufferId sums = l.write(node.outputs[0]), places = l.write(node.outputs[1]);
   const BufferId scratch = l.scratch(order.scratch_bytes());
-  l.emit("simd:merge_rows", [=](const RunContext &c) {
+  l.emit("simd:sum_rows", [=](const RunContext &c) {
     const IndexedRow *const sorted = order.sort(c.buffers[at], c.buffers[scratch]);
     c.for_parts(parts, [&](Range range) {
       for (int64_t i = range.begin; i < range.end; ++i) {

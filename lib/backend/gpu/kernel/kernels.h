@@ -38,7 +38,7 @@ base::Result<Kernel> make_iota(KernelRequest &request);
 base::Result<Kernel> make_one_hot(KernelRequest &request);
 
 // row_kernels.cc: updates of some rows.
-base::Result<Kernel> make_merge_rows(KernelRequest &request);
+base::Result<Kernel> make_sum_rows(KernelRequest &request);
 base::Result<Kernel> make_row_update(KernelRequest &request);
 base::Result<Kernel> make_rows_at(KernelRequest &request);
 

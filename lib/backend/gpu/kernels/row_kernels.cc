@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Updates of some rows: merge_rows, rows_at, row_update. None reports a place that is out of range.
+// Updates of some rows: sum_rows, rows_at, row_update. None reports a place that is out of range.
 #include "backend/gpu/device/device_gather.h"
 #include "backend/gpu/device/device_gather_gradient.h"
 #include "backend/gpu/device/device_index_sort.h"
@@ -16,15 +16,15 @@ using tensor::DType;
 
 namespace {
 
-/// How many indices and rows the sort of merge_rows numbers.
+/// How many indices and rows the sort of sum_rows numbers.
 constexpr int64_t kMostRows = INT32_MAX;
 
 int64_t element_bytes(const LoweredValue &value) { return static_cast<int64_t>(tensor::size_bytes(value.dtype)); }
 
 }  // namespace
 
-Result<Kernel> make_merge_rows(KernelRequest &request) {
-  TUTTI_ASSIGN(const auto attributes, graph::ops::MergeRowsAttributes::from(request.node));
+Result<Kernel> make_sum_rows(KernelRequest &request) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::SumRowsAttributes::from(request.node));
   const LoweredValue &sums = request.output(0);
   TUTTI_ASSIGN(const std::vector<int64_t> least, request.lowered.evaluate(attributes.first));
   TUTTI_ASSIGN(const std::vector<int64_t> most, request.lowered.evaluate(attributes.count));
@@ -44,23 +44,23 @@ Result<Kernel> make_merge_rows(KernelRequest &request) {
     if (first != 0) {
       auto *const distances = frame.scratch_as<int64_t>(shifted);
       TUTTI_TRY(status_of(launch_index_shift(indices.data, index_dtype, count, first, distances, frame.stream()),
-                          "launching merge_rows"));
+                          "launching sum_rows"));
       indices = {distances, DType::i64, 0, {}};
     }
-    TUTTI_TRY(status_of(launch_index_sort(sort, indices, scratch, frame.stream()), "launching merge_rows"));
+    TUTTI_TRY(status_of(launch_index_sort(sort, indices, scratch, frame.stream()), "launching sum_rows"));
     const RowHeads found{sort.keys(scratch), count, limit, frame.scratch_as<uint32_t>(heads),
                          static_cast<int64_t *>(frame.output(1))};
-    TUTTI_TRY(status_of(launch_row_heads(found, frame.stream()), "launching merge_rows"));
+    TUTTI_TRY(status_of(launch_row_heads(found, frame.stream()), "launching sum_rows"));
     if (bytes == 0) return Status();
     TUTTI_TRY(status_of(gpuMemsetAsync(frame.output(0), 0, static_cast<size_t>(bytes), frame.stream()),
-                        "launching merge_rows"));
+                        "launching sum_rows"));
     GatherGradient placed = gradient;
     placed.keys = found.heads;
     placed.order = sort.order(scratch);
     placed.dy = frame.input(0);
     placed.dparams = frame.output(0);
     placed.partial = frame.scratch_as<char>(partial);
-    return status_of(launch_gather_gradient(placed, frame.stream()), "launching merge_rows");
+    return status_of(launch_gather_gradient(placed, frame.stream()), "launching sum_rows");
   });
 }
 

@@ -84,7 +84,7 @@ base::Status emit_random_uniform(NodeEmitter &node);
 base::Status emit_random_normal(NodeEmitter &node);
 base::Status emit_random_truncated_normal(NodeEmitter &node);
 // rows.cc
-base::Status emit_merge_rows(NodeEmitter &node);
+base::Status emit_sum_rows(NodeEmitter &node);
 base::Status emit_rows_at(NodeEmitter &node);
 base::Status emit_row_update(NodeEmitter &node);
 // updates.cc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Updates of some rows: merge_rows, rows_at, row_update. None reports a place that is out of range: StableHLO's gather
+// Updates of some rows: sum_rows, rows_at, row_update. None reports a place that is out of range: StableHLO's gather
 // moves it into range, and its scatter leaves it out.
 #include <algorithm>
 
@@ -81,8 +81,8 @@ SortedIndices sort_indices(ProgramText &text, const Value &indices, int64_t limi
 
 }  // namespace
 
-Status emit_merge_rows(NodeEmitter &node) {
-  TUTTI_ASSIGN(const auto attributes, graph::ops::MergeRowsAttributes::from(node.node()));
+Status emit_sum_rows(NodeEmitter &node) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::SumRowsAttributes::from(node.node()));
   TUTTI_ASSIGN(const Dims first, node.lowered().evaluate(attributes.first));
   TUTTI_ASSIGN(const Dims limit, node.lowered().evaluate(attributes.count));
   ProgramText &text = node.text();
