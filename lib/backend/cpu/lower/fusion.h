@@ -12,7 +12,8 @@
 //   pool_gradient    max_pool2d_gradient + relu_gradient
 //   update           adds of gradients of several contributors, as they lie in state + the update of their variable
 //   kernel_gradient  conv2d_kernel_gradient + reduce_sum that is the bias's gradient
-//   sum_of_squares   [mul by a constant scalar +] square + reduce_sum over all elements, but for level `invariant`
+//   sum_of_squares   [mul by a constant scalar +] square + reduce_sum over all elements, or square + reduce_sum of rows
+//                    or columns, but for level `invariant`
 //   elementwise      any tree of elementwise f32 and boolean nodes
 //   single           anything else
 //

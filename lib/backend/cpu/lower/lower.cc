@@ -62,6 +62,15 @@ const std::map<std::string_view, NodeFunction> &node_functions() {
       {"random_uniform", lower_random_uniform},
       {"top_k", lower_top_k},
       {"top_k_gradient", lower_top_k_gradient},
+      {"add", lower_integer_arithmetic},
+      {"sub", lower_integer_arithmetic},
+      {"mul", lower_integer_arithmetic},
+      {"running_sum", lower_running},
+      {"running_product", lower_running},
+      {"running_product_gradient", lower_running_product_gradient},
+      {"reverse_axes", lower_reverse_axes},
+      {"merge_rows", lower_merge_rows},
+      {"interpolate2d", lower_interpolate2d},
   };
   return table;
 }

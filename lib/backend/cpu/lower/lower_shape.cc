@@ -128,6 +128,24 @@ bool lower_transpose(Lowering &l, const Node &node) {
   return true;
 }
 
+bool lower_reverse_axes(Lowering &l, const Node &node) {
+  const ValueId x = node.inputs[0];
+  if (!is_fixed_size(l, x) || l.value(x).elements == 0) return false;
+  const std::vector<int64_t> &dims = l.value(x).dims;
+  std::vector<int64_t> strides = dense_strides(dims);
+  int64_t offset = 0;
+  for (const int64_t given : integers(node, "axes")) {
+    const auto axis = static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(dims.size()) : given);
+    offset += (dims[axis] - 1) * strides[axis];
+    strides[axis] = -strides[axis];
+  }
+  const StridedCopy copy = StridedCopy::make(dims, strides, offset, dense_strides(dims), 0, element_bytes(l, x));
+  const BufferId in = l.read(x);
+  const BufferId out = l.write(node.outputs[0]);
+  emit_copy(l, "copy:reverse", copy, in, out);
+  return true;
+}
+
 bool lower_broadcast_to(Lowering &l, const Node &node) {
   const ValueId x = node.inputs[0];
   if (!is_fixed_size(l, x)) return false;
@@ -277,6 +295,44 @@ bool lower_gather(Lowering &l, const Node &node) {
   return true;
 }
 
+namespace {
+
+/// Numbers added one by one to the elements of a range.
+template <typename Index>
+int64_t add_numbers(const Index *indices, int64_t count, int64_t limit, Range rows, const float *dy, float *out) {
+  int64_t wrong = -1;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t index = indices[i];
+    if (index >= rows.begin && index < rows.end)
+      out[index] += dy[i];
+    else if (wrong < 0 && (index < 0 || index >= limit))
+      wrong = i;
+  }
+  return wrong;
+}
+
+int64_t add_numbers(const Places &places, int64_t count, Range rows, const float *dy, float *out) {
+  if (places.wide) return add_numbers(static_cast<const int64_t *>(places.values), count, places.limit, rows, dy, out);
+  return add_numbers(static_cast<const int32_t *>(places.values), count, places.limit, rows, dy, out);
+}
+
+/// Rows added one by one to those of a range; the first index that is out of the limit, or -1.
+int64_t add_rows(const Places &places, Range rows, const GatherSizes &sizes, const float *dy, float *out) {
+  const int64_t inner = sizes.bytes / static_cast<int64_t>(sizeof(float));
+  if (sizes.outer == 1 && inner == 1) return add_numbers(places, sizes.count, rows, dy, out);
+  int64_t wrong = -1;
+  for (int64_t i = 0; i < sizes.count; ++i) {
+    const int64_t index = places[i];
+    if (wrong < 0 && (index < 0 || index >= places.limit)) wrong = i;
+    if (index < rows.begin || index >= rows.end) continue;
+    for (int64_t o = 0; o < sizes.outer; ++o)
+      add_to(dy + (o * sizes.count + i) * inner, out + (o * places.limit + index) * inner, inner);
+  }
+  return wrong;
+}
+
+}  // namespace
+
 bool lower_gather_gradient(Lowering &l, const Node &node) {
   const LoweredValue &table = l.value(node.outputs[0]);
   const LoweredValue &indices = l.value(node.inputs[1]);
@@ -286,12 +342,12 @@ bool lower_gather_gradient(Lowering &l, const Node &node) {
   const int64_t outer = product(table.dims, 0, axis);
   const int64_t limit = table.dims[axis];
   const int64_t inner = product(table.dims, axis + 1, table.dims.size());
-  const int64_t count = indices.elements;
-  const bool wide = indices.dtype == DType::i64;
+  const GatherSizes sizes{outer, indices.elements, inner * static_cast<int64_t>(sizeof(float))};
+  const bool wide = indices.dtype == DType::i64, ignores_others = flag(node, "ignores_others");
   const BufferId dy = l.read(node.inputs[0]), at = l.read(node.inputs[1]);
   const BufferId out = l.write(node.outputs[0]);
   // A part adds up what belongs to some rows of the table.
-  const int64_t work = outer * inner * (count + limit);
+  const int64_t work = outer * inner * (sizes.count + limit);
   const int64_t grain = work > 0 ? std::max<int64_t>(1, kPartElements * limit / work) : 1;
   const Parts parts(limit, grain, l.threads(), 1);
   l.emit("simd:gather_gradient",
@@ -300,13 +356,64 @@ bool lower_gather_gradient(Lowering &l, const Node &node) {
            c.for_parts(parts, [&](Range rows) {
              for (int64_t o = 0; o < outer; ++o)
                std::fill_n(c.out(out) + (o * limit + rows.begin) * inner, rows.size() * inner, 0.0f);
-             for (int64_t i = 0; i < count; ++i) {
-               const int64_t index = index_at(c.buffers[at], wide, i);
-               if (index < 0 || index >= limit) return wrong.note(i);
-               if (index < rows.begin || index >= rows.end) continue;
-               for (int64_t o = 0; o < outer; ++o)
-                 add_to(c.in(dy) + (o * count + i) * inner, c.out(out) + (o * limit + index) * inner, inner);
-             }
+             wrong.note(add_rows({c.buffers[at], wide, limit}, rows, sizes, c.in(dy), c.out(out)));
+           });
+           return ignores_others ? 0 : check_index(c, wrong, at, wide, bounds);
+         });
+  return true;
+}
+
+namespace {
+
+enum class MergeMode : uint8_t { add, maximum, replace };
+
+/// Puts the updates of a range of rows into them, in order; the first index that is out of the limit, or -1.
+int64_t merge_rows(MergeMode mode, const Places &places, Range rows, const GatherSizes &sizes, const char *updates,
+                   char *table) {
+  const int64_t numbers = sizes.bytes / static_cast<int64_t>(sizeof(float));
+  int64_t wrong = -1;
+  for (int64_t i = 0; i < sizes.count; ++i) {
+    const int64_t index = places[i];
+    if (wrong < 0 && (index < 0 || index >= places.limit)) wrong = i;
+    if (index < rows.begin || index >= rows.end) continue;
+    const char *const update = updates + i * sizes.bytes;
+    char *const row = table + index * sizes.bytes;
+    if (mode == MergeMode::replace)
+      std::memcpy(row, update, static_cast<size_t>(sizes.bytes));
+    else
+      (mode == MergeMode::add ? add_to : raise_to)(reinterpret_cast<const float *>(update),
+                                                   reinterpret_cast<float *>(row), numbers);
+  }
+  return wrong;
+}
+
+}  // namespace
+
+bool lower_merge_rows(Lowering &l, const Node &node) {
+  const ValueId x = node.inputs[0];
+  const std::string name = text(node, "mode");
+  const MergeMode mode = name == "add" ? MergeMode::add : name == "maximum" ? MergeMode::maximum : MergeMode::replace;
+  if (mode == MergeMode::replace ? !is_fixed_size(l, x) : !l.is_f32(x)) return false;
+  const LoweredValue &table = l.value(x), &indices = l.value(node.inputs[1]);
+  const int64_t limit = table.dims[0], bytes = product(table.dims, 1, table.dims.size()) * element_bytes(l, x);
+  const GatherSizes sizes{1, indices.elements, bytes};
+  const bool wide = indices.dtype == DType::i64;
+  const BufferId in = l.read(x), at = l.read(node.inputs[1]), updates = l.read(node.inputs[2]);
+  // Not onto x where it is read as updates, too.
+  const BufferId out = in == updates ? l.write(node.outputs[0]) : l.write(node.outputs[0], "", {x});
+  const int64_t work = bytes / 4 * (sizes.count + limit);
+  const Parts parts(limit, work > 0 ? std::max<int64_t>(1, kPartElements * limit / work) : 1, l.threads(), 1);
+  l.emit("simd:merge_rows",
+         [=, bounds = BoundedIntegers::of(l.graph(), node, 1, limit, "index")](const RunContext &c) -> int32_t {
+           FirstWrong wrong;
+           c.for_parts(parts, [&](Range rows) {
+             const char *const from = static_cast<const char *>(c.buffers[in]);
+             char *const to = static_cast<char *>(c.buffers[out]);
+             if (from != to && bytes * rows.size() > 0)
+               std::memcpy(to + rows.begin * bytes, from + rows.begin * bytes,
+                           static_cast<size_t>(rows.size() * bytes));
+             const Places places{c.buffers[at], wide, limit};
+             wrong.note(merge_rows(mode, places, rows, sizes, static_cast<const char *>(c.buffers[updates]), to));
            });
            return check_index(c, wrong, at, wide, bounds);
          });

@@ -27,6 +27,10 @@ const std::unordered_map<std::string_view, ElementOp> &names() {
       {"reciprocal", ElementOp::reciprocal},
       {"sin", ElementOp::sin},
       {"cos", ElementOp::cos},
+      {"tangent", ElementOp::tangent},
+      {"arc_tangent", ElementOp::arc_tangent},
+      {"arc_sine", ElementOp::arc_sine},
+      {"arc_cosine", ElementOp::arc_cosine},
       {"tanh", ElementOp::tanh},
       {"sigmoid", ElementOp::sigmoid},
       {"relu", ElementOp::relu},
@@ -50,6 +54,7 @@ const std::unordered_map<std::string_view, ElementOp> &names() {
       {"mul", ElementOp::mul},
       {"div", ElementOp::div},
       {"pow", ElementOp::pow},
+      {"arc_tangent2", ElementOp::arc_tangent2},
       {"maximum", ElementOp::maximum},
       {"minimum", ElementOp::minimum},
       {"mod", ElementOp::mod},
@@ -69,6 +74,125 @@ const std::unordered_map<std::string_view, ElementOp> &names() {
   return table;
 }
 
+/// Puts one instruction in the place of several, where only the last of them needs what the others make.
+class Joiner {
+ public:
+  explicit Joiner(ElementProgram &program) : program_(program), inputs_(static_cast<int32_t>(program.inputs.size())) {
+    count_uses();
+  }
+
+  void run() {
+    for (ElementInstruction &instruction : program_.instructions) {
+      if (join(instruction)) count_uses();
+    }
+    remove_unused();
+  }
+
+ private:
+  static int operands_of(ElementOp op) {
+    if (op == ElementOp::select) return 3;
+    const bool is_gradient = op >= ElementOp::relu_gradient && op <= ElementOp::gelu_tanh_gradient;
+    return is_gradient || op >= ElementOp::add || op == ElementOp::mul_scaled || op == ElementOp::prelu ? 2 : 1;
+  }
+
+  void count_uses() {
+    uses_.assign(program_.inputs.size() + program_.instructions.size(), 0);
+    uses_.back() = 1;
+    for (size_t i = program_.instructions.size(); i-- > 0;) {
+      const ElementInstruction &one = program_.instructions[i];
+      if (uses_[program_.inputs.size() + i] == 0) continue;
+      const int32_t operands[] = {one.a, one.b, one.c};
+      for (int k = 0; k < operands_of(one.op); ++k)
+        ++uses_[static_cast<size_t>(operands[k])];
+    }
+  }
+
+  std::optional<float> known(int32_t reg) const {
+    return reg < inputs_ ? program_.inputs[static_cast<size_t>(reg)].value : std::nullopt;
+  }
+  bool is_zero(int32_t reg) const { return known(reg) == 0.0f; }
+  /// What makes a register that is used once, if it is an `op`.
+  const ElementInstruction *maker(int32_t reg, ElementOp op) const {
+    if (reg < inputs_ || uses_[static_cast<size_t>(reg)] != 1) return nullptr;
+    const ElementInstruction &one = program_.instructions[static_cast<size_t>(reg - inputs_)];
+    return one.op == op ? &one : nullptr;
+  }
+
+  bool join(ElementInstruction &one) const {
+    switch (one.op) {
+      case ElementOp::minimum:
+        return known(one.a) && join_limits(one, *known(one.a));
+      case ElementOp::mul:
+        return join_product(one, one.a, one.b) || join_product(one, one.b, one.a);
+      case ElementOp::select:
+        return join_select(one);
+      default:
+        return false;
+    }
+  }
+
+  bool join_limits(ElementInstruction &one, float high) const {
+    const ElementInstruction *const above = maker(one.b, ElementOp::maximum);
+    if (above != nullptr && known(above->a)) {
+      one = {ElementOp::clamp, above->b, 0, 0, 0.0f, *known(above->a), high};
+      return true;
+    }
+    const ElementInstruction *const relu = maker(one.b, ElementOp::relu);
+    if (relu == nullptr) return false;
+    const ElementInstruction *const sum = maker(relu->a, ElementOp::add);
+    if (sum != nullptr && known(sum->b))
+      one = {ElementOp::limited_sum, sum->a, 0, 0, *known(sum->b), 0.0f, high};
+    else
+      one = {ElementOp::limited_relu, relu->a, 0, 0, 0.0f, 0.0f, high};
+    return true;
+  }
+
+  bool join_product(ElementInstruction &one, int32_t first, int32_t second) const {
+    const ElementInstruction *const log = maker(first, ElementOp::log);
+    if (log != nullptr && known(second)) {
+      one = {ElementOp::log_scaled, log->a, 0, 0, *known(second)};
+      return true;
+    }
+    const ElementInstruction *const scaled = maker(second, ElementOp::mul);
+    if (scaled == nullptr || !known(scaled->b)) return false;
+    one = {ElementOp::mul_scaled, first, scaled->a, 0, *known(scaled->b)};
+    return true;
+  }
+
+  // x > 0 ? x : slope · min(x, 0)
+  bool join_select(ElementInstruction &one) const {
+    const ElementInstruction *const is_above = maker(one.a, ElementOp::greater);
+    const ElementInstruction *const product = maker(one.c, ElementOp::mul);
+    if (is_above == nullptr || product == nullptr || is_above->a != one.b || !is_zero(is_above->b)) return false;
+    const ElementInstruction *const below = maker(product->b, ElementOp::minimum);
+    if (below == nullptr || below->a != one.b || !is_zero(below->b)) return false;
+    one = {ElementOp::prelu, one.b, product->a};
+    return true;
+  }
+
+  void remove_unused() {
+    std::vector<int32_t> places(uses_.size(), 0);
+    for (int32_t i = 0; i < inputs_; ++i)
+      places[static_cast<size_t>(i)] = i;
+    std::vector<ElementInstruction> kept;
+    for (size_t i = 0; i < program_.instructions.size(); ++i) {
+      const size_t reg = program_.inputs.size() + i;
+      if (uses_[reg] == 0) continue;
+      places[reg] = inputs_ + static_cast<int32_t>(kept.size());
+      ElementInstruction one = program_.instructions[i];
+      int32_t *const operands[] = {&one.a, &one.b, &one.c};
+      for (int k = 0; k < 3; ++k)
+        *operands[k] = k < operands_of(one.op) ? places[static_cast<size_t>(*operands[k])] : 0;
+      kept.push_back(one);
+    }
+    program_.instructions = std::move(kept);
+  }
+
+  ElementProgram &program_;
+  const int32_t inputs_;
+  std::vector<int32_t> uses_;  // by register; 0 of what nothing needs any more
+};
+
 }  // namespace
 
 std::optional<ElementOp> element_op(std::string_view op, bool approximate) {
@@ -80,6 +204,7 @@ std::optional<ElementOp> element_op(std::string_view op, bool approximate) {
 }
 
 void ElementProgram::finish() {
+  if (!instructions.empty()) Joiner(*this).run();
   bool repeats = false;
   for (const ElementInput &input : inputs) {
     repeats |= input.access == ElementAccess::column || input.access == ElementAccess::row;
