@@ -9,6 +9,8 @@ namespace tutti::impl::backend::cpu {
 namespace {
 
 constexpr int64_t kTile = 1024;
+/// Where nothing lies between the inputs and the result.
+constexpr int64_t kDirectTile = 16384;
 
 const std::unordered_map<std::string_view, ElementOp> &names() {
   static const std::unordered_map<std::string_view, ElementOp> table = {
@@ -74,6 +76,20 @@ const std::unordered_map<std::string_view, ElementOp> &names() {
   return table;
 }
 
+int operands_of(ElementOp op) {
+  if (op == ElementOp::select) return 3;
+  const bool is_gradient = op >= ElementOp::relu_gradient && op <= ElementOp::gelu_tanh_gradient;
+  return is_gradient || op >= ElementOp::add || op == ElementOp::mul_scaled || op == ElementOp::prelu ? 2 : 1;
+}
+
+/// Calls function(register) for what an instruction reads.
+template <typename Function>
+void for_operands(const ElementInstruction &one, const Function &function) {
+  const int32_t operands[] = {one.a, one.b, one.c};
+  for (int i = 0; i < operands_of(one.op); ++i)
+    function(static_cast<size_t>(operands[i]));
+}
+
 /// Puts one instruction in the place of several, where only the last of them needs what the others make.
 class Joiner {
  public:
@@ -89,21 +105,12 @@ class Joiner {
   }
 
  private:
-  static int operands_of(ElementOp op) {
-    if (op == ElementOp::select) return 3;
-    const bool is_gradient = op >= ElementOp::relu_gradient && op <= ElementOp::gelu_tanh_gradient;
-    return is_gradient || op >= ElementOp::add || op == ElementOp::mul_scaled || op == ElementOp::prelu ? 2 : 1;
-  }
-
   void count_uses() {
     uses_.assign(program_.inputs.size() + program_.instructions.size(), 0);
     uses_.back() = 1;
     for (size_t i = program_.instructions.size(); i-- > 0;) {
-      const ElementInstruction &one = program_.instructions[i];
-      if (uses_[program_.inputs.size() + i] == 0) continue;
-      const int32_t operands[] = {one.a, one.b, one.c};
-      for (int k = 0; k < operands_of(one.op); ++k)
-        ++uses_[static_cast<size_t>(operands[k])];
+      if (uses_[program_.inputs.size() + i] != 0)
+        for_operands(program_.instructions[i], [&](size_t operand) { ++uses_[operand]; });
     }
   }
 
@@ -205,44 +212,43 @@ std::optional<ElementOp> element_op(std::string_view op, bool approximate) {
 
 void ElementProgram::finish() {
   if (!instructions.empty()) Joiner(*this).run();
+  const auto registers = inputs.size() + instructions.size();
+  std::vector<int32_t> last_use(registers, -1);
+  for (size_t i = 0; i < instructions.size(); ++i)
+    for_operands(instructions[i], [&](size_t operand) { last_use[operand] = static_cast<int32_t>(i); });
   bool repeats = false;
-  for (const ElementInput &input : inputs) {
-    repeats |= input.access == ElementAccess::column || input.access == ElementAccess::row;
+  bool is_direct = instructions.size() == 1 && !boolean_result;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (last_use[i] < 0) continue;
+    repeats |= inputs[i].access == ElementAccess::column || inputs[i].access == ElementAccess::row;
+    is_direct &= inputs[i].access == ElementAccess::dense && inputs[i].dtype == tensor::DType::f32;
   }
   if (!repeats) {
     columns *= rows;
     rows = columns > 0 ? 1 : 0;
   }
-  tile = std::min(columns, kTile);
+  tile = std::min(columns, is_direct ? kDirectTile : kTile);
   if (repeats && columns <= kTile && columns > 0)
     tile = std::min(rows, std::max<int64_t>(1, kTile / columns)) * columns;
 
-  const auto registers = static_cast<int32_t>(inputs.size() + instructions.size());
-  std::vector<int32_t> last_use(static_cast<size_t>(registers), -1);
-  for (size_t i = 0; i < instructions.size(); ++i) {
-    for (int32_t operand : {instructions[i].a, instructions[i].b, instructions[i].c}) {
-      last_use[static_cast<size_t>(operand)] = static_cast<int32_t>(i);
-    }
-  }
-  buffers.assign(static_cast<size_t>(registers), -1);
+  buffers.assign(registers, -1);
   buffer_count = 0;
   // Inputs that are not read in place keep their tile for the whole run.
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool in_place =
         inputs[i].dtype == tensor::DType::f32 &&
         (inputs[i].access == ElementAccess::dense || (inputs[i].access == ElementAccess::column && columns > kTile));
-    if (!in_place) buffers[i] = buffer_count++;
+    buffers[i] = last_use[i] < 0 ? kUnused : in_place ? -1 : buffer_count++;
   }
   std::vector<int32_t> free;
   for (size_t i = 0; i < instructions.size(); ++i) {
     const size_t result = inputs.size() + i;
-    for (int32_t operand : {instructions[i].a, instructions[i].b, instructions[i].c}) {
-      const auto o = static_cast<size_t>(operand);
+    for_operands(instructions[i], [&](size_t o) {
       if (o >= inputs.size() && last_use[o] == static_cast<int32_t>(i) &&
           std::find(free.begin(), free.end(), buffers[o]) == free.end()) {
         free.push_back(buffers[o]);
       }
-    }
+    });
     if (i + 1 == instructions.size() && !boolean_result) break;  // written to its place
     if (free.empty()) {
       buffers[result] = buffer_count++;

@@ -471,6 +471,7 @@ struct Run {
   void start() {
     for (size_t i = 0; i < program.inputs.size(); ++i) {
       const ElementInput &input = program.inputs[i];
+      if (program.buffers[i] == ElementProgram::kUnused) continue;
       if (program.buffers[i] >= 0) registers[i] = buffer(i);
       if (input.access == ElementAccess::scalar) {
         fill(buffer(i), program.tile, read_as_float(inputs[i], input.dtype, 0));
@@ -487,6 +488,7 @@ struct Run {
     const int64_t columns = program.columns;
     for (size_t i = 0; i < program.inputs.size(); ++i) {
       const ElementInput &input = program.inputs[i];
+      if (program.buffers[i] == ElementProgram::kUnused) continue;
       switch (input.access) {
         case ElementAccess::scalar:
           break;

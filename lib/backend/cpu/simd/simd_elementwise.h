@@ -131,6 +131,8 @@ struct ElementProgram {
   std::vector<ElementInstruction> instructions;
   bool boolean_result = false;
 
+  /// In place of the buffer of an input that no instruction reads.
+  static constexpr int32_t kUnused = -2;
   // Filled by finish(): which tile buffer each register uses (-1 = memory itself), and how many there are.
   std::vector<int32_t> buffers;
   int32_t buffer_count = 0;
