@@ -371,6 +371,18 @@ std::vector<OpCase> shape_cases() {
     cases.push_back({"slice", {x({5, 7})}, {{"begin", Dims{5, 0}}, {"size", Dims{0, 7}}}});
     cases.push_back({"pad", {x({3, 5})}, {{"low", Ints{1, 0}}, {"high", Ints{0, 2}}, {"value", 1.0}}});
     cases.push_back({"pad", {x({0, 5})}, {{"low", Ints{1, 0}}, {"high", Ints{1, 0}}}});
+    cases.push_back(
+        {"pad", {x({2, 3, 1, 5})}, {{"low", Ints{0, 2, 0, 0}}, {"high", Ints{0, 1, 3, 0}}, {"value", 1.0}}});
+    cases.push_back({"pad", {x({3, 4})}, {{"low", Ints{0, 0}}, {"high", Ints{0, 0}}}});
+    cases.push_back({"pad", {x({})}, {{"low", Ints{}}, {"high", Ints{}}}});
+    // Slices that are read where they were taken from, beside one that is a result and one of another value.
+    const auto joined = [](graph::GraphBuilder &b, const graph::GraphBuilder::Values &v) {
+      const graph::ValueId end = b.slice(v[0], {0, 2}, {4, 3}), middle = b.slice(v[0], {1, 0}, {2, 3}, {2, 2});
+      const graph::ValueId kept = b.slice(v[0], {0, 0}, {4, 1});
+      return graph::GraphBuilder::Values{b.concat({end, kept, v[1], b.slice(v[0], {0, 0}, {4, 2})}, 1), kept,
+                                         b.concat({b.reshape(middle, {2, 3}), middle}, 0)};
+    };
+    cases.push_back({"concat", {x({4, 5}), x({4, 1})}, {}, joined});
     for (const DType index : {DType::i32, DType::i64}) {
       cases.push_back({"gather", {x({7, 5}), whole(index, {3, 2}, 0, 7)}});
       cases.push_back({"gather", {x({3, 7, 2}), whole(index, {4}, 0, 7)}, {{"axis", int64_t{1}}}});

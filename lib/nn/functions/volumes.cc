@@ -124,10 +124,10 @@ ValueId expand_function_conv3d(Expansion &e) {
                                      {"pads", behind_depth(pads, 2)},
                                      {"groups", e.i64("groups")}};
   if (e.i64("groups") == 1) {
-    Values slices;
+    Values seen;
     for (int64_t k = 0; k < window[0].constant() && b.ok(); ++k)
-      slices.push_back(as_slices(b, every(b, x, k * dilation[0], walk.count, stride[0])));
-    Values inputs = {b.concat(slices, 3), as_image_kernel(b, kernel)};
+      seen.push_back(every(b, x, k * dilation[0], walk.count, stride[0]));
+    Values inputs = {as_slices(b, b.concat(seen, 4)), as_image_kernel(b, kernel)};
     if (e.has_input(2)) inputs.push_back(e.input(2));
     return as_volumes(b, b.op("conv2d", inputs, attributes), b.dims(x)[0], walk.count);
   }

@@ -437,6 +437,21 @@ class Fuser {
     if (may_wait(square, step)) add_group(GroupKind::sum_of_squares, std::move(steps), step);
   }
 
+  void fuse_concat(int32_t step) {
+    std::vector<int32_t> steps;
+    for (const ValueId input : node(step).inputs) {
+      const int32_t slice = only_maker(input, "slice");
+      StridedView view;
+      if (slice >= 0 && may_wait(slice, step) &&
+          view_of(graph_, node(slice), graph_.value(node(slice).inputs[0]).dims, view))
+        steps.push_back(slice);
+    }
+    if (steps.empty()) return;
+    std::sort(steps.begin(), steps.end());
+    steps.push_back(step);
+    add_group(GroupKind::concat, std::move(steps), step);
+  }
+
   void fuse_from(int32_t step) {
     const std::string &op = node(step).op;
     if (is_update(op)) return fuse_update(step);
@@ -447,6 +462,7 @@ class Fuser {
     if (op == "max_pool2d_gradient") return fuse_pool_gradient(step);
     if (op == "conv2d_kernel_gradient") return fuse_kernel_gradient(step);
     if (op == "reduce_sum") return fuse_sum_of_squares(step);
+    if (op == "concat") return fuse_concat(step);
   }
 
   void grow_elementwise(int32_t root) {

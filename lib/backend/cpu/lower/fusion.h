@@ -14,6 +14,7 @@
 //   kernel_gradient  conv2d_kernel_gradient + reduce_sum that is the bias's gradient
 //   sum_of_squares   [mul by a constant scalar +] square + reduce_sum over all elements, or square + reduce_sum of rows
 //                    or columns, but for level `invariant`
+//   concat           slices that nothing else reads + their concat
 //   elementwise      any tree of elementwise f32 and boolean nodes
 //   single           anything else
 //
@@ -42,6 +43,7 @@ enum class GroupKind : uint8_t {
   kernel_gradient,
   update,
   sum_of_squares,
+  concat,
 };
 
 struct Group {

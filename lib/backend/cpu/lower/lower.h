@@ -108,7 +108,7 @@ bool lower_update(Lowering &l, const Group &group);
 bool lower_transpose(Lowering &l, const graph::Node &node);
 bool lower_broadcast_to(Lowering &l, const graph::Node &node);
 bool lower_reverse_axes(Lowering &l, const graph::Node &node);
-bool lower_concat(Lowering &l, const graph::Node &node);
+bool lower_concat(Lowering &l, const Group &group);
 bool lower_slice(Lowering &l, const graph::Node &node);
 bool lower_slice_gradient(Lowering &l, const graph::Node &node);
 bool lower_one_hot(Lowering &l, const graph::Node &node);

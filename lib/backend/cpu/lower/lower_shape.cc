@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <span>
+#include <utility>
 
 #include "backend/bounded_integers.h"
 #include "backend/cpu/lower/lower.h"
@@ -163,7 +166,8 @@ bool lower_broadcast_to(Lowering &l, const Node &node) {
   return true;
 }
 
-bool lower_concat(Lowering &l, const Node &node) {
+bool lower_concat(Lowering &l, const Group &group) {
+  const Node &node = l.graph().step(group.steps.back());
   const ValueId y = node.outputs[0];
   if (!is_fixed_size(l, y)) return false;
   const std::vector<int64_t> &dims = l.value(y).dims;
@@ -177,11 +181,17 @@ bool lower_concat(Lowering &l, const Node &node) {
   };
   std::vector<Piece> pieces;
   int64_t at = 0;
-  for (ValueId input : node.inputs) {
+  for (const ValueId input : node.inputs) {
+    // A slice of the group is read where it was taken from.
+    const int32_t maker = l.fusion().producer(input);
+    const bool is_slice = std::ranges::find(group.steps, maker) != group.steps.end();
+    const ValueId source = is_slice ? l.graph().step(maker).inputs[0] : input;
     const std::vector<int64_t> &own = l.value(input).dims;
+    StridedView view{0, dense_strides(own)};
+    if (is_slice && !view_of(l.graph(), l.graph().step(maker), l.value(source).dims, view)) return false;
     const StridedCopy copy =
-        StridedCopy::make(own, dense_strides(own), 0, strides, at * strides[axis], element_bytes(l, y));
-    pieces.push_back({l.read(input), copy, parts_of(l, copy)});
+        StridedCopy::make(own, view.strides, view.offset, strides, at * strides[axis], element_bytes(l, y));
+    pieces.push_back({l.read(source), copy, parts_of(l, copy)});
     at += own[axis];
   }
   const BufferId out = l.write(y);
@@ -227,24 +237,63 @@ bool lower_slice_gradient(Lowering &l, const Node &node) {
   return true;
 }
 
+namespace {
+
+/// One axis of what is padded: so many of its indices are padding, data, padding. Strides in elements.
+struct PaddedAxis {
+  int64_t low, count, high, from_stride, to_stride;
+
+  int64_t total() const { return low + count + high; }
+};
+
+/// Axes that are not padded are one with the axis before.
+std::vector<PaddedAxis> padded_axes(const std::vector<int64_t> &dims, const std::vector<int64_t> &low,
+                                    const std::vector<int64_t> &high) {
+  std::vector<PaddedAxis> axes;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (!axes.empty() && low[i] == 0 && high[i] == 0) {
+      PaddedAxis &before = axes.back();
+      before.low *= dims[i], before.count *= dims[i], before.high *= dims[i];
+    } else {
+      axes.push_back({low[i], dims[i], high[i], 1, 1});
+    }
+  }
+  if (axes.empty()) axes.push_back({0, 1, 0, 1, 1});
+  for (size_t i = axes.size() - 1; i-- > 0;) {
+    axes[i].from_stride = axes[i + 1].from_stride * axes[i + 1].count;
+    axes[i].to_stride = axes[i + 1].to_stride * axes[i + 1].total();
+  }
+  return axes;
+}
+
+/// Indices of a range along an axis, and all of the axes behind it.
+void pad(std::span<const PaddedAxis> axes, Range r, float fill, const float *from, float *to) {
+  const PaddedAxis &axis = axes.front();
+  const int64_t begin = std::clamp(axis.low, r.begin, r.end), end = std::clamp(axis.low + axis.count, begin, r.end);
+  std::fill(to + r.begin * axis.to_stride, to + begin * axis.to_stride, fill);
+  if (axes.size() == 1) {
+    std::copy_n(from + (begin - axis.low), end - begin, to + begin);
+  } else {
+    for (int64_t i = begin; i < end; ++i) {
+      pad(axes.subspan(1), {0, axes[1].total()}, fill, from + (i - axis.low) * axis.from_stride,
+          to + i * axis.to_stride);
+    }
+  }
+  std::fill(to + end * axis.to_stride, to + r.end * axis.to_stride, fill);
+}
+
+}  // namespace
+
 bool lower_pad(Lowering &l, const Node &node) {
   const ValueId x = node.inputs[0];
-  const LoweredValue &y = l.value(node.outputs[0]);
   if (!l.is_f32(x)) return false;
-  const std::vector<int64_t> low = integers(node, "low");
-  const std::vector<int64_t> strides = dense_strides(y.dims);
-  int64_t offset = 0;
-  for (size_t axis = 0; axis < low.size(); ++axis)
-    offset += low[axis] * strides[axis];
-  const std::vector<int64_t> &dims = l.value(x).dims;
-  const StridedCopy copy = StridedCopy::make(dims, dense_strides(dims), 0, strides, offset, element_bytes(l, x));
+  std::vector<PaddedAxis> axes = padded_axes(l.value(x).dims, integers(node, "low"), integers(node, "high"));
   const auto fill = static_cast<float>(number(node, "value"));
   const BufferId in = l.read(x);
   const BufferId out = l.write(node.outputs[0]);
-  const Parts all(y.elements, kPartElements, l.threads());
-  l.emit("copy:pad", [=, parts = parts_of(l, copy)](const RunContext &c) {
-    run_fill(c, all, out, fill);
-    run_copy(c, parts, copy, in, out);
+  const int64_t items = axes.front().total(), grain = grain_of(axes.front().to_stride);
+  l.emit_ranges("copy:pad", items, grain, [=, axes = std::move(axes)](const RunContext &c, Range r) {
+    pad(axes, r, fill, c.in(in), c.out(out));
   });
   return true;
 }
