@@ -101,6 +101,9 @@ Linear linearity(const NodeView &view) {
       {"concat", Linear::jointly},
       {"slice", Linear::jointly},
       {"slice_gradient", Linear::jointly},
+      {"reverse_axes", Linear::jointly},
+      {"running_sum", Linear::jointly},
+      {"interpolate2d", Linear::jointly},
       {"avg_pool2d", Linear::jointly},
       {"avg_pool2d_gradient", Linear::jointly},
       {"mul", Linear::bilinear},
@@ -256,6 +259,12 @@ Result<NodePlacement> place_pad(const NodeView &view) {
   return everywhere(view, Placement::sharded);
 }
 
+Result<NodePlacement> place_reverse_axes(const NodeView &view) {
+  if (std::ranges::count(view.attribute<std::vector<int64_t>>("axes", {}), view.row_axis(0)) != 0)
+    return view.refuse("it changes the order of the rows of the batch");
+  return everywhere(view, Placement::sharded);
+}
+
 Result<NodePlacement> place_gather(const NodeView &view) {
   const int64_t rank = static_cast<int64_t>(view.dims(0).size());
   int64_t axis = view.attribute<int64_t>("axis", 0);
@@ -328,6 +337,10 @@ const std::unordered_map<std::string_view, Rule> &row_rules() {
       {"reduce_prod", place_reduction},
       {"argmax", own_axis},
       {"argmin", own_axis},
+      {"running_sum", own_axis},
+      {"running_product", own_axis},
+      {"running_product_gradient", own_axis},
+      {"reverse_axes", place_reverse_axes},
       {"top_k", last_axis},
       {"top_k_gradient", last_axis},
       {"softmax", own_axis},
@@ -352,6 +365,7 @@ const std::unordered_map<std::string_view, Rule> &row_rules() {
       {"max_pool2d_gradient", place_images},
       {"avg_pool2d", place_images},
       {"avg_pool2d_gradient", place_images},
+      {"interpolate2d", place_images},
       {"batch_norm_training", place_batch_norm},
       {"batch_norm_training_gradient", place_batch_norm},
       {"batch_norm_moments", contraction},

@@ -69,6 +69,10 @@ void add_unary(std::vector<OpCase> &cases) {
         cases.push_back({op, {{dtype, shape}}});
       for (const char *op : {"log", "log1p", "sqrt", "rsqrt", "reciprocal"})
         cases.push_back({op, {positive(dtype, shape)}});
+      for (const char *op : {"arc_sine", "arc_cosine"})
+        cases.push_back({op, {{dtype, shape, -1, 1}}});
+      cases.push_back({"tangent", {{dtype, shape, -1.4, 1.4}}});
+      cases.push_back({"arc_tangent", {{dtype, shape, -9, 9}}});
       cases.push_back({"gelu", {{dtype, shape}}, {{"approximate", true}}});
       cases.push_back({"elu", {{dtype, shape}}, {{"alpha", 0.3}}});
       cases.push_back({"leaky_relu", {{dtype, shape}}, {{"alpha", 0.3}}});
@@ -103,6 +107,8 @@ void add_binary(std::vector<OpCase> &cases) {
         cases.push_back({op, {{dtype, a}, {dtype, b}}});
       for (const char *op : {"div", "pow", "mod", "floor_divide"})
         cases.push_back({op, {positive(dtype, a), positive(dtype, b)}});
+      cases.push_back({"arc_tangent2", {{dtype, a}, {dtype, b}}});
+      cases.push_back({"arc_tangent2", {whole(dtype, a, -2, 2), whole(dtype, b, -2, 2)}});
     }
     for (const DType dtype : {DType::i32, DType::i64}) {
       for (const char *op : {"add", "sub", "mul", "maximum", "minimum", "mod", "floor_divide"})
@@ -179,6 +185,17 @@ void add_arg_reductions(std::vector<OpCase> &cases) {
 
 /// Of all elements, as norms of gradients are made of.
 void add_sums_of_squares(std::vector<OpCase> &cases) {
+  for (const auto &[shape, axes] : {std::pair<ShapeDims, std::vector<int64_t>>{{5, 300}, {1}},
+                                    {{300, 7}, {0}},
+                                    {{3, 40, 33}, {1}},
+                                    {{2, 3, 4, 5}, {0, 2}},
+                                    {{4, 0}, {1}},
+                                    {{2000, 70}, {0}}}) {
+    const auto build = [axes = axes](graph::GraphBuilder &b, const graph::GraphBuilder::Values &inputs) {
+      return graph::GraphBuilder::Values{b.reduce_sum(b.unary("square", inputs[0]), axes)};
+    };
+    cases.push_back({"reduce_sum of squares", {{DType::f32, shape}}, {}, build});
+  }
   for (const ShapeDims &shape : {ShapeDims{}, {1}, {7}, {0, 3}, {2, 300}, {3, 5, 2, 16}, {137, 768}}) {
     for (const DType dtype : {DType::f32, DType::f64}) {
       for (const double factor : {1.0, 0.375}) {
@@ -276,8 +293,93 @@ static std::vector<OpCase> row_update_cases(DType dtype) {
   return cases;
 }
 
+namespace {
+
+/// Lines next to each other, behind each other and one alone, also longer than a block of a GPU and of no elements.
+void add_running(std::vector<OpCase> &cases) {
+  const std::pair<ShapeDims, int64_t> kLines[] = {
+      {{7}, 0},       {{1}, 0},    {{3, 5}, 1}, {{13, 6}, 1},    {{5, 19}, 0},     {{2, 300, 33}, 1}, {{3, 1, 4}, 1},
+      {{2, 700}, -1}, {{0, 3}, 1}, {{3, 0}, 1}, {{4, 3, 90}, 0}, {{17, 2, 2}, -1}, {{9, 3000}, 0}};
+  for (const auto &[shape, axis] : kLines) {
+    for (const bool exclusive : {false, true}) {
+      for (const bool backward : {false, true}) {
+        const graph::Attributes attributes = {{"axis", axis}, {"exclusive", exclusive}, {"backward", backward}};
+        for (const DType dtype : kFloats) {
+          cases.push_back({"running_sum", {{dtype, shape}}, attributes});
+          cases.push_back({"running_product", {{dtype, shape, 0.98, 1.02}}, attributes});
+          cases.push_back({"running_product_gradient", {{dtype, shape}, {dtype, shape, 0.9, 1.05}}, attributes});
+          // Zeros, from which on products are 0.
+          cases.push_back({"running_product_gradient", {{dtype, shape}, whole(dtype, shape, 0, 3)}, attributes});
+        }
+        for (const DType dtype : {DType::i8, DType::i32, DType::i64, DType::u64}) {
+          cases.push_back({"running_sum", {whole(dtype, shape, 0, 9)}, attributes});
+          cases.push_back({"running_product", {whole(dtype, shape, 1, 4)}, attributes});
+        }
+      }
+    }
+  }
+}
+
+/// Rows that are named several times, or not at all.
+void add_merged_rows(std::vector<OpCase> &cases) {
+  const auto numbers = [](DType dtype, ShapeDims dims) { return whole(dtype, std::move(dims), 0, 9); };
+  for (const char *mode : {"add", "maximum", "replace"}) {
+    const graph::Attributes attributes = {{"mode", std::string(mode)}};
+    for (const DType index : {DType::i32, DType::i64}) {
+      for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64, DType::u8}) {
+        const auto add = [&](const ShapeDims &table, int64_t count) {
+          ShapeDims updates = table;
+          updates[0] = count;
+          const Operand indices = whole(index, {count}, 0, static_cast<double>(table[0]));
+          cases.push_back({"merge_rows", {numbers(dtype, table), indices, numbers(dtype, updates)}, attributes});
+        };
+        add({5, 3}, 9), add({7}, 4), add({1, 2, 5}, 3), add({300, 2}, 700), add({4, 33}, 0), add({6, 0}, 3);
+      }
+    }
+    cases.push_back(
+        {"merge_rows", {{DType::f32, {40, 65}}, whole(DType::i64, {90}, 0, 40), {DType::f32, {90, 65}}}, attributes});
+    const graph::Attributes of_truth = {{"mode", std::string("replace")}};
+    const Operand bits = whole(DType::boolean, {6, 2}, 0, 2);
+    cases.push_back({"merge_rows", {bits, whole(DType::i32, {6}, 0, 6), bits}, of_truth});
+  }
+}
+
+/// Larger, smaller, one axis alone, one pixel, few channels and many.
+void add_interpolations(std::vector<OpCase> &cases) {
+  const std::pair<ShapeDims, std::vector<int64_t>> kSizes[] = {
+      {{2, 3, 4, 5}, {6, 8}},  {{1, 8, 8, 3}, {3, 5}}, {{2, 5, 7, 1}, {5, 9}},
+      {{1, 4, 6, 33}, {9, 6}}, {{3, 1, 1, 2}, {2, 3}}, {{1, 2, 2, 17}, {1, 1}},
+      {{0, 2, 2, 3}, {4, 4}},  {{2, 3, 3, 0}, {4, 4}}, {{1, 17, 16, 8}, {33, 7}}};
+  for (const auto &[shape, size] : kSizes) {
+    for (const DType dtype : kFloats)
+      cases.push_back({"interpolate2d", {{dtype, shape}}, {{"size", size}}});
+  }
+}
+
+/// In one axis or all, of neighbours or of runs.
+void add_reversals(std::vector<OpCase> &cases) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::i32, DType::i64, DType::u8, DType::boolean}) {
+    const double high = dtype == DType::boolean ? 2 : 100;
+    for (const auto &[shape, axes] : {std::pair<ShapeDims, std::vector<int64_t>>{{7}, {0}},
+                                      {{3, 70}, {1}},
+                                      {{3, 5}, {0}},
+                                      {{4, 3, 9}, {1}},
+                                      {{4, 3, 9}, {2, 0}},
+                                      {{2, 1, 33}, {0, 1, 2}},
+                                      {{0, 3}, {1}},
+                                      {{3, 2}, {}}})
+      cases.push_back({"reverse_axes", {whole(dtype, shape, 0, high)}, {{"axes", axes}}});
+  }
+}
+
+}  // namespace
+
 std::vector<OpCase> shape_cases() {
   std::vector<OpCase> cases;
+  add_running(cases);
+  add_merged_rows(cases);
+  add_interpolations(cases);
+  add_reversals(cases);
   using graph::Dims;
   using Ints = std::vector<int64_t>;
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::i32, DType::i64, DType::u8, DType::boolean}) {
@@ -300,6 +402,18 @@ std::vector<OpCase> shape_cases() {
     cases.push_back({"slice", {x({5, 7})}, {{"begin", Dims{5, 0}}, {"size", Dims{0, 7}}}});
     cases.push_back({"pad", {x({3, 5})}, {{"low", Ints{1, 0}}, {"high", Ints{0, 2}}, {"value", 1.0}}});
     cases.push_back({"pad", {x({0, 5})}, {{"low", Ints{1, 0}}, {"high", Ints{1, 0}}}});
+    cases.push_back(
+        {"pad", {x({2, 3, 1, 5})}, {{"low", Ints{0, 2, 0, 0}}, {"high", Ints{0, 1, 3, 0}}, {"value", 1.0}}});
+    cases.push_back({"pad", {x({3, 4})}, {{"low", Ints{0, 0}}, {"high", Ints{0, 0}}}});
+    cases.push_back({"pad", {x({})}, {{"low", Ints{}}, {"high", Ints{}}}});
+    // Slices that are read where they were taken from, beside one that is a result and one of another value.
+    const auto joined = [](graph::GraphBuilder &b, const graph::GraphBuilder::Values &v) {
+      const graph::ValueId end = b.slice(v[0], {0, 2}, {4, 3}), middle = b.slice(v[0], {1, 0}, {2, 3}, {2, 2});
+      const graph::ValueId kept = b.slice(v[0], {0, 0}, {4, 1});
+      return graph::GraphBuilder::Values{b.concat({end, kept, v[1], b.slice(v[0], {0, 0}, {4, 2})}, 1), kept,
+                                         b.concat({b.reshape(middle, {2, 3}), middle}, 0)};
+    };
+    cases.push_back({"concat", {x({4, 5}), x({4, 1})}, {}, joined});
     for (const DType index : {DType::i32, DType::i64}) {
       cases.push_back({"gather", {x({7, 5}), whole(index, {3, 2}, 0, 7)}});
       cases.push_back({"gather", {x({3, 7, 2}), whole(index, {4}, 0, 7)}, {{"axis", int64_t{1}}}});
@@ -314,6 +428,12 @@ std::vector<OpCase> shape_cases() {
     cases.push_back({"gather_gradient",
                      {{dtype, {3, 6, 2}}, whole(DType::i32, {6}, 0, 4)},
                      {{"axis", int64_t{1}}, {"dims", Dims{3, 4, 2}}}});
+    cases.push_back({"gather_gradient",
+                     {{dtype, {40, 3}}, whole(DType::i64, {40}, -3, 9)},
+                     {{"dims", Dims{5, 3}}, {"ignores_others", true}}});
+    cases.push_back({"gather_gradient",
+                     {{dtype, {40}}, whole(DType::i32, {40}, -3, 9)},
+                     {{"dims", Dims{5}}, {"ignores_others", true}}});
     cases.push_back({"gather_gradient", {{dtype, {0, 5}}, whole(DType::i64, {0}, 0, 4)}, {{"dims", Dims{4, 5}}}});
     const std::vector<OpCase> updates = row_update_cases(dtype);
     cases.insert(cases.end(), updates.begin(), updates.end());

@@ -16,39 +16,18 @@
 #include "backend_cases.h"
 #include "backend_under_test.h"
 #include "base/text.h"
+#include "gradient_case.h"
 #include "graph/autodiff.h"
 #include "graph/op_registry.h"
 #include "testing.h"
 
 namespace gradient_test {
 
-using namespace tutti::impl;
-using conformance::BuildFunction;
-using conformance::Operand;
-using conformance::ShapeDims;
-using conformance::whole;
-using graph::Attributes;
-using graph::GraphBuilder;
-using graph::ValueId;
-using tensor::DType;
 using tensor::Tensor;
-using Values = GraphBuilder::Values;
-using Ints = std::vector<int64_t>;
 
 namespace {
 
 backend::DeviceRef *device = nullptr;
-
-struct GradientCase {
-  std::string op;
-  std::vector<Operand> inputs;
-  Attributes attributes = {};
-  BuildFunction build = {};  // absent = the op on the inputs; all its results are weighed
-};
-
-Operand real(ShapeDims dims, double low = -2, double high = 2) {
-  return {DType::f64, std::move(dims), low, high, false};
-}
 
 const std::vector<ShapeDims> kShapes = {{}, {1}, {0, 3}, {3, 5}, {2, 1, 7}};
 
@@ -75,6 +54,10 @@ std::vector<GradientCase> unary_cases() {
       {"reciprocal", -3, -0.3},
       {"sin", -4, 4},
       {"cos", -4, 4},
+      {"tangent", -1.2, 1.2},
+      {"arc_tangent", -3, 3},
+      {"arc_sine", -0.9, 0.9},
+      {"arc_cosine", -0.9, 0.9},
       {"tanh", -2, 2},
       {"sigmoid", -4, 4},
       {"relu", -2, 2},
@@ -112,6 +95,8 @@ std::vector<GradientCase> binary_cases() {
       cases.push_back({op, {real(a), real(b)}});
     cases.push_back({"div", {real(a), real(b, 0.4, 2)}});
     cases.push_back({"pow", {real(a, 0.3, 2), real(b)}});
+    cases.push_back({"arc_tangent2", {real(a, 0.3, 2), real(b)}});
+    cases.push_back({"arc_tangent2", {real(a), real(b, -2, -0.3)}});
     cases.push_back({"mod", {real(a, -7, 7), real(b, 1.6, 2.1)}});
     cases.push_back({"select", {whole(DType::boolean, a, 0, 2), real(b), real(a)}});
     cases.push_back({"select", {whole(DType::boolean, {}, 0, 2), real(a), real(b)}});
@@ -155,6 +140,7 @@ std::vector<GradientCase> reduction_cases() {
 std::vector<GradientCase> shape_cases() {
   using graph::Dims;
   const Operand indices = whole(DType::i64, {2, 3}, 0, 4);
+  const auto indices_of = [](int64_t count) { return whole(DType::i32, {count}, 0, 4); };
   const auto largest = [](int64_t k) {
     // The values alone are weighed: indices have no gradient.
     return [k](GraphBuilder &b, const Values &v) { return Values{b.op_n("top_k", v, {{"k", k}}, 2)[0]}; };
@@ -176,6 +162,19 @@ std::vector<GradientCase> shape_cases() {
       {"gather", {real({2, 4, 3}), whole(DType::i32, {}, 0, 4)}, {{"axis", int64_t{1}}}},
       {"gather", {real({2, 4}), whole(DType::i32, {0}, 0, 4)}, {{"axis", int64_t{-1}}}},
       {"gather_gradient", {real({2, 3, 2}), indices}, {{"dims", Dims{4, 2}}}},
+      {"gather_gradient",
+       {real({3, 5, 2}), whole(DType::i32, {5}, -1, 4)},
+       {{"axis", int64_t{1}}, {"dims", Dims{3, 3, 2}}, {"ignores_others", true}}},
+      {"reverse_axes", {real({3, 4})}, {{"axes", Ints{-1}}}},
+      {"reverse_axes", {real({2, 1, 3})}, {{"axes", Ints{0, 1, 2}}}},
+      {"merge_rows", {real({4, 3}), indices_of(5), real({5, 3})}, {{"mode", std::string("add")}}},
+      {"merge_rows", {real({4, 3}), indices_of(5), real({5, 3})}, {{"mode", std::string("replace")}}},
+      {"merge_rows", {real({4, 3}), indices_of(5), real({5, 3})}, {{"mode", std::string("maximum")}}},
+      {"merge_rows", {real({4}), indices_of(9), real({9})}, {{"mode", std::string("maximum")}}},
+      {"merge_rows", {real({4}), indices_of(0), real({0})}, {{"mode", std::string("replace")}}},
+      {"interpolate2d", {real({2, 3, 4, 2})}, {{"size", Ints{5, 7}}}},
+      {"interpolate2d", {real({1, 5, 6, 1})}, {{"size", Ints{5, 2}}}},
+      {"interpolate2d", {real({1, 1, 1, 3})}, {{"size", Ints{2, 1}}}},
       {"top_k", {real({2, 3, 7})}, {}, largest(3)},
       {"top_k", {real({5})}, {}, largest(5)},
       {"top_k", {real({0, 4})}, {}, largest(1)},
@@ -553,15 +552,11 @@ struct Family {
 };
 
 const Family kFamilies[] = {
-    {"unary", unary_cases},
-    {"binary", binary_cases},
-    {"reductions", reduction_cases},
-    {"shapes", shape_cases},
-    {"products", product_cases},
-    {"attention", attention_cases},
-    {"normalization", normalization_cases},
-    {"losses", loss_cases},
-    {"regions", region_cases},
+    {"unary", unary_cases},          {"binary", binary_cases},
+    {"reductions", reduction_cases}, {"shapes", shape_cases},
+    {"running", running_cases},      {"products", product_cases},
+    {"attention", attention_cases},  {"normalization", normalization_cases},
+    {"losses", loss_cases},          {"regions", region_cases},
 };
 
 void every_differentiable_op_is_tested(void **) {

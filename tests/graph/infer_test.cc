@@ -203,6 +203,51 @@ const std::vector<Case> &bad_normalizations() {
   return cases;
 }
 
+/// Ops behind functions.
+const std::vector<Case> &good_parts_of_functions() {
+  static const std::vector<Case> cases = {
+      {"running_sum", {{"batch 10", DType::i8}}, {{"axis", int64_t{-1}}}, "i8[batch, 10]"},
+      {"running_product", {{"batch n"}}, {{"exclusive", true}}, "f32[batch, n]"},
+      {"running_product_gradient", {{"batch 0"}, {"batch 0"}}, {}, "f32[batch, 0]"},
+      {"reverse_axes", {{"batch 4", DType::boolean}}, {{"axes", Ints{-1, 0}}}, "boolean[batch, 4]"},
+      {"reverse_axes", {{""}}, {{"axes", Ints{}}}, "f32[]"},
+      {"merge_rows",
+       {{"9 4", DType::u8}, {"n", DType::i32}, {"n 4", DType::u8}},
+       {{"mode", std::string("replace")}},
+       "u8[9, 4]"},
+      {"merge_rows", {{"9"}, {"5", DType::i64}, {"5"}}, {{"mode", std::string("add")}}, "f32[9]"},
+      {"interpolate2d", {{"batch 8 9 c"}}, {{"size", Ints{4, 5}}}, "f32[batch, 4, 5, c]"},
+      {"arc_tangent2", {{"batch 1"}, {"7"}}, {}, "f32[batch, 7]"},
+  };
+  return cases;
+}
+
+const std::vector<Case> &bad_parts_of_functions() {
+  static const std::vector<Case> cases = {
+      {"gather_gradient",
+       {{"batch 2"}, {"batch", DType::i64}},
+       {{"dims", Dims{Dim::symbol("n"), 2}}, {"ignores_others", true}},
+       "needs a known number of rows"},
+      {"running_sum", {{"batch 4"}}, {{"axis", int64_t{2}}}, "axis"},
+      {"running_sum", {{"4", DType::boolean}}, {}, "boolean"},
+      {"running_product_gradient", {{"3 4"}, {"4 3"}}, {}, "equal shapes"},
+      {"reverse_axes", {{"3 4"}}, {{"axes", Ints{1, -1}}}, "twice"},
+      {"reverse_axes", {{"3 4"}}, {{"axes", Ints{2}}}, "axes"},
+      {"merge_rows", {{""}, {"2", DType::i64}, {"2"}}, {{"mode", std::string("add")}}, "is a scalar"},
+      {"merge_rows", {{"3 4"}, {"2", DType::i64}, {"2 3"}}, {{"mode", std::string("add")}}, "expected [2, 4]"},
+      {"merge_rows", {{"3"}, {"2 1", DType::i64}, {"2"}}, {{"mode", std::string("add")}}, "rank"},
+      {"merge_rows",
+       {{"3", DType::boolean}, {"2", DType::i64}, {"2", DType::boolean}},
+       {{"mode", std::string("maximum")}},
+       "expected numbers"},
+      {"interpolate2d", {{"batch h 9 3"}}, {{"size", Ints{4, 5}}}, "no image of known height and width"},
+      {"interpolate2d", {{"batch 0 9 3"}}, {{"size", Ints{4, 5}}}, "no image of known height and width"},
+      {"interpolate2d", {{"8 9 3"}}, {{"size", Ints{4, 5}}}, "rank"},
+      {"arc_tangent2", {{"2"}, {"3"}}, {}, "do not broadcast"},
+  };
+  return cases;
+}
+
 const std::vector<Case> &bad_cases() {
   static const std::vector<Case> cases = {
       {"add", {{"batch 2"}, {"3"}}, {}, "input 'a' [batch, 2] and input 'b' [3] do not broadcast"},
@@ -314,11 +359,16 @@ const std::vector<Case> &bad_cases() {
   return cases;
 }
 
-void shapes_are_inferred(void **) {
-  for (const Case &one : good_cases()) {
+void check_shapes(const std::vector<Case> &cases) {
+  for (const Case &one : cases) {
     const std::string got = infer(one);
     if (got != one.expected) fail_msg("%s: expected %s, got %s", one.op, one.expected, got.c_str());
   }
+}
+
+void shapes_are_inferred(void **) {
+  check_shapes(good_cases());
+  check_shapes(good_parts_of_functions());
 }
 
 void check_misuse(const std::vector<Case> &cases) {
@@ -333,6 +383,7 @@ void check_misuse(const std::vector<Case> &cases) {
 void misuse_is_named(void **) {
   check_misuse(bad_cases());
   check_misuse(bad_normalizations());
+  check_misuse(bad_parts_of_functions());
 }
 
 void attributes_become_normal(void **) {

@@ -81,6 +81,27 @@ static void test_placements(void **) {
        return b.reshape(b.transpose(x, {1, 0}), {4, GraphBuilder::batch(), 1});
      }),
      Placement::sharded);
+  for (const char *op : {"running_sum", "running_product"})
+    is(placed([&](auto &b, V x, V) { return b.op(op, {x}, {{"axis", int64_t{1}}}); }), Placement::sharded);
+  is(placed([](auto &b, V x, V) { return b.op("running_sum", {b.reduce_sum(x, {0})}); }), Placement::partial_sum);
+  is(placed([](auto &b, V x, V) {
+       return b.op("reverse_axes", {x}, {{"axes", std::vector<int64_t>{1}}});
+     }),
+     Placement::sharded);
+  is(placed([](auto &b, V x, V) {
+       return b.op("reverse_axes", {b.reduce_sum(x, {0})}, {{"axes", std::vector<int64_t>{0}}});
+     }),
+     Placement::partial_sum);
+  is(placed([](auto &b, V x, V) {
+       const V images = b.reshape(x, {GraphBuilder::batch(), 2, 2, 1});
+       return b.op("interpolate2d", {images}, {{"size", std::vector<int64_t>{3, 5}}});
+     }),
+     Placement::sharded);
+  is(placed([](auto &b, V, V p) {
+       const V indices = b.op("iota", {}, {{"dims", Dims{b.dims(p)[0]}}});
+       return b.op("merge_rows", {p, indices, p}, {{"mode", std::string("add")}});
+     }),
+     Placement::replicated);
 }
 
 static void test_refusals_name_op_and_node(void **) {
@@ -102,6 +123,20 @@ static void test_refusals_name_op_and_node(void **) {
   refused("top_k", [](auto &b, V x, V) {
     const V turned = b.transpose(b.slice(x, {0, 0}, {-1, 1}), {1, 0});
     return b.op_n("top_k", {turned}, {{"k", int64_t{1}}}, 2)[0];
+  });
+  refused("running_sum", [](auto &b, V x, V) { return b.op("running_sum", {x}, {}); });
+  refused("running_product", [](auto &b, V x, V) { return b.op("running_product", {x}, {}); });
+  refused("reverse_axes", [](auto &b, V x, V) {
+    return b.op("reverse_axes", {x}, {{"axes", std::vector<int64_t>{0}}});
+  });
+  refused("interpolate2d", [](auto &b, V x, V) {
+    const V turned = b.reshape(b.transpose(x, {1, 0}), {4, GraphBuilder::batch(), 1});
+    return b.op("interpolate2d", {b.reshape(b.transpose(turned, {0, 2, 1}), {4, 1, 1, GraphBuilder::batch()})},
+                {{"size", std::vector<int64_t>{3, 5}}});
+  });
+  refused("merge_rows", [](auto &b, V x, V) {
+    const V indices = b.op("iota", {}, {{"dims", Dims{2}}}), rows = b.constant(0, b.dtype(x));
+    return b.op("merge_rows", {x, indices, b.broadcast_to(rows, {2, 4})}, {{"mode", std::string("add")}});
   });
   refused("reduce_prod", [](auto &b, V x, V) { return b.reduce("reduce_prod", x, {0}); });
   refused("slice", [](auto &b, V x, V) { return b.slice(x, {0, 0}, {1, 4}); });

@@ -63,6 +63,12 @@ struct Pow {
     return static_cast<C>(std::pow(a, b));
   }
 };
+struct ArcTangent2 {
+  template <typename C>
+  static C apply(C y, C x) {
+    return static_cast<C>(std::atan2(y, x));
+  }
+};
 struct Maximum {
   template <typename C>
   static C apply(C a, C b) {
@@ -235,6 +241,7 @@ struct BinaryOp {
 
 constexpr BinaryOp kBinaryOps[] = {
     {"add", make<Add>},
+    {"arc_tangent2", make<ArcTangent2>},
     {"div", make<Div>},
     {"equal", make<Equal>},
     {"floor_divide", make<FloorDivide>},

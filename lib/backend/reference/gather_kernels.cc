@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops that pick by index: gather, its gradient, one_hot.
+// Ops that pick by index: gather, its gradient, merge_rows, one_hot.
 #include <cstring>
+#include <type_traits>
 
 #include "backend/bounded_integers.h"
 #include "backend/reference/elements.h"
@@ -74,13 +75,15 @@ Result<Kernel> make_gather_gradient(KernelRequest &request) {
   const LoweredValue &dparams = request.output(0);
   const GatherShape shape = gather_shape(dparams.dims, attributes.axis, request.input(1).elements);
   request.scratch_bytes = dparams.elements * static_cast<int64_t>(sizeof(double));
-  return Kernel([=, indices = CheckedIndices(request, shape), dtype = dparams.dtype,
-                 count = dparams.elements](const Frame &frame) {
+  return Kernel([=, indices = CheckedIndices(request, shape), dtype = dparams.dtype, count = dparams.elements,
+                 ignores_others = attributes.ignores_others](const Frame &frame) {
     double *const sums = frame.scratch_doubles();
     if (count != 0) std::memset(sums, 0, static_cast<size_t>(count) * sizeof(double));
     for (int64_t pick = 0; pick < shape.picks; ++pick) {
       int64_t index = 0;
-      TUTTI_TRY(indices.read(frame, pick, &index));
+      const Status status = indices.read(frame, pick, &index);
+      if (!status.ok() && !ignores_others) return status;
+      if (!status.ok()) continue;
       for (int64_t outer = 0; outer < shape.outer; ++outer) {
         double *const to = sums + (outer * shape.length + index) * shape.inner;
         for_runs(shape.inner, [&](int64_t first, int64_t length) {
@@ -93,6 +96,50 @@ Result<Kernel> make_gather_gradient(KernelRequest &request) {
     }
     if (count != 0) store(dtype, frame.output(0), 0, count, sums);
     return Status();
+  });
+}
+
+namespace {
+
+using MergeMode = graph::ops::MergeRowsAttributes::Mode;
+
+/// What an element and an update for it become.
+template <typename C>
+C merged(MergeMode mode, C x, C update) {
+  if (mode == MergeMode::replace) return update;
+  if (mode == MergeMode::maximum) return x != x || !(update != update || update > x) ? x : update;
+  if constexpr (std::is_integral_v<C>) return static_cast<C>(static_cast<uint64_t>(x) + static_cast<uint64_t>(update));
+  return x + update;
+}
+
+}  // namespace
+
+// In a table of C, which is rounded once.
+Result<Kernel> make_merge_rows(KernelRequest &request) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::MergeRowsAttributes::from(request.node));
+  const LoweredValue &x = request.input(0);
+  const GatherShape shape = gather_shape(x.dims, 0, request.input(1).elements);
+  request.scratch_bytes = x.elements * static_cast<int64_t>(sizeof(double));
+  return Kernel([=, indices = CheckedIndices(request, shape), dtype = x.dtype, count = x.elements,
+                 mode = attributes.mode](const Frame &frame) {
+    Status status;
+    visit_arithmetic(dtype, [&]<typename C>(C) {
+      C *const table = static_cast<C *>(frame.scratch());
+      if (count != 0) load(dtype, frame.input(0), 0, 1, count, table);
+      for (int64_t pick = 0; pick < shape.picks && status.ok(); ++pick) {
+        int64_t index = 0;
+        status = indices.read(frame, pick, &index);
+        if (!status.ok()) break;
+        for_runs(shape.inner, [&](int64_t first, int64_t length) {
+          C update[kRun], *const row = table + index * shape.inner + first;
+          load(dtype, frame.input(2), pick * shape.inner + first, 1, length, update);
+          for (int64_t i = 0; i < length; ++i)
+            row[i] = merged(mode, row[i], update[i]);
+        });
+      }
+      if (count != 0 && status.ok()) store(dtype, frame.output(0), 0, count, table);
+    });
+    return status;
   });
 }
 

@@ -28,6 +28,7 @@ base::Result<Kernel> make_all_finite(KernelRequest &request);
 base::Result<Kernel> make_reshape(KernelRequest &request);
 base::Result<Kernel> make_transpose(KernelRequest &request);
 base::Result<Kernel> make_broadcast_to(KernelRequest &request);
+base::Result<Kernel> make_reverse_axes(KernelRequest &request);
 base::Result<Kernel> make_concat(KernelRequest &request);
 base::Result<Kernel> make_slice(KernelRequest &request);
 base::Result<Kernel> make_slice_gradient(KernelRequest &request);
@@ -37,12 +38,20 @@ base::Result<Kernel> make_iota(KernelRequest &request);
 // gather_kernels.cc
 base::Result<Kernel> make_gather(KernelRequest &request);
 base::Result<Kernel> make_gather_gradient(KernelRequest &request);
+base::Result<Kernel> make_merge_rows(KernelRequest &request);
 base::Result<Kernel> make_one_hot(KernelRequest &request);
 
 // row_kernels.cc
 base::Result<Kernel> make_sum_rows(KernelRequest &request);
 base::Result<Kernel> make_rows_at(KernelRequest &request);
 base::Result<Kernel> make_row_update(KernelRequest &request);
+
+// running_kernels.cc
+base::Result<Kernel> make_running(KernelRequest &request);
+base::Result<Kernel> make_running_product_gradient(KernelRequest &request);
+
+// interpolate_kernels.cc
+base::Result<Kernel> make_interpolate2d(KernelRequest &request);
 
 // matmul_kernels.cc
 base::Result<Kernel> make_matmul(KernelRequest &request);

@@ -119,6 +119,19 @@ Result<Kernel> make_transpose(KernelRequest &request) {
   return move_kernel(y.dims, dense_strides(y.dims), 0, strides, 0, y.dtype);
 }
 
+Result<Kernel> make_reverse_axes(KernelRequest &request) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::ReverseAxesAttributes::from(request.node));
+  const LoweredValue &y = request.output(0);
+  Extents strides = dense_strides(y.dims);
+  int64_t origin = 0;
+  for (const int64_t given : attributes.axes) {
+    const size_t axis = axis_of(given, y.dims);
+    origin += (y.dims[axis] - 1) * strides[axis];
+    strides[axis] = -strides[axis];
+  }
+  return move_kernel(y.dims, dense_strides(y.dims), 0, strides, y.elements == 0 ? 0 : origin, y.dtype);
+}
+
 Result<Kernel> make_broadcast_to(KernelRequest &request) {
   const LoweredValue &y = request.output(0);
   return move_kernel(y.dims, dense_strides(y.dims), 0, broadcast_strides(request.input(0).dims, y.dims), 0, y.dtype);

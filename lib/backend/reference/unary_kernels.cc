@@ -40,6 +40,9 @@ struct UnaryOp {
 
 constexpr UnaryOp kUnaryOps[] = {
     {"abs", [](double x, double) { return std::fabs(x); }, [](int64_t x) { return x < 0 ? negate(x) : x; }},
+    {"arc_cosine", [](double x, double) { return std::acos(x); }, nullptr},
+    {"arc_sine", [](double x, double) { return std::asin(x); }, nullptr},
+    {"arc_tangent", [](double x, double) { return std::atan(x); }, nullptr},
     {"ceil", [](double x, double) { return std::ceil(x); }, nullptr},
     {"cos", [](double x, double) { return std::cos(x); }, nullptr},
     {"elu", [](double x, double alpha) { return x > 0 ? x : alpha * std::expm1(x); }, nullptr},
@@ -67,6 +70,7 @@ constexpr UnaryOp kUnaryOps[] = {
     {"square", [](double x, double) { return x * x; },
      [](int64_t x) { return static_cast<int64_t>(static_cast<uint64_t>(x) * static_cast<uint64_t>(x)); }},
     {"stop_gradient", [](double x, double) { return x; }, [](int64_t x) { return x; }},
+    {"tangent", [](double x, double) { return std::tan(x); }, nullptr},
     {"tanh", [](double x, double) { return std::tanh(x); }, nullptr},
 };
 

@@ -99,6 +99,21 @@ base::Status gradient_pow(GradientContext &context) {
   return {};
 }
 
+// x / (x^2 + y^2) and -y / (x^2 + y^2), 0 at the origin. Scaled by the larger one, so that no square overflows.
+base::Status gradient_arc_tangent2(GradientContext &context) {
+  const Binary n(context);  // of y and x, in this order
+  GraphBuilder &b = n.b;
+  const ValueId zero = n.constant(0), one = n.constant(1);
+  const ValueId large = b.op("maximum", {b.unary("abs", n.x), b.unary("abs", n.y)});
+  const ValueId safe = b.select(b.op("equal", {large, zero}), one, large);
+  const ValueId height = b.div(n.x, safe), width = b.div(n.y, safe);
+  const ValueId sum = b.add(b.unary("square", height), b.unary("square", width));
+  const ValueId square = b.select(b.op("equal", {sum, zero}), one, sum), upstream = b.div(n.dz, safe);
+  if (context.needs(0)) n.set(0, b.mul(upstream, b.div(width, square)));
+  if (context.needs(1)) n.set(1, b.mul(upstream, b.div(b.neg(height), square)));
+  return {};
+}
+
 static base::Status gradient_of_choice(GradientContext &context, std::string_view comparison) {
   const Binary n(context);
   const ValueId first = n.b.op(comparison, {n.x, n.y});

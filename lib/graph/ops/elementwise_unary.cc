@@ -112,6 +112,31 @@ base::Status gradient_cos(GradientContext &context) {
   return set(context, u.b.neg(u.b.mul(u.dy, u.b.unary("sin", u.x))));
 }
 
+base::Status gradient_tangent(GradientContext &context) {
+  const Unary u(context);
+  return set(context, u.b.mul(u.dy, u.b.add_scalar(u.b.unary("square", u.y), 1)));
+}
+
+base::Status gradient_arc_tangent(GradientContext &context) {
+  const Unary u(context);
+  return set(context, u.b.div(u.dy, u.b.add_scalar(u.b.unary("square", u.x), 1)));
+}
+
+// sqrt(1 - x^2), without loss near 1.
+static ValueId other_side(GraphBuilder &b, ValueId x) {
+  return b.unary("sqrt", b.mul(b.add_scalar(b.neg(x), 1), b.add_scalar(x, 1)));
+}
+
+base::Status gradient_arc_sine(GradientContext &context) {
+  const Unary u(context);
+  return set(context, u.b.div(u.dy, other_side(u.b, u.x)));
+}
+
+base::Status gradient_arc_cosine(GradientContext &context) {
+  const Unary u(context);
+  return set(context, u.b.neg(u.b.div(u.dy, other_side(u.b, u.x))));
+}
+
 base::Status gradient_tanh(GradientContext &context) {
   const Unary u(context);
   return set(context, u.b.op("tanh_gradient", {u.dy, u.y}));

@@ -77,6 +77,25 @@ base::Status gradient_transpose(GradientContext &context) {
   return {};
 }
 
+base::Status infer_reverse_axes(InferContext &context) {
+  TUTTI_ASSIGN(const ReverseAxesAttributes attributes, ReverseAxesAttributes::from(context.node()));
+  std::vector<int64_t> axes;
+  for (const int64_t given : attributes.axes) {
+    TUTTI_ASSIGN(const int64_t axis, context.normalize_axis("axes", given, context.rank(0)));
+    if (std::ranges::find(axes, axis) != axes.end())
+      return context.attribute_error("axes", base::concat("names axis ", axis, " twice"));
+    axes.push_back(axis);
+  }
+  context.normalize("axes", std::move(axes));
+  context.add_output(context.input(0).dtype, context.dims(0));
+  return {};
+}
+
+base::Status gradient_reverse_axes(GradientContext &context) {
+  context.set(0, context.builder().op("reverse_axes", {context.output_gradient(0)}, context.node().attributes));
+  return {};
+}
+
 base::Status infer_broadcast_to(InferContext &context) {
   TUTTI_ASSIGN(BroadcastToAttributes attributes, BroadcastToAttributes::from(context.node()));
   TUTTI_TRY(require_shape(context, "dims", attributes.dims));

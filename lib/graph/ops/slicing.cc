@@ -131,6 +131,9 @@ base::Status infer_gather_gradient(InferContext &context) {
   if (context.dims(0) != expected) {
     return context.inputs_error(0, 1, base::concat("do not fit: expected 'dy' of shape ", to_string(expected)));
   }
+  const Dim &rows = attributes.dims[static_cast<size_t>(axis)];
+  if (attributes.ignores_others && (!rows.is_constant() || rows.constant() < 1))
+    return context.attribute_error("ignores_others", "needs a known number of rows");
   context.normalize("axis", axis);
   context.add_output(context.input(0).dtype, std::move(attributes.dims));
   return {};
@@ -138,8 +141,22 @@ base::Status infer_gather_gradient(InferContext &context) {
 
 base::Status gradient_gather_gradient(GradientContext &context) {
   TUTTI_ASSIGN(const GatherGradientAttributes attributes, GatherGradientAttributes::from(context.node()));
-  context.set(
-      0, context.builder().op("gather", {context.output_gradient(0), context.input(1)}, {{"axis", attributes.axis}}));
+  GraphBuilder &b = context.builder();
+  const ValueId dy = context.output_gradient(0), indices = context.input(1);
+  if (!attributes.ignores_others) {
+    context.set(0, b.op("gather", {dy, indices}, {{"axis", attributes.axis}}));
+    return {};
+  }
+  // What was left out has no gradient.
+  const auto axis = static_cast<size_t>(attributes.axis);
+  const ValueId zero = constant_like(b, 0, indices);
+  const ValueId length = constant_like(b, static_cast<double>(attributes.dims[axis].constant()), indices);
+  const ValueId is_inside =
+      b.op("logical_and", {b.op("greater_equal", {indices, zero}), b.op("less", {indices, length})});
+  const ValueId picked = b.op("gather", {dy, b.select(is_inside, indices, zero)}, {{"axis", attributes.axis}});
+  Dims spread = b.dims(indices);
+  spread.resize(spread.size() + attributes.dims.size() - axis - 1, 1);
+  context.set(0, b.select(b.reshape(is_inside, spread), picked, constant_like(b, 0, picked)));
   return {};
 }
 

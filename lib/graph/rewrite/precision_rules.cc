@@ -32,8 +32,8 @@ constexpr PrecisionRule normalise(uint32_t inputs) {
 /// Sorted. Not here, and so f32: leaves and state; updates and all_reduce, for what is summed over many steps or
 /// replicas needs more bits than one gradient; gather and its gradient, which read and add up rows of a variable;
 /// argmax, argmin, top_k and its gradient, in_top_k, all_finite, whose results would change where values tie after
-/// rounding, or cost nothing;
-/// random leaves; integers; regions, whose insides stay as they are.
+/// rounding, or cost nothing; running sums and products, whose rounding adds up; angles, whose functions are given f32;
+/// merge_rows; interpolate2d; random leaves; integers; regions, whose insides stay as they are.
 constexpr NamedRule kRules[] = {
     {"abs", kElementwise},
     {"add", kElementwise},
@@ -107,6 +107,7 @@ constexpr NamedRule kRules[] = {
     {"relu", kElementwise},
     {"relu_gradient", kElementwise},
     {"reshape", kMove},
+    {"reverse_axes", kMove},
     {"rms_norm", normalise(1)},
     {"rms_norm_gradient", carry(0b11)},
     {"round", kElementwise},

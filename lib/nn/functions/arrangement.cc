@@ -138,13 +138,9 @@ ValueId expand_function_roll(Expansion &e) {
 
 ValueId expand_function_reverse(Expansion &e) {
   GraphBuilder &b = e.builder();
-  ValueId x = e.input(0);
   if (e.ints("axes").empty()) return e.fail("expected axes, got none");
-  const auto axes = axes_of(e, b.rank(x));
-  if (!axes) return kNoValue;
-  for (const int64_t axis : *axes)
-    x = reversed(b, x, axis);
-  return x;
+  const auto axes = axes_of(e, b.rank(e.input(0)));
+  return axes ? b.op("reverse_axes", {e.input(0)}, {{"axes", *axes}}) : kNoValue;
 }
 
 }  // namespace tutti::impl::nn

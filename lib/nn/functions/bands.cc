@@ -10,17 +10,23 @@
 namespace tutti::impl::nn {
 namespace {
 
-/// No matrix has diagonals further away.
+/// No matrix that is counted in i32 has diagonals further away.
 constexpr double kMost = std::numeric_limits<int32_t>::max();
 
 /// column - row from `lowest` to `highest`, as far as there are such bounds; nothing where there are none.
 ValueId mask(GraphBuilder &b, Dim rows, Dim columns, std::optional<int64_t> lowest, std::optional<int64_t> highest) {
+  // Short axes are counted in f32, which is as exact and part of other elementwise work.
+  constexpr int64_t kExactInFloat = 1 << 23;
+  const auto is_short = [](const Dim &dim) { return dim.is_constant() && dim.constant() < kExactInFloat; };
+  const bool is_small = is_short(rows) && is_short(columns);
+  const tensor::DType dtype = is_small ? tensor::DType::f32 : tensor::DType::i32;
+  const double most = is_small ? 2.0 * kExactInFloat : kMost;
   const auto indices = [&](Dims dims, int64_t axis) {
-    return b.op("iota", {}, {{"dims", std::move(dims)}, {"axis", axis}, {"dtype", tensor::DType::i32}});
+    return b.op("iota", {}, {{"dims", std::move(dims)}, {"axis", axis}, {"dtype", dtype}});
   };
   const ValueId diagonal = b.sub(indices({Dim(1), columns}, 1), indices({rows, Dim(1)}, 0));
   const auto limit = [&](int64_t bound) {
-    return b.constant(std::clamp(static_cast<double>(bound), -kMost, kMost), tensor::DType::i32);
+    return b.constant(std::clamp(static_cast<double>(bound), -most, most), dtype);
   };
   ValueId made = kNoValue;
   if (lowest) made = b.op("greater_equal", {diagonal, limit(*lowest)});

@@ -67,11 +67,7 @@ ValueId counting(GraphBuilder &b, const Dim &length) {
 
 ValueId reversed(GraphBuilder &b, ValueId x, int64_t axis) {
   if (x == kNoValue) return kNoValue;
-  const Dim length = b.dims(x)[static_cast<size_t>(axis)];
-  if (length == 0 || length == 1) return x;
-  // The last index is the largest, whatever the length.
-  const ValueId up = counting(b, length);
-  return b.op("gather", {x, b.sub(b.reduce("reduce_max", up, {}), up)}, {{"axis", axis}});
+  return b.op("reverse_axes", {x}, {{"axes", Axes{axis}}});
 }
 
 ValueId with_derivative(GraphBuilder &b, ValueId x, const std::function<ValueId(ValueId)> &f,

@@ -23,26 +23,24 @@ ValueId reduce_truth(Expansion &e, std::string_view op) {
   GraphBuilder &b = e.builder();
   const auto axes = axes_of(e, b.rank(e.input(0)));
   if (!axes) return kNoValue;
-  const ValueId bits = b.cast(e.input(0), tensor::DType::i32);
+  const ValueId bits = b.cast(e.input(0), tensor::DType::f32);
   const ValueId found = axes->empty() ? bits : b.reduce(op, bits, *axes, e.flag("keep_dims"));
   return b.op("greater", {found, number(b, 0, bits)});
 }
 
-/// Of all rows: ones or weights added at the numbers, with a place of their own for numbers that do not count.
+/// Of all rows: ones or weights added at the numbers; those that are no bin do not count.
 ValueId count_all(GraphBuilder &b, ValueId x, ValueId weights, int64_t bins) {
   // As far as a number of elements is known, f32 counts them exactly.
   constexpr int64_t kExactInFloat = 1 << 24;
   const Dim count = graph::element_count(b.dims(x));
   const bool is_long = count.is_constant() && count.constant() >= kExactInFloat;
-  const ValueId index = b.reshape(b.cast(x, tensor::DType::i64), {count}), zero = number(b, 0, index);
-  const ValueId none = number(b, static_cast<double>(bins), index);
-  const ValueId is_bin = b.op("logical_and", {b.op("greater_equal", {index, zero}), b.op("less", {index, none})});
+  const bool is_index = b.dtype(x) == tensor::DType::i32 || b.dtype(x) == tensor::DType::i64;
+  const ValueId index = b.reshape(is_index ? x : b.cast(x, tensor::DType::i64), {count});
   const ValueId one = b.constant(1, is_long ? tensor::DType::f64 : tensor::DType::f32);
   const ValueId values = weights != kNoValue ? b.reshape(weights, {count}) : b.broadcast_to(one, {count});
-  const ValueId sums = b.op("gather_gradient", {values, b.select(is_bin, index, none)},
-                            {{"axis", int64_t{0}}, {"dims", Dims{Dim(bins + 1)}}});
-  const ValueId made = part_of(b, sums, 0, 0, bins);
-  return weights != kNoValue || made == kNoValue ? made : b.cast(made, tensor::DType::i64);
+  const ValueId sums = b.op("gather_gradient", {values, index},
+                            {{"axis", int64_t{0}}, {"dims", Dims{Dim(bins)}}, {"ignores_others", true}});
+  return weights != kNoValue || sums == kNoValue ? sums : b.cast(sums, tensor::DType::i64);
 }
 
 }  // namespace

@@ -145,7 +145,18 @@ bool check_extra(Expansion &e) {
 
 }  // namespace
 
-// The sum over the kernel's slices of two-dimensional convolutions.
+namespace {
+
+/// A kernel [depth, height, width, channels, filters] of images whose pixels have the channels of several slices.
+ValueId as_image_kernel(GraphBuilder &b, ValueId kernel) {
+  const Dims dims = b.dims(kernel);
+  return b.reshape(b.transpose(kernel, {1, 2, 0, 3, 4}), {dims[1], dims[2], dims[0] * dims[3], dims[4]});
+}
+
+}  // namespace
+
+// Where channels are not in groups, one convolution of images that have the channels of all slices that the kernel sees
+// at a time; else the sum over the kernel's slices of two-dimensional convolutions.
 ValueId expand_function_conv3d(Expansion &e) {
   GraphBuilder &b = e.builder();
   ValueId x = e.input(0);
@@ -169,6 +180,14 @@ ValueId expand_function_conv3d(Expansion &e) {
                                      {"padding", e.text("padding")},
                                      {"pads", behind_depth(pads, 2)},
                                      {"groups", e.i64("groups")}};
+  if (e.i64("groups") == 1) {
+    Values seen;
+    for (int64_t k = 0; k < window[0].constant() && b.ok(); ++k)
+      seen.push_back(every(b, x, k * dilation[0], walk.count, stride[0]));
+    Values inputs = {as_slices(b, b.concat(seen, 4)), as_image_kernel(b, kernel)};
+    if (e.has_input(2)) inputs.push_back(e.input(2));
+    return as_volumes(b, b.op("conv2d", inputs, attributes), b.dims(x)[0], walk.count);
+  }
   ValueId sum = kNoValue;
   for (int64_t k = 0; k < window[0].constant() && b.ok(); ++k) {
     const ValueId slices = as_slices(b, every(b, x, k * dilation[0], walk.count, stride[0]));

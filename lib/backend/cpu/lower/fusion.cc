@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backend/cpu/lower/lower.h"
 #include "backend/cpu/lower/product_times.h"
 #include "backend/cpu/lower/variable_update.h"
 #include "backend/cpu/shapes/attributes.h"
@@ -421,14 +422,34 @@ class Fuser {
   void fuse_sum_of_squares(int32_t step) {
     const LoweredValue &sum = graph_.value(node(step).outputs[0]);
     if (graph_.level() == TUTTI_LEVEL_INVARIANT || graph_.is_row_invariant()) return;
-    if (sum.elements != 1 || sum.dtype != DType::f32) return;
+    if (sum.dtype != DType::f32) return;
     const int32_t square = only_maker(node(step).inputs[0], "square");
     if (square < 0) return;
     std::vector<int32_t> steps = {square, step};
+    if (sum.elements != 1) {
+      const bool fits = is_one_reduction(graph_.value(node(square).inputs[0]).dims, integers(node(step), "axes"));
+      if (fits && may_wait(square, step)) add_group(GroupKind::sum_of_squares, std::move(steps), step);
+      return;
+    }
     const int32_t scaling = only_maker(node(square).inputs[0], "mul");
     if (scaling >= 0 && scaled_value(graph_, plan_, node(scaling)) && may_wait(scaling, step))
       steps.insert(steps.begin(), scaling);
     if (may_wait(square, step)) add_group(GroupKind::sum_of_squares, std::move(steps), step);
+  }
+
+  void fuse_concat(int32_t step) {
+    std::vector<int32_t> steps;
+    for (const ValueId input : node(step).inputs) {
+      const int32_t slice = only_maker(input, "slice");
+      StridedView view;
+      if (slice >= 0 && may_wait(slice, step) &&
+          view_of(graph_, node(slice), graph_.value(node(slice).inputs[0]).dims, view))
+        steps.push_back(slice);
+    }
+    if (steps.empty()) return;
+    std::sort(steps.begin(), steps.end());
+    steps.push_back(step);
+    add_group(GroupKind::concat, std::move(steps), step);
   }
 
   void fuse_from(int32_t step) {
@@ -441,6 +462,7 @@ class Fuser {
     if (op == "max_pool2d_gradient") return fuse_pool_gradient(step);
     if (op == "conv2d_kernel_gradient") return fuse_kernel_gradient(step);
     if (op == "reduce_sum") return fuse_sum_of_squares(step);
+    if (op == "concat") return fuse_concat(step);
   }
 
   void grow_elementwise(int32_t root) {

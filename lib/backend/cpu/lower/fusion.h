@@ -12,7 +12,9 @@
 //   pool_gradient    max_pool2d_gradient + relu_gradient
 //   update           adds of gradients of several contributors, as they lie in state + the update of their variable
 //   kernel_gradient  conv2d_kernel_gradient + reduce_sum that is the bias's gradient
-//   sum_of_squares   [mul by a constant scalar +] square + reduce_sum over all elements, but for level `invariant`
+//   sum_of_squares   [mul by a constant scalar +] square + reduce_sum over all elements, or square + reduce_sum of rows
+//                    or columns, but for level `invariant`
+//   concat           slices that nothing else reads + their concat
 //   elementwise      any tree of elementwise f32 and boolean nodes
 //   single           anything else
 //
@@ -41,6 +43,7 @@ enum class GroupKind : uint8_t {
   kernel_gradient,
   update,
   sum_of_squares,
+  concat,
 };
 
 struct Group {

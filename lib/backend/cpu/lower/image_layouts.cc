@@ -171,6 +171,11 @@ class LayoutPass {
     });
   }
 
+  /// Squares of all elements, in any order, or of rows or columns?
+  bool adds_all(const Group &group) const {
+    return graph_.value(graph_.step(group.steps.back()).outputs[0]).elements == 1;
+  }
+
   /// Does the node at a step take both layouts?
   bool is_flexible(int32_t step) const {
     const Node &node = graph_.step(step);
@@ -180,6 +185,7 @@ class LayoutPass {
       return std::all_of(group.steps.begin(), group.steps.end(),
                          [this](int32_t one) { return is_uniform(graph_.step(one)); });
     }
+    if (group.kind == GroupKind::sum_of_squares && !adds_all(group)) return false;
     // What follows a convolution or a normalisation in its group: bias, sum, relu.
     return group.kind != GroupKind::single && is_elementwise(graph_, node);
   }
@@ -237,8 +243,8 @@ class LayoutPass {
     const auto is_row_major = [this](int32_t step) {
       const Group *group = fusion_.group_of(step);
       // The sum that is a bias's gradient is taken by the convolution's gradient. Squares are only added up.
-      if (group == nullptr || group->kind == GroupKind::kernel_gradient || group->kind == GroupKind::sum_of_squares)
-        return false;
+      if (group == nullptr || group->kind == GroupKind::kernel_gradient) return false;
+      if (group->kind == GroupKind::sum_of_squares && adds_all(*group)) return false;
       return !pass_of(graph_.step(step)) && !is_flexible(step);
     };
     double cost = 0;

@@ -47,7 +47,6 @@ const std::map<std::string_view, NodeFunction> &node_functions() {
       {"run_scalar", lower_run_scalar},
       {"transpose", lower_transpose},
       {"broadcast_to", lower_broadcast_to},
-      {"concat", lower_concat},
       {"slice", lower_slice},
       {"slice_gradient", lower_slice_gradient},
       {"argmax", lower_arg_reduce},
@@ -65,6 +64,15 @@ const std::map<std::string_view, NodeFunction> &node_functions() {
       {"random_uniform", lower_random_uniform},
       {"top_k", lower_top_k},
       {"top_k_gradient", lower_top_k_gradient},
+      {"add", lower_integer_arithmetic},
+      {"sub", lower_integer_arithmetic},
+      {"mul", lower_integer_arithmetic},
+      {"running_sum", lower_running},
+      {"running_product", lower_running},
+      {"running_product_gradient", lower_running_product_gradient},
+      {"reverse_axes", lower_reverse_axes},
+      {"merge_rows", lower_merge_rows},
+      {"interpolate2d", lower_interpolate2d},
   };
   return table;
 }
@@ -72,6 +80,7 @@ const std::map<std::string_view, NodeFunction> &node_functions() {
 /// Groups, and single nodes of ops that may head one.
 const std::map<std::string_view, GroupFunction> &group_functions() {
   static const std::map<std::string_view, GroupFunction> table = {
+      {"concat", lower_concat},
       {"matmul", lower_dense},
       {"conv2d", lower_convolution},
       {"conv2d_kernel_gradient", lower_kernel_gradient},
@@ -89,7 +98,7 @@ const std::map<std::string_view, GroupFunction> &group_functions() {
 
 /// The node of a group that says what it is.
 const Node &head_of(const Lowering &l, const Group &group) {
-  if (group.kind == GroupKind::norm_gradient || group.kind == GroupKind::update)
+  if (group.kind == GroupKind::norm_gradient || group.kind == GroupKind::update || group.kind == GroupKind::concat)
     return l.graph().step(group.steps.back());
   for (int32_t step : group.steps) {
     const Node &node = l.graph().step(step);

@@ -22,6 +22,7 @@ base::Status lower_group(Lowering &l, const Group &group);
 
 // lower_elementwise.cc
 void lower_elementwise(Lowering &l, const Group &group);
+bool lower_integer_arithmetic(Lowering &l, const graph::Node &node);
 /// Emits a copy of a value repeated to `dims`; the buffer.
 BufferId broadcast(Lowering &l, graph::ValueId id, const std::vector<int64_t> &dims);
 
@@ -84,7 +85,16 @@ bool lower_sparse_cross_entropy_gradient(Lowering &l, const graph::Node &node);
 bool lower_cross_entropy(Lowering &l, const graph::Node &node);
 bool lower_cross_entropy_gradient(Lowering &l, const graph::Node &node);
 
+// lower_running.cc
+bool lower_running(Lowering &l, const graph::Node &node);
+bool lower_running_product_gradient(Lowering &l, const graph::Node &node);
+
+// lower_interpolate.cc
+bool lower_interpolate2d(Lowering &l, const graph::Node &node);
+
 // lower_reduce.cc
+/// Can sums along axes be made in one pass over an array of `dims`?
+bool is_one_reduction(const std::vector<int64_t> &dims, const std::vector<int64_t> &axes);
 bool lower_reduce(Lowering &l, const graph::Node &node);
 void lower_sum_of_squares(Lowering &l, const Group &group);
 bool lower_arg_reduce(Lowering &l, const graph::Node &node);
@@ -97,13 +107,15 @@ bool lower_update(Lowering &l, const Group &group);
 // lower_shape.cc
 bool lower_transpose(Lowering &l, const graph::Node &node);
 bool lower_broadcast_to(Lowering &l, const graph::Node &node);
-bool lower_concat(Lowering &l, const graph::Node &node);
+bool lower_reverse_axes(Lowering &l, const graph::Node &node);
+bool lower_concat(Lowering &l, const Group &group);
 bool lower_slice(Lowering &l, const graph::Node &node);
 bool lower_slice_gradient(Lowering &l, const graph::Node &node);
 bool lower_one_hot(Lowering &l, const graph::Node &node);
 bool lower_pad(Lowering &l, const graph::Node &node);
 bool lower_gather(Lowering &l, const graph::Node &node);
 bool lower_gather_gradient(Lowering &l, const graph::Node &node);
+bool lower_merge_rows(Lowering &l, const graph::Node &node);
 
 // lower_rows.cc
 bool lower_sum_rows(Lowering &l, const graph::Node &node);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "backend/cpu/lower/lower.h"
 #include "backend/cpu/shapes/attributes.h"
@@ -127,9 +128,19 @@ class ElementwiseLowering {
         if (spread.access == ElementAccess::dense && value.dtype == DType::f32) overwrite_.push_back(input);
       }
       registers_[input] = static_cast<int32_t>(program_.inputs.size());
-      program_.inputs.push_back({spread.access, value.dtype});
+      program_.inputs.push_back({spread.access, value.dtype, known_value(input)});
       buffers_.push_back(buffer);
     }
+  }
+
+  /// Of a scalar constant of f32.
+  std::optional<float> known_value(ValueId id) const {
+    const int32_t step = l_.fusion().producer(id);
+    const LoweredValue &value = l_.value(id);
+    if (step < 0 || value.elements != 1 || value.dtype != DType::f32) return std::nullopt;
+    const Node &node = l_.graph().step(step);
+    if (node.op != "constant") return std::nullopt;
+    return *attribute<tensor::Tensor>(node, "value").data_as<float>();
   }
 
   void add_instruction(const Node &node, int32_t first) {
@@ -181,6 +192,29 @@ class ElementwiseLowering {
 };
 
 }  // namespace
+
+/// Sums, differences and products that wrap, of equal shapes or with one element.
+bool lower_integer_arithmetic(Lowering &l, const Node &node) {
+  const LoweredValue &a = l.value(node.inputs[0]), &b = l.value(node.inputs[1]), &y = l.value(node.outputs[0]);
+  const bool is_wide = y.dtype == DType::i64;
+  if (!is_wide && y.dtype != DType::i32) return false;
+  const bool repeats_a = a.elements == 1, repeats_b = b.elements == 1;
+  if ((!repeats_a && a.dims != y.dims) || (!repeats_b && b.dims != y.dims)) return false;
+  const BufferId first = l.read(node.inputs[0]), second = l.read(node.inputs[1]), out = l.write(node.outputs[0]);
+  const char kind = node.op[0];
+  l.emit_ranges("integer:" + node.op, y.elements, kPartElements, [=](const RunContext &c, Range r) {
+    const auto run = [&]<typename T>(T) {
+      const T *const x = static_cast<const T *>(c.buffers[first]), *const z = static_cast<const T *>(c.buffers[second]);
+      T *const to = static_cast<T *>(c.buffers[out]);
+      for (int64_t i = r.begin; i < r.end; ++i) {
+        const T left = x[repeats_a ? 0 : i], right = z[repeats_b ? 0 : i];
+        to[i] = kind == 'a' ? left + right : kind == 's' ? left - right : left * right;
+      }
+    };
+    is_wide ? run(uint64_t{}) : run(uint32_t{});
+  });
+  return true;
+}
 
 void lower_elementwise(Lowering &l, const Group &group) { ElementwiseLowering(l, group).run(); }
 

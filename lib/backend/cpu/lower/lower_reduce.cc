@@ -76,7 +76,8 @@ void emit_reduce(Lowering &l, std::string_view name, ReduceKind kind, const Redu
       const Range r = stretches[part];
       reduce(kind, {1, r.size(), shape.inner}, c.in(in) + r.begin * shape.inner, c.out(partial) + part * shape.inner);
     });
-    reduce(kind, {1, stretches.count(), shape.inner}, c.in(partial), c.out(out), scale);
+    const ReduceKind last = kind == ReduceKind::squares ? ReduceKind::sum : kind;
+    reduce(last, {1, stretches.count(), shape.inner}, c.in(partial), c.out(out), scale);
   });
 }
 
@@ -137,6 +138,11 @@ void arg_reduce(ReduceKind kind, const ReduceShape &shape, const float *x, int64
 
 }  // namespace
 
+bool is_one_reduction(const std::vector<int64_t> &dims, const std::vector<int64_t> &axes) {
+  ReduceShape shape;
+  return as_shape(runs_of(dims, axes), shape);
+}
+
 bool lower_arg_reduce(Lowering &l, const Node &node) {
   const graph::ValueId x = node.inputs[0];
   ReduceShape shape;
@@ -180,12 +186,23 @@ bool lower_reduce(Lowering &l, const Node &node) {
   return true;
 }
 
+/// Of rows or columns.
+static void lower_sums_of_squares(Lowering &l, const Node &square, const Node &sum) {
+  ReduceShape shape;
+  as_shape(runs_of(l.value(square.inputs[0]).dims, integers(sum, "axes")), shape);
+  const BufferId in = l.read(square.inputs[0]), out = l.write(sum.outputs[0]);
+  emit_reduce(l, "simd:sums_of_squares", ReduceKind::squares, shape, in, out, 1.0f);
+}
+
 void lower_sum_of_squares(Lowering &l, const Group &group) {
+  const Node &last = l.graph().step(group.steps.back());
+  if (l.value(last.outputs[0]).elements != 1)
+    return lower_sums_of_squares(l, l.graph().step(group.steps.front()), last);
   const Node &first = l.graph().step(group.steps.front());
   const ScaledValue x = scaled_value(l.graph(), l.fusion(), first).value_or(ScaledValue{first.inputs[0]});
   // Of all elements, in any order.
   const BufferId in = l.read(x.value, l.layout_of(x.value) == kBlocked16 ? kBlocked16 : std::string_view());
-  const BufferId out = l.write(l.graph().step(group.steps.back()).outputs[0]);
+  const BufferId out = l.write(last.outputs[0]);
   const Parts stretches(l.value(x.value).elements, kPartElements, kMostStretches, 1);
   const BufferId partial = l.scratch(stretches.count() * static_cast<int64_t>(sizeof(double)));
   l.emit("simd:sum_of_squares", [=, factor = x.factor](const RunContext &c) {

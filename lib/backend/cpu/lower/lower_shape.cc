@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <span>
+#include <utility>
 
 #include "backend/bounded_integers.h"
 #include "backend/cpu/lower/lower.h"
@@ -128,6 +131,24 @@ bool lower_transpose(Lowering &l, const Node &node) {
   return true;
 }
 
+bool lower_reverse_axes(Lowering &l, const Node &node) {
+  const ValueId x = node.inputs[0];
+  if (!is_fixed_size(l, x) || l.value(x).elements == 0) return false;
+  const std::vector<int64_t> &dims = l.value(x).dims;
+  std::vector<int64_t> strides = dense_strides(dims);
+  int64_t offset = 0;
+  for (const int64_t given : integers(node, "axes")) {
+    const auto axis = static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(dims.size()) : given);
+    offset += (dims[axis] - 1) * strides[axis];
+    strides[axis] = -strides[axis];
+  }
+  const StridedCopy copy = StridedCopy::make(dims, strides, offset, dense_strides(dims), 0, element_bytes(l, x));
+  const BufferId in = l.read(x);
+  const BufferId out = l.write(node.outputs[0]);
+  emit_copy(l, "copy:reverse", copy, in, out);
+  return true;
+}
+
 bool lower_broadcast_to(Lowering &l, const Node &node) {
   const ValueId x = node.inputs[0];
   if (!is_fixed_size(l, x)) return false;
@@ -145,7 +166,8 @@ bool lower_broadcast_to(Lowering &l, const Node &node) {
   return true;
 }
 
-bool lower_concat(Lowering &l, const Node &node) {
+bool lower_concat(Lowering &l, const Group &group) {
+  const Node &node = l.graph().step(group.steps.back());
   const ValueId y = node.outputs[0];
   if (!is_fixed_size(l, y)) return false;
   const std::vector<int64_t> &dims = l.value(y).dims;
@@ -159,11 +181,17 @@ bool lower_concat(Lowering &l, const Node &node) {
   };
   std::vector<Piece> pieces;
   int64_t at = 0;
-  for (ValueId input : node.inputs) {
+  for (const ValueId input : node.inputs) {
+    // A slice of the group is read where it was taken from.
+    const int32_t maker = l.fusion().producer(input);
+    const bool is_slice = std::ranges::find(group.steps, maker) != group.steps.end();
+    const ValueId source = is_slice ? l.graph().step(maker).inputs[0] : input;
     const std::vector<int64_t> &own = l.value(input).dims;
+    StridedView view{0, dense_strides(own)};
+    if (is_slice && !view_of(l.graph(), l.graph().step(maker), l.value(source).dims, view)) return false;
     const StridedCopy copy =
-        StridedCopy::make(own, dense_strides(own), 0, strides, at * strides[axis], element_bytes(l, y));
-    pieces.push_back({l.read(input), copy, parts_of(l, copy)});
+        StridedCopy::make(own, view.strides, view.offset, strides, at * strides[axis], element_bytes(l, y));
+    pieces.push_back({l.read(source), copy, parts_of(l, copy)});
     at += own[axis];
   }
   const BufferId out = l.write(y);
@@ -209,24 +237,63 @@ bool lower_slice_gradient(Lowering &l, const Node &node) {
   return true;
 }
 
+namespace {
+
+/// One axis of what is padded: so many of its indices are padding, data, padding. Strides in elements.
+struct PaddedAxis {
+  int64_t low, count, high, from_stride, to_stride;
+
+  int64_t total() const { return low + count + high; }
+};
+
+/// Axes that are not padded are one with the axis before.
+std::vector<PaddedAxis> padded_axes(const std::vector<int64_t> &dims, const std::vector<int64_t> &low,
+                                    const std::vector<int64_t> &high) {
+  std::vector<PaddedAxis> axes;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (!axes.empty() && low[i] == 0 && high[i] == 0) {
+      PaddedAxis &before = axes.back();
+      before.low *= dims[i], before.count *= dims[i], before.high *= dims[i];
+    } else {
+      axes.push_back({low[i], dims[i], high[i], 1, 1});
+    }
+  }
+  if (axes.empty()) axes.push_back({0, 1, 0, 1, 1});
+  for (size_t i = axes.size() - 1; i-- > 0;) {
+    axes[i].from_stride = axes[i + 1].from_stride * axes[i + 1].count;
+    axes[i].to_stride = axes[i + 1].to_stride * axes[i + 1].total();
+  }
+  return axes;
+}
+
+/// Indices of a range along an axis, and all of the axes behind it.
+void pad(std::span<const PaddedAxis> axes, Range r, float fill, const float *from, float *to) {
+  const PaddedAxis &axis = axes.front();
+  const int64_t begin = std::clamp(axis.low, r.begin, r.end), end = std::clamp(axis.low + axis.count, begin, r.end);
+  std::fill(to + r.begin * axis.to_stride, to + begin * axis.to_stride, fill);
+  if (axes.size() == 1) {
+    std::copy_n(from + (begin - axis.low), end - begin, to + begin);
+  } else {
+    for (int64_t i = begin; i < end; ++i) {
+      pad(axes.subspan(1), {0, axes[1].total()}, fill, from + (i - axis.low) * axis.from_stride,
+          to + i * axis.to_stride);
+    }
+  }
+  std::fill(to + end * axis.to_stride, to + r.end * axis.to_stride, fill);
+}
+
+}  // namespace
+
 bool lower_pad(Lowering &l, const Node &node) {
   const ValueId x = node.inputs[0];
-  const LoweredValue &y = l.value(node.outputs[0]);
   if (!l.is_f32(x)) return false;
-  const std::vector<int64_t> low = integers(node, "low");
-  const std::vector<int64_t> strides = dense_strides(y.dims);
-  int64_t offset = 0;
-  for (size_t axis = 0; axis < low.size(); ++axis)
-    offset += low[axis] * strides[axis];
-  const std::vector<int64_t> &dims = l.value(x).dims;
-  const StridedCopy copy = StridedCopy::make(dims, dense_strides(dims), 0, strides, offset, element_bytes(l, x));
+  std::vector<PaddedAxis> axes = padded_axes(l.value(x).dims, integers(node, "low"), integers(node, "high"));
   const auto fill = static_cast<float>(number(node, "value"));
   const BufferId in = l.read(x);
   const BufferId out = l.write(node.outputs[0]);
-  const Parts all(y.elements, kPartElements, l.threads());
-  l.emit("copy:pad", [=, parts = parts_of(l, copy)](const RunContext &c) {
-    run_fill(c, all, out, fill);
-    run_copy(c, parts, copy, in, out);
+  const int64_t items = axes.front().total(), grain = grain_of(axes.front().to_stride);
+  l.emit_ranges("copy:pad", items, grain, [=, axes = std::move(axes)](const RunContext &c, Range r) {
+    pad(axes, r, fill, c.in(in), c.out(out));
   });
   return true;
 }
@@ -277,6 +344,44 @@ bool lower_gather(Lowering &l, const Node &node) {
   return true;
 }
 
+namespace {
+
+/// Numbers added one by one to the elements of a range.
+template <typename Index>
+int64_t add_numbers(const Index *indices, int64_t count, int64_t limit, Range rows, const float *dy, float *out) {
+  int64_t wrong = -1;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t index = indices[i];
+    if (index >= rows.begin && index < rows.end)
+      out[index] += dy[i];
+    else if (wrong < 0 && (index < 0 || index >= limit))
+      wrong = i;
+  }
+  return wrong;
+}
+
+int64_t add_numbers(const Places &places, int64_t count, Range rows, const float *dy, float *out) {
+  if (places.wide) return add_numbers(static_cast<const int64_t *>(places.values), count, places.limit, rows, dy, out);
+  return add_numbers(static_cast<const int32_t *>(places.values), count, places.limit, rows, dy, out);
+}
+
+/// Rows added one by one to those of a range; the first index that is out of the limit, or -1.
+int64_t add_rows(const Places &places, Range rows, const GatherSizes &sizes, const float *dy, float *out) {
+  const int64_t inner = sizes.bytes / static_cast<int64_t>(sizeof(float));
+  if (sizes.outer == 1 && inner == 1) return add_numbers(places, sizes.count, rows, dy, out);
+  int64_t wrong = -1;
+  for (int64_t i = 0; i < sizes.count; ++i) {
+    const int64_t index = places[i];
+    if (wrong < 0 && (index < 0 || index >= places.limit)) wrong = i;
+    if (index < rows.begin || index >= rows.end) continue;
+    for (int64_t o = 0; o < sizes.outer; ++o)
+      add_to(dy + (o * sizes.count + i) * inner, out + (o * places.limit + index) * inner, inner);
+  }
+  return wrong;
+}
+
+}  // namespace
+
 bool lower_gather_gradient(Lowering &l, const Node &node) {
   const LoweredValue &table = l.value(node.outputs[0]);
   const LoweredValue &indices = l.value(node.inputs[1]);
@@ -286,12 +391,12 @@ bool lower_gather_gradient(Lowering &l, const Node &node) {
   const int64_t outer = product(table.dims, 0, axis);
   const int64_t limit = table.dims[axis];
   const int64_t inner = product(table.dims, axis + 1, table.dims.size());
-  const int64_t count = indices.elements;
-  const bool wide = indices.dtype == DType::i64;
+  const GatherSizes sizes{outer, indices.elements, inner * static_cast<int64_t>(sizeof(float))};
+  const bool wide = indices.dtype == DType::i64, ignores_others = flag(node, "ignores_others");
   const BufferId dy = l.read(node.inputs[0]), at = l.read(node.inputs[1]);
   const BufferId out = l.write(node.outputs[0]);
   // A part adds up what belongs to some rows of the table.
-  const int64_t work = outer * inner * (count + limit);
+  const int64_t work = outer * inner * (sizes.count + limit);
   const int64_t grain = work > 0 ? std::max<int64_t>(1, kPartElements * limit / work) : 1;
   const Parts parts(limit, grain, l.threads(), 1);
   l.emit("simd:gather_gradient",
@@ -300,13 +405,64 @@ bool lower_gather_gradient(Lowering &l, const Node &node) {
            c.for_parts(parts, [&](Range rows) {
              for (int64_t o = 0; o < outer; ++o)
                std::fill_n(c.out(out) + (o * limit + rows.begin) * inner, rows.size() * inner, 0.0f);
-             for (int64_t i = 0; i < count; ++i) {
-               const int64_t index = index_at(c.buffers[at], wide, i);
-               if (index < 0 || index >= limit) return wrong.note(i);
-               if (index < rows.begin || index >= rows.end) continue;
-               for (int64_t o = 0; o < outer; ++o)
-                 add_to(c.in(dy) + (o * count + i) * inner, c.out(out) + (o * limit + index) * inner, inner);
-             }
+             wrong.note(add_rows({c.buffers[at], wide, limit}, rows, sizes, c.in(dy), c.out(out)));
+           });
+           return ignores_others ? 0 : check_index(c, wrong, at, wide, bounds);
+         });
+  return true;
+}
+
+namespace {
+
+enum class MergeMode : uint8_t { add, maximum, replace };
+
+/// Puts the updates of a range of rows into them, in order; the first index that is out of the limit, or -1.
+int64_t merge_rows(MergeMode mode, const Places &places, Range rows, const GatherSizes &sizes, const char *updates,
+                   char *table) {
+  const int64_t numbers = sizes.bytes / static_cast<int64_t>(sizeof(float));
+  int64_t wrong = -1;
+  for (int64_t i = 0; i < sizes.count; ++i) {
+    const int64_t index = places[i];
+    if (wrong < 0 && (index < 0 || index >= places.limit)) wrong = i;
+    if (index < rows.begin || index >= rows.end) continue;
+    const char *const update = updates + i * sizes.bytes;
+    char *const row = table + index * sizes.bytes;
+    if (mode == MergeMode::replace)
+      std::memcpy(row, update, static_cast<size_t>(sizes.bytes));
+    else
+      (mode == MergeMode::add ? add_to : raise_to)(reinterpret_cast<const float *>(update),
+                                                   reinterpret_cast<float *>(row), numbers);
+  }
+  return wrong;
+}
+
+}  // namespace
+
+bool lower_merge_rows(Lowering &l, const Node &node) {
+  const ValueId x = node.inputs[0];
+  const std::string name = text(node, "mode");
+  const MergeMode mode = name == "add" ? MergeMode::add : name == "maximum" ? MergeMode::maximum : MergeMode::replace;
+  if (mode == MergeMode::replace ? !is_fixed_size(l, x) : !l.is_f32(x)) return false;
+  const LoweredValue &table = l.value(x), &indices = l.value(node.inputs[1]);
+  const int64_t limit = table.dims[0], bytes = product(table.dims, 1, table.dims.size()) * element_bytes(l, x);
+  const GatherSizes sizes{1, indices.elements, bytes};
+  const bool wide = indices.dtype == DType::i64;
+  const BufferId in = l.read(x), at = l.read(node.inputs[1]), updates = l.read(node.inputs[2]);
+  // Not onto x where it is read as updates, too.
+  const BufferId out = in == updates ? l.write(node.outputs[0]) : l.write(node.outputs[0], "", {x});
+  const int64_t work = bytes / 4 * (sizes.count + limit);
+  const Parts parts(limit, work > 0 ? std::max<int64_t>(1, kPartElements * limit / work) : 1, l.threads(), 1);
+  l.emit("simd:merge_rows",
+         [=, bounds = BoundedIntegers::of(l.graph(), node, 1, limit, "index")](const RunContext &c) -> int32_t {
+           FirstWrong wrong;
+           c.for_parts(parts, [&](Range rows) {
+             const char *const from = static_cast<const char *>(c.buffers[in]);
+             char *const to = static_cast<char *>(c.buffers[out]);
+             if (from != to && bytes * rows.size() > 0)
+               std::memcpy(to + rows.begin * bytes, from + rows.begin * bytes,
+                           static_cast<size_t>(rows.size() * bytes));
+             const Places places{c.buffers[at], wide, limit};
+             wrong.note(merge_rows(mode, places, rows, sizes, static_cast<const char *>(c.buffers[updates]), to));
            });
            return check_index(c, wrong, at, wide, bounds);
          });

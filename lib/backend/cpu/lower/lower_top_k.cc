@@ -43,7 +43,7 @@ void choose(const float *x, const TopKShape &shape, uint64_t *ranks) {
   uint64_t *const end = ranks + shape.k;
   for (int64_t i = 0; i < shape.k; ++i)
     ranks[i] = rank_of(x[i], i);
-  std::make_heap(ranks, end, std::greater<>());
+  if (shape.k < shape.length) std::make_heap(ranks, end, std::greater<>());
   for (int64_t i = shape.k; i < shape.length; ++i) {
     const float least = x[index_of(ranks[0])];
     if (std::isnan(least)) break;

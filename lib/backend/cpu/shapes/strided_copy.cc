@@ -49,8 +49,27 @@ StridedCopy StridedCopy::make(const std::vector<int64_t> &dims, const std::vecto
 
 namespace {
 
+/// Neighbours in reverse order, several at a time.
+template <typename T>
+void copy_reversed(int64_t n, const char *from, char *to) {
+  typedef T Block __attribute__((vector_size(16)));
+  constexpr int64_t kCount = 16 / sizeof(T);
+  int64_t i = 0;
+  for (; i + kCount <= n; i += kCount) {
+    Block block, turned;
+    std::memcpy(&block, from - (i + kCount - 1) * static_cast<int64_t>(sizeof(T)), sizeof(block));
+    for (int64_t k = 0; k < kCount; ++k)
+      turned[k] = block[kCount - 1 - k];
+    std::memcpy(to + i * static_cast<int64_t>(sizeof(T)), &turned, sizeof(turned));
+  }
+  for (; i < n; ++i)
+    std::memcpy(to + i * static_cast<int64_t>(sizeof(T)), from - i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+}
+
 template <typename T>
 void copy_elements(int64_t n, int64_t from_step, int64_t to_step, const char *from, char *to) {
+  constexpr auto kSize = static_cast<int64_t>(sizeof(T));
+  if (from_step == -kSize && to_step == kSize) return copy_reversed<T>(n, from, to);
   for (int64_t i = 0; i < n; ++i) {
     std::memcpy(to + i * to_step, from + i * from_step, sizeof(T));
   }

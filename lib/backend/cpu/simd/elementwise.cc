@@ -9,6 +9,8 @@ namespace tutti::impl::backend::cpu {
 namespace {
 
 constexpr int64_t kTile = 1024;
+/// Where nothing lies between the inputs and the result.
+constexpr int64_t kDirectTile = 16384;
 
 const std::unordered_map<std::string_view, ElementOp> &names() {
   static const std::unordered_map<std::string_view, ElementOp> table = {
@@ -27,6 +29,10 @@ const std::unordered_map<std::string_view, ElementOp> &names() {
       {"reciprocal", ElementOp::reciprocal},
       {"sin", ElementOp::sin},
       {"cos", ElementOp::cos},
+      {"tangent", ElementOp::tangent},
+      {"arc_tangent", ElementOp::arc_tangent},
+      {"arc_sine", ElementOp::arc_sine},
+      {"arc_cosine", ElementOp::arc_cosine},
       {"tanh", ElementOp::tanh},
       {"sigmoid", ElementOp::sigmoid},
       {"relu", ElementOp::relu},
@@ -50,6 +56,7 @@ const std::unordered_map<std::string_view, ElementOp> &names() {
       {"mul", ElementOp::mul},
       {"div", ElementOp::div},
       {"pow", ElementOp::pow},
+      {"arc_tangent2", ElementOp::arc_tangent2},
       {"maximum", ElementOp::maximum},
       {"minimum", ElementOp::minimum},
       {"mod", ElementOp::mod},
@@ -69,6 +76,130 @@ const std::unordered_map<std::string_view, ElementOp> &names() {
   return table;
 }
 
+int operands_of(ElementOp op) {
+  if (op == ElementOp::select) return 3;
+  const bool is_gradient = op >= ElementOp::relu_gradient && op <= ElementOp::gelu_tanh_gradient;
+  return is_gradient || op >= ElementOp::add || op == ElementOp::mul_scaled || op == ElementOp::prelu ? 2 : 1;
+}
+
+/// Calls function(register) for what an instruction reads.
+template <typename Function>
+void for_operands(const ElementInstruction &one, const Function &function) {
+  const int32_t operands[] = {one.a, one.b, one.c};
+  for (int i = 0; i < operands_of(one.op); ++i)
+    function(static_cast<size_t>(operands[i]));
+}
+
+/// Puts one instruction in the place of several, where only the last of them needs what the others make.
+class Joiner {
+ public:
+  explicit Joiner(ElementProgram &program) : program_(program), inputs_(static_cast<int32_t>(program.inputs.size())) {
+    count_uses();
+  }
+
+  void run() {
+    for (ElementInstruction &instruction : program_.instructions) {
+      if (join(instruction)) count_uses();
+    }
+    remove_unused();
+  }
+
+ private:
+  void count_uses() {
+    uses_.assign(program_.inputs.size() + program_.instructions.size(), 0);
+    uses_.back() = 1;
+    for (size_t i = program_.instructions.size(); i-- > 0;) {
+      if (uses_[program_.inputs.size() + i] != 0)
+        for_operands(program_.instructions[i], [&](size_t operand) { ++uses_[operand]; });
+    }
+  }
+
+  std::optional<float> known(int32_t reg) const {
+    return reg < inputs_ ? program_.inputs[static_cast<size_t>(reg)].value : std::nullopt;
+  }
+  bool is_zero(int32_t reg) const { return known(reg) == 0.0f; }
+  /// What makes a register that is used once, if it is an `op`.
+  const ElementInstruction *maker(int32_t reg, ElementOp op) const {
+    if (reg < inputs_ || uses_[static_cast<size_t>(reg)] != 1) return nullptr;
+    const ElementInstruction &one = program_.instructions[static_cast<size_t>(reg - inputs_)];
+    return one.op == op ? &one : nullptr;
+  }
+
+  bool join(ElementInstruction &one) const {
+    switch (one.op) {
+      case ElementOp::minimum:
+        return known(one.a) && join_limits(one, *known(one.a));
+      case ElementOp::mul:
+        return join_product(one, one.a, one.b) || join_product(one, one.b, one.a);
+      case ElementOp::select:
+        return join_select(one);
+      default:
+        return false;
+    }
+  }
+
+  bool join_limits(ElementInstruction &one, float high) const {
+    const ElementInstruction *const above = maker(one.b, ElementOp::maximum);
+    if (above != nullptr && known(above->a)) {
+      one = {ElementOp::clamp, above->b, 0, 0, 0.0f, *known(above->a), high};
+      return true;
+    }
+    const ElementInstruction *const relu = maker(one.b, ElementOp::relu);
+    if (relu == nullptr) return false;
+    const ElementInstruction *const sum = maker(relu->a, ElementOp::add);
+    if (sum != nullptr && known(sum->b))
+      one = {ElementOp::limited_sum, sum->a, 0, 0, *known(sum->b), 0.0f, high};
+    else
+      one = {ElementOp::limited_relu, relu->a, 0, 0, 0.0f, 0.0f, high};
+    return true;
+  }
+
+  bool join_product(ElementInstruction &one, int32_t first, int32_t second) const {
+    const ElementInstruction *const log = maker(first, ElementOp::log);
+    if (log != nullptr && known(second)) {
+      one = {ElementOp::log_scaled, log->a, 0, 0, *known(second)};
+      return true;
+    }
+    const ElementInstruction *const scaled = maker(second, ElementOp::mul);
+    if (scaled == nullptr || !known(scaled->b)) return false;
+    one = {ElementOp::mul_scaled, first, scaled->a, 0, *known(scaled->b)};
+    return true;
+  }
+
+  // x > 0 ? x : slope · min(x, 0)
+  bool join_select(ElementInstruction &one) const {
+    const ElementInstruction *const is_above = maker(one.a, ElementOp::greater);
+    const ElementInstruction *const product = maker(one.c, ElementOp::mul);
+    if (is_above == nullptr || product == nullptr || is_above->a != one.b || !is_zero(is_above->b)) return false;
+    const ElementInstruction *const below = maker(product->b, ElementOp::minimum);
+    if (below == nullptr || below->a != one.b || !is_zero(below->b)) return false;
+    one = {ElementOp::prelu, one.b, product->a};
+    return true;
+  }
+
+  void remove_unused() {
+    std::vector<int32_t> places(uses_.size(), 0);
+    for (int32_t i = 0; i < inputs_; ++i)
+      places[static_cast<size_t>(i)] = i;
+    std::vector<ElementInstruction> kept;
+    for (size_t i = 0; i < program_.instructions.size(); ++i) {
+      const size_t reg = program_.inputs.size() + i;
+      if (uses_[reg] == 0) continue;
+      places[reg] = inputs_ + static_cast<int32_t>(kept.size());
+      ElementInstruction one = program_.instructions[i];
+      int32_t *const operands[] = {&one.a, &one.b, &one.c};
+      for (int k = 0; k < 3; ++k)
+        *operands[k] = k < operands_of(one.op) ? places[static_cast<size_t>(*operands[k])] : 0;
+      kept.push_back(one);
+    }
+    program_.instructions = std::move(kept);
+  }
+
+  ElementProgram &program_;
+  const int32_t inputs_;
+  std::vector<int32_t> uses_;  // by register; 0 of what nothing needs any more
+};
+
 }  // namespace
 
 std::optional<ElementOp> element_op(std::string_view op, bool approximate) {
@@ -80,44 +211,44 @@ std::optional<ElementOp> element_op(std::string_view op, bool approximate) {
 }
 
 void ElementProgram::finish() {
+  if (!instructions.empty()) Joiner(*this).run();
+  const auto registers = inputs.size() + instructions.size();
+  std::vector<int32_t> last_use(registers, -1);
+  for (size_t i = 0; i < instructions.size(); ++i)
+    for_operands(instructions[i], [&](size_t operand) { last_use[operand] = static_cast<int32_t>(i); });
   bool repeats = false;
-  for (const ElementInput &input : inputs) {
-    repeats |= input.access == ElementAccess::column || input.access == ElementAccess::row;
+  bool is_direct = instructions.size() == 1 && !boolean_result;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (last_use[i] < 0) continue;
+    repeats |= inputs[i].access == ElementAccess::column || inputs[i].access == ElementAccess::row;
+    is_direct &= inputs[i].access == ElementAccess::dense && inputs[i].dtype == tensor::DType::f32;
   }
   if (!repeats) {
     columns *= rows;
     rows = columns > 0 ? 1 : 0;
   }
-  tile = std::min(columns, kTile);
+  tile = std::min(columns, is_direct ? kDirectTile : kTile);
   if (repeats && columns <= kTile && columns > 0)
     tile = std::min(rows, std::max<int64_t>(1, kTile / columns)) * columns;
 
-  const auto registers = static_cast<int32_t>(inputs.size() + instructions.size());
-  std::vector<int32_t> last_use(static_cast<size_t>(registers), -1);
-  for (size_t i = 0; i < instructions.size(); ++i) {
-    for (int32_t operand : {instructions[i].a, instructions[i].b, instructions[i].c}) {
-      last_use[static_cast<size_t>(operand)] = static_cast<int32_t>(i);
-    }
-  }
-  buffers.assign(static_cast<size_t>(registers), -1);
+  buffers.assign(registers, -1);
   buffer_count = 0;
   // Inputs that are not read in place keep their tile for the whole run.
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool in_place =
         inputs[i].dtype == tensor::DType::f32 &&
         (inputs[i].access == ElementAccess::dense || (inputs[i].access == ElementAccess::column && columns > kTile));
-    if (!in_place) buffers[i] = buffer_count++;
+    buffers[i] = last_use[i] < 0 ? kUnused : in_place ? -1 : buffer_count++;
   }
   std::vector<int32_t> free;
   for (size_t i = 0; i < instructions.size(); ++i) {
     const size_t result = inputs.size() + i;
-    for (int32_t operand : {instructions[i].a, instructions[i].b, instructions[i].c}) {
-      const auto o = static_cast<size_t>(operand);
+    for_operands(instructions[i], [&](size_t o) {
       if (o >= inputs.size() && last_use[o] == static_cast<int32_t>(i) &&
           std::find(free.begin(), free.end(), buffers[o]) == free.end()) {
         free.push_back(buffers[o]);
       }
-    }
+    });
     if (i + 1 == instructions.size() && !boolean_result) break;  // written to its place
     if (free.empty()) {
       buffers[result] = buffer_count++;

@@ -13,6 +13,7 @@
 #include <hwy/foreach_target.h>
 
 #include "backend/cpu/simd/simd-inl.h"
+#include "backend/cpu/simd/simd_angles-inl.h"
 
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
@@ -58,12 +59,11 @@ HWY_INLINE void map2(const Operands o, const Function &function) {
 
 template <typename Function>
 HWY_INLINE void map3(const Operands o, const Function &function) {
-  const int64_t lanes = float_lanes();
-  for (int64_t i = 0; i < o.n; i += lanes) {
-    const int64_t left = HWY_MIN(lanes, o.n - i);
-    store_first(d, function(load_first(d, o.a + i, left), load_first(d, o.b + i, left), load_first(d, o.c + i, left)),
-                o.out + i, left);
-  }
+  each_vector(o.n, [=](int64_t i, auto count) HWY_ATTR {
+    const V result =
+        function(load_first(d, o.a + i, count), load_first(d, o.b + i, count), load_first(d, o.c + i, count));
+    store_first(d, result, o.out + i, count);
+  });
 }
 
 template <typename Function>
@@ -106,8 +106,8 @@ HWY_INLINE V logarithm_of_one_more(V x) {
 
 // The library's goes wrong far from 0: there, number by number.
 template <typename Vector, typename Scalar>
-HWY_INLINE V periodic(V x, const Vector &vector, const Scalar &scalar) {
-  if (hn::AllTrue(d, hn::Lt(hn::Abs(x), hn::Set(d, 30000.0f)))) return vector(x);
+HWY_INLINE V periodic(V x, const Vector &vector, const Scalar &scalar, float limit = 30000.0f) {
+  if (hn::AllTrue(d, hn::Lt(hn::Abs(x), hn::Set(d, limit)))) return vector(x);
   HWY_ALIGN float values[HWY_MAX_BYTES / sizeof(float)];
   hn::Store(x, d, values);
   for (float &value : values)
@@ -146,14 +146,6 @@ HWY_INLINE V gelu_tanh_gradient(V dy, V x) {
   const V half = hn::Set(d, 0.5f);
   const V slope = hn::Mul(hn::Mul(half, near), hn::Mul(hn::NegMulAdd(t, t, one()), inner));
   return hn::Mul(dy, hn::MulAdd(half, hn::Add(one(), t), slope));
-}
-
-template <size_t count>
-HWY_INLINE V polynomial(V x, const float (&coefficients)[count]) {
-  V sum = hn::Set(d, coefficients[count - 1]);
-  for (size_t i = count - 1; i-- > 0;)
-    sum = hn::MulAdd(sum, x, hn::Set(d, coefficients[i]));
-  return sum;
 }
 
 // What rounding took from a * a: with halves of a, whose products are exact, where nothing multiplies and adds at once
@@ -239,6 +231,21 @@ void run_transcendental(const ElementInstruction &instruction, const Operands &o
         return periodic(
             x, [](V y) HWY_ATTR { return hn::Cos(d, y); }, [](float y) { return std::cos(y); });
       });
+    case ElementOp::tangent:
+      return map1(o, [](V x) HWY_ATTR {
+        return periodic(
+            x, [](V y) HWY_ATTR { return tangent(y); }, [](float y) { return std::tan(y); }, 2000.0f);
+      });
+    case ElementOp::arc_tangent:
+      return map1(o, [](V x) HWY_ATTR { return hn::Atan(d, x); });
+    case ElementOp::arc_sine:
+      return map1(o, [](V x) HWY_ATTR { return hn::Asin(d, x); });
+    case ElementOp::arc_cosine:
+      return map1(o, [](V x) HWY_ATTR { return hn::Acos(d, x); });
+    case ElementOp::arc_tangent2:
+      return map2(o, [](V y, V x) HWY_ATTR { return arc_tangent2(y, x); });
+    case ElementOp::log_scaled:
+      return map1(o, [alpha](V x) HWY_ATTR { return hn::Mul(logarithm(x), alpha); });
     case ElementOp::erf:
       return map1(o, [](V x) HWY_ATTR { return error_function(x); });
     case ElementOp::tanh:
@@ -271,6 +278,22 @@ void run_transcendental(const ElementInstruction &instruction, const Operands &o
       });
     default:
       break;
+  }
+}
+
+// What is equal to a limit becomes the limit, whose zero may have another sign; relu leaves such zeros as they are.
+void run_limits(const ElementInstruction &instruction, const Operands &o) {
+  const V low = hn::Set(d, instruction.low), high = hn::Set(d, instruction.high), zero = hn::Zero(d);
+  const V summand = hn::Set(d, instruction.constant);
+  const auto at_most = [high](V x) HWY_ATTR { return hn::IfThenElse(hn::Ge(x, high), high, x); };
+  const auto limited_relu = [=](V x) HWY_ATTR { return at_most(hn::IfThenZeroElse(hn::Lt(x, zero), x)); };
+  switch (instruction.op) {
+    case ElementOp::clamp:
+      return map1(o, [=](V x) HWY_ATTR { return at_most(hn::IfThenElse(hn::Le(x, low), low, x)); });
+    case ElementOp::limited_sum:
+      return map1(o, [=](V x) HWY_ATTR { return limited_relu(hn::Add(x, summand)); });
+    default:
+      return map1(o, limited_relu);
   }
 }
 
@@ -309,6 +332,15 @@ void run_unary(const ElementInstruction &instruction, const Operands &o) {
       return map1(o, [](V x) HWY_ATTR { return hn::IfThenElse(is_zero_bits(x), hn::Zero(d), one()); });
     case ElementOp::is_finite:
       return map1(o, [](V x) HWY_ATTR { return as_number(hn::IsFinite(x)); });
+    case ElementOp::mul_scaled:
+      return map2(o, [alpha](V a, V b) HWY_ATTR { return hn::Mul(a, hn::Mul(b, alpha)); });
+    case ElementOp::prelu:
+      return map2(o,
+                  [](V x, V slope) HWY_ATTR { return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, hn::Mul(slope, x)); });
+    case ElementOp::clamp:
+    case ElementOp::limited_relu:
+    case ElementOp::limited_sum:
+      return run_limits(instruction, o);
     default:
       return run_transcendental(instruction, o);
   }
@@ -380,7 +412,8 @@ void run_instruction(const ElementInstruction &instruction, const Operands &o) {
   }
   const bool binary = instruction.op >= ElementOp::add ||
                       (instruction.op >= ElementOp::relu_gradient && instruction.op <= ElementOp::tanh_gradient);
-  const bool in_other_list = instruction.op == ElementOp::pow || instruction.op == ElementOp::sigmoid_cross_entropy;
+  const bool in_other_list = instruction.op == ElementOp::pow || instruction.op == ElementOp::arc_tangent2 ||
+                             instruction.op == ElementOp::sigmoid_cross_entropy;
   binary && !in_other_list ? run_binary(instruction, o) : run_unary(instruction, o);
 }
 
@@ -438,6 +471,7 @@ struct Run {
   void start() {
     for (size_t i = 0; i < program.inputs.size(); ++i) {
       const ElementInput &input = program.inputs[i];
+      if (program.buffers[i] == ElementProgram::kUnused) continue;
       if (program.buffers[i] >= 0) registers[i] = buffer(i);
       if (input.access == ElementAccess::scalar) {
         fill(buffer(i), program.tile, read_as_float(inputs[i], input.dtype, 0));
@@ -454,6 +488,7 @@ struct Run {
     const int64_t columns = program.columns;
     for (size_t i = 0; i < program.inputs.size(); ++i) {
       const ElementInput &input = program.inputs[i];
+      if (program.buffers[i] == ElementProgram::kUnused) continue;
       switch (input.access) {
         case ElementAccess::scalar:
           break;

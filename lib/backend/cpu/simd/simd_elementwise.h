@@ -41,6 +41,10 @@ enum class ElementOp : uint8_t {
   reciprocal,
   sin,
   cos,
+  tangent,
+  arc_tangent,
+  arc_sine,
+  arc_cosine,
   tanh,
   sigmoid,
   relu,
@@ -57,6 +61,13 @@ enum class ElementOp : uint8_t {
   logical_not,
   is_finite,
   to_boolean,
+  // Made by finish() of several, whose results they give.
+  clamp,         ///< a between low and high
+  limited_relu,  ///< relu(a), at most high
+  limited_sum,   ///< relu(a + constant), at most high
+  log_scaled,    ///< log(a) · constant
+  mul_scaled,    ///< a · (b · constant)
+  prelu,         ///< a where it is above 0, else a · b
   relu_gradient,
   sigmoid_gradient,
   tanh_gradient,
@@ -67,6 +78,7 @@ enum class ElementOp : uint8_t {
   mul,
   div,
   pow,
+  arc_tangent2,
   maximum,
   minimum,
   mod,
@@ -87,13 +99,15 @@ enum class ElementOp : uint8_t {
 /// The operation of a graph op, if this file has one. `approximate` is the attribute of gelu.
 std::optional<ElementOp> element_op(std::string_view op, bool approximate);
 
-/// Operand registers; unused ones are ignored. `constant` is alpha of elu and leaky_relu.
+/// Operand registers; unused ones are ignored. `constant` is alpha of elu and leaky_relu, and a number of joined ones.
 struct ElementInstruction {
   ElementOp op = ElementOp::identity;
   int32_t a = 0;
   int32_t b = 0;
   int32_t c = 0;
   float constant = 0.0f;
+  float low = 0.0f;
+  float high = 0.0f;
 };
 
 /// How an input is spread over the rows x columns of the result.
@@ -107,6 +121,7 @@ enum class ElementAccess : uint8_t {
 struct ElementInput {
   ElementAccess access = ElementAccess::dense;
   tensor::DType dtype = tensor::DType::f32;  ///< f32, boolean, or an integer or f64 that is converted
+  std::optional<float> value = {};           ///< of a scalar that is the same in every run
 };
 
 struct ElementProgram {
@@ -116,11 +131,14 @@ struct ElementProgram {
   std::vector<ElementInstruction> instructions;
   bool boolean_result = false;
 
+  /// In place of the buffer of an input that no instruction reads.
+  static constexpr int32_t kUnused = -2;
   // Filled by finish(): which tile buffer each register uses (-1 = memory itself), and how many there are.
   std::vector<int32_t> buffers;
   int32_t buffer_count = 0;
   int64_t tile = 0;  ///< elements of a tile; a multiple of `columns` where rows or columns repeat
 
+  /// Joins instructions that one pass can do, and gives registers their buffers.
   void finish();
   int64_t scratch_floats() const { return buffer_count * (tile + 64); }
   /// Tiles, or rows where a row takes several: what a run can be cut into.

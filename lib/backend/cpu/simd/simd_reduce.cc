@@ -29,6 +29,10 @@ struct Sum {
   static V step(V a, V b) { return hn::Add(a, b); }
   static float scalar(float a, float b) { return a + b; }
 };
+struct SumOfSquares {
+  static V identity() { return hn::Zero(d); }
+  static V step(V sum, V x) { return hn::MulAdd(x, x, sum); }
+};
 struct Maximum {
   static constexpr bool kIsExact = true;
   static V identity() { return hn::Set(d, -INFINITY); }
@@ -152,6 +156,7 @@ HWY_INLINE void fold_columns(const float *x, int64_t rows, int64_t columns, floa
 constexpr int64_t kStrip = 512;
 
 // Sums of columns, kStrip columns at a time, in stretches of rows whose f32 sums are added up in double.
+template <typename Kind>
 void sum_columns(const float *x, int64_t rows, int64_t columns, float scale, float *out) {
   constexpr int64_t kRows = 128;
   float partial[kStrip];
@@ -166,10 +171,10 @@ void sum_columns(const float *x, int64_t rows, int64_t columns, float scale, flo
       const float *from = x + r * columns + j0;
       int64_t j = 0;
       for (; j + 4 * lanes <= width; j += 4 * lanes) {
-        fold_strip<Sum, 4>(from + j, count, columns, 4 * lanes, partial + j);
+        fold_strip<Kind, 4>(from + j, count, columns, 4 * lanes, partial + j);
       }
       for (; j < width; j += lanes) {
-        fold_strip<Sum, 1>(from + j, count, columns, HWY_MIN(lanes, width - j), partial + j);
+        fold_strip<Kind, 1>(from + j, count, columns, HWY_MIN(lanes, width - j), partial + j);
       }
       for (j = 0; j < width; ++j)
         total[j] += static_cast<double>(partial[j]);
@@ -184,7 +189,17 @@ void reduce_sums(const ReduceShape &s, const float *x, float *out, float scale) 
     if (s.inner == 1) {
       out[o] = static_cast<float>(sum_row(x + o * s.middle, s.middle) * static_cast<double>(scale));
     } else {
-      sum_columns(x + o * s.middle * s.inner, s.middle, s.inner, scale, out + o * s.inner);
+      sum_columns<Sum>(x + o * s.middle * s.inner, s.middle, s.inner, scale, out + o * s.inner);
+    }
+  }
+}
+
+void reduce_squares(const ReduceShape &s, const float *x, float *out, float scale) {
+  for (int64_t o = 0; o < s.outer; ++o) {
+    if (s.inner == 1) {
+      out[o] = static_cast<float>(run_sum_of_squares(x + o * s.middle, s.middle, 1.0f) * static_cast<double>(scale));
+    } else {
+      sum_columns<SumOfSquares>(x + o * s.middle * s.inner, s.middle, s.inner, scale, out + o * s.inner);
     }
   }
 }
@@ -210,6 +225,8 @@ void run_reduce(ReduceKind kind, const ReduceShape &shape, const float *x, float
       return reduce_other<Minimum>(shape, x, out);
     case ReduceKind::product:
       return reduce_other<Product>(shape, x, out);
+    case ReduceKind::squares:
+      return reduce_squares(shape, x, out, scale);
   }
 }
 
@@ -239,11 +256,17 @@ int64_t run_first_above(const float *x, int64_t n, float limit) {
 }
 
 void run_add_to(const float *HWY_RESTRICT x, float *HWY_RESTRICT out, int64_t n) {
-  const int64_t lanes = float_lanes();
-  for (int64_t i = 0; i < n; i += lanes) {
-    const int64_t left = HWY_MIN(lanes, n - i);
-    store_first(d, hn::Add(load_first(d, out + i, left), load_first(d, x + i, left)), out + i, left);
-  }
+  each_vector(n, [=](int64_t i, auto count) HWY_ATTR {
+    store_first(d, hn::Add(load_first(d, out + i, count), load_first(d, x + i, count)), out + i, count);
+  });
+}
+
+void run_raise_to(const float *HWY_RESTRICT x, float *HWY_RESTRICT out, int64_t n) {
+  each_vector(n, [=](int64_t i, auto count) HWY_ATTR {
+    const V old = load_first(d, out + i, count), given = load_first(d, x + i, count);
+    const V larger = hn::IfThenElse(hn::Or(hn::Gt(given, old), hn::IsNaN(given)), given, old);
+    store_first(d, hn::IfThenElse(hn::IsNaN(old), old, larger), out + i, count);
+  });
 }
 
 }  // namespace tutti::impl::backend::cpu::HWY_NAMESPACE
@@ -257,6 +280,7 @@ HWY_EXPORT(run_sum_of_squares);
 HWY_EXPORT(run_all_finite);
 HWY_EXPORT(run_first_above);
 HWY_EXPORT(run_add_to);
+HWY_EXPORT(run_raise_to);
 
 void reduce(ReduceKind kind, const ReduceShape &shape, const float *x, float *out, float scale) {
   HWY_DYNAMIC_DISPATCH(run_reduce)(kind, shape, x, out, scale);
@@ -273,6 +297,8 @@ int64_t first_above(const float *x, int64_t n, float limit) {
 }
 
 void add_to(const float *x, float *out, int64_t n) { HWY_DYNAMIC_DISPATCH(run_add_to)(x, out, n); }
+
+void raise_to(const float *x, float *out, int64_t n) { HWY_DYNAMIC_DISPATCH(run_raise_to)(x, out, n); }
 
 }  // namespace tutti::impl::backend::cpu
 #endif

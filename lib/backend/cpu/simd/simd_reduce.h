@@ -11,7 +11,7 @@
 
 namespace tutti::impl::backend::cpu {
 
-enum class ReduceKind : uint8_t { sum, maximum, minimum, product };
+enum class ReduceKind : uint8_t { sum, maximum, minimum, product, squares };  // squares: their sum
 
 struct ReduceShape {
   int64_t outer = 1;
@@ -33,6 +33,8 @@ int64_t first_above(const float *x, int64_t n, float limit);
 
 /// out[i] += x[i].
 void add_to(const float *x, float *out, int64_t n);
+/// out[i] = x[i] where that is larger or NaN, and out[i] is not NaN.
+void raise_to(const float *x, float *out, int64_t n);
 
 }  // namespace tutti::impl::backend::cpu
 

@@ -74,6 +74,14 @@ __device__ inline C float_unary(C x, C number) {
     return std::sin(x);
   } else if constexpr (op == ElementOp::cos) {
     return std::cos(x);
+  } else if constexpr (op == ElementOp::tangent) {
+    return std::tan(x);
+  } else if constexpr (op == ElementOp::arc_tangent) {
+    return std::atan(x);
+  } else if constexpr (op == ElementOp::arc_sine) {
+    return std::asin(x);
+  } else if constexpr (op == ElementOp::arc_cosine) {
+    return std::acos(x);
   } else if constexpr (op == ElementOp::tanh) {
     return std::tanh(x);
   } else if constexpr (op == ElementOp::sigmoid) {
@@ -114,6 +122,8 @@ template <ElementOp op, typename C>
 __device__ inline C float_binary(C a, C b) {
   if constexpr (op == ElementOp::div) {
     return a / b;
+  } else if constexpr (op == ElementOp::arc_tangent2) {
+    return std::atan2(a, b);
   } else if constexpr (op == ElementOp::sigmoid_gradient) {
     return a * b * (1 - b);
   } else if constexpr (op == ElementOp::tanh_gradient) {

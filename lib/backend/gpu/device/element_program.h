@@ -15,13 +15,15 @@ namespace tutti::impl::backend::gpu {
 // the instruction; round is to even; select is a != 0 ? b : c; to_f16 and to_bf16 round to those types.
 // clang-format off
 #define TUTTI_UNARY_ELEMENT_OPS(X)                                                                                     \
-  X(identity) X(neg) X(abs) X(sign) X(exp) X(log) X(log1p) X(expm1) X(sqrt) X(rsqrt) X(square) X(reciprocal) X(sin)   \
-  X(cos) X(tanh) X(sigmoid) X(relu) X(gelu) X(gelu_tanh) X(silu) X(softplus) X(elu) X(leaky_relu) X(floor) X(ceil)    \
-  X(round) X(erf) X(logical_not) X(is_finite) X(to_boolean) X(to_f16) X(to_bf16)
+  X(identity) X(neg) X(abs) X(sign) X(exp) X(log) X(log1p) X(expm1) X(sqrt) X(rsqrt) X(square) X(reciprocal) X(sin)    \
+  X(cos) X(tangent) X(arc_tangent) X(arc_sine) X(arc_cosine) X(tanh) X(sigmoid) X(relu) X(gelu) X(gelu_tanh) X(silu)   \
+  X(softplus) X(elu) X(leaky_relu) X(floor) X(ceil) X(round) X(erf) X(logical_not) X(is_finite) X(to_boolean)          \
+  X(to_f16) X(to_bf16)
 #define TUTTI_BINARY_ELEMENT_OPS(X)                                                                                    \
-  X(add) X(sub) X(mul) X(div) X(pow) X(maximum) X(minimum) X(mod) X(floor_divide) X(equal) X(not_equal) X(less)       \
-  X(less_equal) X(greater) X(greater_equal) X(logical_and) X(logical_or) X(logical_xor) X(relu_gradient)              \
-  X(sigmoid_gradient) X(tanh_gradient) X(gelu_gradient) X(gelu_tanh_gradient) X(sigmoid_cross_entropy)
+  X(add) X(sub) X(mul) X(div) X(pow) X(maximum) X(minimum) X(mod) X(floor_divide) X(equal) X(not_equal) X(less)        \
+  X(less_equal) X(greater) X(greater_equal) X(logical_and) X(logical_or) X(logical_xor) X(relu_gradient)               \
+  X(sigmoid_gradient) X(tanh_gradient) X(gelu_gradient) X(gelu_tanh_gradient) X(sigmoid_cross_entropy)                 \
+  X(arc_tangent2)
 #define TUTTI_ELEMENT_OPS(X) TUTTI_UNARY_ELEMENT_OPS(X) TUTTI_BINARY_ELEMENT_OPS(X) X(select)
 // clang-format on
 

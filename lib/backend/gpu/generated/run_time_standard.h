@@ -21,6 +21,10 @@ static_assert(sizeof(int64_t) == 8 && sizeof(void *) == 8);
 #define UINT64_MAX static_cast<uint64_t>(18446744073709551615U)
 
 namespace std {
+using ::acos;
+using ::asin;
+using ::atan;
+using ::atan2;
 using ::ceil;
 using ::cos;
 using ::erf;
@@ -35,6 +39,7 @@ using ::pow;
 using ::rint;
 using ::sin;
 using ::sqrt;
+using ::tan;
 using ::tanh;
 }  // namespace std
 

@@ -19,6 +19,7 @@ base::Result<Kernel> make_scan(KernelRequest &request);
 
 // shape_kernels.cc: elements are moved, not computed.
 base::Result<Kernel> make_broadcast_to(KernelRequest &request);
+base::Result<Kernel> make_reverse_axes(KernelRequest &request);
 base::Result<Kernel> make_concat(KernelRequest &request);
 base::Result<Kernel> make_pad(KernelRequest &request);
 base::Result<Kernel> make_slice(KernelRequest &request);
@@ -35,12 +36,20 @@ base::Result<Kernel> make_dropout_attention_gradient(KernelRequest &request);
 base::Result<Kernel> make_gather(KernelRequest &request);
 base::Result<Kernel> make_gather_gradient(KernelRequest &request);
 base::Result<Kernel> make_iota(KernelRequest &request);
+base::Result<Kernel> make_merge_rows(KernelRequest &request);
 base::Result<Kernel> make_one_hot(KernelRequest &request);
 
 // row_kernels.cc: updates of some rows.
 base::Result<Kernel> make_sum_rows(KernelRequest &request);
 base::Result<Kernel> make_row_update(KernelRequest &request);
 base::Result<Kernel> make_rows_at(KernelRequest &request);
+
+// running_kernels.cc
+base::Result<Kernel> make_running(KernelRequest &request);
+base::Result<Kernel> make_running_product_gradient(KernelRequest &request);
+
+// interpolate_kernels.cc
+base::Result<Kernel> make_interpolate2d(KernelRequest &request);
 
 // random_kernels.cc
 base::Result<Kernel> make_dropout(KernelRequest &request);

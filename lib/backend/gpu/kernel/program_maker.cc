@@ -26,6 +26,10 @@ struct NamedOp {
 constexpr NamedOp kOps[] = {
     {"abs", ElementOp::abs, true},
     {"add", ElementOp::add, true},
+    {"arc_cosine", ElementOp::arc_cosine},
+    {"arc_sine", ElementOp::arc_sine},
+    {"arc_tangent", ElementOp::arc_tangent},
+    {"arc_tangent2", ElementOp::arc_tangent2},
     {"cast", ElementOp::identity, true},
     {"ceil", ElementOp::ceil},
     {"cos", ElementOp::cos},
@@ -77,6 +81,7 @@ constexpr NamedOp kOps[] = {
     {"square", ElementOp::square, true},
     {"stop_gradient", ElementOp::identity, true},
     {"sub", ElementOp::sub, true},
+    {"tangent", ElementOp::tangent},
     {"tanh", ElementOp::tanh},
     {"tanh_gradient", ElementOp::tanh_gradient},
 };

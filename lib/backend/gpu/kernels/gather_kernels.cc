@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops that pick by index: gather, its gradient, one_hot, iota.
+// Ops that pick by index: gather, its gradient, merge_rows, one_hot, iota.
 #include "backend/gpu/device/device_gather.h"
 #include "backend/gpu/device/device_gather_gradient.h"
 #include "backend/gpu/device/device_index_sort.h"
+#include "backend/gpu/device/device_merge_rows.h"
 #include "backend/gpu/kernel/element_bits.h"
 #include "backend/gpu/kernel/kernels.h"
 #include "graph/ops/op_attributes.h"
@@ -52,13 +53,15 @@ Result<Kernel> make_gather_gradient(KernelRequest &request) {
   if (shape.picks > kMostPicks || shape.length > kMostPicks)
     return base::unimplemented(shape.picks, " indices into ", shape.length, " rows, at most ", kMostPicks,
                                " of each are possible");
-  const int32_t fault = request.add_fault(1, shape.length, "index");
+  const bool ignores_others = attributes.ignores_others;
+  const int32_t fault = ignores_others ? -1 : request.add_fault(1, shape.length, "index");
   const IndexSort sort = IndexSort::of(shape.picks, shape.length);
   const GatherGradient gradient = GatherGradient::of(shape, dparams.dtype);
   const int64_t sorted = request.reserve_scratch(sort.scratch_bytes());
   const int64_t partial = request.reserve_scratch(gradient.partial_bytes());
   return Kernel([=, bytes = dparams.bytes, index_dtype = request.input(1).dtype](const Frame &frame) -> Status {
-    const GatherIndices indices{frame.input(1), index_dtype, fault, frame.faults()};
+    const FaultSink sink = ignores_others ? FaultSink() : frame.faults();
+    const GatherIndices indices{frame.input(1), index_dtype, fault, sink};
     if (bytes == 0) return status_of(launch_check_indices(shape, indices, frame.stream()), "launching gather_gradient");
     TUTTI_TRY(status_of(gpuMemsetAsync(frame.output(0), 0, static_cast<size_t>(bytes), frame.stream()),
                         "launching gather_gradient"));
@@ -71,6 +74,41 @@ Result<Kernel> make_gather_gradient(KernelRequest &request) {
     placed.dparams = frame.output(0);
     placed.partial = frame.scratch_as<char>(partial);
     return status_of(launch_gather_gradient(placed, frame.stream()), "launching gather_gradient");
+  });
+}
+
+Result<Kernel> make_merge_rows(KernelRequest &request) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::MergeRowsAttributes::from(request.node));
+  const LoweredValue &x = request.input(0);
+  const GatherShape shape = gather_shape(x.dims, 0, request.input(1).elements);
+  if (shape.picks > kMostPicks || shape.length > kMostPicks)
+    return base::unimplemented(shape.picks, " updates of ", shape.length, " rows, at most ", kMostPicks,
+                               " of each are possible");
+  const int32_t fault = request.add_fault(1, shape.length, "index");
+  const IndexSort sort = IndexSort::of(shape.picks, shape.length);
+  using Mode = graph::ops::MergeRowsAttributes::Mode;
+  MergeRows merge{};
+  merge.mode = attributes.mode == Mode::add       ? MergeMode::add
+               : attributes.mode == Mode::maximum ? MergeMode::maximum
+                                                  : MergeMode::replace;
+  merge.dtype = x.dtype;
+  merge.rows = shape.length;
+  merge.count = shape.picks;
+  merge.inner = shape.inner;
+  request.reserve_scratch(sort.scratch_bytes());
+  return Kernel([=, bytes = x.bytes, index_dtype = request.input(1).dtype](const Frame &frame) -> Status {
+    const GatherIndices indices{frame.input(1), index_dtype, fault, frame.faults()};
+    if (bytes == 0) return status_of(launch_check_indices(shape, indices, frame.stream()), "launching merge_rows");
+    TUTTI_TRY(status_of(gpuMemcpyAsync(frame.output(0), frame.input(0), static_cast<size_t>(bytes),
+                                       gpuMemcpyDeviceToDevice, frame.stream()),
+                        "launching merge_rows"));
+    TUTTI_TRY(status_of(launch_index_sort(sort, indices, frame.scratch(), frame.stream()), "launching merge_rows"));
+    MergeRows issued = merge;
+    issued.keys = sort.keys(frame.scratch());
+    issued.order = sort.order(frame.scratch());
+    issued.updates = frame.input(2);
+    issued.table = frame.output(0);
+    return status_of(launch_merge_rows(issued, frame.stream()), "launching merge_rows");
   });
 }
 

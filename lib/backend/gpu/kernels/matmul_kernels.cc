@@ -49,7 +49,7 @@ Status set_batches(const Extents &dims, const Extents &a, const Extents &b, Matm
 }
 
 /// Batches of rows that are multiplied by one matrix are a matrix of more rows.
-void sum_rows(Matmul &matmul) {
+void merge_rows(Matmul &matmul) {
   if (matmul.batch_rank != 1 || matmul.b_strides[0] != 0 || matmul.a.column_stride != 1 ||
       matmul.a_strides[0] != matmul.m * matmul.a.row_stride)
     return;
@@ -72,7 +72,7 @@ Result<Kernel> make_matmul(KernelRequest &request) {
   matmul.b = attributes.transpose_b ? MatrixView{nullptr, 1, b.back()} : MatrixView{nullptr, b.back(), 1};
   const Extents batch(y.begin(), y.end() - 2);
   TUTTI_TRY(set_batches(batch, batch_strides(a, batch), batch_strides(b, batch), matmul));
-  sum_rows(matmul);
+  merge_rows(matmul);
   matmul.plan = plan_product(
       {matmul.batches, matmul.m, matmul.n, matmul.k, matmul.dtype == DType::f64, request.lowered.is_row_invariant()});
   const int64_t scratch = request.reserve_scratch(matmul.plan.scratch_bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ops that move elements without computing: transpose, broadcast_to, concat, slice and its gradient, pad.
+// Ops that move elements without computing: transpose, broadcast_to, reverse_axes, concat, slice and its gradient, pad.
 #include <algorithm>
 
 #include "backend/gpu/kernel/element_bits.h"
@@ -91,6 +91,19 @@ Result<Kernel> make_transpose(KernelRequest &request) {
     strides[axis] =
         dense[attributes.permutation.empty() ? rank - 1 - axis : axis_of(attributes.permutation[axis], rank)];
   return read_kernel(request.output(0), strides, 0);
+}
+
+Result<Kernel> make_reverse_axes(KernelRequest &request) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::ReverseAxesAttributes::from(request.node));
+  const LoweredValue &y = request.output(0);
+  Extents strides = dense_strides(y.dims);
+  int64_t origin = 0;
+  for (const int64_t given : attributes.axes) {
+    const size_t axis = axis_of(given, strides.size());
+    origin += (y.dims[axis] - 1) * strides[axis];
+    strides[axis] = -strides[axis];
+  }
+  return read_kernel(y, strides, origin);
 }
 
 Result<Kernel> make_broadcast_to(KernelRequest &request) {

@@ -72,7 +72,7 @@ Value tanh_gradient(ProgramText &text, const Value &dy, const Value &y) {
 }
 
 constexpr char kAdd[] = "add", kSubtract[] = "subtract", kMultiply[] = "multiply", kDivide[] = "divide",
-               kPower[] = "power", kGreaterEqual[] = "GE", kLessEqual[] = "LE";
+               kPower[] = "power", kAngle[] = "atan2", kGreaterEqual[] = "GE", kLessEqual[] = "LE";
 
 struct BinaryOp {
   std::string_view name;
@@ -81,6 +81,7 @@ struct BinaryOp {
 
 constexpr BinaryOp kBinaryOps[] = {
     {"add", direct<kAdd>},
+    {"arc_tangent2", direct<kAngle>},
     {"div", direct<kDivide>},
     {"floor_divide", floor_divide},
     {"maximum", extreme<kGreaterEqual>},

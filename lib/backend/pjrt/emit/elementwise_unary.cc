@@ -71,6 +71,22 @@ Value square(ProgramText &text, const Value &x, double) { return text.mul(x, x);
 Value tanh(ProgramText &text, const Value &x, double) { return hyperbolic_tangent(text, x); }
 Value erf(ProgramText &text, const Value &x, double) { return error_function(text, x); }
 
+// Angles as those of points, for StableHLO of this age has atan2 alone: of (1, x), and of points on the unit circle.
+Value arc_tangent(ProgramText &text, const Value &x, double) { return text.binary("atan2", x, text.like(x, 1)); }
+
+/// sqrt(1 − x²), without loss near 1; not a number beyond.
+Value other_side(ProgramText &text, const Value &x) {
+  const Value below = text.sub(text.like(x, 1), x), above = text.add(x, 1);
+  return text.unary("sqrt", text.mul(below, above));
+}
+
+Value arc_sine(ProgramText &text, const Value &x, double) { return text.binary("atan2", x, other_side(text, x)); }
+Value arc_cosine(ProgramText &text, const Value &x, double) { return text.binary("atan2", other_side(text, x), x); }
+
+Value tangent(ProgramText &text, const Value &x, double) {
+  return text.div(text.unary("sine", x), text.unary("cosine", x));
+}
+
 Value softplus(ProgramText &text, const Value &x, double) {
   const Value falling = text.unary("exponential", text.unary("negate", text.unary("abs", x)));
   const Value above = text.binary("maximum", x, text.like(x, 0));
@@ -89,6 +105,9 @@ struct UnaryOp {
 
 constexpr UnaryOp kUnaryOps[] = {
     {"abs", absolute},
+    {"arc_cosine", arc_cosine},
+    {"arc_sine", arc_sine},
+    {"arc_tangent", arc_tangent},
     {"ceil", direct<kCeil>},
     {"cos", direct<kCosine>},
     {"elu", elu},
@@ -114,6 +133,7 @@ constexpr UnaryOp kUnaryOps[] = {
     {"sqrt", direct<kSqrt>},
     {"square", square},
     {"stop_gradient", same},
+    {"tangent", tangent},
     {"tanh", tanh},
 };
 

@@ -30,6 +30,7 @@ base::Status emit_top_k_gradient(NodeEmitter &node);
 base::Status emit_reshape(NodeEmitter &node);
 base::Status emit_transpose(NodeEmitter &node);
 base::Status emit_broadcast_to(NodeEmitter &node);
+base::Status emit_reverse_axes(NodeEmitter &node);
 base::Status emit_concat(NodeEmitter &node);
 base::Status emit_slice(NodeEmitter &node);
 base::Status emit_slice_gradient(NodeEmitter &node);
@@ -38,7 +39,13 @@ base::Status emit_iota(NodeEmitter &node);
 // gather.cc
 base::Status emit_gather(NodeEmitter &node);
 base::Status emit_gather_gradient(NodeEmitter &node);
+base::Status emit_merge_rows(NodeEmitter &node);
 base::Status emit_one_hot(NodeEmitter &node);
+// running.cc
+base::Status emit_running(NodeEmitter &node);
+base::Status emit_running_product_gradient(NodeEmitter &node);
+// interpolation.cc
+base::Status emit_interpolate2d(NodeEmitter &node);
 // matmul.cc
 base::Status emit_matmul(NodeEmitter &node);
 // convolution.cc

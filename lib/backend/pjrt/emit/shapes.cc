@@ -48,6 +48,15 @@ Status emit_broadcast_to(NodeEmitter &node) {
   return Status();
 }
 
+Status emit_reverse_axes(NodeEmitter &node) {
+  TUTTI_ASSIGN(const auto attributes, graph::ops::ReverseAxesAttributes::from(node.node()));
+  Dims axes;
+  for (const int64_t axis : attributes.axes)
+    axes.push_back(static_cast<int64_t>(axis_of(axis, node.input(0).dims.size())));
+  node.set_output(0, axes.empty() ? node.input(0) : node.text().reverse(node.input(0), axes));
+  return Status();
+}
+
 Status emit_concat(NodeEmitter &node) {
   TUTTI_ASSIGN(const auto attributes, graph::ops::ConcatAttributes::from(node.node()));
   std::vector<Value> parts;
