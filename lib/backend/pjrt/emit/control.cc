@@ -32,6 +32,7 @@ class ScanLoop {
   Status emit() {
     ProgramText &text = node_.text();
     EmittedRun &run = node_.run();
+    if (length_ == 0) return emit_nothing();
     if (run.fault.is_absent()) run.fault = no_fault(text);
     std::vector<Value> carried = start();
     const std::string condition = text.region(carried, [&](std::span<const Value> of) -> std::vector<Value> {
@@ -57,6 +58,15 @@ class ScanLoop {
   size_t captures() const { return node_.input_count() - states_ - sequences_; }
   size_t scalars_at() const { return first_sequence() + sequences_ + captures(); }
   size_t fault_at() const { return scalars_at() + 1; }
+
+  /// A loop over nothing, of whose sequences no element could be sliced.
+  Status emit_nothing() {
+    for (size_t i = 0; i < states_; ++i)
+      node_.set_output(i, node_.input(i));
+    for (size_t i = states_; i < node_.output_count(); ++i)
+      node_.set_output(i, node_.text().splat(node_.output(i).dtype, node_.output(i).dims, 0));
+    return Status();
+  }
 
   std::vector<Value> start() {
     ProgramText &text = node_.text();
