@@ -380,10 +380,10 @@ class TrainGraphBuilder {
       take(variable.name);
     std::vector<StateSpec> &state = result_.state;
     for (const VariableSpec *variable : ordered) {
-      state.push_back({"weight/" + variable->name, Arena::weights, variable->dtype, variable->dims, variable->name,
-                       slice_unit(*variable), is_whole(variable->name),
-                       model_.train->optimizer.has_rules() || variable->constraint.has_norms() ||
-                           parts_.rows.has(variable->name)});
+      state.push_back(
+          {"weight/" + variable->name, Arena::weights, variable->dtype, variable->dims, variable->name,
+           slice_unit(*variable), is_whole(variable->name),
+           model_.train->optimizer.has_rules() || variable->constraint.has_norms() || parts_.rows.has(variable->name)});
     }
     std::erase_if(ordered, [&](const VariableSpec *variable) { return parts_.sets_of.count(variable->name) == 0; });
     // In front, so that what predictions read of the slots is one range.

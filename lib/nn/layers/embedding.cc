@@ -105,12 +105,13 @@ class Bags {
     return false;
   }
 
-  /// [ids..., 1] of what counts, where not all does. Ids behind the end of a bag become 0, whatever they are.
+  /// [ids..., 1] of what counts, where not all does. Ids behind the end of a bag become its first one, so that no other
+  /// row is looked up; of an empty bag they become 0.
   void find_kept() {
     ValueId kept = kNoValue;
     if (e_.has_input(2)) {
       kept = is_inside();
-      ids_ = b_.select(kept, ids_, b_.constant(0, b_.dtype(ids_)));
+      ids_ = b_.select(kept, ids_, b_.select(first_of(kept), first_of(ids_), b_.constant(0, b_.dtype(ids_))));
     }
     if (const ValueId padding = is_padding(e_, ids_); padding != kNoValue) {
       const ValueId others = b_.op("logical_not", {padding});
@@ -120,6 +121,13 @@ class Bags {
   }
 
   /// [ids...]: is the position below the length of its bag? The gather of the lengths finds one that no bag can have.
+  /// Of each bag, with an axis of 1.
+  ValueId first_of(ValueId values) {
+    Dims size = dims_;
+    size.back() = 1;
+    return b_.slice(values, Dims(dims_.size(), 0), size);
+  }
+
   ValueId is_inside() {
     const Dim &length = dims_.back();
     b_.push_scope("lengths");

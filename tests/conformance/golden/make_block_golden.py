@@ -75,8 +75,8 @@ def transposed(parameter):
 
 
 def filters(parameter):
-    """[filters, channels, height, width] as [height, width, channels, filters]."""
-    return View(parameter, lambda t: t.permute(2, 3, 1, 0))
+    """[filters, channels, height, width] as [height, width, channels, filters], or of other numbers of axes."""
+    return View(parameter, lambda t: t.movedim((1, 0), (-2, -1)))
 
 
 class Case:
@@ -273,8 +273,8 @@ def normalized(kind, module, order):
             buffer.copy_(buffer.to(torch.float32))
         # PyTorch has inputs as [channels, height, width], a kernel has them as [height, width, channels].
         weight = made.original
-        inputs = weight.shape[1:] if weight.dim() == 4 else None
-        right = (lambda t: t.reshape(inputs).permute(1, 2, 0).reshape(-1)) if inputs else (lambda t: t)
+        inputs = weight.shape[1:] if weight.dim() > 2 else None
+        right = (lambda t: t.reshape(inputs).movedim(0, -1).reshape(-1)) if inputs else (lambda t: t)
         variables = {'kernel': order(weight), 'kernel_left': View(made[0]._u), 'kernel_right': View(made[0]._v, right)}
     if module.bias is not None:
         variables['bias'] = View(module.bias)
@@ -298,6 +298,21 @@ def normalized_kernels():
                        lambda x, m=module: m(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1), {f'{layer}/{n}': v for n, v in variables.items()},
                        numbers(ROWS * STEPS, 3, 4, 4), kept=(f'{layer}/kernel_left', f'{layer}/kernel_right'), module=module, rate=0.01,
                        optimizer=OPTIMIZERS['momentum'])
+
+
+def normalized_sequences_and_volumes():
+    """The same of convolutions of one axis and of three."""
+    for kind in ('weight_norm', 'spectral_norm'):
+        for layer, attributes, module, sides in (
+                ('conv1d', {'filters': 3, 'size': 3}, nn.Conv1d(2, 3, 3, padding=1), (5,)),
+                ('depthwise_conv1d', {'size': 3, 'multiplier': 2}, nn.Conv1d(2, 4, 3, padding=1, groups=2), (4,)),
+                ('conv3d', {'filters': 2, 'size': 3}, nn.Conv3d(2, 2, 3, padding=1), (2, 3, 2))):
+            module, variables = normalized(kind, module, filters)
+            results = module.out_channels
+            yield Case(f'{kind} of {layer}', f'layer_{layer}', {**attributes, 'kernel_normalization': kind},
+                       {'x': numbers(ROWS * STEPS, *sides, 2)}, ['x'], lambda x, m=module: m(x.movedim(-1, 1)).movedim(1, -1),
+                       {f'{layer}/{n}': v for n, v in variables.items()}, numbers(ROWS * STEPS, *sides, results),
+                       kept=(f'{layer}/kernel_left', f'{layer}/kernel_right'), module=module, rate=0.01)
 
 
 # ---- positions -------------------------------------------------------------------------------------------------------
@@ -524,7 +539,8 @@ def residuals():
 
 
 def main():
-    makers = (dense_constraints, other_constraints, normalized_kernels, positions, rotary_attentions, encoders, decoders, residuals)
+    makers = (dense_constraints, other_constraints, normalized_kernels, positions, rotary_attentions, encoders, decoders, residuals,
+              normalized_sequences_and_volumes)
     lines = [json.dumps(case.write()) for maker in makers for case in maker()]
     Path(sys.argv[1], 'blocks.json').write_text('[\n' + ',\n'.join(lines) + '\n]\n', encoding='utf-8')
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which variables a step updates by the rows that it looks up, and what passes between its graphs then. That the weights
-// are right is tested through the C interface (tests/capi/golden_tables_test.cc, table_test.c).
+// Which variables a step updates by the rows that it looks up, and what passes between its graphs then. That the
+// weights are right is tested through the C interface (tests/capi/golden_tables_test.cc, table_test.c).
 #include "distribute/plan/row_gradients.h"
 
 #include <functional>
@@ -50,7 +50,8 @@ std::multiset<std::string> ops_of(const graph::SealedGraph &graph) {
 /// Does one program of a step update rows, and make no gradient of all of them?
 bool updates_rows(const graph::Model &model, const StepGraphOptions &options = {}) {
   const TrainGraphs graphs = assert_ok_value(make_train_graphs(model, options));
-  const bool merges = ops_of(graphs.accumulate_write).contains("sum_rows") || ops_of(graphs.finish).contains("sum_rows");
+  const bool merges =
+      ops_of(graphs.accumulate_write).contains("sum_rows") || ops_of(graphs.finish).contains("sum_rows");
   const bool has_all = ops_of(graphs.accumulate_write).contains("gather_gradient");
   assert_true(merges != has_all);
   return merges;
@@ -69,7 +70,8 @@ void optimizers_that_change_nothing_without_a_gradient(void **) {
 }
 
 void lazy_optimizers(void **) {
-  for (const char *const optimizer : {"sgd", "adagrad", "adam", "adamw", "adadelta", "rmsprop", "adamax", "nadam", "lion", "ftrl"})
+  for (const char *const optimizer :
+       {"sgd", "adagrad", "adam", "adamw", "adadelta", "rmsprop", "adamax", "nadam", "lion", "ftrl"})
     assert_true(updates_rows(model_of(optimizer, lazy)));
   assert_true(updates_rows(model_of("sgd", {{"momentum", 0.5}, {"weight_decay", 0.5}, {"lazy", true}})));
   assert_false(updates_rows(model_of("adam", {{"average_decay", 0.5}, {"lazy", true}})));
@@ -82,9 +84,8 @@ void uses_of_a_table(void **) {
     return b.add(b.reduce_sum(looked_up(b, table), {1}), one);
   }));
   // The whole table, columns of it, and rows that are no example's.
-  assert_false(is_by_rows([](GraphBuilder &b, ValueId table) {
-    return b.add(b.reduce_sum(looked_up(b, table)), b.reduce_sum(table));
-  }));
+  assert_false(is_by_rows(
+      [](GraphBuilder &b, ValueId table) { return b.add(b.reduce_sum(looked_up(b, table)), b.reduce_sum(table)); }));
   assert_false(is_by_rows([](GraphBuilder &b, ValueId table) {
     const ValueId columns = b.input("column", DType::i32, {GraphBuilder::batch()});
     return b.transpose(b.op("gather", {table, columns}, {{"axis", int64_t{1}}}), {1, 0});
