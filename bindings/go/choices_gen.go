@@ -112,7 +112,7 @@ const (
 )
 
 // Form: What the predictions are: of logits the softmax is taken, of probabilities the logarithm, of at least 1e-7.
-// For LossKullbackLeibler.
+// For LossKullbackLeibler, LossCTC.
 type Form string
 
 // The choices of Form.
@@ -222,7 +222,7 @@ const (
 // LossLogCosh, LossQuantile, LossPoisson, LossBinaryCrossEntropy, LossCategoricalCrossEntropy,
 // LossSparseCategoricalCrossEntropy, LossKullbackLeibler, LossSigmoidFocal, LossSoftmaxFocal,
 // LossSparseSoftmaxFocal, LossHinge, LossSquaredHinge, LossCategoricalHinge, LossMultiMargin, LossDice,
-// LossCosineSimilarity, LossContrastive, LossTriplet.
+// LossCosineSimilarity, LossContrastive, LossTriplet, LossCTC.
 type Reduction string
 
 // The choices of Reduction.

@@ -3844,6 +3844,63 @@ func (g *Graph) LossTriplet(anchor, positive, negative Value, options *LossTripl
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
+// LossCTCOptions are what LossCTC may be told; the zero value means the defaults.
+type LossCTCOptions struct {
+	// Integers [batch], the number of valid frames of each row; all unless it is given.
+	InputLengths Value
+	// Integers [batch], the number of labels of each row; all unless it is given.
+	LabelLengths Value
+	// A weight for each example.
+	Weights Value
+	// The class that stands for no label.
+	Blank int64
+	// What the first input is: of logits the logarithm of the softmax is taken. Logarithms of less than -1e20, such
+	// as that of 0, count as -1e20. The gradient for FormLogProbabilities is that of the loss; PyTorch's is right
+	// only behind a LogSoftmax. Default: FormLogits.
+	Form Form
+	// Rows with fewer frames than their labels need, or whose labels have probability 0, have the loss 0 and no
+	// gradient, instead of being an error or very large; PyTorch's ZeroInfinity.
+	ZeroInfinity bool
+	// Divides the loss of a row by the number of its labels, at least 1.
+	PerLabel bool
+	// As for LossSparseSoftmaxCrossEntropy. Default: ReductionMean.
+	Reduction Reduction
+}
+
+// LossCTC: Connectionist temporal classification: the negative logarithm of the probability that the classes of the
+// frames, of which equal neighbours count once and blanks then count nothing, are the labels (Graves et al., 2006).
+// It is the sum over all ways in which the labels can lie in the frames, and computed in logarithms. A row's
+// lengths and labels may be of any size from 0; what is behind them may be anything. A row that cannot be is an
+// error of the run that names it: in ctc/InputLengths or ctc/LabelLengths a length below 0 or above the dimension;
+// in ctc/labels a label that is no class; in ctc/labels_that_are_blank one that is the blank; in ctc/spare_frames a
+// row with fewer frames than its labels need: one for each label, and one for a blank between two that are equal.
+// PyTorch's CTCLoss, whose reduction 'mean' is this with PerLabel.
+func (g *Graph) LossCTC(logits, labels Value, options *LossCTCOptions) Value {
+	raw.Graph_begin(g.handle, "loss_ctc", 1)
+	raw.Graph_add_input(g.handle, logits.id)
+	raw.Graph_add_input(g.handle, labels.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.InputLengths.id)
+	raw.Graph_add_input(g.handle, o.LabelLengths.id)
+	raw.Graph_add_input(g.handle, o.Weights.id)
+	if o.Blank != 0 {
+		raw.Graph_set_i64(g.handle, "blank", o.Blank)
+	}
+	if o.Form != "" {
+		raw.Graph_set_string(g.handle, "form", string(o.Form))
+	}
+	if o.ZeroInfinity {
+		raw.Graph_set_bool(g.handle, "zero_infinity", true)
+	}
+	if o.PerLabel {
+		raw.Graph_set_bool(g.handle, "per_label", true)
+	}
+	if o.Reduction != "" {
+		raw.Graph_set_string(g.handle, "reduction", string(o.Reduction))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
 // MetricMeanOptions are what MetricMean may be told; the zero value means the defaults.
 type MetricMeanOptions struct {
 	// A weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
