@@ -3867,14 +3867,16 @@ type LossCTCOptions struct {
 	Reduction Reduction
 }
 
-// LossCTC: Connectionist temporal classification: the negative logarithm of the probability that the classes of the
-// frames, of which equal neighbours count once and blanks then count nothing, are the labels (Graves et al., 2006).
-// It is the sum over all ways in which the labels can lie in the frames, and computed in logarithms. A row's
-// lengths and labels may be of any size from 0; what is behind them may be anything. A row that cannot be is an
-// error of the run that names it: in ctc/InputLengths or ctc/LabelLengths a length below 0 or above the dimension;
-// in ctc/labels a label that is no class; in ctc/labels_that_are_blank one that is the blank; in ctc/spare_frames a
-// row with fewer frames than its labels need: one for each label, and one for a blank between two that are equal.
-// PyTorch's CTCLoss, whose reduction 'mean' is this with PerLabel.
+// LossCTC: Connectionist temporal classification of logits [batch, time, classes] against labels, integers [batch,
+// most labels]: the negative logarithm of the probability that the classes of a row's frames, with equal neighbours
+// as one and then without blanks, are its labels (Graves et al., 2006); the sum over all ways in which the labels
+// can lie in the frames, in logarithms. A row may have any number of labels from 0; labels and frames behind its
+// lengths may be anything. The run fails with the number of a row that cannot be, found in ctc/InputLengths or
+// ctc/LabelLengths: a length below 0 or above the dimension; in ctc/labels: a label that is no class; in
+// ctc/labels_that_are_blank: one that is the blank; in ctc/spare_frames: fewer frames than the labels need, which
+// is one for each, and one for a blank between two that are equal. Where only the data tells the time, give batches
+// a fixed number of labels (`lengths` of PaddedBatch): an estimator takes the first unknown dimensions of all
+// inputs to be equal. PyTorch's CTCLoss, whose reduction 'mean' is this with PerLabel.
 func (g *Graph) LossCTC(logits, labels Value, options *LossCTCOptions) Value {
 	raw.Graph_begin(g.handle, "loss_ctc", 1)
 	raw.Graph_add_input(g.handle, logits.id)

@@ -5758,14 +5758,16 @@ typedef struct tutti_loss_ctc_attrs {
   /* as for sparse_softmax_cross_entropy. Default: mean. */
   int32_t reduction;
 } tutti_loss_ctc_attrs;
-/* Connectionist temporal classification: the negative logarithm of the probability that the classes of the frames,
- * of which equal neighbours count once and blanks then count nothing, are the labels (Graves et al., 2006). It is
- * the sum over all ways in which the labels can lie in the frames, and computed in logarithms. A row's lengths and
- * labels may be of any size from 0; what is behind them may be anything. A row that cannot be is an error of the
- * run that names it: in ctc/input_lengths or ctc/label_lengths a length below 0 or above the dimension; in
- * ctc/labels a label that is no class; in ctc/labels_that_are_blank one that is the blank; in ctc/spare_frames a
- * row with fewer frames than its labels need: one for each label, and one for a blank between two that are equal.
- * PyTorch's CTCLoss, whose reduction 'mean' is this with per_label. */
+/* Connectionist temporal classification of logits [batch, time, classes] against labels, integers [batch, most
+ * labels]: the negative logarithm of the probability that the classes of a row's frames, with equal neighbours as
+ * one and then without blanks, are its labels (Graves et al., 2006); the sum over all ways in which the labels can
+ * lie in the frames, in logarithms. A row may have any number of labels from 0; labels and frames behind its
+ * lengths may be anything. The run fails with the number of a row that cannot be, found in ctc/input_lengths or
+ * ctc/label_lengths: a length below 0 or above the dimension; in ctc/labels: a label that is no class; in
+ * ctc/labels_that_are_blank: one that is the blank; in ctc/spare_frames: fewer frames than the labels need, which
+ * is one for each, and one for a blank between two that are equal. Where only the data tells the time, give batches
+ * a fixed number of labels (`lengths` of padded_batch): an estimator takes the first unknown dimensions of all
+ * inputs to be equal. PyTorch's CTCLoss, whose reduction 'mean' is this with per_label. */
 static inline tutti_value tutti_loss_ctc(tutti_graph *graph, tutti_value logits, tutti_value labels, const tutti_loss_ctc_attrs *attrs) {
   tutti_graph_begin(graph, "loss_ctc", 1);
   tutti_graph_add_input(graph, logits);
