@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The loss ctc of rows that are padded, frames to the longest of each batch and labels to a fixed number, against sums
- * over all paths that are worked out here, on 1 to 3 replicas and in one batch or two; and the error about a row, by its
+ * The loss ctc of rows that are padded, frames to the longest of each batch and labels to a fixed number, against the
+ * sum over all paths, worked out here, on 1 to 3 replicas and in one batch or two; and the error about a row, by its
  * number in the batch of all replicas. */
 #include <math.h>
 
