@@ -6,6 +6,7 @@
   run_example.py driven_training PROGRAM
   run_example.py hard_examples PROGRAM
   run_example.py rare_class PROGRAM
+  run_example.py normalization PROGRAM
   run_example.py fashion_mnist PROGRAM      on a small data set of the same form, made here: a bright square per class
 """
 import gzip
@@ -107,7 +108,18 @@ def check_rare_class(program):
         sys.exit("class weights have not led to more of the rare class")
 
 
+def check_normalization(program):
+    lines = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True).stdout
+    print(lines)
+    done = re.fullmatch(r"without layer_norm: loss (0\.\d{4})\nwith layer_norm: loss (0\.\d{4})\n", lines)
+    if not done:
+        sys.exit("unexpected lines")
+    if float(done[2]) > 0.5 * float(done[1]):
+        sys.exit("normalization has not helped")
+
+
 if __name__ == "__main__":
     check = {"hello": check_hello, "driven_training": check_driven_training, "hard_examples": check_hard_examples,
-             "fashion_mnist": check_fashion_mnist, "rare_class": check_rare_class}
+             "fashion_mnist": check_fashion_mnist, "rare_class": check_rare_class,
+             "normalization": check_normalization}
     check[sys.argv[1]](sys.argv[2])

@@ -19,7 +19,7 @@ KEYWORDS = {'break', 'case', 'chan', 'const', 'continue', 'default', 'defer', 'e
 # Words that are not written as others are; the rest get a capital.
 WORDS = {'adamax': 'AdaMax', 'adamw': 'AdamW', 'amsgrad': 'AMSGrad', 'auc': 'AUC', 'bf16': 'BF16', 'block2d': 'Block2D',
          'conv1d': 'Conv1D', 'conv2d': 'Conv2D', 'conv3d': 'Conv3D', 'cropping1d': 'Cropping1D', 'cropping2d': 'Cropping2D',
-         'cropping3d': 'Cropping3D', 'csv': 'CSV', 'dct': 'DCT', 'dtype': 'DType', 'elu': 'ELU',
+         'cropping3d': 'Cropping3D', 'csv': 'CSV', 'ctc': 'CTC', 'dct': 'DCT', 'dtype': 'DType', 'elu': 'ELU',
          'f16': 'F16', 'f32': 'F32', 'ftrl': 'FTRL', 'gelu': 'GELU', 'gpu': 'GPU', 'gpus': 'GPUs', 'gru': 'GRU',
          'id': 'ID', 'idx': 'IDX', 'iou': 'IOU', 'jpeg': 'JPEG', 'json': 'JSON', 'lamb': 'LAMB', 'lars': 'LARS',
          'lstm': 'LSTM', 'nadam': 'NAdam', 'nan': 'NaN', 'nd': 'ND', 'npy': 'NPY', 'npz': 'NPZ', 'padding1d': 'Padding1D',

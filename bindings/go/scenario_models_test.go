@@ -156,6 +156,11 @@ func reportVectorLosses(g *Graph, x, z, y, hot Value, report func(string, Value)
 	similar := g.Minimum(g.Cast(y, Float32), g.Constant(Float32, 1))
 	report("contrastive", g.LossContrastive(z, x, similar, &LossContrastiveOptions{Margin: &far}))
 	report("triplet", g.LossTriplet(z, x, r, &LossTripletOptions{Margin: &near, Swap: true}))
+	// Two frames, the label 1 where y is not 0, which has no frame and no label.
+	frames := g.Reshape(g.Concat([]Value{z, x}, &ConcatOptions{Axis: 1}), []int64{DimBatch, 2, 3})
+	count := g.Cast(similar, Int32)
+	last := &LossCTCOptions{InputLengths: g.Cast(g.Add(similar, similar), Int32), LabelLengths: count, Blank: 2}
+	report("ctc", g.LossCTC(frames, g.Reshape(count, []int64{DimBatch, 1}), last))
 }
 
 func scenarioSchedules(g *Graph, mode Mode) error {

@@ -14,6 +14,7 @@
 
 #include "conformance/backend_cases.h"
 #include "conformance/bound_graph.h"
+#include "graph/autodiff.h"
 #include "meters.h"
 #include "nn/registry.h"
 #include "runtime/backend_list.h"
@@ -34,6 +35,7 @@ using Ints = std::vector<int64_t>;
 struct NamedCase {
   std::string name;
   OpCase op;
+  bool with_gradient = false;  // of the first input
 };
 
 const ShapeDims kRows = {128, 1024};        // half a megabyte
@@ -108,6 +110,14 @@ void add_losses(std::vector<NamedCase> &cases) {
   add(cases, "in_top_k", {f32(kRows), indices({128}, 1024)}, {{"k", int64_t{5}}});
 }
 
+/// Rows of 100 frames and 20 labels.
+void add_ctc(std::vector<NamedCase> &cases) {
+  const Operand labels = conformance::whole(DType::i64, {16, 20}, 1, 30);
+  add(cases, "loss_ctc", {f32({16, 100, 30}), labels});
+  add(cases, "loss_ctc", {f32({16, 100, 30}), labels}, {}, "_with_gradient");
+  cases.back().with_gradient = true;
+}
+
 void add_layers(std::vector<NamedCase> &cases) {
   const ShapeDims c = {64};
   add(cases, "layer_norm", {f32(kRows), f32({1024}), f32({1024})}, {});
@@ -174,23 +184,38 @@ std::vector<NamedCase> all_cases() {
   add_reductions(cases);
   add_shapes(cases);
   add_losses(cases);
+  add_ctc(cases);
   add_layers(cases);
   add_functions(cases);
   add_random(cases);
   return cases;
 }
 
-base::Result<double> milliseconds(const backend::DeviceRef &device, const OpCase &op, double seconds) {
+/// The results of the case's op or entry, and the gradient if it is asked for.
+graph::GraphBuilder::Values build_case(graph::GraphBuilder &b, const NamedCase &one,
+                                       const graph::GraphBuilder::Values &values) {
+  const OpCase &op = one.op;
+  if (nn::find_definition(op.op, 1) == nullptr) return b.op_n(op.op, values, op.attributes);
+  graph::GraphBuilder::Values further;
+  const nn::ExpansionMode mode = {.training = one.with_gradient};
+  graph::GraphBuilder::Values results = {nn::expand(b, op.op, 1, values, op.attributes, mode, &further)};
+  results.insert(results.end(), further.begin(), further.end());
+  if (!one.with_gradient || !b.ok()) return results;
+  const auto gradients = graph::gradients_or_zeros(b, {results.data(), 1}, {}, {values.data(), 1});
+  if (!gradients.ok()) b.fail(gradients.status());
+  if (gradients.ok()) results.push_back(gradients->front());
+  return results;
+}
+
+base::Result<double> milliseconds(const backend::DeviceRef &device, const NamedCase &one, double seconds) {
+  const OpCase &op = one.op;
   std::vector<Tensor> inputs;
   for (const Operand &operand : op.inputs) {
     TUTTI_ASSIGN(Tensor tensor, conformance::make_operand(operand, inputs.size()));
     inputs.push_back(std::move(tensor));
   }
   const auto build = [&](graph::GraphBuilder &b, const graph::GraphBuilder::Values &values) {
-    if (nn::find_definition(op.op, 1) == nullptr) return b.op_n(op.op, values, op.attributes);
-    graph::GraphBuilder::Values further, results = {nn::expand(b, op.op, 1, values, op.attributes, {}, &further)};
-    results.insert(results.end(), further.begin(), further.end());
-    return results;
+    return build_case(b, one, values);
   };
   TUTTI_ASSIGN(const graph::Graph graph, conformance::build_graph(inputs, build));
   TUTTI_ASSIGN(const auto program, BoundGraph::make(device, graph));
@@ -216,7 +241,7 @@ base::Status measure(double seconds, const std::vector<std::string> &names) {
   }
   for (const NamedCase &one : cases) {
     if (!names.empty() && std::ranges::find(names, one.name) == names.end()) continue;
-    TUTTI_ASSIGN(const double least, milliseconds(device, one.op, seconds));
+    TUTTI_ASSIGN(const double least, milliseconds(device, one, seconds));
     std::printf("%s %.5f\n", one.name.c_str(), least);
   }
   return base::Status();

@@ -142,6 +142,21 @@ def function_cases():
     }
 
 
+def loss_cases():
+    logits, labels = f32(16, 100, 30), torch.randint(1, 30, (16, 20))
+    frames, counts = torch.full((16,), 100), torch.full((16,), 20)
+
+    def ctc(x):
+        return F.ctc_loss(F.log_softmax(x, -1).transpose(0, 1), labels, frames, counts)
+
+    def gradient():
+        x = logits.detach().requires_grad_()
+        with torch.enable_grad():
+            return torch.autograd.grad(ctc(x), x)
+
+    return {'loss_ctc': lambda: ctc(logits), 'loss_ctc_with_gradient': gradient}
+
+
 def milliseconds(function):
     function()
     least, end = 1e30, time.perf_counter() + SECONDS
@@ -159,7 +174,7 @@ def bench(program, names):
 
 def main():
     torch.set_num_threads(1)
-    own, peer, cases = {}, {}, make_cases() | function_cases()
+    own, peer, cases = {}, {}, make_cases() | function_cases() | loss_cases()
     with torch.no_grad():
         for _ in range(TURNS):
             for name, ms in bench(sys.argv[1], sys.argv[2:]).items():

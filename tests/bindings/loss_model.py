@@ -78,7 +78,13 @@ def vector_losses(x, z, label, hot):
         'cosine_similarity': -sum(a * b for a, b in zip(z, hot)) / math.hypot(*z),
         'contrastive': apart ** 2 if label > 0 else max(3 - apart, 0) ** 2,
         'triplet': max(apart - min(distance(z, r), distance(x, r)) + 0.2, 0),
+        'ctc': temporal_loss(p, r) if label > 0 else 0,
     }
+
+
+def temporal_loss(first, second):
+    """Of two frames whose label is 1, the blank being 2."""
+    return -math.log(first[1] * (second[1] + second[2]) + first[2] * second[1])
 
 
 class Losses:

@@ -150,7 +150,16 @@ static tutti_value vector_losses(tutti_graph *g, tutti_value x, tutti_value z, t
   tutti_loss_contrastive_attrs far = {.has_margin = 1, .margin = 3};
   sum = reported(g, "contrastive", tutti_loss_contrastive(g, z, x, similar, &far), sum);
   tutti_loss_triplet_attrs swapped = {.has_margin = 1, .margin = 0.2, .swap = 1};
-  return reported(g, "triplet", tutti_loss_triplet(g, z, x, r, &swapped), sum);
+  sum = reported(g, "triplet", tutti_loss_triplet(g, z, x, r, &swapped), sum);
+  /* Two frames, the label 1 where y is not 0, which has no frame and no label. */
+  tutti_value frames = tutti_concat(g, (tutti_value[]){z, x}, 2, &(tutti_concat_attrs){.axis = 1});
+  tutti_value count = tutti_cast(g, similar, TUTTI_DTYPE_I32);
+  tutti_loss_ctc_attrs last = {.input_lengths = tutti_cast(g, tutti_add(g, similar, similar), TUTTI_DTYPE_I32),
+                               .label_lengths = count,
+                               .blank = 2};
+  frames = tutti_reshape(g, frames, (int64_t[]){TUTTI_DIM_BATCH, 2, 3}, 3);
+  tutti_value labels = tutti_reshape(g, count, (int64_t[]){TUTTI_DIM_BATCH, 1}, 2);
+  return reported(g, "ctc", tutti_loss_ctc(g, frames, labels, &last), sum);
 }
 
 static int32_t losses(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {

@@ -83,6 +83,13 @@ namespace Tutti.Tests
             Value similar = g.Minimum(g.Cast(y, DType.Float32), g.Constant(DType.Float32, 1));
             report("contrastive", g.LossContrastive(z, x, similar, new LossContrastiveOptions { Margin = 3 }));
             report("triplet", g.LossTriplet(z, x, r, new LossTripletOptions { Margin = 0.2, Swap = true }));
+            // Two frames, the label 1 where y is not 0, which has no frame and no label.
+            Value frames = g.Concat(new[] { z, x }, new ConcatOptions { Axis = 1 });
+            Value count = g.Cast(similar, DType.Int32);
+            var last = new LossCtcOptions { LabelLengths = count, Blank = 2 };
+            last.InputLengths = g.Cast(g.Add(similar, similar), DType.Int32);
+            frames = g.Reshape(frames, new[] { Graph.DimBatch, 2L, 3L });
+            report("ctc", g.LossCtc(frames, g.Reshape(count, new[] { Graph.DimBatch, 1L }), last));
         }
     }
 }

@@ -106,6 +106,8 @@ def attribute(value):
         return {'bool': value}
     if isinstance(value, str):
         return {'string': value}
+    if isinstance(value, int):
+        return {'i64': value}
     return {'doubles': list(value)} if isinstance(value, (list, tuple)) else {'f64': float(value)}
 
 
@@ -138,9 +140,9 @@ class Loss:
             'outputs': [tensor(result)], 'relative': 1e-5, 'absolute': absolute})
         assert bool(torch.isfinite(result).all()) and all(bool(torch.isfinite(inputs[i].grad).all()) for i in self.differentiated)
 
-    def cases(self, make, shapes, **attributes):
+    def cases(self, make, shapes, kinds=('rows', 'none', 'values'), **attributes):
         """All reductions with these attributes; shapes and kinds of weights take turns."""
-        turns = zip(itertools.cycle(shapes), itertools.cycle(('rows', 'none', 'values')), REDUCTIONS * 2)
+        turns = zip(itertools.cycle(shapes), itertools.cycle(kinds), REDUCTIONS * 2)
         for shape, kind, reduction in list(turns)[:max(4, len(shapes))]:
             self.case(make(shape), kind, reduction, **attributes)
 

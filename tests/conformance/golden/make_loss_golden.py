@@ -17,6 +17,7 @@ import sys
 from loss_golden_cases import (  # noqa: I001  it chooses the backend of Keras
     by_binary_target, by_label, by_target, distributions, DONE, each, huge, KERAS, labels, Loss, normal,
     one_hot, RANDOM, reduce, REDUCTIONS, single, spread, tensor, TORCH, uniform, WRITTEN)
+from ctc_golden_cases import temporal
 import keras
 import numpy as np
 import torch
@@ -439,7 +440,7 @@ def distances():
 
 def main():
     for make in (regression, poisson, binary_cross_entropies, binary_focals, hinges, cross_entropies, divergences, focals,
-                 class_hinges, overlaps, cosines, distances):
+                 class_hinges, overlaps, cosines, distances, temporal):
         make()
     with open(os.path.join(sys.argv[1], 'loss_entries.json'), 'w', encoding='utf-8') as file:
         file.write('[\n' + ',\n'.join(json.dumps(one, separators=(',', ':')) for one in DONE) + '\n]\n')

@@ -6276,6 +6276,76 @@ static inline tutti_value tutti_loss_triplet(tutti_graph *graph, tutti_value anc
   return tutti_graph_end(graph, NULL, 0);
 }
 
+#define TUTTI_LOSS_CTC_FORM_LOGITS 1
+#define TUTTI_LOSS_CTC_FORM_LOG_PROBABILITIES 2
+static inline const char *tutti_loss_ctc_form_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_CTC_FORM_LOGITS: return "logits";
+    case TUTTI_LOSS_CTC_FORM_LOG_PROBABILITIES: return "log_probabilities";
+    default: return "(no such value)";
+  }
+}
+#define TUTTI_LOSS_CTC_REDUCTION_MEAN 1
+#define TUTTI_LOSS_CTC_REDUCTION_SUM 2
+#define TUTTI_LOSS_CTC_REDUCTION_WEIGHTED_MEAN 3
+#define TUTTI_LOSS_CTC_REDUCTION_NONE 4
+static inline const char *tutti_loss_ctc_reduction_name(int32_t value) {
+  switch (value) {
+    case TUTTI_LOSS_CTC_REDUCTION_MEAN: return "mean";
+    case TUTTI_LOSS_CTC_REDUCTION_SUM: return "sum";
+    case TUTTI_LOSS_CTC_REDUCTION_WEIGHTED_MEAN: return "weighted_mean";
+    case TUTTI_LOSS_CTC_REDUCTION_NONE: return "none";
+    default: return "(no such value)";
+  }
+}
+typedef struct tutti_loss_ctc_attrs {
+  /* integers [batch], the number of valid frames of each row; all unless it is given. */
+  tutti_value input_lengths;
+  /* integers [batch], the number of labels of each row; all unless it is given. */
+  tutti_value label_lengths;
+  /* a weight for each example. */
+  tutti_value weights;
+  /* the class that stands for no label. Default: 0. */
+  int64_t blank;
+  /* what the first input is: of logits the logarithm of the softmax is taken. Logarithms of less than -1e20, such
+   * as that of 0, count as -1e20. The gradient for log_probabilities is that of the loss; PyTorch's is right only
+   * behind a log_softmax. Default: logits. */
+  int32_t form;
+  /* rows with fewer frames than their labels need, or whose labels have probability 0, have the loss 0 and no
+   * gradient, instead of being an error or very large; PyTorch's zero_infinity. */
+  uint8_t zero_infinity;
+  /* divides the loss of a row by the number of its labels, at least 1. */
+  uint8_t per_label;
+  /* as for sparse_softmax_cross_entropy. Default: mean. */
+  int32_t reduction;
+} tutti_loss_ctc_attrs;
+/* Connectionist temporal classification of logits [batch, time, classes] against labels, integers [batch, most
+ * labels]: the negative logarithm of the probability that the classes of a row's frames, with equal neighbours as
+ * one and then without blanks, are its labels (Graves et al., 2006); the sum over all ways in which the labels can
+ * lie in the frames, in logarithms. A row may have any number of labels from 0; labels and frames behind its
+ * lengths may be anything. The run fails with the number of a row that cannot be, found in ctc/input_lengths or
+ * ctc/label_lengths: a length below 0 or above the dimension; in ctc/labels: a label that is no class; in
+ * ctc/labels_that_are_blank: one that is the blank; in ctc/spare_frames: fewer frames than the labels need, which
+ * is one for each, and one for a blank between two that are equal. Where only the data tells the time, give batches
+ * a fixed number of labels (`lengths` of padded_batch): an estimator takes the first unknown dimensions of all
+ * inputs to be equal. PyTorch's CTCLoss, whose reduction 'mean' is this with per_label. */
+static inline tutti_value tutti_loss_ctc(tutti_graph *graph, tutti_value logits, tutti_value labels, const tutti_loss_ctc_attrs *attrs) {
+  tutti_graph_begin(graph, "loss_ctc", 1);
+  tutti_graph_add_input(graph, logits);
+  tutti_graph_add_input(graph, labels);
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->input_lengths : tutti_no_value());
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->label_lengths : tutti_no_value());
+  tutti_graph_add_input(graph, attrs != NULL ? attrs->weights : tutti_no_value());
+  if (attrs != NULL) {
+    if (attrs->blank != 0) tutti_graph_set_i64(graph, "blank", attrs->blank);
+    if (attrs->form != 0) { if (attrs->form >= 1 && attrs->form <= 2) tutti_graph_set_string(graph, "form", tutti_loss_ctc_form_name(attrs->form)); else tutti_graph_set_i64(graph, "form", attrs->form); }
+    if (attrs->zero_infinity != 0) tutti_graph_set_bool(graph, "zero_infinity", 1);
+    if (attrs->per_label != 0) tutti_graph_set_bool(graph, "per_label", 1);
+    if (attrs->reduction != 0) { if (attrs->reduction >= 1 && attrs->reduction <= 4) tutti_graph_set_string(graph, "reduction", tutti_loss_ctc_reduction_name(attrs->reduction)); else tutti_graph_set_i64(graph, "reduction", attrs->reduction); }
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
 typedef struct tutti_metric_mean_attrs {
   /* a weight for each example, or for each element that is reduced: [batch, time] for logits [batch, time,
    * classes]; fewer dimensions apply to all elements below. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.tutti;
 
+import java.util.List;
+
 /** Every loss under its name as a metric, and their sum as the loss (tests/bindings/scenarios.txt). */
 final class ScenarioLosses implements ModelFunction {
     private static final double[] BY_CLASS = {1, 2, 3};
@@ -89,5 +91,12 @@ final class ScenarioLosses implements ModelFunction {
         Value similar = g.minimum(g.cast(y, DType.FLOAT32), g.constant(DType.FLOAT32, 1));
         sum.report("contrastive", g.lossContrastive(z, x, similar, new LossContrastiveOptions().margin(3)));
         sum.report("triplet", g.lossTriplet(z, x, r, new LossTripletOptions().margin(0.2).swap(true)));
+        // Two frames, the label 1 where y is not 0, which has no frame and no label.
+        Value both = g.concat(List.of(z, x), new ConcatOptions().axis(1));
+        Value frames = g.reshape(both, new long[] {Graph.DIM_BATCH, 2, 3});
+        Value count = g.cast(similar, DType.INT32);
+        LossCtcOptions last = new LossCtcOptions()
+            .inputLengths(g.cast(g.add(similar, similar), DType.INT32)).labelLengths(count).blank(2);
+        sum.report("ctc", g.lossCtc(frames, g.reshape(count, new long[] {Graph.DIM_BATCH, 1}), last));
     }
 }
