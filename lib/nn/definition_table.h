@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the generated table of entries (generate_table.py) is written with: a call for each part of an entry, which takes
-// less code than lists of objects would.
+// What the generated table of entries (generate_table.py) is written with: a call for each part of an entry, which
+// takes less code than lists of objects would.
 //
 //   table.entry("layer_dense", 1, "A fully connected layer ...", false, &expand_layer_dense);
 //   table.input("x", graph::DTypeClass::any);

@@ -91,9 +91,9 @@ void test_values_and_gradients(void **) {
 /// No such layer is left out, and no attribute.
 void test_every_layer_has_numbers(void **) {
   const auto has_other_tests = [](std::string_view name) {
-    for (const char *const other : {"layer_dense", "layer_dropout", "layer_flatten", "layer_multi_head_attention",
-                                    "layer_rnn", "layer_lstm", "layer_gru", "layer_transformer_encoder",
-                                    "layer_transformer_decoder", "layer_residual_block2d"}) {
+    for (const char *const other :
+         {"layer_dense", "layer_dropout", "layer_flatten", "layer_multi_head_attention", "layer_rnn", "layer_lstm",
+          "layer_gru", "layer_transformer_encoder", "layer_transformer_decoder", "layer_residual_block2d"}) {
       if (name == other) return true;
     }
     return name.ends_with("_norm") || name.ends_with("_positions");

@@ -229,8 +229,11 @@ class ProgramMaker {
   Status find_strides(const Node &root) {
     Extents dims = lowered_.value(root.outputs[0]).dims;
     std::vector<Extents> operands;
-    for (const ValueId input : inputs_)
-      operands.push_back(broadcast_strides(lowered_.value(input).dims, dims));
+    for (const ValueId input : inputs_) {
+      // One with as many elements lies as the result does; before a reshape its axes are others, perhaps more.
+      const bool is_dense = lowered_.value(input).elements == program_.elements;
+      operands.push_back(broadcast_strides(is_dense ? dims : lowered_.value(input).dims, dims));
+    }
     operands.push_back(broadcast_strides(dims, dims));
     merge_axes(dims, operands);
     if (dims.size() > ElementOperand::kAxes)
