@@ -6,7 +6,7 @@ package tutti
 // Activation: Applied to the result; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. For
 // LayerDense, LayerConv1D, LayerConv2D, LayerConv3D, LayerConv1DTranspose, LayerConv2DTranspose,
 // LayerConv3DTranspose, LayerDepthwiseConv1D, LayerDepthwiseConv2D, LayerSeparableConv1D, LayerSeparableConv2D,
-// LayerRNN.
+// LayerTransformerEncoder, LayerTransformerDecoder, LayerRNN.
 type Activation string
 
 // The choices of Activation.
@@ -141,6 +141,22 @@ const (
 	InterpolationArea     Interpolation = "area"
 )
 
+// KernelNormalization: What the layer uses in place of the variable kernel. KernelNormalizationWeightNorm (Salimans
+// and Kingma, 2016): scale * kernel / its norm along all axes but the last; the trained variable kernel_scale
+// [units] begins with that norm. KernelNormalizationSpectralNorm (Miyato et al., 2018): kernel / its largest
+// singular value as a matrix of units by inputs, found by one round of power iteration in each training step; the
+// variables kernel_left [units] and kernel_right [inputs], which are not trained, keep its singular vectors. As in
+// PyTorch. For LayerDense, LayerConv1D, LayerConv2D, LayerConv3D, LayerDepthwiseConv1D, LayerDepthwiseConv2D,
+// LayerSeparableConv1D, LayerSeparableConv2D, LayerResidualBlock2D.
+type KernelNormalization string
+
+// The choices of KernelNormalization.
+const (
+	KernelNormalizationNone         KernelNormalization = "none"
+	KernelNormalizationWeightNorm   KernelNormalization = "weight_norm"
+	KernelNormalizationSpectralNorm KernelNormalization = "spectral_norm"
+)
+
 // Multioutput: The plain mean over the outputs, or by the variance of each one's targets. For MetricRSquared.
 type Multioutput string
 
@@ -231,6 +247,16 @@ const (
 	ReductionSum          Reduction = "sum"
 	ReductionWeightedMean Reduction = "weighted_mean"
 	ReductionNone         Reduction = "none"
+)
+
+// RotaryPairs: Which channels of a head are turned together, as in rotary_positions. For LayerMultiHeadAttention,
+// LayerRotaryPositions, LayerTransformerEncoder, LayerTransformerDecoder.
+type RotaryPairs string
+
+// The choices of RotaryPairs.
+const (
+	RotaryPairsHalves   RotaryPairs = "halves"
+	RotaryPairsAdjacent RotaryPairs = "adjacent"
 )
 
 // Summation: Of CurvePrecisionRecall. interpolated: between two points TP and FP grow in proportion (Davis and

@@ -1029,6 +1029,17 @@ type LayerDenseOptions struct {
 	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
 	// loss, in training and evaluation.
 	KernelL2 float64
+	// What each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+	// unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+	// in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: "none".
+	KernelConstraint string
+	// What the layer uses in place of the variable kernel. KernelNormalizationWeightNorm (Salimans and Kingma,
+	// 2016): scale * kernel / its norm along all axes but the last; the trained variable kernel_scale [units]
+	// begins with that norm. KernelNormalizationSpectralNorm (Miyato et al., 2018): kernel / its largest singular
+	// value as a matrix of units by inputs, found by one round of power iteration in each training step; the
+	// variables kernel_left [units] and kernel_right [inputs], which are not trained, keep its singular vectors. As
+	// in PyTorch. Default: KernelNormalizationNone.
+	KernelNormalization KernelNormalization
 	// Initial values of the bias. Default: "zeros".
 	BiasInitializer string
 }
@@ -1056,6 +1067,12 @@ func (g *Graph) LayerDense(x Value, units int64, options *LayerDenseOptions) Val
 	}
 	if o.KernelL2 != 0 {
 		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
+	}
+	if o.KernelConstraint != "" {
+		raw.Graph_set_string(g.handle, "kernel_constraint", o.KernelConstraint)
+	}
+	if o.KernelNormalization != "" {
+		raw.Graph_set_string(g.handle, "kernel_normalization", string(o.KernelNormalization))
 	}
 	if o.BiasInitializer != "" {
 		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
@@ -1089,6 +1106,17 @@ type LayerConv1DOptions struct {
 	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
 	// loss, in training and evaluation.
 	KernelL2 float64
+	// What each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+	// unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+	// in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: "none".
+	KernelConstraint string
+	// What the layer uses in place of the variable kernel. KernelNormalizationWeightNorm (Salimans and Kingma,
+	// 2016): scale * kernel / its norm along all axes but the last; the trained variable kernel_scale [units]
+	// begins with that norm. KernelNormalizationSpectralNorm (Miyato et al., 2018): kernel / its largest singular
+	// value as a matrix of units by inputs, found by one round of power iteration in each training step; the
+	// variables kernel_left [units] and kernel_right [inputs], which are not trained, keep its singular vectors. As
+	// in PyTorch. Default: KernelNormalizationNone.
+	KernelNormalization KernelNormalization
 	// Initial values of the bias. Default: "zeros".
 	BiasInitializer string
 }
@@ -1136,6 +1164,12 @@ func (g *Graph) LayerConv1D(x Value, filters, size int64, options *LayerConv1DOp
 	if o.KernelL2 != 0 {
 		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
 	}
+	if o.KernelConstraint != "" {
+		raw.Graph_set_string(g.handle, "kernel_constraint", o.KernelConstraint)
+	}
+	if o.KernelNormalization != "" {
+		raw.Graph_set_string(g.handle, "kernel_normalization", string(o.KernelNormalization))
+	}
 	if o.BiasInitializer != "" {
 		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
 	}
@@ -1165,6 +1199,17 @@ type LayerConv2DOptions struct {
 	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
 	// loss, in training and evaluation.
 	KernelL2 float64
+	// What each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+	// unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+	// in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: "none".
+	KernelConstraint string
+	// What the layer uses in place of the variable kernel. KernelNormalizationWeightNorm (Salimans and Kingma,
+	// 2016): scale * kernel / its norm along all axes but the last; the trained variable kernel_scale [units]
+	// begins with that norm. KernelNormalizationSpectralNorm (Miyato et al., 2018): kernel / its largest singular
+	// value as a matrix of units by inputs, found by one round of power iteration in each training step; the
+	// variables kernel_left [units] and kernel_right [inputs], which are not trained, keep its singular vectors. As
+	// in PyTorch. Default: KernelNormalizationNone.
+	KernelNormalization KernelNormalization
 	// Initial values of the bias. Default: "zeros".
 	BiasInitializer string
 	// Height and width of the kernel where they differ; 0 = size. Default: [0, 0].
@@ -1217,6 +1262,12 @@ func (g *Graph) LayerConv2D(x Value, filters, size int64, options *LayerConv2DOp
 	if o.KernelL2 != 0 {
 		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
 	}
+	if o.KernelConstraint != "" {
+		raw.Graph_set_string(g.handle, "kernel_constraint", o.KernelConstraint)
+	}
+	if o.KernelNormalization != "" {
+		raw.Graph_set_string(g.handle, "kernel_normalization", string(o.KernelNormalization))
+	}
 	if o.BiasInitializer != "" {
 		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
 	}
@@ -1258,6 +1309,17 @@ type LayerConv3DOptions struct {
 	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
 	// loss, in training and evaluation.
 	KernelL2 float64
+	// What each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+	// unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+	// in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: "none".
+	KernelConstraint string
+	// What the layer uses in place of the variable kernel. KernelNormalizationWeightNorm (Salimans and Kingma,
+	// 2016): scale * kernel / its norm along all axes but the last; the trained variable kernel_scale [units]
+	// begins with that norm. KernelNormalizationSpectralNorm (Miyato et al., 2018): kernel / its largest singular
+	// value as a matrix of units by inputs, found by one round of power iteration in each training step; the
+	// variables kernel_left [units] and kernel_right [inputs], which are not trained, keep its singular vectors. As
+	// in PyTorch. Default: KernelNormalizationNone.
+	KernelNormalization KernelNormalization
 	// Initial values of the bias. Default: "zeros".
 	BiasInitializer string
 	// depth, height and width of the kernel where they differ; 0 = size. Default: [0, 0, 0].
@@ -1310,6 +1372,12 @@ func (g *Graph) LayerConv3D(x Value, filters, size int64, options *LayerConv3DOp
 	if o.KernelL2 != 0 {
 		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
 	}
+	if o.KernelConstraint != "" {
+		raw.Graph_set_string(g.handle, "kernel_constraint", o.KernelConstraint)
+	}
+	if o.KernelNormalization != "" {
+		raw.Graph_set_string(g.handle, "kernel_normalization", string(o.KernelNormalization))
+	}
 	if o.BiasInitializer != "" {
 		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
 	}
@@ -1356,6 +1424,10 @@ type LayerConv1DTransposeOptions struct {
 	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
 	// loss, in training and evaluation.
 	KernelL2 float64
+	// What each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+	// unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+	// in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: "none".
+	KernelConstraint string
 	// Initial values of the bias. Default: "zeros".
 	BiasInitializer string
 }
@@ -1408,6 +1480,9 @@ func (g *Graph) LayerConv1DTranspose(x Value, filters, size int64, options *Laye
 	if o.KernelL2 != 0 {
 		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
 	}
+	if o.KernelConstraint != "" {
+		raw.Graph_set_string(g.handle, "kernel_constraint", o.KernelConstraint)
+	}
 	if o.BiasInitializer != "" {
 		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
 	}
@@ -1438,6 +1513,10 @@ type LayerConv2DTransposeOptions struct {
 	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
 	// loss, in training and evaluation.
 	KernelL2 float64
+	// What each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+	// unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+	// in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: "none".
+	KernelConstraint string
 	// Initial values of the bias. Default: "zeros".
 	BiasInitializer string
 	// Height and width of the kernel where they differ; 0 = size. Default: [0, 0].
@@ -1495,6 +1574,9 @@ func (g *Graph) LayerConv2DTranspose(x Value, filters, size int64, options *Laye
 	if o.KernelL2 != 0 {
 		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
 	}
+	if o.KernelConstraint != "" {
+		raw.Graph_set_string(g.handle, "kernel_constraint", o.KernelConstraint)
+	}
 	if o.BiasInitializer != "" {
 		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
 	}
@@ -1540,6 +1622,10 @@ type LayerConv3DTransposeOptions struct {
 	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
 	// loss, in training and evaluation.
 	KernelL2 float64
+	// What each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+	// unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+	// in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: "none".
+	KernelConstraint string
 	// Initial values of the bias. Default: "zeros".
 	BiasInitializer string
 	// depth, height and width of the kernel where they differ; 0 = size. Default: [0, 0, 0].
@@ -1596,6 +1682,9 @@ func (g *Graph) LayerConv3DTranspose(x Value, filters, size int64, options *Laye
 	if o.KernelL2 != 0 {
 		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
 	}
+	if o.KernelConstraint != "" {
+		raw.Graph_set_string(g.handle, "kernel_constraint", o.KernelConstraint)
+	}
 	if o.BiasInitializer != "" {
 		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
 	}
@@ -1643,6 +1732,17 @@ type LayerDepthwiseConv1DOptions struct {
 	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
 	// loss, in training and evaluation.
 	KernelL2 float64
+	// What each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+	// unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+	// in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: "none".
+	KernelConstraint string
+	// What the layer uses in place of the variable kernel. KernelNormalizationWeightNorm (Salimans and Kingma,
+	// 2016): scale * kernel / its norm along all axes but the last; the trained variable kernel_scale [units]
+	// begins with that norm. KernelNormalizationSpectralNorm (Miyato et al., 2018): kernel / its largest singular
+	// value as a matrix of units by inputs, found by one round of power iteration in each training step; the
+	// variables kernel_left [units] and kernel_right [inputs], which are not trained, keep its singular vectors. As
+	// in PyTorch. Default: KernelNormalizationNone.
+	KernelNormalization KernelNormalization
 	// Initial values of the bias. Default: "zeros".
 	BiasInitializer string
 }
@@ -1688,6 +1788,12 @@ func (g *Graph) LayerDepthwiseConv1D(x Value, size int64, options *LayerDepthwis
 	if o.KernelL2 != 0 {
 		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
 	}
+	if o.KernelConstraint != "" {
+		raw.Graph_set_string(g.handle, "kernel_constraint", o.KernelConstraint)
+	}
+	if o.KernelNormalization != "" {
+		raw.Graph_set_string(g.handle, "kernel_normalization", string(o.KernelNormalization))
+	}
 	if o.BiasInitializer != "" {
 		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
 	}
@@ -1715,6 +1821,17 @@ type LayerDepthwiseConv2DOptions struct {
 	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
 	// loss, in training and evaluation.
 	KernelL2 float64
+	// What each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+	// unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+	// in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: "none".
+	KernelConstraint string
+	// What the layer uses in place of the variable kernel. KernelNormalizationWeightNorm (Salimans and Kingma,
+	// 2016): scale * kernel / its norm along all axes but the last; the trained variable kernel_scale [units]
+	// begins with that norm. KernelNormalizationSpectralNorm (Miyato et al., 2018): kernel / its largest singular
+	// value as a matrix of units by inputs, found by one round of power iteration in each training step; the
+	// variables kernel_left [units] and kernel_right [inputs], which are not trained, keep its singular vectors. As
+	// in PyTorch. Default: KernelNormalizationNone.
+	KernelNormalization KernelNormalization
 	// Distance between kernel elements. Default: 1.
 	Dilation int64
 	// Initial values of the bias. Default: "zeros".
@@ -1764,6 +1881,12 @@ func (g *Graph) LayerDepthwiseConv2D(x Value, size int64, options *LayerDepthwis
 	if o.KernelL2 != 0 {
 		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
 	}
+	if o.KernelConstraint != "" {
+		raw.Graph_set_string(g.handle, "kernel_constraint", o.KernelConstraint)
+	}
+	if o.KernelNormalization != "" {
+		raw.Graph_set_string(g.handle, "kernel_normalization", string(o.KernelNormalization))
+	}
 	if o.Dilation != 0 {
 		raw.Graph_set_i64(g.handle, "dilation", o.Dilation)
 	}
@@ -1811,6 +1934,17 @@ type LayerSeparableConv1DOptions struct {
 	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
 	// loss, in training and evaluation.
 	KernelL2 float64
+	// What each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+	// unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+	// in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: "none".
+	KernelConstraint string
+	// What the layer uses in place of the variable kernel. KernelNormalizationWeightNorm (Salimans and Kingma,
+	// 2016): scale * kernel / its norm along all axes but the last; the trained variable kernel_scale [units]
+	// begins with that norm. KernelNormalizationSpectralNorm (Miyato et al., 2018): kernel / its largest singular
+	// value as a matrix of units by inputs, found by one round of power iteration in each training step; the
+	// variables kernel_left [units] and kernel_right [inputs], which are not trained, keep its singular vectors. As
+	// in PyTorch. Default: KernelNormalizationNone.
+	KernelNormalization KernelNormalization
 	// Initial values of the bias. Default: "zeros".
 	BiasInitializer string
 }
@@ -1857,6 +1991,12 @@ func (g *Graph) LayerSeparableConv1D(x Value, filters, size int64, options *Laye
 	if o.KernelL2 != 0 {
 		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
 	}
+	if o.KernelConstraint != "" {
+		raw.Graph_set_string(g.handle, "kernel_constraint", o.KernelConstraint)
+	}
+	if o.KernelNormalization != "" {
+		raw.Graph_set_string(g.handle, "kernel_normalization", string(o.KernelNormalization))
+	}
 	if o.BiasInitializer != "" {
 		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
 	}
@@ -1884,6 +2024,17 @@ type LayerSeparableConv2DOptions struct {
 	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
 	// loss, in training and evaluation.
 	KernelL2 float64
+	// What each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+	// unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+	// in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: "none".
+	KernelConstraint string
+	// What the layer uses in place of the variable kernel. KernelNormalizationWeightNorm (Salimans and Kingma,
+	// 2016): scale * kernel / its norm along all axes but the last; the trained variable kernel_scale [units]
+	// begins with that norm. KernelNormalizationSpectralNorm (Miyato et al., 2018): kernel / its largest singular
+	// value as a matrix of units by inputs, found by one round of power iteration in each training step; the
+	// variables kernel_left [units] and kernel_right [inputs], which are not trained, keep its singular vectors. As
+	// in PyTorch. Default: KernelNormalizationNone.
+	KernelNormalization KernelNormalization
 	// Distance between kernel elements. Default: 1.
 	Dilation int64
 	// Initial values of the bias. Default: "zeros".
@@ -1933,6 +2084,12 @@ func (g *Graph) LayerSeparableConv2D(x Value, filters, size int64, options *Laye
 	}
 	if o.KernelL2 != 0 {
 		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
+	}
+	if o.KernelConstraint != "" {
+		raw.Graph_set_string(g.handle, "kernel_constraint", o.KernelConstraint)
+	}
+	if o.KernelNormalization != "" {
+		raw.Graph_set_string(g.handle, "kernel_normalization", string(o.KernelNormalization))
 	}
 	if o.Dilation != 0 {
 		raw.Graph_set_i64(g.handle, "dilation", o.Dilation)
@@ -2131,11 +2288,20 @@ type LayerMultiHeadAttentionOptions struct {
 	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
 	// loss, in training and evaluation.
 	KernelL2 float64
+	// What each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+	// unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+	// in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: "none".
+	KernelConstraint string
 	// Initial values of the biases. Default: "zeros".
 	BiasInitializer string
 	// While training, the probability in [0, 1) that an attention weight is dropped; the others are scaled by 1 /
 	// (1 - dropout).
 	Dropout float64
+	// Above 0: queries and keys of a layer without a memory are turned by their positions, as by rotary_positions
+	// with this base (10000 in the paper).
+	RotaryBase float64
+	// Which channels of a head are turned together, as in rotary_positions. Default: RotaryPairsHalves.
+	RotaryPairs RotaryPairs
 }
 
 // LayerMultiHeadAttention: Attention (Vaswani et al., 2017) of x [batch, length, channels] to itself or to a
@@ -2176,11 +2342,378 @@ func (g *Graph) LayerMultiHeadAttention(x Value, heads int64, options *LayerMult
 	if o.KernelL2 != 0 {
 		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
 	}
+	if o.KernelConstraint != "" {
+		raw.Graph_set_string(g.handle, "kernel_constraint", o.KernelConstraint)
+	}
 	if o.BiasInitializer != "" {
 		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
 	}
 	if o.Dropout != 0 {
 		raw.Graph_set_f64(g.handle, "dropout", o.Dropout)
+	}
+	if o.RotaryBase != 0 {
+		raw.Graph_set_f64(g.handle, "rotary_base", o.RotaryBase)
+	}
+	if o.RotaryPairs != "" {
+		raw.Graph_set_string(g.handle, "rotary_pairs", string(o.RotaryPairs))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerSinusoidalPositionsOptions are what LayerSinusoidalPositions may be told; the zero value means the defaults.
+type LayerSinusoidalPositionsOptions struct {
+	// Integers [length] or [batch, length], the position of each element; 0, 1, 2, ... when it is left out.
+	Positions Value
+	// The longest wave is 2 pi times this, nearly. Default: 10000.
+	Base float64
+}
+
+// LayerSinusoidalPositions: x [batch, length, channels] plus encodings of its positions (Vaswani et al., 2017):
+// sin(p / base^(2 i / channels)) in channel 2 i and the cosine in channel 2 i + 1 for position p.
+func (g *Graph) LayerSinusoidalPositions(x Value, options *LayerSinusoidalPositionsOptions) Value {
+	raw.Graph_begin(g.handle, "layer_sinusoidal_positions", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Positions.id)
+	if o.Base != 0 {
+		raw.Graph_set_f64(g.handle, "base", o.Base)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerLearnedPositionsOptions are what LayerLearnedPositions may be told; the zero value means the defaults.
+type LayerLearnedPositionsOptions struct {
+	// Integers [length] or [batch, length], the position of each element; 0, 1, 2, ... when it is left out.
+	Positions Value
+	// Initial values of the vectors. Default: "random_normal(0.02)".
+	Initializer string
+}
+
+// LayerLearnedPositions: x [batch, length, channels] plus a trained vector for each position. Variable, in the
+// scope learned_positions, ...: positions [count, channels].
+//
+//   - count: Number of positions that there are; a position beyond is an error.
+func (g *Graph) LayerLearnedPositions(x Value, count int64, options *LayerLearnedPositionsOptions) Value {
+	raw.Graph_begin(g.handle, "layer_learned_positions", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "count", count)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Positions.id)
+	if o.Initializer != "" {
+		raw.Graph_set_string(g.handle, "initializer", o.Initializer)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerRotaryPositionsOptions are what LayerRotaryPositions may be told; the zero value means the defaults.
+type LayerRotaryPositionsOptions struct {
+	// Integers [length] or [batch, length], the position of each element; 0, 1, 2, ... when it is left out.
+	Positions Value
+	// As in the formula. Default: 10000.
+	Base float64
+	// halves: channels i and i + channels / 2 are a pair, as in GPT-NeoX and LLaMA; adjacent: channels 2 i and 2 i
+	// + 1, as in the paper. Default: RotaryPairsHalves.
+	RotaryPairs RotaryPairs
+}
+
+// LayerRotaryPositions: Queries or keys, turned by their positions (Su et al., 2021): the pair of channels number i
+// of a head by the angle p / base^(2 i / channels) for position p, so that products of queries and keys depend on
+// the difference of their positions.
+func (g *Graph) LayerRotaryPositions(x Value, options *LayerRotaryPositionsOptions) Value {
+	raw.Graph_begin(g.handle, "layer_rotary_positions", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Positions.id)
+	if o.Base != 0 {
+		raw.Graph_set_f64(g.handle, "base", o.Base)
+	}
+	if o.RotaryPairs != "" {
+		raw.Graph_set_string(g.handle, "rotary_pairs", string(o.RotaryPairs))
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerTransformerEncoderOptions are what LayerTransformerEncoder may be told; the zero value means the defaults.
+type LayerTransformerEncoderOptions struct {
+	// Number of valid positions of x in each row [batch]; later positions are masked.
+	Lengths Value
+	// A position attends only to itself and earlier positions.
+	Causal bool
+	// While training, the probability in [0, 1) that an attention weight, a hidden unit or an element of what is
+	// added to x is dropped; the others are scaled by 1 / (1 - dropout).
+	Dropout float64
+	// Of the hidden units; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. Default:
+	// ActivationReLU.
+	Activation Activation
+	// Normalizes what goes into each part, instead of the sum of x and what comes out of it (PyTorch's norm_first).
+	PreNorm bool
+	// Added to variances. Default: 1e-05.
+	Epsilon *float64
+	// Heads of keys and values, each shared by several query heads; must divide heads; 0 = heads.
+	KeyHeads int64
+	// Above 0: queries and keys of a layer without a memory are turned by their positions, as by rotary_positions
+	// with this base (10000 in the paper).
+	RotaryBase float64
+	// Which channels of a head are turned together, as in rotary_positions. Default: RotaryPairsHalves.
+	RotaryPairs RotaryPairs
+	// Adds no biases, and no offsets to what is normalized.
+	WithoutBias bool
+	// Initial values of the kernels. Default: "glorot_uniform".
+	KernelInitializer string
+	// Adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+	// to the loss, in training and evaluation.
+	KernelL1 float64
+	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+	// loss, in training and evaluation.
+	KernelL2 float64
+	// What each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+	// unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+	// in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: "none".
+	KernelConstraint string
+	// Initial values of the biases. Default: "zeros".
+	BiasInitializer string
+}
+
+// LayerTransformerEncoder: A block of a transformer's encoder (Vaswani et al., 2017), as PyTorch's
+// TransformerEncoderLayer: attention of x to itself, then two dense layers; what each makes is added to what it
+// got, and normalized. Variables, in the scope transformer_encoder, ...: those of multi_head_attention in the scope
+// self_attention; hidden/kernel [channels, hidden], hidden/bias, output/kernel [hidden, channels], output/bias;
+// attention_norm/scale, attention_norm/offset, output_norm/scale and output_norm/offset [channels].
+//
+//   - heads: Heads of the attention, which must divide the channels.
+//   - hidden: Hidden units of the dense layers.
+func (g *Graph) LayerTransformerEncoder(x Value, heads, hidden int64, options *LayerTransformerEncoderOptions) Value {
+	raw.Graph_begin(g.handle, "layer_transformer_encoder", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "heads", heads)
+	raw.Graph_set_i64(g.handle, "hidden", hidden)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Lengths.id)
+	if o.Causal {
+		raw.Graph_set_bool(g.handle, "causal", true)
+	}
+	if o.Dropout != 0 {
+		raw.Graph_set_f64(g.handle, "dropout", o.Dropout)
+	}
+	if o.Activation != "" {
+		raw.Graph_set_string(g.handle, "activation", string(o.Activation))
+	}
+	if o.PreNorm {
+		raw.Graph_set_bool(g.handle, "pre_norm", true)
+	}
+	if o.Epsilon != nil {
+		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
+	}
+	if o.KeyHeads != 0 {
+		raw.Graph_set_i64(g.handle, "key_heads", o.KeyHeads)
+	}
+	if o.RotaryBase != 0 {
+		raw.Graph_set_f64(g.handle, "rotary_base", o.RotaryBase)
+	}
+	if o.RotaryPairs != "" {
+		raw.Graph_set_string(g.handle, "rotary_pairs", string(o.RotaryPairs))
+	}
+	if o.WithoutBias {
+		raw.Graph_set_bool(g.handle, "use_bias", false)
+	}
+	if o.KernelInitializer != "" {
+		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
+	}
+	if o.KernelL1 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l1", o.KernelL1)
+	}
+	if o.KernelL2 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
+	}
+	if o.KernelConstraint != "" {
+		raw.Graph_set_string(g.handle, "kernel_constraint", o.KernelConstraint)
+	}
+	if o.BiasInitializer != "" {
+		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// LayerTransformerDecoderOptions are what LayerTransformerDecoder may be told; the zero value means the defaults.
+type LayerTransformerDecoderOptions struct {
+	// [batch, memory length, memory channels]: what the block attends to beside x; a block without it is one of
+	// GPT's.
+	Memory Value
+	// Number of valid positions in each row [batch], those of past keys included; later positions are masked.
+	Lengths Value
+	// Number of valid positions of the memory in each row [batch].
+	MemoryLengths Value
+	// [batch, past length, key heads, channels of a head]: output keys of the positions before x; the past length
+	// may be 0.
+	PastKeys Value
+	// Output values of the positions before x.
+	PastValues Value
+	// While training, the probability in [0, 1) that an attention weight, a hidden unit or an element of what is
+	// added to x is dropped; the others are scaled by 1 / (1 - dropout).
+	Dropout float64
+	// Of the hidden units; ActivationGELUTanh is the tanh approximation of gelu, as in GPT-2. Default:
+	// ActivationReLU.
+	Activation Activation
+	// Normalizes what goes into each part, instead of the sum of x and what comes out of it (PyTorch's norm_first).
+	PreNorm bool
+	// Added to variances. Default: 1e-05.
+	Epsilon *float64
+	// Heads of keys and values, each shared by several query heads; must divide heads; 0 = heads.
+	KeyHeads int64
+	// Above 0: queries and keys of a layer without a memory are turned by their positions, as by rotary_positions
+	// with this base (10000 in the paper).
+	RotaryBase float64
+	// Which channels of a head are turned together, as in rotary_positions. Default: RotaryPairsHalves.
+	RotaryPairs RotaryPairs
+	// Adds no biases, and no offsets to what is normalized.
+	WithoutBias bool
+	// Initial values of the kernels. Default: "glorot_uniform".
+	KernelInitializer string
+	// Adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+	// to the loss, in training and evaluation.
+	KernelL1 float64
+	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+	// loss, in training and evaluation.
+	KernelL2 float64
+	// What each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+	// unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+	// in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: "none".
+	KernelConstraint string
+	// Initial values of the biases. Default: "zeros".
+	BiasInitializer string
+}
+
+// LayerTransformerDecoder: A block of a transformer's decoder (Vaswani et al., 2017), as PyTorch's
+// TransformerDecoderLayer: attention of each position of x to itself and to earlier ones, attention to a memory if
+// there is one, then two dense layers. Variables, in the scope transformer_decoder, ...: those of
+// transformer_encoder, and with a memory those of multi_head_attention in the scope cross_attention,
+// cross_norm/scale and cross_norm/offset. To generate position by position, pass the keys and values that the block
+// gave for the earlier positions, and x of the new ones alone.
+//
+//   - heads: Heads of the attention, which must divide the channels.
+//   - hidden: Hidden units of the dense layers.
+func (g *Graph) LayerTransformerDecoder(
+	x Value, heads, hidden int64, options *LayerTransformerDecoderOptions,
+) (y, keys, values Value) {
+	raw.Graph_begin(g.handle, "layer_transformer_decoder", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "heads", heads)
+	raw.Graph_set_i64(g.handle, "hidden", hidden)
+	o := given(options)
+	raw.Graph_add_input(g.handle, o.Memory.id)
+	raw.Graph_add_input(g.handle, o.Lengths.id)
+	raw.Graph_add_input(g.handle, o.MemoryLengths.id)
+	raw.Graph_add_input(g.handle, o.PastKeys.id)
+	raw.Graph_add_input(g.handle, o.PastValues.id)
+	if o.Dropout != 0 {
+		raw.Graph_set_f64(g.handle, "dropout", o.Dropout)
+	}
+	if o.Activation != "" {
+		raw.Graph_set_string(g.handle, "activation", string(o.Activation))
+	}
+	if o.PreNorm {
+		raw.Graph_set_bool(g.handle, "pre_norm", true)
+	}
+	if o.Epsilon != nil {
+		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
+	}
+	if o.KeyHeads != 0 {
+		raw.Graph_set_i64(g.handle, "key_heads", o.KeyHeads)
+	}
+	if o.RotaryBase != 0 {
+		raw.Graph_set_f64(g.handle, "rotary_base", o.RotaryBase)
+	}
+	if o.RotaryPairs != "" {
+		raw.Graph_set_string(g.handle, "rotary_pairs", string(o.RotaryPairs))
+	}
+	if o.WithoutBias {
+		raw.Graph_set_bool(g.handle, "use_bias", false)
+	}
+	if o.KernelInitializer != "" {
+		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
+	}
+	if o.KernelL1 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l1", o.KernelL1)
+	}
+	if o.KernelL2 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
+	}
+	if o.KernelConstraint != "" {
+		raw.Graph_set_string(g.handle, "kernel_constraint", o.KernelConstraint)
+	}
+	if o.BiasInitializer != "" {
+		raw.Graph_set_string(g.handle, "bias_initializer", o.BiasInitializer)
+	}
+	more := make([]int64, 2)
+	result := Value{raw.Graph_end(g.handle, more)}
+	return result, Value{more[0]}, Value{more[1]}
+}
+
+// LayerResidualBlock2DOptions are what LayerResidualBlock2D may be told; the zero value means the defaults.
+type LayerResidualBlock2DOptions struct {
+	// Of the first convolution, in both directions. Default: 1.
+	Stride int64
+	// Share of the old running statistics that is kept. Default: 0.99.
+	Momentum *float64
+	// Added to variances. Default: 0.001.
+	Epsilon *float64
+	// Initial values of the kernels. Default: "he_normal".
+	KernelInitializer string
+	// Adds this times the sum of the absolute values of the kernel (of each, where there are several of the inputs)
+	// to the loss, in training and evaluation.
+	KernelL1 float64
+	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
+	// loss, in training and evaluation.
+	KernelL2 float64
+	// What each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+	// unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+	// in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: "none".
+	KernelConstraint string
+	// What the layer uses in place of the variable kernel. KernelNormalizationWeightNorm (Salimans and Kingma,
+	// 2016): scale * kernel / its norm along all axes but the last; the trained variable kernel_scale [units]
+	// begins with that norm. KernelNormalizationSpectralNorm (Miyato et al., 2018): kernel / its largest singular
+	// value as a matrix of units by inputs, found by one round of power iteration in each training step; the
+	// variables kernel_left [units] and kernel_right [inputs], which are not trained, keep its singular vectors. As
+	// in PyTorch. Default: KernelNormalizationNone.
+	KernelNormalization KernelNormalization
+}
+
+// LayerResidualBlock2D: The basic block of a residual network (He et al., 2016) for images [batch, height, width,
+// channels]: 3 x 3 convolution, batch norm, relu, 3 x 3 convolution and batch norm are added to x, and relu is of
+// the sum. With another number of channels or a stride, x goes through a 1 x 1 convolution and batch norm. One
+// pixel is padded on each side, as in PyTorch. Variables, in the scope residual_block2d, ...: first/kernel [3, 3,
+// channels, filters], second/kernel [3, 3, filters, filters], maybe shortcut/kernel [1, 1, channels, filters], and
+// those of batch_norm in each of these scopes.
+//
+//   - filters: Channels of the result.
+func (g *Graph) LayerResidualBlock2D(x Value, filters int64, options *LayerResidualBlock2DOptions) Value {
+	raw.Graph_begin(g.handle, "layer_residual_block2d", 1)
+	raw.Graph_add_input(g.handle, x.id)
+	raw.Graph_set_i64(g.handle, "filters", filters)
+	o := given(options)
+	if o.Stride != 0 {
+		raw.Graph_set_i64(g.handle, "stride", o.Stride)
+	}
+	if o.Momentum != nil {
+		raw.Graph_set_f64(g.handle, "momentum", *o.Momentum)
+	}
+	if o.Epsilon != nil {
+		raw.Graph_set_f64(g.handle, "epsilon", *o.Epsilon)
+	}
+	if o.KernelInitializer != "" {
+		raw.Graph_set_string(g.handle, "kernel_initializer", o.KernelInitializer)
+	}
+	if o.KernelL1 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l1", o.KernelL1)
+	}
+	if o.KernelL2 != 0 {
+		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
+	}
+	if o.KernelConstraint != "" {
+		raw.Graph_set_string(g.handle, "kernel_constraint", o.KernelConstraint)
+	}
+	if o.KernelNormalization != "" {
+		raw.Graph_set_string(g.handle, "kernel_normalization", string(o.KernelNormalization))
 	}
 	return Value{raw.Graph_end(g.handle, nil)}
 }
@@ -2214,6 +2747,10 @@ type LayerRNNOptions struct {
 	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
 	// loss, in training and evaluation.
 	KernelL2 float64
+	// What each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+	// unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+	// in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: "none".
+	KernelConstraint string
 	// Initial values of the kernels of the states. Default: "glorot_uniform".
 	RecurrentInitializer string
 	// Initial values of the biases. Default: "zeros".
@@ -2260,6 +2797,9 @@ func (g *Graph) LayerRNN(x Value, units int64, options *LayerRNNOptions) (y, sta
 	if o.KernelL2 != 0 {
 		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
 	}
+	if o.KernelConstraint != "" {
+		raw.Graph_set_string(g.handle, "kernel_constraint", o.KernelConstraint)
+	}
 	if o.RecurrentInitializer != "" {
 		raw.Graph_set_string(g.handle, "recurrent_initializer", o.RecurrentInitializer)
 	}
@@ -2302,6 +2842,10 @@ type LayerLSTMOptions struct {
 	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
 	// loss, in training and evaluation.
 	KernelL2 float64
+	// What each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+	// unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+	// in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: "none".
+	KernelConstraint string
 	// Initial values of the kernels of the states. Default: "glorot_uniform".
 	RecurrentInitializer string
 	// Initial values of the biases. Default: "zeros".
@@ -2352,6 +2896,9 @@ func (g *Graph) LayerLSTM(x Value, units int64, options *LayerLSTMOptions) (y, s
 	if o.KernelL2 != 0 {
 		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
 	}
+	if o.KernelConstraint != "" {
+		raw.Graph_set_string(g.handle, "kernel_constraint", o.KernelConstraint)
+	}
 	if o.RecurrentInitializer != "" {
 		raw.Graph_set_string(g.handle, "recurrent_initializer", o.RecurrentInitializer)
 	}
@@ -2390,6 +2937,10 @@ type LayerGRUOptions struct {
 	// Adds this times the sum of the squares of the kernel (of each, where there are several of the inputs) to the
 	// loss, in training and evaluation.
 	KernelL2 float64
+	// What each update keeps the kernel to (each, where there are several of the inputs): max_norm(limit, axes),
+	// unit_norm(axes) or non_negative, as in Keras; norms are along all axes but the last unless axes are given, as
+	// in max_norm(3, axes=0 1); a limit is 2 unless it is given. Default: "none".
+	KernelConstraint string
 	// Initial values of the kernels of the states. Default: "glorot_uniform".
 	RecurrentInitializer string
 	// Initial values of the biases. Default: "zeros".
@@ -2434,6 +2985,9 @@ func (g *Graph) LayerGRU(x Value, units int64, options *LayerGRUOptions) (y, sta
 	}
 	if o.KernelL2 != 0 {
 		raw.Graph_set_f64(g.handle, "kernel_l2", o.KernelL2)
+	}
+	if o.KernelConstraint != "" {
+		raw.Graph_set_string(g.handle, "kernel_constraint", o.KernelConstraint)
 	}
 	if o.RecurrentInitializer != "" {
 		raw.Graph_set_string(g.handle, "recurrent_initializer", o.RecurrentInitializer)
@@ -4543,6 +5097,10 @@ type OptimizerSGDOptions struct {
 	Nesterov bool
 	// Adds this times the weight to the gradient.
 	WeightDecay float64
+	// Of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+	// embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost;
+	// by default they are updated as by a gradient of 0.
+	Lazy bool
 	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
 	ClipValue float64
 	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
@@ -4574,6 +5132,9 @@ func (g *Graph) OptimizerSGD(learningRate Value, options *OptimizerSGDOptions) V
 	if o.WeightDecay != 0 {
 		raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
 	}
+	if o.Lazy {
+		raw.Graph_set_bool(g.handle, "lazy", true)
+	}
 	if o.ClipValue != 0 {
 		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
 	}
@@ -4602,6 +5163,10 @@ type OptimizerAdamOptions struct {
 	Epsilon *float64
 	// Divides by the root of the largest second moment so far (Reddi, Kale and Kumar, 2018).
 	AMSGrad bool
+	// Of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+	// embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost;
+	// by default they are updated as by a gradient of 0.
+	Lazy bool
 	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
 	ClipValue float64
 	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
@@ -4635,6 +5200,9 @@ func (g *Graph) OptimizerAdam(learningRate Value, options *OptimizerAdamOptions)
 	if o.AMSGrad {
 		raw.Graph_set_bool(g.handle, "amsgrad", true)
 	}
+	if o.Lazy {
+		raw.Graph_set_bool(g.handle, "lazy", true)
+	}
 	if o.ClipValue != 0 {
 		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
 	}
@@ -4665,6 +5233,10 @@ type OptimizerAdamWOptions struct {
 	Epsilon *float64
 	// Divides by the root of the largest second moment so far (Reddi, Kale and Kumar, 2018).
 	AMSGrad bool
+	// Of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+	// embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost;
+	// by default they are updated as by a gradient of 0.
+	Lazy bool
 	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
 	ClipValue float64
 	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
@@ -4701,6 +5273,9 @@ func (g *Graph) OptimizerAdamW(learningRate Value, options *OptimizerAdamWOption
 	if o.AMSGrad {
 		raw.Graph_set_bool(g.handle, "amsgrad", true)
 	}
+	if o.Lazy {
+		raw.Graph_set_bool(g.handle, "lazy", true)
+	}
 	if o.ClipValue != 0 {
 		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
 	}
@@ -4729,6 +5304,10 @@ type OptimizerAdagradOptions struct {
 	Epsilon *float64
 	// Adds this times the weight to the gradient.
 	WeightDecay float64
+	// Of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+	// embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost;
+	// by default they are updated as by a gradient of 0.
+	Lazy bool
 	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
 	ClipValue float64
 	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
@@ -4763,6 +5342,9 @@ func (g *Graph) OptimizerAdagrad(learningRate Value, options *OptimizerAdagradOp
 	if o.WeightDecay != 0 {
 		raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
 	}
+	if o.Lazy {
+		raw.Graph_set_bool(g.handle, "lazy", true)
+	}
 	if o.ClipValue != 0 {
 		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
 	}
@@ -4789,6 +5371,10 @@ type OptimizerAdadeltaOptions struct {
 	Epsilon *float64
 	// Adds this times the weight to the gradient.
 	WeightDecay float64
+	// Of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+	// embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost;
+	// by default they are updated as by a gradient of 0.
+	Lazy bool
 	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
 	ClipValue float64
 	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
@@ -4820,6 +5406,9 @@ func (g *Graph) OptimizerAdadelta(learningRate Value, options *OptimizerAdadelta
 	if o.WeightDecay != 0 {
 		raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
 	}
+	if o.Lazy {
+		raw.Graph_set_bool(g.handle, "lazy", true)
+	}
 	if o.ClipValue != 0 {
 		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
 	}
@@ -4850,6 +5439,10 @@ type OptimizerRMSPropOptions struct {
 	Epsilon *float64
 	// Adds this times the weight to the gradient.
 	WeightDecay float64
+	// Of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+	// embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost;
+	// by default they are updated as by a gradient of 0.
+	Lazy bool
 	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
 	ClipValue float64
 	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
@@ -4887,6 +5480,9 @@ func (g *Graph) OptimizerRMSProp(learningRate Value, options *OptimizerRMSPropOp
 	if o.WeightDecay != 0 {
 		raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
 	}
+	if o.Lazy {
+		raw.Graph_set_bool(g.handle, "lazy", true)
+	}
 	if o.ClipValue != 0 {
 		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
 	}
@@ -4915,6 +5511,10 @@ type OptimizerAdaMaxOptions struct {
 	Epsilon *float64
 	// Adds this times the weight to the gradient.
 	WeightDecay float64
+	// Of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+	// embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost;
+	// by default they are updated as by a gradient of 0.
+	Lazy bool
 	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
 	ClipValue float64
 	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
@@ -4949,6 +5549,9 @@ func (g *Graph) OptimizerAdaMax(learningRate Value, options *OptimizerAdaMaxOpti
 	if o.WeightDecay != 0 {
 		raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
 	}
+	if o.Lazy {
+		raw.Graph_set_bool(g.handle, "lazy", true)
+	}
 	if o.ClipValue != 0 {
 		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
 	}
@@ -4979,6 +5582,10 @@ type OptimizerNAdamOptions struct {
 	MomentumDecay *float64
 	// Adds this times the weight to the gradient.
 	WeightDecay float64
+	// Of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+	// embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost;
+	// by default they are updated as by a gradient of 0.
+	Lazy bool
 	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
 	ClipValue float64
 	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
@@ -5016,6 +5623,9 @@ func (g *Graph) OptimizerNAdam(learningRate Value, options *OptimizerNAdamOption
 	if o.WeightDecay != 0 {
 		raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
 	}
+	if o.Lazy {
+		raw.Graph_set_bool(g.handle, "lazy", true)
+	}
 	if o.ClipValue != 0 {
 		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
 	}
@@ -5042,6 +5652,10 @@ type OptimizerLionOptions struct {
 	Beta2 *float64
 	// Times the weight is added to the step.
 	WeightDecay float64
+	// Of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+	// embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost;
+	// by default they are updated as by a gradient of 0.
+	Lazy bool
 	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
 	ClipValue float64
 	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
@@ -5072,6 +5686,9 @@ func (g *Graph) OptimizerLion(learningRate Value, options *OptimizerLionOptions)
 	}
 	if o.WeightDecay != 0 {
 		raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
+	}
+	if o.Lazy {
+		raw.Graph_set_bool(g.handle, "lazy", true)
 	}
 	if o.ClipValue != 0 {
 		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
@@ -5105,6 +5722,10 @@ type OptimizerFTRLOptions struct {
 	L2Shrinkage float64
 	// Added to the power of the sum.
 	Beta float64
+	// Of a variable that the model only looks up rows of, by indices of the batch (gather along the first axis,
+	// embedding): rows that a step does not look up keep weight and slots, and a step costs what the others cost;
+	// by default they are updated as by a gradient of 0.
+	Lazy bool
 	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
 	ClipValue float64
 	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
@@ -5145,6 +5766,9 @@ func (g *Graph) OptimizerFTRL(learningRate Value, options *OptimizerFTRLOptions)
 	}
 	if o.Beta != 0 {
 		raw.Graph_set_f64(g.handle, "beta", o.Beta)
+	}
+	if o.Lazy {
+		raw.Graph_set_bool(g.handle, "lazy", true)
 	}
 	if o.ClipValue != 0 {
 		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
@@ -5425,6 +6049,22 @@ func (g *Graph) ParameterGroup(pattern string, options *ParameterGroupOptions) V
 	if o.AsVectors {
 		raw.Graph_set_bool(g.handle, "as_vectors", true)
 	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
+// ParameterConstraint: What each update keeps the variables to whose full name matches a pattern, with * for any
+// letters and ? for one: a vector whose norm is above a limit to that limit, a vector to a norm of 1, or elements
+// to 0 where they are negative, as in Keras. A variable has one constraint at most, that of a layer included. A
+// pattern without variables is an error.
+//
+//   - pattern: Of full names, such as *bias or encoder*.
+//   - constraint: max_norm(limit, axes), unit_norm(axes) or non_negative; norms are along all axes but the last
+//     unless axes are given, as in max_norm(3, axes=0 1), and of a vector of all its elements; a limit is 2 unless
+//     it is given.
+func (g *Graph) ParameterConstraint(pattern, constraint string) Value {
+	raw.Graph_begin(g.handle, "parameter_constraint", 1)
+	raw.Graph_set_string(g.handle, "pattern", pattern)
+	raw.Graph_set_string(g.handle, "constraint", constraint)
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
