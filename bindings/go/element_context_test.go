@@ -5,6 +5,7 @@ package tutti
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -102,5 +103,61 @@ func TestContextsEndWithTheirFunctions(t *testing.T) {
 	rows(t, dataset)
 	if <-kept.Done(); !errors.Is(kept.Err(), context.Canceled) {
 		t.Error(kept.Err())
+	}
+}
+
+// A function that never asks whether anybody waits: the call ends with the element under way, not with the batch, and
+// what was read is part of what the next call gives.
+func TestSlowFunctionsEndTheirCallWithTheElement(t *testing.T) {
+	live(t)
+	const batch = toyRows // of 20 ms each
+	var calls atomic.Int64
+	var cancel context.CancelFunc
+	slow := func(_ context.Context, element []*Tensor) ([]*Tensor, error) {
+		if calls.Add(1) == 3 {
+			cancel()
+		}
+		if cancel != nil {
+			time.Sleep(20 * time.Millisecond)
+		}
+		return element, nil
+	}
+	ends := func(name string, call func(ctx context.Context) error) {
+		t.Helper()
+		ctx, stop := context.WithCancel(background)
+		calls.Store(0)
+		cancel = stop
+		err := call(ctx)
+		cancel = nil
+		if !errors.Is(err, context.Canceled) || calls.Load() > batch/2 {
+			t.Errorf("%s: %v behind %d calls", name, err, calls.Load())
+		}
+	}
+	numbers := must[*Dataset](t)(upTo(batch).Map(1, slow, nil).Batch(batch, nil).Build())
+	iterator := must[*Iterator](t)(numbers.Iterator(0))
+	rows := must[*Dataset](t)(toyPipeline().Map(1, slow, nil).Batch(batch, nil).Build())
+	estimator := toyEstimator(t, RunOptions{Seed: 1})
+	closed(t, numbers, iterator, rows, estimator)
+	ends("Next", func(ctx context.Context) error {
+		_, err := iterator.Next(ctx)
+		return err
+	})
+	ends("Train", func(ctx context.Context) error {
+		_, err := estimator.Train(ctx, rows, nil)
+		return err
+	})
+	ends("Run", func(ctx context.Context) error {
+		session := must[*Session](t)(estimator.OpenSession(ctx, rows, nil))
+		defer session.Close()
+		_, err := session.Run(1)
+		return err
+	})
+	element := must[[]*Tensor](t)(iterator.Next(background))
+	if got := must[[]int64](t)(Values[int64](element[0])); fmt.Sprint(got) != fmt.Sprint(count(batch)) {
+		t.Error(got)
+	}
+	closeAll(element)
+	if result := must[*Result](t)(estimator.Train(background, rows, nil)); result.Examples != toyRows {
+		t.Errorf("%d examples", result.Examples)
 	}
 }

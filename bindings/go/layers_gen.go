@@ -6172,7 +6172,9 @@ type ScheduleCosineOptions struct {
 
 // ScheduleCosine: Half a cosine from value to value * FinalFraction (Loshchilov and Hutter, 2017), after a linear
 // warm-up: step s, counted from 0, has (s + 1) / WarmupSteps of value, so the first step already learns and the
-// last warm-up step has the full value.
+// last warm-up step has the full value. PyTorch's LinearLR with start_factor = 1 / WarmupSteps and total_iters =
+// WarmupSteps - 1 has the same; the warm-up of Keras' CosineDecay has step / WarmupSteps, so its first step has its
+// initial rate.
 //
 //   - value: Largest learning rate.
 //   - steps: Step at which the final value is reached, including the warm-up.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"tutti.org/tutti/internal/raw"
@@ -287,7 +288,10 @@ func (b *Batch) Rows() int64 {
 func (b *Batch) Names() []string {
 	var use uses
 	defer use.leave()
-	number := use.of(b.ref())
+	return outputsOf(use.of(b.ref()))
+}
+
+func outputsOf(number uintptr) []string {
 	var names []string
 	for i := int64(0); i < raw.Batch_get_output_count(number); i++ {
 		names = append(names, raw.Batch_get_output_name(number, i))
@@ -305,7 +309,8 @@ func (b *Batch) Output(name string) (*Tensor, error) {
 	}
 	tensor := sharedTensor(raw.Batch_get_output(number, name))
 	if tensor == nil {
-		return nil, &Error{Code: NotFound, Domain: "tutti", Message: "the batch has no output '" + name + "'"}
+		return nil, &Error{Code: NotFound, Domain: "tutti", Message: "the batch has no output '" + name +
+			"'; known: " + strings.Join(outputsOf(number), ", ")}
 	}
 	return tensor, nil
 }

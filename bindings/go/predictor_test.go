@@ -79,7 +79,8 @@ func TestStreamAndRunAreEqual(t *testing.T) {
 	if names := whole.Names(); len(names) != 1 || names[0] != "class" || whole.Rows() != toyRows {
 		t.Error(names)
 	}
-	if _, err := whole.Output("nothing"); !errors.Is(err, NotFound) {
+	_, err := whole.Output("klass")
+	if !errors.Is(err, NotFound) || !strings.Contains(err.Error(), "no output 'klass'; known: class") {
 		t.Error(err)
 	}
 	early := must[*PredictionStream](t)(predictor.Stream(test))

@@ -22,7 +22,16 @@ func (s *scenario) loop(most int64, sizes []int64) error {
 		return err
 	}
 	defer dataset.Close()
-	session, err := s.estimator.OpenSession(background, dataset, nil)
+	steps := 0
+	session, err := s.estimator.OpenSession(background, dataset, nil, Hook{1, func(event *Event) error {
+		if event.Kind != EventStep {
+			return nil
+		}
+		if steps++; steps < len(sizes) {
+			return nil
+		}
+		return s.evaluate(fmt.Sprint(most))
+	}})
 	if err != nil {
 		return err
 	}
@@ -42,6 +51,9 @@ func (s *scenario) loop(most int64, sizes []int64) error {
 		return err
 	}
 	if err := s.predict("2"); err != nil {
+		return err
+	}
+	if err := s.save(); err != nil {
 		return err
 	}
 	return s.endLoop(feed, session)

@@ -240,3 +240,38 @@ func TestHostScalarsAndVariables(t *testing.T) {
 		t.Error(names)
 	}
 }
+
+// A session that is closed without Finish leaves its steps: whatever comes then is what comes behind one that finished.
+func TestAClosedSessionLeavesItsSteps(t *testing.T) {
+	live(t)
+	train, test := toyDataset(t), toyTestset(t)
+	closed(t, train, test)
+	inPieces := func(end func(session *Session) error) (story []string) {
+		estimator := toyEstimator(t, RunOptions{Seed: 4, Determinism: "repeatable"})
+		defer estimator.Close()
+		for piece := int64(1); piece <= 2; piece++ {
+			session := must[*Session](t)(estimator.OpenSession(background, train, nil))
+			must[*Result](t)(session.Run(5))
+			if err := end(session); err != nil {
+				t.Error(err)
+			}
+			if step := estimator.GlobalStep(); step != 5*piece {
+				t.Errorf("step %d", step)
+			}
+			bias := must[*Tensor](t)(estimator.ReadVariable("dense_1/bias"))
+			result := must[*Result](t)(estimator.Evaluate(background, test, 0))
+			story = append(story, fmt.Sprint(result.Step, result.Loss, must[[]float32](t)(Values[float32](bias))))
+			bias.Close()
+		}
+		result := must[*Result](t)(estimator.Train(background, train, &TrainOptions{Steps: 3}))
+		return append(story, fmt.Sprint(result.Step, result.Loss))
+	}
+	dropped := inPieces(func(session *Session) error { return session.Close() })
+	finished := inPieces(func(session *Session) error {
+		_, err := session.Finish()
+		return err
+	})
+	if fmt.Sprint(dropped) != fmt.Sprint(finished) || len(dropped) != 3 || dropped[0] == dropped[1] {
+		t.Errorf("%v behind Close, %v behind Finish", dropped, finished)
+	}
+}

@@ -12,7 +12,7 @@
 
 namespace tutti::impl::capi {
 
-constinit HandleType<ClusterResolverObject> cluster_resolver_handles{"cluster resolver"};
+constinit HandleType<ClusterResolverObject> cluster_resolver_handles{"cluster_resolver"};
 
 namespace {
 

@@ -14,7 +14,7 @@
 
 namespace tutti::impl::capi {
 
-constinit HandleType<ReplicaValuesObject> replica_values_handles{"replica values"};
+constinit HandleType<ReplicaValuesObject> replica_values_handles{"replica_values"};
 
 Status ReplicaValuesObject::add(std::string name, std::vector<tensor::Tensor> pieces) {
   Output output{std::move(name), std::move(pieces)};

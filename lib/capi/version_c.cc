@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "capi/cancel_c.h"
+#include "capi/cluster_resolver_c.h"
 #include "capi/context_c.h"
 #include "capi/dataset_c.h"
 #include "capi/estimator_c.h"
@@ -20,6 +21,7 @@
 #include "capi/predictor_c.h"
 #include "capi/record_c.h"
 #include "capi/result_c.h"
+#include "capi/step_function_c.h"
 #include "capi/strategy_c.h"
 #include "capi/tensor_c.h"
 #include "data/pipeline/pipeline.h"
@@ -74,12 +76,13 @@ bool reads_format(std::string_view name) {
   return std::ranges::find(kAlways, name) != std::end(kAlways);
 }
 
-const std::array<const base::HandleTypeBase *, 20> &handle_types() {
-  static const std::array<const base::HandleTypeBase *, 20> types{
-      &error_handles,    &cancel_handles,    &options_handles,           &context_handles,   &tensor_handles,
-      &graph_handles,    &pipeline_handles,  &dataset_handles,           &iterator_handles,  &feed_handles,
-      &strategy_handles, &hooks_handles,     &hook_event_handles,        &estimator_handles, &session_handles,
-      &result_handles,   &predictor_handles, &prediction_stream_handles, &batch_handles,     &record_writer_handles};
+const std::array<const base::HandleTypeBase *, 22> &handle_types() {
+  static const std::array<const base::HandleTypeBase *, 22> types{
+      &error_handles,    &cancel_handles,           &options_handles, &context_handles,    &tensor_handles,
+      &graph_handles,    &pipeline_handles,         &dataset_handles, &iterator_handles,   &feed_handles,
+      &strategy_handles, &cluster_resolver_handles, &hooks_handles,   &hook_event_handles, &estimator_handles,
+      &session_handles,  &replica_values_handles,   &result_handles,  &predictor_handles,  &prediction_stream_handles,
+      &batch_handles,    &record_writer_handles};
   return types;
 }
 

@@ -48,21 +48,28 @@ class Line:
         return sum(error * error for error in errors) / len(batch), given, rate
 
 
-def live(line, rows):
-    """An evaluation over all rows and predictions of two, while the session is open: of the line as it is now."""
+def evaluation(line, rows):
+    """Over all rows, of the line as it is now."""
     given = [line.at(x) for x, _ in rows]
     yield f'= loss {sum((y - target) ** 2 for y, (_, target) in zip(given, rows)) / len(rows):.5f}\n'
     yield f'= target {sum(target for _, target in rows) / len(rows):.5f}\n'
-    yield from (f'= y {y:.5f}\n' for y in given[:2])
+
+
+def live(line, rows):
+    """An evaluation, and predictions of two rows, while the session is open."""
+    yield from evaluation(line, rows)
+    yield from (f'= y {line.at(x):.5f}\n' for x, _ in rows[:2])
 
 
 def loop(line, sizes):
     rows, first = data(), 0
     yield f'loop {MOST} {" ".join(map(str, sizes))}\n'
-    for size in sizes:
+    for number, size in enumerate(sizes, 1):
         batch = [rows[(first + i) % ROWS] for i in range(size)]
         first += size
         loss, given, rate = line.train(batch)
+        if number == len(sizes):
+            yield from evaluation(line, rows)  # by a hook
         target = sum(label for _, label in batch) / size
         yield f'= step {line.step} examples {size} loss {loss:.5f} learning_rate {rate:.5f} target {target:.5f}\n'
         yield from (f'= y {y:.5f}\n' for y in given)
@@ -80,7 +87,8 @@ def loops(devices, *options):
     yield from begin(devices, 'keep_outputs 1', *options)
     yield from loop(line, [1, 7, 2, 5, 5, 3])
     yield from loop(line, [4, 6])
-    yield f'variable line/slope\n= shape {COLUMNS} 1 sum {sum(line.slope):.5f}\n'
+    for restored in ('', f'restore\n= step {line.step}\n'):  # what was saved in the open session
+        yield f'{restored}variable line/slope\n= shape {COLUMNS} 1 sum {sum(line.slope):.5f}\n'
 
 
 def mistakes():
@@ -92,8 +100,8 @@ def mistakes():
 
 def without_outputs():
     yield from begin(3)
-    _, step, *_ = loop(Line(), [5])
-    yield f'loop {MOST} 5\n{step}= FAILED_PRECONDITION: outputs are kept only with the run option keep_outputs\n'
+    head = list(loop(Line(), [5]))[:4]
+    yield f'{"".join(head)}= FAILED_PRECONDITION: outputs are kept only with the run option keep_outputs\n'
 
 
 def scenario(name, lines):

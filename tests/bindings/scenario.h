@@ -39,6 +39,8 @@ int32_t scenario_need_estimator(struct scenario *s, tutti_error **err);
 int32_t scenario_evaluate(struct scenario *s, int64_t batch, tutti_error **err);
 /* Prints the outputs of the first rows of the data. */
 int32_t scenario_predict(struct scenario *s, int64_t rows, tutti_error **err);
+/* The estimator into the folder that the next one restores from. */
+int32_t scenario_save(struct scenario *s, tutti_error **err);
 /* Names of outputs in order; at most MAXIMUM_NAMES. */
 int64_t scenario_output_names(tutti_batch *batch, const char **names);
 /* The numbers of a row, and the end of the line. */

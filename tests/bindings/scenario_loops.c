@@ -77,31 +77,48 @@ static int32_t end(tutti_session *session, tutti_feed *feed, tutti_error **err) 
   return code;
 }
 
+/* A hook that evaluates at the last of so many steps. */
+struct evaluation {
+  struct scenario *scenario;
+  int64_t most;
+  int steps_left;
+};
+
+static int32_t evaluate_at_last(void *user, const tutti_hook_event *event, tutti_error **err) {
+  struct evaluation *evaluation = user;
+  if (tutti_hook_event_get_kind(event) != TUTTI_EVENT_STEP || --evaluation->steps_left != 0) return TUTTI_OK;
+  return scenario_evaluate(evaluation->scenario, evaluation->most, err);
+}
+
 /* A feed of batches, and the session that it feeds. */
-static int32_t open_loop(struct scenario *s, int64_t most, tutti_feed **feed, tutti_session **session,
-                         tutti_error **err) {
+static int32_t open_loop(struct evaluation *evaluation, tutti_feed **feed, tutti_session **session, tutti_error **err) {
+  struct scenario *s = evaluation->scenario;
   const int64_t columns = tutti_tensor_get_dim(s->x, 1);
   tutti_pipeline *pipeline = NULL;
   tutti_dataset *dataset = NULL;
+  tutti_hooks *hooks = NULL;
   int32_t code = scenario_need_estimator(s, err);
+  if (code == TUTTI_OK) code = tutti_hooks_create(&hooks, err);
+  if (code == TUTTI_OK) code = tutti_hooks_add(hooks, evaluate_at_last, evaluation, NULL, 1, err);
   if (code == TUTTI_OK) code = tutti_feed_create(s->context, 2, feed, err);
   if (code == TUTTI_OK) code = tutti_feed_declare(*feed, "x", TUTTI_ROLE_FEATURE, TUTTI_DTYPE_F32, &columns, 1, err);
   if (code == TUTTI_OK) code = tutti_feed_declare(*feed, "y", TUTTI_ROLE_LABEL, TUTTI_DTYPE_I32, NULL, 0, err);
-  if (code == TUTTI_OK) code = tutti_feed_set_batch_size(*feed, most, err);
+  if (code == TUTTI_OK) code = tutti_feed_set_batch_size(*feed, evaluation->most, err);
   if (code == TUTTI_OK) code = tutti_pipeline_create(s->context, &pipeline, err);
   if (code == TUTTI_OK) {
     tutti_pipeline_add_feed(pipeline, *feed);
     code = tutti_pipeline_build(pipeline, &dataset, err);
   }
-  if (code == TUTTI_OK) code = tutti_session_open(s->estimator, dataset, NULL, NULL, NULL, session, err);
-  tutti_dataset_unref(dataset), tutti_pipeline_unref(pipeline);
+  if (code == TUTTI_OK) code = tutti_session_open(s->estimator, dataset, NULL, hooks, NULL, session, err);
+  tutti_dataset_unref(dataset), tutti_pipeline_unref(pipeline), tutti_hooks_unref(hooks);
   return code;
 }
 
 int32_t scenario_loop(struct scenario *s, int64_t most, const int64_t *sizes, int count, tutti_error **err) {
   tutti_feed *feed = NULL;
   tutti_session *session = NULL;
-  int32_t code = open_loop(s, most, &feed, &session, err);
+  struct evaluation evaluation = {s, most, count};
+  int32_t code = open_loop(&evaluation, &feed, &session, err);
   int64_t first = 0;
   for (int i = 0; code == TUTTI_OK && i < count; first += sizes[i++]) {
     code = push(s, feed, first, sizes[i], err);
@@ -110,6 +127,7 @@ int32_t scenario_loop(struct scenario *s, int64_t most, const int64_t *sizes, in
   /* While the session is open. */
   if (code == TUTTI_OK) code = scenario_evaluate(s, most, err);
   if (code == TUTTI_OK) code = scenario_predict(s, 2, err);
+  if (code == TUTTI_OK) code = scenario_save(s, err);
   if (code == TUTTI_OK) code = end(session, feed, err);
   tutti_session_unref(session), tutti_feed_unref(feed);
   return code;

@@ -275,7 +275,7 @@ static int32_t need_folder(struct scenario *s, tutti_error **err) {
   return tutti_error_set(err, TUTTI_UNAVAILABLE, "no temporary folder");
 }
 
-static int32_t save(struct scenario *s, tutti_error **err) {
+int32_t scenario_save(struct scenario *s, tutti_error **err) {
   int32_t code = need_folder(s, err);
   if (code != TUTTI_OK) return code;
   tutti_options_set_string(s->run, "model_dir", s->folder);
@@ -373,7 +373,7 @@ static int32_t show(struct scenario *s, const struct words *words, tutti_error *
   if (strcmp(command, "checksum") == 0) return scenario_print_checksum(s, name, err);
   if (strcmp(command, "leave") == 0)
     return scenario_leave(s, integer_at(words, 1), integer_at(words, 2), integer_at(words, 3), err);
-  if (strcmp(command, "save") == 0) return save(s, err);
+  if (strcmp(command, "save") == 0) return scenario_save(s, err);
   if (strcmp(command, "restore") == 0) return restore(s, err);
   if (strcmp(command, "read") == 0) return read_pipeline(s, name, integer_at(words, 2), err);
   if (strcmp(command, "file") == 0) return write_file(s, name, words->count > 2 ? words->at[2] : "", err);

@@ -36,6 +36,10 @@ enum kind {
   FEED,
   WRITER,
   ERROR,
+  RESOLVER,
+  VALUES,
+  PIECE, /* of the values */
+  STEP_RESULT,
   KINDS /* a prime: each stride below it visits all of them in another order */
 };
 
@@ -62,6 +66,13 @@ static int32_t small_model(tutti_graph *g, int32_t mode, void *user, tutti_error
     tutti_graph_set_loss(g, tutti_loss_sparse_softmax_cross_entropy(g, logits, tutti_graph_get_label(g, "y"), NULL));
     tutti_optimizer_sgd(g, tutti_schedule_constant(g, 0.1), NULL);
   }
+  return tutti_graph_check(g, err);
+}
+
+/* Changes nothing. */
+static int32_t small_step(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  (void)mode, (void)user;
+  tutti_graph_set_output(g, "squares", tutti_square(g, tutti_graph_get_feature(g, "x")));
   return tutti_graph_check(g, err);
 }
 
@@ -92,6 +103,8 @@ static void add_everything_else(struct everything *all) {
   tutti_feed *feed = NULL;
   tutti_record_writer *writer = NULL;
   tutti_error *error = NULL;
+  tutti_cluster_resolver *resolver = NULL;
+  assert_ok(tutti_cluster_resolver_create_list("a:2222,b:2223", 1, &resolver, &err));
   assert_ok(tutti_cancel_create(&cancel, &err));
   assert_ok(tutti_hooks_create(&hooks, &err));
   assert_ok(tutti_feed_create(all->handles[CONTEXT], 3, &feed, &err));
@@ -100,6 +113,19 @@ static void add_everything_else(struct everything *all) {
   all->handles[OPTIONS] = make_options("run", "{\"seed\": 1}");
   all->handles[CANCEL] = cancel, all->handles[HOOKS] = hooks, all->handles[FEED] = feed;
   all->handles[WRITER] = writer, all->handles[ERROR] = error;
+  all->handles[RESOLVER] = resolver;
+}
+
+/* What a step function gives on an element of the iterator. */
+static void add_values(struct everything *all) {
+  tutti_iterator *iterator = all->handles[ITERATOR];
+  tutti_tensor *batch[] = {tutti_iterator_get_component(iterator, 0), tutti_iterator_get_component(iterator, 1)};
+  tutti_replica_values *values = NULL;
+  tutti_result *result = NULL;
+  assert_ok(tutti_session_run_step_function(all->handles[SESSION], "step", batch, 2, &result, &values, &err));
+  tutti_tensor *piece = tutti_replica_values_get_local(values, "squares", 0);
+  tutti_tensor_ref(piece);
+  all->handles[VALUES] = values, all->handles[PIECE] = piece, all->handles[STEP_RESULT] = result;
 }
 
 static struct everything make_everything(int64_t devices) {
@@ -120,6 +146,8 @@ static struct everything make_everything(int64_t devices) {
   assert_ok(tutti_iterator_create(dataset, 1, &iterator, &err));
   assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
   assert_ok(tutti_estimator_create(context, small_model, NULL, NULL, strategy, NULL, &estimator, &err));
+  assert_ok(
+      tutti_estimator_add_step_function(estimator, "step", TUTTI_MODE_PREDICT, small_step, NULL, NULL, NULL, &err));
   assert_ok(tutti_session_open(estimator, dataset, NULL, NULL, NULL, &session, &err));
   assert_ok(tutti_session_run(session, 1, &result, &err));
   assert_ok(tutti_predictor_from_estimator(estimator, NULL, &predictor, &err));
@@ -141,6 +169,7 @@ static struct everything make_everything(int64_t devices) {
                                        [RESULT] = result,
                                        [SESSION] = session}};
   add_everything_else(&all);
+  add_values(&all);
   return all;
 }
 
@@ -155,6 +184,7 @@ static void drop(struct everything *all, enum kind kind) {
       break;
     case TENSOR:
     case OUTPUT:
+    case PIECE:
       tutti_tensor_unref(handle);
       break;
     case PIPELINE:
@@ -179,6 +209,7 @@ static void drop(struct everything *all, enum kind kind) {
       tutti_batch_unref(handle);
       break;
     case RESULT:
+    case STEP_RESULT:
       tutti_result_unref(handle);
       break;
     case SESSION:
@@ -202,9 +233,46 @@ static void drop(struct everything *all, enum kind kind) {
     case ERROR:
       tutti_error_unref(handle);
       break;
+    case RESOLVER:
+      tutti_cluster_resolver_unref(handle);
+      break;
+    case VALUES:
+      tutti_replica_values_unref(handle);
+      break;
     case KINDS:
       break;
   }
+}
+
+/* By the names of their types; those that are lent are counted as well. */
+static void test_every_type_is_counted(void **state) {
+  (void)state;
+  static const struct {
+    const char *type;
+    int count;
+  } types[] = {{"context", 1},       {"strategy", 1},
+               {"pipeline", 1},      {"dataset", 1},
+               {"iterator", 1},      {"estimator", 1},
+               {"predictor", 1},     {"prediction_stream", 1},
+               {"batch", 1},         {"result", 2},
+               {"session", 1},       {"options", 1},
+               {"cancel", 1},        {"hooks", 1},
+               {"feed", 1},          {"record_writer", 1},
+               {"error", 1},         {"cluster_resolver", 1},
+               {"replica_values", 1}};
+  int64_t before[sizeof types / sizeof *types];
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    before[i] = tutti_debug_live_objects(types[i].type);
+  struct everything all = make_everything(1);
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+    if (tutti_debug_live_objects(types[i].type) != before[i] + types[i].count) print_error("%s\n", types[i].type);
+    assert_int_equal(tutti_debug_live_objects(types[i].type), before[i] + types[i].count);
+  }
+  assert_true(tutti_debug_live_objects("tensor") >= 3);
+  for (int kind = 0; kind < KINDS; kind++)
+    drop(&all, (enum kind)kind);
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    assert_int_equal(tutti_debug_live_objects(types[i].type), before[i]);
 }
 
 static void test_any_order_of_release(void **state) {
@@ -234,6 +302,10 @@ static void test_downstream_works_without_upstream(void **state) {
   assert_int_equal(tutti_batch_get_row_count(batch), 4);
   tutti_batch_unref(batch);
   assert_int_equal(tutti_tensor_get_dim(all.handles[OUTPUT], 0), 4);
+  tutti_tensor *whole = NULL;
+  assert_ok(tutti_replica_values_gather(all.handles[VALUES], "squares", 0, &whole, &err));
+  assert_int_equal(tutti_tensor_get_dim(whole, 0), 4);
+  tutti_tensor_unref(whole);
   for (int kind = 0; kind < KINDS; kind++) {
     int is_gone = 0;
     for (int i = 0; i < 8; i++)
@@ -348,6 +420,7 @@ static void test_references_from_many_threads(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_every_type_is_counted),
     cmocka_unit_test(test_any_order_of_release),
     cmocka_unit_test(test_downstream_works_without_upstream),
     cmocka_unit_test(test_a_thousand_of_every_type),

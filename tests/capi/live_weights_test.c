@@ -196,48 +196,125 @@ static void test_in_a_hook(void **state) {
   drop(hooked.made);
 }
 
-/* Another thread evaluates while steps run: the step never goes back, and comes on. */
-struct watching {
-  struct training made;
-  atomic_int stop;
-  int evaluations, failures, backwards;
-  int64_t last;
+/* Another thread evaluates, predicts and saves while steps run: what it gets is of the weights of one step, which it
+ * names and which never goes back. */
+enum { STEPS = 1000, MOST_SEEN = 3000 };
+
+struct seen {
+  int64_t step;
+  int is_loss;
+  double value; /* the loss, or the first logit */
 };
 
-static void *evaluate_again_and_again(void *user) {
-  struct watching *watching = user;
-  while (!atomic_load(&watching->stop)) {
-    tutti_result *result = NULL;
-    if (tutti_estimator_evaluate(watching->made.estimator, watching->made.evaluation, 0, NULL, &result, NULL) !=
-        TUTTI_OK) {
-      watching->failures++;
-      continue;
-    }
-    const int64_t step = take(result).step;
-    watching->backwards += step < watching->last;
-    watching->last = step;
-    watching->evaluations++;
+struct watching {
+  struct training made;
+  char directory[64];
+  atomic_int stop;
+  int count, failures, backwards;
+  int64_t last;
+  struct seen seen[MOST_SEEN];
+};
+
+static void see(struct watching *watching, struct seen seen) {
+  watching->backwards += seen.step < watching->last;
+  watching->last = seen.step;
+  watching->seen[watching->count++] = seen;
+}
+
+/* Each asserts nothing, since cmocka's assertions are for the thread of the test. */
+static int32_t see_evaluation(struct watching *watching) {
+  tutti_result *result = NULL;
+  const int32_t code =
+      tutti_estimator_evaluate(watching->made.estimator, watching->made.evaluation, 0, NULL, &result, NULL);
+  if (code != TUTTI_OK) return code;
+  const struct outcome outcome = take(result);
+  see(watching, (struct seen){outcome.step, 1, outcome.loss});
+  return code;
+}
+
+static int32_t see_prediction(struct watching *watching, tutti_predictor *predictor, tutti_tensor *input) {
+  const char *name = "x";
+  tutti_batch *batch = NULL;
+  const int32_t code = tutti_predictor_run(predictor, &name, &input, 1, NULL, &batch, NULL);
+  if (code == TUTTI_OK) {
+    const float *logits = tutti_tensor_get_data(tutti_batch_get_output(batch, "logits"));
+    see(watching, (struct seen){tutti_predictor_get_step(predictor), 0, (double)*logits});
   }
+  tutti_batch_unref(batch), tutti_predictor_unref(predictor);
+  return code;
+}
+
+static int32_t see_predictor(struct watching *watching, tutti_tensor *input) {
+  tutti_predictor *predictor = NULL;
+  const int32_t code = tutti_predictor_from_estimator(watching->made.estimator, NULL, &predictor, NULL);
+  return code != TUTTI_OK ? code : see_prediction(watching, predictor, input);
+}
+
+static int32_t see_checkpoint(struct watching *watching, tutti_tensor *input) {
+  tutti_predictor *predictor = NULL;
+  int32_t code = tutti_estimator_save(watching->made.estimator, watching->directory, NULL, NULL);
+  if (code == TUTTI_OK) code = tutti_predictor_open(NULL, watching->directory, NULL, NULL, &predictor, NULL);
+  return code != TUTTI_OK ? code : see_prediction(watching, predictor, input);
+}
+
+static void *watch(void *user) {
+  struct watching *watching = user;
+  float x[DENSE_FEATURES];
+  int32_t label;
+  toy_row(0, x, &label);
+  const int64_t dims[] = {1, DENSE_FEATURES};
+  tutti_tensor *input = NULL;
+  watching->failures += tutti_tensor_from_data(TUTTI_DTYPE_F32, dims, 2, x, sizeof x, &input, NULL) != TUTTI_OK;
+  while (!atomic_load(&watching->stop) && watching->count + 3 <= MOST_SEEN) {
+    watching->failures += see_evaluation(watching) != TUTTI_OK;
+    watching->failures += see_predictor(watching, input) != TUTTI_OK;
+    watching->failures += see_checkpoint(watching, input) != TUTTI_OK;
+  }
+  tutti_tensor_unref(input);
   return NULL;
+}
+
+/* The weights after each of the steps, of the same training without a second thread. */
+static void remember_weights(float history[STEPS + 1][DENSE_PARAMETERS]) {
+  const struct training made = make_training(2);
+  tutti_session *session = NULL;
+  assert_ok(tutti_session_open(made.estimator, made.dataset, NULL, NULL, NULL, &session, &err));
+  read_dense(made.estimator, history[0]);
+  for (int step = 1; step <= STEPS; step++) {
+    assert_ok(tutti_session_run(session, 1, NULL, &err));
+    read_dense(made.estimator, history[step]);
+  }
+  tutti_session_unref(session);
+  drop(made);
 }
 
 static void test_from_another_thread(void **state) {
   (void)state;
-  struct watching watching = {.made = make_training(2)};
+  static float history[STEPS + 1][DENSE_PARAMETERS];
+  static struct watching watching;
+  remember_weights(history);
+  watching = (struct watching){.made = make_training(2)};
+  make_directory(watching.directory);
   tutti_session *session = NULL;
   assert_ok(tutti_session_open(watching.made.estimator, watching.made.dataset, NULL, NULL, NULL, &session, &err));
   pthread_t thread;
-  assert_int_equal(pthread_create(&thread, NULL, evaluate_again_and_again, &watching), 0);
+  assert_int_equal(pthread_create(&thread, NULL, watch, &watching), 0);
   int32_t code = TUTTI_OK;
-  for (int i = 0; i < 40 && code == TUTTI_OK; i++)
+  for (int i = 0; i < STEPS / 25 && code == TUTTI_OK; i++)
     code = tutti_session_run(session, 25, NULL, NULL);
   atomic_store(&watching.stop, 1);
   pthread_join(thread, NULL);
   assert_int_equal(code, TUTTI_OK);
   assert_int_equal(watching.failures, 0);
   assert_int_equal(watching.backwards, 0);
-  assert_true(watching.evaluations > 0 && watching.last > 0);
+  assert_true(watching.count > 0 && watching.last > 0);
+  for (int i = 0; i < watching.count; i++) {
+    const struct seen seen = watching.seen[i];
+    assert_in_range(seen.step, 0, STEPS);
+    assert_close(seen.value, seen.is_loss ? loss_of(history[seen.step]) : logit_of(history[seen.step]));
+  }
   tutti_session_unref(session);
+  remove_directory(watching.directory);
   drop(watching.made);
 }
 

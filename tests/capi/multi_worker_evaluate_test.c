@@ -18,8 +18,34 @@ struct evaluated {
   int32_t code;
   int64_t step, examples;
   double loss, accuracy, seconds;
+  float logits[2]; /* of row 0, by a predictor of the estimator in its open session */
   char error[500];
 };
+
+/* What a predictor says of row 0. */
+static int32_t predict_row(tutti_predictor *predictor, float logits[2], tutti_error **err) {
+  float x[4];
+  int32_t label;
+  toy_row(0, x, &label);
+  const int64_t dims[] = {1, 4};
+  const char *name = "x";
+  tutti_tensor *input = make_tensor(TUTTI_DTYPE_F32, 2, dims, x);
+  tutti_batch *batch = NULL;
+  const int32_t code = tutti_predictor_run(predictor, &name, &input, 1, NULL, &batch, err);
+  if (code == TUTTI_OK) memcpy(logits, tutti_tensor_get_data(tutti_batch_get_output(batch, "logits")), 2 * sizeof *x);
+  tutti_batch_unref(batch), tutti_tensor_unref(input);
+  return code;
+}
+
+static int32_t predict_now(tutti_estimator *estimator, struct evaluated *evaluated, tutti_error **err) {
+  tutti_predictor *predictor = NULL;
+  int32_t code = tutti_predictor_from_estimator(estimator, NULL, &predictor, err);
+  if (code == TUTTI_OK) code = predict_row(predictor, evaluated->logits, err);
+  if (code == TUTTI_OK && tutti_predictor_get_step(predictor) != evaluated->step)
+    code = tutti_error_set(err, TUTTI_INTERNAL, "the predictor is of another step than the evaluation");
+  tutti_predictor_unref(predictor);
+  return code;
+}
 
 static void keep(struct evaluated *evaluated, tutti_result *result) {
   const struct outcome outcome = take(result);
@@ -168,6 +194,7 @@ static int32_t evaluate_in_session_on(tutti_strategy *strategy, const char *dire
     code = tutti_session_run(session, 5, NULL, err);
     if (code == TUTTI_OK) code = tutti_estimator_evaluate(estimator, dataset, 0, NULL, &result, err);
     if (code == TUTTI_OK) keep(&evaluated[piece], result);
+    if (code == TUTTI_OK) code = predict_now(estimator, &evaluated[piece], err);
   }
   tutti_session_unref(session), tutti_estimator_unref(estimator), tutti_hooks_unref(hooks);
   tutti_dataset_unref(dataset), tutti_dataset_unref(training);
@@ -282,31 +309,42 @@ static void test_evaluations_of_processes_that_train(void **state) {
   tutti_options_unref(options);
 }
 
-/* What all workers saved at each of the ten steps is there, whole. */
-static void check_saved(tutti_context *context, const char *directory) {
-  for (int step = 1; step <= 10; step++) {
+enum { SAVED = 10 };
+
+/* What was saved at each of the ten steps is there, whole; `logits` receives what it predicts. */
+static void read_saved(tutti_context *context, const char *directory, float logits[SAVED][2]) {
+  for (int step = 1; step <= SAVED; step++) {
     char path[200];
     tutti_predictor *predictor = NULL;
-    snprintf(path, sizeof path, "%s/model/checkpoint-%d", directory, step);
+    snprintf(path, sizeof path, "%s/checkpoint-%d", directory, step);
     assert_ok(tutti_predictor_open(context, path, NULL, NULL, &predictor, &err));
     assert_int_equal(tutti_predictor_get_step(predictor), step);
+    assert_ok(predict_row(predictor, logits[step - 1], &err));
     tutti_predictor_unref(predictor);
   }
 }
 
+static void assert_same_logits(const float got[2], const float expected[2]) {
+  for (int i = 0; i < 2; i++)
+    assert_close((double)got[i], (double)expected[i]);
+}
+
 static void test_evaluations_in_an_open_session(void **state) {
   (void)state;
-  char directory[64];
+  char directory[64], model_dir[80];
   tutti_options *options = make_options("context", "{\"logical_devices\": 1, \"backend\": \"reference\"}");
   tutti_context *context = NULL;
   tutti_strategy *strategy = NULL;
   struct evaluated alone[2] = {{0}};
+  float saved_alone[SAVED][2], saved[SAVED][2];
   assert_ok(tutti_context_create(options, &context, &err));
   assert_ok(tutti_strategy_create_one_device(context, NULL, &strategy, &err));
   make_directory(directory);
   assert_ok(evaluate_in_session_on(strategy, directory, alone, &err));
+  read_saved(context, directory, saved_alone);
   remove_directory(directory);
   assert_true(alone[1].loss < alone[0].loss);
+  assert_true(fabsf(saved_alone[9][0] - saved_alone[8][0]) > 1e-4f); /* each step can be told from the next */
   for (int piece = 0; piece < 2; piece++) {
     const struct outcome expected = {0, 5 * (piece + 1), alone[piece].examples, alone[piece].loss,
                                      alone[piece].accuracy};
@@ -314,9 +352,15 @@ static void test_evaluations_in_an_open_session(void **state) {
     int codes[MOST_WORKERS];
     make_directory(directory);
     run(piece == 0 ? "session" : "session_later", directory, 2, 2, codes, all);
-    for (int w = 0; w < 2; w++)
+    join_path(model_dir, sizeof model_dir, directory, "model");
+    read_saved(context, model_dir, saved);
+    assert_same_logits(alone[piece].logits, saved_alone[5 * piece + 4]);
+    for (int w = 0; w < 2; w++) {
       assert_same(&all[w], &expected);
-    check_saved(context, directory);
+      assert_same_logits(all[w].logits, alone[piece].logits);
+    }
+    for (int step = 0; step < SAVED; step++)
+      assert_same_logits(saved[step], saved_alone[step]);
     remove_directory(directory);
   }
   tutti_strategy_unref(strategy);

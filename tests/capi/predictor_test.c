@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Predictors through the C interface: every row once and in order, from estimators and checkpoints, by many threads. */
+#include <dirent.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "capi_testing.h"
 
@@ -368,6 +370,43 @@ static void test_from_a_checkpoint(void **state) {
   remove_directory(directory);
 }
 
+/* Nobody ever opens the other end: an error at once instead of waiting for it. */
+static void test_pipes_in_a_checkpoint(void **state) {
+  (void)state;
+  char directory[64], checkpoint[128];
+  make_directory(directory);
+  tutti_estimator *estimator = trained(NULL);
+  assert_ok(tutti_estimator_save(estimator, directory, NULL, &err));
+  tutti_estimator_unref(estimator);
+  join_path(checkpoint, sizeof checkpoint, directory, "checkpoint-1");
+  DIR *files = opendir(checkpoint);
+  assert_non_null(files);
+  int count = 0;
+  for (struct dirent *entry = readdir(files); entry != NULL; entry = readdir(files)) {
+    if (entry->d_name[0] == '.') continue;
+    char path[400], kept[400];
+    tutti_predictor *predictor = NULL;
+    join_path(path, sizeof path, checkpoint, entry->d_name);
+    join_path(kept, sizeof kept, directory, "kept");
+    assert_int_equal(rename(path, kept), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    tutti_error *error = NULL;
+    const int32_t code = tutti_predictor_open(NULL, checkpoint, NULL, NULL, &predictor, &error);
+    if (code != TUTTI_DATA_LOSS) print_error("%s: %d %s\n", entry->d_name, code, tutti_error_get_text(error));
+    assert_int_equal(code, TUTTI_DATA_LOSS);
+    assert_contains(tutti_error_get_text(error), path);
+    tutti_error_unref(error);
+    assert_int_equal(rename(kept, path), 0);
+    count++;
+  }
+  closedir(files);
+  assert_true(count >= 3);
+  tutti_predictor *predictor = NULL;
+  assert_ok(tutti_predictor_open(NULL, checkpoint, NULL, NULL, &predictor, &err)); /* all files are back */
+  tutti_predictor_unref(predictor);
+  remove_directory(directory);
+}
+
 static void test_reload(void **state) {
   (void)state;
   char directory[64];
@@ -457,6 +496,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_dataset_mistakes),
     cmocka_unit_test(test_concurrent_callers_while_reloading),
     cmocka_unit_test(test_from_a_checkpoint),
+    cmocka_unit_test(test_pipes_in_a_checkpoint),
     cmocka_unit_test(test_reload),
     cmocka_unit_test(test_no_checkpoint),
     cmocka_unit_test(test_sharded_over_devices),

@@ -199,6 +199,45 @@ static void test_pipes(void **state) {
   assert_int_equal(unlink(pipe), 0);
 }
 
+static int32_t look_up_in_file(tutti_graph *g, void *user, tutti_error **graph_err) {
+  const tutti_lookup_attrs attrs = {.path = user};
+  tutti_graph_set_output(g, "index", tutti_lookup(g, tutti_graph_get_feature(g, "text"), &attrs));
+  return tutti_graph_check(g, graph_err);
+}
+
+static void test_a_pipe_as_vocabulary(void **state) {
+  (void)state;
+  const char *pipe = path_of("words");
+  assert_int_equal(mkfifo(pipe, 0600), 0);
+  write_text("line.txt", "a\n");
+  const char *paths[] = {path_of("line.txt")};
+  tutti_pipeline *pipeline = new_pipeline();
+  tutti_source_text_lines(pipeline, paths, 1, NULL);
+  tutti_pipeline_map_graph(pipeline, look_up_in_file, (void *)(uintptr_t)pipe, 1);
+  assert_build_error(TUTTI_INVALID_ARGUMENT, "words' is a FIFO, expected a regular file", pipeline);
+  assert_int_equal(unlink(pipe), 0);
+}
+
+/* An error of its element, behind those before it. */
+static void test_a_pipe_as_picture(void **state) {
+  (void)state;
+  assert_int_equal(mkdir(path_of("pipes"), 0700), 0);
+  assert_int_equal(mkdir(path_of("pipes/kind"), 0700), 0);
+  write_text("pipes/kind/a.jpg", "a");
+  assert_int_equal(mkfifo(path_of("pipes/kind/b.jpg"), 0600), 0);
+  tutti_pipeline *pipeline = new_pipeline();
+  tutti_source_image_folder(pipeline, path_of("pipes"), NULL);
+  tutti_dataset *dataset = build(pipeline);
+  tutti_iterator *iterator = NULL;
+  uint8_t more = 0;
+  assert_ok(tutti_iterator_create(dataset, 0, &iterator, &err));
+  assert_ok(tutti_iterator_next(iterator, NULL, &more, &err));
+  assert_true(more);
+  assert_error(TUTTI_INVALID_ARGUMENT, "b.jpg' is a FIFO, expected a regular file",
+               tutti_iterator_next(iterator, NULL, &more, &err));
+  tutti_iterator_unref(iterator), tutti_dataset_unref(dataset);
+}
+
 /* A compressed array says how large it is before memory is taken for it. */
 static void test_large_arrays(void **state) {
   (void)state;
@@ -296,6 +335,8 @@ int main(void) {
       cmocka_unit_test(test_error_details),
       cmocka_unit_test(test_mistakes),
       cmocka_unit_test(test_pipes),
+      cmocka_unit_test(test_a_pipe_as_vocabulary),
+      cmocka_unit_test(test_a_pipe_as_picture),
       cmocka_unit_test(test_large_arrays),
       cmocka_unit_test(test_left_out_pictures),
       cmocka_unit_test(test_tar),

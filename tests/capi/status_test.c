@@ -117,7 +117,8 @@ static void test_features(void **state) {
   (void)state;
   static const char *const present[] = {"backend:reference",  "format:idx",        "op:conv2d",  "op:matmul",
                                         "op:layer_dense",     "transform:shuffle", "source:csv", "format:csv",
-                                        "format:safetensors", "format:gzip",       "format:npz", "format:tfrecord"};
+                                        "format:safetensors", "format:gzip",       "format:npz", "format:tfrecord",
+                                        "format:arrow",       "format:npy",        "format:tar", "format:zlib"};
   for (size_t i = 0; i < sizeof present / sizeof *present; i++) {
     if (!tutti_has_feature(present[i])) {
       print_error("%s is missing\n", present[i]);
@@ -128,6 +129,9 @@ static void test_features(void **state) {
   for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
     assert_false(tutti_has_feature(absent[i]));
   assert_false(tutti_has_feature(NULL));
+  /* Of a library of its own each. */
+  assert_int_equal(tutti_has_feature("format:jpeg"), READS_JPEG);
+  assert_int_equal(tutti_has_feature("format:png"), READS_PNG);
 }
 
 static void test_why_unavailable(void **state) {

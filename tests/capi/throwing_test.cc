@@ -405,22 +405,28 @@ int32_t hook(void *user, const tutti_hook_event *, tutti_error **) {
 
 void throw_from_log(void *, int32_t, const char *) { throw_something(); }
 
-int32_t train(Training training, tutti_context *context, tutti_error **error) {
+tutti_dataset *rows_in_batches(tutti_context *context) {
   tutti_pipeline *pipeline = nullptr;
   tutti_dataset *dataset = nullptr;
-  tutti_hooks *hooks = nullptr;
-  tutti_estimator *estimator = nullptr;
-  assert_int_equal(tutti_pipeline_create(context, &pipeline, error), TUTTI_OK);
+  assert_int_equal(tutti_pipeline_create(context, &pipeline, nullptr), TUTTI_OK);
   add_rows(pipeline);
   tutti_pipeline_batch(pipeline, 4, 0);
-  assert_int_equal(tutti_pipeline_build(pipeline, &dataset, error), TUTTI_OK);
+  assert_int_equal(tutti_pipeline_build(pipeline, &dataset, nullptr), TUTTI_OK);
+  tutti_pipeline_unref(pipeline);
+  return dataset;
+}
+
+int32_t train(Training training, tutti_context *context, tutti_error **error) {
+  tutti_dataset *const dataset = rows_in_batches(context);
+  tutti_hooks *hooks = nullptr;
+  tutti_estimator *estimator = nullptr;
   assert_int_equal(tutti_hooks_create(&hooks, error), TUTTI_OK);
   assert_int_equal(tutti_hooks_add(hooks, hook, &training, destroy, 1, error), TUTTI_OK);
   assert_int_equal(tutti_estimator_create(context, model, &training, destroy, nullptr, nullptr, &estimator, error),
                    TUTTI_OK);
   const int32_t code = tutti_estimator_train(estimator, dataset, nullptr, hooks, nullptr, nullptr, error);
   tutti_estimator_unref(estimator), tutti_hooks_unref(hooks);
-  tutti_dataset_unref(dataset), tutti_pipeline_unref(pipeline);
+  tutti_dataset_unref(dataset);
   return code;
 }
 
@@ -444,12 +450,86 @@ void test_training(void **) {
   }
 }
 
+int32_t make_input(void *user, const char *, int64_t, int64_t, tutti_dataset **out, tutti_error **) {
+  if (*static_cast<const bool *>(user)) throw_something();
+  *out = rows_in_batches(nullptr);
+  return TUTTI_OK;
+}
+
+void test_input_functions(void **) {
+  for (const Thrown thrown : {Thrown::exception, Thrown::memory, Thrown::number}) {
+    kind = thrown;
+    Training training{false, false};
+    bool input_throws = true;
+    tutti_estimator *estimator = nullptr;
+    tutti_error *error = nullptr;
+    assert_int_equal(tutti_estimator_create(nullptr, model, &training, nullptr, nullptr, nullptr, &estimator, nullptr),
+                     TUTTI_OK);
+    const auto train = [&] {
+      return tutti_estimator_train_fn(estimator, make_input, &input_throws, nullptr, nullptr, nullptr, nullptr, &error);
+    };
+    const auto evaluate = [&] {
+      tutti_result *result = nullptr;
+      const int32_t code =
+          tutti_estimator_evaluate_fn(estimator, make_input, &input_throws, 0, nullptr, &result, &error);
+      tutti_result_unref(result);
+      return code;
+    };
+    int32_t code = train();
+    assert_told(code, std::exchange(error, nullptr), "the input function");
+    input_throws = false;
+    assert_int_equal(train(), TUTTI_OK);
+    input_throws = true;
+    code = evaluate();
+    assert_told(code, std::exchange(error, nullptr), "the input function");
+    input_throws = false;
+    assert_int_equal(evaluate(), TUTTI_OK);
+    tutti_estimator_unref(estimator);
+  }
+}
+
+int32_t step(tutti_graph *g, int32_t, void *user, tutti_error **err) {
+  if (*static_cast<const bool *>(user)) throw_something();
+  tutti_graph_set_output(g, "x", tutti_graph_get_feature(g, "x"));
+  return tutti_graph_check(g, err);
+}
+
+void test_step_functions(void **) {
+  for (const Thrown thrown : {Thrown::exception, Thrown::memory, Thrown::number}) {
+    kind = thrown;
+    destroyed = 0;
+    Training training{false, false};
+    bool step_throws = true;
+    tutti_estimator *estimator = nullptr;
+    tutti_session *session = nullptr;
+    tutti_error *error = nullptr;
+    tutti_dataset *const dataset = rows_in_batches(nullptr);
+    assert_int_equal(tutti_estimator_create(nullptr, model, &training, nullptr, nullptr, nullptr, &estimator, nullptr),
+                     TUTTI_OK);
+    assert_int_equal(tutti_estimator_add_step_function(estimator, "second", TUTTI_MODE_EVAL, step, &step_throws,
+                                                       destroy, nullptr, nullptr),
+                     TUTTI_OK);
+    const auto open = [&] {
+      return tutti_session_open(estimator, dataset, nullptr, nullptr, nullptr, &session, &error);
+    };
+    const int32_t code = open();
+    assert_told(code, std::exchange(error, nullptr), "step function 'second'");
+    step_throws = false;
+    assert_int_equal(open(), TUTTI_OK);
+    assert_int_equal(tutti_session_run(session, 1, nullptr, nullptr), TUTTI_OK);
+    tutti_session_unref(session), tutti_estimator_unref(estimator), tutti_dataset_unref(dataset);
+    assert_int_equal(destroyed, 1);
+  }
+}
+
 }  // namespace
 
 int main() {
   const CMUnitTest tests[] = {
-      cmocka_unit_test(test_pipelines), cmocka_unit_test(test_graphs_of_pipelines), cmocka_unit_test(test_file_systems),
-      cmocka_unit_test(test_memory),    cmocka_unit_test(test_arrow_streams),       cmocka_unit_test(test_training),
+      cmocka_unit_test(test_pipelines),       cmocka_unit_test(test_graphs_of_pipelines),
+      cmocka_unit_test(test_file_systems),    cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_arrow_streams),   cmocka_unit_test(test_training),
+      cmocka_unit_test(test_input_functions), cmocka_unit_test(test_step_functions),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

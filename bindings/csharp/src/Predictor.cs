@@ -290,7 +290,8 @@ namespace Tutti
             {
                 IntPtr tensor = Raw.batch_get_output(use.Of(this), name);
                 if (tensor == IntPtr.Zero)
-                    throw TuttiException.Ours(ErrorCode.NotFound, "the batch has no output '" + name + "'");
+                    throw TuttiException.Ours(ErrorCode.NotFound, "the batch has no output '" + name + "'; known: " +
+                                              string.Join(", ", Names));
                 return Tensor.Shared(tensor);
             }
         }

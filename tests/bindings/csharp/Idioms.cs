@@ -299,6 +299,91 @@ namespace Tutti.Tests
             }
         }
 
+        // A function that asks nothing cancels what reads in its third call: that ends with the element under way, not
+        // with the batch, and what was read is part of what the next call gives.
+        [Test]
+        private static void SlowFunctionsEndTheirCallWithTheElement()
+        {
+            int calls = 0;
+            CancellationTokenSource source = null;
+            Func<Tensor[], Tensor[]> slow = element =>
+            {
+                if (Interlocked.Increment(ref calls) == 3 && source != null)
+                    source.Cancel();
+                if (source != null)
+                    Thread.Sleep(20);
+                return element;
+            };
+            Action<Action<CancellationToken>> ends = call =>
+            {
+                Volatile.Write(ref calls, 0);
+                using (source = new CancellationTokenSource())
+                    Check.Throws<OperationCanceledException>(() => call(source.Token));
+                source = null;
+                Check.True(Volatile.Read(ref calls) <= Toy.Rows / 2, calls + " calls");
+            };
+            using (Dataset dataset = Toy.Pipeline().Map(slow, 1).Batch(Toy.Rows).Build())
+            using (DatasetIterator iterator = dataset.Iterate())
+            using (var estimator = new Estimator(Toy.Model))
+            {
+                ends(token => iterator.Next(token));
+                ends(token => estimator.Train(dataset, null, null, token));
+                ends(token =>
+                {
+                    using (Session session = estimator.OpenSession(dataset, null, null, token))
+                        session.Run(1);
+                });
+                Tensor[] element = iterator.Next();
+                Check.Same(Toy.X.Cast<float>(), element[0].ToArray<float>());
+                Tensor.DisposeAll(element);
+                Check.Equal((long)Toy.Rows, estimator.Train(dataset).Examples);
+            }
+        }
+
+        private static void Push(Feed feed, long number)
+        {
+            using (Tensor tensor = Tensor.Scalar(number))
+                feed.Push(tensor);
+        }
+
+        private static void Take(DatasetIterator iterator, long wanted)
+        {
+            Tensor[] element = iterator.Next();
+            Check.Equal(wanted, element[0].ToArray<long>()[0]);
+            Tensor.DisposeAll(element);
+        }
+
+        // Of the pool: who takes an element out may push the next, while another thread takes.
+        [Test]
+        private static void ThreadsThatReadAndPushAFeedChange()
+        {
+            using (var feed = new Feed(1, new FeedComponent("n", Role.Feature, DType.Int64)))
+            using (Dataset dataset = new Pipeline().AddFeed(feed).Build())
+            using (DatasetIterator iterator = dataset.Iterate())
+            {
+                Push(feed, 0);
+                Take(iterator, 0);
+                Push(feed, 1); // it is full: this thread waits until another one takes
+                Task taken = Task.Factory.StartNew(() =>
+                {
+                    Thread.Sleep(20);
+                    Take(iterator, 1);
+                    Take(iterator, 2);
+                }, TaskCreationOptions.LongRunning);
+                Push(feed, 2);
+                Check.True(taken.Wait(Program.Deadline), "taken");
+                Func<Action, Task> later = action => Task.Factory.StartNew(action, TaskCreationOptions.LongRunning);
+                Task pushes = later(() =>
+                {
+                    for (long i = 3; i < 300; i++)
+                        Check.True(Task.Run(() => Push(feed, i)).Wait(Program.Deadline), "pushed");
+                });
+                for (long i = 3; i < 300; i++)
+                    Check.True(Task.Run(() => Take(iterator, i)).Wait(Program.Deadline), "taken");
+                Check.True(pushes.Wait(Program.Deadline), "all are pushed");
+            }
+        }
+
         [Test]
         private static void EveryFunctionMayHaveAToken()
         {

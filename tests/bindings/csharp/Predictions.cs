@@ -60,7 +60,9 @@ namespace Tutti.Tests
                     Check.Equal(Toy.Rows, streamed.Count);
                     Check.Equal((long)Toy.Rows, whole.RowCount);
                     Check.Same(new[] { "class" }, whole.Names);
-                    Check.Fails(ErrorCode.NotFound, () => whole.GetOutput("nothing"));
+                    TuttiException missing = Check.Fails(ErrorCode.NotFound, () => whole.GetOutput("klass"));
+                    Check.True(missing.Message.Contains("the batch has no output 'klass'; known: class"),
+                        missing.Message);
                     Check.Fails(ErrorCode.InvalidArgument, () => predictor.Run(new Dictionary<string, Tensor>()));
                     foreach (Batch batch in predictor.Predict(test))
                     {

@@ -18,9 +18,16 @@ namespace Tutti.Tests
                 new FeedComponent("x", Role.Feature, DType.Float32, x.GetLength(1)),
                 new FeedComponent("y", Role.Label, DType.Int32),
             };
+            string batch = most.ToString(CultureInfo.InvariantCulture);
+            int left = sizes.Length;
+            Hook atLast = Hook.OnStep(1, e =>
+            {
+                if (--left == 0)
+                    Evaluate(batch);
+            });
             using (Feed feed = Feed.OfBatches(context, 2, most, components))
             using (Dataset dataset = new Pipeline(context).AddFeed(feed).Build())
-            using (Session session = trained.OpenSession(dataset))
+            using (Session session = trained.OpenSession(dataset, null, new[] { atLast }))
             {
                 long first = 0;
                 foreach (long size in sizes)
@@ -35,8 +42,9 @@ namespace Tutti.Tests
                     first += size;
                 }
                 // While the session is open.
-                Evaluate(most.ToString(CultureInfo.InvariantCulture));
+                Evaluate(batch);
                 Predict("2");
+                Save();
                 feed.Finish();
                 Result last = session.Run(1), whole = session.Finish();
                 string reason = last.Reason == Reason.EndOfInput ? "end of input" : "no end";

@@ -209,6 +209,42 @@ namespace Tutti.Tests
             }
         }
 
+        // What comes behind two sessions that were ended like this, and a training.
+        private static List<string> Story(Dataset train, Dataset test, Action<Session> end)
+        {
+            var story = new List<string>();
+            using (var estimator = new Estimator(Toy.Model,
+                new RunOptions { Seed = 4, Determinism = Determinism.Repeatable }))
+            {
+                for (int piece = 1; piece <= 2; piece++)
+                {
+                    Session session = estimator.OpenSession(train);
+                    session.Run(5);
+                    end(session);
+                    Check.Equal(5L * piece, estimator.GlobalStep);
+                    Result result = estimator.Evaluate(test);
+                    story.Add(result.Step + " " + Digits(result.Loss) + " " +
+                              string.Join(" ", Read(estimator, "dense_1/bias").Select(value => Digits(value))));
+                }
+                Result trained = estimator.Train(train, new TrainOptions { Steps = 3 });
+                story.Add(trained.Step + " " + Digits(trained.Loss));
+            }
+            return story;
+        }
+
+        // A session that is closed without Finish leaves its steps, as one that finished.
+        [Test]
+        private static void AClosedSessionLeavesItsSteps()
+        {
+            using (Dataset train = Toy.TrainingSet(), test = Toy.TestSet())
+            {
+                List<string> closed = Story(train, test, session => session.Dispose());
+                Check.Same(Story(train, test, session => session.Finish()), closed);
+                Check.Equal(3, closed.Count);
+                Check.True(closed[0] != closed[1], closed[0]);
+            }
+        }
+
         [Test]
         private static void FrozenVariablesStay()
         {

@@ -15,7 +15,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-constexpr int kNames = 200000, kArrays = 60000;
+constexpr int kNames = 500000, kArrays = 60000;
 
 // Where each name is looked for among all, this takes minutes of a processor, however busy the machine is.
 class Watch {

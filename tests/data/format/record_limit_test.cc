@@ -106,10 +106,40 @@ void records_of_compressed_files_have_a_limit(void **) {
   }
 }
 
+// The error of a CSV file: when its columns are asked for, and when they are known.
+std::string error_of(const std::string &path, bool knows_columns) {
+  graph::Attributes attributes{{"paths", Strings{path}}, {"maximum_record_bytes", int64_t{1} << 20}};
+  if (knows_columns) attributes["columns"] = Strings{"x: bytes"};
+  const auto dataset = begin_with("csv", attributes).build();
+  return dataset.ok() ? base::join(texts_of(dataset.value()), "|") : dataset.status().to_string();
+}
+
+// A line of column names of 2 GiB, of which the file has 10 MB; one of the limit is read.
+void headers_of_compressed_files_have_a_limit(void **) {
+  const TemporaryDirectory folder;
+  const std::string megabyte(1 << 20, 'z'), part = assert_ok_value(base::gzip(std::string(8 << 20, 'z'), 1));
+  std::string packed;
+  for (int i = 0; i < 256; ++i)
+    packed += part;
+  write_bytes(folder / "long", packed + assert_ok_value(base::gzip("\n1\n", 1)));
+  write_bytes(folder / "longer", assert_ok_value(base::gzip("x," + megabyte.substr(2) + "\n1,2\n", 1)));
+  write_bytes(folder / "limit", assert_ok_value(base::gzip("x," + megabyte.substr(3) + "\n1,2\n", 1)));
+  for (const bool knows_columns : {false, true}) {
+    for (const char *name : {"long", "longer"})
+      assert_contains(error_of(folder / name, knows_columns).c_str(),
+                      base::concat("file '", folder / name,
+                                   "': the record at offset 0 of the decompressed data is "
+                                   "larger than maximum_record_bytes = 1048576 bytes")
+                          .c_str());
+    assert_string_equal(error_of(folder / "limit", knows_columns).c_str(), "1");
+  }
+}
+
 }  // namespace
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(records_of_compressed_files_have_a_limit),
+    cmocka_unit_test(headers_of_compressed_files_have_a_limit),
 };
 TEST_MAIN(tests)
 

@@ -7775,8 +7775,9 @@ typedef struct tutti_schedule_cosine_attrs {
 } tutti_schedule_cosine_attrs;
 /* Half a cosine from value to value * final_fraction (Loshchilov and Hutter, 2017), after a linear warm-up: step s,
  * counted from 0, has (s + 1) / warmup_steps of value, so the first step already learns and the last warm-up step
- * has the full value. value: largest learning rate. steps: step at which the final value is reached, including the
- * warm-up. */
+ * has the full value. PyTorch's LinearLR with start_factor = 1 / warmup_steps and total_iters = warmup_steps - 1
+ * has the same; the warm-up of Keras' CosineDecay has step / warmup_steps, so its first step has its initial rate.
+ * value: largest learning rate. steps: step at which the final value is reached, including the warm-up. */
 static inline tutti_value tutti_schedule_cosine(tutti_graph *graph, double value, int64_t steps, const tutti_schedule_cosine_attrs *attrs) {
   tutti_graph_begin(graph, "schedule_cosine", 1);
   tutti_graph_set_f64(graph, "value", value);

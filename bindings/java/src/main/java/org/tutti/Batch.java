@@ -67,7 +67,8 @@ public final class Batch extends NativeObject {
         try (Use use = new Use()) {
             Tensor tensor = Tensor.share(Raw.batch_get_output(use.of(this), name));
             if (tensor == null) {
-                throw TuttiException.ofTutti(Code.NOT_FOUND, "the batch has no output '" + name + "'");
+                throw TuttiException.ofTutti(Code.NOT_FOUND,
+                        "the batch has no output '" + name + "'; known: " + String.join(", ", names()));
             }
             return tensor;
         }

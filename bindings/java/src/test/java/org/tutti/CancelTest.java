@@ -20,6 +20,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
 import org.junit.After;
 import org.junit.Rule;
 import org.junit.Test;
@@ -193,6 +194,54 @@ public class CancelTest {
             assertArrayEquals(Arrays.copyOf(Toy.features(), Toy.COLUMNS), element[0].toFloats(), 0);
             Tensor.closeAll(element);
             assertEquals(2, tries.get());
+        }
+    }
+
+    /** A function that asks nothing, and cancels what reads in its third call. */
+    private static final class SlowFunction implements MapFunction {
+        private final AtomicInteger calls = new AtomicInteger();
+        private volatile Cancellation cancellation;
+
+        @Override
+        public Tensor[] map(Tensor[] element) throws Exception {
+            Cancellation reader = cancellation;
+            if (calls.incrementAndGet() == 3 && reader != null) {
+                reader.cancel();
+            }
+            if (reader != null) {
+                Thread.sleep(20);
+            }
+            return element;
+        }
+
+        /** The call ends with the element under way, not with the batch. */
+        void ends(Supplier<?> call) {
+            calls.set(0);
+            Cancellation reader = new Cancellation();
+            cancellation = reader;
+            assertEquals(Code.CANCELLED, Toy.failure(() -> reader.call(call)).code());
+            cancellation = null;
+            assertTrue(calls + " calls", calls.get() <= Toy.ROWS / 2);
+        }
+    }
+
+    /** What was read is part of what the next call gives. */
+    @Test
+    public void slowFunctionsEndTheirCallWithTheElement() {
+        SlowFunction slow = new SlowFunction();
+        try (Dataset dataset = Toy.pipeline().map(1, slow).batch(Toy.ROWS).build();
+             DatasetIterator iterator = dataset.iterator(); Estimator estimator = Toy.estimator()) {
+            slow.ends(iterator::read);
+            slow.ends(() -> estimator.train(dataset));
+            slow.ends(() -> {
+                try (Session session = estimator.openSession(dataset)) {
+                    return session.run(1);
+                }
+            });
+            Tensor[] element = iterator.read();
+            assertArrayEquals(Toy.features(), element[0].toFloats(), 0);
+            Tensor.closeAll(element);
+            assertEquals(Toy.ROWS, estimator.train(dataset).examples());
         }
     }
 

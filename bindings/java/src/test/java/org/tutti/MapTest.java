@@ -11,6 +11,9 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -260,6 +263,54 @@ public class MapTest {
             }
             assertEquals(150, Toy.rows(dataset).size());
             assertEquals(0, feed.position());
+        }
+    }
+
+    private static void push(Feed feed, long number) {
+        try (Tensor tensor = Tensor.scalar(DType.INT64, number)) {
+            feed.push(tensor);
+        }
+    }
+
+    private static void take(DatasetIterator iterator, long wanted) {
+        Tensor[] element = iterator.read();
+        assertEquals(wanted, element[0].toLongs()[0]);
+        Tensor.closeAll(element);
+    }
+
+    /** Of a pool: who takes an element out may push the next, while another thread takes. */
+    @Test
+    public void threadsThatReadAndPushChange() throws Exception {
+        ExecutorService pool = Executors.newFixedThreadPool(3);
+        ExecutorService source = Executors.newSingleThreadExecutor();
+        try (Feed feed = new Feed(1, NUMBER); Dataset dataset = new Pipeline().addFeed(feed).build();
+             DatasetIterator iterator = dataset.iterator(0)) {
+            push(feed, 0);
+            take(iterator, 0);
+            push(feed, 1); // it is full: this thread waits until another one takes
+            Future<?> taken = pool.submit(() -> {
+                Thread.sleep(20);
+                take(iterator, 1);
+                take(iterator, 2);
+                return null;
+            });
+            push(feed, 2);
+            CloseTest.within(taken);
+            Future<?> pushes = source.submit(() -> {
+                for (int i = 3; i < 300; i++) {
+                    int number = i;
+                    CloseTest.within(pool.submit(() -> push(feed, number)));
+                }
+                return null;
+            });
+            for (int i = 3; i < 300; i++) {
+                int number = i;
+                CloseTest.within(pool.submit(() -> take(iterator, number)));
+            }
+            CloseTest.within(pushes);
+        } finally {
+            pool.shutdown();
+            source.shutdown();
         }
     }
 }

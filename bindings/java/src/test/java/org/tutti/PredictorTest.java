@@ -77,7 +77,9 @@ public class PredictorTest {
             assertEquals(Toy.ROWS, whole.length);
             assertEquals(Toy.ROWS, batch.rows());
             assertEquals(List.of("class"), batch.names());
-            assertEquals(Code.NOT_FOUND, Toy.failure(() -> batch.output("nothing")).code());
+            TuttiException missing = Toy.failure(() -> batch.output("klass"));
+            assertEquals(Code.NOT_FOUND, missing.code());
+            assertTrue(missing.getMessage().contains("the batch has no output 'klass'; known: class"));
         }
         try (PredictionStream stream = predictor.stream(test); Stream<Batch> batches = stream.batches()) {
             assertArrayEquals(whole, batches.flatMapToLong(batch -> {

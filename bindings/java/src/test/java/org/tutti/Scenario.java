@@ -169,9 +169,15 @@ final class Scenario implements AutoCloseable {
         print("step %d loss %.5f", result.step(), result.loss());
     }
 
-    private void loop(String[] words) {
+    private void loop(String[] words) throws Exception {
         Estimator trained = estimator();
-        try (ScenarioLoop loop = new ScenarioLoop(context, trained, Long.parseLong(words[1]), x, y)) {
+        int[] left = {words.length - 2};
+        Hook atLast = Hook.onStep(1, event -> {
+            if (--left[0] == 0) {
+                evaluate(words[1]);
+            }
+        });
+        try (ScenarioLoop loop = new ScenarioLoop(context, trained, Long.parseLong(words[1]), x, y, atLast)) {
             for (int i = 2; i < words.length; i++) {
                 Result result = loop.step(Integer.parseInt(words[i]));
                 StringBuilder metrics = new StringBuilder();
@@ -185,6 +191,7 @@ final class Scenario implements AutoCloseable {
             // While the session is open.
             evaluate(words[1]);
             predict("2");
+            save();
             print("%s", loop.end());
         }
     }

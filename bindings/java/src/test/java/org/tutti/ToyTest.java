@@ -3,13 +3,16 @@ package org.tutti;
 
 import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertNotEquals;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assume.assumeNotNull;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import org.junit.Rule;
 import org.junit.Test;
 
@@ -177,6 +180,36 @@ public class ToyTest {
                 assertArrayEquals(before, read(estimator, name), 0);
                 assertEquals(List.of("dense_1/kernel", "dense_1/bias"), estimator.trainableNames());
             }
+        }
+    }
+
+    /** What comes behind two sessions that were ended like this, and a training. */
+    private static List<String> story(Dataset train, Dataset test, Consumer<Session> end) {
+        List<String> story = new ArrayList<>();
+        RunOptions run = new RunOptions().seed(4).determinism(Determinism.REPEATABLE);
+        try (Estimator estimator = Estimator.builder(Toy::model).options(run).build()) {
+            for (int piece = 1; piece <= 2; piece++) {
+                Session session = estimator.openSession(train);
+                session.run(5);
+                end.accept(session);
+                assertEquals(5 * piece, estimator.globalStep());
+                Result result = estimator.evaluate(test);
+                story.add(result.step() + " " + result.loss() + " " + Arrays.toString(read(estimator, "dense_1/bias")));
+            }
+            Result result = estimator.train(train, new TrainOptions().steps(3));
+            story.add(result.step() + " " + result.loss());
+        }
+        return story;
+    }
+
+    /** A session that is closed without finish leaves its steps, as one that finished. */
+    @Test
+    public void aClosedSessionLeavesItsSteps() {
+        try (Dataset train = Toy.dataset(); Dataset test = Toy.testset()) {
+            List<String> closed = story(train, test, Session::close);
+            assertEquals(story(train, test, Session::finish), closed);
+            assertEquals(3, closed.size());
+            assertNotEquals(closed.get(0), closed.get(1));
         }
     }
 }
