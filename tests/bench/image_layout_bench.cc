@@ -11,8 +11,8 @@
 
 #include "backend/cpu/convolution/convolution_timing.h"
 #include "backend/cpu/dnnl/layouts.h"
+#include "backend/cpu/kernel/pool.h"
 #include "backend/cpu/simd/simd_norm.h"
-#include "backend/cpu/simd/simd_pool.h"
 
 namespace {
 

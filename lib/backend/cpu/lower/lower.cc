@@ -62,8 +62,11 @@ const std::map<std::string_view, NodeFunction> &node_functions() {
       {"dropout_attention", lower_attention},
       {"dropout_attention_gradient", lower_attention_gradient},
       {"random_uniform", lower_random_uniform},
+      {"random_normal", lower_random_normal},
+      {"random_truncated_normal", lower_random_normal},
       {"top_k", lower_top_k},
       {"top_k_gradient", lower_top_k_gradient},
+      {"cast", lower_cast},
       {"add", lower_integer_arithmetic},
       {"sub", lower_integer_arithmetic},
       {"mul", lower_integer_arithmetic},
@@ -111,6 +114,7 @@ const Node &head_of(const Lowering &l, const Group &group) {
 
 Status lower_group(Lowering &l, const Group &group) {
   if (group.kind == GroupKind::elementwise) {
+    if (group.steps.size() == 1 && lower_cast(l, l.graph().step(group.steps.front()))) return Status();
     lower_elementwise(l, group);
     return Status();
   }

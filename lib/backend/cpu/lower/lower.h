@@ -22,6 +22,8 @@ base::Status lower_group(Lowering &l, const Group &group);
 
 // lower_elementwise.cc
 void lower_elementwise(Lowering &l, const Group &group);
+/// Between numbers of different types, where it is all that is done with them.
+bool lower_cast(Lowering &l, const graph::Node &node);
 bool lower_integer_arithmetic(Lowering &l, const graph::Node &node);
 /// Emits a copy of a value repeated to `dims`; the buffer.
 BufferId broadcast(Lowering &l, graph::ValueId id, const std::vector<int64_t> &dims);
@@ -129,6 +131,7 @@ bool lower_top_k_gradient(Lowering &l, const graph::Node &node);
 // lower_random.cc
 bool lower_dropout(Lowering &l, const graph::Node &node);
 bool lower_random_uniform(Lowering &l, const graph::Node &node);
+bool lower_random_normal(Lowering &l, const graph::Node &node);
 
 // lower_regions.cc
 /// False where the regions are left to the reference.

@@ -6,6 +6,7 @@
 #include "backend/cpu/lower/lower.h"
 #include "backend/cpu/shapes/attributes.h"
 #include "backend/cpu/shapes/strided_copy.h"
+#include "backend/cpu/simd/simd_cast.h"
 #include "backend/cpu/simd/simd_elementwise.h"
 
 namespace tutti::impl::backend::cpu {
@@ -212,6 +213,20 @@ bool lower_integer_arithmetic(Lowering &l, const Node &node) {
       }
     };
     is_wide ? run(uint64_t{}) : run(uint32_t{});
+  });
+  return true;
+}
+
+bool lower_cast(Lowering &l, const Node &node) {
+  if (node.op != "cast") return false;
+  const DType from = l.value(node.inputs[0]).dtype, to = l.value(node.outputs[0]).dtype;
+  if (!has_fast_cast(from, to)) return false;
+  const BufferId in = l.read(node.inputs[0]), out = l.write(node.outputs[0]);
+  const auto step = static_cast<int64_t>(tensor::size_bytes(from)),
+             stride = static_cast<int64_t>(tensor::size_bytes(to));
+  l.emit_ranges("simd:cast", l.value(node.outputs[0]).elements, kPartElements, [=](const RunContext &c, Range r) {
+    const char *const x = static_cast<const char *>(c.buffers[in]) + r.begin * step;
+    cast_numbers(from, to, x, static_cast<char *>(c.buffers[out]) + r.begin * stride, r.size());
   });
   return true;
 }

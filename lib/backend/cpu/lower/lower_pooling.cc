@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/kernel/pool.h"
 #include "backend/cpu/lower/batch_norm.h"
 #include "backend/cpu/lower/lower.h"
 #include "backend/cpu/shapes/attributes.h"
 #include "backend/cpu/shapes/image_geometry.h"
-#include "backend/cpu/simd/simd_pool.h"
 
 namespace tutti::impl::backend::cpu {
 

@@ -55,4 +55,18 @@ bool lower_random_uniform(Lowering &l, const Node &node) {
   return true;
 }
 
+bool lower_random_normal(Lowering &l, const Node &node) {
+  const ValueId y = node.outputs[0];
+  const RandomRows rows = RandomRows::of(l.graph(), node, integer(node, "key"));
+  if (!l.is_f32(y) || rows.outer != 1) return false;
+  const bool is_truncated = node.op == "random_truncated_normal";
+  const double mean = number(node, "mean"), deviation = number(node, "stddev");
+  const BufferId out = l.write(y);
+  const int64_t width = rows.elements_per_row();
+  l.emit_ranges("simd:" + node.op, rows.rows, grain_of(kRandomCost * width), [=](const RunContext &c, Range range) {
+    random_normal(array_of(rows, c.scalars, range), is_truncated, mean, deviation, c.out(out) + range.begin * width);
+  });
+  return true;
+}
+
 }  // namespace tutti::impl::backend::cpu

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "backend/cpu/simd/simd_cast.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backend/cpu/simd/simd_elementwise.cc"
 #include "backend/cpu/simd/simd_targets.h"
@@ -13,7 +15,7 @@
 #include <hwy/foreach_target.h>
 
 #include "backend/cpu/simd/simd-inl.h"
-#include "backend/cpu/simd/simd_angles-inl.h"
+#include "backend/cpu/simd/simd_functions-inl.h"
 
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
@@ -270,7 +272,7 @@ void run_transcendental(const ElementInstruction &instruction, const Operands &o
         return keep_nan(x, hn::IfThenElse(hn::Gt(x, hn::Zero(d)), x, below));
       });
     case ElementOp::pow:
-      return scalar2(o, [](float a, float b) { return std::pow(a, b); });
+      return map2(o, [](V a, V b) HWY_ATTR { return power(a, b); });
     case ElementOp::sigmoid_cross_entropy:
       return map2(o, [](V x, V t) HWY_ATTR {
         const V linear = hn::NegMulAdd(x, t, hn::Max(x, hn::Zero(d)));
@@ -372,6 +374,33 @@ void run_comparison(const ElementInstruction &instruction, const Operands &o) {
   }
 }
 
+// What is left of a, with the sign of b.
+float floor_rest(float a, float b) {
+  const float rest = std::fmod(a, b);
+  return rest != 0.0f && (rest < 0.0f) != (b < 0.0f) ? rest + b : rest;
+}
+
+// Exact where products are rounded with the sum: a quotient below 2^23 that was rounded up to a whole number is one too
+// large, and what is left of either fits in a float. Others, and divisors near 0, number by number.
+HWY_INLINE V floor_rests(V a, V b) {
+  const V zero = hn::Zero(d), dividend = hn::Abs(a), divisor = hn::Abs(b);
+  const V quotient = hn::Div(dividend, divisor);
+  const auto is_exact = hn::And(hn::Lt(quotient, hn::Set(d, 0x1.0p23f)), hn::Gt(divisor, hn::Set(d, 0x1.0p-100f)));
+  if (HWY_UNLIKELY(!hn::AllTrue(d, is_exact))) {
+    HWY_ALIGN float first[HWY_MAX_BYTES / sizeof(float)], second[HWY_MAX_BYTES / sizeof(float)];
+    hn::Store(a, d, first), hn::Store(b, d, second);
+    for (int64_t i = 0; i < float_lanes(); ++i)
+      first[i] = floor_rest(first[i], second[i]);
+    return hn::Load(d, first);
+  }
+  V rest = hn::NegMulAdd(hn::Trunc(quotient), divisor, dividend);
+  rest = hn::IfThenElse(hn::Lt(rest, zero), hn::Add(rest, divisor), rest);
+  rest = hn::CopySign(hn::IfThenElse(hn::Lt(dividend, divisor), dividend, rest), a);
+  const auto differs = hn::Xor(hn::Lt(rest, zero), hn::Lt(b, zero));
+  const auto is_moved = hn::And(hn::Ne(rest, zero), differs);
+  return hn::IfThenElse(is_moved, hn::Add(rest, b), rest);
+}
+
 HWY_INLINE V floor_quotient(V a, V b) { return hn::Floor(hn::Div(a, b)); }
 
 void run_binary(const ElementInstruction &instruction, const Operands &o) {
@@ -389,10 +418,8 @@ void run_binary(const ElementInstruction &instruction, const Operands &o) {
     case ElementOp::minimum:
       return map2(o, [](V a, V b) HWY_ATTR { return keep_nan(a, hn::IfThenElse(hn::Le(a, b), a, b)); });
     case ElementOp::mod:
-      return scalar2(o, [](float a, float b) {
-        const float rest = std::fmod(a, b);
-        return rest != 0.0f && (rest < 0.0f) != (b < 0.0f) ? rest + b : rest;
-      });
+      if constexpr (HWY_TARGET > HWY_AVX2) return scalar2(o, floor_rest);
+      return map2(o, [](V a, V b) HWY_ATTR { return floor_rests(a, b); });
     case ElementOp::floor_divide:
       return map2(o, [](V a, V b) HWY_ATTR { return floor_quotient(a, b); });
     case ElementOp::relu_gradient:
@@ -446,11 +473,9 @@ void convert(const void *from, tensor::DType dtype, int64_t begin, int64_t n, fl
     std::memcpy(out, static_cast<const float *>(from) + begin, static_cast<size_t>(n) * sizeof(float));
     return;
   }
-  if (dtype == tensor::DType::u8 || dtype == tensor::DType::boolean) {
-    const uint8_t *bytes = static_cast<const uint8_t *>(from) + begin;
-    for (int64_t i = 0; i < n; ++i)
-      out[i] = bytes[i];
-    return;
+  if (has_fast_cast(dtype, tensor::DType::f32)) {
+    const auto size = static_cast<int64_t>(tensor::size_bytes(dtype));
+    return cast_numbers(dtype, tensor::DType::f32, static_cast<const char *>(from) + begin * size, out, n);
   }
   for (int64_t i = 0; i < n; ++i)
     out[i] = read_as_float(from, dtype, begin + i);

@@ -23,6 +23,10 @@ struct RandomArray {
 /// Uniform in [0, 1).
 void random_uniform(const RandomArray &array, float *out);
 
+/// Of base::normal_pair() or, within two deviations of the mean, base::truncated_normal(): the same numbers but for
+/// rounding, 1e-6 of a deviation.
+void random_normal(const RandomArray &array, bool is_truncated, double mean, double deviation, float *out);
+
 /// y = x / (1 - rate) where the uniform is at least `rate`, else 0. y may lie on top of x.
 void random_dropout(const RandomArray &array, double rate, const float *x, float *y);
 

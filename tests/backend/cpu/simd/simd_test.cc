@@ -9,10 +9,10 @@
 #include <tuple>
 #include <vector>
 
+#include "backend/cpu/kernel/pool.h"
 #include "backend/cpu/simd/simd_elementwise.h"
 #include "backend/cpu/simd/simd_gemm.h"
 #include "backend/cpu/simd/simd_loss.h"
-#include "backend/cpu/simd/simd_pool.h"
 #include "backend/cpu/simd/simd_random.h"
 #include "backend/cpu/simd/simd_reduce.h"
 #include "backend/cpu/simd/simd_testing.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cpu/simd/simd_pool.h"
+#include "backend/cpu/kernel/pool.h"
 
 #include <cfloat>
 #include <cmath>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "backend/cpu/simd/simd_pool.cc"
+#define HWY_TARGET_INCLUDE "backend/cpu/kernel/pool.cc"
 #include "backend/cpu/simd/simd_targets.h"
 
 // Includes this file once per target.

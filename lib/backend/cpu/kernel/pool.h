@@ -2,8 +2,8 @@
 //
 // Pooling of f32 images, row-major NHWC. Images in blocks of 16 channels are the same thing with channels = 16 and
 // images · blocks images. One thread, no scratch.
-#ifndef TUTTI_BACKEND_CPU_SIMD_SIMD_POOL_H_
-#define TUTTI_BACKEND_CPU_SIMD_SIMD_POOL_H_
+#ifndef TUTTI_BACKEND_CPU_KERNEL_POOL_H_
+#define TUTTI_BACKEND_CPU_KERNEL_POOL_H_
 
 #include <cstdint>
 
@@ -26,4 +26,4 @@ void average_pool_gradient(const PoolShape &shape, const float *dy, float *dx);
 
 }  // namespace tutti::impl::backend::cpu
 
-#endif  // TUTTI_BACKEND_CPU_SIMD_SIMD_POOL_H_
+#endif  // TUTTI_BACKEND_CPU_KERNEL_POOL_H_
