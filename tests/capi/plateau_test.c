@@ -2,6 +2,7 @@
  * Learning rates that are reduced when a value stops improving, compared with ReduceLROnPlateau of PyTorch. */
 #include <math.h>
 #include <pthread.h>
+#include <time.h>
 
 #include "estimator_fixtures.h"
 #include "plateau_golden.h"
@@ -60,6 +61,7 @@ struct training {
   double rates[PLATEAU_STEPS];
   pthread_mutex_t mutex;
   int reductions;
+  int64_t saved; /* the step of the newest checkpoint */
 };
 
 static int32_t keep_rate(void *user, const tutti_hook_event *event, tutti_error **err) {
@@ -68,6 +70,7 @@ static int32_t keep_rate(void *user, const tutti_hook_event *event, tutti_error 
   const int64_t step = tutti_hook_event_get_step(event);
   if (tutti_hook_event_get_kind(event) == TUTTI_EVENT_STEP && step <= PLATEAU_STEPS)
     training->rates[step - 1] = tutti_hook_event_get_metric(event, "learning_rate");
+  if (tutti_hook_event_get_kind(event) == TUTTI_EVENT_CHECKPOINT_SAVED) training->saved = step;
   return TUTTI_OK;
 }
 
@@ -192,6 +195,11 @@ static void test_checkpoints_of_steps(void **state) {
     tutti_session *session = NULL;
     assert_ok(tutti_session_open(t.estimator, t.endless, options, t.hooks, NULL, &session, &err));
     assert_ok(tutti_session_run(session, INTERRUPTED_STEPS, NULL, &err));
+    const struct timespec pause = {.tv_nsec = 20000000};
+    while (t.saved < INTERRUPTED_STEPS) {
+      nanosleep(&pause, NULL);
+      assert_ok(tutti_session_run(session, 1, NULL, &err));
+    }
     tutti_session_unref(session);
     tutti_options_unref(options);
     end(&t);
