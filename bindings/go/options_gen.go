@@ -386,6 +386,28 @@ type TrainOptions struct {
 	EarlyStoppingMinSteps int64
 	// Number of steps after which the value of a step is checked; 0 = check at evaluations.
 	EarlyStoppingEverySteps int64
+	// Reduces the learning rate if this value stops improving: loss, or the name of a metric. It is checked at the
+	// evaluations of Estimator.TrainAndEvaluate or, if PlateauEverySteps is set, at training steps. The learning
+	// rates of the model and of its parameter groups are multiplied by a factor, 1 at first; the reported learning
+	// rate includes it. Each reduction is logged. Checkpoints store the factor, the best value and the counts, so a
+	// resumed training with this option continues from them. Empty = off: the learning rate is that of the model.
+	PlateauMetric string
+	// A higher value of PlateauMetric is better, as for accuracy; otherwise a lower value is. NaN is never better.
+	PlateauHigherIsBetter bool
+	// Number of steps after which the value of a step is checked; 0 = check at evaluations.
+	PlateauEverySteps int64
+	// Number of checks in a row without improvement that change nothing; the next one reduces the learning rate.
+	// Default: 10.
+	PlateauPatience *int64
+	// The number, less than 1, that a reduction multiplies the factor by. Default: 0.1.
+	PlateauFactor float64
+	// How much better than the best one so far a value must be to be an improvement, as a share of the best value:
+	// below best * (1 - threshold), or above best * (1 + threshold). Less than 1. Default: 0.0001.
+	PlateauThreshold float64
+	// Number of checks after a reduction that do not count as checks without improvement.
+	PlateauCooldown int64
+	// The smallest factor: no reduction goes below it.
+	PlateauMinimumFactor float64
 	// Stop ends training politely when it is closed: the step is finished, the checkpoint written, and the reason
 	// is ReasonStopped.
 	Stop <-chan struct{}
@@ -420,6 +442,30 @@ func (o TrainOptions) fill(handle uintptr) {
 	}
 	if o.EarlyStoppingEverySteps != 0 {
 		raw.Options_set_i64(handle, "early_stopping_every_steps", o.EarlyStoppingEverySteps)
+	}
+	if o.PlateauMetric != "" {
+		raw.Options_set_string(handle, "plateau_metric", o.PlateauMetric)
+	}
+	if o.PlateauHigherIsBetter {
+		raw.Options_set_bool(handle, "plateau_higher_is_better", o.PlateauHigherIsBetter)
+	}
+	if o.PlateauEverySteps != 0 {
+		raw.Options_set_i64(handle, "plateau_every_steps", o.PlateauEverySteps)
+	}
+	if o.PlateauPatience != nil {
+		raw.Options_set_i64(handle, "plateau_patience", *o.PlateauPatience)
+	}
+	if o.PlateauFactor != 0 {
+		raw.Options_set_f64(handle, "plateau_factor", o.PlateauFactor)
+	}
+	if o.PlateauThreshold != 0 {
+		raw.Options_set_f64(handle, "plateau_threshold", o.PlateauThreshold)
+	}
+	if o.PlateauCooldown != 0 {
+		raw.Options_set_i64(handle, "plateau_cooldown", o.PlateauCooldown)
+	}
+	if o.PlateauMinimumFactor != 0 {
+		raw.Options_set_f64(handle, "plateau_minimum_factor", o.PlateauMinimumFactor)
 	}
 }
 

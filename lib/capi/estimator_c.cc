@@ -12,6 +12,7 @@
 #include "capi/result_c.h"
 #include "capi/strategy_c.h"
 #include "estimator/hooks/early_stopping_hook.h"
+#include "estimator/hooks/plateau_hook.h"
 #include "estimator/hooks/standing_hooks.h"
 #include "estimator/memory_need.h"
 
@@ -133,6 +134,39 @@ Status add_early_stopping(const ResolvedOptions &options, Evaluations evaluation
   return Status();
 }
 
+/// The hook that reduces the learning rate, where the options ask for one.
+Status add_plateau(const ResolvedOptions &options, Evaluations evaluations, const base::Ref<base::Logger> &logger,
+                   estimator::TrainRequest &request) {
+  estimator::hooks::PlateauOptions plateau;
+  plateau.value = options.text("plateau_metric");
+  if (plateau.value.empty()) {
+    for (const char *const key :
+         {"plateau_higher_is_better", "plateau_every_steps", "plateau_patience", "plateau_cooldown", "plateau_factor",
+          "plateau_threshold", "plateau_minimum_factor"}) {
+      if (!options.was_set(key)) continue;
+      return base::invalid_argument("the option ", key,
+                                    " needs the option plateau_metric, the name of the value to monitor");
+    }
+    return Status();
+  }
+  plateau.higher_is_better = options.flag("plateau_higher_is_better");
+  plateau.every_steps = options.i64("plateau_every_steps");
+  plateau.patience = options.i64("plateau_patience");
+  plateau.cooldown = options.i64("plateau_cooldown");
+  plateau.reduction = options.f64("plateau_factor");
+  plateau.threshold = options.f64("plateau_threshold");
+  plateau.minimum_factor = options.f64("plateau_minimum_factor");
+  if (plateau.every_steps == 0 && evaluations == Evaluations::none) {
+    return base::invalid_argument(
+        "plateau_metric monitors evaluations, but this training has none: set plateau_every_steps, or train and "
+        "evaluate in one call");
+  }
+  TUTTI_ASSIGN(estimator::Hook hook, estimator::hooks::plateau_hook(std::move(plateau), logger));
+  request.hooks.push_back(std::move(hook));
+  request.has_rate_factor = true;
+  return Status();
+}
+
 /// Seconds since it was made.
 class Stopwatch {
  public:
@@ -176,6 +210,7 @@ Result<estimator::TrainRequest> train_request(EstimatorObject &object, const tut
   if (resolved.f64("max_seconds") > 0) request.max_seconds = resolved.f64("max_seconds");
   request.hooks = to_hooks(entries);
   TUTTI_TRY(add_early_stopping(resolved, evaluations, request.hooks));
+  TUTTI_TRY(add_plateau(resolved, evaluations, object.core()->logger, request));
   TUTTI_ASSIGN(request.cancel, call_token(cancel));
   object.remember(data->dataset()->spec());
   return request;

@@ -38,6 +38,9 @@ struct TrainRequest {
   /// Ends like a stop after so many seconds from the opening of the session.
   std::optional<double> max_seconds;
   std::vector<Hook> hooks;
+  /// The learning rates are times the host scalar graph::kRateFactor, for a hook that sets it when the run begins:
+  /// neither checkpoints nor later runs keep it.
+  bool has_rate_factor = false;
   base::Ref<base::CancelToken> cancel;  // nullable
   /// Go on in the input where the checkpoint was, provided the dataset looks the same; else begin a new pass.
   bool resume_input = true;

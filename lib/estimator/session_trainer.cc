@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "distribute/plan/step_graphs.h"
+#include "graph/rate_factor.h"
 
 namespace tutti::impl::estimator {
 
@@ -14,6 +15,8 @@ using base::Status;
 Status SessionTrainer::open(const graph::Model &model, const data::ElementSpec &input,
                             const base::CancelToken *cancel) {
   unshare();
+  if (state_.trainer && graph::has_rate_factor(state_.trainer->model()) != graph::has_rate_factor(model))
+    TUTTI_TRY(replace_trainer());
   is_taken_over_ = state_.trainer != nullptr;
   if (is_taken_over_) {
     trainer_ = std::move(state_.trainer);
@@ -24,6 +27,13 @@ Status SessionTrainer::open(const graph::Model &model, const data::ElementSpec &
     TUTTI_ASSIGN(const distribute::StepFunction function, build_step_function(source, model, input));
     TUTTI_TRY(trainer_->add_step_function(function));
   }
+  return Status();
+}
+
+// What it has is what the next one begins with.
+Status SessionTrainer::replace_trainer() {
+  TUTTI_ASSIGN(state_.resume_version, state_.trainer->publish_weights(true));
+  state_.trainer.reset();
   return Status();
 }
 
@@ -107,6 +117,7 @@ void SessionTrainer::save(RunState &run) const {
   run.loss_scale = trainer_->loss_scale();
   run.step_functions = trainer_->step_function_states();
   for (const graph::HostScalarSpec &scalar : trainer_->model().host_scalars) {
+    if (scalar.name == graph::kRateFactor) continue;  // a hook remembers it
     if (const Result<double> value = trainer_->host_scalar(scalar.name); value.ok())
       run.host_scalars[scalar.name] = *value;
   }

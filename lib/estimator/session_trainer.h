@@ -29,7 +29,8 @@ class SessionTrainer {
   /// `state` outlives it.
   explicit SessionTrainer(EstimatorState &state) : state_(state) {}
 
-  /// Takes over what the last session left, else opens one, without any weights yet. Nobody can look at it before
+  /// Takes over what the last session left, else opens one, without any weights yet; so too where only one of both
+  /// models has a rate factor, and what was left becomes the version to resume from. Nobody can look at it before
   /// share(). `input`: of its batches.
   base::Status open(const graph::Model &model, const data::ElementSpec &input, const base::CancelToken *cancel);
   /// It has the weights of the last session.
@@ -69,6 +70,7 @@ class SessionTrainer {
   void close();
 
  private:
+  base::Status replace_trainer();
   base::Status open_trainer(const graph::Model &model, const data::ElementSpec &input, const base::CancelToken *cancel);
 
   EstimatorState &state_;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Opening a training session.
+#include <algorithm>
 #include <utility>
 
 #include "base/exceptions.h"
 #include "base/trace.h"
 #include "estimator/restored_run.h"
 #include "estimator/train_session.h"
+#include "graph/rate_factor.h"
 
 namespace tutti::impl::estimator {
 
@@ -16,10 +18,17 @@ using base::Status;
 
 namespace {
 
+/// Those that remember something come first: a checkpoint of a step has what they know of it.
 std::vector<Hook> joined(const std::vector<Hook> &standing, const std::vector<Hook> &requested) {
   std::vector<Hook> all = standing;
   all.insert(all.end(), requested.begin(), requested.end());
+  std::ranges::stable_partition(all, [](const Hook &hook) { return hook.save != nullptr; });
   return all;
+}
+
+graph::Model with_rate_factor(graph::Model model) {
+  graph::add_rate_factor(model);
+  return model;
 }
 
 std::vector<std::string> value_names(const distribute::Trainer &trainer) {
@@ -99,7 +108,8 @@ Result<SavedRun> TrainSession::restore() {
   const data::ElementSpec &spec = request_.dataset->spec();
   TUTTI_ASSIGN(const ModelRef model, state_->models.get(Mode::train, spec));
   TUTTI_TRY(checkpoints_.prepare(spec));
-  TUTTI_TRY(trainer_.open(*model, passes_.part().spec(), request_.cancel.get()));
+  TUTTI_TRY(trainer_.open(request_.has_rate_factor ? with_rate_factor(*model) : *model, passes_.part().spec(),
+                          request_.cancel.get()));
   const int64_t left_at = step();
   // Whether or not the newest checkpoint is of use, what was in memory is.
   if (trainer_.is_taken_over()) run_before_ = state_->run_state;

@@ -9,6 +9,7 @@
 #include "graph/builder.h"
 #include "graph/dim_expression.h"
 #include "graph/initializer.h"
+#include "graph/rate_factor.h"
 
 namespace tutti::impl::graph {
 
@@ -190,6 +191,10 @@ ValueId GraphBuilder::host_scalar(std::string_view name, double initial) {
   for (const HostScalarSpec &known : model_.host_scalars)
     taken = taken || known.name == name;
   if (!ok() || !check_free("host scalar", name, taken)) return kNoValue;
+  if (name == kRateFactor) {
+    fail(base::already_exists("the host scalar '", name, "' is the library's; choose another name"));
+    return kNoValue;
+  }
   const ValueId value = state_read(base::concat("host/", name), tensor::DType::f32, {});
   if (ok()) model_.host_scalars.push_back({std::string(name), initial});
   return value;

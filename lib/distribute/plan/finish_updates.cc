@@ -14,6 +14,7 @@
 #include "distribute/plan/weight_constraints.h"
 #include "graph/clone.h"
 #include "graph/op_registry.h"
+#include "graph/rate_factor.h"
 #include "graph/update_rule.h"
 
 namespace tutti::impl::distribute {
@@ -48,17 +49,42 @@ static Result<ValueId> add_above_batch(FinishContext &finish, ValueId value, std
   return cloned;
 }
 
+namespace {
+
+/// The learning rates of the model, times the factor of the host where there is one.
+class Rates {
+ public:
+  explicit Rates(FinishContext &finish) : finish_(finish) {
+    if (!graph::has_rate_factor(finish.traits.model)) return;
+    factor_ = finish.builder.state_read(base::concat("host/", graph::kRateFactor), DType::f32, {});
+    finish.require(finish.is_finite(factor_));
+  }
+
+  Result<ValueId> add(ValueId value, std::string_view what) {
+    TUTTI_ASSIGN(const ValueId rate, add_above_batch(finish_, value, what));
+    if (factor_ == graph::kNoValue) return rate;
+    return finish_.builder.mul(rate, finish_.builder.cast(factor_, finish_.builder.dtype(rate)));
+  }
+
+ private:
+  FinishContext &finish_;
+  ValueId factor_ = graph::kNoValue;
+};
+
+}  // namespace
+
 Result<UpdateScalars> add_update_scalars(FinishContext &finish) {
   const graph::Model &model = finish.traits.model;
   const graph::OptimizerSpec &optimizer = model.train->optimizer;
   UpdateScalars scalars;
-  TUTTI_ASSIGN(scalars.rate, add_above_batch(finish, optimizer.learning_rate, "the learning rate"));
+  Rates rates(finish);
+  TUTTI_ASSIGN(scalars.rate, rates.add(optimizer.learning_rate, "the learning rate"));
   finish.report("learning_rate", scalars.rate);
   for (const graph::ParameterGroup &group : model.train->groups) {
     ValueId rate = scalars.rate;
     if (group.learning_rate != graph::kNoValue) {
-      TUTTI_ASSIGN(rate, add_above_batch(finish, group.learning_rate,
-                                         base::concat("the learning rate of parameter group '", group.pattern, "'")));
+      TUTTI_ASSIGN(rate, rates.add(group.learning_rate,
+                                   base::concat("the learning rate of parameter group '", group.pattern, "'")));
     }
     scalars.group_rates.push_back(group.rate_factor == 1 ? rate : finish.builder.scale(rate, group.rate_factor));
   }
