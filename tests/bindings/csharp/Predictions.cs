@@ -250,7 +250,7 @@ namespace Tutti.Tests
                 Check.True(Context.DevicesOf(null).Count > 0, "the default context");
             }
             Check.Equal("seed=" + (1L << 40), new RunOptions { Seed = 1L << 40 }.ToString());
-            Check.Equal(9, Library.OptionKeys("train").Count);
+            Check.Equal(17, Library.OptionKeys("train").Count);
             Check.True(Library.HasFeature("backend:reference") && !Library.HasFeature("backend:nothing"), "features");
             Check.True(Library.WhyUnavailable("nothing") != null && Library.WhyUnavailable("reference") == null, "why");
             Check.Equal(Library.Version, Library.BuildInfo.Version);

@@ -499,7 +499,7 @@ public class DataTest {
         OptionKey steps = Options.keys("train").get(0);
         assertEquals("steps", steps.key());
         assertFalse(steps.documentation().isEmpty());
-        assertEquals(9, Options.keys("train").size());
+        assertEquals(17, Options.keys("train").size());
         assertTrue(Tutti.hasFeature("backend:reference"));
         assertNull(Tutti.whyUnavailable("reference"));
         assertFalse(Tutti.whyUnavailable("nothing").isEmpty());
