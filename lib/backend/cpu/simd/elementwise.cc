@@ -200,6 +200,19 @@ class Joiner {
   std::vector<int32_t> uses_;  // by register; 0 of what nothing needs any more
 };
 
+/// Which operand of a sum, difference, product or quotient is a number per long row, beside a dense one; or -1.
+int32_t find_row_input(const ElementProgram &program) {
+  constexpr int64_t kLeastColumns = 256;
+  if (program.instructions.size() != 1 || program.boolean_result || program.columns < kLeastColumns) return -1;
+  const ElementInstruction &one = program.instructions[0];
+  if (one.op < ElementOp::add || one.op > ElementOp::div) return -1;
+  const ElementInput &a = program.inputs[static_cast<size_t>(one.a)], &b = program.inputs[static_cast<size_t>(one.b)];
+  if (a.dtype != tensor::DType::f32 || b.dtype != tensor::DType::f32) return -1;
+  if (a.access == ElementAccess::dense && b.access == ElementAccess::row) return one.b;
+  if (a.access == ElementAccess::row && b.access == ElementAccess::dense) return one.a;
+  return -1;
+}
+
 }  // namespace
 
 std::optional<ElementOp> element_op(std::string_view op, bool approximate) {
@@ -228,16 +241,19 @@ void ElementProgram::finish() {
     rows = columns > 0 ? 1 : 0;
   }
   tile = std::min(columns, is_direct ? kDirectTile : kTile);
-  if (repeats && columns <= kTile && columns > 0)
+  row_input = find_row_input(*this);
+  if (row_input >= 0)
+    tile = std::min(columns, kDirectTile);
+  else if (repeats && columns <= kTile && columns > 0)
     tile = std::min(rows, std::max<int64_t>(1, kTile / columns)) * columns;
 
   buffers.assign(registers, -1);
   buffer_count = 0;
   // Inputs that are not read in place keep their tile for the whole run.
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const bool in_place =
-        inputs[i].dtype == tensor::DType::f32 &&
-        (inputs[i].access == ElementAccess::dense || (inputs[i].access == ElementAccess::column && columns > kTile));
+    const bool in_place = inputs[i].dtype == tensor::DType::f32 &&
+                          (inputs[i].access == ElementAccess::dense || static_cast<int32_t>(i) == row_input ||
+                           (inputs[i].access == ElementAccess::column && columns > kTile));
     buffers[i] = last_use[i] < 0 ? kUnused : in_place ? -1 : buffer_count++;
   }
   std::vector<int32_t> free;

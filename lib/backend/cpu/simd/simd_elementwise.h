@@ -136,7 +136,8 @@ struct ElementProgram {
   // Filled by finish(): which tile buffer each register uses (-1 = memory itself), and how many there are.
   std::vector<int32_t> buffers;
   int32_t buffer_count = 0;
-  int64_t tile = 0;  ///< elements of a tile; a multiple of `columns` where rows or columns repeat
+  int64_t tile = 0;        ///< elements of a tile; a multiple of `columns` where rows or columns repeat and are short
+  int32_t row_input = -1;  ///< read in place as one number for a whole tile, which lies in one row; or -1
 
   /// Joins instructions that one pass can do, and gives registers their buffers.
   void finish();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tangents, angles and powers of vectors. Included inside a target region, hence the guard that toggles.
+// Exponentials, tangents, angles and powers of vectors. Included inside a target region, hence the guard that toggles.
 #if defined(TUTTI_BACKEND_CPU_SIMD_SIMD_FUNCTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TUTTI_BACKEND_CPU_SIMD_SIMD_FUNCTIONS_INL_H_
 #undef TUTTI_BACKEND_CPU_SIMD_SIMD_FUNCTIONS_INL_H_
@@ -26,6 +26,22 @@ HWY_INLINE FloatVec polynomial(FloatVec x, const float (&coefficients)[count]) {
   for (size_t i = count - 1; i-- > 0;)
     sum = hn::MulAdd(sum, x, hn::Set(d, coefficients[i]));
   return sum;
+}
+
+/// exp(x + rest) for x from -88 to 0 and a rest below an ulp of it, to 3e-9 and roundings; 0 below 2^-126.
+HWY_INLINE FloatVec exponential_below_zero(FloatVec x, FloatVec rest) {
+  static constexpr float kTerms[] = {0.499999934f, 0.166665205f, 0.0416683899f, 0.00836873564f, 0.00138145591f};
+  const FloatTag d;
+  const hn::RebindToSigned<FloatTag> di;
+  // The power of two, as the exponent of a float has it, lies in the last bits of a sum with this.
+  const FloatVec shift = hn::Set(d, 0x1.8p23f + 127.0f);
+  const FloatVec shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), shift);
+  const FloatVec power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
+  const FloatVec turns = hn::Sub(shifted, shift);
+  FloatVec r = hn::MulAdd(turns, hn::Set(d, -0.693145751953125f), x);
+  r = hn::Add(hn::MulAdd(turns, hn::Set(d, -1.428606765330187e-6f), rest), r);
+  const FloatVec above_one = hn::MulAdd(polynomial(r, kTerms), hn::Mul(r, r), r);
+  return hn::MulAdd(power, above_one, power);
 }
 
 // As the functions of Cephes (Moshier): what is left of the nearest multiple of pi / 2 gives the tangent, or what the

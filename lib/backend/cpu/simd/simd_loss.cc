@@ -12,6 +12,7 @@
 #include <hwy/foreach_target.h>
 
 #include "backend/cpu/simd/simd-inl.h"
+#include "backend/cpu/simd/simd_functions-inl.h"
 
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
@@ -47,7 +48,7 @@ HWY_INLINE float row_maximum(const float *x, int64_t n) {
 template <typename Count>
 HWY_INLINE V shifted_exp(const float *x, Count count, V maximum) {
   const V shifted = hn::Sub(load_or_lowest(x, count), maximum);
-  return hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted));
+  return keep_first(d, hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted)), count);
 }
 
 HWY_INLINE RowStatistics row_statistics(const float *x, int64_t n) {
@@ -88,7 +89,34 @@ void run_softmax(const RowShape &s, const float *x, float *y) {
   }
 }
 
+// Rows of a vector at most: the logarithms of a vector of sums at once.
+void run_log_softmax_narrow(const RowShape &s, const float *x, float *y) {
+  const int64_t lanes = float_lanes();
+  HWY_ALIGN float maxima[HWY_MAX_BYTES / sizeof(float)] = {}, sums[HWY_MAX_BYTES / sizeof(float)] = {};
+  HWY_ALIGN float log_sums[HWY_MAX_BYTES / sizeof(float)];
+  for (int64_t first = 0; first < s.rows; first += lanes) {
+    const int64_t rows = HWY_MIN(lanes, s.rows - first);
+    for (int64_t row = 0; row < rows; ++row) {
+      const V logits = load_or_lowest(x + row * s.classes, s.classes);
+      const V maximum = hn::MaxOfLanes(d, logits);
+      const V shifted = hn::Sub(logits, maximum);
+      const V exps = exponential_below_zero(hn::Max(shifted, hn::Set(d, -88.0f)), hn::Zero(d));
+      maxima[row] = hn::GetLane(maximum);
+      const V terms = keep_first(d, hn::IfThenElse(hn::IsNaN(shifted), shifted, exps), s.classes);
+      sums[row] = hn::GetLane(hn::SumOfLanes(d, terms));
+    }
+    const V sum = hn::Load(d, sums);
+    const V log = hn::IfThenElse(hn::Eq(sum, hn::Zero(d)), hn::Set(d, -INFINITY), hn::Log(d, sum));
+    hn::Store(hn::IfThenElse(hn::IsNaN(sum), sum, log), d, log_sums);
+    for (int64_t row = 0; row < rows; ++row, x += s.classes, y += s.classes) {
+      const V shifted = hn::Sub(load_first(d, x, s.classes), hn::Set(d, maxima[row]));
+      store_first(d, hn::Sub(shifted, hn::Set(d, log_sums[row])), y, s.classes);
+    }
+  }
+}
+
 void run_log_softmax(const RowShape &s, const float *x, float *y) {
+  if (s.classes <= float_lanes()) return run_log_softmax_narrow(s, x, y);
   for (int64_t row = 0; row < s.rows; ++row, x += s.classes, y += s.classes) {
     const RowStatistics statistics = row_statistics(x, s.classes);
     const V maximum = hn::Set(d, statistics.maximum);
@@ -165,7 +193,7 @@ int64_t run_sparse_gradient_narrow(const RowShape &s, const float *dloss, const 
     const V x = load_or_lowest(logits, s.classes);
     const V maximum = hn::MaxOfLanes(d, x);
     const V shifted = hn::Sub(x, maximum);
-    const V exps = hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted));
+    const V exps = keep_first(d, hn::IfThenElse(hn::IsNaN(shifted), shifted, hn::Exp(d, shifted)), s.classes);
     const V sum = hn::SumOfLanes(d, exps);
     const float outer = dloss == nullptr ? 1.0f : dloss[row];
     store_first(d, hn::Mul(exps, hn::Div(hn::Set(d, outer), sum)), dlogits, s.classes);

@@ -148,11 +148,49 @@ void joined_instructions_give_the_same_bits(void **) {
   });
 }
 
+/// Sums and the like of a number per row, on either side, in parts and in place: the very numbers of C.
+void numbers_of_rows_are_spread(void **) {
+  float (*const exact[])(float, float) = {
+      [](float a, float b) { return a + b; }, [](float a, float b) { return a - b; },
+      [](float a, float b) { return a * b; }, [](float a, float b) { return a / b; }};
+  const std::vector<float> of_rows = {1.5f, -0.0f, INFINITY, -3.25f, 0.0f};
+  const auto rows = static_cast<int64_t>(of_rows.size());
+  on_all_targets([&] {
+    for (const int64_t columns : {1, 7, 255, 256, 257, 1024, 1500, 16384, 20001}) {
+      std::vector<float> dense;
+      for (int64_t i = 0; i < rows * columns; ++i)
+        dense.push_back(i % 11 == 5 ? 0.0f : std::sin(static_cast<float>(i)));
+      for (int which = 0; which < 8; ++which) {
+        const bool row_is_first = which >= 4;
+        ElementProgram program;
+        program.rows = rows, program.columns = columns;
+        program.inputs = {{ElementAccess::dense}, {ElementAccess::row}};
+        program.instructions = {{static_cast<ElementOp>(static_cast<int>(ElementOp::add) + which % 4),
+                                 row_is_first ? 1 : 0, row_is_first ? 0 : 1}};
+        program.finish();
+        const Scratch scratch(program.scratch_floats());
+        std::vector<float> y = dense;
+        const void *inputs[] = {y.data(), of_rows.data()};
+        for (int64_t step = 0; step < program.steps(); ++step)
+          run_elementwise(program, step, step + 1, inputs, y.data(), scratch.memory.get());
+        for (size_t i = 0; i < y.size(); ++i) {
+          const float row = of_rows[i / static_cast<size_t>(columns)];
+          const float expected = row_is_first ? exact[which % 4](row, dense[i]) : exact[which % 4](dense[i], row);
+          if (std::isnan(expected) ? std::isnan(y[i]) : y[i] == expected) continue;
+          fail_msg("operation %d, %lld columns, number %zu: %.9g, expected %.9g", which,
+                   static_cast<long long>(columns), i, static_cast<double>(y[i]), static_cast<double>(expected));
+        }
+      }
+    }
+  });
+}
+
 }  // namespace
 
 static int run_all(int, char **) {
   const CMUnitTest tests[] = {cmocka_unit_test(angles_are_exact), cmocka_unit_test(angles_of_points_are_exact),
-                              cmocka_unit_test(joined_instructions_give_the_same_bits)};
+                              cmocka_unit_test(joined_instructions_give_the_same_bits),
+                              cmocka_unit_test(numbers_of_rows_are_spread)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
 TEST_SOURCE(run_all)

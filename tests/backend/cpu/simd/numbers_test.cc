@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Casts, remainders, powers and normal random numbers of vector kernels against those made one by one, on every
-// instruction set.
+// Casts, remainders, powers, logarithms of probabilities and normal random numbers of vector kernels against those made
+// one by one, on every instruction set.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -10,6 +11,7 @@
 
 #include "backend/cpu/simd/simd_cast.h"
 #include "backend/cpu/simd/simd_elementwise.h"
+#include "backend/cpu/simd/simd_loss.h"
 #include "backend/cpu/simd/simd_random.h"
 #include "backend/cpu/simd/simd_testing.h"
 #include "base/random/philox.h"
@@ -181,11 +183,62 @@ void normals_agree(void **) {
   });
 }
 
+/// Logits of rows: near each other, far apart, large, the lowest number, and with what is no number at all.
+std::vector<float> logits(int64_t rows, int64_t classes) {
+  std::vector<float> x;
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t i = 0; i < classes; ++i) {
+      const float part = std::sin(static_cast<float>(7 * row + 3 * i + 1));
+      const float kinds[] = {part,
+                             60 * part,
+                             1e6f + part,
+                             1e30f * part,
+                             std::numeric_limits<float>::lowest(),
+                             i == 0 ? part : -INFINITY,
+                             -INFINITY,
+                             i == classes / 2 ? NAN : part,
+                             i == classes / 2 ? INFINITY : part};
+      x.push_back(kinds[row % 9]);
+    }
+  }
+  return x;
+}
+
+void expect_log_softmax(const float *x, const float *y, int64_t classes) {
+  const double top = *std::max_element(x, x + classes);
+  double sum = 0;
+  for (int64_t i = 0; i < classes; ++i)
+    sum += std::exp(static_cast<double>(x[i]) - top);
+  for (int64_t i = 0; i < classes; ++i) {
+    const double expected = static_cast<double>(x[i]) - top - std::log(sum), got = y[i];
+    const double size = std::fmax(1.0, std::fabs(expected));
+    if (std::isnan(expected) ? std::isnan(got) : got == expected || std::fabs(got - expected) <= 1e-6 * size) continue;
+    fail_msg("class %lld of %lld: log_softmax(%.9g) = %.9g, expected %.9g", static_cast<long long>(i),
+             static_cast<long long>(classes), static_cast<double>(x[i]), got, expected);
+  }
+}
+
+void logarithms_of_probabilities_agree(void **) {
+  on_all_targets([] {
+    for (const int64_t classes : {1, 2, 3, 4, 5, 8, 10, 16, 17, 33}) {
+      for (const int64_t rows : {1, 16, 45}) {
+        const std::vector<float> x = logits(rows, classes);
+        std::vector<float> y(x.size() + 1, 99.0f);
+        log_softmax({rows, classes}, x.data(), y.data());
+        for (int64_t row = 0; row < rows; ++row)
+          expect_log_softmax(x.data() + row * classes, y.data() + row * classes, classes);
+        assert_true(y.back() == 99.0f);
+      }
+    }
+  });
+}
+
 }  // namespace
 
 static int run_all(int, char **) {
   const CMUnitTest tests[] = {cmocka_unit_test(casts_are_exact), cmocka_unit_test(remainders_are_exact),
-                              cmocka_unit_test(powers_agree), cmocka_unit_test(normals_agree)};
+                              cmocka_unit_test(powers_agree), cmocka_unit_test(normals_agree),
+                              cmocka_unit_test(logarithms_of_probabilities_agree)};
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }
 TEST_SOURCE(run_all)
