@@ -134,10 +134,11 @@ Result<ElementType> parse_descr(const std::string &descr, std::string_view name)
     text.remove_prefix(1);
   }
   const std::optional<int64_t> size = base::parse_integer(text.empty() ? text : text.substr(1));
-  if (text.empty() || !size || *size < 0) return corrupt_npy(name, "the element type ", base::quoted(descr));
+  const int64_t unit = !text.empty() && text[0] == 'U' ? 4 : 1;  // bytes
+  if (text.empty() || !size || *size < 0 || *size > INT32_MAX / unit)
+    return corrupt_npy(name, "the element type ", base::quoted(descr));
   type.kind = text[0];
-  type.size = type.kind == 'U' ? *size * 4 : *size;
-  if (type.size > INT32_MAX) return corrupt_npy(name, "the element type ", base::quoted(descr));
+  type.size = *size * unit;
   return type;
 }
 

@@ -143,6 +143,12 @@ void headers_are_checked(void **) {
       {with_header("{'descr': '<f4"), "the end of a text"},
       {with_header("{'descr': ''}"), "expected descr"},
       {with_header("{'descr': 'f', 'fortran_order': False, 'shape': ()}"), "the element type 'f'"},
+      // Four bytes for each: more than there are numbers for, one of them 4 modulo 2^64.
+      {with_header("{'descr': '<U2377900603251621885', 'fortran_order': False, 'shape': (3,)}"),
+       "the element type '<U2"},
+      {with_header("{'descr': '<U4611686018427387905', 'fortran_order': False, 'shape': (1,)}",
+                   std::string("a\0\0\0", 4)),
+       "the element type '<U4"},
       {with_header("{'descr': '|b1', 'fortran_order': False, 'shape': (2,)}", "\1\2"),
        "element 1 is 2, expected 0 or 1"},
       {with_header("{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", std::string("\0\xd8\0\0", 4)),
