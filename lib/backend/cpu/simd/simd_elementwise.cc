@@ -165,36 +165,6 @@ HWY_INLINE V gelu_tanh_gradient(V dy, V x) {
   return hn::Mul(dy, hn::MulAdd(half, hn::Add(one(), t), slope));
 }
 
-// What rounding took from a * a: with halves of a, whose products are exact, where nothing multiplies and adds at once
-// (Dekker, A Floating-Point Technique for Extending the Available Precision, 1971).
-HWY_INLINE V rounded_off(V a, V square) {
-  if constexpr (HWY_TARGET <= HWY_AVX2) return hn::MulSub(a, a, square);
-  const hn::RebindToUnsigned<D> du;
-  const V high = hn::BitCast(d, hn::And(hn::BitCast(du, a), hn::Set(du, 0xfffff000u)));
-  const V low = hn::Sub(a, high);
-  const V mixed = hn::Mul(hn::Add(high, high), low);
-  return hn::Add(hn::Add(hn::Sub(hn::Mul(high, high), square), mixed), hn::Mul(low, low));
-}
-
-// The normal distribution below -a: bell * ratio. Its bell goes to zero fast, what is left of it only as 1 / a does; so
-// that is a polynomial of 1 / (1 + 0.35 a), fitted for the least relative error, 3.2e-8. With roundings 5e-7 at most.
-struct NormalTail {
-  V a;      // where; not beyond 13.26, where the bell is 0
-  V bell;   // exp(-a * a / 2)
-  V ratio;  // 1 / 2 at 0
-};
-
-HWY_INLINE NormalTail normal_tail(V distance) {
-  static constexpr float kRatio[] = {0.13962168f, 0.13985723f,  0.11986542f, 0.10538323f,  -0.022822974f,
-                                     0.15876764f, -0.25536629f, 0.14380671f, -0.029112658f};
-  const V a = hn::Min(distance, hn::Set(d, 13.26f));
-  const V half = hn::Set(d, -0.5f);
-  const V square = hn::Mul(a, a);
-  const V bell = exponential_below_zero(hn::Mul(half, square), hn::Mul(half, rounded_off(a, square)));
-  const V t = hn::Div(one(), hn::MulAdd(a, hn::Set(d, 0.35f), one()));
-  return {a, bell, hn::Mul(t, polynomial(t, kRatio))};
-}
-
 HWY_INLINE V error_function(V x) {
   // erf(x) / x by x * x below 1, to 1.2e-9.
   static constexpr float kNear[] = {1.1283792f,    -0.37612626f,    0.11283585f,   -0.026853812f,

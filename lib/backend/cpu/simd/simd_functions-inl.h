@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exponentials, tangents, angles and powers of vectors. Included inside a target region, hence the guard that toggles.
+// Exponentials, the normal distribution, tangents, angles and powers of vectors. Included inside a target region, hence
+// the guard that toggles.
 #if defined(TUTTI_BACKEND_CPU_SIMD_SIMD_FUNCTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TUTTI_BACKEND_CPU_SIMD_SIMD_FUNCTIONS_INL_H_
 #undef TUTTI_BACKEND_CPU_SIMD_SIMD_FUNCTIONS_INL_H_
@@ -42,6 +43,39 @@ HWY_INLINE FloatVec exponential_below_zero(FloatVec x, FloatVec rest) {
   r = hn::Add(hn::MulAdd(turns, hn::Set(d, -1.428606765330187e-6f), rest), r);
   const FloatVec above_one = hn::MulAdd(polynomial(r, kTerms), hn::Mul(r, r), r);
   return hn::MulAdd(power, above_one, power);
+}
+
+/// What rounding took from a * a: with halves of a, whose products are exact, where nothing multiplies and adds at once
+/// (Dekker, A Floating-Point Technique for Extending the Available Precision, 1971).
+HWY_INLINE FloatVec rounded_off(FloatVec a, FloatVec square) {
+  if constexpr (HWY_TARGET <= HWY_AVX2) return hn::MulSub(a, a, square);
+  const FloatTag d;
+  const hn::RebindToUnsigned<FloatTag> du;
+  const FloatVec high = hn::BitCast(d, hn::And(hn::BitCast(du, a), hn::Set(du, 0xfffff000u)));
+  const FloatVec low = hn::Sub(a, high);
+  const FloatVec mixed = hn::Mul(hn::Add(high, high), low);
+  return hn::Add(hn::Add(hn::Sub(hn::Mul(high, high), square), mixed), hn::Mul(low, low));
+}
+
+/// The normal distribution below -a: bell * ratio. Its bell goes to zero fast, what is left of it only as 1 / a does;
+/// so that is a polynomial of 1 / (1 + 0.35 a), fitted for the least relative error, 3.2e-8. With roundings 5e-7 at
+/// most.
+struct NormalTail {
+  FloatVec a;      // where; not beyond 13.26, where the bell is 0
+  FloatVec bell;   // exp(-a * a / 2)
+  FloatVec ratio;  // 1 / 2 at 0
+};
+
+HWY_INLINE NormalTail normal_tail(FloatVec distance) {
+  static constexpr float kRatio[] = {0.13962168f, 0.13985723f,  0.11986542f, 0.10538323f,  -0.022822974f,
+                                     0.15876764f, -0.25536629f, 0.14380671f, -0.029112658f};
+  const FloatTag d;
+  const FloatVec a = hn::Min(distance, hn::Set(d, 13.26f)), one = hn::Set(d, 1.0f);
+  const FloatVec half = hn::Set(d, -0.5f);
+  const FloatVec square = hn::Mul(a, a);
+  const FloatVec bell = exponential_below_zero(hn::Mul(half, square), hn::Mul(half, rounded_off(a, square)));
+  const FloatVec t = hn::Div(one, hn::MulAdd(a, hn::Set(d, 0.35f), one));
+  return {a, bell, hn::Mul(t, polynomial(t, kRatio))};
 }
 
 // As the functions of Cephes (Moshier): what is left of the nearest multiple of pi / 2 gives the tangent, or what the
