@@ -201,6 +201,18 @@ static void test_replicas_train_as_one(void **state) {
   }
 }
 
+/* The last step has micro-batches of 7 and of 6 rows. */
+static void test_micro_batches_of_other_sizes(void **state) {
+  (void)state;
+  struct table_case whole = plain;
+  whole.batch = 2 * plain.batch;
+  const struct trained expected = train_alone(1, "{\"seed\": 5}", whole, STEPS);
+  for (int replicas = 1; replicas <= 3; replicas++) {
+    const struct trained got = train_alone(replicas, "{\"seed\": 5, \"accumulation_steps\": 2}", plain, STEPS);
+    assert_same_table(&got, &expected);
+  }
+}
+
 static void test_levels_of_determinism(void **state) {
   (void)state;
   const char *const invariant = "{\"seed\": 5, \"determinism\": \"invariant\", \"logical_replicas\": 4}";
@@ -260,10 +272,15 @@ static void test_what_cannot_be_lazy(void **state) {
 int main(int count, char **arguments) {
   if (count == WORKER_ARGUMENTS) return worker_main(arguments[1], arguments[2]);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_workers_train_as_one),  cmocka_unit_test(test_workers_need_known_lengths),
-      cmocka_unit_test(test_replicas_train_as_one), cmocka_unit_test(test_levels_of_determinism),
-      cmocka_unit_test(test_other_rows_stay),       cmocka_unit_test(test_an_interruption_changes_nothing),
-      cmocka_unit_test(test_an_id_that_is_none),    cmocka_unit_test(test_what_cannot_be_lazy),
+      cmocka_unit_test(test_workers_train_as_one),
+      cmocka_unit_test(test_workers_need_known_lengths),
+      cmocka_unit_test(test_replicas_train_as_one),
+      cmocka_unit_test(test_levels_of_determinism),
+      cmocka_unit_test(test_other_rows_stay),
+      cmocka_unit_test(test_an_interruption_changes_nothing),
+      cmocka_unit_test(test_micro_batches_of_other_sizes),
+      cmocka_unit_test(test_an_id_that_is_none),
+      cmocka_unit_test(test_what_cannot_be_lazy),
   };
   return cmocka_run_group_tests(tests, remember_live_objects, assert_nothing_left);
 }

@@ -79,12 +79,15 @@ Status FactorMemory::clear_indices(int64_t looking_up) {
 
 Status FactorMemory::reserve(const StepRows &rows, const graph::SymbolBindings &bindings, backend::Device &device) {
   std::lock_guard lock(mutex_);
-  if (rows.of_workers() == reserved_rows_ && bindings == reserved_bindings_) return Status();
-  reserved_rows_.clear();
-  (void)rows.list_places(contributors_, 1, parts_);
-  const int64_t looking_up = rows.list_places(contributors_, kRowUnit, lookup_parts_);
+  const int64_t looking_up = FactorMemory::looking_up(rows, contributors_);
   int64_t needed = 0;
-  TUTTI_ASSIGN(places_, place(rows.step_rows(), looking_up, bindings, needed));
+  TUTTI_ASSIGN(std::vector<Place> places, place(rows.step_rows(), looking_up, bindings, needed));
+  // Not again for a micro-batch of another size: what those before it left stays.
+  if (rows.of_workers() == reserved_rows_ && places == places_) return Status();
+  reserved_rows_.clear();
+  places_ = std::move(places);
+  (void)rows.list_places(contributors_, 1, parts_);
+  (void)rows.list_places(contributors_, kRowUnit, lookup_parts_);
   if (needed > buffer_.size_bytes()) {
     buffer_ = backend::Buffer();
     TUTTI_ASSIGN(buffer_, device.allocate(needed, kAlignment));
@@ -92,7 +95,6 @@ Status FactorMemory::reserve(const StepRows &rows, const graph::SymbolBindings &
   bytes_ = needed;
   list_slices();
   TUTTI_TRY(clear_indices(looking_up));
-  reserved_bindings_ = bindings;
   reserved_rows_ = rows.of_workers();
   return Status();
 }

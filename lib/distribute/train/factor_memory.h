@@ -34,7 +34,7 @@ class FactorMemory {
   /// How many rows finish programs find of lookups.
   static int64_t looking_up(const StepRows &rows, int32_t contributors);
   /// Makes room for such steps. All replicas call it between the step before, which is over for all, and their part of
-  /// the next one, where these are others than the last.
+  /// the next one; once more for the same step it changes nothing.
   base::Status reserve(const StepRows &rows, const graph::SymbolBindings &bindings, backend::Device &device);
 
   // ---- of what was reserved ----
@@ -57,6 +57,7 @@ class FactorMemory {
  private:
   struct Place {
     int64_t offset = 0, row_bytes = 0;
+    friend bool operator==(const Place &, const Place &) = default;
   };
   /// Of all factors; `end` becomes the bytes that they take.
   base::Result<std::vector<Place>> place(int64_t rows, int64_t looking_up, const graph::SymbolBindings &bindings,
@@ -70,7 +71,6 @@ class FactorMemory {
   std::mutex mutex_;
   // Written under the mutex; read by those that have called reserve() since.
   std::vector<int64_t> reserved_rows_;
-  graph::SymbolBindings reserved_bindings_;
   std::vector<Place> places_;
   std::vector<RowRange> parts_, lookup_parts_;  // by micro-batch and contributor
   std::vector<collective::Slice> slices_;
