@@ -4,12 +4,11 @@
  *
  *   layer_bench [CASE...]        lstm, gru: two layers of 256 units, 32 sequences of 64; transformer: 256 channels, 8
  *                                heads, 1024 hidden units, 16 sequences of 128; all by default */
-#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <tutti/tutti.h>
+
+#include "step_timing.h"
 
 enum { WIDTH = 256 };
 
@@ -19,12 +18,6 @@ struct layer_case {
 };
 
 static const struct layer_case cases[] = {{"lstm", 32, 64}, {"gru", 32, 64}, {"transformer", 16, 128}};
-
-static void must(int32_t code, tutti_error *err) {
-  if (code == TUTTI_OK) return;
-  fprintf(stderr, "%s\n", tutti_error_get_text(err));
-  exit(1);
-}
 
 static tutti_value add_layer(tutti_graph *g, const char *name, tutti_value x) {
   tutti_layer_lstm_attrs lstm = {.layers = 2};
@@ -52,67 +45,22 @@ static tutti_dataset *make_data(tutti_context *context, const struct layer_case 
     values[i] = 2 * (float)rand() / (float)RAND_MAX - 1;
   tutti_error *err = NULL;
   tutti_tensor *tensor = NULL;
-  tutti_pipeline *pipeline = NULL;
-  tutti_dataset *dataset = NULL;
   must(tutti_tensor_from_data(TUTTI_DTYPE_F32, dims, 3, values, count * (int64_t)sizeof *values, &tensor, &err), err);
-  must(tutti_pipeline_create(context, &pipeline, &err), err);
-  tutti_pipeline_add_slices(pipeline, "x", TUTTI_ROLE_FEATURE, tensor);
-  tutti_pipeline_batch(pipeline, one->batch, NULL);
-  tutti_pipeline_cache(pipeline, NULL);
-  tutti_pipeline_repeat(pipeline, NULL);
-  must(tutti_pipeline_build(pipeline, &dataset, &err), err);
-  tutti_pipeline_unref(pipeline);
-  tutti_tensor_unref(tensor);
   free(values);
-  return dataset;
-}
-
-static double processor_ms(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
-
-static double measure(tutti_context *context, const struct layer_case *one) {
-  tutti_error *err = NULL;
-  tutti_strategy *strategy = NULL;
-  tutti_estimator *estimator = NULL;
-  tutti_session *session = NULL;
-  tutti_dataset *dataset = make_data(context, one);
-  must(tutti_strategy_create_mirrored(context, NULL, 0, &strategy, &err), err);
-  must(tutti_estimator_create(context, model, (void *)one, NULL, strategy, NULL, &estimator, &err), err);
-  must(tutti_session_open(estimator, dataset, NULL, NULL, NULL, &session, &err), err);
-  must(tutti_session_run(session, 2, NULL, &err), err);
-  double best = 1e30;
-  for (int run = 0; run < 10; run++) {
-    const double begin = processor_ms();
-    must(tutti_session_run(session, 2, NULL, &err), err);
-    const double each = (processor_ms() - begin) / 2;
-    best = each < best ? each : best;
-  }
-  tutti_session_unref(session);
-  tutti_estimator_unref(estimator);
-  tutti_strategy_unref(strategy);
-  tutti_dataset_unref(dataset);
-  return best;
+  return same_batch(context, "x", tensor);
 }
 
 int main(int count, char **arguments) {
-  tutti_error *err = NULL;
-  tutti_options *options = NULL;
-  tutti_context *context = NULL;
-  must(tutti_options_create("context", &options, &err), err);
-  tutti_options_set_i64(options, "threads", 1);
-  must(tutti_context_create(options, &context, &err), err);
+  tutti_context *context = one_thread();
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     int is_asked = count < 2;
     for (int a = 1; a < count; a++)
       is_asked = is_asked || strcmp(arguments[a], cases[i].name) == 0;
     if (is_asked)
-      printf("tutti    %-12s %9.2f ms of processor time a step\n", cases[i].name, measure(context, &cases[i]));
+      printf("tutti    %-12s %9.2f ms of processor time a step\n", cases[i].name,
+             step_ms(context, model, (void *)&cases[i], make_data(context, &cases[i]), 10, 2));
     fflush(stdout);
   }
   tutti_context_unref(context);
-  tutti_options_unref(options);
   return 0;
 }

@@ -4,23 +4,16 @@
  *
  *   table_bench ROWS WIDTH EXAMPLES LOOKUPS [PEER]     # LOOKUPS of each example; PEER: a command that does the same in
  *                                                      # PyTorch (table_peer.py), and prints lines of the same form */
-#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <tutti/tutti.h>
+
+#include "step_timing.h"
 
 struct settings {
   int64_t rows, width, examples, lookups;
   const char *optimizer;
 };
-
-static void must(int32_t code, tutti_error *err) {
-  if (code == TUTTI_OK) return;
-  fprintf(stderr, "%s\n", tutti_error_get_text(err));
-  exit(1);
-}
 
 static void set_optimizer(tutti_graph *g, const char *name) {
   const tutti_value rate = tutti_schedule_constant(g, 0.01);
@@ -57,50 +50,9 @@ static tutti_dataset *make_data(tutti_context *context, const struct settings *s
   }
   tutti_error *err = NULL;
   tutti_tensor *tensor = NULL;
-  tutti_pipeline *pipeline = NULL;
-  tutti_dataset *dataset = NULL;
   must(tutti_tensor_from_data(TUTTI_DTYPE_I32, dims, 2, ids, count * (int64_t)sizeof *ids, &tensor, &err), err);
-  must(tutti_pipeline_create(context, &pipeline, &err), err);
-  tutti_pipeline_add_slices(pipeline, "ids", TUTTI_ROLE_FEATURE, tensor);
-  tutti_pipeline_batch(pipeline, settings->examples, NULL);
-  tutti_pipeline_cache(pipeline, NULL);
-  tutti_pipeline_repeat(pipeline, NULL);
-  must(tutti_pipeline_build(pipeline, &dataset, &err), err);
-  tutti_pipeline_unref(pipeline);
-  tutti_tensor_unref(tensor);
   free(ids);
-  return dataset;
-}
-
-static double processor_ms(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
-
-/* Of one step. */
-static double measure(tutti_context *context, const struct settings *settings) {
-  tutti_error *err = NULL;
-  tutti_strategy *strategy = NULL;
-  tutti_estimator *estimator = NULL;
-  tutti_session *session = NULL;
-  tutti_dataset *dataset = make_data(context, settings);
-  must(tutti_strategy_create_mirrored(context, NULL, 0, &strategy, &err), err);
-  must(tutti_estimator_create(context, model, (void *)settings, NULL, strategy, NULL, &estimator, &err), err);
-  must(tutti_session_open(estimator, dataset, NULL, NULL, NULL, &session, &err), err);
-  must(tutti_session_run(session, 2, NULL, &err), err);
-  double best = 1e30;
-  for (int run = 0; run < 5; run++) {
-    const double begin = processor_ms();
-    must(tutti_session_run(session, 10, NULL, &err), err);
-    const double each = (processor_ms() - begin) / 10;
-    best = each < best ? each : best;
-  }
-  tutti_session_unref(session);
-  tutti_estimator_unref(estimator);
-  tutti_strategy_unref(strategy);
-  tutti_dataset_unref(dataset);
-  return best;
+  return same_batch(context, "ids", tensor);
 }
 
 int main(int count, char **arguments) {
@@ -110,21 +62,16 @@ int main(int count, char **arguments) {
     return 2;
   }
   struct settings settings = {atoll(arguments[1]), atoll(arguments[2]), atoll(arguments[3]), atoll(arguments[4]), NULL};
-  tutti_error *err = NULL;
-  tutti_options *options = NULL;
-  tutti_context *context = NULL;
-  must(tutti_options_create("context", &options, &err), err);
-  tutti_options_set_i64(options, "threads", 1);
-  must(tutti_context_create(options, &context, &err), err);
+  tutti_context *context = one_thread();
   printf("%lld x %lld, %lld examples with %lld lookups each; ms of processor time a step\n", (long long)settings.rows,
          (long long)settings.width, (long long)settings.examples, (long long)settings.lookups);
   for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++) {
     settings.optimizer = optimizers[i];
-    printf("tutti    %-14s %10.3f\n", settings.optimizer, measure(context, &settings));
+    printf("tutti    %-14s %10.3f\n", settings.optimizer,
+           step_ms(context, model, &settings, make_data(context, &settings), 5, 10));
     fflush(stdout);
   }
   tutti_context_unref(context);
-  tutti_options_unref(options);
   if (count < 6) return 0;
   char command[1024];
   snprintf(command, sizeof command, "%s %s %s %s %s", arguments[5], arguments[1], arguments[2], arguments[3],
