@@ -96,28 +96,34 @@ __attribute__((constructor)) static void read_environment(void) {
   backtrace(stack, 1); /* the first one loads a library */
 }
 
-/* dlsym() itself allocates: the C library's own names do not need it. */
-extern void *__libc_malloc(size_t);
-extern void *__libc_calloc(size_t, size_t);
-extern void *__libc_realloc(void *, size_t);
-extern void *__libc_memalign(size_t, size_t);
+/* dlsym() itself allocates: the allocator's own names do not need it. AddressSanitizer is one, too, and looks for what
+ * is left behind; operator new: failing_new.cc. */
+#ifdef __SANITIZE_ADDRESS__
+#define ALLOCATOR(name) __interceptor_##name
+#else
+#define ALLOCATOR(name) __libc_##name
+#endif
+extern void *ALLOCATOR(malloc)(size_t);
+extern void *ALLOCATOR(calloc)(size_t, size_t);
+extern void *ALLOCATOR(realloc)(void *, size_t);
+extern void *ALLOCATOR(memalign)(size_t, size_t);
 
 static void *no_memory(void) {
   errno = ENOMEM;
   return NULL;
 }
 
-EXPORTED void *malloc(size_t size) { return fails(MALLOC) ? no_memory() : __libc_malloc(size); }
-EXPORTED void *calloc(size_t n, size_t size) { return fails(MALLOC) ? no_memory() : __libc_calloc(n, size); }
-EXPORTED void *realloc(void *old, size_t size) { return fails(MALLOC) ? no_memory() : __libc_realloc(old, size); }
+EXPORTED void *malloc(size_t size) { return fails(MALLOC) ? no_memory() : ALLOCATOR(malloc)(size); }
+EXPORTED void *calloc(size_t n, size_t size) { return fails(MALLOC) ? no_memory() : ALLOCATOR(calloc)(n, size); }
+EXPORTED void *realloc(void *old, size_t size) { return fails(MALLOC) ? no_memory() : ALLOCATOR(realloc)(old, size); }
 EXPORTED void *memalign(size_t alignment, size_t size) {
-  return fails(MALLOC) ? no_memory() : __libc_memalign(alignment, size);
+  return fails(MALLOC) ? no_memory() : ALLOCATOR(memalign)(alignment, size);
 }
 EXPORTED void *aligned_alloc(size_t alignment, size_t size) {
-  return fails(MALLOC) ? no_memory() : __libc_memalign(alignment, size);
+  return fails(MALLOC) ? no_memory() : ALLOCATOR(memalign)(alignment, size);
 }
 EXPORTED int posix_memalign(void **out, size_t alignment, size_t size) {
-  void *made = fails(MALLOC) ? NULL : __libc_memalign(alignment, size);
+  void *made = fails(MALLOC) ? NULL : ALLOCATOR(memalign)(alignment, size);
   if (made == NULL) return ENOMEM;
   *out = made;
   return 0;

@@ -10,8 +10,9 @@ are chosen, evenly, and always the same; --places takes the first one from each 
 --all takes every one, which is hours. A run is right if it prints what a run without faults prints; clean, if it ends
 with an error (of memory: RESOURCE_EXHAUSTED) and leaves no object behind, or reads an older checkpoint and says so. The
 C library ends the process itself where a thread first uses variables of its own in a module that was loaded late and
-there is no memory for them: such runs are counted apart. A signal, other results, a hang, an error without a text where
-there is memory are faults, printed with the words that repeat them.
+there is no memory for them, and the run-time library of OpenMP does where it has none: such runs are counted apart. A
+signal, other results, a hang, an error without a text where there is memory are faults, and what AddressSanitizer tells
+in a build with it: memory that is left behind, for instance. They are printed with the words that repeat them.
 """
 import argparse
 import collections
@@ -27,9 +28,12 @@ KINDS = ['malloc', 'open', 'read', 'write', 'fsync', 'rename', 'mmap', 'thread',
 GOOD = ['right', 'clean', 'ended']
 # Of the codes of the program.
 ERROR = 3
+OF_PROGRAM = range(6)
 LIMIT_S = 60
-# What the C library says before it ends a process by itself, and its status then.
-LIBRARY_ENDED = 'cannot allocate memory for thread-local data'
+# What libraries say before they end a process by themselves: the C library, and that of OpenMP.
+LIBRARY_ENDED = ['cannot allocate memory for thread-local data', 'libgomp: Out of memory']
+# The injector stands in front of the sanitizer, and asks it for memory.
+SANITIZER = 'verify_asan_link_order=0:detect_leaks=1:exitcode=23'
 ROWS = 'x,y\n' + ''.join(f'{i / 8},{i % 5}\n' for i in range(12))
 
 
@@ -44,14 +48,16 @@ class Runs:
                 with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
                     file.write(ROWS)
             environment = {**os.environ, 'LD_PRELOAD': self.arguments.injector, 'TUTTI_FAULT': f'{kind}:{number}',
-                           'TUTTI_FAULT_COUNT': count_path, 'TUTTI_CACHE_DIR': os.path.join(folder, 'cache')}
+                           'TUTTI_FAULT_COUNT': count_path, 'TUTTI_CACHE_DIR': os.path.join(folder, 'cache'),
+                           'ASAN_OPTIONS': ':'.join(filter(None, [os.environ.get('ASAN_OPTIONS'), SANITIZER]))}
             command = [self.arguments.program, part, folder] + ([self.arguments.backend] if self.arguments.backend else [])
             try:
                 done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=False,
                                       errors='replace')
             except subprocess.TimeoutExpired:
                 return None, ''
-            return done.returncode, done.stdout.replace(folder, 'FOLDER') or done.stderr
+            said = done.stdout if done.returncode in OF_PROGRAM else done.stderr
+            return done.returncode, said.replace(folder, 'FOLDER') or done.stderr
 
     def count(self, part, kind):
         """How many calls there are without a fault, the first from each place, and what is printed."""
@@ -65,7 +71,7 @@ class Runs:
             return counted[0], sorted(counted[1:]), said
 
     def judge(self, part, kind, number, right):
-        """'right', 'clean', 'ended' (by the C library), or what is wrong."""
+        """'right', 'clean', 'ended' (by a library), or what is wrong."""
         status, said = self.once(part, kind, number)
         if status == 0:
             # What cannot be read may be replaced by something older, if that is told.
@@ -73,7 +79,7 @@ class Runs:
             return 'right' if said == right else 'clean' if told else f'other results: {said.strip()[-300:]}'
         if status == ERROR and (kind != 'malloc' or 'error RESOURCE_EXHAUSTED' in said):
             return 'clean'
-        if status is not None and kind == 'malloc' and LIBRARY_ENDED in said:
+        if status is not None and kind == 'malloc' and any(text in said for text in LIBRARY_ENDED):
             return 'ended'
         if status is None:
             return f'hangs for {LIMIT_S} s'
@@ -91,7 +97,7 @@ def chosen(count, places, arguments):
 
 
 def summary(seen):
-    ended = f'{seen["ended"]} ended by the C library, ' if seen['ended'] else ''
+    ended = f'{seen["ended"]} ended by a library, ' if seen['ended'] else ''
     return f'{seen["right"]} right, {seen["clean"]} clean, {ended}{seen["wrong"]} wrong'
 
 
