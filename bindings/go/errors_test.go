@@ -134,12 +134,13 @@ func TestHookFails(t *testing.T) {
 	dataset, estimator := toyDataset(t), toyEstimator(t, RunOptions{})
 	closed(t, dataset, estimator)
 	brokenBy(t, func(t *testing.T, fail func() error) error {
-		_, err := estimator.Train(background, dataset, &TrainOptions{Steps: 5}, Hook{1, func(e *Event) error {
-			if e.Kind == EventStep {
-				return fail()
-			}
-			return nil
-		}})
+		_, err := estimator.Train(background, dataset, &TrainOptions{Steps: 5},
+			Hook{EverySteps: 1, Call: func(e *Event) error {
+				if e.Kind == EventStep {
+					return fail()
+				}
+				return nil
+			}})
 		return err
 	})
 	must[*Result](t)(estimator.Train(background, dataset, &TrainOptions{Steps: 2})) // and it is as good as before
@@ -328,7 +329,7 @@ func TestCancelledByContext(t *testing.T) {
 	dataset, estimator := toyDataset(t), toyEstimator(t, RunOptions{})
 	closed(t, dataset, estimator)
 	ctx, cancel := context.WithCancel(background)
-	_, err := estimator.Train(ctx, dataset, nil, Hook{10, func(e *Event) error {
+	_, err := estimator.Train(ctx, dataset, nil, Hook{EverySteps: 10, Call: func(e *Event) error {
 		if e.Kind == EventStep {
 			cancel()
 		}
@@ -373,12 +374,13 @@ func TestStopped(t *testing.T) {
 		t.Errorf("%+v", result)
 	}
 	before := result.Step
-	result = must[*Result](t)(estimator.Train(background, dataset, nil, Hook{3, func(e *Event) error {
-		if e.Kind == EventStep {
-			return fmt.Errorf("enough: %w", ErrStop)
-		}
-		return nil
-	}}))
+	result = must[*Result](t)(estimator.Train(background, dataset, nil,
+		Hook{EverySteps: 3, Call: func(e *Event) error {
+			if e.Kind == EventStep {
+				return fmt.Errorf("enough: %w", ErrStop)
+			}
+			return nil
+		}}))
 	if result.Reason != ReasonStopped || result.Step <= before {
 		t.Errorf("%+v", result)
 	}
@@ -396,12 +398,13 @@ func TestTrainingInsideAHookIsAnError(t *testing.T) {
 	dataset, estimator := toyDataset(t), toyEstimator(t, RunOptions{})
 	closed(t, dataset, estimator)
 	var inside error
-	must[*Result](t)(estimator.Train(background, dataset, &TrainOptions{Steps: 1}, Hook{1, func(e *Event) error {
-		if e.Kind == EventStep {
-			_, inside = estimator.Train(background, dataset, &TrainOptions{Steps: 1})
-		}
-		return nil
-	}}))
+	must[*Result](t)(estimator.Train(background, dataset, &TrainOptions{Steps: 1},
+		Hook{EverySteps: 1, Call: func(e *Event) error {
+			if e.Kind == EventStep {
+				_, inside = estimator.Train(background, dataset, &TrainOptions{Steps: 1})
+			}
+			return nil
+		}}))
 	if !errors.Is(inside, FailedPrecondition) {
 		t.Error(inside)
 	}

@@ -48,17 +48,18 @@ func TestFeedsAreReadAndPushedByChangingThreads(t *testing.T) {
 		<-done
 	}()
 	const last = 300
+	pushed := make(chan bool)
 	go func() {
 		for n := int64(3); n < last; n++ {
 			next := make(chan bool)
 			go func() { push(n); close(next) }()
 			<-next
 		}
-		done <- true
+		pushed <- true
 	}()
 	for n := int64(3); n < last; n++ {
 		go func() { take(n); done <- true }()
 		<-done
 	}
-	<-done
+	<-pushed
 }

@@ -41,8 +41,9 @@ const hookStop = -1
 // goroutine that trains. An error that it returns ends the training, and is found in what Train returns. It may use
 // getters and cancel; training from inside it is an error.
 type Hook struct {
-	EverySteps int64                // how often it sees a step; 0 = never
-	Call       func(e *Event) error // gets each event, which is valid until it returns
+	EverySteps int64                                      // how often it sees a step; 0 = never
+	Call       func(e *Event) error                       // gets each event, which is valid until it returns
+	ready      func(list uintptr, failure *uintptr) int32 // adds a hook of the library
 }
 
 // OnStep is a hook that sees a step every so many steps, and nothing else.
@@ -50,11 +51,57 @@ func OnStep(every int64, call func(e *Event) error) Hook {
 	if call == nil {
 		return Hook{EverySteps: every} // which the training call refuses
 	}
-	return Hook{every, func(e *Event) error {
+	return Hook{EverySteps: every, Call: func(e *Event) error {
 		if e.Kind != EventStep {
 			return nil
 		}
 		return call(e)
+	}}
+}
+
+// ProgressStyle is how Progress shows a training.
+type ProgressStyle int32
+
+// The styles of Progress.
+const (
+	ProgressAuto  ProgressStyle = raw.PROGRESS_AUTO  // a bar where standard error is a terminal, lines elsewhere
+	ProgressBar   ProgressStyle = raw.PROGRESS_BAR   // a line with a bar, written again four times a second
+	ProgressLines ProgressStyle = raw.PROGRESS_LINES // a line every ten seconds
+)
+
+var progressNames = map[ProgressStyle]string{ProgressAuto: "auto", ProgressBar: "bar", ProgressLines: "lines"}
+
+// String is the style's name, such as "bar".
+func (s ProgressStyle) String() string { return nameOf(progressNames, "ProgressStyle", s) }
+
+// Progress is a hook that shows on standard error how far the training is: step, loss, metrics, examples per second and
+// time left; also each evaluation, and how long all took.
+func Progress(style ProgressStyle) Hook {
+	return Hook{ready: func(list uintptr, failure *uintptr) int32 {
+		return raw.Hooks_add_progress(list, int32(style), failure)
+	}}
+}
+
+// MetricsFormat is what MetricsFile writes.
+type MetricsFormat int32
+
+// The formats of MetricsFile.
+const (
+	MetricsCSV       MetricsFormat = raw.METRICS_CSV        // the first line names the columns
+	MetricsJSONLines MetricsFormat = raw.METRICS_JSON_LINES // an object in each line
+)
+
+var metricsNames = map[MetricsFormat]string{MetricsCSV: "CSV", MetricsJSONLines: "JSON lines"}
+
+// String is the format's name, such as "CSV".
+func (f MetricsFormat) String() string { return nameOf(metricsNames, "MetricsFormat", f) }
+
+// MetricsFile is a hook that writes losses and metrics to a file: a line every so many steps (0 = none), for each
+// evaluation and pass, and one at the end. A file that is there goes on, without what it has of later steps than the
+// training begins with. If it cannot be written later, the log says so and the training goes on.
+func MetricsFile(path string, format MetricsFormat, everySteps int64) Hook {
+	return Hook{ready: func(list uintptr, failure *uintptr) int32 {
+		return raw.Hooks_add_metrics_file(list, path, int32(format), everySteps, failure)
 	}}
 }
 
@@ -102,14 +149,21 @@ func newHooks(hooks []Hook) (uintptr, error) {
 		return 0, fromC(code, failure)
 	}
 	for _, hook := range hooks {
-		if hook.Call == nil {
+		if hook.Call == nil && hook.ready == nil {
 			raw.Hooks_unref(out)
 			return 0, invalid("a hook has no function")
 		}
-		if code := raw.Hooks_add(out, newToken(hook.Call), hook.EverySteps, &failure); code != 0 {
+		if code := hook.addTo(out, &failure); code != 0 {
 			raw.Hooks_unref(out)
 			return 0, fromC(code, failure)
 		}
 	}
 	return out, nil
+}
+
+func (h Hook) addTo(list uintptr, failure *uintptr) int32 {
+	if h.ready != nil {
+		return h.ready(list, failure)
+	}
+	return raw.Hooks_add(list, newToken(h.Call), h.EverySteps, failure)
 }

@@ -142,12 +142,13 @@ func TestCheckpoints(t *testing.T) {
 	closed(t, train)
 	estimator := toyEstimator(t, RunOptions{ModelDir: directory})
 	var saved []string
-	must[*Result](t)(estimator.Train(background, train, &TrainOptions{Steps: 4}, Hook{0, func(e *Event) error {
-		if e.Kind == EventCheckpointSaved {
-			saved = append(saved, e.Checkpoint())
-		}
-		return nil
-	}}))
+	must[*Result](t)(estimator.Train(background, train, &TrainOptions{Steps: 4},
+		Hook{EverySteps: 0, Call: func(e *Event) error {
+			if e.Kind == EventCheckpointSaved {
+				saved = append(saved, e.Checkpoint())
+			}
+			return nil
+		}}))
 	estimator.Close()
 	if len(saved) == 0 || !strings.HasSuffix(saved[len(saved)-1], "modèle/checkpoint-4") {
 		t.Fatal(saved)

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -234,5 +236,31 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	}
 	if options.JobSecret != "hush" || strings.Contains(fmt.Sprint(ClusterOptions{}), "hidden") {
 		t.Error(options.JobSecret)
+	}
+}
+
+// TestHooksOfTheLibrary trains with progress, which goes to standard error, and with metrics in a file.
+func TestHooksOfTheLibrary(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "metrics.csv")
+	dataset, estimator := toyDataset(t), toyEstimator(t, RunOptions{})
+	defer dataset.Close()
+	defer estimator.Close()
+	must[*Result](t)(estimator.Train(background, dataset, &TrainOptions{Steps: 20}, Progress(ProgressLines),
+		MetricsFile(path, MetricsCSV, 5)))
+	text := string(must[[]byte](t)(os.ReadFile(path)))
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if !strings.HasPrefix(lines[0], "event,time,step,epoch,examples_per_second,loss") ||
+		strings.Count(text, "\nstep,") != 4 || !strings.HasPrefix(lines[len(lines)-1], "end,") {
+		t.Error(text)
+	}
+	if err := os.WriteFile(path, []byte("something else\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := estimator.Train(background, dataset, &TrainOptions{Steps: 1}, MetricsFile(path, MetricsJSONLines, 1))
+	if !errors.Is(err, FailedPrecondition) {
+		t.Error(err)
+	}
+	if ProgressBar.String() != "bar" || MetricsJSONLines.String() != "JSON lines" {
+		t.Error(ProgressBar, MetricsJSONLines)
 	}
 }

@@ -23,15 +23,16 @@ func (s *scenario) loop(most int64, sizes []int64) error {
 	}
 	defer dataset.Close()
 	steps := 0
-	session, err := s.estimator.OpenSession(background, dataset, nil, Hook{1, func(event *Event) error {
-		if event.Kind != EventStep {
-			return nil
-		}
-		if steps++; steps < len(sizes) {
-			return nil
-		}
-		return s.evaluate(fmt.Sprint(most))
-	}})
+	session, err := s.estimator.OpenSession(background, dataset, nil,
+		Hook{EverySteps: 1, Call: func(event *Event) error {
+			if event.Kind != EventStep {
+				return nil
+			}
+			if steps++; steps < len(sizes) {
+				return nil
+			}
+			return s.evaluate(fmt.Sprint(most))
+		}})
 	if err != nil {
 		return err
 	}

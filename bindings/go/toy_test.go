@@ -117,12 +117,13 @@ func TestFiguresAreThoseOfC(t *testing.T) {
 	estimator := must[*Estimator](t)(NewEstimator(toyModel, &EstimatorOptions{
 		Strategy: strategy, RunOptions: RunOptions{Seed: 3, Determinism: "invariant"}}))
 	closed(t, estimator, train, test, strategy)
-	must[*Result](t)(estimator.Train(background, train, &TrainOptions{Steps: 20}, Hook{1, func(e *Event) error {
-		if e.Kind == EventStep {
-			fmt.Fprintf(&got, "%.17g\n", e.Loss)
-		}
-		return nil
-	}}))
+	must[*Result](t)(estimator.Train(background, train, &TrainOptions{Steps: 20},
+		Hook{EverySteps: 1, Call: func(e *Event) error {
+			if e.Kind == EventStep {
+				fmt.Fprintf(&got, "%.17g\n", e.Loss)
+			}
+			return nil
+		}}))
 	evaluated := must[*Result](t)(estimator.Evaluate(background, test, 0))
 	fmt.Fprintf(&got, "%.17g\n%.17g\n", evaluated.Loss, evaluated.Metrics["accuracy"])
 	predictor := must[*Predictor](t)(estimator.Predictor(nil))
@@ -159,7 +160,7 @@ func TestSessionIsTheSameTraining(t *testing.T) {
 		estimator, dataset := toyEstimator(t, RunOptions{Seed: 5, Determinism: "repeatable"}), toyDataset(t)
 		defer estimator.Close()
 		defer dataset.Close()
-		train(estimator, dataset, Hook{1, func(e *Event) error {
+		train(estimator, dataset, Hook{EverySteps: 1, Call: func(e *Event) error {
 			if e.Kind == EventStep {
 				values = append(values, e.Loss)
 			}

@@ -80,16 +80,12 @@ static tutti_dataset *open_dataset(const char *directory, const char *prefix, in
   return dataset;
 }
 
-static int32_t show_progress(void *user, const tutti_hook_event *event, tutti_error **err) {
+static int32_t note_loss(void *user, const tutti_hook_event *event, tutti_error **err) {
   (void)err;
   struct progress *progress = user;
   if (tutti_hook_event_get_kind(event) != TUTTI_EVENT_STEP) return TUTTI_OK;
-  double loss = tutti_hook_event_get_loss(event);
-  training_curve_add(&progress->curve, (double)tutti_hook_event_get_step(event), loss);
+  training_curve_add(&progress->curve, (double)tutti_hook_event_get_step(event), tutti_hook_event_get_loss(event));
   progress->examples_per_second = tutti_hook_event_get_examples_per_second(event);
-  printf("step %6lld  loss %.4f  %8.0f examples/s  %4.0f s left\n", (long long)tutti_hook_event_get_step(event), loss,
-         progress->examples_per_second, tutti_hook_event_get_remaining_seconds(event));
-  fflush(stdout);
   return TUTTI_OK;
 }
 
@@ -159,7 +155,8 @@ int main(int argc, char **argv) {
   tutti_options_set_i64(train_options, "max_steps", (int64_t)steps);
   tutti_options_set_i64(run, "seed", 1);
   tutti_options_set_string(run, "model_dir", output);
-  if (tutti_hooks_create(&hooks, &err) || tutti_hooks_add(hooks, show_progress, &progress, NULL, 100, &err))
+  if (tutti_hooks_create(&hooks, &err) || tutti_hooks_add_progress(hooks, TUTTI_PROGRESS_AUTO, &err) ||
+      tutti_hooks_add(hooks, note_loss, &progress, NULL, 100, &err))
     fail("hooks", err);
   if (tutti_estimator_create(NULL, model, &steps, NULL, strategy, run, &estimator, &err)) fail("estimator", err);
   printf("training on %lld replicas, batches of %d images\n", (long long)tutti_strategy_get_replica_count(strategy),

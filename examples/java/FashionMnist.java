@@ -37,7 +37,7 @@ public class FashionMnist {
              Dataset train = images(arguments[0] + "/train", 60000, Long.parseLong(arguments[2]));
              Dataset test = images(arguments[0] + "/t10k", 1, 1);
              Estimator estimator = Estimator.builder(FashionMnist::model).strategy(all).options(run).build()) {
-            Result trained = estimator.train(train);
+            Result trained = estimator.train(train, new TrainOptions(), Hook.progress(Hook.ProgressStyle.AUTO));
             Result evaluated = estimator.evaluate(test);
             try (Predictor predictor = estimator.predictor(); Batch batch = predictor.runAll(test)) {
                 System.out.println("classes: " + Arrays.toString(Arrays.copyOf(batch.longs("class"), 20)));

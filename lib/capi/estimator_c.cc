@@ -208,7 +208,7 @@ Result<estimator::TrainRequest> train_request(EstimatorObject &object, const tut
   if (resolved.i64("max_steps") > 0) request.max_steps = resolved.i64("max_steps");
   if (resolved.i64("epochs") > 0) request.epochs = resolved.i64("epochs");
   if (resolved.f64("max_seconds") > 0) request.max_seconds = resolved.f64("max_seconds");
-  request.hooks = to_hooks(entries);
+  request.hooks = to_hooks(entries, object.core()->logger);
   TUTTI_TRY(add_early_stopping(resolved, evaluations, request.hooks));
   TUTTI_TRY(add_plateau(resolved, evaluations, object.core()->logger, request));
   TUTTI_ASSIGN(request.cancel, call_token(cancel));

@@ -110,7 +110,7 @@ Result<estimator::TrainRequest> train_request(EstimatorObject &object, const tut
                                               tutti_cancel *cancel, Evaluations evaluations);
 
 /// The host's hooks as the estimator's floor knows them.
-std::vector<estimator::Hook> to_hooks(const std::vector<HookEntry> &entries);
+std::vector<estimator::Hook> to_hooks(const std::vector<HookEntry> &entries, const Ref<base::Logger> &logger);
 
 }  // namespace tutti::impl::capi
 

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "capi/guard.h"
+#include "estimator/hooks/metrics_file_hook.h"
+#include "estimator/hooks/progress_hook.h"
 
 namespace tutti::impl::capi {
 
@@ -14,6 +16,12 @@ constinit HandleType<HookEventObject> hook_event_handles{"hook_event"};
 void HooksObject::add(HookEntry entry) {
   const std::lock_guard lock(mutex_);
   entries_.push_back(std::move(entry));
+}
+
+void HooksObject::add_ready(ReadyHook make) {
+  HookEntry entry;
+  entry.make_ready = std::move(make);
+  add(std::move(entry));
 }
 
 std::vector<HookEntry> HooksObject::entries() const {
@@ -57,7 +65,40 @@ int32_t tutti_hooks_add(tutti_hooks *hooks, tutti_hook_fn hook, void *user, tutt
     TUTTI_ASSIGN(const Ref<HooksObject> object, find(hooks, hooks_handles, "hooks"));
     TUTTI_TRY(require(reinterpret_cast<const void *>(hook), "hook"));
     if (every_steps < 0) return base::invalid_argument("argument 'every_steps' must be 0 or more, got ", every_steps);
-    object->add({hook, std::move(owner), every_steps});
+    object->add({hook, std::move(owner), every_steps, nullptr});
+    return Status();
+  });
+}
+
+int32_t tutti_hooks_add_progress(tutti_hooks *hooks, int32_t style, tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_ASSIGN(const Ref<HooksObject> object, find(hooks, hooks_handles, "hooks"));
+    if (style < TUTTI_PROGRESS_AUTO || style > TUTTI_PROGRESS_LINES) {
+      return base::invalid_argument("argument 'style' must be TUTTI_PROGRESS_AUTO (0), _BAR (1) or _LINES (2), got ",
+                                    style);
+    }
+    object->add_ready([style](const Ref<base::Logger> &) {
+      estimator::hooks::TextOutput output = estimator::hooks::standard_error();
+      if (style != TUTTI_PROGRESS_AUTO) output.is_terminal = style == TUTTI_PROGRESS_BAR;
+      return estimator::hooks::progress_hook(std::move(output));
+    });
+    return Status();
+  });
+}
+
+int32_t tutti_hooks_add_metrics_file(tutti_hooks *hooks, const char *path, int32_t format, int64_t every_steps,
+                                     tutti_error **err) {
+  return guard(err, [&]() -> Status {
+    TUTTI_ASSIGN(const Ref<HooksObject> object, find(hooks, hooks_handles, "hooks"));
+    TUTTI_TRY(require(path, "path"));
+    if (format != TUTTI_METRICS_CSV && format != TUTTI_METRICS_JSON_LINES) {
+      return base::invalid_argument("argument 'format' must be TUTTI_METRICS_CSV (1) or _JSON_LINES (2), got ", format);
+    }
+    if (every_steps < 0) return base::invalid_argument("argument 'every_steps' must be 0 or more, got ", every_steps);
+    object->add_ready([path = std::string(path), format, every_steps](const Ref<base::Logger> &logger) {
+      return estimator::hooks::metrics_file_hook(path, static_cast<estimator::hooks::MetricsFormat>(format),
+                                                 every_steps, logger);
+    });
     return Status();
   });
 }

@@ -6,6 +6,7 @@
 
 #include <tutti/hook.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,7 @@
 
 #include "capi/handles.h"
 #include "capi/host_call.h"
+#include "estimator/hook.h"
 
 namespace tutti::impl::capi {
 
@@ -33,15 +35,21 @@ class UserPointer {
   void (*const destroy_)(void *user);
 };
 
+/// Makes a hook of the library, one for each run.
+using ReadyHook = std::function<estimator::Hook(const Ref<base::Logger> &logger)>;
+
+/// A function of the host with its cadence, or a hook of the library.
 struct HookEntry {
   tutti_hook_fn function = nullptr;
   std::shared_ptr<UserPointer> user;
   int64_t every_steps = 0;
+  ReadyHook make_ready;
 };
 
 class HooksObject : public base::Object {
  public:
   void add(HookEntry entry);
+  void add_ready(ReadyHook make);
   std::vector<HookEntry> entries() const;
 
  private:

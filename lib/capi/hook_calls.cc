@@ -66,9 +66,13 @@ Result<estimator::Answer> call(const HookEntry &entry, Speed &speed, const estim
 
 }  // namespace
 
-std::vector<estimator::Hook> to_hooks(const std::vector<HookEntry> &entries) {
+std::vector<estimator::Hook> to_hooks(const std::vector<HookEntry> &entries, const Ref<base::Logger> &logger) {
   std::vector<estimator::Hook> hooks;
   for (const HookEntry &entry : entries) {
+    if (entry.make_ready) {
+      hooks.push_back(entry.make_ready(logger));
+      continue;
+    }
     estimator::Hook hook;
     hook.name = base::concat("host hook ", hooks.size());
     hook.every_steps = entry.every_steps;

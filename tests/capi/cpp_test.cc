@@ -300,6 +300,18 @@ void test_map(void **) {
   assert_int_equal(pipeline.build().cardinality(), 1);
 }
 
+void test_hooks_of_the_library(void **) {
+  char path[] = "/tmp/tutti-metrics-XXXXXX";
+  const int file = mkstemp(path);
+  assert_true(file >= 0);
+  tutti::Hooks hooks;
+  hooks.add_progress(TUTTI_PROGRESS_LINES).add_metrics_file(path, TUTTI_METRICS_JSON_LINES, 1);
+  tutti::Estimator(model).train(make_dataset(8, 4), tutti::Options("train").set("steps", 2), hooks);
+  assert_true(lseek(file, 0, SEEK_END) > 100);
+  close(file);
+  unlink(path);
+}
+
 void test_stop(void **) {
   tutti::Cancel cancel;
   cancel.stop();
@@ -558,6 +570,7 @@ const CMUnitTest tests[] = {
     cmocka_unit_test(test_errors_are_exceptions),
     cmocka_unit_test(test_exceptions_of_callbacks),
     cmocka_unit_test(test_map),
+    cmocka_unit_test(test_hooks_of_the_library),
     cmocka_unit_test(test_stop),
     cmocka_unit_test(test_batches_and_outputs),
     cmocka_unit_test(test_records),

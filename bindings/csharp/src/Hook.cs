@@ -136,21 +136,68 @@ namespace Tutti
         }
     }
 
+    /// <summary>How <see cref="Hook.ShowProgress"/> shows a training.</summary>
+    public enum ProgressStyle
+    {
+        /// <summary>A bar where standard error is a terminal, lines elsewhere.</summary>
+        Auto = Raw.PROGRESS_AUTO,
+        /// <summary>A line with a bar, written again four times a second.</summary>
+        Bar = Raw.PROGRESS_BAR,
+        /// <summary>A line every ten seconds.</summary>
+        Lines = Raw.PROGRESS_LINES,
+    }
+
+    /// <summary>What <see cref="Hook.WriteMetrics"/> writes.</summary>
+    public enum MetricsFormat
+    {
+        /// <summary>The first line names the columns.</summary>
+        Csv = Raw.METRICS_CSV,
+        /// <summary>An object in each line.</summary>
+        JsonLines = Raw.METRICS_JSON_LINES,
+    }
+
     /// <summary>Sees the events of one training. It runs on the thread that trains. An exception of it ends the
     /// training, and is among the inner exceptions of what the call throws. It may use getters and cancel; training
     /// from inside it is an error.</summary>
     public sealed class Hook
     {
-        private readonly Action<HookEvent> call;
-        private readonly long everySteps;
+        // Adds the hook to a C list.
+        private delegate int Adder(IntPtr list, out IntPtr failure);
+
+        private readonly Adder add;
+
+        private Hook(Adder add)
+        {
+            this.add = add;
+        }
 
         /// <summary>A hook that sees a step every so many steps (0 = none), and all other events.</summary>
         public Hook(long everySteps, Action<HookEvent> call)
         {
             if (call == null)
                 throw new ArgumentNullException("call");
-            this.everySteps = everySteps;
-            this.call = call;
+            add = (IntPtr list, out IntPtr failure) =>
+                Raw.hooks_add(list, Callbacks.Hold(call), everySteps, out failure);
+        }
+
+        /// <summary>A hook that shows on standard error how far the training is: step, loss, metrics, examples per
+        /// second and time left; also each evaluation, and how long all took.</summary>
+        public static Hook ShowProgress(ProgressStyle style = ProgressStyle.Auto)
+        {
+            return new Hook((IntPtr list, out IntPtr failure) =>
+                Raw.hooks_add_progress(list, (int)style, out failure));
+        }
+
+        /// <summary>A hook that writes losses and metrics to a file: a line every so many steps (0 = none), for each
+        /// evaluation and pass, and one at the end. A file that is there goes on, without what it has of later steps
+        /// than the training begins with. If it cannot be written later, the log says so and the training goes
+        /// on.</summary>
+        public static Hook WriteMetrics(string path, MetricsFormat format, long everySteps)
+        {
+            if (path == null)
+                throw new ArgumentNullException("path");
+            return new Hook((IntPtr list, out IntPtr failure) =>
+                Raw.hooks_add_metrics_file(list, path, (int)format, everySteps, out failure));
         }
 
         /// <summary>A hook that sees a step every so many steps, and nothing else.</summary>
@@ -191,7 +238,7 @@ namespace Tutti
                 int code = hook == null ? Raw.INVALID_ARGUMENT : Raw.OK;
                 failure = IntPtr.Zero;
                 if (hook != null)
-                    code = Raw.hooks_add(list, Callbacks.Hold(hook.call), hook.everySteps, out failure);
+                    code = hook.add(list, out failure);
                 if (code == Raw.OK)
                     continue;
                 Raw.hooks_unref(list);

@@ -43,7 +43,8 @@ internal static class FashionMnist
         using (Dataset test = Images(arguments[0] + "/t10k", 1, 1))
         using (var estimator = new Estimator(Model, new RunOptions { ModelDir = arguments[1], Seed = 1 }, all))
         {
-            Result trained = estimator.Train(train), evaluated = estimator.Evaluate(test);
+            Result trained = estimator.Train(train, null, new[] { Hook.ShowProgress() });
+            Result evaluated = estimator.Evaluate(test);
             using (Predictor predictor = estimator.MakePredictor())
             using (Batch batch = predictor.RunAll(test))
                 Console.WriteLine("classes: " + string.Join(" ", batch.ToArray<long>("class").Take(20)));

@@ -51,7 +51,7 @@ func main() {
 	test := images(os.Args[1]+"/t10k", 1, 1)
 	run := tutti.RunOptions{ModelDir: os.Args[2], Seed: 1}
 	estimator := must(tutti.NewEstimator(model, &tutti.EstimatorOptions{Strategy: all, RunOptions: run}))
-	trained := must(estimator.Train(ctx, train, nil))
+	trained := must(estimator.Train(ctx, train, nil, tutti.Progress(tutti.ProgressAuto)))
 	evaluated := must(estimator.Evaluate(ctx, test, 0))
 	predictor := must(estimator.Predictor(nil))
 	fmt.Println("classes:", must(tutti.Output[int64](must(predictor.RunAll(ctx, test)), "class"))[:20])

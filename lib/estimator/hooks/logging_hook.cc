@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/trace.h"
+#include "estimator/hooks/progress_line.h"
 
 namespace tutti::impl::estimator::hooks {
 
@@ -15,12 +16,6 @@ using base::Result;
 namespace {
 
 double rounded(double value, double unit) { return std::round(value / unit) * unit; }
-
-std::string number(double value) {
-  char text[32];
-  snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
 
 class Progress {
  public:
@@ -38,9 +33,9 @@ class Progress {
       case EventKind::checkpoint_saved:
         return logger_->info("checkpoint of step ", event.step, " is in '", event.checkpoint_path, "'");
       case EventKind::evaluated:
-        return logger_->info("evaluation at step ", event.step, ": ", values_text(event));
+        return logger_->info("evaluation at step ", event.step, ": ", values_text(event.values, ", "));
       case EventKind::end:
-        return logger_->info("training ended at step ", event.step, ": ", values_text(event));
+        return logger_->info("training ended at step ", event.step, ": ", values_text(event.values, ", "));
       case EventKind::error:
         return logger_->error("training failed at step ", event.step, ": ", event.error.message());
     }
@@ -59,23 +54,14 @@ class Progress {
     const double examples_per_sec = secs > 0 ? static_cast<double>(event.examples - examples_) / secs : 0;
     std::string text = base::concat("step ", event.step);
     if (event.goal_step >= 0) text += base::concat(" of ", event.goal_step);
-    text += base::concat(": ", values_text(event), ", ", number(examples_per_sec), " examples/s, ",
-                         number(steps_per_sec), " steps/s");
+    text += base::concat(": ", values_text(event.values, ", "), ", ", short_number(examples_per_sec), " examples/s, ",
+                         short_number(steps_per_sec), " steps/s");
     if (event.goal_step >= event.step && steps_per_sec > 0) {
       const double left = static_cast<double>(event.goal_step - event.step) / steps_per_sec;
       text += base::concat(", ", static_cast<int64_t>(rounded(left, 1)), " s left");
     }
     logger_->info(text);
     mark(event);
-  }
-
-  static std::string values_text(const Event &event) {
-    std::string text;
-    for (const NamedNumber &value : event.values) {
-      if (!value.is_number()) continue;
-      text += base::concat(text.empty() ? "" : ", ", value.name, " ", number(value.value));
-    }
-    return text;
   }
 
   const Ref<base::Logger> logger_;

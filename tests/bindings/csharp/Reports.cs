@@ -2,6 +2,7 @@
 using System;
 using System.Collections.Generic;
 using System.Globalization;
+using System.IO;
 using System.Linq;
 
 namespace Tutti.Tests
@@ -36,6 +37,37 @@ namespace Tutti.Tests
             };
             foreach (string text in wrong)
                 Check.Throws<FormatException>(() => JsonReader.Read(text));
+        }
+
+        // Hooks of the library: progress goes to standard error, metrics to a file.
+        [Test]
+        private static void HooksOfTheLibrary()
+        {
+            string file = Path.GetTempFileName();
+            File.Delete(file);
+            try
+            {
+                using (Dataset train = Toy.TrainingSet())
+                using (var estimator = new Estimator(Toy.Model))
+                {
+                    estimator.Train(train, new TrainOptions { Steps = 20 }, new[]
+                    {
+                        Hook.ShowProgress(ProgressStyle.Lines), Hook.WriteMetrics(file, MetricsFormat.Csv, 5),
+                    });
+                    string[] lines = File.ReadAllLines(file);
+                    Check.True(lines[0].StartsWith("event,time,step,epoch,examples_per_second,loss"), lines[0]);
+                    Check.Equal(4, lines.Count(line => line.StartsWith("step,")));
+                    Check.True(lines.Last().StartsWith("end,"), lines.Last());
+                    File.WriteAllText(file, "something else\n");
+                    var refused = Check.Throws<TuttiException>(() => estimator.Train(train,
+                        new TrainOptions { Steps = 1 }, new[] { Hook.WriteMetrics(file, MetricsFormat.JsonLines, 1) }));
+                    Check.Equal(ErrorCode.FailedPrecondition, refused.Code);
+                }
+            }
+            finally
+            {
+                File.Delete(file);
+            }
         }
 
         [Test]

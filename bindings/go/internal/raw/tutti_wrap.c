@@ -3761,6 +3761,45 @@ void _wrap_hooks_unref_raw_afdf3638045c4129(tutti_hooks *_swig_go_0) {
 }
 
 
+int _wrap_hooks_add_progress_raw_afdf3638045c4129(tutti_hooks *_swig_go_0, int _swig_go_1, tutti_error **_swig_go_2) {
+  tutti_hooks *arg1 = (tutti_hooks *) 0 ;
+  int32_t arg2 ;
+  tutti_error **arg3 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (tutti_error **)_swig_go_2; 
+  
+  result = tutti_hooks_add_progress(arg1,arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+int _wrap_hooks_add_metrics_file_raw_afdf3638045c4129(tutti_hooks *_swig_go_0, _gostring_ _swig_go_1, int _swig_go_2, long long _swig_go_3, tutti_error **_swig_go_4) {
+  tutti_hooks *arg1 = (tutti_hooks *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  int64_t arg4 ;
+  tutti_error **arg5 = (tutti_error **) 0 ;
+  int32_t result;
+  int _swig_go_result;
+  
+  arg1 = (tutti_hooks *)(uintptr_t)_swig_go_0; 
+  arg2 = go_text(_swig_go_1.p, _swig_go_1.n); 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (tutti_error **)_swig_go_4; 
+  
+  result = tutti_hooks_add_metrics_file(arg1,(char const *)arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  free((void *)arg2); 
+  return _swig_go_result;
+}
+
+
 int _wrap_hook_event_get_kind_raw_afdf3638045c4129(tutti_hook_event *_swig_go_0) {
   tutti_hook_event *arg1 = (tutti_hook_event *) 0 ;
   int32_t result;

@@ -46,6 +46,31 @@ TUTTI_API void tutti_hooks_unref(tutti_hooks *hooks);
 TUTTI_API int32_t tutti_hooks_add(tutti_hooks *hooks, tutti_hook_fn hook, void *user, tutti_destroy_fn destroy,
                                   int64_t every_steps, tutti_error **err);
 
+/* How tutti_hooks_add_progress() shows a training. */
+#define TUTTI_PROGRESS_AUTO 0  /* BAR where standard error is a terminal that can, LINES elsewhere */
+#define TUTTI_PROGRESS_BAR 1   /* a line with a bar, written again four times a second by control characters */
+#define TUTTI_PROGRESS_LINES 2 /* a line every ten seconds */
+
+/* Adds a hook of the library that shows on standard error how far the training is: step, loss, metrics, examples per
+ * second, time left; also each evaluation, and how long all took. */
+TUTTI_API int32_t tutti_hooks_add_progress(tutti_hooks *hooks, int32_t style, tutti_error **err);
+
+/* What tutti_hooks_add_metrics_file() writes. */
+#define TUTTI_METRICS_CSV 1        /* the first line names the columns */
+#define TUTTI_METRICS_JSON_LINES 2 /* an object in each line */
+
+/* Adds a hook of the library that writes losses and metrics to a file: a line every `every_steps` steps (0 = none), for
+ * each evaluation and pass, and one at the end, each with
+ *
+ *   event ("step", "evaluation", "epoch", "end"), time (seconds since 1970), step, epoch (from 0), examples_per_second,
+ *   loss, and each metric by its name
+ *
+ * A file that is there goes on, without what it has of later steps than the training begins with: one that is resumed
+ * writes no step twice, and one from step 0 begins anew. FAILED_PRECONDITION, when the training begins, if the file
+ * holds something else. If the file cannot be written later, the log says so and the training goes on. */
+TUTTI_API int32_t tutti_hooks_add_metrics_file(tutti_hooks *hooks, const char *path, int32_t format,
+                                               int64_t every_steps, tutti_error **err);
+
 /* The contents of an event; getters return 0, NULL or NaN for what it does not have. */
 TUTTI_API int32_t tutti_hook_event_get_kind(const tutti_hook_event *event);
 TUTTI_API int64_t tutti_hook_event_get_step(const tutti_hook_event *event);

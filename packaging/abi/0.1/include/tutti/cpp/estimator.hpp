@@ -200,6 +200,17 @@ class Hooks : public detail::Handle<tutti_hooks, tutti_hooks_ref, tutti_hooks_un
     detail::check([&](tutti_error **err) { return tutti_hooks_add(get(), call, user, destroy, every_steps, err); });
     return *this;
   }
+  /// Shows on standard error how far the training is.
+  Hooks &add_progress(int32_t style = TUTTI_PROGRESS_AUTO) {
+    detail::check([&](tutti_error **err) { return tutti_hooks_add_progress(get(), style, err); });
+    return *this;
+  }
+  /// Writes losses and metrics to a file, TUTTI_METRICS_CSV or TUTTI_METRICS_JSON_LINES.
+  Hooks &add_metrics_file(const std::string &path, int32_t format, int64_t every_steps) {
+    detail::check(
+        [&](tutti_error **err) { return tutti_hooks_add_metrics_file(get(), path.c_str(), format, every_steps, err); });
+    return *this;
+  }
 };
 
 /// A model and its run options, to be trained and asked.

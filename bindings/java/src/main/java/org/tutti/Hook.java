@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.tutti;
 
+import java.nio.file.Path;
 import java.util.Arrays;
 
 /** Sees the events of one training, on the thread that trains. */
@@ -17,17 +18,29 @@ public final class Hook {
         void handle(Event event) throws Exception;
     }
 
-    private final long everySteps;
+    /** Adds a hook to a C list. */
+    @FunctionalInterface
+    private interface Adder {
+        int add(long list, long[] failure);
+    }
+
     private final boolean onlySteps;
     private final Handler handler;
+    private final Adder adder;
+
+    private Hook(Adder adder) {
+        this.onlySteps = false;
+        this.handler = null;
+        this.adder = adder;
+    }
 
     private Hook(long everySteps, boolean onlySteps, Handler handler) {
         if (handler == null) {
             throw TuttiException.ofTutti(Code.INVALID_ARGUMENT, "a hook has no handler");
         }
-        this.everySteps = everySteps;
         this.onlySteps = onlySteps;
         this.handler = handler;
+        this.adder = (list, failure) -> Raw.hooks_add(list, Callbacks.keep(this), everySteps, failure);
     }
 
     /** A hook that sees a step every so many steps, and nothing else.
@@ -48,6 +61,61 @@ public final class Hook {
      */
     public static Hook onEvent(long everySteps, Handler handler) {
         return new Hook(everySteps, false, handler);
+    }
+
+    /** How {@link #progress} shows a training. */
+    public enum ProgressStyle {
+        /** {@link #BAR} where standard error is a terminal, {@link #LINES} elsewhere. */
+        AUTO(Raw.PROGRESS_AUTO),
+        /** A line with a bar, written again four times a second. */
+        BAR(Raw.PROGRESS_BAR),
+        /** A line every ten seconds. */
+        LINES(Raw.PROGRESS_LINES);
+
+        private final int number;
+
+        ProgressStyle(int number) {
+            this.number = number;
+        }
+    }
+
+    /** A hook that shows on standard error how far the training is: step, loss, metrics, examples per second and time
+     * left; also each evaluation, and how long all took.
+     *
+     * @param style bar or lines
+     * @return the hook
+     */
+    public static Hook progress(ProgressStyle style) {
+        return new Hook((list, failure) -> Raw.hooks_add_progress(list, style.number, failure));
+    }
+
+    /** What {@link #metricsFile} writes. */
+    public enum MetricsFormat {
+        /** The first line names the columns. */
+        CSV(Raw.METRICS_CSV),
+        /** An object in each line. */
+        JSON_LINES(Raw.METRICS_JSON_LINES);
+
+        private final int number;
+
+        MetricsFormat(int number) {
+            this.number = number;
+        }
+    }
+
+    /** A hook that writes losses and metrics to a file: a line every so many steps, for each evaluation and pass, and
+     * one at the end. A file that is there goes on, without what it has of later steps than the training begins with.
+     * If it cannot be written later, the log says so and the training goes on.
+     *
+     * @param path the file
+     * @param format of the lines
+     * @param everySteps how often; 0 = no steps
+     * @return the hook
+     */
+    public static Hook metricsFile(Path path, MetricsFormat format, long everySteps) {
+        String file = path.toString();
+        return new Hook(
+                (list, failure) -> Raw.hooks_add_metrics_file(list, file, format.number, everySteps, failure));
     }
 
     void call(Event event) throws Exception {
@@ -73,7 +141,7 @@ public final class Hook {
             TuttiException.check(Raw.hooks_create(out, failure), failure);
             number = out[0];
             for (Hook hook : hooks) {
-                int code = Raw.hooks_add(number, Callbacks.keep(hook), hook.everySteps, failure);
+                int code = hook.adder.add(number, failure);
                 if (code != Raw.OK) {
                     close();
                     throw TuttiException.take(code, failure[0]);

@@ -5,8 +5,11 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertNull;
+import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import org.junit.Rule;
 import org.junit.Test;
@@ -34,6 +37,27 @@ public class ReportsTest {
             assertEquals(0, input.stages().get(0).level());
             assertFalse(input.limitingStage().isEmpty());
             assertTrue(input.text(), input.text().contains("limit: " + input.limitingStage()));
+        }
+    }
+
+    /** Hooks of the library: progress goes to standard error, metrics to a file. */
+    @Test
+    public void hooksOfTheLibrary() throws Exception {
+        Path file = Files.createTempFile("tutti", ".csv");
+        Files.delete(file);
+        try (Dataset dataset = Toy.dataset(); Estimator estimator = Toy.estimator()) {
+            estimator.train(dataset, new TrainOptions().steps(20), Hook.progress(Hook.ProgressStyle.LINES),
+                Hook.metricsFile(file, Hook.MetricsFormat.CSV, 5));
+            List<String> lines = Files.readAllLines(file);
+            assertTrue(lines.get(0), lines.get(0).startsWith("event,time,step,epoch,examples_per_second,loss"));
+            assertEquals(4, lines.stream().filter(line -> line.startsWith("step,")).count());
+            assertTrue(lines.get(lines.size() - 1).startsWith("end,"));
+            Files.write(file, List.of("something else"));
+            TuttiException refused = assertThrows(TuttiException.class, () -> estimator.train(dataset,
+                new TrainOptions().steps(1), Hook.metricsFile(file, Hook.MetricsFormat.JSON_LINES, 1)));
+            assertEquals(Code.FAILED_PRECONDITION, refused.code());
+        } finally {
+            Files.deleteIfExists(file);
         }
     }
 
