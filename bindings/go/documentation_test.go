@@ -106,7 +106,7 @@ var otherWords = regexp.MustCompile(`(Sgd|Csv|Gpu|Json|Url|Http|Id|Relu|Gelu|Sil
 // Names of the C interface that stand for something else in Go; variables of the environment are called so everywhere.
 var namesOfC = regexp.MustCompile(`\btutti_\w+|\bTUTTI_[A-Z]\w+`)
 
-var environmentNames = map[string]bool{"TUTTI_CACHE_DIR": true, "TUTTI_JOB_SECRET": true}
+var environmentNames = map[string]bool{"TUTTI_CACHE_DIR": true, "TUTTI_JOB_SECRET": true, "TUTTI_LOG": true}
 
 func TestEveryExportedNameIsDocumented(t *testing.T) {
 	files, positions := sources(t)

@@ -3,6 +3,7 @@
 package tutti
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -70,6 +71,34 @@ func (e *Error) Error() string {
 		text += "; caused by: " + fmt.Sprint(e.Cause) // which survives a nil pointer
 	}
 	return text
+}
+
+// MarshalJSON is the whole story as JSON, for logs: code, domain, message, and where there are any, subcode, details and
+// cause.
+func (e *Error) MarshalJSON() ([]byte, error) {
+	tree := struct {
+		Code    string            `json:"code"`
+		Domain  string            `json:"domain"`
+		Message string            `json:"message"`
+		Subcode int64             `json:"subcode,omitempty"`
+		Details map[string]string `json:"details,omitempty"`
+		Cause   any               `json:"cause,omitempty"`
+	}{Code: e.Code.String(), Domain: e.Domain, Message: e.Message, Subcode: e.Subcode}
+	for _, detail := range e.Details {
+		if tree.Details == nil {
+			tree.Details = make(map[string]string)
+		}
+		tree.Details[detail.Key] = detail.Value
+	}
+	switch cause := e.Cause.(type) {
+	case nil:
+	case *Error:
+		tree.Cause = cause
+	default: // of a callback
+		code, text := describe(cause)
+		tree.Cause = &Error{Code: code, Domain: "user", Message: text}
+	}
+	return json.Marshal(tree)
 }
 
 // Unwrap is the cause.

@@ -4,6 +4,7 @@ package tutti
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -57,6 +58,15 @@ func TestCodesAndDetails(t *testing.T) {
 	_, err := NewPipeline(nil).AddIDX("x", Feature, "no/such/Größe.gz").Build()
 	if !strings.Contains(err.Error(), "Größe") {
 		t.Error("the path is not in:", err)
+	}
+	text := string(must[[]byte](t)(json.Marshal(&Error{Code: Aborted, Domain: "user", Message: "a \"b\"", Subcode: 7,
+		Details: []Detail{{"step", "3"}}, Cause: errors.New("why")})))
+	if text != `{"code":"ABORTED","domain":"user","message":"a \"b\"","subcode":7,"details":{"step":"3"},`+
+		`"cause":{"code":"ABORTED","domain":"user","message":"why"}}` {
+		t.Error(text)
+	}
+	if text = string(must[[]byte](t)(json.Marshal(err))); !strings.Contains(text, `"code":"NOT_FOUND"`) {
+		t.Error(text)
 	}
 	var unknown Code = 99
 	if Cancelled.Error() != "CANCELLED" || unknown.Error() != "UNKNOWN" {

@@ -10,6 +10,19 @@ import (
 	"tutti.org/tutti/internal/raw"
 )
 
+// LogLevel is a choice of ContextOptions.
+type LogLevel string
+
+// The choices of LogLevel.
+const (
+	LogLevelEnvironment LogLevel = "environment"
+	LogLevelNone        LogLevel = "none"
+	LogLevelError       LogLevel = "error"
+	LogLevelWarning     LogLevel = "warning"
+	LogLevelInfo        LogLevel = "info"
+	LogLevelDebug       LogLevel = "debug"
+)
+
 // Determinism is a choice of RunOptions and PredictorOptions.
 type Determinism string
 
@@ -112,6 +125,10 @@ type ContextOptions struct {
 	// Maximum number of bytes for weights, optimizer slots, gradients and intermediate results, over all devices; 0
 	// = no limit.
 	MemoryBytes int64
+	// Lines of the log of this severity and above go to standard error, with date, time and severity, until the
+	// program sets a log function. environment: the environment variable TUTTI_LOG says which, none if it is not
+	// set. Default: LogLevelEnvironment.
+	LogLevel LogLevel
 }
 
 func (o ContextOptions) schema() string { return "context" }
@@ -152,6 +169,9 @@ func (o ContextOptions) fill(handle uintptr) {
 	}
 	if o.MemoryBytes != 0 {
 		raw.Options_set_i64(handle, "memory_bytes", o.MemoryBytes)
+	}
+	if o.LogLevel != "" {
+		raw.Options_set_string(handle, "log_level", string(o.LogLevel))
 	}
 }
 

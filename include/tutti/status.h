@@ -82,6 +82,10 @@ TUTTI_API const char *tutti_error_get_message(const tutti_error *error);
 /* The complete error on one line: code, message and every cause, outermost first. */
 TUTTI_API const char *tutti_error_get_text(const tutti_error *error);
 
+/* The complete error as JSON on one line, for logs: code (its name), domain, message, and where there are any, subcode,
+ * details (an object of texts) and cause (an error). Empty when `error` is not an error handle. */
+TUTTI_API const char *tutti_error_get_json(const tutti_error *error);
+
 /* The error that led to this one, lent; NULL when there is none. */
 TUTTI_API tutti_error *tutti_error_get_cause(const tutti_error *error);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Log lines go to the sink of a logger, one logger per context; the library writes nothing to stdout or stderr. Without
-// a sink lines are dropped.
+// Log lines go to the sink of a logger, one logger per context; the library itself writes nothing to stdout
+// or stderr, unless a program or its user asks for it. Without a sink lines are dropped.
 //
 //   logger->info("batch size ", 64, " = ", 4, " replicas x ", 16);
 //

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <map>
 
+#include "base/log_level.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "capi/guard.h"
@@ -160,6 +161,7 @@ Result<Ref<ContextObject>> make_context(const ResolvedOptions &options, const Sh
         "gpu_memory_fraction and memory_bytes limit it");
   auto core = std::make_shared<ContextCore>();
   core->logger = base::make_ref<base::Logger>();
+  TUTTI_TRY(base::log_to_standard_error(*core->logger, options.text("log_level")));
   const int64_t threads = options.i64("threads");
   core->threads = threads > 0 ? static_cast<int32_t>(threads) : base::available_cores();
   const backend::HostOptions host = host_options(*core, options.i64("memory_bytes"), shared);

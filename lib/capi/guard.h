@@ -32,12 +32,16 @@ class ErrorObject : public base::Object {
   const base::Error &error() const { return *error_; }
   const base::ErrorPointer &pointer() const { return error_; }
   const std::string &text() const { return text_; }
+  /// Made when it is first asked for.
+  const std::string &json() const;
   /// The handle of the cause, lent; null when there is none.
   void *cause() const { return cause_.get(); }
 
  private:
   base::ErrorPointer error_;
   std::string text_;
+  mutable std::once_flag json_once_;
+  mutable std::string json_;
   LentHandle cause_;
 };
 

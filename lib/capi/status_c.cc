@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/json.h"
 #include "capi/guard.h"
 
 namespace tutti::impl::capi {
@@ -11,6 +12,27 @@ constinit HandleType<ErrorObject> error_handles{"error"};
 
 ErrorObject::ErrorObject(base::ErrorPointer error) : error_(std::move(error)), text_(error_->to_string()) {
   if (error_->cause()) static_cast<void>(cause_.set(base::make_ref<ErrorObject>(error_->cause()), error_handles));
+}
+
+namespace {
+
+base::Json json_of(const base::Error &error) {
+  base::Json json(
+      base::JsonObject{{"code", base::name(error.code())}, {"domain", error.domain()}, {"message", error.message()}});
+  if (error.subcode() != 0) json.set("subcode", error.subcode());
+  base::Json details;
+  for (const auto &[key, value] : error.details())
+    details.set(key, value);
+  if (!details.is_null()) json.set("details", std::move(details));
+  if (error.cause()) json.set("cause", json_of(*error.cause()));
+  return json;
+}
+
+}  // namespace
+
+const std::string &ErrorObject::json() const {
+  std::call_once(json_once_, [&] { json_ = json_of(*error_).dump(); });
+  return json_;
 }
 
 int32_t report(const Status &status, tutti_error **err) noexcept {
@@ -82,6 +104,13 @@ const char *tutti_error_get_message(const tutti_error *error) {
 const char *tutti_error_get_text(const tutti_error *error) {
   const Ref<ErrorObject> object = peek(error, error_handles);
   return object ? object->text().c_str() : "";
+}
+
+const char *tutti_error_get_json(const tutti_error *error) {
+  return guard_value("", [&] {
+    const Ref<ErrorObject> object = peek(error, error_handles);
+    return object ? object->json().c_str() : "";
+  });
 }
 
 tutti_error *tutti_error_get_cause(const tutti_error *error) {

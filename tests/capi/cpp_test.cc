@@ -267,6 +267,7 @@ void test_exceptions_of_callbacks(void **) {
 
   tutti::Hooks hooks;
   hooks.add([](const tutti_hook_event *) -> int32_t { throw 7; }, 1);
+  assert_true(tutti::Error(nullptr).json().empty());
   const auto hook_error = thrown_by([&] { tutti::Estimator(model).train(dataset, tutti::Options("train"), hooks); });
   assert_int_equal(hook_error.first, TUTTI_UNKNOWN);
   assert_contains(hook_error.second, "unknown exception");

@@ -42,6 +42,35 @@ static void test_error_with_cause(void **state) {
   tutti_error_unref(cause);
 }
 
+static void test_errors_as_json(void **state) {
+  (void)state;
+  tutti_error *inner = NULL, *outer = NULL;
+  assert_ok(tutti_error_create(TUTTI_DATA_LOSS, "disk", "sector \"7\"\\\x01 is unreadable", NULL, &inner, &err));
+  assert_ok(tutti_error_create(TUTTI_ABORTED, NULL, "reading stopped", inner, &outer, &err));
+  assert_string_equal(
+      tutti_error_get_json(outer),
+      "{\"code\":\"ABORTED\",\"domain\":\"user\",\"message\":\"reading stopped\",\"subcode\":10,\"cause\":{"
+      "\"code\":\"DATA_LOSS\",\"domain\":\"disk\","
+      "\"message\":\"sector \\\"7\\\"\\\\\\u0001 is unreadable\",\"subcode\":15}}");
+  assert_true(tutti_error_get_json(outer) == tutti_error_get_json(outer));
+  tutti_error_unref(inner), tutti_error_unref(outer);
+  /* An error of the library, with details and the number of the operating system. */
+  tutti_pipeline *pipeline = NULL;
+  tutti_dataset *dataset = NULL;
+  tutti_error *failure = NULL;
+  assert_ok(tutti_pipeline_create(NULL, &pipeline, &err));
+  tutti_pipeline_add_idx(pipeline, "x", TUTTI_ROLE_FEATURE, "/no/such/place");
+  assert_int_equal(tutti_pipeline_build(pipeline, &dataset, &failure), TUTTI_NOT_FOUND);
+  tutti_pipeline_unref(pipeline);
+  const char *json = tutti_error_get_json(failure);
+  assert_contains(json, "{\"code\":\"NOT_FOUND\",\"domain\":\"");
+  assert_contains(json, "\"details\":{");
+  assert_contains(json, "/no/such/place");
+  assert_null(strchr(json, '\n'));
+  tutti_error_unref(failure);
+  assert_string_equal(tutti_error_get_json(NULL), "");
+}
+
 static void test_error_arguments(void **state) {
   (void)state;
   tutti_error *error = (tutti_error *)(uintptr_t)1;
@@ -150,15 +179,11 @@ static void test_live_objects(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_codes),
-    cmocka_unit_test(test_error_with_cause),
-    cmocka_unit_test(test_error_arguments),
-    cmocka_unit_test(test_error_set),
-    cmocka_unit_test(test_getters_of_no_error),
-    cmocka_unit_test(test_references),
-    cmocka_unit_test(test_version),
-    cmocka_unit_test(test_features),
-    cmocka_unit_test(test_why_unavailable),
+    cmocka_unit_test(test_codes),          cmocka_unit_test(test_error_with_cause),
+    cmocka_unit_test(test_errors_as_json), cmocka_unit_test(test_error_arguments),
+    cmocka_unit_test(test_error_set),      cmocka_unit_test(test_getters_of_no_error),
+    cmocka_unit_test(test_references),     cmocka_unit_test(test_version),
+    cmocka_unit_test(test_features),       cmocka_unit_test(test_why_unavailable),
     cmocka_unit_test(test_live_objects),
 };
 CAPI_TEST_MAIN(tests)

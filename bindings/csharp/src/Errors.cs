@@ -3,6 +3,7 @@ using System;
 using System.Collections.Generic;
 using System.Globalization;
 using System.Linq;
+using System.Text;
 using System.Threading;
 
 namespace Tutti
@@ -81,6 +82,44 @@ namespace Tutti
 
         /// <summary>What is told beside the message, such as ("node", "dense_1/matmul").</summary>
         public IReadOnlyList<KeyValuePair<string, string>> Details { get; private set; }
+
+        /// <summary>The whole story as JSON on one line, for logs: code, domain, message, and where there are any,
+        /// subcode, details and cause.</summary>
+        public string ToJson()
+        {
+            var text = new StringBuilder("{\"code\":" + Quoted(Raw.code_get_name((int)Code)) + ",\"domain\":" +
+                Quoted(Domain) + ",\"message\":" + Quoted(Reason));
+            if (Subcode != 0)
+                text.Append(",\"subcode\":").Append(Subcode.ToString(CultureInfo.InvariantCulture));
+            if (Details.Count > 0)
+            {
+                text.Append(",\"details\":{");
+                text.Append(string.Join(",", Details.Select(one => Quoted(one.Key) + ":" + Quoted(one.Value))));
+                text.Append("}");
+            }
+            var cause = InnerException as TuttiException;
+            if (cause != null)
+                text.Append(",\"cause\":" + cause.ToJson());
+            else if (InnerException != null) // of a callback
+                text.Append(",\"cause\":{\"code\":" + Quoted(Raw.code_get_name((int)Errors.CodeOf(InnerException))) +
+                    ",\"domain\":\"user\",\"message\":" + Quoted(InnerException.Message) + "}");
+            return text.Append("}").ToString();
+        }
+
+        private static string Quoted(string text)
+        {
+            var quoted = new StringBuilder("\"");
+            foreach (char letter in text)
+            {
+                if (letter == '"' || letter == '\\')
+                    quoted.Append('\\').Append(letter);
+                else if (letter < ' ')
+                    quoted.Append("\\u" + ((int)letter).ToString("x4", CultureInfo.InvariantCulture));
+                else
+                    quoted.Append(letter);
+            }
+            return quoted.Append('"').ToString();
+        }
 
         internal static TuttiException Ours(ErrorCode code, string message, Exception innerException = null)
         {
@@ -163,7 +202,7 @@ namespace Tutti
             }
         }
 
-        private static ErrorCode CodeOf(Exception exception)
+        internal static ErrorCode CodeOf(Exception exception)
         {
             var ours = exception as TuttiException;
             if (ours != null && (int)ours.Code > 0)

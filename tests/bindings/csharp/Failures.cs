@@ -101,6 +101,11 @@ namespace Tutti.Tests
                 var error = Check.Throws<TuttiException>(() => estimator.Train(dataset, OneStep));
                 Check.True(error.ToString().Contains("nothing"), error.ToString());
                 Check.True(error.Domain.Length > 0 && error.Details != null && error.Subcode == 0, error.Domain);
+                Check.True(error.ToJson().StartsWith("{\"code\":\"NOT_FOUND" +
+                    "\",\"domain\":\"tutti\",\"message\":\""), error.ToJson());
+                var own = new TuttiException(ErrorCode.Aborted, "a \"b\"\n", new FormatException("why"));
+                Check.Equal("{\"code\":\"ABORTED\",\"domain\":\"user\",\"message\":\"a \\\"b\\\"\\u000a\",\"cause\":{" +
+                    "\"code\":\"ABORTED\",\"domain\":\"user\",\"message\":\"why\"}}", own.ToJson());
             }
         }
 

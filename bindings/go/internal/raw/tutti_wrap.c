@@ -1156,6 +1156,19 @@ _gostring_ _wrap_error_get_text_raw_afdf3638045c4129(tutti_error *_swig_go_0) {
 }
 
 
+_gostring_ _wrap_error_get_json_raw_afdf3638045c4129(tutti_error *_swig_go_0) {
+  tutti_error *arg1 = (tutti_error *) 0 ;
+  char *result = 0 ;
+  _gostring_ _swig_go_result;
+  
+  arg1 = (tutti_error *)(uintptr_t)_swig_go_0; 
+  
+  result = (char *)tutti_error_get_json((struct tutti_error const *)arg1);
+  _swig_go_result = Swig_AllocateString((char*)result, result ? strlen((char*)result) : 0); 
+  return _swig_go_result;
+}
+
+
 tutti_error *_wrap_error_get_cause_raw_afdf3638045c4129(tutti_error *_swig_go_0) {
   tutti_error *arg1 = (tutti_error *) 0 ;
   tutti_error *result = 0 ;

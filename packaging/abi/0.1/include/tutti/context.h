@@ -36,7 +36,7 @@ typedef void (*tutti_destroy_fn)(void *user);
 
 /* Options of schema "context" (NULL = defaults): backend, plugin, logical_devices, gpus, threads, plan_cache,
  * gpu_memory_fraction, allow_growth, gpu_uses_host_memory, pjrt_plugin, pjrt_topology,
- * memory_bytes.
+ * memory_bytes, log_level.
  * An operation that needs more than memory_bytes, or than gpu_memory_fraction of a GPU, fails with
  * TUTTI_RESOURCE_EXHAUSTED, which names the needed size and the budget, and changes nothing else. No memory is reserved
  * in advance: device memory is allocated on demand, and returned to the devices when it is no longer needed. The memory
@@ -50,7 +50,9 @@ TUTTI_API int32_t tutti_context_create(const tutti_options *options, tutti_conte
 TUTTI_API void tutti_context_ref(tutti_context *context);
 TUTTI_API void tutti_context_unref(tutti_context *context);
 
-/* Sends the log of the context to `log` (NULL = nowhere, the default); replaces the previous sink. */
+/* Sends the log of the context to `log` (NULL = nowhere); replaces the previous sink. Without this call it goes
+ * nowhere, or to standard error as the option log_level, or the environment variable TUTTI_LOG (debug, info, warning,
+ * error, none), says. */
 TUTTI_API int32_t tutti_context_set_log(tutti_context *context, tutti_log_fn log, void *user, tutti_destroy_fn destroy,
                                         int32_t minimum_severity, tutti_error **err);
 

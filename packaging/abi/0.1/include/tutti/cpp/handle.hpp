@@ -31,6 +31,8 @@ class Error : public std::exception {
   int64_t subcode() const { return tutti_error_get_subcode(error_.get()); }
   std::string domain() const { return tutti_error_get_domain(error_.get()); }
   std::string message() const { return tutti_error_get_message(error_.get()); }
+  /// The whole story as JSON on one line.
+  std::string json() const { return tutti_error_get_json(error_.get()); }
   bool has_cause() const noexcept { return tutti_error_get_cause(error_.get()) != nullptr; }
   /// The error that led to this one; only when has_cause().
   Error cause() const {

@@ -21,6 +21,21 @@ final class Json {
         this.value = value;
     }
 
+    /** A text as JSON writes it. */
+    static String quoted(String text) {
+        StringBuilder quoted = new StringBuilder("\"");
+        for (char letter : text.toCharArray()) {
+            if (letter == '"' || letter == '\\') {
+                quoted.append('\\').append(letter);
+            } else if (letter < ' ') {
+                quoted.append(String.format("\\u%04x", (int) letter));
+            } else {
+                quoted.append(letter);
+            }
+        }
+        return quoted.append('"').toString();
+    }
+
     /** Reads a whole text; what it is called is for errors. */
     static Json parse(String name, String text) {
         return new Json(name, new Parser(name, text).whole());

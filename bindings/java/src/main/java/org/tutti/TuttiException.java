@@ -114,6 +114,33 @@ public class TuttiException extends RuntimeException {
         return list;
     }
 
+    /** The whole story as JSON on one line, for logs: code, domain, message, and where there are any, subcode, details
+     * and cause.
+     *
+     * @return an object
+     */
+    public String json() {
+        StringBuilder text = new StringBuilder("{\"code\":" + Json.quoted(code.toString()) + ",\"domain\":"
+            + Json.quoted(domain) + ",\"message\":" + Json.quoted(reason));
+        if (subcode != 0) {
+            text.append(",\"subcode\":").append(subcode);
+        }
+        String before = ",\"details\":{";
+        for (int i = 0; i < details.length; i += 2) {
+            text.append(before).append(Json.quoted(details[i])).append(":").append(Json.quoted(details[i + 1]));
+            before = ",";
+        }
+        text.append(details.length > 0 ? "}" : "");
+        if (getCause() instanceof TuttiException cause) {
+            text.append(",\"cause\":").append(cause.json());
+        } else if (getCause() != null) { // of a callback
+            String code = ThrownErrors.codeOf(getCause()).toString();
+            text.append(",\"cause\":{\"code\":" + Json.quoted(code) + ",\"domain\":\"user\",\"message\":"
+                + Json.quoted(getCause().toString()) + "}");
+        }
+        return text.append("}").toString();
+    }
+
     /** The first detail of a key.
      *
      * @param key such as "node" or "step"
