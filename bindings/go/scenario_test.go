@@ -182,10 +182,10 @@ func (s *scenario) trainOptions(steps int64) *TrainOptions {
 		number, _ := strconv.ParseFloat(s.plateau[i], 64)
 		return number
 	}
-	patience := count(3)
+	patience, factor, threshold := count(3), part(5), part(6)
 	options.PlateauMetric, options.PlateauHigherIsBetter = s.plateau[0], count(1) != 0
 	options.PlateauEverySteps, options.PlateauPatience, options.PlateauCooldown = count(2), &patience, count(4)
-	options.PlateauFactor, options.PlateauThreshold, options.PlateauMinimumFactor = part(5), part(6), part(7)
+	options.PlateauFactor, options.PlateauThreshold, options.PlateauMinimumFactor = &factor, &threshold, part(7)
 	return options
 }
 
