@@ -228,7 +228,7 @@ class Option:
     def __init__(self, key):
         self.key, self.name, self.kind = key, go_names.option_field(key), key['type']
         self.is_choice, self.is_time = 'values' in key, key['key'].endswith('_ms')
-        is_optional = self.kind == 'i64' and key['default'] != 0 and key.get('minimum', 0) <= 0
+        is_optional = self.kind in ('i64', 'f64') and key['default'] != 0 and key.get('minimum', 0) <= 0
         self.is_pointer = is_optional and not self.is_time
 
     def field(self, translate):

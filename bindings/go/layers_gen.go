@@ -6067,6 +6067,88 @@ func (g *Graph) OptimizerMuon(learningRate Value, options *OptimizerMuonOptions)
 	return Value{raw.Graph_end(g.handle, nil)}
 }
 
+// OptimizerAdafactorOptions are what OptimizerAdafactor may be told; the zero value means the defaults.
+type OptimizerAdafactorOptions struct {
+	// In update t the squares of the gradient have the share t ^ Beta2Decay in the second moment. Default: -0.8.
+	Beta2Decay *float64
+	// Least root of the second moment, and least mean of the values of its rows; 0 = the precision of the dtype,
+	// for f32, f16 and bf16 1.19e-7.
+	Epsilon float64
+	// Epsilon is added to the squares of gradients instead, as by the paper and Keras; then 0 = 1e-30.
+	AddsEpsilon bool
+	// Steps are the rate times the root mean square of the variable, or times this where that is less. Default:
+	// 0.001.
+	LeastScale *float64
+	// Limits the root mean square of a variable's step before it is scaled. Default: 1.
+	ClipThreshold float64
+	// The rate is not limited to 1 / sqrt(t) in update t.
+	KeepsRate bool
+	// Times the learning rate and the weight is subtracted from it.
+	WeightDecay float64
+	// Limits each element of the gradients to [-ClipValue, ClipValue], before anything else; 0 = off.
+	ClipValue float64
+	// Limits the Euclidean norm of each variable's gradient, after ClipValue and before Graph.SetGradientClipNorm
+	// limits the global norm: g * ClipNorm / max(|g|, ClipNorm); 0 = off.
+	ClipNorm float64
+	// Keeps an exponential moving average of each weight, AverageDecay * average + (1 - AverageDecay) * weight
+	// after each update, as slot <variable>/average, which evaluate and predict use unless their option RawWeights
+	// is set; less than 1; 0 = none.
+	AverageDecay float64
+	// Limits the decay to (1 + n) / (10 + n) at update n after AverageStart, so that the average follows a young
+	// model quickly.
+	AverageRamp bool
+	// Until this update the average is equal to the weight; 0: it starts at the initial weight.
+	AverageStart int64
+}
+
+// OptimizerAdafactor: Adafactor (Shazeer and Stern, 2018) as in PyTorch: steps in proportion to the size of each
+// variable, with a second moment of matrices that is kept as one value for each row and one for each column. Of
+// variables with more axes than two, these are the last two; their slots are called row_moment and column_moment.
+// Vectors and scalars have a slot second_moment. A rate of 0.01 is common, for training from the beginning behind a
+// schedule of warm-up.
+func (g *Graph) OptimizerAdafactor(learningRate Value, options *OptimizerAdafactorOptions) Value {
+	raw.Graph_begin(g.handle, "optimizer_adafactor", 1)
+	raw.Graph_add_input(g.handle, learningRate.id)
+	o := given(options)
+	if o.Beta2Decay != nil {
+		raw.Graph_set_f64(g.handle, "beta2_decay", *o.Beta2Decay)
+	}
+	if o.Epsilon != 0 {
+		raw.Graph_set_f64(g.handle, "epsilon", o.Epsilon)
+	}
+	if o.AddsEpsilon {
+		raw.Graph_set_bool(g.handle, "adds_epsilon", true)
+	}
+	if o.LeastScale != nil {
+		raw.Graph_set_f64(g.handle, "least_scale", *o.LeastScale)
+	}
+	if o.ClipThreshold != 0 {
+		raw.Graph_set_f64(g.handle, "clip_threshold", o.ClipThreshold)
+	}
+	if o.KeepsRate {
+		raw.Graph_set_bool(g.handle, "limits_rate", false)
+	}
+	if o.WeightDecay != 0 {
+		raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
+	}
+	if o.ClipValue != 0 {
+		raw.Graph_set_f64(g.handle, "clip_value", o.ClipValue)
+	}
+	if o.ClipNorm != 0 {
+		raw.Graph_set_f64(g.handle, "clip_norm", o.ClipNorm)
+	}
+	if o.AverageDecay != 0 {
+		raw.Graph_set_f64(g.handle, "average_decay", o.AverageDecay)
+	}
+	if o.AverageRamp {
+		raw.Graph_set_bool(g.handle, "average_ramp", true)
+	}
+	if o.AverageStart != 0 {
+		raw.Graph_set_i64(g.handle, "average_start", o.AverageStart)
+	}
+	return Value{raw.Graph_end(g.handle, nil)}
+}
+
 // ParameterGroupOptions are what ParameterGroup may be told; the zero value means the defaults.
 type ParameterGroupOptions struct {
 	// In place of the optimizer's.
@@ -6079,7 +6161,7 @@ type ParameterGroupOptions struct {
 	WithoutDecay bool
 	// They keep their values.
 	Frozen bool
-	// An optimizer that takes matrices otherwise than vectors (muon) takes them as vectors.
+	// An optimizer that takes matrices otherwise than vectors (muon, adafactor) takes them as vectors.
 	AsVectors bool
 }
 

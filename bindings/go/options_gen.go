@@ -420,10 +420,10 @@ type TrainOptions struct {
 	// Default: 10.
 	PlateauPatience *int64
 	// The number, less than 1, that a reduction multiplies the factor by. Default: 0.1.
-	PlateauFactor float64
+	PlateauFactor *float64
 	// How much better than the best one so far a value must be to be an improvement, as a share of the best value:
 	// below best * (1 - threshold), or above best * (1 + threshold). Less than 1. Default: 0.0001.
-	PlateauThreshold float64
+	PlateauThreshold *float64
 	// Number of checks after a reduction that do not count as checks without improvement.
 	PlateauCooldown int64
 	// The smallest factor: no reduction goes below it.
@@ -475,11 +475,11 @@ func (o TrainOptions) fill(handle uintptr) {
 	if o.PlateauPatience != nil {
 		raw.Options_set_i64(handle, "plateau_patience", *o.PlateauPatience)
 	}
-	if o.PlateauFactor != 0 {
-		raw.Options_set_f64(handle, "plateau_factor", o.PlateauFactor)
+	if o.PlateauFactor != nil {
+		raw.Options_set_f64(handle, "plateau_factor", *o.PlateauFactor)
 	}
-	if o.PlateauThreshold != 0 {
-		raw.Options_set_f64(handle, "plateau_threshold", o.PlateauThreshold)
+	if o.PlateauThreshold != nil {
+		raw.Options_set_f64(handle, "plateau_threshold", *o.PlateauThreshold)
 	}
 	if o.PlateauCooldown != 0 {
 		raw.Options_set_i64(handle, "plateau_cooldown", o.PlateauCooldown)

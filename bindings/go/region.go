@@ -73,10 +73,21 @@ func (g *Graph) CustomGradient(inputs []Value, forward func(inputs []Value) []Va
 	return g.endRegions(m)
 }
 
-// Slot is what a rule of update keeps for each element of a variable, from update to update.
+// SlotPer is what a slot has a value for.
+type SlotPer string
+
+// With UpdateRuleOptions.Stacks a slot may have a value for each row or column of a variable's matrices.
+const (
+	SlotPerElement SlotPer = "element" // the default
+	SlotPerRow     SlotPer = "row"
+	SlotPerColumn  SlotPer = "column"
+)
+
+// Slot is what a rule of update keeps of each variable, from update to update.
 type Slot struct {
 	Name    string  // behind that of the variable: <variable>/<name>
 	Initial float64 // its first value
+	Per     SlotPer // what it has a value for
 }
 
 // UpdateRuleOptions are what UpdateRule may be told; the zero value means the defaults.
@@ -91,6 +102,10 @@ type UpdateRuleOptions struct {
 	// Only for variables with two axes or more, which come as matrices whose columns are the last axis. A rule
 	// for the others comes first; its learning rate, limits and averages are those of both.
 	Matrices bool
+	// For the same variables in place of Matrices: a matrix of the last two axes for each index of the others, as an
+	// array [matrices, rows, columns]. Slots may have a value for each row, [matrices, rows], or for each column,
+	// [matrices, columns].
+	Stacks bool
 	// A variable that the model only looks up rows of, by indices of the batch, is updated in the rows that a step
 	// looks up, whatever the rule does to the others. Not for rules that need more than an element at a time.
 	Lazy bool
@@ -110,8 +125,8 @@ type UpdateRuleOptions struct {
 	AverageStart int64
 }
 
-// VariableUpdate is what a rule of update gets. Weight, Gradient and Slots are arrays of one axis, or
-// matrices.
+// VariableUpdate is what a rule of update gets. Weight, Gradient and Slots are arrays of one axis, matrices or stacks
+// of matrices.
 type VariableUpdate struct {
 	Weight       Value   // the variable
 	Gradient     Value   // limited as the options say
@@ -139,18 +154,25 @@ func (g *Graph) UpdateRule(learningRate Value, options *UpdateRuleOptions,
 }
 
 func (g *Graph) setUpdateRule(o UpdateRuleOptions) {
-	var names []string
+	var names, per []string
 	var initial []float64
 	for _, slot := range o.Slots {
 		names, initial = append(names, slot.Name), append(initial, slot.Initial)
+		if slot.Per == "" {
+			slot.Per = SlotPerElement
+		}
+		per = append(per, string(slot.Per))
 	}
 	raw.Graph_set_string(g.handle, "slots", strings.Join(names, ", "))
+	raw.Graph_set_string(g.handle, "slots_per", strings.Join(per, ", "))
 	raw.Graph_set_f64s(g.handle, "initial", initial)
 	raw.Graph_set_f64(g.handle, "weight_decay", o.WeightDecay)
 	if o.DType != 0 {
 		raw.Graph_set_i64(g.handle, "dtype", int64(o.DType))
 	}
-	if o.Matrices {
+	if o.Stacks {
+		raw.Graph_set_string(g.handle, "view", "stack")
+	} else if o.Matrices {
 		raw.Graph_set_string(g.handle, "view", "matrix")
 	}
 	raw.Graph_set_bool(g.handle, "lazy", o.Lazy)

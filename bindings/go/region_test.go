@@ -112,8 +112,8 @@ func ruledModel(dtype DType) ModelFunc {
 			return nil
 		}
 		g.SetLoss(g.Cast(g.ReduceMean(y, nil), Float32))
-		options := &UpdateRuleOptions{Slots: []Slot{{"velocity", 1}}, WeightDecay: 0.25, DType: dtype, ClipValue: 8,
-			ClipNorm: 5, AverageDecay: 0.5, AverageRamp: true, AverageStart: 1}
+		options := &UpdateRuleOptions{Slots: []Slot{{Name: "velocity", Initial: 1}}, WeightDecay: 0.25, DType: dtype,
+			ClipValue: 8, ClipNorm: 5, AverageDecay: 0.5, AverageRamp: true, AverageStart: 1}
 		g.UpdateRule(g.ScheduleConstant(0.1), options, func(u VariableUpdate) (Value, []Value) {
 			velocity := g.Add(g.Mul(u.Slots[0], g.Constant(dtype, 0.5)), u.Gradient)
 			decayed := g.Add(velocity, g.Mul(u.WeightDecay, u.Weight))

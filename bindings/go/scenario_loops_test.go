@@ -23,7 +23,7 @@ func (s *scenario) loop(most int64, sizes []int64) error {
 	}
 	defer dataset.Close()
 	steps := 0
-	session, err := s.estimator.OpenSession(background, dataset, nil,
+	session, err := s.estimator.OpenSession(background, dataset, s.trainOptions(0),
 		Hook{EverySteps: 1, Call: func(event *Event) error {
 			if event.Kind != EventStep {
 				return nil

@@ -2,12 +2,15 @@
 
 package tutti
 
+import "strings"
+
 // The models of the scenarios: tests/bindings/scenarios.txt says what they are.
 
 var scenarioModels = map[string]ModelFunc{
 	"classifier": scenarioClassifier, "regression": scenarioRegression,
 	"averages": scenarioAverages, "images": scenarioImages, "losses": scenarioLosses,
 	"optimizers": scenarioOptimizers,
+	"tables":     scenarioTables,
 	"functions":  scenarioFunctions,
 	"layers":     scenarioLayers,
 	"blocks":     scenarioBlocks,
@@ -247,4 +250,34 @@ func numberMetrics(g *Graph, z, y, hot Value) {
 	g.MetricBinaryLogLoss("binary_log_loss", z, hot, &MetricBinaryLogLossOptions{FromLogits: true})
 	g.MetricPerplexity("perplexity", z, y, &MetricPerplexityOptions{FromLogits: true})
 	g.MetricCosineSimilarity("cosine_similarity", z, hot, nil)
+}
+
+// scenarioTables looks rows of a table up; the run option Params names the optimizer, lazy or not.
+func scenarioTables(g *Graph, mode Mode) error {
+	x := g.Feature("x")
+	z := g.LayerEmbedding(g.Argmax(x, nil), g.Dims(x)[1], 3, &LayerEmbeddingOptions{TableInitializer: "ones"})
+	g.SetOutput("z", z)
+	if mode == ModePredict {
+		return nil
+	}
+	g.SetLoss(g.LossSparseSoftmaxCrossEntropy(z, g.Label("y"), nil))
+	isLazy := strings.HasPrefix(g.Params(), "lazy_")
+	switch strings.TrimPrefix(g.Params(), "lazy_") {
+	case "adam":
+		g.OptimizerAdam(g.ScheduleConstant(0.25), &OptimizerAdamOptions{Lazy: isLazy})
+	case "sgd":
+		g.OptimizerSGD(g.ScheduleConstant(0.25), &OptimizerSGDOptions{Momentum: 0.9, Lazy: isLazy})
+	case "rule":
+		lazyRule(g)
+	}
+	return nil
+}
+
+// lazyRule is w - 0.125 m with m = m / 2 + g, of the rows that a step looks up.
+func lazyRule(g *Graph) {
+	options := &UpdateRuleOptions{Slots: []Slot{{Name: "m"}}, Lazy: true}
+	g.UpdateRule(g.ScheduleConstant(0.125), options, func(u VariableUpdate) (Value, []Value) {
+		m := g.Add(g.Mul(u.Slots[0], g.Constant(Float32, 0.5)), u.Gradient)
+		return g.Sub(u.Weight, g.Mul(u.LearningRate, m)), []Value{m}
+	})
 }

@@ -22,7 +22,7 @@ func scenarioOptimizers(g *Graph, mode Mode) error {
 
 var (
 	tenth, fifth, half, beta, epsilon = 0.1, 0.2, 0.5, 0.8, 0.01
-	momentumDecay, ratePower          = 2.0, -0.25
+	momentumDecay, ratePower, fall    = 2.0, -0.25, -0.5
 )
 
 var optimizers = map[string]func(g *Graph){
@@ -77,6 +77,14 @@ var optimizers = map[string]func(g *Graph){
 			Rounds: 3, Scale: MuonScaleLikeAdam, VectorRate: &half, Beta1: &beta, Beta2: &half, Epsilon: &epsilon,
 			WeightDecay: 0.1})
 	},
+	"adafactor": func(g *Graph) {
+		g.OptimizerAdafactor(g.ScheduleConstant(0.75), nil)
+	},
+	"adafactor_fixed": func(g *Graph) {
+		g.OptimizerAdafactor(g.ScheduleConstant(0.75), &OptimizerAdafactorOptions{Beta2Decay: &fall, Epsilon: 0.01,
+			AddsEpsilon: true, LeastScale: &half, ClipThreshold: 0.5, KeepsRate: true, WeightDecay: 0.1})
+	},
+	"rows_and_columns": setRowsAndColumns,
 	"groups": func(g *Graph) {
 		g.ParameterGroup("*bias", &ParameterGroupOptions{LearningRate: g.ScheduleConstant(0.125), WithoutDecay: true})
 		g.ParameterGroup("dens?/*", &ParameterGroupOptions{RateFactor: &half, WeightDecay: 0.2})
@@ -90,4 +98,25 @@ var optimizers = map[string]func(g *Graph){
 		g.ParameterGroup("*", &ParameterGroupOptions{AsVectors: true})
 		g.OptimizerMuon(g.ScheduleConstant(0.125), nil)
 	},
+}
+
+// setRowsAndColumns is for vectors w - rate g; for matrices w - rate g r c, where r = r / 2 + the sum of the squares of
+// a row of g, and c that of a column.
+func setRowsAndColumns(g *Graph) {
+	rate := g.ScheduleConstant(2)
+	g.UpdateRule(rate, nil, func(u VariableUpdate) (Value, []Value) {
+		return g.Sub(u.Weight, g.Mul(u.LearningRate, u.Gradient)), nil
+	})
+	options := &UpdateRuleOptions{Stacks: true, Slots: []Slot{
+		{Name: "rows", Initial: 0.25, Per: SlotPerRow}, {Name: "columns", Initial: 0.5, Per: SlotPerColumn}}}
+	g.UpdateRule(rate, options, func(u VariableUpdate) (Value, []Value) {
+		squares := g.Square(u.Gradient)
+		follow := func(slot Value, axis int64) Value {
+			sum := g.ReduceSum(squares, &ReduceSumOptions{Axes: []int64{axis}})
+			return g.Add(g.Mul(slot, g.Constant(Float32, 0.5)), sum)
+		}
+		rows, columns := follow(u.Slots[0], 2), follow(u.Slots[1], 1)
+		step := g.Einsum([]Value{u.Gradient, rows, columns}, "mrc,mr,mc->mrc")
+		return g.Sub(u.Weight, g.Mul(u.LearningRate, step)), []Value{rows, columns}
+	})
 }

@@ -23,6 +23,7 @@ type scenario struct {
 	context         *Context
 	strategy        *Strategy
 	run             RunOptions
+	plateau         []string // words of that line; empty = none
 	x               []float32
 	y               []int32
 	rows, columns   int64
@@ -58,6 +59,7 @@ func (s *scenario) forget() {
 		s.context.Close()
 	}
 	s.run, s.context, s.strategy, s.folder, s.input, s.fault = RunOptions{}, nil, nil, "", nil, fault{}
+	s.plateau = nil
 }
 
 // useContext makes a context in place of the former and its strategy.
@@ -166,11 +168,32 @@ func (s *scenario) needEstimator() (err error) {
 	return err
 }
 
+// trainOptions are of a training of so many steps, or until the end of the data, with what the line "plateau" says.
+func (s *scenario) trainOptions(steps int64) *TrainOptions {
+	options := &TrainOptions{Steps: steps}
+	if len(s.plateau) < 8 {
+		return options
+	}
+	count := func(i int) int64 {
+		number, _ := strconv.ParseInt(s.plateau[i], 10, 64)
+		return number
+	}
+	part := func(i int) float64 {
+		number, _ := strconv.ParseFloat(s.plateau[i], 64)
+		return number
+	}
+	patience, factor, threshold := count(3), part(5), part(6)
+	options.PlateauMetric, options.PlateauHigherIsBetter = s.plateau[0], count(1) != 0
+	options.PlateauEverySteps, options.PlateauPatience, options.PlateauCooldown = count(2), &patience, count(4)
+	options.PlateauFactor, options.PlateauThreshold, options.PlateauMinimumFactor = &factor, &threshold, part(7)
+	return options
+}
+
 func (s *scenario) train(steps int64) error {
 	if err := s.needEstimator(); err != nil {
 		return err
 	}
-	result, err := s.estimator.Train(background, s.training, &TrainOptions{Steps: steps}, s.hooks()...)
+	result, err := s.estimator.Train(background, s.training, s.trainOptions(steps), s.hooks()...)
 	if err == nil {
 		s.print("step %d loss %.5f", result.Step, result.Loss)
 		for _, tensor := range result.Tensors {
@@ -356,6 +379,8 @@ func (s *scenario) do(words []string) error {
 	case "pipeline":
 		s.forgetEstimator()
 		s.pipeline = words[1:]
+	case "plateau":
+		s.plateau = words[1:]
 	case "model":
 		s.forgetEstimator()
 		s.model = scenarioModels[words[1]]

@@ -55,12 +55,22 @@ void GraphBuilder::set_train(TrainSpec train) {
   model_.train = std::move(train);
 }
 
+namespace {
+
+/// Of the same dtype.
+bool are_for_same(RuleView one, RuleView other) {
+  const auto is_for_matrices = [](RuleView view) { return view == RuleView::matrix || view == RuleView::stack; };
+  return one == other || (is_for_matrices(one) && is_for_matrices(other));
+}
+
+}  // namespace
+
 // A further rule of the optimizer, for variables of another dtype or shape.
 void GraphBuilder::add_rule(NodeId id, const RuleSettings &settings) {
   OptimizerSpec &optimizer = model_.train->optimizer;
   for (const NodeId rule : optimizer.rules) {
     const base::Result<RuleSettings> other = RuleSettings::from(graph_.node(rule));
-    if (other.ok() && other->dtype == settings.dtype && other->view == settings.view) {
+    if (other.ok() && other->dtype == settings.dtype && are_for_same(other->view, settings.view)) {
       fail(base::already_exists("the optimizer is set twice"));
       return;
     }
@@ -72,6 +82,10 @@ void GraphBuilder::add_rule(NodeId id, const RuleSettings &settings) {
     } else if (known->initial != slot.initial) {
       fail(base::invalid_argument("slot '", slot.name, "' begins with ", known->initial, " in one rule, and with ",
                                   slot.initial, " in another"));
+      return;
+    } else if (known->per != slot.per) {
+      fail(base::invalid_argument("slot '", slot.name, "' has a value for each ", name(known->per),
+                                  " in one rule, and for each ", name(slot.per), " in another"));
       return;
     }
   }

@@ -30,6 +30,25 @@ std::string_view name(Aggregation aggregation) {
   return "unknown";
 }
 
+std::string_view name(SlotPer per) {
+  switch (per) {
+    case SlotPer::element:
+      return "element";
+    case SlotPer::row:
+      return "row";
+    case SlotPer::column:
+      return "column";
+  }
+  return "unknown";
+}
+
+std::optional<SlotPer> slot_per(std::string_view text) {
+  for (const SlotPer per : {SlotPer::element, SlotPer::row, SlotPer::column}) {
+    if (text == name(per)) return per;
+  }
+  return std::nullopt;
+}
+
 base::Status AverageSpec::check() const {
   if (!(decay >= 0 && decay < 1)) {
     return base::invalid_argument("average_decay is ", decay, ", expected at least 0 and less than 1");

@@ -67,10 +67,19 @@ struct VariableSpec {
   ConstraintSpec constraint{};
 };
 
-/// Further state an optimizer keeps per variable, shaped like it.
+/// What a slot has a value for: each element of its variable, or each row or column of its matrices, of which there is
+/// one of the last two axes for each index of the axes before.
+enum class SlotPer { element, row, column };
+
+std::string_view name(SlotPer per);
+/// Nothing for another text.
+std::optional<SlotPer> slot_per(std::string_view text);
+
+/// Further state an optimizer keeps per variable.
 struct SlotSpec {
   std::string name;  // "velocity", "m", "v"
   double initial = 0;
+  SlotPer per = SlotPer::element;
 };
 
 /// The rule of training: an update op of the registry, its attributes, and a learning rate that is a value of the

@@ -61,8 +61,11 @@ Json to_json(const ParameterGroup &group) {
 
 Json to_json(const TrainSpec &train) {
   JsonArray slots;
-  for (const SlotSpec &slot : train.optimizer.slots)
-    slots.push_back(JsonObject{{"name", slot.name}, {"initial", slot.initial}});
+  for (const SlotSpec &slot : train.optimizer.slots) {
+    JsonObject written{{"name", slot.name}, {"initial", slot.initial}};
+    if (slot.per != SlotPer::element) written.emplace_back("per", std::string(name(slot.per)));
+    slots.push_back(std::move(written));
+  }
   JsonObject object{{"op", train.optimizer.op},
                     {"revision", train.optimizer.revision},
                     {"attributes", graph::to_json(train.optimizer.attributes)},
@@ -284,9 +287,7 @@ class ModelReader {
     TUTTI_ASSIGN(const JsonReader slots, reader.get("slots"));
     TUTTI_ASSIGN(const std::vector<JsonReader> elements, slots.elements());
     for (const JsonReader &element : elements) {
-      SlotSpec slot;
-      TUTTI_ASSIGN(slot.name, element.get_string("name"));
-      TUTTI_ASSIGN(slot.initial, element.get_double("initial"));
+      TUTTI_ASSIGN(SlotSpec slot, read_slot(element));
       optimizer.slots.push_back(std::move(slot));
     }
     TUTTI_TRY(read_rules(reader, optimizer));
@@ -306,6 +307,19 @@ class ModelReader {
     }
     model_.train = std::move(train);
     return {};
+  }
+
+  static base::Result<SlotSpec> read_slot(const JsonReader &reader) {
+    SlotSpec slot;
+    TUTTI_ASSIGN(slot.name, reader.get_string("name"));
+    TUTTI_ASSIGN(slot.initial, reader.get_double("initial"));
+    if (!reader.has("per")) return slot;
+    TUTTI_ASSIGN(const std::string text, reader.get_string("per"));
+    const std::optional<SlotPer> per = slot_per(text);
+    if (!per)
+      return base::invalid_argument(reader.path(), ".per: ", base::quoted(text), ": expected element, row or column");
+    slot.per = *per;
+    return slot;
   }
 
   static base::Status read_flag(const JsonReader &reader, std::string_view name, bool &flag) {

@@ -33,6 +33,34 @@ std::vector<std::string> split_names(const std::string &text) {
   return names;
 }
 
+/// What each slot has a value for.
+base::Status set_extents(const std::string &list, RuleView view, std::vector<SlotSpec> &slots) {
+  const std::vector<std::string> extents = split_names(list);
+  if (!extents.empty() && extents.size() != slots.size()) {
+    return base::invalid_argument("attribute 'slots_per' has ", extents.size(), " words for ", slots.size(),
+                                  " slots, expected one for each or none");
+  }
+  for (size_t i = 0; i < extents.size(); ++i) {
+    const std::optional<SlotPer> per = slot_per(extents[i]);
+    if (!per) {
+      return base::invalid_argument("attribute 'slots_per': ", base::quoted(extents[i]),
+                                    ": expected element, row or column");
+    }
+    if (*per != SlotPer::element && view != RuleView::stack) {
+      return base::invalid_argument("slot '", slots[i].name, "' has a value for each ", extents[i],
+                                    ", expected attribute 'view' to be stack");
+    }
+    slots[i].per = *per;
+  }
+  return {};
+}
+
+RuleView view_of(std::string_view name) {
+  if (name == "vector") return RuleView::vector;
+  if (name == "matrix") return RuleView::matrix;
+  return name == "stack" ? RuleView::stack : RuleView::wide_matrix;
+}
+
 base::Result<std::vector<SlotSpec>> make_slots(const std::string &list, const std::vector<double> &initial) {
   std::vector<SlotSpec> slots;
   std::set<std::string> seen;
@@ -41,7 +69,7 @@ base::Result<std::vector<SlotSpec>> make_slots(const std::string &list, const st
       return base::invalid_argument("attribute 'slots': ", base::quoted(list),
                                     ": expected different names without '/', and not 'average', separated by commas");
     }
-    slots.push_back({std::move(name), 0});
+    slots.push_back({.name = std::move(name)});
   }
   if (!initial.empty() && initial.size() != slots.size()) {
     return base::invalid_argument("attribute 'initial' has ", initial.size(), " values for ", slots.size(),
@@ -52,7 +80,12 @@ base::Result<std::vector<SlotSpec>> make_slots(const std::string &list, const st
   return slots;
 }
 
-Dim symbol(std::string_view name) { return Dim::symbol(std::string(name)); }
+/// What the arrays of a rule have so many of along each axis.
+std::vector<std::string_view> symbols_of(RuleView view) {
+  if (view == RuleView::vector) return {kElementsSymbol};
+  if (view == RuleView::stack) return {kMatricesSymbol, kRowsSymbol, kColumnsSymbol};
+  return {kRowsSymbol, kColumnsSymbol};
+}
 
 /// An attribute that has been checked, or its default.
 template <typename T>
@@ -82,8 +115,8 @@ base::Result<RuleSettings> RuleSettings::from(const Node &rule) {
   RuleSettings settings;
   TUTTI_ASSIGN(settings.slots,
                make_slots(get<std::string>(*op, rule, "slots"), get<std::vector<double>>(*op, rule, "initial")));
-  const auto &view = get<std::string>(*op, rule, "view");
-  settings.view = view == "vector" ? RuleView::vector : view == "matrix" ? RuleView::matrix : RuleView::wide_matrix;
+  settings.view = view_of(get<std::string>(*op, rule, "view"));
+  TUTTI_TRY(set_extents(get<std::string>(*op, rule, "slots_per"), settings.view, settings.slots));
   settings.weight_decay = get<double>(*op, rule, "weight_decay");
   settings.dtype = get<tensor::DType>(*op, rule, "dtype");
   settings.lazy = get<bool>(*op, rule, "lazy");
@@ -98,13 +131,16 @@ base::Result<RuleSettings> RuleSettings::from(const Node &rule) {
 
 base::Result<std::vector<ValueInfo>> rule_parameters(const Node &rule) {
   TUTTI_ASSIGN(const RuleSettings settings, RuleSettings::from(rule));
-  const bool is_vector = settings.view == RuleView::vector;
-  const Dims dims = is_vector ? Dims{symbol(kElementsSymbol)} : Dims{symbol(kRowsSymbol), symbol(kColumnsSymbol)};
+  Dims dims;
+  for (const std::string_view symbol : symbols_of(settings.view))
+    dims.push_back(Dim::symbol(symbol));
   std::vector<ValueInfo> parameters(at(RuleParameter::slots) + settings.slots.size(),
                                     {settings.dtype, dims, kNoNode, 0, ""});
   for (const RuleParameter scalar : {RuleParameter::learning_rate, RuleParameter::weight_decay})
     parameters[at(scalar)].dims = {};
   parameters[at(RuleParameter::iteration)] = {tensor::DType::i64, {}, kNoNode, 0, ""};
+  for (size_t i = 0; i < settings.slots.size(); ++i)
+    parameters[at(RuleParameter::slots) + i].dims = slot_dims(settings.slots[i].per, dims);
   return parameters;
 }
 
@@ -119,21 +155,22 @@ bool may_be_matrix(const Model &model, const VariableSpec &variable) {
   return variable.dims.size() >= 2 && (group == nullptr || !group->as_vectors);
 }
 
-/// Without regard to who takes it as one.
-std::pair<int64_t, int64_t> rows_and_columns(const VariableSpec &variable) {
-  int64_t rows = 1;
-  for (size_t i = 0; i + 1 < variable.dims.size(); ++i)
-    rows *= variable.dims[i];
-  return {rows, variable.dims.back()};
+/// The dims with the first of them multiplied, so that there are `rank`.
+std::vector<int64_t> as_rank(std::vector<int64_t> dims, size_t rank) {
+  if (dims.size() < rank) dims.insert(dims.begin(), 1);
+  const auto kept = dims.end() - static_cast<std::ptrdiff_t>(rank);
+  for (auto more = dims.begin(); more != kept; ++more)
+    *kept *= *more;
+  return {kept, dims.end()};
 }
 
 /// How well a rule of the right dtype is for a variable; 0 = not at all.
 int fit(RuleView view, const Model &model, const VariableSpec &variable) {
   if (view == RuleView::vector) return 1;
   if (!may_be_matrix(model, variable)) return 0;
-  const auto [rows, columns] = rows_and_columns(variable);
-  if (view == RuleView::matrix) return 2;
-  return rows < columns ? 3 : 0;
+  if (view != RuleView::wide_matrix) return 2;
+  const std::vector<int64_t> matrix = as_rank(variable.dims, 2);
+  return matrix[0] < matrix[1] ? 3 : 0;
 }
 
 }  // namespace
@@ -165,13 +202,18 @@ std::vector<SlotSpec> slots_for(const Model &model, const VariableSpec &variable
   return settings.ok() ? std::move(settings->slots) : std::vector<SlotSpec>();
 }
 
-std::optional<std::pair<int64_t, int64_t>> matrix_of(const Model &model, const VariableSpec &variable) {
+std::optional<std::vector<int64_t>> matrix_of(const Model &model, const VariableSpec &variable) {
   if (!model.train->optimizer.has_rules()) return std::nullopt;
   const base::Result<size_t> rule = rule_for(model, variable);
   if (!rule.ok()) return std::nullopt;
   const Node &node = model.graph.node(model.train->optimizer.rules[*rule]);
-  const bool is_matrix = model.graph.value(node.regions[0].parameters[at(RuleParameter::weight)]).dims.size() == 2;
-  return is_matrix ? std::optional(rows_and_columns(variable)) : std::nullopt;
+  const size_t rank = model.graph.value(node.regions[0].parameters[at(RuleParameter::weight)]).dims.size();
+  return rank > 1 ? std::optional(as_rank(variable.dims, rank)) : std::nullopt;
+}
+
+bool is_stack(const Model &model, const VariableSpec &variable) {
+  const std::optional<std::vector<int64_t>> dims = matrix_of(model, variable);
+  return dims && dims->size() == symbols_of(RuleView::stack).size();
 }
 
 RuleNeeds needs_of(const Graph &graph, const Node &rule) {
@@ -182,7 +224,7 @@ RuleNeeds needs_of(const Graph &graph, const Node &rule) {
     if (graph.value(parameter).dims == elements) arrays.insert(parameter);
   }
   RuleNeeds needs;
-  if (elements.size() == 2) return {.whole = true};
+  if (elements.size() > 1) return {.whole = true};
   for (const NodeId id : region.nodes) {
     const Node &node = graph.node(id);
     const bool has_array = std::ranges::any_of(node.inputs, [&](ValueId input) { return arrays.contains(input); });
@@ -215,13 +257,14 @@ base::Result<std::vector<ValueId>> inline_rule(const Graph &graph, const Node &r
   for (size_t i = 0; i < arguments.size(); ++i)
     cloner.map(region.parameters[i], arguments[i]);
   const Dims &dims = destination.dims(arguments[at(RuleParameter::weight)]);
+  const Dims &written = graph.value(region.parameters[at(RuleParameter::weight)]).dims;
   std::map<std::string, Dim, std::less<>> sizes{{std::string(kElementsSymbol), element_count(dims)}};
-  if (graph.value(region.parameters[at(RuleParameter::weight)]).dims.size() == 2)
-    sizes = {{std::string(kRowsSymbol), dims.at(0)}, {std::string(kColumnsSymbol), dims.at(1)}};
+  for (size_t axis = 0; written.size() > 1 && axis < written.size(); ++axis)
+    sizes.insert_or_assign(written[axis].symbols().at(0), dims.at(axis));
   for (const NodeId id : region.nodes) {
     Node node = graph.node(id);
     for (auto &[name, attribute] : node.attributes) {
-      if (const auto *const written = std::get_if<Dims>(&attribute)) attribute = substitute(*written, sizes);
+      if (const auto *const of_rule = std::get_if<Dims>(&attribute)) attribute = substitute(*of_rule, sizes);
     }
     // Of arrays with more axes than one, all.
     if (reduces_everything(graph, node)) node.attributes.erase("axes");

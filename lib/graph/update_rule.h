@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rules of update that are written as graphs: the op update_rule, whose region computes a variable's new value and
-// slots. The region is written once, over arrays [elements] or matrices [rows, columns] of one dtype, and copied into
-// the finish graph of a step for each variable, or for the slice of it that a contributor updates.
+// slots. The region is written once, over arrays [elements], matrices [rows, columns] or stacks [matrices, rows,
+// columns] of one dtype, and copied into the finish graph of a step for each variable, or for the slice of it that a
+// contributor updates. Slots are such arrays, too; with a stack some may be [matrices, rows] or [matrices, columns].
 //
 //   parameters  weight, gradient, learning rate, weight decay, number of the update (i64, from 1), slots, captures
 //   results     the new weight, the new slots
@@ -16,7 +17,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -27,14 +27,16 @@ namespace tutti::impl::graph {
 
 inline constexpr std::string_view kUpdateRule = "update_rule";
 /// Dimensions of the arrays in the region.
-inline constexpr std::string_view kElementsSymbol = "elements", kRowsSymbol = "rows", kColumnsSymbol = "columns";
+inline constexpr std::string_view kElementsSymbol = "elements", kRowsSymbol = "rows", kColumnsSymbol = "columns",
+                                  kMatricesSymbol = "matrices";
 
 /// Positions among the parameters of the region; slots and captures follow.
 enum class RuleParameter : size_t { weight, gradient, learning_rate, weight_decay, iteration, slots };
 constexpr size_t at(RuleParameter parameter) { return static_cast<size_t>(parameter); }
 
-/// What variables come as. Those with two axes or more have as many columns as their last axis.
-enum class RuleView { vector, matrix, wide_matrix };
+/// What variables come as. Those with two axes or more have as many columns as their last axis; in a stack a matrix has
+/// as many rows as the axis before it, else all axes before it count rows.
+enum class RuleView { vector, matrix, wide_matrix, stack };
 
 /// What the attributes of a rule say.
 struct RuleSettings {
@@ -47,7 +49,7 @@ struct RuleSettings {
   AverageSpec average;
 
   /// INVALID_ARGUMENT for a slot without a name or with that of another, for initial values that are not one for each
-  /// slot, and for a dtype that rules are not written for.
+  /// slot, for slots of rows or columns where there is no stack, and for a dtype that rules are not written for.
   static base::Result<RuleSettings> from(const Node &rule);
 };
 
@@ -61,8 +63,18 @@ tensor::DType rule_dtype(const Graph &graph, const Node &rule);
 base::Result<size_t> rule_for(const Model &model, const VariableSpec &variable);
 /// Slots that the optimizer keeps for a variable.
 std::vector<SlotSpec> slots_for(const Model &model, const VariableSpec &variable);
-/// Rows and columns of a variable, where the optimizer's rule takes it as a matrix.
-std::optional<std::pair<int64_t, int64_t>> matrix_of(const Model &model, const VariableSpec &variable);
+/// What the optimizer's rule takes a variable as, where that is a matrix or a stack.
+std::optional<std::vector<int64_t>> matrix_of(const Model &model, const VariableSpec &variable);
+/// Is that a stack?
+bool is_stack(const Model &model, const VariableSpec &variable);
+
+/// Of a slot, where those of its variable, or of what that is taken as, are these. Two at least, unless it has a value
+/// for each element.
+template <typename Extent>
+std::vector<Extent> slot_dims(SlotPer per, std::vector<Extent> dims) {
+  if (per != SlotPer::element) dims.erase(dims.end() - (per == SlotPer::row ? 1 : 2));
+  return dims;
+}
 
 /// What a rule may be given.
 struct RuleNeeds {
@@ -74,7 +86,7 @@ struct RuleNeeds {
 RuleNeeds needs_of(const Graph &graph, const Node &rule);
 
 /// Copies the region into a builder. `arguments` stand for all its parameters; arrays may have any one shape unless the
-/// rule is flat, and matrices have two axes. Gives the results.
+/// rule is flat, matrices have two axes, and stacks three. Gives the results.
 base::Result<std::vector<ValueId>> inline_rule(const Graph &graph, const Node &rule, GraphBuilder &destination,
                                                std::span<const ValueId> arguments);
 

@@ -9,6 +9,8 @@ import os
 import struct
 import sys
 
+from plateau_model import Plateau
+
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'loops.txt')
 ROWS, COLUMNS, CLASSES, SEED, MOST = 11, 4, 3, 5, 7
 RATE, MOMENTUM = 0.05, 0.9
@@ -29,8 +31,8 @@ def data():
 class Line:
     """y = x * slope, trained on the mean of (y - target)^2."""
 
-    def __init__(self):
-        self.slope, self.velocity, self.step = [0.0] * COLUMNS, [0.0] * COLUMNS, 0
+    def __init__(self, plateau=None):
+        self.slope, self.velocity, self.step, self.plateau = [0.0] * COLUMNS, [0.0] * COLUMNS, 0, plateau
 
     def at(self, x):
         return sum(a * b for a, b in zip(x, self.slope))
@@ -39,13 +41,17 @@ class Line:
         """The loss and what the line gave, before it moves, and the learning rate of the step."""
         given = [self.at(x) for x, _ in batch]
         errors = [y - target for y, (_, target) in zip(given, batch)]
-        rate = RATE * 0.5 ** (self.step // 4)
+        rate = RATE * 0.5 ** (self.step // 4) * (1 if self.plateau is None else self.plateau.factor)
         for j in range(COLUMNS):
             gradient = sum(2 * error * x[j] for error, (x, _) in zip(errors, batch)) / len(batch)
             self.velocity[j] = MOMENTUM * self.velocity[j] + gradient
             self.slope[j] -= rate * (gradient + MOMENTUM * self.velocity[j])
         self.step += 1
-        return sum(error * error for error in errors) / len(batch), given, rate
+        loss = sum(error * error for error in errors) / len(batch)
+        if self.plateau is not None:
+            is_loss = self.plateau.metric == 'loss'
+            self.plateau.after(self.step, loss if is_loss else sum(target for _, target in batch) / len(batch))
+        return loss, given, rate
 
 
 def evaluation(line, rows):
@@ -82,9 +88,11 @@ def begin(devices, *options):
     yield from (f'run {option}\n' for option in options)
 
 
-def loops(devices, *options):
-    line = Line()
+def loops(devices, *options, plateau=None):
+    line = Line(plateau and Plateau(plateau.split()))
     yield from begin(devices, 'keep_outputs 1', *options)
+    if plateau:
+        yield f'plateau {plateau}\n'
     yield from loop(line, [1, 7, 2, 5, 5, 3])
     yield from loop(line, [4, 6])
     for restored in ('', f'restore\n= step {line.step}\n'):  # what was saved in the open session
@@ -119,6 +127,11 @@ def text():
         ('batches on three devices', 3, ()),
         ('batches on three devices with weights of their own', 3, ('all_reduce host',)),
         ('batches on two devices as one', 2, ('determinism invariant',)),
+    )]
+    parts += [scenario(f'reductions of the rate on {name}', loops(devices, plateau=plateau)) for name, devices, plateau in (
+        ('one device', 1, 'loss 0 1 0 0 0.5 0.1 0.2'),
+        ('two devices', 2, 'target 1 1 1 1 0.25 0.05 0'),
+        ('three devices', 3, 'loss 0 2 0 1 0.25 0.5 0'),
     )]
     return HEAD + ''.join(parts) + scenario('no batches', mistakes()) + scenario('no outputs', without_outputs())
 

@@ -153,6 +153,43 @@ def muon(w, g, state, _):
     return [a - 0.25 * (length * x + 0.1 * a) for a, x in zip(w, (x for row in y for x in row))]
 
 
+def root_mean_square(numbers):
+    return norm(numbers) / math.sqrt(len(numbers))
+
+
+def adafactor_step(w, g, moment, rate, least_root, least_scale, threshold):
+    steps = [x / max(math.sqrt(v), least_root) for x, v in zip(g, moment)]
+    length = max(least_scale, root_mean_square(w)) * rate / max(1, root_mean_square(steps) / threshold)
+    return [length * step for step in steps]
+
+
+def adafactor(rate, columns=None, added=0, least=0, decay=0, power=-0.8, least_scale=0.001, threshold=1, is_limited=True):
+    """Of a matrix with so many columns, or of a vector. Epsilon is added to squares, or the least of roots."""
+    def rule(w, g, state, t):
+        share, squares = 1 - t ** power, [x * x + added for x in g]
+        if columns is None:
+            moment = mean(state, 'moment', share, squares)
+        else:
+            rows = [squares[i:i + columns] for i in range(0, len(squares), columns)]
+            of_rows = mean(state, 'rows', share, [sum(row) / columns for row in rows])
+            of_columns = mean(state, 'columns', share, [sum(column) / len(rows) for column in zip(*rows)])
+            size = max(sum(of_rows) / len(of_rows), least)
+            moment = [r * c / size for r in of_rows for c in of_columns]
+        now = min(rate, 1 / math.sqrt(t)) if is_limited else rate
+        steps = adafactor_step(w, g, moment, now, least, least_scale, threshold)
+        return [a - rate * decay * a - step for a, step in zip(w, steps)]
+    return rule
+
+
+def rows_and_columns(w, g, state, _):
+    """Of a matrix with three columns: a rule of one's own."""
+    rows, columns = kept(state, 'rows', len(w) // 3, 0.25), kept(state, 'columns', 3, 0.5)
+    squares = [x * x for x in g]
+    rows[:] = [r / 2 + sum(squares[3 * i:3 * i + 3]) for i, r in enumerate(rows)]
+    columns[:] = [c / 2 + sum(squares[j::3]) for j, c in enumerate(columns)]
+    return [a - 2 * x * rows[i // 3] * columns[i % 3] for i, (a, x) in enumerate(zip(w, g))]
+
+
 def by_group(of_kernel, of_bias):
     return {'dense/kernel': of_kernel, 'dense/bias': of_bias}
 
@@ -171,6 +208,9 @@ RULES = {
     'adamax': everywhere(adamax), 'nadam': everywhere(nadam), 'lion': everywhere(lion), 'ftrl': everywhere(ftrl),
     'lamb': everywhere(lamb), 'lars': everywhere(lars), 'groups': by_group(descent(0.5, 0.2), descent(0.125, 0)),
     'muon': by_group(muon, adamw(0.125, 0.1, 0.8, 0.5, 0.01)), 'vectors': everywhere(adamw(0.125, 0, 0.9, 0.999, 1e-8)),
+    'adafactor': by_group(*(adafactor(0.75, columns, least=2 ** -23) for columns in (3, None))),
+    'adafactor_fixed': by_group(*(adafactor(0.75, columns, 0.01, 0, 0.1, -0.5, 0.5, 0.5, False) for columns in (3, None))),
+    'rows_and_columns': by_group(rows_and_columns, lambda w, g, *_: [a - 2 * x for a, x in zip(w, g)]),
     'frozen': by_group(adagrad(0.5, 0, 0, 1e-10, 0), lambda w, *_: w),
 }
 

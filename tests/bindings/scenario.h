@@ -26,6 +26,7 @@ struct scenario {
   tutti_estimator *estimator;
   char folder[64]; /* a temporary one that ends with the scenario; empty before it is needed */
   bool has_own_input;
+  char plateau[MAXIMUM_LINE]; /* the line of that word; empty = none */
   struct fault fault;
 };
 
@@ -35,6 +36,8 @@ int32_t scenario_use_context(struct scenario *s, int64_t devices, tutti_error **
 int32_t scenario_dataset(struct scenario *s, const char *transforms, tutti_dataset **out, tutti_error **err);
 /* Makes the training data and the estimator where they are not made yet. */
 int32_t scenario_need_estimator(struct scenario *s, tutti_error **err);
+/* Of a training of so many steps (0 = until the end of the data), with what the line "plateau" says. */
+int32_t scenario_train_options(struct scenario *s, int64_t steps, tutti_options **out, tutti_error **err);
 /* Prints loss and metrics over the data in batches of this size. */
 int32_t scenario_evaluate(struct scenario *s, int64_t batch, tutti_error **err);
 /* Prints the outputs of the first rows of the data. */

@@ -97,7 +97,9 @@ static int32_t open_loop(struct evaluation *evaluation, tutti_feed **feed, tutti
   tutti_pipeline *pipeline = NULL;
   tutti_dataset *dataset = NULL;
   tutti_hooks *hooks = NULL;
+  tutti_options *options = NULL;
   int32_t code = scenario_need_estimator(s, err);
+  if (code == TUTTI_OK) code = scenario_train_options(s, 0, &options, err);
   if (code == TUTTI_OK) code = tutti_hooks_create(&hooks, err);
   if (code == TUTTI_OK) code = tutti_hooks_add(hooks, evaluate_at_last, evaluation, NULL, 1, err);
   if (code == TUTTI_OK) code = tutti_feed_create(s->context, 2, feed, err);
@@ -109,8 +111,8 @@ static int32_t open_loop(struct evaluation *evaluation, tutti_feed **feed, tutti
     tutti_pipeline_add_feed(pipeline, *feed);
     code = tutti_pipeline_build(pipeline, &dataset, err);
   }
-  if (code == TUTTI_OK) code = tutti_session_open(s->estimator, dataset, NULL, hooks, NULL, session, err);
-  tutti_dataset_unref(dataset), tutti_pipeline_unref(pipeline), tutti_hooks_unref(hooks);
+  if (code == TUTTI_OK) code = tutti_session_open(s->estimator, dataset, options, hooks, NULL, session, err);
+  tutti_dataset_unref(dataset), tutti_pipeline_unref(pipeline), tutti_hooks_unref(hooks), tutti_options_unref(options);
   return code;
 }
 

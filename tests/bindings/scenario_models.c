@@ -292,6 +292,38 @@ static int32_t wrong(tutti_graph *g, int32_t mode, void *user, tutti_error **err
   return tutti_graph_check(g, err);
 }
 
+/* w - 0.125 m with m = m / 2 + g, of the rows that a step looks up. */
+static void lazy_rule(tutti_graph *g) {
+  const tutti_update_rule_attrs attrs = {.slots = "m", .lazy = 1};
+  tutti_value p[6];
+  tutti_begin_update_rule(g, tutti_schedule_constant(g, 0.125), &attrs, p, 6);
+  const tutti_value m = tutti_add(g, tutti_mul(g, p[5], tutti_graph_constant(g, TUTTI_DTYPE_F32, 0.5)), p[1]);
+  const tutti_value results[] = {tutti_sub(g, p[0], tutti_mul(g, p[2], m)), m};
+  tutti_end_update_rule(g, results, 2);
+}
+
+static void set_table_optimizer(tutti_graph *g, const char *name) {
+  const int is_lazy = strncmp(name, "lazy_", 5) == 0;
+  const tutti_optimizer_adam_attrs adam = {.lazy = (uint8_t)is_lazy};
+  const tutti_optimizer_sgd_attrs sgd = {.momentum = 0.9, .lazy = (uint8_t)is_lazy};
+  const char *const kind = is_lazy ? name + 5 : name;
+  if (strcmp(kind, "adam") == 0) tutti_optimizer_adam(g, tutti_schedule_constant(g, 0.25), &adam);
+  if (strcmp(kind, "sgd") == 0) tutti_optimizer_sgd(g, tutti_schedule_constant(g, 0.25), &sgd);
+  if (strcmp(kind, "rule") == 0) lazy_rule(g);
+}
+
+static int32_t tables(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
+  (void)user;
+  const tutti_value x = tutti_graph_get_feature(g, "x");
+  const tutti_layer_embedding_attrs ones = {.table_initializer = "ones"};
+  const tutti_value z = tutti_layer_embedding(g, tutti_argmax(g, x, NULL), tutti_graph_get_dim(g, x, 1), 3, &ones);
+  tutti_graph_set_output(g, "z", z);
+  if (mode == TUTTI_MODE_PREDICT) return tutti_graph_check(g, err);
+  tutti_graph_set_loss(g, tutti_loss_sparse_softmax_cross_entropy(g, z, tutti_graph_get_label(g, "y"), NULL));
+  set_table_optimizer(g, tutti_graph_get_params(g));
+  return tutti_graph_check(g, err);
+}
+
 static int32_t failing(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
   (void)g, (void)mode, (void)user;
   return tutti_error_set(err, TUTTI_UNAVAILABLE, "the model is at lunch");
@@ -312,6 +344,7 @@ tutti_model_fn scenario_model(const char *name) {
                 {"layers", scenario_layers},
                 {"blocks", scenario_blocks},
                 {"schedules", schedules},
+                {"tables", tables},
                 {"wrong", wrong},
                 {"failing", failing}};
   for (size_t i = 0; i < sizeof models / sizeof *models; i++) {

@@ -124,6 +124,44 @@ static void muon(tutti_graph *g) {
   tutti_optimizer_muon(g, rate(g, 0.25), &attrs);
 }
 
+static void adafactor(tutti_graph *g) { tutti_optimizer_adafactor(g, rate(g, 0.75), NULL); }
+
+static void adafactor_fixed(tutti_graph *g) {
+  const tutti_optimizer_adafactor_attrs attrs = {.has_beta2_decay = 1,
+                                                 .beta2_decay = -0.5,
+                                                 .epsilon = 0.01,
+                                                 .adds_epsilon = 1,
+                                                 .has_least_scale = 1,
+                                                 .least_scale = 0.5,
+                                                 .clip_threshold = 0.5,
+                                                 .keeps_rate = 1,
+                                                 .weight_decay = 0.1};
+  tutti_optimizer_adafactor(g, rate(g, 0.75), &attrs);
+}
+
+/* Of vectors w - rate g; of matrices w - rate g r c, where r = r / 2 + the sum of the squares of a row of g, and c that
+ * of a column. */
+static void rows_and_columns(tutti_graph *g) {
+  const double initial[] = {0.25, 0.5};
+  const tutti_update_rule_attrs attrs = {
+      .slots = "rows, columns", .slots_per = "row, column", .initial = initial, .initial_count = 2, .stacks = 1};
+  const int64_t row_axis = 1, column_axis = 2;
+  const tutti_reduce_sum_attrs along_row = {.axes = &column_axis, .axes_count = 1};
+  const tutti_reduce_sum_attrs along_column = {.axes = &row_axis, .axes_count = 1};
+  tutti_value p[7], half = tutti_graph_constant(g, TUTTI_DTYPE_F32, 0.5);
+  tutti_begin_update_rule(g, rate(g, 2), NULL, p, 5);
+  const tutti_value weight = tutti_sub(g, p[0], tutti_mul(g, p[2], p[1]));
+  tutti_end_update_rule(g, &weight, 1);
+  tutti_begin_update_rule(g, rate(g, 2), &attrs, p, 7);
+  const tutti_value squares = tutti_square(g, p[1]);
+  const tutti_value rows = tutti_add(g, tutti_mul(g, half, p[5]), tutti_reduce_sum(g, squares, &along_row));
+  const tutti_value columns = tutti_add(g, tutti_mul(g, half, p[6]), tutti_reduce_sum(g, squares, &along_column));
+  const tutti_value factors[] = {p[1], rows, columns};
+  const tutti_value step = tutti_mul(g, p[2], tutti_einsum(g, factors, 3, "mrc,mr,mc->mrc"));
+  const tutti_value results[] = {tutti_sub(g, p[0], step), rows, columns};
+  tutti_end_update_rule(g, results, 3);
+}
+
 /* Biases have their own rate and do not decay. */
 static void groups(tutti_graph *g) {
   const tutti_parameter_group_attrs biases = {.learning_rate = rate(g, 0.125), .without_decay = 1};
@@ -149,10 +187,25 @@ static void vectors(tutti_graph *g) {
 static const struct {
   const char *name;
   void (*set)(tutti_graph *g);
-} optimizers[] = {{"sgd", sgd},           {"adam", adam},       {"adamw", adamw},   {"adagrad", adagrad},
-                  {"adadelta", adadelta}, {"rmsprop", rmsprop}, {"adamax", adamax}, {"nadam", nadam},
-                  {"lion", lion},         {"ftrl", ftrl},       {"lamb", lamb},     {"lars", lars},
-                  {"groups", groups},     {"frozen", frozen},   {"muon", muon},     {"vectors", vectors}};
+} optimizers[] = {{"sgd", sgd},
+                  {"adam", adam},
+                  {"adamw", adamw},
+                  {"adagrad", adagrad},
+                  {"adadelta", adadelta},
+                  {"rmsprop", rmsprop},
+                  {"adamax", adamax},
+                  {"nadam", nadam},
+                  {"lion", lion},
+                  {"ftrl", ftrl},
+                  {"lamb", lamb},
+                  {"lars", lars},
+                  {"groups", groups},
+                  {"frozen", frozen},
+                  {"muon", muon},
+                  {"vectors", vectors},
+                  {"adafactor", adafactor},
+                  {"adafactor_fixed", adafactor_fixed},
+                  {"rows_and_columns", rows_and_columns}};
 
 static int32_t set_optimizer(tutti_graph *g, const char *name, tutti_error **err) {
   for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++) {

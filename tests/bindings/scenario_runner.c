@@ -149,13 +149,35 @@ static int32_t make_fault(struct scenario *s, tutti_hooks **out, tutti_error **e
   return code == TUTTI_OK ? tutti_hooks_add(*out, scenario_fault, s, NULL, 1, err) : code;
 }
 
+/* plateau METRIC HIGHER EVERY PATIENCE COOLDOWN FACTOR THRESHOLD MINIMUM */
+static void set_plateau(tutti_options *options, const char *line) {
+  static const char *const counts[] = {"plateau_every_steps", "plateau_patience", "plateau_cooldown"},
+                           *const parts[] = {"plateau_factor", "plateau_threshold", "plateau_minimum_factor"};
+  char copy[MAXIMUM_LINE];
+  snprintf(copy, sizeof copy, "%s", line);
+  const struct words words = split(copy);
+  if (words.count < 9) return;
+  tutti_options_set_string(options, "plateau_metric", words.at[1]);
+  tutti_options_set_bool(options, "plateau_higher_is_better", integer_at(&words, 2) != 0);
+  for (int i = 0; i < 3; i++) {
+    tutti_options_set_i64(options, counts[i], integer_at(&words, 3 + i));
+    tutti_options_set_f64(options, parts[i], strtod(words.at[6 + i], NULL));
+  }
+}
+
+int32_t scenario_train_options(struct scenario *s, int64_t steps, tutti_options **out, tutti_error **err) {
+  const int32_t code = tutti_options_create("train", out, err);
+  if (code == TUTTI_OK && steps > 0) tutti_options_set_i64(*out, "steps", steps);
+  if (code == TUTTI_OK) set_plateau(*out, s->plateau);
+  return code;
+}
+
 static int32_t train(struct scenario *s, int64_t steps, tutti_error **err) {
   tutti_options *options = NULL;
   tutti_hooks *hooks = NULL;
   tutti_result *result = NULL;
   int32_t code = scenario_need_estimator(s, err);
-  if (code == TUTTI_OK) code = tutti_options_create("train", &options, err);
-  if (code == TUTTI_OK) tutti_options_set_i64(options, "steps", steps);
+  if (code == TUTTI_OK) code = scenario_train_options(s, steps, &options, err);
   if (code == TUTTI_OK) code = make_fault(s, &hooks, err);
   if (code == TUTTI_OK) code = tutti_estimator_train(s->estimator, s->training, options, hooks, NULL, &result, err);
   if (code == TUTTI_OK) {
@@ -356,6 +378,7 @@ static int32_t prepare(struct scenario *s, const char *line, const struct words 
   }
   if (strcmp(command, "pipeline") == 0 || strcmp(command, "model") == 0) forget_estimator(s);
   if (strcmp(command, "pipeline") == 0) snprintf(s->pipeline, sizeof s->pipeline, "%s", line);
+  if (strcmp(command, "plateau") == 0) snprintf(s->plateau, sizeof s->plateau, "%s", line);
   if (strcmp(command, "model") == 0) s->model = scenario_model(words->count > 1 ? words->at[1] : "");
   if (strcmp(command, "run") == 0) forget_estimator(s), set_option(s, words);
   return TUTTI_OK;

@@ -15,6 +15,7 @@ from loss_model import Losses
 from metric_model import Metrics
 from optimizer_model import ByName
 from schedule_model import rates
+from table_model import Tables
 
 MASK32, MASK64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 
@@ -372,14 +373,14 @@ class Nesterov:
     """Sutskever et al. (2013)."""
 
     def __init__(self, rate, momentum):
-        self.rate, self.momentum, self.velocity = rate, momentum, {}
+        self.rate, self.momentum, self.velocity, self.factor = rate, momentum, {}, 1.0
 
     def update(self, weights, gradients, step):
         for name, gradient in gradients.items():
             velocity = self.velocity.setdefault(name, [0.0] * len(gradient))
             for i, g in enumerate(gradient):
                 velocity[i] = self.momentum * velocity[i] + g
-                weights[name][i] -= self.rate(step) * (g + self.momentum * velocity[i])
+                weights[name][i] -= self.factor * self.rate(step) * (g + self.momentum * velocity[i])
 
 
 class Averaged:
@@ -402,4 +403,4 @@ class Averaged:
 
 MODELS = {'classifier': Classifier, 'regression': Regression, 'averages': Averages, 'images': Images, 'losses': Losses,
           'blocks': lambda columns, seed: Blocks(columns, seed, glorot_uniform), 'optimizers': Optimizers,
-          'functions': Functions, 'layers': Layers, 'metrics': Metrics, 'schedules': Schedules}
+          'functions': Functions, 'layers': Layers, 'metrics': Metrics, 'schedules': Schedules, 'tables': Tables}

@@ -11,6 +11,7 @@ floats in another order.
 import struct
 import sys
 
+from plateau_model import Plateau
 from training_models import MASK32, MODELS, Draws, key_of
 
 TOLERANCE = 1.001e-5
@@ -106,15 +107,17 @@ class Scenario:
 
     def __init__(self):
         self.workers, self.rows, self.transforms, self.model_name, self.options = 1, [], [], None, {}
+        self.plateau_words = None
         self.forget()
 
     def forget(self):
+        self.plateau = None if self.plateau_words is None else Plateau(self.plateau_words)
         self.model, self.batches, self.step, self.batch_number = None, None, 0, 0
 
     def do(self, words):
         """Results, or None where they are not worked out here."""
         name = words[0]
-        if name in ('workers', 'data', 'pipeline', 'model', 'run'):
+        if name in ('workers', 'data', 'pipeline', 'model', 'run', 'plateau'):
             getattr(self, f'set_{name}')(words[1:])
         return getattr(self, f'results_{name}')(*words[1:]) if hasattr(self, f'results_{name}') else None
 
@@ -134,6 +137,11 @@ class Scenario:
 
     def set_run(self, words):
         self.options[words[0]] = words[1]
+        self.forget()
+
+    def set_plateau(self, words):
+        """Of models with the optimizer Nesterov, from their first step on."""
+        self.plateau_words = words
         self.forget()
 
     def seed(self):
@@ -159,7 +167,12 @@ class Scenario:
         if hasattr(self.model, 'end_step'):
             self.model.end_step()
         self.step, self.batch_number = self.step + 1, self.batch_number + len(taken)
-        return sum(loss for loss, _ in results) / rows
+        loss = sum(loss for loss, _ in results) / rows
+        if self.plateau is not None:
+            self.plateau.after(self.step, loss if self.plateau.metric == 'loss' else sum(
+                self.model.metrics(batch)[self.plateau.metric] for batch in taken) / rows)
+            self.model.optimizer.factor = self.plateau.factor
+        return loss
 
     def with_averages(self, function):
         """What a function gives while the averages of weights, where there are any, are the weights."""

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Learning rates that are reduced when a value stops improving, compared with ReduceLROnPlateau of PyTorch. */
+ * Learning rates that are reduced when a value stops improving, compared with ReduceLROnPlateau of PyTorch: in one
+ * process and on several workers, "<program> CASE:STEP DIRECTORY" (worker_fixtures.h). */
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "estimator_fixtures.h"
 #include "plateau_golden.h"
+#include "worker_fixtures.h"
 
 enum { CASES = sizeof plateau_cases / sizeof *plateau_cases, INTERRUPTED_STEPS = 9, SAVE_STEPS = 3 };
 
@@ -82,25 +85,32 @@ static void count_reductions(void *user, int32_t severity, const char *text) {
   pthread_mutex_unlock(&training->mutex);
 }
 
-/* `rates` are kept: a training may go on in another process, or estimator. */
-static void begin(struct training *t, int replicas, const char *model_dir) {
+/* On a strategy of t->context, which is dropped. */
+static void begin_on(struct training *t, tutti_strategy *strategy, const char *model_dir) {
   char json[240];
-  snprintf(json, sizeof json, "{\"logical_devices\": %d}", replicas);
-  tutti_options *context_options = make_options("context", json);
-  assert_ok(tutti_context_create(context_options, &t->context, &err));
   pthread_mutex_init(&t->mutex, NULL);
   tutti_context_set_log(t->context, count_reductions, t, NULL, TUTTI_LOG_INFO, NULL);
   snprintf(json, sizeof json, "{\"model_dir\": \"%s\", \"save_checkpoints_steps\": %d}", model_dir, SAVE_STEPS);
   tutti_options *run = make_options("run", *model_dir != '\0' ? json : "{}");
-  tutti_strategy *strategy = NULL;
-  assert_ok(tutti_strategy_create_mirrored(t->context, NULL, 0, &strategy, &err));
-  assert_int_equal(tutti_strategy_get_replica_count(strategy), replicas);
   assert_ok(tutti_estimator_create(t->context, curve_model, NULL, NULL, strategy, run, &t->estimator, &err));
-  tutti_options_unref(context_options), tutti_options_unref(run);
+  tutti_options_unref(run);
   tutti_strategy_unref(strategy);
   t->endless = curve_dataset(t->context, 1), t->once = curve_dataset(t->context, 0);
   assert_ok(tutti_hooks_create(&t->hooks, &err));
   assert_ok(tutti_hooks_add(t->hooks, keep_rate, t, NULL, 1, &err));
+}
+
+/* `rates` are kept: a training may go on in another process, or estimator. */
+static void begin(struct training *t, int replicas, const char *model_dir) {
+  char json[64];
+  snprintf(json, sizeof json, "{\"logical_devices\": %d}", replicas);
+  tutti_options *context_options = make_options("context", json);
+  assert_ok(tutti_context_create(context_options, &t->context, &err));
+  tutti_options_unref(context_options);
+  tutti_strategy *strategy = NULL;
+  assert_ok(tutti_strategy_create_mirrored(t->context, NULL, 0, &strategy, &err));
+  assert_int_equal(tutti_strategy_get_replica_count(strategy), replicas);
+  begin_on(t, strategy, model_dir);
 }
 
 static void end(struct training *t) {
@@ -130,11 +140,15 @@ static void train_up_to(struct training *t, const struct plateau_case *wanted, i
   tutti_options_unref(options);
 }
 
-static void assert_as_expected(struct training *t, const struct plateau_case *wanted) {
-  for (int i = 0; i < PLATEAU_STEPS; i++) {
-    if (fabs(t->rates[i] - wanted->rates[i]) > 1e-6 * wanted->rates[i])
-      fail_msg("step %d of %s: rate %.9g, expected %.9g", i + 1, wanted->options, t->rates[i], wanted->rates[i]);
+static void assert_rates(const double *rates, int first, int last, const struct plateau_case *wanted) {
+  for (int i = first; i < last; i++) {
+    if (fabs(rates[i] - wanted->rates[i]) > 1e-6 * wanted->rates[i])
+      fail_msg("step %d of %s: rate %.9g, expected %.9g", i + 1, wanted->options, rates[i], wanted->rates[i]);
   }
+}
+
+static void assert_as_expected(struct training *t, const struct plateau_case *wanted) {
+  assert_rates(t->rates, 0, PLATEAU_STEPS, wanted);
   for (int i = 0; i < 3; i++)
     assert_close(read_scalar(t->estimator, names[i]), wanted->parameters[i]);
 }
@@ -267,9 +281,117 @@ static void test_errors(void **state) {
   end(&t);
 }
 
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_rates),       cmocka_unit_test(test_resumed), cmocka_unit_test(test_checkpoints_of_steps),
-    cmocka_unit_test(test_other_calls), cmocka_unit_test(test_errors),
+/* --- workers ------------------------------------------------------------------------------------------------------ */
+
+enum { WORKERS = 2 };
+
+struct answer {
+  int32_t code;
+  int reductions;
+  double rates[PLATEAU_STEPS], parameters[3];
+  char error[400];
 };
 
-CAPI_TEST_MAIN(tests)
+static int32_t train_on_workers(struct training *t, const struct plateau_case *wanted, int max_steps,
+                                tutti_error **error) {
+  tutti_options *options = options_up_to(wanted, max_steps);
+  const int32_t code = wanted->at_evaluations
+                           ? tutti_estimator_train_and_evaluate(t->estimator, t->endless, t->once, PLATEAU_EVERY,
+                                                                options, t->hooks, NULL, NULL, error)
+                           : tutti_estimator_train(t->estimator, t->endless, options, t->hooks, NULL, NULL, error);
+  tutti_options_unref(options);
+  return code;
+}
+
+/* "CASE:LAST": up to that step, from the checkpoint in the directory where there is one. */
+static int be_worker(const char *scenario, const char *directory) {
+  static struct answer answer;
+  static struct training t;
+  tutti_strategy *strategy = NULL;
+  tutti_error *error = NULL;
+  char model_dir[200];
+  int number = 0, last = 0;
+  snprintf(model_dir, sizeof model_dir, "%s/model", directory);
+  if (sscanf(scenario, "%d:%d", &number, &last) != 2) return 2;
+  answer.code = join_workers("{}", &t.context, &strategy, &error);
+  if (answer.code == TUTTI_OK) {
+    begin_on(&t, strategy, model_dir);
+    answer.code = train_on_workers(&t, &plateau_cases[number], last, &error);
+    for (int i = 0; answer.code == TUTTI_OK && i < 3; i++)
+      answer.parameters[i] = read_scalar(t.estimator, names[i]);
+    memcpy(answer.rates, t.rates, sizeof t.rates);
+    answer.reductions = t.reductions;
+    end(&t);
+  }
+  if (error != NULL) snprintf(answer.error, sizeof answer.error, "%s", tutti_error_get_text(error));
+  tutti_error_unref(error);
+  return leave_answer(directory, &answer, sizeof answer, answer.code);
+}
+
+/* Workers from one step to another. Each has the rates of one process. */
+static void run_case(int number, int first, int last, const char *directory, struct answer answers[WORKERS]) {
+  char scenario[32];
+  int codes[WORKERS];
+  snprintf(scenario, sizeof scenario, "%d:%d", number, last);
+  memset(answers, 0, WORKERS * sizeof *answers);
+  run_workers(scenario, directory, WORKERS, 1, codes, answers, sizeof *answers);
+  for (int w = 0; w < WORKERS; w++) {
+    if (codes[w] != 0 || answers[w].code != TUTTI_OK) fail_msg("worker %d: %d, %s", w, codes[w], answers[w].error);
+    assert_rates(answers[w].rates, first, last, &plateau_cases[number]);
+    /* Steps before are not its own. */
+    for (int i = 0; i < first; i++)
+      assert_true(answers[w].rates[i] == 0);
+  }
+}
+
+static void test_workers_reduce_as_one_process(void **state) {
+  (void)state;
+  for (int i = 0; i < CASES; i++) {
+    char directory[64];
+    struct answer answers[WORKERS];
+    make_directory(directory);
+    run_case(i, 0, PLATEAU_STEPS, directory, answers);
+    for (int w = 0; w < WORKERS; w++) {
+      const int behind = answers[w].reductions - expected_reductions(&plateau_cases[i]);
+      assert_true(behind == 0 || behind == 1);
+      for (int p = 0; p < 3; p++)
+        assert_close(answers[w].parameters[p], plateau_cases[i].parameters[p]);
+    }
+    remove_directory(directory);
+  }
+}
+
+/* Counts and factor are in the checkpoint: of workers, and of one process that goes on from theirs. */
+static void test_workers_go_on_from_a_checkpoint(void **state) {
+  (void)state;
+  for (int i = 0; i < CASES; i++) {
+    char directory[64], model_dir[80];
+    struct answer answers[WORKERS];
+    make_directory(directory);
+    snprintf(model_dir, sizeof model_dir, "%s/model", directory);
+    run_case(i, 0, 8, directory, answers);
+    run_case(i, 8, 14, directory, answers);
+    struct training t = {.reductions = 0};
+    memcpy(t.rates, plateau_cases[i].rates, 14 * sizeof *t.rates);
+    begin(&t, 1, model_dir);
+    train_up_to(&t, &plateau_cases[i], PLATEAU_STEPS);
+    assert_as_expected(&t, &plateau_cases[i]);
+    end(&t);
+    remove_directory(directory);
+  }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_rates),
+    cmocka_unit_test(test_resumed),
+    cmocka_unit_test(test_checkpoints_of_steps),
+    cmocka_unit_test(test_other_calls),
+    cmocka_unit_test(test_errors),
+    cmocka_unit_test(test_workers_reduce_as_one_process),
+    cmocka_unit_test(test_workers_go_on_from_a_checkpoint),
+};
+
+int main(int count, char **arguments) {
+  if (count == WORKER_ARGUMENTS) return be_worker(arguments[1], arguments[2]);
+  return cmocka_run_group_tests(tests, remember_live_objects, assert_nothing_left);
+}

@@ -112,6 +112,34 @@ void models_come_back(void **) {
   assert_true(read.find_variable("w")->dims == (std::vector<int64_t>{3, 4}));
 }
 
+// A rule of update whose slots have values for rows and elements.
+void slots_come_back(void **) {
+  GraphBuilder b;
+  const ValueId w = b.variable("w", DType::f32, {3, 4}, {});
+  b.set_loss(b.reduce_mean(b.mul(w, w)));
+  b.begin_op("update_rule", {b.host_scalar("rate", 0.1)},
+             {{"slots", std::string("rows, sums")},
+              {"slots_per", std::string("row, element")},
+              {"view", std::string("stack")}});
+  const auto parameters = b.begin_region();
+  assert_int_equal(parameters.size(), 7);
+  assert_string_equal(tutti::impl::graph::to_string(b.dims(parameters[5])).c_str(), "[matrices, rows]");
+  assert_string_equal(tutti::impl::graph::to_string(b.dims(parameters[6])).c_str(), "[matrices, rows, columns]");
+  b.end_region({parameters[0], parameters[5], parameters[6]});
+  b.end_op();
+  const Model model = assert_ok_value(b.finish());
+  const std::string text = to_json(model).dump();
+  const Model read = assert_ok_value(model_from_json(assert_ok_value(Json::parse(text))));
+  assert_true(to_json(read).dump() == text);
+  const auto &slots = read.train->optimizer.slots;
+  assert_int_equal(slots.size(), 2);
+  assert_true(slots[0].per == tutti::impl::graph::SlotPer::row);
+  assert_true(slots[1].per == tutti::impl::graph::SlotPer::element);
+  std::string wrong = text;
+  wrong.replace(wrong.find("\"per\":\"row\""), 11, "\"per\":\"raw\"");
+  assert_error_contains(model_from_json(assert_ok_value(Json::parse(wrong))), "'raw': expected element, row or column");
+}
+
 // A model of y = x w, with values that w begins with and a constraint.
 Model constrained_model(const std::string &constraint) {
   GraphBuilder b;
@@ -248,6 +276,7 @@ static int run_all(int, char **) {
       cmocka_unit_test(graphs_come_back),
       cmocka_unit_test(clones_are_independent),
       cmocka_unit_test(models_come_back),
+      cmocka_unit_test(slots_come_back),
       cmocka_unit_test(constraints_and_given_values_come_back),
       cmocka_unit_test(prediction_needs_only_its_part),
       cmocka_unit_test(hostile_graphs_are_refused),

@@ -5,14 +5,30 @@ using System.Linq;
 
 namespace Tutti
 {
-    /// <summary>What a rule of update keeps for each element of a variable, from update to update.</summary>
+    /// <summary>What a slot has a value for.</summary>
+    public enum SlotPer
+    {
+        /// <summary>Each element of a variable.</summary>
+        Element,
+
+        /// <summary>With <see cref="UpdateRuleOptions.Stacks"/>: each row of its matrices, [matrices, rows].</summary>
+        Row,
+
+        /// <summary>With <see cref="UpdateRuleOptions.Stacks"/>: each column of its matrices,
+        /// [matrices, columns].</summary>
+        Column,
+    }
+
+    /// <summary>What a rule of update keeps of each variable, from update to update.</summary>
     public sealed class Slot
     {
-        /// <summary>Its name, behind that of the variable: variable/name; and its first value.</summary>
-        public Slot(string name, double initial = 0)
+        /// <summary>Its name, behind that of the variable: variable/name; its first value; and what it has a value
+        /// for.</summary>
+        public Slot(string name, double initial = 0, SlotPer per = SlotPer.Element)
         {
             Name = name ?? throw new ArgumentNullException(nameof(name));
             Initial = initial;
+            Per = per;
         }
 
         /// <summary>Its name.</summary>
@@ -20,6 +36,9 @@ namespace Tutti
 
         /// <summary>Its first value.</summary>
         public double Initial { get; }
+
+        /// <summary>What it has a value for.</summary>
+        public SlotPer Per { get; }
     }
 
     /// <summary>What <see cref="Graph.UpdateRule"/> may be told; null means the default.</summary>
@@ -39,6 +58,10 @@ namespace Tutti
         /// axis. A rule for the others comes first; its learning rate, limits and averages are those of both. Default:
         /// false.</summary>
         public bool? Matrices { get; set; }
+
+        /// <summary>For the same variables in place of Matrices: a matrix of the last two axes for each index of the
+        /// others, as an array [matrices, rows, columns]. Default: false.</summary>
+        public bool? Stacks { get; set; }
 
         /// <summary>A variable that the model only looks up rows of, by indices of the batch, is updated in the rows
         /// that a step looks up, whatever the rule does to the others. Not for rules that need more than an element at
@@ -78,12 +101,14 @@ namespace Tutti
             if (SlotCount > 0)
             {
                 Raw.graph_set_string(graph, "slots", string.Join(", ", Slots.Select(slot => slot.Name)));
+                IEnumerable<string> per = Slots.Select(slot => slot.Per.ToString().ToLowerInvariant());
+                Raw.graph_set_string(graph, "slots_per", string.Join(", ", per));
                 double[] initial = Slots.Select(slot => slot.Initial).ToArray();
                 Raw.graph_set_f64s(graph, "initial", initial, initial.Length);
             }
             Raw.graph_set_f64(graph, "weight_decay", WeightDecay ?? 0);
             Raw.graph_set_i64(graph, "dtype", (long)(DType ?? Tutti.DType.Float32));
-            Raw.graph_set_string(graph, "view", Matrices == true ? "matrix" : "vector");
+            Raw.graph_set_string(graph, "view", Stacks == true ? "stack" : Matrices == true ? "matrix" : "vector");
             Raw.graph_set_bool(graph, "lazy", Lazy ?? false);
             Raw.graph_set_bool(graph, "keeps_unreached", KeepsUnreached ?? false);
             Raw.graph_set_f64(graph, "clip_value", ClipValue ?? 0);
@@ -95,7 +120,7 @@ namespace Tutti
     }
 
     /// <summary>What a rule of update gets; see <see cref="Graph.UpdateRule"/>. Weight, gradient and slots are arrays
-    /// of one axis, or matrices.</summary>
+    /// of one axis, matrices or stacks of matrices.</summary>
     public sealed class VariableUpdate
     {
         // Values in front of the slots.

@@ -112,10 +112,14 @@ inline Values custom_gradient(
   return op.outputs(results.size());
 }
 
-/// What a rule of update keeps for each element of a variable, from update to update.
+/// What a slot has a value for: each element of a variable; with stacks also each row or each column of its matrices.
+enum class SlotPer { element, row, column };
+
+/// What a rule of update keeps of each variable, from update to update.
 struct Slot {
   std::string name;
   double initial = 0;
+  SlotPer per = SlotPer::element;
 };
 
 /// As tutti_update_rule_attrs.
@@ -124,6 +128,7 @@ struct UpdateRuleOptions {
   double weight_decay = 0;
   int32_t dtype = TUTTI_DTYPE_F32;
   bool matrices = false;
+  bool stacks = false;
   bool lazy = false;
   bool keeps_unreached = false;
   double clip_value = 0;
@@ -133,7 +138,8 @@ struct UpdateRuleOptions {
   int64_t average_start = 0;
 };
 
-/// What a rule of update gets. Weight, gradient and slots are arrays of one axis, or matrices.
+/// What a rule of update gets. Weight, gradient and slots are arrays of one axis, matrices [rows, columns], or stacks
+/// [matrices, rows, columns], where slots may be [matrices, rows] or [matrices, columns].
 struct VariableUpdate {
   tutti_value weight, gradient;
   tutti_value learning_rate, weight_decay;
@@ -148,15 +154,19 @@ class UpdateRuleAttributes {
  public:
   explicit UpdateRuleAttributes(const UpdateRuleOptions &options) {
     for (const Slot &slot : options.slots) {
+      constexpr const char *names[] = {"element", "row", "column"};
       slots_ += (slots_.empty() ? "" : ", ") + slot.name;
+      slots_per_ += (slots_per_.empty() ? std::string() : ", ") + names[static_cast<size_t>(slot.per)];
       initial_.push_back(slot.initial);
     }
     attrs_.slots = slots_.c_str();
+    attrs_.slots_per = slots_per_.c_str();
     attrs_.initial = initial_.data();
     attrs_.initial_count = static_cast<int64_t>(initial_.size());
     attrs_.weight_decay = options.weight_decay;
     attrs_.dtype = options.dtype;
     attrs_.matrices = options.matrices;
+    attrs_.stacks = options.stacks;
     attrs_.lazy = options.lazy;
     attrs_.keeps_unreached = options.keeps_unreached;
     attrs_.clip_value = options.clip_value;
@@ -170,7 +180,7 @@ class UpdateRuleAttributes {
   const tutti_update_rule_attrs *get() const { return &attrs_; }
 
  private:
-  std::string slots_;
+  std::string slots_, slots_per_;
   std::vector<double> initial_;
   tutti_update_rule_attrs attrs_ = {};
 };

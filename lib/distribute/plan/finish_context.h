@@ -29,8 +29,10 @@ struct FinishContext {
   /// Writes the entry "report/<name>".
   void report(const std::string &name, graph::ValueId value);
 
-  /// The slice of an entry that the graph is for, of a variable or of what belongs to it.
-  graph::ValueId read_slice(const std::string &entry, const std::string &variable);
+  /// The slice of an entry that the graph is for, of a variable or of what belongs to it and has a value for each of
+  /// these.
+  graph::ValueId read_slice(const std::string &entry, const std::string &variable,
+                            graph::SlotPer per = graph::SlotPer::element);
   /// The same of what all contributors left there, summed in their order.
   graph::ValueId read_total(const std::string &entry, const std::string &variable);
   /// The same as all_finite of a scalar, elementwise: with what else `ok` depends on it is one launch on a device.

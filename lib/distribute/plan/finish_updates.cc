@@ -121,8 +121,9 @@ struct VariableUpdate {
 /// What an update reads and writes of an entry of its variable: all of the slice, or the rows that have a gradient.
 class UpdatedEntry {
  public:
-  UpdatedEntry(FinishContext &finish, const VariableUpdate &update, std::string entry)
-      : finish_(finish), entry_(std::move(entry)), slice_(finish.read_slice(entry_, update.variable.name)) {
+  UpdatedEntry(FinishContext &finish, const VariableUpdate &update, std::string entry,
+               graph::SlotPer per = graph::SlotPer::element)
+      : finish_(finish), entry_(std::move(entry)), slice_(finish.read_slice(entry_, update.variable.name, per)) {
     if (finish.parts.rows.has(update.variable.name)) places_ = finish.parts.rows.merged(update.variable.name).places;
   }
 
@@ -175,8 +176,9 @@ class RuleUpdate {
   Result<ValueId> write(const std::vector<ValueId> &captures) {
     GraphBuilder &builder = finish_.builder;
     std::vector<UpdatedEntry> entries{{finish_, update_, update_.weight_entry()}};
-    for (const graph::SlotSpec &slot : graph::slots_for(finish_.traits.model, update_.variable))
-      entries.emplace_back(finish_, update_, update_.slot_entry(slot));
+    const std::vector<graph::SlotSpec> slots = graph::slots_for(finish_.traits.model, update_.variable);
+    for (const graph::SlotSpec &slot : slots)
+      entries.emplace_back(finish_, update_, update_.slot_entry(slot), slot.per);
     std::vector<ValueId> old;
     for (UpdatedEntry &entry : entries)
       old.push_back(entry.read());
@@ -184,7 +186,7 @@ class RuleUpdate {
                                    builder.constant(weight_decay(), dtype_),
                                    builder.run_scalar("iteration", DType::i64)};
     for (size_t i = 1; i < old.size(); ++i)
-      arguments.push_back(as_array(old[i]));
+      arguments.push_back(as_array(old[i], slots[i - 1].per));
     arguments.insert(arguments.end(), captures.begin(), captures.end());
     TUTTI_ASSIGN(const std::vector<ValueId> results,
                  graph::inline_rule(finish_.traits.model.graph, node_, builder, arguments));
@@ -202,10 +204,10 @@ class RuleUpdate {
   }
 
  private:
-  ValueId as_array(ValueId value) {
+  ValueId as_array(ValueId value, graph::SlotPer per = graph::SlotPer::element) {
     const ValueId array = finish_.builder.cast(value, dtype_);
     if (matrix_ && finish_.traits.joined)
-      return finish_.builder.reshape(array, {graph::Dim(matrix_->first), graph::Dim(matrix_->second)});
+      return finish_.builder.reshape(array, graph::to_dims(graph::slot_dims(per, *matrix_)));
     return is_flat_ ? finish_.builder.reshape(array, {graph::element_count(finish_.builder.dims(array))}) : array;
   }
 
@@ -218,7 +220,7 @@ class RuleUpdate {
   const VariableUpdate &update_;
   const graph::Node &node_;
   const DType dtype_;
-  const std::optional<std::pair<int64_t, int64_t>> matrix_;
+  const std::optional<std::vector<int64_t>> matrix_;
   const bool is_flat_;
 };
 

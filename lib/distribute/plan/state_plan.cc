@@ -70,8 +70,8 @@ struct StatePlan::Builder {
     entry.dims = spec.dims;
     entry.storage_bytes = dense_bytes(spec);
     const auto layout = layouts.find(spec.variable);
-    if (layout != layouts.end() && !spec.variable.empty() && !is_cut_between_units(spec.variable) &&
-        !row_major.contains(spec.variable)) {
+    if (layout != layouts.end() && !spec.variable.empty() && !spec.has_own_dims &&
+        !is_cut_between_units(spec.variable) && !row_major.contains(spec.variable)) {
       entry.layout = layout->second->layout;
       entry.storage_bytes = layout->second->storage_bytes;
     }
@@ -82,6 +82,7 @@ struct StatePlan::Builder {
     end = align(entry.offset + entry.storage_bytes);
     plan.entries_.push_back(std::move(entry));
     plan.entry_variables_.push_back(spec.variable);
+    plan.entries_have_own_dims_.push_back(spec.has_own_dims);
     return Status();
   }
 
@@ -231,8 +232,9 @@ backend::StateTable StatePlan::table(int32_t slice, int32_t seen) const {
     if (slice >= 0 && slice_count_ > 1 && !entry_variables_[i].empty()) {
       const auto [begin, end] = slice_of(entry_variables_[i], slice);
       if (end >= begin) {
-        entry.slice_offset = begin;
-        entry.slice_length = end - begin;
+        const bool has_own_dims = entries_have_own_dims_[i];
+        entry.slice_offset = has_own_dims ? 0 : begin;
+        entry.slice_length = !has_own_dims ? end - begin : end > begin ? entry.storage_elements() : 0;
       }
     }
     const bool is_partial = entry.arena == static_cast<int32_t>(Arena::partials) && !entry_variables_[i].empty();

@@ -7,7 +7,8 @@
 //   weights      weight/<variable>                        one copy per device, or one shared by the replicas of a
 //                                                         process
 //                derived/<number>                         what prediction computes of them once per version
-//   slots        slot/<variable>/<slot>                   as weights; same layout and element order as their variable
+//   slots        slot/<variable>/<slot>                   as weights; same layout and element order as their variable,
+//                                                         or a value for each row or column of it
 //   partials     gradient/<set>/<variable>, aggregate/<variable>, sum/<number>     one copy per contributor; as
 //                contributor/<k>/... those of contributor k
 //   report       report/loss, report/ok, report/metric/<name>, ...                 one copy per contributor
@@ -72,6 +73,8 @@ struct StateSpec {
   bool is_whole = false;
   /// Of a weight: row-major, whatever layout the backend proposes.
   bool is_row_major = false;
+  /// Of a slot: it is no cut of its variable's shape, but belongs to the slice that has the whole variable.
+  bool has_own_dims = false;
 };
 
 /// A contiguous range of the partials arena that is reduced by one operation.
@@ -124,6 +127,7 @@ class StatePlan {
 
   std::vector<backend::StateEntry> entries_;
   std::vector<std::string> entry_variables_;  // of entries(), "" where none
+  std::vector<bool> entries_have_own_dims_;   // of entries()
   std::unordered_map<std::string, int32_t> index_;
   std::vector<int64_t> arena_bytes_ = std::vector<int64_t>(arena_count, 0);
   std::vector<Bucket> buckets_;

@@ -105,8 +105,8 @@ struct TrainGraphs {
   std::vector<std::string> factored;
   /// Variables that updates take as matrices, which are not cut.
   std::vector<std::string> matrices;
-  /// Others that are not cut, for the norms of their constraints.
-  std::vector<std::string> constrained;
+  /// Others that are not cut, for the norms of their constraints or as stacks of matrices.
+  std::vector<std::string> undivided;
 };
 
 struct EvaluateGraphs {

@@ -392,14 +392,16 @@ class TrainGraphBuilder {
       state.push_back({average_entry(variable->name), Arena::slots, variable->dtype, variable->dims, variable->name});
     }
     for (const VariableSpec *variable : ordered) {
-      if (has_constrained_rows(*variable)) {
-        result_.constrained.push_back(variable->name);
+      if (has_constrained_rows(*variable) || graph::is_stack(model_, *variable)) {
+        result_.undivided.push_back(variable->name);
       } else if (graph::matrix_of(model_, *variable)) {
         result_.matrices.push_back(variable->name);
       }
       for (const graph::SlotSpec &slot : graph::slots_for(model_, *variable)) {
-        state.push_back({"slot/" + variable->name + "/" + slot.name, Arena::slots, variable->dtype, variable->dims,
-                         variable->name});
+        StateSpec spec{"slot/" + variable->name + "/" + slot.name, Arena::slots, variable->dtype,
+                       graph::slot_dims(slot.per, variable->dims), variable->name};
+        spec.has_own_dims = slot.per != graph::SlotPer::element;
+        state.push_back(std::move(spec));
       }
     }
     if (!traits_.joined) state.insert(state.end(), parts_.written.begin(), parts_.written.end());

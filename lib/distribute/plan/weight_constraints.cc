@@ -46,10 +46,12 @@ bool has_constrained_rows(const VariableSpec &variable) {
   return variable.constraint.has_norms() && variable.dims.size() >= 2;
 }
 
-Dims constrained_dims(const graph::Model &model, const VariableSpec &variable) {
+Dims undivided_dims(const graph::Model &model, const VariableSpec &variable) {
   const auto matrix = graph::matrix_of(model, variable);
   if (!matrix) return whole_dims(variable, true);
-  return {share_of(variable) * Dim(matrix->first), Dim(matrix->second)};
+  Dims dims = graph::to_dims(*matrix);
+  dims[0] = share_of(variable) * dims[0];
+  return dims;
 }
 
 ValueId constrained_weight(GraphBuilder &b, const VariableSpec &variable, ValueId weight, bool is_slice) {

@@ -12,11 +12,12 @@
 
 namespace tutti::impl::distribute {
 
-/// Dims of what a finish graph's slice has of a variable with a constraint of norms: those of the variable, or of the
-/// matrix that its update takes it as, with the first times rows_symbol(variable), which is 1, or 0 where another
-/// contributor updates it. Of fewer axes than two: a flat slice.
-graph::Dims constrained_dims(const graph::Model &model, const graph::VariableSpec &variable);
-/// Does constrained_dims() use that symbol?
+/// Dims of what a finish graph's slice has of a variable with a constraint of norms, or that its update takes as a
+/// stack of matrices: those of the variable, or of the matrix or stack that its update takes it as, with the first
+/// times rows_symbol(variable), which is 1, or 0 where another contributor updates it. Of fewer axes than two: a flat
+/// slice.
+graph::Dims undivided_dims(const graph::Model &model, const graph::VariableSpec &variable);
+/// Does undivided_dims() use that symbol for its constraint?
 bool has_constrained_rows(const graph::VariableSpec &variable);
 
 /// A new weight that keeps to the variable's constraint, in the shape that it comes in: that of the variable, or of a

@@ -85,7 +85,7 @@ void bind_rows(const TrainSetup &setup, int32_t slice, graph::SymbolBindings &bi
     const int64_t elements = end < begin ? weight.storage_elements() : end - begin;
     bindings[rows_symbol(variable)] = elements / std::max<int64_t>(weight.dims.back(), 1);
   }
-  for (const std::string &variable : setup.graphs.constrained) {
+  for (const std::string &variable : setup.graphs.undivided) {
     const auto [begin, end] = setup.plan.slice_of(variable, slice);
     bindings[rows_symbol(variable)] = begin == end ? 0 : 1;
   }

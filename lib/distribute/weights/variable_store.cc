@@ -88,6 +88,22 @@ Status VariableStore::check(const checkpoint::WeightVersion &version) const {
                                   variable.dims, " in the model and ", tensor::name(entry.dtype), " ", entry.shape,
                                   " in the weights to restore");
   }
+  return check_slots(version);
+}
+
+Status VariableStore::check_slots(const checkpoint::WeightVersion &version) const {
+  const std::string_view prefix = names_of(StoredKind::slot).prefix;
+  for (const StateEntry &slot : plan_.entries()) {
+    if (!slot.name.starts_with(prefix) || is_average(slot)) continue;
+    const std::string name = slot.name.substr(prefix.size());
+    const int64_t found = version.find(StateRole::slot, scoped_slot(name, slot_scope_));
+    if (found < 0) continue;
+    const checkpoint::StateEntry &entry = version.entries()[static_cast<size_t>(found)];
+    if (entry.dtype == slot.dtype && std::ranges::equal(entry.shape.extents(), slot.dims)) continue;
+    return base::invalid_argument("slot '", name, "' is ", tensor::name(slot.dtype), " ", slot.dims,
+                                  " in the optimizer and ", tensor::name(entry.dtype), " ", entry.shape,
+                                  " in the weights to restore");
+  }
   return Status();
 }
 

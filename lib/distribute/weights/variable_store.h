@@ -49,13 +49,14 @@ class VariableStore {
   /// Values in the order of the model's variables; slots as their optimizer begins, averages as the weights.
   base::Status write_initial(std::span<const tensor::Tensor> values);
   /// Slots that the version lacks as their optimizer begins, such averages as the weights. Where the version lacks a
-  /// variable, or has it with other dims or dtype, an error naming it, and nothing changes.
+  /// variable, or has it or a slot with other dims or dtype, an error naming it, and nothing changes.
   base::Status write_version(const checkpoint::WeightVersion &version);
   /// The slots of a version alone. Null: as at the beginning.
   base::Status write_slots(const checkpoint::WeightVersion *version);
 
  private:
   base::Status check(const checkpoint::WeightVersion &version) const;
+  base::Status check_slots(const checkpoint::WeightVersion &version) const;
   base::Status write_average(const std::string &variable, const checkpoint::WeightVersion *version);
 
   const graph::Model &model_;

@@ -152,7 +152,7 @@ base::Status infer_update_rule(InferContext &context) {
                                       1 + settings->slots.size(), ": the new weight and each slot's new value"));
   }
   for (size_t i = 0; i < rule.results.size(); ++i)
-    TUTTI_TRY(require_like(context, "result", i, rule.results[i], own[0]));
+    TUTTI_TRY(require_like(context, "result", i, rule.results[i], own[i == 0 ? 0 : at(RuleParameter::slots) + i - 1]));
   return {};
 }
 

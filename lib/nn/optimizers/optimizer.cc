@@ -23,6 +23,7 @@ void write_rule(Expansion &e, const RuleSettings &settings, tensor::DType dtype,
                 const RuleFunction &function) {
   GraphBuilder &b = e.builder();
   graph::Attributes attributes{{"slots", settings.slots},
+                               {"slots_per", settings.slots_per},
                                {"weight_decay", settings.weight_decay},
                                {"dtype", dtype},
                                {"view", view},
@@ -82,7 +83,8 @@ ValueId set_rules(Expansion &e, double weight_decay, const std::vector<ViewedRul
   if (!check_learning_rate(e)) return kNoValue;
   for (const tensor::DType dtype : {tensor::DType::f32, tensor::DType::f64}) {
     for (const ViewedRule &rule : rules)
-      write_rule(e, {.slots = rule.slots, .weight_decay = weight_decay}, dtype, rule.view, rule.function);
+      write_rule(e, {.slots = rule.slots, .weight_decay = weight_decay, .slots_per = rule.slots_per}, dtype, rule.view,
+                 rule.function);
   }
   return kNoValue;
 }

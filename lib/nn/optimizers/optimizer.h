@@ -38,12 +38,23 @@ class Term {
   Term choose(Term yes, Term no) const { return {*builder_, builder_->select(value_, yes.value_, no.value_)}; }
   /// Of all elements.
   Term sum() const { return {*builder_, builder_->reduce_sum(value_)}; }
+  /// Of all elements, or along one axis.
+  Term mean() const { return {*builder_, builder_->reduce_mean(value_)}; }
+  Term mean(int64_t axis) const { return {*builder_, builder_->reduce_mean(value_, {axis})}; }
+  /// With one more axis there, of length 1.
+  Term expanded(int64_t axis) const {
+    graph::Dims dims = builder_->dims(value_);
+    dims.insert(dims.begin() + axis, 1);
+    return {*builder_, builder_->reshape(value_, std::move(dims))};
+  }
   /// The product of matrices.
   Term times(Term other, bool transpose_this = false, bool transpose_other = false) const {
     return {*builder_, builder_->matmul(value_, other.value_, transpose_this, transpose_other)};
   }
   /// The Euclidean norm.
   Term norm() const { return apply("square").sum().apply("sqrt"); }
+  /// The root of the mean square.
+  Term root_mean_square() const { return apply("square").mean().apply("sqrt"); }
 
  private:
   GraphBuilder *builder_;
@@ -78,7 +89,9 @@ class Rule {
   /// How many rows or columns (axis 0 or 1) its matrices have, in the dtype of the arrays.
   Term length(size_t axis) const;
   /// A scalar of count() in the dtype of the arrays.
-  Term narrowed(Term scalar) const { return scalar.to(builder_.dtype(parameters_[0])); }
+  Term narrowed(Term scalar) const { return scalar.to(dtype()); }
+  /// Of the arrays.
+  tensor::DType dtype() const { return builder_.dtype(parameters_[0]); }
   /// 1 - beta ^ count, what a mean that began at 0 is divided by.
   Term correction(double beta) const;
   GraphBuilder &builder() const { return builder_; }
@@ -95,15 +108,17 @@ struct RuleSettings {
   std::vector<double> initial{};  ///< of slots; empty = zeros
   double weight_decay = 0;
   bool keeps_unreached = false;  ///< as in graph::OptimizerSpec
+  std::string slots_per{};       ///< "row", "column" or "element" for each slot; empty = element
 };
 /// Gives the new weight, and then the slots' new values.
 using RuleFunction = std::function<Terms(const Rule &rule)>;
 
 /// A rule, and the variables that it is for.
 struct ViewedRule {
-  std::string view;  ///< "vector", "matrix", "wide_matrix"
+  std::string view;  ///< "vector", "matrix", "wide_matrix", "stack"
   std::string slots;
   RuleFunction function;
+  std::string slots_per{};
 };
 /// Makes rules the optimizer of the model.
 ValueId set_rules(Expansion &e, double weight_decay, const std::vector<ViewedRule> &rules);

@@ -27,7 +27,7 @@ namespace Tutti.Tests
             });
             using (Feed feed = Feed.OfBatches(context, 2, most, components))
             using (Dataset dataset = new Pipeline(context).AddFeed(feed).Build())
-            using (Session session = trained.OpenSession(dataset, null, new[] { atLast }))
+            using (Session session = trained.OpenSession(dataset, MakeTrainOptions(), new[] { atLast }))
             {
                 long first = 0;
                 foreach (long size in sizes)

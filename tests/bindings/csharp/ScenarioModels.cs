@@ -32,6 +32,8 @@ namespace Tutti.Tests
                     return ScenarioLayers.Build;
                 case "schedules":
                     return ScenarioSchedules.Build;
+                case "tables":
+                    return Tables;
                 case "wrong":
                     return (g, mode) => g.SetLoss(g.Matmul(g.GetFeature("x"), g.GetFeature("x")));
                 case "failing":
@@ -55,6 +57,46 @@ namespace Tutti.Tests
             g.MetricTopKAccuracy("top_2", logits, y, 2);
             g.SetLoss(g.LossSparseSoftmaxCrossEntropy(logits, y));
             g.OptimizerAdam(g.ScheduleConstant(0.01));
+        }
+
+        private static void Tables(Graph g, Mode mode)
+        {
+            Value x = g.GetFeature("x");
+            var ones = new LayerEmbeddingOptions { TableInitializer = "ones" };
+            Value z = g.LayerEmbedding(g.Argmax(x), x.Dims[1], 3, ones);
+            g.SetOutput("z", z);
+            if (mode == Mode.Predict)
+                return;
+            g.SetLoss(g.LossSparseSoftmaxCrossEntropy(z, g.GetLabel("y")));
+            Value rate = g.ScheduleConstant(0.25);
+            bool isLazy = g.Params.StartsWith("lazy_", StringComparison.Ordinal);
+            switch (g.Params)
+            {
+                case "adam":
+                case "lazy_adam":
+                    g.OptimizerAdam(rate, new OptimizerAdamOptions { Lazy = isLazy });
+                    break;
+                case "sgd":
+                case "lazy_sgd":
+                    g.OptimizerSgd(rate, new OptimizerSgdOptions { Momentum = 0.9, Lazy = isLazy });
+                    break;
+                case "lazy_rule":
+                    LazyRule(g);
+                    break;
+                default:
+                    throw new ArgumentException(g.Params);
+            }
+        }
+
+        // w - 0.125 m with m = m / 2 + g, of the rows that a step looks up.
+        private static void LazyRule(Graph g)
+        {
+            var options = new UpdateRuleOptions { Slots = new[] { new Slot("m") }, Lazy = true };
+            g.UpdateRule(g.ScheduleConstant(0.125), u =>
+            {
+                Value m = g.Add(g.Mul(u.Slots[0], g.Constant(DType.Float32, 0.5)), u.Gradient);
+                return new UpdatedVariable(g.Sub(u.Weight, g.Mul(u.LearningRate, m)), m);
+            }, options);
         }
 
         private static void Regression(Graph g, Mode mode)

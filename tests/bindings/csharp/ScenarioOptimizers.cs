@@ -52,6 +52,9 @@ namespace Tutti.Tests
                     { Momentum = 0.5, Nesterov = true, Trust = 0.1, Epsilon = 0.01, WeightDecay = 0.1 };
                     g.OptimizerLars(g.ScheduleConstant(1), lars);
                     break;
+                case "rows_and_columns":
+                    RowsAndColumns(g);
+                    break;
                 case "groups":
                     Groups(g);
                     break;
@@ -109,9 +112,47 @@ namespace Tutti.Tests
                         WeightDecay = 0.1
                     });
                     break;
+                case "adafactor":
+                    g.OptimizerAdafactor(g.ScheduleConstant(0.75));
+                    break;
+                case "adafactor_fixed":
+                    g.OptimizerAdafactor(g.ScheduleConstant(0.75), new OptimizerAdafactorOptions
+                    {
+                        Beta2Decay = -0.5,
+                        Epsilon = 0.01,
+                        AddsEpsilon = true,
+                        LeastScale = 0.5,
+                        ClipThreshold = 0.5,
+                        KeepsRate = true,
+                        WeightDecay = 0.1
+                    });
+                    break;
                 default:
                     throw new ArgumentException(name);
             }
+        }
+
+        // Of vectors w - rate g; of matrices w - rate g r c, where r = r / 2 + the sum of the squares of a row of g,
+        // and c that of a column.
+        private static void RowsAndColumns(Graph g)
+        {
+            Value rate = g.ScheduleConstant(2);
+            g.UpdateRule(rate, u => new UpdatedVariable(g.Sub(u.Weight, g.Mul(u.LearningRate, u.Gradient))));
+            var options = new UpdateRuleOptions
+            {
+                Stacks = true,
+                Slots = new[] { new Slot("rows", 0.25, SlotPer.Row), new Slot("columns", 0.5, SlotPer.Column) }
+            };
+            g.UpdateRule(rate, u =>
+            {
+                Value half = g.Constant(DType.Float32, 0.5), squares = g.Square(u.Gradient);
+                var alongRow = new ReduceSumOptions { Axes = new[] { 2L } };
+                var alongColumn = new ReduceSumOptions { Axes = new[] { 1L } };
+                Value rows = g.Add(g.Mul(u.Slots[0], half), g.ReduceSum(squares, alongRow));
+                Value columns = g.Add(g.Mul(u.Slots[1], half), g.ReduceSum(squares, alongColumn));
+                Value step = g.Einsum(new[] { u.Gradient, rows, columns }, "mrc,mr,mc->mrc");
+                return new UpdatedVariable(g.Sub(u.Weight, g.Mul(u.LearningRate, step)), rows, columns);
+            }, options);
         }
 
         private static void Groups(Graph g)

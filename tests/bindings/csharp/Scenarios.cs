@@ -22,6 +22,7 @@ namespace Tutti.Tests
         private Dataset training;
         private Estimator estimator;
         private string files; // their folder; null before the first
+        private string[] plateau = new string[0]; // words of that line; empty: none
 
         // What is printed is written line by line.
         private Scenarios(Action<string> write)
@@ -111,6 +112,7 @@ namespace Tutti.Tests
             files = null;
             input = new string[0];
             fault = null;
+            plateau = new string[0];
         }
 
         private void UseContext(long devices)
@@ -246,6 +248,9 @@ namespace Tutti.Tests
                     ForgetEstimator();
                     model = ScenarioModels.Of(words[1]);
                     return true;
+                case "plateau":
+                    plateau = words.Skip(1).ToArray();
+                    return true;
                 case "run":
                     ForgetEstimator();
                     SetOption(words[1], words[2]);
@@ -305,10 +310,28 @@ namespace Tutti.Tests
                 Print($"{dataset.Components[0].Name}");
         }
 
+        // With what the line "plateau" says.
+        private TrainOptions MakeTrainOptions(long? steps = null)
+        {
+            var options = new TrainOptions { Steps = steps };
+            if (plateau.Length == 0)
+                return options;
+            double[] parts = plateau.Skip(5).Select(word => double.Parse(word, CultureInfo.InvariantCulture)).ToArray();
+            options.PlateauMetric = plateau[0];
+            options.PlateauHigherIsBetter = plateau[1] == "1";
+            options.PlateauEverySteps = Number(plateau[2]);
+            options.PlateauPatience = Number(plateau[3]);
+            options.PlateauCooldown = Number(plateau[4]);
+            options.PlateauFactor = parts[0];
+            options.PlateauThreshold = parts[1];
+            options.PlateauMinimumFactor = parts[2];
+            return options;
+        }
+
         private void Train(long steps)
         {
             Hook[] hooks = { Hook.OnStep(1, HaveFault) };
-            Result result = NeedEstimator().Train(training, new TrainOptions { Steps = steps }, hooks);
+            Result result = NeedEstimator().Train(training, MakeTrainOptions(steps), hooks);
             Print($"step {result.Step} loss {result.Loss:F5}");
             Drop(result);
         }

@@ -90,6 +90,35 @@ static void test_slices_cover_everything_once(void **) {
   }
 }
 
+static void test_slots_with_dims_of_their_own_are_of_one_slice(void **) {
+  std::vector<StateSpec> all = specs();
+  for (StateSpec &spec : all)
+    spec.is_whole = spec.name == "weight/b";
+  StateSpec rows{"slot/b/rows", Arena::slots, DType::f32, {300}, "b"};
+  rows.has_own_dims = true;
+  all.insert(all.begin() + 4, rows);
+  const std::vector<LayoutProposal> layouts = {{"weight/b", "blocked", 16384, 64}};
+  const StatePlan alone = assert_ok_value(StatePlan::make(all, layouts, {}));
+  assert_string_equal(alone.find("slot/b/rows")->layout.c_str(), "");
+  assert_int_equal(alone.find("slot/b/rows")->storage_bytes, 1200);
+  assert_int_equal(alone.table().find("slot/b/rows")->flat_length(), 300);
+  for (int32_t count = 2; count <= 4; ++count) {
+    PlanOptions options;
+    options.slices = count;
+    const StatePlan plan = assert_ok_value(StatePlan::make(all, {}, options));
+    int owners = 0;
+    for (int32_t s = 0; s < count; ++s) {
+      const auto table = plan.table(s);
+      const bool has_all = table.find("weight/b")->flat_length() == 3000;
+      assert_int_equal(table.find("weight/b")->flat_length(), has_all ? 3000 : 0);
+      assert_int_equal(table.find("slot/b/rows")->slice_offset, 0);
+      assert_int_equal(table.find("slot/b/rows")->flat_length(), has_all ? 300 : 0);
+      owners += has_all ? 1 : 0;
+    }
+    assert_int_equal(owners, 1);
+  }
+}
+
 static void test_layouts_and_buckets(void **) {
   const std::vector<LayoutProposal> layouts = {{"weight/b", "blocked", 16384, 64}};
   const StatePlan plan = assert_ok_value(StatePlan::make(specs(), layouts, {}));
@@ -130,6 +159,7 @@ static void test_hash(void **) {
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_entries_lie_apart_and_aligned),
     cmocka_unit_test(test_slices_cover_everything_once),
+    cmocka_unit_test(test_slots_with_dims_of_their_own_are_of_one_slice),
     cmocka_unit_test(test_layouts_and_buckets),
     cmocka_unit_test(test_hash),
 };

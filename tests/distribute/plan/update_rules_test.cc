@@ -28,7 +28,7 @@ std::vector<NetworkCase> networks() {
     network.learning_rate = 0.02;
     if (definition.find_attribute("weight_decay") != nullptr) network.attributes = {{"weight_decay", 0.05}};
     networks.push_back(network);
-    for (const char *const flag : {"amsgrad", "centered", "nesterov"}) {
+    for (const char *const flag : {"amsgrad", "centered", "nesterov", "adds_epsilon"}) {
       if (definition.find_attribute(flag) == nullptr) continue;
       network.attributes.insert_or_assign(flag, true);
       if (definition.find_attribute("momentum") != nullptr) network.attributes.insert_or_assign("momentum", 0.5);

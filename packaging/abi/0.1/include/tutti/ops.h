@@ -7697,6 +7697,66 @@ static inline tutti_value tutti_optimizer_muon(tutti_graph *graph, tutti_value l
   return tutti_graph_end(graph, NULL, 0);
 }
 
+typedef struct tutti_optimizer_adafactor_attrs {
+  /* in update t the squares of the gradient have the share t ^ beta2_decay in the second moment. Default: -0.8. */
+  uint8_t has_beta2_decay;
+  double beta2_decay;
+  /* least root of the second moment, and least mean of the values of its rows; 0 = the precision of the dtype, for
+   * f32, f16 and bf16 1.19e-7. Default: 0. */
+  double epsilon;
+  /* epsilon is added to the squares of gradients instead, as by the paper and Keras; then 0 = 1e-30. */
+  uint8_t adds_epsilon;
+  /* steps are the rate times the root mean square of the variable, or times this where that is less. Default:
+   * 0.001. */
+  uint8_t has_least_scale;
+  double least_scale;
+  /* limits the root mean square of a variable's step before it is scaled. Default: 1. */
+  double clip_threshold;
+  /* the rate is not limited to 1 / sqrt(t) in update t. */
+  uint8_t keeps_rate;
+  /* times the learning rate and the weight is subtracted from it. Default: 0. */
+  double weight_decay;
+  /* limits each element of the gradients to [-clip_value, clip_value], before anything else; 0 = off. Default: 0. */
+  double clip_value;
+  /* limits the Euclidean norm of each variable's gradient, after clip_value and before
+   * tutti_graph_set_gradient_clip_norm limits the global norm: g * clip_norm / max(|g|, clip_norm); 0 = off.
+   * Default: 0. */
+  double clip_norm;
+  /* keeps an exponential moving average of each weight, average_decay * average + (1 - average_decay) * weight
+   * after each update, as slot <variable>/average, which evaluate and predict use unless their option raw_weights
+   * is set; less than 1; 0 = none. Default: 0. */
+  double average_decay;
+  /* limits the decay to (1 + n) / (10 + n) at update n after average_start, so that the average follows a young
+   * model quickly. */
+  uint8_t average_ramp;
+  /* until this update the average is equal to the weight; 0: it starts at the initial weight. Default: 0. */
+  int64_t average_start;
+} tutti_optimizer_adafactor_attrs;
+/* Adafactor (Shazeer and Stern, 2018) as in PyTorch: steps in proportion to the size of each variable, with a
+ * second moment of matrices that is kept as one value for each row and one for each column. Of variables with more
+ * axes than two, these are the last two; their slots are called row_moment and column_moment. Vectors and scalars
+ * have a slot second_moment. A rate of 0.01 is common, for training from the beginning behind a schedule of
+ * warm-up. */
+static inline tutti_value tutti_optimizer_adafactor(tutti_graph *graph, tutti_value learning_rate, const tutti_optimizer_adafactor_attrs *attrs) {
+  tutti_graph_begin(graph, "optimizer_adafactor", 1);
+  tutti_graph_add_input(graph, learning_rate);
+  if (attrs != NULL) {
+    if (attrs->has_beta2_decay) tutti_graph_set_f64(graph, "beta2_decay", attrs->beta2_decay);
+    if (attrs->epsilon != 0) tutti_graph_set_f64(graph, "epsilon", attrs->epsilon);
+    if (attrs->adds_epsilon != 0) tutti_graph_set_bool(graph, "adds_epsilon", 1);
+    if (attrs->has_least_scale) tutti_graph_set_f64(graph, "least_scale", attrs->least_scale);
+    if (attrs->clip_threshold != 0) tutti_graph_set_f64(graph, "clip_threshold", attrs->clip_threshold);
+    if (attrs->keeps_rate != 0) tutti_graph_set_bool(graph, "limits_rate", 0);
+    if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
+    if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);
+    if (attrs->clip_norm != 0) tutti_graph_set_f64(graph, "clip_norm", attrs->clip_norm);
+    if (attrs->average_decay != 0) tutti_graph_set_f64(graph, "average_decay", attrs->average_decay);
+    if (attrs->average_ramp != 0) tutti_graph_set_bool(graph, "average_ramp", 1);
+    if (attrs->average_start != 0) tutti_graph_set_i64(graph, "average_start", attrs->average_start);
+  }
+  return tutti_graph_end(graph, NULL, 0);
+}
+
 typedef struct tutti_parameter_group_attrs {
   /* in place of the optimizer's. */
   tutti_value learning_rate;
@@ -7709,7 +7769,7 @@ typedef struct tutti_parameter_group_attrs {
   uint8_t without_decay;
   /* they keep their values. */
   uint8_t frozen;
-  /* an optimizer that takes matrices otherwise than vectors (muon) takes them as vectors. */
+  /* an optimizer that takes matrices otherwise than vectors (muon, adafactor) takes them as vectors. */
   uint8_t as_vectors;
 } tutti_parameter_group_attrs;
 /* Variables that are trained otherwise: those whose full name matches a pattern, with * for any letters and ? for

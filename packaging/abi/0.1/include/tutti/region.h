@@ -106,12 +106,14 @@ static inline tutti_value tutti_end_custom_gradient(tutti_graph *graph, const tu
 }
 
 typedef struct {
-  const char *slots;     /* what is kept for each element from update to update, "m, v"; NULL = nothing */
+  const char *slots;     /* what is kept of each variable from update to update, "m, v"; NULL = nothing */
+  const char *slots_per; /* what each slot has a value for, "row, column, element"; NULL = each element */
   const double *initial; /* the first value of each slot; NULL = 0 */
   int64_t initial_count;
   double weight_decay; /* given to the rule, for variables whose parameter group has none of its own */
   int32_t dtype;       /* of the variables it is for; 0 = TUTTI_DTYPE_F32, which is also for f16 and bf16 ones */
   uint8_t matrices;    /* only for variables with two axes or more, as matrices whose columns are the last axis */
+  uint8_t stacks;      /* for the same, instead: a matrix of the last two axes for each index of the others */
   /* A variable that the model only looks up rows of, by indices of the batch, is updated in the rows that a step looks
    * up: lazy: whatever the rule does to the others; keeps_unreached: since it changes nothing where the gradient and
    * the weight decay are 0. Not for rules that need more than an element at a time. */
@@ -129,7 +131,9 @@ typedef struct {
  * arrays of one axis, whose length only the variable tells. `parameters` receives weight, gradient, learning rate,
  * weight decay, the number of the update (an i64 scalar, from 1), and the slots. Other values may be used if they are
  * computed from constants, schedules and host scalars. A further rule is for variables of another dtype, or for
- * matrices; the learning rate, limits and averages are those of the first. */
+ * matrices; the learning rate, limits and averages are those of the first. Matrices come as [rows, columns], stacks as
+ * [matrices, rows, columns]; with stacks, slots that have a value for each row or column are [matrices, rows] or
+ * [matrices, columns], and of the variable's shape without its last or its second last axis to those who read them. */
 static inline void tutti_begin_update_rule(tutti_graph *graph, tutti_value learning_rate,
                                            const tutti_update_rule_attrs *attrs, tutti_value *parameters,
                                            int64_t parameter_count) {
@@ -137,10 +141,11 @@ static inline void tutti_begin_update_rule(tutti_graph *graph, tutti_value learn
   tutti_graph_add_input(graph, learning_rate);
   if (attrs != NULL) {
     if (attrs->slots != NULL) tutti_graph_set_string(graph, "slots", attrs->slots);
+    if (attrs->slots_per != NULL) tutti_graph_set_string(graph, "slots_per", attrs->slots_per);
     if (attrs->initial != NULL) tutti_graph_set_f64s(graph, "initial", attrs->initial, attrs->initial_count);
     if (attrs->weight_decay != 0) tutti_graph_set_f64(graph, "weight_decay", attrs->weight_decay);
     if (attrs->dtype != 0) tutti_graph_set_i64(graph, "dtype", attrs->dtype);
-    if (attrs->matrices) tutti_graph_set_string(graph, "view", "matrix");
+    if (attrs->matrices || attrs->stacks) tutti_graph_set_string(graph, "view", attrs->stacks ? "stack" : "matrix");
     if (attrs->lazy) tutti_graph_set_bool(graph, "lazy", 1);
     if (attrs->keeps_unreached) tutti_graph_set_bool(graph, "keeps_unreached", 1);
     if (attrs->clip_value != 0) tutti_graph_set_f64(graph, "clip_value", attrs->clip_value);

@@ -7,6 +7,7 @@ import java.util.List;
 /** What updateRule may be told. What is not set has its default. */
 public final class UpdateRuleOptions extends Attributes {
     private final List<String> names = new ArrayList<>();
+    private final List<String> per = new ArrayList<>();
     private final List<Double> initial = new ArrayList<>();
 
     /** Nothing but defaults. */
@@ -32,9 +33,37 @@ public final class UpdateRuleOptions extends Attributes {
      * @return these options
      */
     public UpdateRuleOptions slot(String name, double first) {
+        return slot(name, first, "element");
+    }
+
+    /** With {@link #stacks}: keeps one more number for each row of a variable's matrices from update to update, as an
+     * array [matrices, rows]; a variable's value has its shape without the last axis.
+     *
+     * @param name its name, behind that of the variable: variable/name
+     * @param first its first value
+     * @return these options
+     */
+    public UpdateRuleOptions slotPerRow(String name, double first) {
+        return slot(name, first, "row");
+    }
+
+    /** With {@link #stacks}: keeps one more number for each column of a variable's matrices from update to update, as
+     * an array [matrices, columns]; a variable's value has its shape without the second last axis.
+     *
+     * @param name its name, behind that of the variable: variable/name
+     * @param first its first value
+     * @return these options
+     */
+    public UpdateRuleOptions slotPerColumn(String name, double first) {
+        return slot(name, first, "column");
+    }
+
+    private UpdateRuleOptions slot(String name, double first, String one) {
         names.add(name);
         initial.add(first);
+        per.add(one);
         set("slots", String.join(", ", names));
+        set("slots_per", String.join(", ", per));
         set("initial", initial.stream().mapToDouble(Double::doubleValue).toArray());
         return this;
     }
@@ -68,6 +97,17 @@ public final class UpdateRuleOptions extends Attributes {
      */
     public UpdateRuleOptions matrices(boolean matrices) {
         set("view", matrices ? "matrix" : "vector");
+        return this;
+    }
+
+    /** For the same variables in place of {@link #matrices}: a matrix of the last two axes for each index of the
+     * others, as an array [matrices, rows, columns]. Default: false.
+     *
+     * @param stacks its value
+     * @return these options
+     */
+    public UpdateRuleOptions stacks(boolean stacks) {
+        set("view", stacks ? "stack" : "vector");
         return this;
     }
 

@@ -39,6 +39,8 @@ final class Scenario implements AutoCloseable {
     /** Transforms of all data before the batches. */
     private List<String> input;
     private ScenarioWorker.Fault fault;
+    /** Words of that line; empty: none. */
+    private List<String> plateau;
 
     Scenario(Consumer<String> lines, Folders folders) {
         this.lines = lines;
@@ -66,6 +68,7 @@ final class Scenario implements AutoCloseable {
         files = null;
         input = List.of();
         fault = null;
+        plateau = List.of();
     }
 
     private static void closeAll(NativeObject... objects) {
@@ -162,10 +165,23 @@ final class Scenario implements AutoCloseable {
         return estimator;
     }
 
+    /** With what the line "plateau" says. */
+    private TrainOptions trainOptions() {
+        TrainOptions options = new TrainOptions();
+        if (plateau.isEmpty()) {
+            return options;
+        }
+        return options.plateauMetric(plateau.get(0)).plateauHigherIsBetter(plateau.get(1).equals("1"))
+            .plateauEverySteps(Long.parseLong(plateau.get(2))).plateauPatience(Long.parseLong(plateau.get(3)))
+            .plateauCooldown(Long.parseLong(plateau.get(4))).plateauFactor(Double.parseDouble(plateau.get(5)))
+            .plateauThreshold(Double.parseDouble(plateau.get(6)))
+            .plateauMinimumFactor(Double.parseDouble(plateau.get(7)));
+    }
+
     private void train(long steps) {
         Hook hook = Hook.onStep(1, event -> fault.happen(event, strategy));
         Hook[] hooks = fault == null ? new Hook[0] : new Hook[] {hook};
-        Result result = estimator().train(training, new TrainOptions().steps(steps), hooks);
+        Result result = estimator().train(training, trainOptions().steps(steps), hooks);
         print("step %d loss %.5f", result.step(), result.loss());
     }
 
@@ -177,7 +193,8 @@ final class Scenario implements AutoCloseable {
                 evaluate(words[1]);
             }
         });
-        try (ScenarioLoop loop = new ScenarioLoop(context, trained, Long.parseLong(words[1]), x, y, atLast)) {
+        long most = Long.parseLong(words[1]);
+        try (ScenarioLoop loop = new ScenarioLoop(context, trained, trainOptions(), most, x, y, atLast)) {
             for (int i = 2; i < words.length; i++) {
                 Result result = loop.step(Integer.parseInt(words[i]));
                 StringBuilder metrics = new StringBuilder();
@@ -369,6 +386,7 @@ final class Scenario implements AutoCloseable {
                 forgetEstimator();
                 transforms = List.of(words).subList(1, words.length);
             }
+            case "plateau" -> plateau = List.of(words).subList(1, words.length);
             case "model" -> {
                 forgetEstimator();
                 model = ScenarioModels.of(words[1]);

@@ -11,14 +11,15 @@ final class ScenarioLoop implements AutoCloseable {
     private final Session session;
     private int first = 0;
 
-    ScenarioLoop(Context context, Estimator estimator, long most, float[] x, int[] y, Hook hook) {
+    ScenarioLoop(Context context, Estimator estimator, TrainOptions options, long most, float[] x, int[] y,
+        Hook hook) {
         this.x = x;
         this.y = y;
         columns = x.length / y.length;
         feed = Feed.builder(2, new Feed.Component("x", Role.FEATURE, DType.FLOAT32, columns),
             new Feed.Component("y", Role.LABEL, DType.INT32)).context(context).ofBatches(most).build();
         try (Dataset dataset = new Pipeline(context).addFeed(feed).build()) {
-            session = estimator.openSession(dataset, hook);
+            session = estimator.openSession(dataset, options, hook);
         } catch (RuntimeException failure) {
             feed.close();
             throw failure;

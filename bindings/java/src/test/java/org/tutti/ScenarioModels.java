@@ -18,6 +18,7 @@ final class ScenarioModels {
             case "functions" -> new ScenarioFunctions();
             case "layers" -> new ScenarioLayers();
             case "schedules" -> new ScenarioSchedules();
+            case "tables" -> ScenarioModels::tables;
             case "wrong" -> (g, mode) -> g.loss(g.matmul(g.feature("x"), g.feature("x")));
             case "failing" -> (g, mode) -> {
                 throw new TuttiException(Code.UNAVAILABLE, "the model is at lunch");
@@ -55,6 +56,33 @@ final class ScenarioModels {
             g.optimizerSgd(g.scheduleExponential(0.05, 0.5, 4, steps),
                 new OptimizerSgdOptions().momentum(0.9).nesterov(true));
         }
+    }
+
+    private static void tables(Graph g, Mode mode) {
+        Value x = g.feature("x");
+        LayerEmbeddingOptions ones = new LayerEmbeddingOptions().tableInitializer("ones");
+        Value z = g.layerEmbedding(g.argmax(x), g.dims(x)[1], 3, ones);
+        g.output("z", z);
+        if (mode == Mode.PREDICT) {
+            return;
+        }
+        g.loss(g.lossSparseSoftmaxCrossEntropy(z, g.label("y")));
+        Value rate = g.scheduleConstant(0.25);
+        boolean isLazy = g.params().startsWith("lazy_");
+        switch (g.params()) {
+            case "adam", "lazy_adam" -> g.optimizerAdam(rate, new OptimizerAdamOptions().lazy(isLazy));
+            case "sgd", "lazy_sgd" -> g.optimizerSgd(rate, new OptimizerSgdOptions().momentum(0.9).lazy(isLazy));
+            case "lazy_rule" -> lazyRule(g);
+            default -> throw new IllegalArgumentException(g.params());
+        }
+    }
+
+    /** w - 0.125 m with m = m / 2 + g, of the rows that a step looks up. */
+    private static void lazyRule(Graph g) {
+        g.updateRule(g.scheduleConstant(0.125), new UpdateRuleOptions().slot("m").lazy(true), u -> {
+            Value m = g.add(g.mul(u.slots().get(0), g.constant(DType.FLOAT32, 0.5)), u.gradient());
+            return new UpdatedVariable(g.sub(u.weight(), g.mul(u.learningRate(), m)), m);
+        });
     }
 
     private static void averages(Graph g, Mode mode) {

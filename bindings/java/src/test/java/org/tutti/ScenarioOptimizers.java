@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package org.tutti;
 
+import java.util.List;
+
 /** A model whose optimizer the run option params names (tests/bindings/scenarios.txt). */
 final class ScenarioOptimizers {
     private ScenarioOptimizers() {}
@@ -31,6 +33,7 @@ final class ScenarioOptimizers {
             case "lars" -> g.optimizerLars(g.scheduleConstant(1), new OptimizerLarsOptions().momentum(0.5)
                 .nesterov(true).trust(0.1).epsilon(0.01).weightDecay(0.1));
             case "groups" -> groups(g);
+            case "rows_and_columns" -> rowsAndColumns(g);
             case "frozen" -> {
                 g.parameterGroup("*bias", new ParameterGroupOptions().frozen(true));
                 g.optimizerAdagrad(g.scheduleConstant(0.5));
@@ -60,8 +63,29 @@ final class ScenarioOptimizers {
             case "muon" -> g.optimizerMuon(rate, new OptimizerMuonOptions().momentum(0.8).withoutNesterov(true)
                 .rounds(3).scale(OptimizerMuonScale.LIKE_ADAM).vectorRate(0.5).beta1(0.8).beta2(0.5).epsilon(0.01)
                 .weightDecay(0.1));
+            case "adafactor" -> g.optimizerAdafactor(g.scheduleConstant(0.75));
+            case "adafactor_fixed" -> g.optimizerAdafactor(g.scheduleConstant(0.75),
+                new OptimizerAdafactorOptions().beta2Decay(-0.5).epsilon(0.01).addsEpsilon(true).leastScale(0.5)
+                    .clipThreshold(0.5).keepsRate(true).weightDecay(0.1));
             default -> throw new IllegalArgumentException(name);
         }
+    }
+
+    /** Of vectors w - rate g; of matrices w - rate g r c, where r = r / 2 + the sum of the squares of a row of g, and c
+     * that of a column. */
+    private static void rowsAndColumns(Graph g) {
+        Value rate = g.scheduleConstant(2);
+        g.updateRule(rate, u -> new UpdatedVariable(g.sub(u.weight(), g.mul(u.learningRate(), u.gradient()))));
+        UpdateRuleOptions options = new UpdateRuleOptions().stacks(true).slotPerRow("rows", 0.25)
+            .slotPerColumn("columns", 0.5);
+        g.updateRule(rate, options, u -> {
+            Value half = g.constant(DType.FLOAT32, 0.5);
+            Value squares = g.square(u.gradient());
+            Value rows = g.add(g.mul(u.slots().get(0), half), g.reduceSum(squares, new ReduceSumOptions().axes(2)));
+            Value columns = g.add(g.mul(u.slots().get(1), half), g.reduceSum(squares, new ReduceSumOptions().axes(1)));
+            Value step = g.einsum(List.of(u.gradient(), rows, columns), "mrc,mr,mc->mrc");
+            return new UpdatedVariable(g.sub(u.weight(), g.mul(u.learningRate(), step)), rows, columns);
+        });
     }
 
     private static void groups(Graph g) {
