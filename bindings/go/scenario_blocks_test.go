@@ -4,7 +4,7 @@ package tutti
 
 import "fmt"
 
-const scenarioClasses, scenarioLength, scenarioHidden = 3, 3, 5
+const scenarioClasses, scenarioLength, scenarioHidden, scenarioSide = 3, 3, 5, 2
 
 // scenarioBlocks is a model with the layers that the run option Params names: tests/bindings/scenarios.txt.
 func scenarioBlocks(g *Graph, mode Mode) error {
@@ -48,6 +48,18 @@ var scenarioBlock = map[string]func(g *Graph, x Value) Value{
 		y, _, _ := g.LayerTransformerDecoder(placed, 1, scenarioHidden,
 			&LayerTransformerDecoderOptions{Activation: ActivationGELU, PreNorm: true, RotaryBase: 100})
 		return g.LayerDense(g.LayerFlatten(g.LayerRotaryPositions(y, nil)), scenarioClasses, nil)
+	},
+	"norms": func(g *Graph, x Value) Value {
+		y := g.LayerGroupNorm(scenarioSequence(g, x), 2, nil)
+		y = g.LayerLayerNorm(g.LayerInstanceNorm(g.Tanh(y), nil), nil)
+		y = g.LayerMultiHeadAttention(g.LayerRMSNorm(g.Tanh(y), nil), 2, nil)
+		return g.LayerDense(g.LayerFlatten(y), scenarioClasses, nil)
+	},
+	"residual": func(g *Graph, x Value) Value {
+		channels := g.Dims(x)[1] / (scenarioSide * scenarioSide)
+		image := g.Reshape(x, []int64{DimBatch, scenarioSide, scenarioSide, channels})
+		y := g.LayerResidualBlock2D(image, channels, &LayerResidualBlock2DOptions{KernelInitializer: "glorot_uniform"})
+		return g.LayerDense(g.LayerFlatten(y), scenarioClasses, nil)
 	},
 }
 

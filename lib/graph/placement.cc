@@ -33,6 +33,8 @@ class NodeView {
   const ValueInfo &input(size_t i) const { return graph_.value(node_.inputs[i]); }
   const ValueInfo &output(size_t i) const { return graph_.value(node_.outputs[i]); }
   Placement placement(size_t i) const { return placements_[static_cast<size_t>(node_.inputs[i])]; }
+  /// Zeros, whatever the run.
+  bool is_nothing(size_t i) const { return is_zero(graph_, node_.inputs[i]); }
   bool is_sharded(size_t i) const { return has_input(i) && placement(i) == Placement::sharded; }
   bool any_input(Placement wanted) const {
     for (size_t i = 0; i < input_count(); ++i) {
@@ -108,6 +110,8 @@ Linear linearity(const NodeView &view) {
       {"avg_pool2d_gradient", Linear::jointly},
       {"mul", Linear::bilinear},
       {"matmul", Linear::bilinear},
+      {"conv2d_input_gradient", Linear::bilinear},
+      {"conv2d_kernel_gradient", Linear::bilinear},
       {"div", Linear::first},
       {"gather", Linear::first},
       {"gather_gradient", Linear::first},
@@ -119,11 +123,19 @@ Linear linearity(const NodeView &view) {
       {"log_softmax_gradient", Linear::first},
       {"max_pool2d_gradient", Linear::first},
       {"top_k_gradient", Linear::first},
+      {"running_product_gradient", Linear::first},
+      {"batch_norm_training_gradient", Linear::first},
+      {"layer_norm_gradient", Linear::first},
+      {"rms_norm_gradient", Linear::first},
+      {"group_norm_gradient", Linear::first},
+      {"attention_gradient", Linear::first},
+      {"dropout_attention_gradient", Linear::first},
       {"sparse_softmax_cross_entropy_gradient", Linear::first},
       {"softmax_cross_entropy_gradient", Linear::first},
   };
   const auto found = table.find(view.node().op);
   if (found != table.end()) return found->second;
+  if (view.node().op == "conv2d" && !view.has_input(2)) return Linear::bilinear;
   if (view.node().op == "pad" && view.attribute<double>("value", 0) == 0) return Linear::jointly;
   if (view.node().op == "cast" && tensor::is_floating(view.input(0).dtype) &&
       tensor::is_floating(view.output(0).dtype)) {
@@ -139,7 +151,15 @@ bool moves_elements(std::string_view op) {
   return std::find(names.begin(), names.end(), op) != names.end();
 }
 
+/// A choice that is the same for all parts, between sums, or between a sum and nothing.
+bool selects_sums(const NodeView &view) {
+  if (view.node().op != "select" || view.placement(0) != Placement::replicated) return false;
+  const auto is_sum = [&](size_t i) { return view.placement(i) == Placement::partial_sum || view.is_nothing(i); };
+  return is_sum(1) && is_sum(2);
+}
+
 bool keeps_partial_sum(const NodeView &view) {
+  if (selects_sums(view)) return true;
   size_t partial = 0, present = 0;
   for (size_t i = 0; i < view.input_count(); ++i) {
     if (!view.has_input(i)) continue;

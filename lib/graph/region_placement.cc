@@ -27,16 +27,6 @@ bool is_zero(const tensor::Tensor &tensor) {
          std::all_of(bytes, bytes + tensor.size_bytes(), [](std::byte byte) { return byte == std::byte{0}; });
 }
 
-/// Is it made of zeros, whatever the run?
-bool is_zero(const Graph &graph, ValueId value) {
-  const NodeId producer = graph.value(value).producer;
-  if (producer == kNoNode) return false;
-  const Node &node = graph.node(producer);
-  if (node.op == "constant") return is_zero(std::get<tensor::Tensor>(node.attributes.find("value")->second));
-  static constexpr std::string_view moves[] = {"broadcast_to", "reshape", "identity", "cast", "transpose"};
-  return std::ranges::find(moves, node.op) != std::end(moves) && is_zero(graph, node.inputs[0]);
-}
-
 /// The placements of one node's regions.
 class RegionPlacer {
  public:
@@ -190,6 +180,15 @@ class RegionPlacer {
 };
 
 }  // namespace
+
+bool is_zero(const Graph &graph, ValueId value) {
+  const NodeId producer = graph.value(value).producer;
+  if (producer == kNoNode) return false;
+  const Node &node = graph.node(producer);
+  if (node.op == "constant") return is_zero(std::get<tensor::Tensor>(node.attributes.find("value")->second));
+  static constexpr std::string_view moves[] = {"broadcast_to", "reshape", "identity", "cast", "transpose"};
+  return std::ranges::find(moves, node.op) != std::end(moves) && is_zero(graph, node.inputs[0]);
+}
 
 Result<NodePlacement> place_regions(const Graph &graph, const Node &node, const std::vector<Placement> &placements) {
   return RegionPlacer(graph, node, placements).run();

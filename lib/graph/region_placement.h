@@ -16,6 +16,9 @@
 
 namespace tutti::impl::graph {
 
+/// Is it made of zeros, whatever the run?
+bool is_zero(const Graph &graph, ValueId value);
+
 /// The rule of a node with regions.
 base::Result<NodePlacement> place_regions(const Graph &graph, const Node &node,
                                           const std::vector<Placement> &placements);

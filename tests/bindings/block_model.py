@@ -4,6 +4,8 @@ library. Gradients are differences of losses, four for each weight, which are ex
 """
 import math
 
+import residual_model
+
 RATE, CLASSES, LENGTH = 0.25, 3, 3
 
 
@@ -39,6 +41,23 @@ def layer_norm(x, scale, offset):
     mean = sum(x) / len(x)
     deviation = math.sqrt(sum((a - mean) ** 2 for a in x) / len(x) + 1e-5)
     return [(a - mean) / deviation * s + o for a, s, o in zip(x, scale, offset)]
+
+
+def rms_norm(x, scale):
+    root = math.sqrt(dot(x, x) / len(x) + 1e-6)
+    return [a / root * s for a, s in zip(x, scale)]
+
+
+def group_norm(rows, groups, scale, offset):
+    """Over all positions and the channels of a group."""
+    size = len(scale) // groups
+    made = [[] for _ in rows]
+    for first in range(0, len(scale), size):
+        numbers = [a for row in rows for a in row[first:first + size]]
+        normal = layer_norm(numbers, [1] * len(numbers), [0] * len(numbers))
+        for p, row in enumerate(made):
+            row += normal[p * size:(p + 1) * size]
+    return [[a * s + o for a, s, o in zip(row, scale, offset)] for row in made]
 
 
 def turned(x, position, base):
@@ -86,6 +105,24 @@ def block(x, weights, scope, heads, causal, pre_norm, base):
     return part(part(x, 'attention_norm', lambda rows: attention(rows, own, heads, causal, base)), 'output_norm', hidden)
 
 
+def norms(x, weights):
+    """One norm after the other, and attention."""
+    own = {name.removeprefix('multi_head_attention/'): value for name, value in weights.items()}
+    x = group_norm(x, 2, weights['group_norm/scale'], weights['group_norm/offset'])
+    x = [[math.tanh(a) for a in row] for row in x]
+    x = group_norm(x, len(x[0]), weights['instance_norm/scale'], weights['instance_norm/offset'])
+    x = [[math.tanh(a) for a in layer_norm(row, weights['layer_norm/scale'], weights['layer_norm/offset'])] for row in x]
+    return attention([rms_norm(row, weights['rms_norm/scale']) for row in x], own, 2, False, 0)
+
+
+def norm_shapes(channels):
+    own = {'input_kernel': (channels, 3 * channels), 'input_bias': (3 * channels,), 'output_kernel': (channels, channels),
+           'output_bias': (channels,)}
+    norm = {f'{name}/{part}': (channels,) for name in ('layer_norm', 'rms_norm', 'group_norm', 'instance_norm')
+            for part in (('scale',) if name == 'rms_norm' else ('scale', 'offset'))}
+    return {**{f'multi_head_attention/{name}': shape for name, shape in own.items()}, **norm}
+
+
 def block_shapes(scope, channels, hidden):
     shapes = {'self_attention/input_kernel': (channels, 3 * channels), 'self_attention/input_bias': (3 * channels,),
               'self_attention/output_kernel': (channels, channels), 'self_attention/output_bias': (channels,),
@@ -108,6 +145,8 @@ class Blocks:
             'encoder': lambda: {**block_shapes('transformer_encoder', channels, 5), **dense_shapes},
             'decoder': lambda: {'learned_positions/positions': (LENGTH, channels), **block_shapes('transformer_decoder', channels, 5),
                                 **dense_shapes},
+            'residual': lambda: {**residual_model.SHAPES, **dense_shapes},
+            'norms': lambda: {**norm_shapes(channels), **dense_shapes},
             'weight_norm': lambda: {**dense_shapes, 'dense/kernel_scale': (CLASSES,)},
         }.get(name, lambda: dense_shapes)()
         self.weights = {full: self.first(full, shape) for full, shape in self.shapes.items()}
@@ -116,6 +155,8 @@ class Blocks:
             kernel[:] = [(i * 5 % 7 - 3) / 8 for i in range(len(kernel))]
         if name == 'weight_norm':
             self.weights['dense/kernel_scale'] = [norm(column(kernel, CLASSES, j)) for j in range(CLASSES)]
+        if name == 'residual':
+            self.running = residual_model.first_statistics()
         if name == 'spectral_norm':
             self.vectors = None, [1 + 0.5 * math.sin(i + 1) for i in range(self.columns)]
             for _ in range(100):
@@ -125,7 +166,8 @@ class Blocks:
     def first(self, name, shape):
         if len(shape) == 1:
             return [float(name.endswith('/scale'))] * shape[0]
-        return self.glorot_uniform(name, self.seed, shape[0] * shape[1], *shape)
+        taps = math.prod(shape[:-2])
+        return self.glorot_uniform(name, self.seed, math.prod(shape), taps * shape[-2], taps * shape[-1])
 
     # ---- the kernel that is divided by its largest singular value ----
 
@@ -139,6 +181,8 @@ class Blocks:
     def end_step(self):
         if self.name == 'spectral_norm':
             self.vectors = self.next
+        if self.name == 'residual':
+            self.running = residual_model.next_statistics(self.running, self.used)
 
     def kernel(self, weights, vectors):
         kernel = weights['dense/kernel']
@@ -160,6 +204,8 @@ class Blocks:
             x = [[a + (math.cos if c % 2 else math.sin)(p / 10000 ** (c // 2 * 2 / channels)) for c, a in enumerate(one)]
                  for p, one in enumerate(x)]
             x = block(x, weights, 'transformer_encoder', 2, False, False, 0)
+        elif self.name == 'norms':
+            x = norms(x, weights)
         else:
             table = weights['learned_positions/positions']
             x = [[a + table[p * channels + c] for c, a in enumerate(one)] for p, one in enumerate(x)]
@@ -168,26 +214,31 @@ class Blocks:
         return [a for one in x for a in one]
 
     def logits(self, row, weights, vectors):
-        x = self.sequence(row, weights) if self.name in ('encoder', 'decoder') else row
+        x = self.sequence(row, weights) if self.name in ('encoder', 'decoder', 'norms') else row
         return dense(x, self.kernel(weights, vectors), weights['dense/bias'])
 
-    def loss(self, batch, weights, vectors):
-        return -sum(math.log(softmax(self.logits(row, weights, vectors))[label]) for row, label in batch)
+    def loss(self, batch, weights, vectors, running=None):
+        rows = [row for row, _ in batch]
+        if self.name == 'residual':
+            rows, self.used = residual_model.residual(rows, weights, running)
+        return -sum(math.log(softmax(self.logits(row, weights, vectors))[label]) for row, (_, label) in zip(rows, batch))
 
     def gradients(self, batch, count, *_):
         vectors = getattr(self, 'vectors', None)
         if self.name == 'spectral_norm':
             vectors = self.next = self.next_vectors(self.weights['dense/kernel'])
+        # No step across the corner of a relu, or where a norm of few numbers is curved.
+        size = 1e-5 if self.name in ('norms', 'residual') else 1e-3
         found = {}
         for name, values in self.weights.items():
             found[name] = []
             for i, value in enumerate(values):
                 at = []
                 for steps in (-2, -1, 1, 2):
-                    values[i] = value + steps * 1e-3
+                    values[i] = value + steps * size
                     at.append(self.loss(batch, self.weights, vectors))
                 values[i] = value
-                found[name].append((at[0] - 8 * at[1] + 8 * at[2] - at[3]) / 12e-3 / count)
+                found[name].append((at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * size) / count)
         return self.loss(batch, self.weights, vectors), found
 
     def update(self, weights, gradients, _):
@@ -200,10 +251,12 @@ class Blocks:
             bias[:] = [max(b, 0) for b in bias]
 
     def losses(self, batch):
-        return self.loss(batch, self.weights, getattr(self, 'vectors', None))
+        return self.loss(batch, self.weights, getattr(self, 'vectors', None), getattr(self, 'running', None))
 
     def metrics(self, _):
         return {}
 
     def outputs(self, row):
+        if self.name == 'residual':
+            (row,), _ = residual_model.residual([row], self.weights, self.running)
         return {'z': self.logits(row, self.weights, getattr(self, 'vectors', None))}

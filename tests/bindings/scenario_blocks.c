@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { CLASSES = 3, LENGTH = 3, HIDDEN = 5, MOST_NUMBERS = 64 };
+enum { CLASSES = 3, LENGTH = 3, SIDE = 2, HIDDEN = 5, MOST_NUMBERS = 64 };
 
 /* x [batch, columns] as [batch, LENGTH, columns / LENGTH]. */
 static tutti_value sequence(tutti_graph *g, tutti_value x) {
@@ -62,11 +62,31 @@ static tutti_value decoder(tutti_graph *g, tutti_value x) {
   return dense(g, tutti_layer_flatten(g, tutti_layer_rotary_positions(g, y, NULL)), NULL);
 }
 
+static tutti_value norms(tutti_graph *g, tutti_value x) {
+  tutti_value y = tutti_layer_group_norm(g, sequence(g, x), 2, NULL);
+  y = tutti_layer_layer_norm(g, tutti_layer_instance_norm(g, tutti_tanh(g, y), NULL), NULL);
+  y = tutti_layer_multi_head_attention(g, tutti_layer_rms_norm(g, tutti_tanh(g, y), NULL), 2, NULL);
+  return dense(g, tutti_layer_flatten(g, y), NULL);
+}
+
+static tutti_value residual(tutti_graph *g, tutti_value x) {
+  const int64_t dims[] = {TUTTI_DIM_BATCH, SIDE, SIDE, tutti_graph_get_dim(g, x, 1) / (SIDE * SIDE)};
+  const tutti_layer_residual_block2d_attrs attrs = {.kernel_initializer = "glorot_uniform"};
+  const tutti_value y = tutti_layer_residual_block2d(g, tutti_reshape(g, x, dims, 4), dims[3], &attrs);
+  return dense(g, tutti_layer_flatten(g, y), NULL);
+}
+
 static const struct {
   const char *name;
   tutti_value (*make)(tutti_graph *g, tutti_value x);
-} variants[] = {{"constrained", constrained},     {"given", given},     {"weight_norm", weight_norm},
-                {"spectral_norm", spectral_norm}, {"encoder", encoder}, {"decoder", decoder}};
+} variants[] = {{"constrained", constrained},
+                {"given", given},
+                {"weight_norm", weight_norm},
+                {"spectral_norm", spectral_norm},
+                {"encoder", encoder},
+                {"decoder", decoder},
+                {"norms", norms},
+                {"residual", residual}};
 
 int32_t scenario_blocks(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
   (void)user;

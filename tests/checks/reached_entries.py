@@ -6,8 +6,8 @@ Used means: a test or an example in C or C++ that links the shared library alone
 numbers of tests/conformance/golden, which the tests golden_*_test.cc of tests/capi give to entries by name. What is not is in
 unreached_entries.txt with the reason; the check finds what is missing there, and lines that no longer hold.
 
-Entries of some kinds are used by the tests of every language, too: such are the models "losses", "metrics", "optimizers",
-"functions" and "schedules" of tests/bindings/scenarios.txt.
+Entries of nn.yaml are used by the tests of every language, too: such are the models "blocks", "functions", "layers", "losses",
+"metrics", "optimizers" and "schedules" of tests/bindings/scenarios.txt.
 """
 
 import glob
@@ -23,7 +23,7 @@ SOURCES = ("tests/capi/*.c", "tests/capi/*.cc", "tests/capi/*.h", "tests/binding
            "tests/bench/*.c", "examples/c/*.c")
 GOLDEN = "tests/conformance/golden/*.json"
 REASONS = "tests/checks/unreached_entries.txt"
-IN_EVERY_LANGUAGE = {"function", "loss", "metric", "optimizer", "parameter", "schedule"}
+IN_EVERY_LANGUAGE = {"function", "layer", "loss", "metric", "optimizer", "parameter", "schedule"}
 LANGUAGES = {"Go": "bindings/go/*_test.go", "Java": "bindings/java/src/test/java/org/tutti/*.java", "C#": "tests/bindings/csharp/*.cs"}
 # Registries of data: what a name begins with here, and in C.
 OF_DATA = {"lib/data/sources.yaml": ("source", "source"), "lib/data/transforms.yaml": ("transform", "pipeline")}

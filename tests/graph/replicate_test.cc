@@ -53,6 +53,16 @@ static void test_placements(void **) {
   is(placed([](auto &b, V x, V) { return b.mul(b.reduce_sum(x), b.reduce_sum(x)); }), Placement::replicated);
   is(placed([](auto &b, V x, V) { return b.add_scalar(b.reduce_sum(x), 1); }), Placement::replicated);
   is(placed([](auto &b, V x, V) { return b.sub(x, b.reduce_sum(x, {0}, true)); }), Placement::sharded);
+  // A choice between sums, or a sum and nothing, that is the same for all parts.
+  const auto choice = [&](const char *by, double otherwise) {
+    return placed([=](auto &b, V x, V) {
+      const V condition = b.op("greater", {b.run_scalar(by, DType::f32), b.constant(1, DType::f32)});
+      return b.select(condition, b.reduce_sum(x, {0}), b.constant(otherwise, DType::f32));
+    });
+  };
+  is(choice("step_rows", 0), Placement::partial_sum);
+  is(choice("step_rows", 1), Placement::replicated);
+  is(choice("row_offset", 0), Placement::varying);
   is(placed([](auto &b, V, V) { return b.run_scalar("first_flag", DType::f32); }), Placement::partial_sum);
   is(placed([](auto &b, V x, V) { return b.reshape(x, {GraphBuilder::batch() * 4}); }), Placement::sharded);
   is(placed([](auto &b, V x, V) {

@@ -328,9 +328,11 @@ class TrainGraphBuilder {
   }
 
   Status write_assignments() {
+    TUTTI_ASSIGN(const std::vector<graph::Placement> placements, graph::place(model_.graph, traits_.several()));
     for (const auto &[name, value] : model_.assignments) {
       ValueId mapped = forward_.mapped(value);
-      if (traits_.several()) {
+      // A sum over the rows of the step is whole when that of all its parts is.
+      if (traits_.several() && placements[static_cast<size_t>(value)] != graph::Placement::partial_sum) {
         const ValueId share =
             step_.div(step_.run_scalar("local_rows", DType::f64), step_.run_scalar("step_rows", DType::f64));
         mapped = step_.mul(mapped, step_.cast(share, step_.dtype(mapped)));

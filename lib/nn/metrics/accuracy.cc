@@ -11,10 +11,6 @@ ValueId report_mean(Expansion &e, ValueId values, size_t weights_index) {
   return report(e, mean_of_rows(e, values, weights_index));
 }
 
-ValueId as_number(Expansion &e, ValueId truth) {
-  return truth == kNoValue ? kNoValue : e.builder().cast(truth, tensor::DType::f32);
-}
-
 /// -log of probabilities of at least the attribute `epsilon`.
 ValueId negative_log(Expansion &e, ValueId probabilities) {
   GraphBuilder &b = e.builder();
@@ -40,14 +36,14 @@ ValueId expand_metric_accuracy(Expansion &e) {
   const ValueId predicted = b.op("argmax", {e.input(0)}, {{"axis", int64_t{-1}}});
   if (predicted == kNoValue) return kNoValue;
   const ValueId labels = b.cast(squeeze_to_rank(e, e.input(1), b.rank(predicted)), tensor::DType::i64);
-  return report_mean(e, as_number(e, b.op("equal", {predicted, labels})), 2);
+  return report_mean(e, as_sum(b, b.op("equal", {predicted, labels})), 2);
 }
 
 ValueId expand_metric_top_k_accuracy(Expansion &e) {
   GraphBuilder &b = e.builder();
   if (e.input(0) == kNoValue || b.rank(e.input(0)) == 0) return kNoValue;
   const ValueId labels = squeeze_to_rank(e, e.input(1), b.rank(e.input(0)) - 1);
-  return report_mean(e, as_number(e, b.op("in_top_k", {e.input(0), labels}, {{"k", e.i64("k")}})), 2);
+  return report_mean(e, as_sum(b, b.op("in_top_k", {e.input(0), labels}, {{"k", e.i64("k")}})), 2);
 }
 
 ValueId expand_metric_binary_accuracy(Expansion &e) {

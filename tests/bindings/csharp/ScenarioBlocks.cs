@@ -6,7 +6,7 @@ namespace Tutti.Tests
     // A model with the layer that the run option Params names (tests/bindings/scenarios.txt).
     internal static class ScenarioBlocks
     {
-        private const int Classes = 3, Length = 3, Hidden = 5;
+        private const int Classes = 3, Length = 3, Side = 2, Hidden = 5;
 
         public static void Build(Graph g, Mode mode)
         {
@@ -38,6 +38,10 @@ namespace Tutti.Tests
                     return g.LayerDense(g.LayerFlatten(y), Classes);
                 case "decoder":
                     return Decoder(g, x);
+                case "norms":
+                    return Norms(g, x);
+                case "residual":
+                    return Residual(g, x);
                 default:
                     throw new ArgumentException(name);
             }
@@ -56,6 +60,22 @@ namespace Tutti.Tests
             Value placed = g.LayerLearnedPositions(Sequence(g, x), Length, first);
             Value y = g.LayerTransformerDecoder(placed, 1, Hidden, options).Y;
             return g.LayerDense(g.LayerFlatten(g.LayerRotaryPositions(y)), Classes);
+        }
+
+        private static Value Norms(Graph g, Value x)
+        {
+            Value y = g.LayerGroupNorm(Sequence(g, x), 2);
+            y = g.LayerLayerNorm(g.LayerInstanceNorm(g.Tanh(y)));
+            y = g.LayerMultiHeadAttention(g.LayerRmsNorm(g.Tanh(y)), 2);
+            return g.LayerDense(g.LayerFlatten(y), Classes);
+        }
+
+        private static Value Residual(Graph g, Value x)
+        {
+            long channels = x.Dims[1] / (Side * Side);
+            Value image = g.Reshape(x, new long[] { Graph.DimBatch, Side, Side, channels });
+            var options = new LayerResidualBlock2dOptions { KernelInitializer = "glorot_uniform" };
+            return g.LayerDense(g.LayerFlatten(g.LayerResidualBlock2d(image, channels, options)), Classes);
         }
 
         // x as a sequence of three positions.

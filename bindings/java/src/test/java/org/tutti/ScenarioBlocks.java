@@ -5,6 +5,7 @@ package org.tutti;
 final class ScenarioBlocks {
     private static final int CLASSES = 3;
     private static final int LENGTH = 3;
+    private static final int SIDE = 2;
     private static final int HIDDEN = 5;
 
     private ScenarioBlocks() {}
@@ -41,6 +42,19 @@ final class ScenarioBlocks {
                 LayerTransformerDecoderValues made = g.layerTransformerDecoder(placed, 1, HIDDEN,
                     new LayerTransformerDecoderOptions().activation(Activation.GELU).preNorm(true).rotaryBase(100));
                 yield g.layerDense(g.layerFlatten(g.layerRotaryPositions(made.y())), CLASSES);
+            }
+            case "norms" -> {
+                Value y = g.layerGroupNorm(sequence(g, x), 2);
+                y = g.layerLayerNorm(g.layerInstanceNorm(g.tanh(y)));
+                y = g.layerMultiHeadAttention(g.layerRmsNorm(g.tanh(y)), 2);
+                yield g.layerDense(g.layerFlatten(y), CLASSES);
+            }
+            case "residual" -> {
+                long channels = g.dims(x)[1] / (SIDE * SIDE);
+                Value image = g.reshape(x, new long[] {Graph.DIM_BATCH, SIDE, SIDE, channels});
+                Value y = g.layerResidualBlock2d(image, channels,
+                    new LayerResidualBlock2dOptions().kernelInitializer("glorot_uniform"));
+                yield g.layerDense(g.layerFlatten(y), CLASSES);
             }
             default -> throw new IllegalArgumentException(name);
         };
