@@ -98,7 +98,7 @@ __attribute__((constructor)) static void read_environment(void) {
 
 /* dlsym() itself allocates: the allocator's own names do not need it. AddressSanitizer is one, too, and looks for what
  * is left behind; operator new: failing_new.cc. */
-#ifdef __SANITIZE_ADDRESS__
+#ifdef HAS_ADDRESS_SANITIZER
 #define ALLOCATOR(name) __interceptor_##name
 #else
 #define ALLOCATOR(name) __libc_##name
