@@ -18,6 +18,7 @@ tutti_context *one_thread(void) {
   tutti_context *context = NULL;
   must(tutti_options_create("context", &options, &err), err);
   tutti_options_set_i64(options, "threads", 1);
+  tutti_options_set_i64(options, "logical_devices", 1);
   must(tutti_context_create(options, &context, &err), err);
   tutti_options_unref(options);
   return context;
@@ -44,6 +45,16 @@ static double processor_ms(void) {
   return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
+/* The kernels of some steps, as a table. */
+static void print_profile(tutti_context *context, tutti_session *session, int steps) {
+  tutti_error *err = NULL;
+  const char *report = NULL;
+  must(tutti_context_start_profile(context, NULL, &err), err);
+  must(tutti_session_run(session, steps, NULL, &err), err);
+  must(tutti_context_stop_profile(context, &report, &err), err);
+  puts(report);
+}
+
 double step_ms(tutti_context *context, tutti_model_fn model, void *user, tutti_dataset *dataset, int runs, int steps) {
   tutti_error *err = NULL;
   tutti_strategy *strategy = NULL;
@@ -60,6 +71,7 @@ double step_ms(tutti_context *context, tutti_model_fn model, void *user, tutti_d
     const double each = (processor_ms() - begin) / steps;
     best = each < best ? each : best;
   }
+  if (getenv("TUTTI_BENCH_PROFILE") != NULL) print_profile(context, session, steps);
   tutti_session_unref(session);
   tutti_estimator_unref(estimator);
   tutti_strategy_unref(strategy);

@@ -437,6 +437,19 @@ std::vector<OpCase> shape_cases() {
     cases.push_back({"gather_gradient", {{dtype, {0, 5}}, whole(DType::i64, {0}, 0, 4)}, {{"dims", Dims{4, 5}}}});
     const std::vector<OpCase> updates = row_update_cases(dtype);
     cases.insert(cases.end(), updates.begin(), updates.end());
+    // Columns of a matrix, which one kernel may read where they lie, beside broadcasts of a number and a row.
+    const std::vector<std::pair<int64_t, int64_t>> parts = {{7, 3}, {1, 5}, {3, 160}, {2, 1100}, {0, 4}, {700, 2}};
+    for (const auto &[rows, columns] : parts) {
+      const Dims part = {rows, columns};
+      const auto both = [part](graph::GraphBuilder &b, const graph::GraphBuilder::Values &v) {
+        const graph::ValueId gate = b.unary("sigmoid", b.slice(v[0], {0, 1}, part));
+        const graph::ValueId gated = b.mul(gate, b.slice(v[0], {0, part[1]}, part));
+        const graph::ValueId row = b.broadcast_to(v[2], part);
+        return graph::GraphBuilder::Values{b.add(gated, b.mul(b.broadcast_to(v[1], part), row)),
+                                           b.unary("tanh", b.slice(v[0], {0, 0}, part))};
+      };
+      cases.push_back({"slice", {{dtype, {rows, 2 * columns}}, {dtype, {}}, {dtype, {columns}}}, {}, both});
+    }
     cases.push_back({"one_hot",
                      {whole(DType::i64, {3, 5}, -1, 8)},
                      {{"depth", int64_t{7}}, {"on", 2.0}, {"off", -1.0}, {"dtype", dtype}}});

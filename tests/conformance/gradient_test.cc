@@ -360,6 +360,19 @@ Values products(GraphBuilder &b, const Values &v, int64_t axis) {
       axis);
 }
 
+// Activations and a slice are stacked, which the backward pass need not make again.
+Values gates(GraphBuilder &b, const Values &v, int64_t axis) {
+  return b.scan(
+      {v[0]}, {v[1]},
+      [&](GraphBuilder &g, const Values &p) {
+        const ValueId both = g.add(g.matmul(p[0], v[2]), p[1]);
+        const ValueId gate = g.unary("sigmoid", g.slice(both, {0, 0}, {2, 3})), part = g.slice(both, {0, 3}, {2, 3}),
+                      made = g.unary("tanh", part), positive = g.unary("relu", g.add_scalar(part, 0.3));
+        return Values{g.add(g.mul(gate, made), positive), gate, part, made, positive};
+      },
+      axis);
+}
+
 Values branch(GraphBuilder &b, const Values &v, double taken) {
   return b.cond(
       b.constant(taken, DType::boolean), [&](GraphBuilder &g, const Values &) { return Values{g.mul(v[0], v[1])}; },
@@ -367,6 +380,9 @@ Values branch(GraphBuilder &b, const Values &v, double taken) {
 }
 
 std::vector<GradientCase> region_cases() {
+  const auto along = [](Values (*loop)(GraphBuilder &, const Values &, int64_t), int64_t axis) {
+    return [=](GraphBuilder &b, const Values &v) { return loop(b, v, axis); };
+  };
   const auto body = [](GraphBuilder &g, const Values &p) { return Values{g.mul(g.unary("tanh", p[0]), p[1])}; };
   return {
       // One input depends on the other, but not through the call.
@@ -404,18 +420,11 @@ std::vector<GradientCase> region_cases() {
          return b.scan({}, {v[0]},
                        [&](GraphBuilder &g, const Values &p) { return Values{g.mul(g.unary("sin", p[0]), v[1])}; });
        }},
-      {"scan",
-       {real({2, 3}), real({4, 2, 3}), real({3, 5}, -1, 1), real({3, 5})},
-       {},
-       [](GraphBuilder &b, const Values &v) { return products(b, v, 0); }},
-      {"scan",
-       {real({2, 3}), real({2, 4, 3}), real({3, 5}, -1, 1), real({3, 5})},
-       {},
-       [](GraphBuilder &b, const Values &v) { return products(b, v, 1); }},
-      {"scan",
-       {real({2, 3}), real({2, 3, 4}), real({3, 5}, -1, 1), real({3, 5})},
-       {},
-       [](GraphBuilder &b, const Values &v) { return products(b, v, 2); }},
+      {"scan", {real({2, 3}), real({4, 2, 3}), real({3, 5}, -1, 1), real({3, 5})}, {}, along(products, 0)},
+      {"scan", {real({2, 3}), real({2, 4, 3}), real({3, 5}, -1, 1), real({3, 5})}, {}, along(products, 1)},
+      {"scan", {real({2, 3}), real({2, 3, 4}), real({3, 5}, -1, 1), real({3, 5})}, {}, along(products, 2)},
+      {"scan", {real({2, 3}), real({4, 2, 6}), real({3, 6}, -1, 1)}, {}, along(gates, 0)},
+      {"scan", {real({2, 3}), real({2, 4, 6}), real({3, 6}, -1, 1)}, {}, along(gates, 1)},
       // The backward pass drops what the forward pass dropped, in each iteration.
       {"scan",
        {real({3, 8}), real({8})},

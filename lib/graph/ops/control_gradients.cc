@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Gradient rules of scan and cond. Both compute their regions again inside the backward regions: the states before each
-// step are kept, and products that are stacked results. The gradient of a matrix that a loop multiplies by is one
-// product after the loop.
+// step are kept, and products, slices and activations that are stacked results. The gradient of a matrix that a loop
+// multiplies by is one product after the loop.
 #include <algorithm>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -101,14 +103,19 @@ class ScanGradient {
     }
     for (size_t i = states_; i < body_.results.size(); ++i) {
       if (context_.output_gradient(i) != kNoValue) weighed_results_.push_back(i);
-      if (is_stacked_product(i)) known_results_.push_back(i);
+      if (is_known(i)) known_results_.push_back(i);
     }
   }
 
-  /// Products that were stacked are not made again.
-  bool is_stacked_product(size_t result) const {
+  /// Are the gradients of an op made of its result, and of nothing else that it computes with?
+  static bool has_gradient_by_result(std::string_view op) { return op == "sigmoid" || op == "tanh" || op == "relu"; }
+
+  /// Products, slices and activations that were stacked are not made again.
+  bool is_known(size_t result) const {
     const NodeId producer = b_.info(body_.results[result]).producer;
-    return producer != kNoNode && b_.graph().node(producer).op == "matmul";
+    if (producer == kNoNode) return false;
+    const std::string &op = b_.graph().node(producer).op;
+    return op == "matmul" || op == "slice" || has_gradient_by_result(op);
   }
 
   /// Notes the products of a capture, if it has no other use.
@@ -146,12 +153,19 @@ class ScanGradient {
     return can_flatten(dims);
   }
 
-  /// The stacked result that is the new value of a state; none if there is no such result.
-  std::optional<size_t> stacked_state(size_t state) const {
+  /// The stacked result that is a value of the body; none if there is no such result.
+  std::optional<size_t> stacked(ValueId value) const {
     for (size_t i = states_; i < body_.results.size(); ++i) {
-      if (body_.results[i] == body_.results[state]) return i;
+      if (body_.results[i] == value) return i;
     }
     return std::nullopt;
+  }
+
+  /// A state as it enters each step, if that was stacked, or as it leaves it; kNoValue if neither was.
+  ValueId stacked_state(size_t state) {
+    if (const std::optional<size_t> before = stacked(body_.parameters[state])) return context_.output(*before);
+    const std::optional<size_t> after = stacked(body_.results[state]);
+    return after ? shifted(state, *after) : kNoValue;
   }
 
   /// What enters each step where all that left the steps was stacked: the same, one step later.
@@ -170,7 +184,7 @@ class ScanGradient {
     if (states_ == 0) return {};
     Values known;
     for (size_t i = 0; i < states_; ++i) {
-      if (const std::optional<size_t> stacked = stacked_state(i)) known.push_back(shifted(i, *stacked));
+      if (const ValueId before = stacked_state(i); before != kNoValue) known.push_back(before);
     }
     if (known.size() == states_ || !b_.ok()) return known;
     Values made = b_.scan(
@@ -199,7 +213,10 @@ class ScanGradient {
       if (!b_.ok()) break;
       for (size_t i = 0; i < known.size(); ++i) {
         const ValueId result = body_.results[known_results_[i]];
-        if (node.outputs[0] == result) cloner.map(result, known_instead(made->front(), known[i]));
+        if (node.outputs[0] != result) continue;
+        const bool by_result = has_gradient_by_result(node.op);
+        cloner.map(result, by_result ? activation_instead(node.op, cloner.mapped(node.inputs[0]), known[i])
+                                     : known_instead(made->front(), known[i]));
       }
     }
     Values results;
@@ -214,6 +231,17 @@ class ScanGradient {
         {made, known}, [](GraphBuilder &, const Values &p) { return Values{p[1]}; },
         [](GraphBuilder &g, const Values &p) {
           return Values{p[3], zeros_like(g, p[1])};
+        });
+    return b_.ok() ? one.front() : kNoValue;
+  }
+
+  /// `known`, which is what `op` makes of `argument`; that takes the gradient, and nobody else needs it.
+  ValueId activation_instead(std::string_view op, ValueId argument, ValueId known) {
+    const std::string gradient = base::concat(op, "_gradient");
+    const Values one = b_.custom_gradient(
+        {argument, known}, [](GraphBuilder &, const Values &p) { return Values{p[1]}; },
+        [&](GraphBuilder &g, const Values &p) {
+          return Values{g.op(gradient, {p[3], p[2]}), zeros_like(g, p[1])};
         });
     return b_.ok() ? one.front() : kNoValue;
   }

@@ -2,6 +2,7 @@
 //
 // Recurrent layers: loops over the positions of sequences [batch, length, channels]. What the input adds to all gates
 // is one product in front of the loop.
+#include <algorithm>
 #include <functional>
 
 #include "nn/expansion.h"
@@ -18,7 +19,8 @@ struct Cell {
   int64_t gates;
   size_t states;
   bool has_recurrent_bias;
-  /// The input's part of the gates, the product with the recurrent kernel, and the states.
+  /// From the input's part of the gates, the product with the recurrent kernel and the states: the next states, and
+  /// behind them what the backward pass need not make again.
   std::function<Values(Expansion &e, ValueId from_input, ValueId from_state, const Values &states)> step;
 };
 
@@ -141,10 +143,11 @@ class Recurrence {
   /// stay, and outputs are 0.
   Values step(const Values &at, ValueId recurrent, ValueId bias) {
     const Values states(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(cell_.states));
-    const ValueId product = b_.matmul(states[0], recurrent);
-    ValueId from_state = product;
+    ValueId from_state = b_.matmul(states[0], recurrent);
     if (bias != kNoValue) from_state = b_.add(from_state, bias);
     Values next = cell_.step(e_, at[cell_.states], from_state, states);
+    const Values kept(next.begin() + static_cast<std::ptrdiff_t>(cell_.states), next.end());
+    next.resize(cell_.states);
     ValueId output = next[0];
     if (positions_ != kNoValue) {
       const ValueId is_inside = b_.op("less", {at[cell_.states + 1], lengths_});
@@ -155,11 +158,16 @@ class Recurrence {
     Values results = next;
     results.push_back(output);
     if (!e_.training()) return results;
-    // The states as they leave each position, and the product: the backward pass need not make them again.
-    for (const ValueId state : next) {
-      if (state != output) results.push_back(state);
+    // For the backward pass: the states as they enter each position, but for one that is the output of that before.
+    Values wanted;
+    for (size_t s = 0; s < cell_.states; ++s) {
+      if (next[s] != output) wanted.push_back(states[s]);
     }
-    results.push_back(product);
+    wanted.insert(wanted.end(), kept.begin(), kept.end());
+    for (const ValueId value : wanted) {
+      if (std::find(results.begin() + static_cast<std::ptrdiff_t>(cell_.states), results.end(), value) == results.end())
+        results.push_back(value);
+    }
     return results;
   }
 
@@ -185,7 +193,8 @@ ValueId expand_layer_rnn(Expansion &e) {
   const bool is_relu = e.text("activation") == "relu";
   const auto step = [is_relu](Expansion &in, ValueId from_input, ValueId from_state, const Values &) {
     GraphBuilder &b = in.builder();
-    return Values{b.unary(is_relu ? "relu" : "tanh", b.add(from_input, from_state))};
+    const ValueId state = b.unary(is_relu ? "relu" : "tanh", b.add(from_input, from_state));
+    return Values{state, state};
   };
   return run(e, {.name = "rnn", .gates = 1, .states = 1, .has_recurrent_bias = false, .step = step});
 }
@@ -199,10 +208,12 @@ ValueId expand_layer_lstm(Expansion &e) {
     const ValueId gates = b.add(from_input, from_state);
     ValueId forget = gate(b, gates, 1, units);
     if (forget_bias != 0) forget = b.add_scalar(forget, forget_bias);
+    forget = b.unary("sigmoid", forget);
     const ValueId input = b.unary("sigmoid", gate(b, gates, 0, units)),
-                  candidate = b.unary("tanh", gate(b, gates, 2, units));
-    const ValueId cell = b.add(b.mul(b.unary("sigmoid", forget), states[1]), b.mul(input, candidate));
-    return Values{b.mul(b.unary("sigmoid", gate(b, gates, 3, units)), b.unary("tanh", cell)), cell};
+                  candidate = b.unary("tanh", gate(b, gates, 2, units)),
+                  output = b.unary("sigmoid", gate(b, gates, 3, units));
+    const ValueId cell = b.add(b.mul(forget, states[1]), b.mul(input, candidate));
+    return Values{b.mul(output, b.unary("tanh", cell)), cell, input, forget, candidate, output};
   };
   return run(e, {.name = "lstm", .gates = 4, .states = 2, .has_recurrent_bias = false, .step = step});
 }
@@ -214,9 +225,9 @@ ValueId expand_layer_gru(Expansion &e) {
     const int64_t units = in.i64("units");
     const auto sum = [&](int64_t i) { return b.add(gate(b, from_input, i, units), gate(b, from_state, i, units)); };
     const ValueId reset = b.unary("sigmoid", sum(0)), update = b.unary("sigmoid", sum(1));
-    const ValueId made =
-        b.unary("tanh", b.add(gate(b, from_input, 2, units), b.mul(reset, gate(b, from_state, 2, units))));
-    return Values{b.add(made, b.mul(update, b.sub(states[0], made)))};
+    const ValueId gated = gate(b, from_state, 2, units);
+    const ValueId made = b.unary("tanh", b.add(gate(b, from_input, 2, units), b.mul(reset, gated)));
+    return Values{b.add(made, b.mul(update, b.sub(states[0], made))), reset, update, made, gated};
   };
   return run(e, {.name = "gru", .gates = 3, .states = 1, .has_recurrent_bias = true, .step = step});
 }

@@ -11,6 +11,25 @@ using base::Result;
 
 namespace {
 
+constexpr std::string_view kByElements = "elements:";
+
+/// Puts the elements along an axis of a value that has them one behind the other where they are in row-major order.
+std::unique_ptr<Kernel> make_element_copy(const LoweredValue &value, size_t axis, BufferId from, BufferId to) {
+  int64_t outer = 1, inner = 1;
+  for (size_t i = 0; i < value.dims.size(); ++i) {
+    if (i != axis) (i < axis ? outer : inner) *= value.dims[i];
+  }
+  const int64_t length = value.dims[axis];
+  auto move = [=](const RunContext &c) {
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t i = 0; i < length; ++i)
+        std::memcpy(c.out(to) + (o * length + i) * inner, c.in(from) + (i * outer + o) * inner,
+                    static_cast<size_t>(inner) * sizeof(float));
+    }
+  };
+  return std::make_unique<FunctionKernel<decltype(move)>>(move);
+}
+
 template <bool kToBlocked>
 void move_blocks(int64_t rows, int64_t positions, int64_t channels, const float *from, float *to) {
   const int64_t blocks = channels / kBlockChannels;
@@ -38,8 +57,10 @@ void from_blocked(int64_t rows, int64_t positions, int64_t channels, const float
   move_blocks<false>(rows, positions, channels, from, to);
 }
 
+std::string by_elements(int64_t axis) { return base::concat(kByElements, axis); }
+
 int64_t storage_bytes(const LoweredValue &value, std::string_view layout) {
-  if (layout.empty() || layout == kBlocked16) return value.bytes;
+  if (layout.empty() || layout == kBlocked16 || layout.starts_with(kByElements)) return value.bytes;
   const Result<int64_t> bytes = kernel_storage_bytes(layout, value.dims);
   return bytes.ok() ? *bytes : value.bytes;
 }
@@ -55,6 +76,8 @@ Result<std::unique_ptr<Kernel>> make_reorder(const LoweredValue &value, std::str
   if (value.dtype != tensor::DType::f32) {
     return base::invalid_argument("layout '", from_layout, "' is for f32, not ", value.dtype);
   }
+  if (from_layout.starts_with(kByElements) && to_layout.empty())
+    return make_element_copy(value, static_cast<size_t>(from_layout[kByElements.size()] - '0'), from, to);
   if (from_layout != kBlocked16 && to_layout != kBlocked16) {
     return make_kernel_reorder(from_layout, to_layout, value.dims, from, to);
   }

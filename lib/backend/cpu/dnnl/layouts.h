@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sizes of layouts and copies between them. Names: "" row-major, kBlocked16 for images, "conv.../..." for
-// kernels of convolutions (dnnl_convolution.h).
+// Sizes of layouts and copies between them. Names: "" row-major, kBlocked16 for images, by_elements() for sequences,
+// "conv.../..." for kernels of convolutions (dnnl_convolution.h).
 #ifndef TUTTI_BACKEND_CPU_DNNL_LAYOUTS_H_
 #define TUTTI_BACKEND_CPU_DNNL_LAYOUTS_H_
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "backend/cpu/kernel/kernel.h"
@@ -20,6 +21,9 @@ namespace tutti::impl::backend::cpu {
 inline constexpr std::string_view kBlocked16 = "nChw16c";
 /// Channels of a block of it.
 constexpr int64_t kBlockChannels = 16;
+
+/// The elements of a sequence along an axis one behind the other.
+std::string by_elements(int64_t axis);
 
 /// Bytes of a value in a layout.
 int64_t storage_bytes(const LoweredValue &value, std::string_view layout);

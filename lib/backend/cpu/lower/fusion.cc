@@ -47,6 +47,8 @@ bool is_elementwise(const LoweredGraph &graph, const Node &node) {
                      [&](ValueId input) { return input != kNoValue && is_register_dtype(graph.value(input).dtype); });
 }
 
+bool is_read_in_place(const Node &node) { return node.op == "slice" || node.op == "broadcast_to"; }
+
 std::optional<ScaledValue> scaled_value(const LoweredGraph &graph, const FusionPlan &plan, const Node &node) {
   if (node.op != "mul" || graph.value(node.outputs[0]).dtype != DType::f32) return std::nullopt;
   for (const size_t side : {size_t{1}, size_t{0}}) {
@@ -465,16 +467,26 @@ class Fuser {
     if (op == "concat") return fuse_concat(step);
   }
 
+  /// Columns of a matrix, or what is broadcast but to images, which may be in blocks.
+  bool may_read_in_place(int32_t step) const {
+    if (!is_read_in_place(node(step))) return false;
+    const LoweredValue &result = graph_.value(node(step).outputs[0]);
+    if (result.dtype != DType::f32 || result.elements == 0) return false;
+    if (node(step).op == "broadcast_to") return result.dims.size() != 4;
+    return submatrix_view(graph_, node(step)).has_value();
+  }
+
   void grow_elementwise(int32_t root) {
     if (!is_elementwise(graph_, node(root))) return;
     const ValueId result = node(root).outputs[0];
     std::vector<int32_t> steps = {root};
     for (size_t i = 0; i < steps.size() && steps.size() < kMaximumChain; ++i) {
+      if (is_read_in_place(node(steps[i]))) continue;
       for (ValueId input : node(steps[i]).inputs) {
         const int32_t producer = plan_.producer(input);
-        const bool fits = producer >= 0 && is_free(producer) && plan_.use_count(input) == 1 &&
-                          same_dims(input, result) && is_elementwise(graph_, node(producer)) &&
-                          may_wait(producer, root);
+        const bool fits =
+            producer >= 0 && is_free(producer) && plan_.use_count(input) == 1 && same_dims(input, result) &&
+            (is_elementwise(graph_, node(producer)) || may_read_in_place(producer)) && may_wait(producer, root);
         if (fits && steps.size() < kMaximumChain) steps.push_back(producer);
       }
     }

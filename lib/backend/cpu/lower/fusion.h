@@ -15,7 +15,8 @@
 //   sum_of_squares   [mul by a constant scalar +] square + reduce_sum over all elements, or square + reduce_sum of rows
 //                    or columns, but for level `invariant`
 //   concat           slices that nothing else reads + their concat
-//   elementwise      any tree of elementwise f32 and boolean nodes
+//   elementwise      any tree of elementwise f32 and boolean nodes, with slices of columns and broadcasts that nothing
+//                    else reads
 //   single           anything else
 //
 // Nodes that nobody needs belong to no group. Groups never span an all_reduce, nor a state_write that would change what
@@ -86,6 +87,9 @@ class FusionPlan {
   std::vector<int32_t> is_result_;
   std::vector<int32_t> producer_;
 };
+
+/// Is a node of an elementwise group one whose input is read in its place: a slice, or a broadcast?
+bool is_read_in_place(const graph::Node &node);
 
 /// Can run_elementwise compute this node (apart from its shapes)?
 bool is_elementwise(const LoweredGraph &graph, const graph::Node &node);

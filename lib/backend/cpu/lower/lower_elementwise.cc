@@ -6,6 +6,7 @@
 #include "backend/cpu/lower/lower.h"
 #include "backend/cpu/shapes/attributes.h"
 #include "backend/cpu/shapes/strided_copy.h"
+#include "backend/cpu/shapes/strided_view.h"
 #include "backend/cpu/simd/simd_cast.h"
 #include "backend/cpu/simd/simd_elementwise.h"
 
@@ -65,11 +66,13 @@ class ElementwiseLowering {
     program_.boolean_result = result.dtype == DType::boolean;
     find_columns();
     choose_layout();
-    for (int32_t step : group_.steps)
-      note_inputs(l_.graph().step(step));
+    for (int32_t step : group_.steps) {
+      if (!is_read_in_place(l_.graph().step(step))) note_inputs(l_.graph().step(step));
+    }
     const auto first = static_cast<int32_t>(program_.inputs.size());
-    for (int32_t step : group_.steps)
-      add_instruction(l_.graph().step(step), first);
+    for (int32_t step : group_.steps) {
+      if (!is_read_in_place(l_.graph().step(step))) add_instruction(l_.graph().step(step), first);
+    }
     program_.columns = columns_ > 0 ? columns_ : result.elements;
     program_.rows = program_.columns > 0 ? result.elements / program_.columns : 0;
     program_.finish();
@@ -77,16 +80,32 @@ class ElementwiseLowering {
   }
 
  private:
+  /// Is a value the result of an instruction?
   bool is_inside(ValueId id) const {
+    const int32_t producer = maker(id);
+    return producer >= 0 && !is_read_in_place(l_.graph().step(producer));
+  }
+
+  /// The node of the group that makes a value, -1 if there is none.
+  int32_t maker(ValueId id) const {
     const int32_t producer = l_.fusion().producer(id);
-    return std::find(group_.steps.begin(), group_.steps.end(), producer) != group_.steps.end();
+    const bool is_in_group = std::find(group_.steps.begin(), group_.steps.end(), producer) != group_.steps.end();
+    return is_in_group ? producer : -1;
+  }
+
+  /// What is read for an input: where the group broadcasts it, its source, which an instruction spreads itself.
+  ValueId operand(ValueId input) const {
+    const int32_t step = maker(input);
+    const bool is_broadcast = step >= 0 && l_.graph().step(step).op == "broadcast_to";
+    return is_broadcast ? l_.graph().step(step).inputs[0] : input;
   }
 
   template <typename Function>
   void for_inputs(const Function &function) const {
     for (int32_t step : group_.steps) {
+      if (is_read_in_place(l_.graph().step(step))) continue;
       for (ValueId input : l_.graph().step(step).inputs) {
-        if (!is_inside(input)) function(input);
+        if (!is_inside(operand(input))) function(operand(input));
       }
     }
   }
@@ -95,9 +114,16 @@ class ElementwiseLowering {
   void find_columns() {
     const std::vector<int64_t> &over = l_.value(result_).dims;
     for_inputs([&](ValueId input) {
+      if (columns_ < 0 && part(input)) columns_ = over.back();
       const Spread spread = spread_of(l_.value(input).dims, over);
       if (columns_ < 0 && spread.known && spread.columns >= 0) columns_ = spread.columns;
     });
+  }
+
+  /// What a slice of the group takes.
+  std::optional<SubmatrixView> part(ValueId input) const {
+    const int32_t step = maker(input);
+    return step < 0 ? std::nullopt : submatrix_view(l_.graph(), l_.graph().step(step));
   }
 
   /// Images that are all of one shape are taken in the blocked layout when most of their bytes already are.
@@ -116,8 +142,15 @@ class ElementwiseLowering {
   }
 
   void note_inputs(const Node &node) {
-    for (ValueId input : node.inputs) {
+    for (ValueId given : node.inputs) {
+      const ValueId input = operand(given);
       if (is_inside(input) || registers_.count(input) != 0) continue;
+      if (const std::optional<SubmatrixView> columns = part(input)) {
+        registers_[input] = static_cast<int32_t>(program_.inputs.size());
+        program_.inputs.push_back({ElementAccess::part, DType::f32, std::nullopt, columns->first, columns->pitch});
+        buffers_.push_back(l_.read(columns->source));
+        continue;
+      }
       const LoweredValue &value = l_.value(input);
       Spread spread = spread_of(value.dims, l_.value(result_).dims);
       BufferId buffer = -1;
@@ -155,7 +188,7 @@ class ElementwiseLowering {
     if (node.op == "elu" || node.op == "leaky_relu") instruction.constant = static_cast<float>(number(node, "alpha"));
     int32_t *operands[] = {&instruction.a, &instruction.b, &instruction.c};
     for (size_t i = 0; i < node.inputs.size(); ++i)
-      *operands[i] = registers_.at(node.inputs[i]);
+      *operands[i] = registers_.at(operand(node.inputs[i]));
     registers_[node.outputs[0]] = first + static_cast<int32_t>(program_.instructions.size());
     program_.instructions.push_back(instruction);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Loops, choices and calls: the kernels of a region, compiled once, run one after the other for each element.
+#include <algorithm>
 #include <cstring>
 
 #include "backend/cpu/lower/lower.h"
@@ -12,6 +13,7 @@ namespace tutti::impl::backend::cpu {
 using base::Result;
 using base::Status;
 using graph::Node;
+using graph::ValueId;
 
 namespace {
 
@@ -37,6 +39,8 @@ Result<std::unique_ptr<KernelState>> make_states(const std::vector<RegionBody> &
 /// A sequence as `outer` pieces of `length` elements, each of `bytes`; what is stacked likewise.
 struct Line {
   int64_t outer = 1, bytes = 0;
+
+  bool is_read = true;  ///< by the region
 
   /// May elements be used where they lie?
   bool is_whole() const { return outer == 1 && bytes % kAlignment == 0; }
@@ -98,6 +102,7 @@ class LoopKernel final : public Kernel {
   void take_elements(const RunContext &context, int64_t index, char *scratch, RegionState &state) const {
     for (size_t s = 0; s < plan_.sequences.size(); ++s) {
       const Line &line = plan_.sequences[s];
+      if (!line.is_read) continue;
       const char *const sequence = buffer(context, plan_.inputs[plan_.states + s]);
       if (line.is_whole()) {
         state.set_parameter(plan_.states + s, sequence + index * line.bytes);
@@ -177,6 +182,39 @@ Line line_of(const LoweredValue &whole, int64_t axis) {
   return line;
 }
 
+/// The elements of a value in a layout: one behind the other where that is by elements.
+Line line_of(const LoweredValue &whole, int64_t axis, std::string_view layout) {
+  Line line = line_of(whole, axis);
+  if (layout.empty()) return line;
+  line.bytes *= line.outer;
+  line.outer = 1;
+  return line;
+}
+
+/// Do only loops along this axis read a stacked result, element by element?
+bool only_loops_read(const Lowering &l, ValueId stacked, int64_t axis) {
+  const std::vector<int32_t> &uses = l.fusion().uses(stacked);
+  return !l.fusion().is_result(stacked) && std::ranges::all_of(uses, [&](int32_t use) {
+    const Node &user = l.graph().step(use);
+    if (user.op != "scan" || integer(user, "axis") != axis) return false;
+    const auto first = user.inputs.begin() + integer(user, "states"), end = first + integer(user, "sequences");
+    return std::count(first, end, stacked) == std::ranges::count(user.inputs, stacked);
+  });
+}
+
+/// How a loop stacks a result: element behind element where it may, which are then used where they lie.
+std::string stacked_layout(const Lowering &l, ValueId stacked, int64_t axis) {
+  const LoweredValue &whole = l.value(stacked);
+  const bool suits = axis > 0 && whole.elements > 0 && l.is_f32(stacked) && only_loops_read(l, stacked, axis);
+  return suits ? by_elements(axis) : std::string();
+}
+
+/// In which layout a loop reads a sequence.
+std::string sequence_layout(const Lowering &l, ValueId sequence, int64_t axis) {
+  const std::string layout = l.layout_of(sequence);
+  return layout == by_elements(axis) ? layout : std::string();
+}
+
 int64_t reserve(int64_t &total, int64_t bytes) {
   const int64_t offset = total;
   total += aligned(bytes);
@@ -213,17 +251,21 @@ Result<bool> lower_scan(Lowering &l, const Node &node) {
       offsets.push_back(reserve(total, plan.state_bytes.back()));
   }
   for (size_t i = 0; i < static_cast<size_t>(sequences); ++i) {
-    plan.sequences.push_back(line_of(l.value(node.inputs[plan.states + i]), axis));
+    const ValueId sequence = node.inputs[plan.states + i];
+    plan.sequences.push_back(line_of(l.value(sequence), axis, sequence_layout(l, sequence, axis)));
+    plan.sequences.back().is_read = body.reads(plan.states + i);
     plan.element_offsets.push_back(reserve(total, plan.sequences.back().outer * plan.sequences.back().bytes));
   }
   for (size_t i = plan.states; i < node.outputs.size(); ++i) {
-    plan.stacked.push_back(line_of(l.value(node.outputs[i]), axis));
+    plan.stacked.push_back(line_of(l.value(node.outputs[i]), axis, stacked_layout(l, node.outputs[i], axis)));
     plan.stacked_offsets.push_back(reserve(total, plan.stacked.back().outer * plan.stacked.back().bytes));
   }
-  for (const graph::ValueId input : node.inputs)
-    plan.inputs.push_back(l.read(input));
-  for (const graph::ValueId output : node.outputs)
-    plan.outputs.push_back(l.write(output));
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const bool is_sequence = i >= plan.states && i < plan.states + plan.sequences.size();
+    plan.inputs.push_back(l.read(node.inputs[i], is_sequence ? sequence_layout(l, node.inputs[i], axis) : ""));
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    plan.outputs.push_back(l.write(node.outputs[i], i < plan.states ? "" : stacked_layout(l, node.outputs[i], axis)));
   plan.scratch = l.scratch(total);
   l.count_fallbacks(body.fallbacks());
   l.emit_kernel("loop", std::make_unique<LoopKernel>(std::move(bodies), std::move(plan)));

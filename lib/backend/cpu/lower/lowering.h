@@ -12,8 +12,9 @@
 //                   [=](const RunContext &c, Range r) { relu(c.in(x) + r.begin, c.out(y) + r.begin, r.size()); });
 //   }
 //
-// A layout is a name: "" is row-major, kBlocked16 (layouts.h) is for images, names made by oneDNN are for kernels
-// (dnnl_convolution.h). Every value has one buffer per layout in which somebody wanted it.
+// A layout is a name: "" is row-major, kBlocked16 and by_elements() (layouts.h) are for images and sequences, names
+// made by oneDNN are for kernels (dnnl_convolution.h). Every value has one buffer per layout in which somebody wanted
+// it.
 #ifndef TUTTI_BACKEND_CPU_LOWER_LOWERING_H_
 #define TUTTI_BACKEND_CPU_LOWER_LOWERING_H_
 

@@ -76,6 +76,10 @@ Result<std::optional<RegionBody>> RegionBody::lower(const LoweredGraph &graph, c
   return std::optional<RegionBody>(std::move(body));
 }
 
+bool RegionBody::reads(size_t parameter) const {
+  return std::ranges::any_of(parameters_, [&](const Port &port) { return port.index == parameter; });
+}
+
 Result<std::unique_ptr<RegionState>> RegionBody::make_state() const {
   auto state = std::make_unique<RegionState>();
   state->buffers_.resize(list_.buffers.size());

@@ -36,6 +36,8 @@ class RegionBody {
 
   int64_t workspace_bytes() const { return list_.workspace_bytes; }
   int32_t fallbacks() const { return list_.fallbacks; }
+  /// Does any of its kernels read a parameter?
+  bool reads(size_t parameter) const;
   const LoweredValue &result(size_t index) const { return results_[index]; }
   size_t result_count() const { return results_.size(); }
   base::Result<std::unique_ptr<RegionState>> make_state() const;

@@ -9,6 +9,8 @@ namespace tutti::impl::backend::cpu {
 namespace {
 
 constexpr int64_t kTile = 1024;
+/// Columns of a part of a matrix from which a tile is one of its rows, read where it lies.
+constexpr int64_t kRowColumns = 128;
 /// Where nothing lies between the inputs and the result.
 constexpr int64_t kDirectTile = 16384;
 
@@ -229,13 +231,15 @@ void ElementProgram::finish() {
   std::vector<int32_t> last_use(registers, -1);
   for (size_t i = 0; i < instructions.size(); ++i)
     for_operands(instructions[i], [&](size_t operand) { last_use[operand] = static_cast<int32_t>(i); });
-  bool repeats = false;
+  bool repeats = false, has_parts = false;
   bool is_direct = instructions.size() == 1 && !boolean_result;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (last_use[i] < 0) continue;
+    has_parts |= inputs[i].access == ElementAccess::part;
     repeats |= inputs[i].access == ElementAccess::column || inputs[i].access == ElementAccess::row;
     is_direct &= inputs[i].access == ElementAccess::dense && inputs[i].dtype == tensor::DType::f32;
   }
+  repeats |= has_parts;
   if (!repeats) {
     columns *= rows;
     rows = columns > 0 ? 1 : 0;
@@ -245,7 +249,8 @@ void ElementProgram::finish() {
   if (row_input >= 0)
     tile = std::min(columns, kDirectTile);
   else if (repeats && columns <= kTile && columns > 0)
-    tile = std::min(rows, std::max<int64_t>(1, kTile / columns)) * columns;
+    tile =
+        has_parts && columns >= kRowColumns ? columns : std::min(rows, std::max<int64_t>(1, kTile / columns)) * columns;
 
   buffers.assign(registers, -1);
   buffer_count = 0;
@@ -253,6 +258,7 @@ void ElementProgram::finish() {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool in_place = inputs[i].dtype == tensor::DType::f32 &&
                           (inputs[i].access == ElementAccess::dense || static_cast<int32_t>(i) == row_input ||
+                           (inputs[i].access == ElementAccess::part && tile <= columns) ||
                            (inputs[i].access == ElementAccess::column && columns > kTile));
     buffers[i] = last_use[i] < 0 ? kUnused : in_place ? -1 : buffer_count++;
   }

@@ -508,6 +508,9 @@ struct Run {
             convert(inputs[i], input.dtype, begin, n, buffer(i));
           }
           break;
+        case ElementAccess::part:
+          registers[i] = part_of(i, begin, n);
+          break;
         case ElementAccess::column:
           if (program.buffers[i] < 0) {
             registers[i] = static_cast<const float *>(inputs[i]) + begin % columns;
@@ -528,6 +531,18 @@ struct Run {
         }
       }
     }
+  }
+
+  // Elements of a part of a matrix: where they lie if the tile is within a row, else copied.
+  const float *part_of(size_t index, int64_t begin, int64_t n) const {
+    const ElementInput &input = program.inputs[index];
+    const int64_t columns = program.columns;
+    const float *const from = static_cast<const float *>(inputs[index]) + input.first + begin / columns * input.pitch;
+    if (program.buffers[index] < 0) return from + begin % columns;
+    float *const out = buffer(index);
+    for (int64_t at = 0; at < n; at += columns)
+      std::memcpy(out + at, from + at / columns * input.pitch, static_cast<size_t>(columns) * sizeof(float));
+    return out;
   }
 
   void run_tile(int64_t begin, int64_t n) {

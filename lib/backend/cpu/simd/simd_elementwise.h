@@ -116,12 +116,14 @@ enum class ElementAccess : uint8_t {
   column,  ///< one element per column: repeats for every row
   row,     ///< one element per row
   scalar,  ///< one element
+  part,    ///< one element each, of a row-major matrix with more columns
 };
 
 struct ElementInput {
   ElementAccess access = ElementAccess::dense;
   tensor::DType dtype = tensor::DType::f32;  ///< f32, boolean, or an integer or f64 that is converted
   std::optional<float> value = {};           ///< of a scalar that is the same in every run
+  int64_t first = 0, pitch = 0;              ///< of a part of a matrix, f32: its first element, and from row to row
 };
 
 struct ElementProgram {
