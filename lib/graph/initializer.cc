@@ -109,10 +109,10 @@ bool is_initializer(std::string_view spec_name) {
 
 const std::vector<std::string> &initializer_names() {
   static const auto *const names = [] {
-    auto *const list = new std::vector<std::string>;
+    std::vector<std::string> list;
     for (const Initializer &one : kInitializers)
-      list->emplace_back(one.name);
-    return list;
+      list.emplace_back(one.name);
+    return new std::vector(std::move(list));
   }();
   return *names;
 }

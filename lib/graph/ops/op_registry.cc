@@ -23,10 +23,10 @@ using Index = std::map<std::pair<std::string_view, int32_t>, const OpDefinition 
 
 const Index &index() {
   static const Index *const by_name = [] {
-    auto *made = new Index;
+    Index made;
     for (const OpDefinition &definition : table())
-      made->emplace(std::pair(definition.name, definition.revision), &definition);
-    return made;
+      made.emplace(std::pair(definition.name, definition.revision), &definition);
+    return new Index(std::move(made));
   }();
   return *by_name;
 }

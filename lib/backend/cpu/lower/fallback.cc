@@ -37,10 +37,10 @@ struct Fallback {
 
 Result<const Fallback *> fallback() {
   static const Result<const Fallback *> made = []() -> Result<const Fallback *> {
-    auto *made_once = new Fallback();
+    auto made_once = std::make_unique<Fallback>();
     TUTTI_ASSIGN(made_once->backend, Backend::create(reference::entry, "{}", made_once->options));
     TUTTI_ASSIGN(made_once->device, made_once->backend->open_device(0));
-    return const_cast<const Fallback *>(made_once);
+    return made_once.release();
   }();
   return made;
 }

@@ -152,10 +152,10 @@ struct Arrival {
 
 Status Plugin::wait_until_ready(abi::Event *event, std::chrono::nanoseconds longest) const {
   auto arrival = std::make_shared<Arrival>();
-  auto *const shared = new std::pair<const Plugin *, std::shared_ptr<Arrival>>(this, arrival);
+  auto shared = std::make_unique<std::pair<const Plugin *, std::shared_ptr<Arrival>>>(this, arrival);
   Call<abi::EventOnReady> call;
   call.event = event;
-  call.user = shared;
+  call.user = shared.get();
   call.callback = [](abi::Error *error, void *user) {
     const std::unique_ptr<std::pair<const Plugin *, std::shared_ptr<Arrival>>> own(
         static_cast<std::pair<const Plugin *, std::shared_ptr<Arrival>> *>(user));
@@ -164,10 +164,8 @@ Status Plugin::wait_until_ready(abi::Event *event, std::chrono::nanoseconds long
     own->second->has_come = true;
     own->second->changed.notify_all();
   };
-  if (const Status status = run(abi::kEventOnReady, call); !status.ok()) {
-    delete shared;
-    return status;
-  }
+  TUTTI_TRY(run(abi::kEventOnReady, call));
+  static_cast<void>(shared.release());  // the callback's
   std::unique_lock lock(arrival->mutex);
   if (arrival->changed.wait_for(lock, longest, [&] { return arrival->has_come; })) return Status();
   return base::deadline_exceeded("the device has not finished in ",
