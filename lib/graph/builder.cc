@@ -67,15 +67,6 @@ bool join_lengths(Graph &graph, Model &model, Node &node) {
   return true;
 }
 
-// One graph has one text, whether a caller left a default out or set it: workers compare their models.
-void drop_defaults(const OpDefinition &definition, Node &node) {
-  for (const AttributeDefinition &attribute : definition.attributes) {
-    const auto set = node.attributes.find(attribute.name);
-    if (set != node.attributes.end() && !attribute.required && equal(set->second, attribute.default_value))
-      node.attributes.erase(attribute.name);
-  }
-}
-
 }  // namespace
 
 GraphBuilder::GraphBuilder() { frames_.emplace_back(); }
@@ -205,7 +196,6 @@ GraphBuilder::Values GraphBuilder::insert(Node node, size_t outputs, size_t fram
     fail(inferred.status().with_detail("node", node.scope_name));
     return nothing;
   }
-  drop_defaults(*definition, node);
   for (ValueInfo &info : *inferred)
     node.outputs.push_back(add_value(std::move(info), frames_[frame].id));
   names_.insert(node.scope_name);

@@ -30,8 +30,10 @@ GOOD = ['right', 'clean', 'ended']
 ERROR = 3
 OF_PROGRAM = range(6)
 LIMIT_S = 60
-# What libraries say before they end a process by themselves: the C library, and that of OpenMP.
-LIBRARY_ENDED = ['cannot allocate memory for thread-local data', 'libgomp: Out of memory']
+# What libraries say before they end a process by themselves: the C library, that of OpenMP, and a sanitizer at the start
+# of a thread.
+LIBRARY_ENDED = ['cannot allocate memory for thread-local data', 'libgomp: Out of memory',
+                 'AddressSanitizer: CHECK failed: sanitizer_linux_libcdep.cpp']
 # The injector stands in front of the sanitizer, and asks it for memory.
 SANITIZER = 'verify_asan_link_order=0:detect_leaks=1:exitcode=23'
 ROWS = 'x,y\n' + ''.join(f'{i / 8},{i % 5}\n' for i in range(12))

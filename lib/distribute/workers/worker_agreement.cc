@@ -7,6 +7,7 @@
 #include "base/hash/checksum.h"
 #include "base/json.h"
 #include "distribute/workers/worker_exchange.h"
+#include "graph/op_registry.h"
 #include "graph/serialize.h"
 
 namespace tutti::impl::distribute {
@@ -129,6 +130,20 @@ Status differs(std::string_view act, int32_t worker, const int64_t *first, const
       .with_detail("worker", std::to_string(worker));
 }
 
+/// Nodes without the attributes that have their defaults: a program may set these or leave them out.
+graph::Model without_defaults(graph::Model model) {
+  for (size_t i = 0; i < model.graph.nodes().size(); ++i) {
+    graph::Node &node = model.graph.mutable_node(static_cast<graph::NodeId>(i));
+    const graph::OpDefinition *const definition = graph::find_op(node.op, node.revision);
+    for (const graph::AttributeDefinition &attribute : definition->attributes) {
+      const auto set = node.attributes.find(attribute.name);
+      if (set != node.attributes.end() && !attribute.required && graph::equal(set->second, attribute.default_value))
+        node.attributes.erase(attribute.name);
+    }
+  }
+  return model;
+}
+
 /// A node for people: what it is, with its attributes.
 std::string text_of(const graph::Node &node) {
   std::string text = base::concat("node '", node.scope_name.empty() ? node.op : node.scope_name, "' (", node.op, ")");
@@ -174,7 +189,8 @@ Fact Fact::of(std::string text) {
   return {std::move(text), hash};
 }
 
-std::vector<Fact> facts_of(const graph::Model &model) {
+std::vector<Fact> facts_of(const graph::Model &written) {
+  const graph::Model model = without_defaults(written);
   std::vector<Fact> facts;
   const base::Json json = graph::to_json(model);
   const base::JsonArray &nodes = json.find("graph")->find("nodes")->array();
