@@ -40,9 +40,9 @@ void Summary::add_scalar(std::string_view tag, double value) { add_scalar(Scalar
 void Summary::add_scalar(const ScalarTag &tag, double value) {
   // As protocol buffers store it: little-endian.
   const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
-  message_.append(tag.form_);
-  for (int shift = 0; shift < 32; shift += 8)
-    message_.push_back(static_cast<char>(bits >> shift));
+  const char bytes[] = {static_cast<char>(bits), static_cast<char>(bits >> 8), static_cast<char>(bits >> 16),
+                        static_cast<char>(bits >> 24)};
+  message_.append(tag.form_).append(bytes, sizeof(bytes));
 }
 
 void Summary::add_histogram(std::string_view tag, const Histogram &histogram) {
