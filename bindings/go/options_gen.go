@@ -195,6 +195,27 @@ type RunOptions struct {
 	KeepCheckpointMax *int64
 	// Number of steps between log lines with loss and speed; 0 = never. Default: 100.
 	LogStepCountSteps *int64
+	// Number of steps between summaries for TensorBoard: the first step of a training and every SaveSummarySteps
+	// after it are written to event files, with loss, metrics and learning rate as they were at that step, and
+	// steps per second, examples per second and the share of time in which steps waited for input since the summary
+	// before; about once a second also the memory of the process. The first summary also shows the settings and the
+	// graph of the model. Evaluations write loss and metrics to the folder eval beside them, with the step of the
+	// weights. With several workers only the first one writes. A training that continues from a checkpoint writes a
+	// new file; TensorBoard then shows each step once, but readers that take each file by itself find the steps
+	// behind that checkpoint twice. A run does not fail because summaries cannot be written: a warning is logged
+	// once, and writing them is tried again. 0 = no summaries, also of evaluations. Default: 100.
+	SaveSummarySteps *int64
+	// Directory of the event files with summaries, made when the first one is written: a directory of the machine
+	// itself, since file systems of a program only read. Empty = ModelDir; no summaries if that is empty too.
+	SummaryDir string
+	// Number of steps between histograms of all weights and gradients (before clipping) in the summaries, and the
+	// norm of all gradients together: those of the first step of a training, and of every SaveHistogramSteps after
+	// it. The weights and gradients are copied to the host for it. A value above 0 keeps gradients, like
+	// KeepGradients. With several workers there are histograms of weights only. 0 = none.
+	SaveHistogramSteps int64
+	// Number of seconds for which summaries may wait to be written. They are also written before each checkpoint,
+	// and when a training ends. 0 = each is written when the library sees it, at least twice a second. Default: 10.
+	SummaryFlushSeconds *int64
 	// repeatable: bit-identical from run to run; invariant: also independent of the number of replicas. Default:
 	// DeterminismFast.
 	Determinism Determinism
@@ -282,6 +303,18 @@ func (o RunOptions) fill(handle uintptr) {
 	}
 	if o.LogStepCountSteps != nil {
 		raw.Options_set_i64(handle, "log_step_count_steps", *o.LogStepCountSteps)
+	}
+	if o.SaveSummarySteps != nil {
+		raw.Options_set_i64(handle, "save_summary_steps", *o.SaveSummarySteps)
+	}
+	if o.SummaryDir != "" {
+		raw.Options_set_string(handle, "summary_dir", o.SummaryDir)
+	}
+	if o.SaveHistogramSteps != 0 {
+		raw.Options_set_i64(handle, "save_histogram_steps", o.SaveHistogramSteps)
+	}
+	if o.SummaryFlushSeconds != nil {
+		raw.Options_set_i64(handle, "summary_flush_secs", *o.SummaryFlushSeconds)
 	}
 	if o.Determinism != "" {
 		raw.Options_set_string(handle, "determinism", string(o.Determinism))

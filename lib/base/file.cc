@@ -167,7 +167,13 @@ Result<AppendFile> AppendFile::open(const std::string &path) {
   return AppendFile(std::move(file), path);
 }
 
-Status AppendFile::append(std::string_view bytes) { return write_all(file_.get(), bytes.data(), bytes.size(), path_); }
+Status AppendFile::append(std::string_view bytes) {
+  const off_t end = ::lseek(file_.get(), 0, SEEK_END);
+  Status status = write_all(file_.get(), bytes.data(), bytes.size(), path_);
+  if (!status.ok() && end >= 0 && ::ftruncate(file_.get(), end) != 0)
+    return status.wrap("a part of what was to be written stays in the file");
+  return status;
+}
 
 Status AppendFile::sync() { return sync_file(file_.get(), path_); }
 

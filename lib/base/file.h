@@ -110,7 +110,8 @@ class AtomicFile {
   Status failure_;
 };
 
-/// Writes a file that grows at its end: event files, logs. Each append is one write.
+/// Writes a file that grows at its end: event files, logs. Each append is one write; of one that fails, as on a full
+/// disk, nothing stays in the file.
 class AppendFile {
  public:
   static Result<AppendFile> open(const std::string &path);

@@ -75,6 +75,10 @@ Result<estimator::RunConfig> run_config(const ResolvedOptions &options) {
     config.save_checkpoints_secs = static_cast<double>(options.i64("save_checkpoints_secs"));
   config.keep_checkpoint_max = options.i64("keep_checkpoint_max");
   config.log_step_count_steps = options.i64("log_step_count_steps");
+  config.save_summary_steps = options.i64("save_summary_steps");
+  config.summary_dir = options.text("summary_dir");
+  config.save_histogram_steps = options.i64("save_histogram_steps");
+  config.summary_flush_secs = options.i64("summary_flush_secs");
   config.level = level_of(options.text("determinism"));
   config.precision = backend::precision_of(options.text("precision"));
   config.accumulation = options.i64("accumulation_steps");
@@ -234,7 +238,8 @@ int32_t tutti_estimator_create(tutti_context *context, tutti_model_fn model_fn, 
     if (!run.was_set("threads_per_replica") && chosen->threads_per_replica() > 0)
       config.threads_per_replica = chosen->threads_per_replica();
     config.options = run.to_json();
-    std::erase_if(config.options.object(), [](const auto &option) { return option.first == "model_dir"; });
+    std::erase_if(config.options.object(),
+                  [](const auto &option) { return option.first == "model_dir" || option.first == "summary_dir"; });
     TUTTI_TRY(require(reinterpret_cast<const void *>(model_fn), "model_fn"));
     home->core()->logger->info("run options: ", run.to_text());
     auto rules = std::make_shared<TrainableRules>();

@@ -19,6 +19,11 @@ Environment with_logger(Environment environment) {
   return environment;
 }
 
+monitor::RunSummaryOptions summary_options(const RunConfig &config, const distribute::Strategy &strategy) {
+  return {.folder = strategy.workers().index == 0 ? config.summary_folder() : std::string(),
+          .flush_secs = static_cast<double>(config.summary_flush_secs)};
+}
+
 }  // namespace
 
 EstimatorState::EstimatorState(ModelFunction function, RunConfig run_config, distribute::StrategyRef strategy,
@@ -28,6 +33,7 @@ EstimatorState::EstimatorState(ModelFunction function, RunConfig run_config, dis
       environment(with_logger(std::move(chosen_environment))),
       standing_hooks(std::move(hooks)),
       models(std::move(function)),
+      summaries(summary_options(config, *strategy), environment.logger),
       strategy_(std::move(strategy)),
       whole_batches_(std::move(whole_batches)) {}
 

@@ -32,6 +32,7 @@
 #include "estimator/run_state.h"
 #include "estimator/step_function_source.h"
 #include "estimator/warnings_given.h"
+#include "monitor/run_summaries.h"
 
 namespace tutti::impl::estimator {
 
@@ -47,6 +48,8 @@ class EstimatorState : public base::Object {
   const std::vector<Hook> standing_hooks;
   ModelSource models;
   DatasetParts parts;
+  /// On the first of several workers alone.
+  monitor::RunSummaries summaries;
 
   const distribute::StrategyRef &strategy() const {
     return uses_whole_batches_.load(std::memory_order_acquire) ? whole_batches_ : strategy_;

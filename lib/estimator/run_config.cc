@@ -41,6 +41,9 @@ Status RunConfig::check() const {
       {"save_checkpoints_steps", save_checkpoints_steps.value_or(0), 0, INT64_MAX},
       {"keep_checkpoint_max", keep_checkpoint_max, 0, INT64_MAX},
       {"log_step_count_steps", log_step_count_steps, 0, INT64_MAX},
+      {"save_summary_steps", save_summary_steps, 0, INT64_MAX},
+      {"save_histogram_steps", save_histogram_steps, 0, INT64_MAX},
+      {"summary_flush_secs", summary_flush_secs, 0, INT64_MAX},
       {"accumulation", accumulation, 1, 1 << 20},
       {"logical_replicas", logical_replicas, 1, 1 << 10},
       {"device_prefetch", device_prefetch, 1, distribute::kMostDevicePrefetch},
@@ -65,13 +68,19 @@ Status RunConfig::check() const {
     return invalid_argument("clip_norm is ", clip_norm, ", expected at least 0");
   }
   TUTTI_TRY(distribute::check(trainer_options()));
-  if (model_dir.find('\0') != std::string::npos) return invalid_argument("model_dir contains a NUL character");
+  for (const auto &[field, path] : {std::pair("model_dir", &model_dir), std::pair("summary_dir", &summary_dir)})
+    if (path->find('\0') != std::string::npos) return invalid_argument(field, " contains a NUL character");
   return Status();
 }
 
 double RunConfig::resolved_checkpoint_secs() const {
   if (save_checkpoints_secs) return *save_checkpoints_secs;
   return save_checkpoints_steps ? 0 : kDefaultCheckpointSecs;
+}
+
+std::string RunConfig::summary_folder() const {
+  if (save_summary_steps == 0) return {};
+  return summary_dir.empty() ? model_dir : summary_dir;
 }
 
 bool RunConfig::saves_checkpoints() const {
@@ -91,7 +100,7 @@ distribute::TrainerOptions RunConfig::trainer_options() const {
   options.threads_per_replica = static_cast<int32_t>(threads_per_replica);
   options.precision = precision;
   options.program_cache_size = static_cast<int32_t>(program_cache_size);
-  options.keep_gradients = keep_gradients;
+  options.keep_gradients = keep_gradients || (save_histogram_steps > 0 && !summary_folder().empty());
   options.keep_outputs = keep_outputs;
   options.gradient_dtype = gradient_dtype;
   options.collective_timeout_ms = collective_timeout_ms;

@@ -34,6 +34,15 @@ struct RunConfig {
   int64_t keep_checkpoint_max = 5;
   /// Loss and speed go to the log every so many steps; 0 never.
   int64_t log_step_count_steps = 100;
+  /// Summaries for TensorBoard of the first step of a training and of every so many behind it; 0 = none, also of
+  /// evaluations. They are written into this directory, that of the checkpoints where it is empty.
+  int64_t save_summary_steps = 100;
+  std::string summary_dir;
+  /// The same with distributions of weights and gradients, which are copied to the host for it; more than 0 keeps
+  /// gradients.
+  int64_t save_histogram_steps = 0;
+  /// How long summaries may wait to be written.
+  int64_t summary_flush_secs = 10;
 
   /// fast, repeatable (same bytes run to run), invariant (also whatever the number of replicas).
   backend::Level level = backend::Level::fast;
@@ -71,6 +80,8 @@ struct RunConfig {
   /// The cadence that holds: steps, else seconds; 0 = not by this one.
   int64_t resolved_checkpoint_steps() const { return save_checkpoints_steps.value_or(0); }
   double resolved_checkpoint_secs() const;
+  /// Where summaries are written; empty: nowhere.
+  std::string summary_folder() const;
 
   distribute::TrainerOptions trainer_options() const;
   /// What decides the result of training, on which all workers agree: no paths, no devices.

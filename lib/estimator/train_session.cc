@@ -122,6 +122,7 @@ Result<bool> TrainSession::run_chunk(int64_t last_step) {
   const Status accounted = account(ran.ok() ? &*ran : nullptr);
   TUTTI_TRY(ran);
   TUTTI_TRY(accounted);
+  if (step() >= next_histogram_) write_histograms();
   const distribute::RunReport &report = *ran;
   if (report.steps > 0) {
     Event event = event_of(EventKind::step);
@@ -143,17 +144,21 @@ int64_t TrainSession::chunk_steps(int64_t last_step) const {
   const double secs_per_step = statistics_.secs_per_step();
   // The first chunk of a session measures: one step.
   const double affordable = secs_per_step > 0 ? std::min(secs / secs_per_step, 1e9) : 1;
-  const int64_t wanted = std::min(last_step - step(), hooks_.steps_until_due(step()));
+  int64_t wanted = std::min(last_step - step(), hooks_.steps_until_due(step()));
+  if (const distribute::StepSamples *samples = trainer_->samples(); samples != nullptr)
+    wanted = std::min(wanted, samples->steps_until_full(step()));
+  wanted = std::min(wanted, next_histogram_ - step());
   return std::clamp<int64_t>(static_cast<int64_t>(affordable), 1, std::max<int64_t>(wanted, 1));
 }
 
 // Counts what was done; steps of a run that failed later are done too.
 Status TrainSession::account(const distribute::RunReport *report) {
-  const int64_t examples = statistics_.examples();
+  const int64_t examples = statistics_.examples(), input_wait_ns = statistics_.input_wait_ns();
   Status added = statistics_.add(*trainer_, report);
   passes_.add_examples(statistics_.examples() - examples);
   state_->completed_steps.store(step(), std::memory_order_relaxed);
   if (!statistics_.warning().empty()) state_->logger().warning(statistics_.warning());
+  write_summaries(examples, input_wait_ns);
   return added;
 }
 
@@ -241,6 +246,7 @@ RunState TrainSession::run_state() const {
 // `finished`: the goal is reached, so nothing is left of it for a later call.
 Status TrainSession::save(bool finished) {
   if (!checkpoints_.is_open()) return Status();
+  state_->summaries.flush();  // a run that goes on from the checkpoint finds those of its steps
   RunState run = run_state();
   if (finished) run.requested_epochs = run.goal_epoch = 0;
   run.finished = finished;
@@ -297,6 +303,7 @@ Status TrainSession::finish() {
     TUTTI_TRY(publish());
   }
   TUTTI_TRY(finish_saving());
+  state_->summaries.flush();
   goal_.close();
   if (!begun_) return Status();
   Event event = event_of(EventKind::end);
@@ -315,6 +322,7 @@ Status TrainSession::fail(Status status) {
     if (saved.ok()) saved = checkpoints_.close(nullptr);
     if (!saved.ok()) state_->logger().error("the final checkpoint is missing: ", saved.to_string());
   }
+  state_->summaries.flush();
   Event event = event_of(EventKind::error);
   event.error = status;
   event.control = nullptr;

@@ -103,12 +103,18 @@ class TrainSession : private RunControl {
   /// The trainer and what it goes on from; what the newest checkpoint says.
   base::Result<SavedRun> restore();
   std::vector<std::string> settings() const;
+  void begin_summaries();
 
   // Running
   base::Result<SessionReport> run_steps(const RunLimit &limit);
   base::Result<bool> run_chunk(int64_t last_step);
   int64_t chunk_steps(int64_t last_step) const;
   base::Status account(const distribute::RunReport *report);
+  /// Summaries of the steps that were sampled in a run, before which the session had these rows and waits for input.
+  void write_summaries(int64_t examples, int64_t input_wait_ns);
+  void write_histograms();
+  /// What is trained and how, for people.
+  base::JsonObject summary_settings() const;
   base::Status end_pass();
   base::Status pump();
   base::Status stop(EndReason reason);
@@ -150,6 +156,7 @@ class TrainSession : private RunControl {
   TrainingGoal goal_;
   HookList hooks_;
   bool hook_stop_ = false;
+  int64_t next_histogram_ = INT64_MAX;                              // the step whose distributions are written next
   double deadline_secs_ = std::numeric_limits<double>::infinity();  // of the clock of base::now_ns()
   SessionStatistics statistics_;
   SessionLog log_;

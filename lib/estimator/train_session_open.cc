@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Opening a training session.
+// Opening a training session, and what it writes for people to see.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/exceptions.h"
@@ -12,6 +13,7 @@
 
 namespace tutti::impl::estimator {
 
+using base::Json;
 using base::Ref;
 using base::Result;
 using base::Status;
@@ -38,6 +40,14 @@ std::vector<std::string> value_names(const distribute::Trainer &trainer) {
   for (const auto &[metric, value] : trainer.model().metrics)
     if (trainer.model().graph.value(value).dims.empty()) names.push_back(metric);
   return names;
+}
+
+// For people: what is neither number nor truth value as text.
+Json setting_of(const graph::Attribute &attribute) {
+  if (const auto *flag = std::get_if<bool>(&attribute)) return *flag;
+  if (const auto *integer = std::get_if<int64_t>(&attribute)) return *integer;
+  if (const auto *number = std::get_if<double>(&attribute)) return *number;
+  return graph::to_string(attribute);
 }
 
 }  // namespace
@@ -99,9 +109,80 @@ Status TrainSession::start() {
   TUTTI_TRY(passes_.attach(*trainer_));
   TUTTI_TRY(checkpoints_.start(std::move(newest)));
   log_.begin(*trainer_, *state_->strategy(), request_.dataset->spec().batch_size);
+  begin_summaries();
   begun_ = true;
   TUTTI_TRY(send(event_of(EventKind::begin)));
   return checkpoints_.newest_step() == step() ? Status() : save(false);
+}
+
+void TrainSession::begin_summaries() {
+  if (distribute::StepSamples *samples = trainer_->samples(); samples != nullptr)
+    samples->start(step() + 1, state_->summaries.is_on() ? state_->config.save_summary_steps : 0);
+  if (state_->summaries.is_on() && state_->config.save_histogram_steps > 0) next_histogram_ = step() + 1;
+  state_->summaries.begin(step());
+}
+
+void TrainSession::write_summaries(int64_t examples, int64_t input_wait_ns) {
+  distribute::StepSamples *const samples = trainer_->samples();
+  if (samples == nullptr || !state_->summaries.is_on()) return;
+  std::vector<monitor::SeenStep> steps;
+  steps.reserve(samples->size());
+  if (samples->size() > 0) {
+    const distribute::SampleMoment &first = samples->moment(0);
+    state_->summaries.describe(first.time_ns, first.step - 1, trainer_->model().graph, summary_settings(),
+                               samples->names());
+  }
+  for (size_t i = 0; i < samples->size(); ++i) {
+    const distribute::SampleMoment &moment = samples->moment(i);
+    steps.push_back({.time_ns = moment.time_ns,
+                     .step = moment.step,
+                     .examples = examples + moment.examples,
+                     .input_wait_ns = input_wait_ns + moment.input_wait_ns,
+                     .values = samples->values(i)});
+  }
+  state_->summaries.add_steps(steps, samples->names());
+  samples->clear();
+  state_->summaries.flush_if_due();
+}
+
+// Those of a step that has just ended; what cannot be read is told once and left out.
+void TrainSession::write_histograms() {
+  const int64_t every = state_->config.save_histogram_steps;
+  next_histogram_ += every * std::max<int64_t>(1, (step() - next_histogram_) / every + 1);
+  monitor::Summary summary;
+  double squares = 0;
+  for (const graph::VariableSpec &variable : trainer_->model().variables) {
+    for (const bool is_gradient : {false, true}) {
+      if (is_gradient && (!variable.trainable || state_->strategy()->workers().count > 1)) continue;
+      const Result<tensor::Tensor> tensor =
+          is_gradient ? trainer_.gradient(variable.name) : trainer_.get_variable(variable.name);
+      if (is_gradient && tensor.code() == base::Code::not_found) continue;  // it is not trained
+      monitor::Histogram histogram;
+      const Status status = tensor.ok() ? histogram.add(*tensor) : tensor.status();
+      if (!status.ok()) {
+        state_->warn_once(base::concat("a histogram for TensorBoard is missing: ", status.to_string()));
+        continue;
+      }
+      summary.add_histogram(base::concat(is_gradient ? "gradients/" : "weights/", variable.name), histogram);
+      if (is_gradient) squares += histogram.sum_of_squares();
+    }
+  }
+  if (state_->strategy()->workers().count == 1) summary.add_scalar("gradient_norm", std::sqrt(squares));
+  state_->summaries.add(step(), summary);
+}
+
+base::JsonObject TrainSession::summary_settings() const {
+  base::JsonObject settings;
+  for (const auto &[name, option] : state_->config.options.object())
+    if (const Json *value = option.find("value"); value != nullptr) settings.emplace_back(name, *value);
+  settings.emplace_back("batch_size", request_.dataset->spec().batch_size);
+  settings.emplace_back("replicas", state_->strategy()->replicas_in_all());
+  const std::optional<graph::TrainSpec> &train = trainer_->model().train;
+  if (!train) return settings;
+  settings.emplace_back("optimizer", train->optimizer.op);
+  for (const auto &[name, attribute] : train->optimizer.attributes)
+    settings.emplace_back("optimizer/" + name, setting_of(attribute));
+  return settings;
 }
 
 Result<SavedRun> TrainSession::restore() {

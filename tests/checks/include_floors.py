@@ -22,6 +22,7 @@ FLOORS = {
     "backend": 3,
     "data": 4,
     "collective": 4,
+    "monitor": 5,
     "nn": 5,
     "checkpoint": 6,
     "distribute": 7,

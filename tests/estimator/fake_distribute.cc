@@ -28,6 +28,7 @@ void reset_fake_orders() {
   orders.token.reset();
   orders.step_times.clear();
   orders.left_for.clear();
+  orders.takes_samples = false;
 }
 
 namespace {
@@ -106,7 +107,10 @@ Result<float> w_of(const checkpoint::WeightVersion &version) {
 
 class FakeTrainer : public Trainer {
  public:
-  explicit FakeTrainer(const graph::Model &model) : model_(model) { ++fake_orders().trainers_opened; }
+  explicit FakeTrainer(const graph::Model &model) : model_(model) {
+    ++fake_orders().trainers_opened;
+    samples_.set_names({"loss", "learning_rate"});
+  }
 
   Status initialize() override {
     ++fake_orders().initialized;
@@ -161,6 +165,7 @@ class FakeTrainer : public Trainer {
     return std::vector<NamedNumber>{{"loss", std::fabs(w_)}, {"learning_rate", 0.1}};
   }
   std::vector<double> loss_history() const override { return {}; }
+  StepSamples *samples() override { return fake_orders().takes_samples ? &samples_ : nullptr; }
   Result<base::Ref<checkpoint::WeightVersion>> publish_weights(bool with_slots) override {
     ++fake_orders().published;
     return version_of(step_, w_, with_slots);
@@ -198,6 +203,11 @@ class FakeTrainer : public Trainer {
     ++report->steps;
     report->examples += x.rows();
     examples_ += x.rows();
+    if (samples_.is_due(step_)) {
+      const std::span<double> values = samples_.add({step_, 1'700'000'000'000'000'000 + step_, report->examples, 0});
+      values[0] = std::fabs(w_);
+      values[1] = 0.1;
+    }
     if (fake_orders().step_time_us > 0) usleep(static_cast<useconds_t>(fake_orders().step_time_us));
     if (step_ == fake_orders().stop_token_at) fake_orders().token->stop();
     if (step_ == fake_orders().cancel_token_at) fake_orders().token->cancel();
@@ -210,6 +220,7 @@ class FakeTrainer : public Trainer {
   int64_t examples_ = 0;
   int64_t batch_counter_ = 0;
   LossScaleState loss_scale_;
+  StepSamples samples_;
   std::unique_ptr<data::Iterator> iterator_;
   data::Element element_;
 };

@@ -32,6 +32,7 @@ struct FakeOrders {
   std::atomic<int64_t> runs{0};
   std::atomic<int64_t> published{0};  // versions of weights
   std::vector<std::string> left_for;  // what other workers were told
+  std::atomic<bool> takes_samples{false};
 };
 FakeOrders &fake_orders();
 void reset_fake_orders();

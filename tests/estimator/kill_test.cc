@@ -3,7 +3,7 @@
 // Kills a training process with SIGKILL at random instants and starts it again until it is done: the final checkpoint
 // must have the bytes of a run that nobody disturbed. Alone, and as one of two workers: then the victim is drawn, and
 // the other one must end by itself. The input is shuffled, mapped with random numbers and read ahead: most kills fall
-// into the middle of a pass.
+// into the middle of a pass. Its summaries must be readable after each kill, and have each step once, as in that run.
 //
 //   kill_test [KILLS [SEED [WORKERS]]]        (default 5 kills of one process; of two, TUTTI_TEST_ENGINE is the path of
 //                                              what connects them)
@@ -25,6 +25,7 @@
 #include "distribute/strategy/multi_worker_strategy.h"
 #include "estimator/small_training.h"
 #include "free_port.h"
+#include "monitor/event_decoder.h"
 #include "runtime/engine_list.h"
 #include "testing.h"
 
@@ -90,6 +91,8 @@ int train_in(const std::string &model_dir, int worker, int workers, const std::s
   config.model_dir = model_dir;
   config.save_checkpoints_steps = 2;
   config.keep_checkpoint_max = 3;
+  config.save_summary_steps = 1;
+  config.summary_flush_secs = 0;
   config.level = backend::Level::repeatable;
   const backend::BackendRef host = assert_ok_value(runtime::open_backend("reference", "{}", {}));
   Environment environment;
@@ -184,9 +187,15 @@ void check_directory(const std::string &model_dir) {
   // One killed after its last checkpoint may have left what that replaced, which the next training would remove.
   assert_ok(checkpoint::remove_unfinished(model_dir));
   for (const std::string &name : assert_ok_value(base::list_directory(model_dir))) {
-    if (name == "training.lock") continue;
+    if (name == "training.lock" || name.starts_with("events.out.tfevents.")) continue;
     assert_ok(checkpoint::read_checkpoint(model_dir + "/" + name, {}));
   }
+}
+
+// The losses that TensorBoard shows.
+std::vector<std::pair<int64_t, double>> losses_in(const std::string &model_dir) {
+  using namespace tutti::testing;
+  return curve(shown_events(decode_event_folder(model_dir, Tail::may_be_cut)), "loss");
 }
 
 void kill_and_go_on(int workers) {
@@ -195,6 +204,8 @@ void kill_and_go_on(int workers) {
   assert_true(run_children(whole.path(), workers, 0, -1) == End::done);
   const auto whole_us = static_cast<uint64_t>((base::now_ns() - began) / 1000);
   const std::string last = "/checkpoint-" + std::to_string(kSteps);
+  const auto losses = losses_in(whole.path());
+  assert_int_equal(losses.size(), kSteps);
   std::mt19937 random(seed);
   int64_t kills = 0, finished = 0;
   // A machine that is faster now than it was may finish before each kill: bounded.
@@ -205,11 +216,13 @@ void kill_and_go_on(int workers) {
       const size_t victim = random() % static_cast<size_t>(workers);
       end = run_children(split.path(), workers, victim, static_cast<int64_t>(random() % (whole_us + 1)));
       if (end == End::killed) ++kills;
+      (void)losses_in(split.path());
     }
     if (end == End::killed) end = run_children(split.path(), workers, 0, -1);
     assert_true(end == End::done);
     assert_same_files(whole.path() + last, split.path() + last);
     check_directory(split.path());
+    assert_true(losses_in(split.path()) == losses);
   }
   assert_true(kills > 0);
   print_message("%d workers: %d kills, %d runs, all with the same final bytes\n", workers, static_cast<int>(kills),

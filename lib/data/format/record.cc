@@ -205,6 +205,24 @@ Status RecordReader::ends_early(const ByteStream &stream, const Record &record) 
   return corrupt(stream, record.start, "the file ends within the record of ", record.size, " bytes");
 }
 
+namespace {
+
+struct Frame {
+  explicit Frame(std::string_view record) {
+    store<uint64_t>(record.size(), header);
+    store<uint32_t>(masked_crc(header, 8), header + 8);
+    store<uint32_t>(masked_crc(record.data(), record.size()), footer);
+  }
+  char header[kHeaderBytes], footer[kFooterBytes];
+};
+
+}  // namespace
+
+void append_record(std::string_view record, std::string &file) {
+  const Frame frame(record);
+  file.append(frame.header, kHeaderBytes).append(record).append(frame.footer, kFooterBytes);
+}
+
 Result<RecordWriter> RecordWriter::create(const std::string &path, Compression compression) {
   if (path.empty()) return base::invalid_argument("expected the path of a file to write, got an empty text");
   TUTTI_ASSIGN(base::AtomicFile file, base::AtomicFile::create(path));
@@ -239,12 +257,9 @@ Status RecordWriter::flush(size_t most) {
 Status RecordWriter::write(std::string_view record) {
   TUTTI_TRY(failure_);
   if (closed_) return base::failed_precondition("the record writer is already closed");
-  char header[kHeaderBytes], footer[kFooterBytes];
-  store<uint64_t>(record.size(), header);
-  store<uint32_t>(masked_crc(header, 8), header + 8);
-  store<uint32_t>(masked_crc(record.data(), record.size()), footer);
+  const Frame frame(record);
   for (const std::string_view part :
-       {std::string_view(header, kHeaderBytes), record, std::string_view(footer, kFooterBytes)}) {
+       {std::string_view(frame.header, kHeaderBytes), record, std::string_view(frame.footer, kFooterBytes)}) {
     failure_ = append(part);
     TUTTI_TRY(failure_);
   }

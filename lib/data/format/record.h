@@ -64,6 +64,9 @@ class RecordReader {
   bool can_go_on_ = true;
 };
 
+/// A record with what stands around it in a file that is not compressed, behind what is in `file`.
+void append_record(std::string_view record, std::string &file);
+
 /// Writes a file of records, byte by byte what TensorFlow writes. The file is there once close() has succeeded,
 /// complete; before, and without close(), there is none.
 class RecordWriter {

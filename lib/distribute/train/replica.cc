@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "distribute/train/replica.h"
 
+#include <chrono>
 #include <limits>
 #include <utility>
 
@@ -35,6 +36,8 @@ Result<std::unique_ptr<Replica>> Replica::create(const TrainProgramSet &programs
   replica->buckets_.plan(contributors.all());
   replica->handout_.plan(arenas[static_cast<size_t>(Arena::weights)], contributors.all());
   replica->agreement_.open(contributors.size());
+  replica->reported_ = report_entries(plan);
+  std::erase_if(replica->reported_, [](const ReportEntry &reported) { return !reported.entry->dims.empty(); });
   return replica;
 }
 
@@ -78,10 +81,10 @@ Status Replica::of_this_rank(Status status) {
   return status;
 }
 
-Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const RunSignals &signals, LossHistory &losses,
-                          RunOutcome &outcome) {
+Status Replica::run_steps(const RunCommand &command, StepFeeder &feeder, const RunSignals &signals,
+                          StepHistory &history, RunOutcome &outcome) {
   outcome.loss_scale = command.loss_scale;
-  Run run{command, feeder, losses, outcome};
+  Run run{command, feeder, history, outcome};
   bool has_thrown = true;
   const Status thrown = base::without_exceptions([&] {
     const Status status = run_steps(run, signals);
@@ -118,6 +121,7 @@ Status Replica::run_steps(Run &run, const RunSignals &signals) {
     if (rank_.place() == 0 && step.has_input) feeder.start(n);
     if (step.has_input) ++n;  // else this worker's has ended
     TUTTI_TRY(advance(step, built, run));
+    TUTTI_TRY(sample(run));
     if (!step.is_counted) continue;
     times.total_ns = base::now_ns() - begin_ns;
     run.outcome.times += times;
@@ -203,6 +207,31 @@ Status Replica::advance(IssuedStep &step, int64_t built, Run &run) {
   return status.ok() ? status : steps_.fail(run.issued - 1, std::move(status), run);
 }
 
+Status Replica::sample(Run &run) {
+  const int64_t step = step_ + run.command.other_steps;
+  if (rank_.place() != 0 || !run.history.samples().is_due(step)) return Status();
+  TUTTI_TRY(steps_.judge(0, run));
+  const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
+  const RunOutcome &outcome = run.outcome;
+  const std::span<double> values =
+      run.history.samples().add({step, now.count(), outcome.examples, outcome.input_wait_ns});
+  for (size_t i = 0; i < reported_.size(); ++i) {
+    const Result<double> value = report_value(*reported_[i].entry);
+    if (!value.ok()) return of_this_rank(value.status());
+    values[i] = *value;
+  }
+  if (values.size() > reported_.size()) values.back() = static_cast<double>(outcome.loss_scale.skipped_steps);
+  return Status();
+}
+
+std::vector<std::string> Replica::sampled_names() const {
+  std::vector<std::string> names;
+  for (const ReportEntry &reported : reported_)
+    names.push_back(reported.name);
+  if (rank_.plan().find(loss_scale_entry) != nullptr) names.push_back("skipped_steps");
+  return names;
+}
+
 Status Replica::hand_out() {
   if (storage_ != nullptr) TUTTI_TRY(storage_->hand_over(contributors_.front()));
   return handout_.run();
@@ -285,25 +314,21 @@ Status Replica::finish(const StepInput &input) {
 }
 
 Status Replica::conclude(const Replica &ahead, const Status &failure, const RunCommand &command, StepFeeder &feeder,
-                         LossHistory &losses, RunOutcome &outcome) {
-  Run run{command, feeder, losses, outcome};
+                         StepHistory &history, RunOutcome &outcome) {
+  Run run{command, feeder, history, outcome};
   return steps_.conclude(ahead.steps_, failure, run);
 }
 
 base::Result<std::vector<NamedNumber>> report_values(const StatePlan &plan, const Replica &replica) {
   std::vector<NamedNumber> numbers;
-  for (const StateEntry &entry : plan.entries()) {
-    if (entry.arena != static_cast<int32_t>(Arena::report) || entry.name.rfind("report/coefficient/", 0) == 0) continue;
-    std::string name = entry.name.substr(7);
-    if (name == "ok" || entry.name == fault_entry) continue;
-    if (name.rfind("metric/", 0) == 0) name = name.substr(7);
-    if (!entry.dims.empty()) {
-      TUTTI_ASSIGN(tensor::Tensor elements, replica.report_tensor(entry));
-      numbers.push_back({std::move(name), std::numeric_limits<double>::quiet_NaN(), std::move(elements)});
+  for (ReportEntry &reported : report_entries(plan)) {
+    if (!reported.entry->dims.empty()) {
+      TUTTI_ASSIGN(tensor::Tensor elements, replica.report_tensor(*reported.entry));
+      numbers.push_back({std::move(reported.name), std::numeric_limits<double>::quiet_NaN(), std::move(elements)});
       continue;
     }
-    TUTTI_ASSIGN(const double value, replica.report_value(entry));
-    numbers.push_back({std::move(name), value});
+    TUTTI_ASSIGN(const double value, replica.report_value(*reported.entry));
+    numbers.push_back({std::move(reported.name), value});
   }
   return numbers;
 }

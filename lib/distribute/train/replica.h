@@ -34,7 +34,6 @@
 #include "distribute/train/contributors.h"
 #include "distribute/train/factor_memory.h"
 #include "distribute/train/gradient_buckets.h"
-#include "distribute/train/loss_history.h"
 #include "distribute/train/program_runner.h"
 #include "distribute/train/rank.h"
 #include "distribute/train/recording_agreement.h"
@@ -42,6 +41,7 @@
 #include "distribute/train/step_agreement.h"
 #include "distribute/train/step_clock.h"
 #include "distribute/train/step_functions.h"
+#include "distribute/train/step_history.h"
 #include "distribute/train/step_recorder.h"
 #include "distribute/train/steps_in_flight.h"
 #include "distribute/train/storage_update.h"
@@ -85,7 +85,7 @@ class Replica {
 
   /// Runs steps. On failure the group has been aborted with the cause; the feeder then has to hear of the steps that
   /// have begun, by conclude().
-  base::Status run_steps(const RunCommand &command, StepFeeder &feeder, const RunSignals &signals, LossHistory &losses,
+  base::Status run_steps(const RunCommand &command, StepFeeder &feeder, const RunSignals &signals, StepHistory &history,
                          RunOutcome &outcome);
 
   /// Steps of the last run that changed this replica's weights as they should, judged or not. Some ranks of a group may
@@ -95,7 +95,7 @@ class Replica {
   /// feeder passes over the batches of the step that failed, if they are why; else it gives them again, like those of
   /// the steps behind.
   base::Status conclude(const Replica &ahead, const base::Status &failure, const RunCommand &command,
-                        StepFeeder &feeder, LossHistory &losses, RunOutcome &outcome);
+                        StepFeeder &feeder, StepHistory &history, RunOutcome &outcome);
 
   /// A scalar of the report of the last step.
   base::Result<double> report_value(const backend::StateEntry &entry) const {
@@ -113,6 +113,8 @@ class Replica {
   /// micro-batches.
   std::vector<const KeptOutputs *> kept_outputs() const { return contributors_.kept_outputs(); }
   int32_t kept_batches() const { return kept_batches_; }
+  /// What samples of its steps have.
+  std::vector<std::string> sampled_names() const;
 
  private:
   Replica(const TrainProgramSet &programs, const StatePlan &plan, backend::DeviceRef device, backend::Stream stream,
@@ -133,6 +135,8 @@ class Replica {
   /// Issues a step, and judges those before it that the device need not be kept waiting for. `built`: programs before
   /// it began; the time of a step that builds some does not count.
   base::Status advance(IssuedStep &step, int64_t built, Run &run);
+  /// On the first replica: a sample of the step that was issued last, if one is due.
+  base::Status sample(Run &run);
   base::Status run_step(const StepInput &input, StepFeeder &feeder, const LossScaleState &scale);
   /// All ranks run the step under way together, as one program.
   bool is_whole_step() const;
@@ -159,6 +163,7 @@ class Replica {
   int64_t step_ = 0, batch_counter_ = 0;  // what was issued
   int64_t iteration_ = 0;                 // number of the update under way: skipped steps do not count
   int32_t kept_batches_ = 0;              // of the last step
+  std::vector<ReportEntry> reported_;     // the numbers among it, as samples have them
 };
 
 /// What the last step reported: loss, learning rate and metrics by name.

@@ -15,6 +15,7 @@ Result<std::unique_ptr<ReplicaSet>> ReplicaSet::start(std::vector<std::unique_pt
     set->workers_.push_back(std::make_unique<Worker>());
     set->workers_.back()->replica = std::move(replicas[r]);
   }
+  set->samples().set_names(set->replica(0).sampled_names());
   for (size_t r = 0; r < set->workers_.size(); ++r) {
     Worker *worker = set->workers_[r].get();
     ReplicaSet *self = set.get();
@@ -51,7 +52,7 @@ void ReplicaSet::loop(Worker &worker) {
     }
     if (&worker != workers_.front().get()) command.completed_steps = nullptr;
     worker.outcome = RunOutcome();
-    worker.status = worker.replica->run_steps(command, *feeder, signals_, losses_, worker.outcome);
+    worker.status = worker.replica->run_steps(command, *feeder, signals_, history_, worker.outcome);
     std::lock_guard lock(mutex_);
     if (--running_ == 0) all_done_.notify_all();
   }
@@ -61,7 +62,7 @@ Status ReplicaSet::run(const RunCommand &command, StepFeeder &feeder, const base
                        RunOutcome &outcome) {
   signals_.stop.store(false, std::memory_order_seq_cst);
   feeder.clear_interrupt();
-  losses_.clear();
+  history_.begin_run();
   std::unique_lock lock(mutex_);
   command_ = command;
   feeder_ = &feeder;
@@ -100,7 +101,7 @@ Status ReplicaSet::conclude(const Status &failure, const RunCommand &command, St
   };
   const Worker &ahead = **std::max_element(workers_.begin(), workers_.end(), is_behind);
   Worker &front = *workers_.front();
-  return front.replica->conclude(*ahead.replica, failure, command, feeder, losses_, front.outcome);
+  return front.replica->conclude(*ahead.replica, failure, command, feeder, history_, front.outcome);
 }
 
 std::vector<int64_t> ReplicaSet::applied_steps() const {

@@ -12,9 +12,9 @@
 
 #include "base/cancel.h"
 #include "base/thread.h"
-#include "distribute/train/loss_history.h"
 #include "distribute/train/replica.h"
 #include "distribute/train/run_command.h"
+#include "distribute/train/step_history.h"
 
 namespace tutti::impl::distribute {
 
@@ -36,7 +36,9 @@ class ReplicaSet {
   void request_stop(StepFeeder &feeder);
   /// Of each replica in the last run: Replica::applied_steps().
   std::vector<int64_t> applied_steps() const;
-  const LossHistory &losses() const { return losses_; }
+  /// Of the last run.
+  std::vector<double> losses() const { return history_.losses(); }
+  StepSamples &samples() { return history_.samples(); }
   /// Of each replica, in the last run.
   std::vector<StepTimes> times() const;
 
@@ -48,7 +50,7 @@ class ReplicaSet {
     base::Thread thread;
   };
 
-  explicit ReplicaSet(size_t history_capacity) : losses_(history_capacity) {}
+  explicit ReplicaSet(size_t history_capacity) : history_(history_capacity) {}
   void loop(Worker &worker);
   void give_up_step(std::unique_lock<std::mutex> &lock, int64_t grace_ms);
   base::Status first_failure() const;
@@ -56,7 +58,7 @@ class ReplicaSet {
   base::Status conclude(const base::Status &failure, const RunCommand &command, StepFeeder &feeder);
 
   std::vector<std::unique_ptr<Worker>> workers_;
-  LossHistory losses_;
+  StepHistory history_;
   RunSignals signals_;
 
   std::mutex mutex_;

@@ -89,7 +89,7 @@ Status StepsInFlight::count(const StepReport &report, Run &run) {
 }
 
 Status StepsInFlight::check_report(const StepReport &report, int64_t step, Run &run) {
-  if (rank_.place() == 0) run.losses.add(report.loss);
+  if (rank_.place() == 0) run.history.add_loss(report.loss);
   if (scale_entry_ != nullptr && std::isfinite(report.loss) &&
       judge_step(rank_.programs().loss_scale, report.is_ok, run.outcome.loss_scale))
     return Status();

@@ -24,10 +24,10 @@
 #include "collective/group.h"
 #include "distribute/input/step_feeder.h"
 #include "distribute/train/contributors.h"
-#include "distribute/train/loss_history.h"
 #include "distribute/train/rank.h"
 #include "distribute/train/run_command.h"
 #include "distribute/train/step_clock.h"
+#include "distribute/train/step_history.h"
 #include "distribute/train/step_recorder.h"
 #include "distribute/train/step_reports.h"
 #include "distribute/train/stream_waits.h"
@@ -38,7 +38,7 @@ namespace tutti::impl::distribute {
 struct Run {
   const RunCommand &command;
   StepFeeder &feeder;
-  LossHistory &losses;
+  StepHistory &history;
   RunOutcome &outcome;  ///< of the steps that were judged
   int64_t issued = 0;   ///< steps that the device was given
 

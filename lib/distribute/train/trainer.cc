@@ -95,7 +95,8 @@ class TrainerSession : public Trainer {
     if (loss_scale_.scale != 0 && state.scale != 0) loss_scale_ = state;
   }
   Result<std::vector<NamedNumber>> report() const override;
-  std::vector<double> loss_history() const override { return replicas_->losses().list(); }
+  std::vector<double> loss_history() const override { return replicas_->losses(); }
+  StepSamples *samples() override { return &replicas_->samples(); }
 
   Result<base::Ref<checkpoint::WeightVersion>> publish_weights(bool with_slots) override;
   Result<Tensor> get_variable(std::string_view name) override {

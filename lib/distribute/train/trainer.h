@@ -48,6 +48,7 @@
 #include "distribute/plan/state_plan.h"
 #include "distribute/strategy/strategy.h"
 #include "distribute/train/step_functions.h"
+#include "distribute/train/step_history.h"
 #include "distribute/train/step_times.h"
 #include "distribute/weights/weight_share.h"
 #include "graph/model.h"
@@ -192,6 +193,8 @@ class TrainerProgress {
   virtual base::Result<std::vector<NamedNumber>> report() const = 0;
   /// Losses of the steps of the last run, oldest first; the last 65,536 at most.
   virtual std::vector<double> loss_history() const = 0;
+  /// Between runs: which steps are sampled, and what was. Null: this trainer takes none.
+  virtual StepSamples *samples() { return nullptr; }
 
   virtual TrainerCounters counters() const = 0;
   /// Of each replica in this process, as "cpu:0".
