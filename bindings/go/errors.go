@@ -73,8 +73,8 @@ func (e *Error) Error() string {
 	return text
 }
 
-// MarshalJSON is the whole story as JSON, for logs: code, domain, message, and where there are any, subcode, details and
-// cause.
+// MarshalJSON is the whole story as JSON, for logs: code, domain, message, and where there are any, subcode, details
+// and cause.
 func (e *Error) MarshalJSON() ([]byte, error) {
 	tree := struct {
 		Code    string            `json:"code"`
