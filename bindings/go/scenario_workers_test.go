@@ -31,7 +31,20 @@ func runAsWorker(path string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	s := &scenario{out: os.Stdout, temporaryFolder: os.TempDir}
+	var folders []string
+	defer func() {
+		for _, folder := range folders {
+			os.RemoveAll(folder)
+		}
+	}()
+	s := &scenario{out: os.Stdout, temporaryFolder: func() string {
+		folder, err := os.MkdirTemp("", "tutti-scenario-")
+		if err != nil {
+			panic(err)
+		}
+		folders = append(folders, folder)
+		return folder
+	}}
 	s.runLines(string(lines))
 	s.forget()
 	if left := LiveObjects(""); left > 0 {
