@@ -85,7 +85,7 @@ public class ErrorsTest {
             assertTrue(text, text.contains("Größe"));
             String json = Toy.failure(calls.keySet().iterator().next()).json();
             assertTrue(json, json.startsWith("{\"code\":\"NOT_FOUND\",\"domain\":") && json.contains("Größe"));
-            json = Toy.failure(() -> new Pipeline().mapGraph(1, g -> {
+            json = Toy.failure(() -> Toy.pipeline().mapGraph(1, g -> {
                 throw new IllegalStateException("a \"b\"\n");
             }).build()).json();
             assertTrue(json, json.endsWith("IllegalStateException: a \\\"b\\\"\\u000a\"}}"));
