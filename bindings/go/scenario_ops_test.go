@@ -2,7 +2,7 @@
 
 package tutti
 
-// scenarioOps has every op that no other model of the scenarios uses as a metric, and their sum as the loss.
+// scenarioOps has each op that no other model uses as a metric, and a tenth of their sum as the loss.
 func scenarioOps(g *Graph, mode Mode) error {
 	x := g.Feature("x")
 	shift := g.Variable("shift", Float32, []int64{3}, &VariableOptions{Initializer: "ones"})
@@ -30,8 +30,8 @@ func scenarioOps(g *Graph, mode Mode) error {
 	reportAttention(g, x, z, report)
 	reportEntropies(g, x, y, z, report)
 	reportDraws(g, report)
-	g.SetLoss(sum)
-	g.OptimizerSGD(g.ScheduleConstant(0.01), nil)
+	g.SetLoss(g.Mul(sum, g.Constant(Float32, 0.1)))
+	g.OptimizerSGD(g.ScheduleConstant(0.1), nil)
 	return nil
 }
 
@@ -44,6 +44,7 @@ func reportCurves(g *Graph, z Value, report func(string, Value)) {
 	half, quarter, power := 0.5, 0.25, g.Exp(z)
 	report("identity", g.Identity(z))
 	report("stop_gradient", g.Mul(z, g.StopGradient(z)))
+	report("abs", g.Abs(z))
 	report("sign", g.Sign(z))
 	report("log1p", g.Log1p(power))
 	report("expm1", g.Expm1(z))
@@ -65,6 +66,7 @@ func reportPairs(g *Graph, x, z Value, report func(string, Value)) {
 	above := g.Add(x, g.Constant(Float32, 1))
 	report("pow", g.Pow(above, z))
 	report("maximum", g.Maximum(z, x))
+	report("select", g.Select(g.Greater(z, g.Constant(Float32, 0)), z, x))
 	report("mod", g.Mod(z, above))
 	report("floor_divide", g.FloorDivide(z, above))
 }
@@ -99,6 +101,7 @@ func reportShapes(g *Graph, x, z Value, report func(string, Value)) {
 	report("transpose", g.Mul(turned, g.Iota([]int64{2}, rising)))
 	spread := g.BroadcastTo(g.Reshape(z, []int64{DimBatch, 3, 1}), []int64{DimBatch, 3, 2})
 	report("broadcast_to", g.Mul(spread, g.Iota([]int64{3, 2}, rising)))
+	report("gather", g.Gather(z, g.Iota([]int64{2}, nil), &GatherOptions{Axis: 1}))
 	padded := g.Pad(z, []int64{0, 1}, []int64{0, 2}, &PadOptions{Value: 0.5})
 	report("pad", g.Mul(padded, g.Iota([]int64{6}, rising)))
 }

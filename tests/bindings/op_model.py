@@ -4,7 +4,7 @@ on each other, with doubles and without the library.
 """
 import math
 
-from loss_model import Losses, mean, sigmoid, softmax
+from loss_model import Descent, Losses, mean, sigmoid, softmax
 
 
 def curves(z, held):
@@ -12,6 +12,7 @@ def curves(z, held):
     return {
         'identity': mean(z),
         'stop_gradient': mean(a * b for a, b in zip(z, held)),
+        'abs': mean(map(abs, z)),
         'sign': mean((a > 0) - (a < 0) for a in z),
         'log1p': mean(math.log(1 + math.exp(a)) for a in z),
         'expm1': mean(math.exp(a) - 1 for a in z),
@@ -35,6 +36,7 @@ def pairs(x, z):
     return {
         'pow': mean((1 + b) ** a for a, b in zip(z, x)),
         'maximum': mean(map(max, z, x)),
+        'select': mean(a if a > 0 else b for a, b in zip(z, x)),
         'mod': mean(a - b * times for a, b, times in parts),
         'floor_divide': mean(times for _, _, times in parts),
     }
@@ -69,6 +71,7 @@ def shapes(z):
     return {
         'transpose': sum(z) / 6,
         'broadcast_to': 2 * (z[1] + 2 * z[2]) / 6,
+        'gather': mean(z[:2]),
         'pad': (z[0] + 2 * z[1] + 3 * z[2] + 0.5 * (4 + 5)) / 6,
     }
 
@@ -128,6 +131,7 @@ DRAWS = {'dropout': 4 / 3, 'dropout_attention': 4 / 3, 'random_uniform': 3, 'ran
 class Ops(Losses):
     def __init__(self, columns, seed):
         super().__init__(columns, seed)
+        self.optimizer = Descent(0.1)
         self.held = None  # in training, what the variable was before the step
 
     def metrics(self, batch):
@@ -143,6 +147,9 @@ class Ops(Losses):
         if self.held is not None:
             sums['batch_norm_training'] = self.batch_norm([row for row, _ in batch])
         return sums
+
+    def losses(self, batch):
+        return super().losses(batch) / 10
 
     def batch_norm(self, rows):
         """Times x."""

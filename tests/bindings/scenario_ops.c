@@ -27,6 +27,7 @@ static void report_curves(struct sum *sum, tutti_value z) {
   tutti_value power = tutti_exp(g, z);
   report(sum, "identity", tutti_identity(g, z));
   report(sum, "stop_gradient", tutti_mul(g, z, tutti_stop_gradient(g, z)));
+  report(sum, "abs", tutti_abs(g, z));
   report(sum, "sign", tutti_sign(g, z));
   report(sum, "log1p", tutti_log1p(g, power));
   report(sum, "expm1", tutti_expm1(g, z));
@@ -51,6 +52,7 @@ static void report_pairs(struct sum *sum, tutti_value x, tutti_value z) {
   tutti_value above = tutti_add(g, x, number(g, 1));
   report(sum, "pow", tutti_pow(g, above, z));
   report(sum, "maximum", tutti_maximum(g, z, x));
+  report(sum, "select", tutti_select(g, tutti_greater(g, z, number(g, 0)), z, x));
   report(sum, "mod", tutti_mod(g, z, above));
   report(sum, "floor_divide", tutti_floor_divide(g, z, above));
 }
@@ -92,6 +94,8 @@ static void report_shapes(struct sum *sum, tutti_value x, tutti_value z) {
   tutti_value column = tutti_reshape(g, z, (int64_t[]){TUTTI_DIM_BATCH, 3, 1}, 3);
   tutti_value spread = tutti_broadcast_to(g, column, (int64_t[]){TUTTI_DIM_BATCH, 3, 2}, 3);
   report(sum, "broadcast_to", tutti_mul(g, spread, tutti_iota(g, (int64_t[]){3, 2}, 2, &rising)));
+  tutti_gather_attrs columns = {.axis = 1};
+  report(sum, "gather", tutti_gather(g, z, tutti_iota(g, (int64_t[]){2}, 1, NULL), &columns));
   tutti_pad_attrs halves = {.value = 0.5};
   tutti_value padded = tutti_pad(g, z, (int64_t[]){0, 1}, 2, (int64_t[]){0, 2}, 2, &halves);
   report(sum, "pad", tutti_mul(g, padded, tutti_iota(g, (int64_t[]){6}, 1, &rising)));
@@ -197,8 +201,8 @@ int32_t scenario_ops(tutti_graph *g, int32_t mode, void *user, tutti_error **err
     report_attention(&sum, x, z);
     report_entropies(&sum, x, y, z);
     report_draws(&sum);
-    tutti_graph_set_loss(g, sum.value);
-    tutti_optimizer_sgd(g, tutti_schedule_constant(g, 0.01), NULL);
+    tutti_graph_set_loss(g, tutti_mul(g, sum.value, number(g, 0.1)));
+    tutti_optimizer_sgd(g, tutti_schedule_constant(g, 0.1), NULL);
   }
   return tutti_graph_check(g, err);
 }

@@ -6,7 +6,7 @@
 
 #include <tutti/tutti.h>
 
-/* Every op that no other model of the scenarios uses as a metric; a model function of the estimator. */
+/* Each op that no other model of the scenarios uses as a metric; a model function of the estimator. */
 int32_t scenario_ops(tutti_graph *g, int32_t mode, void *user, tutti_error **err);
 
 #endif /* TUTTI_TESTS_BINDINGS_SCENARIO_OPS_H_ */
