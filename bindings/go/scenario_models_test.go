@@ -12,6 +12,7 @@ var scenarioModels = map[string]ModelFunc{
 	"optimizers": scenarioOptimizers,
 	"tables":     scenarioTables,
 	"functions":  scenarioFunctions,
+	"ops":        scenarioOps,
 	"layers":     scenarioLayers,
 	"blocks":     scenarioBlocks,
 	"metrics":    scenarioMetrics,

@@ -127,8 +127,20 @@ func scenarioFiles(context *Context, name, folder string) *Pipeline {
 			g.SetOutput("image", g.RandomFlip(pixels, &RandomFlipOptions{Key: 7}))
 			return nil
 		})
+	case "text_ops":
+		p.TextLines(lines, nil).MapGraph(2, scenarioTextOps)
+	case "image_ops":
+		imageFiles(p, folder, "image: bytes", "photo: bytes").MapGraph(2, scenarioImageOps)
+	case "image_mixes":
+		imageFiles(p, folder, "id: i64", "photo: bytes").MapGraph(2, scenarioPlainImages).Batch(2, nil).
+			MapGraph(1, scenarioMixes)
 	}
 	return p
+}
+
+// imageFiles gives of each example the number id, the PNG file image and the JPEG file photo, where they are asked for.
+func imageFiles(p *Pipeline, folder string, features ...string) *Pipeline {
+	return p.TFRecord([]string{filepath.Join(folder, "images.tfrecord")}, nil).ParseExample(features, nil)
 }
 
 // readElements walks over a dataset and gives a line for each element.

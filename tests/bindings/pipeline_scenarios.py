@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes pipelines.txt and images.txt, scenarios of input pipelines, without the library: their files and results are made here
-from the specifications alone (RFC 4180, TFRecord, protocol buffers, PNG, Philox4x32-10) and what ops.h says of each transform.
+"""Writes pipelines.txt, images.txt and image_ops.txt, scenarios of input pipelines, without the library: their files and
+results are made here from the specifications alone (RFC 4180, TFRecord, protocol buffers, PNG, JPEG,
+Philox4x32-10) and what ops.h says of each transform and op.
 
 usage: pipeline_scenarios.py [--check]      --check compares with the files beside this program instead
 """
@@ -11,6 +12,8 @@ import os
 import struct
 import sys
 import zlib
+
+import data_op_model
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MASK = 0xFFFFFFFF
@@ -270,6 +273,24 @@ def images():
         yield f'read images {seed}\n' + elements(rows)
 
 
+def text_ops():
+    lines = ['Größe XL 007', 'Alpha  BETA Gamma delta 042', 'one 2 -12']
+    yield file('lines.txt', text_lines(lines))
+    yield 'read text_ops\n' + elements([data_op_model.text_ops(line) for line in lines])
+
+
+def image_ops():
+    """The levels of the JPEG files begin with 40."""
+    pictures = [[[[(97 * n + 83 * y + 59 * x * (x + c) + 31 * c) % 256 for c in range(3)] for x in range(3)] for y in range(2)]
+                for n in range(2)]
+    levels = [[40, 200], [40, 3]]
+    yield file('images.tfrecord', tfrecord([
+        example({'image': [png(picture)], 'photo': [data_op_model.jpeg(photo)], 'id': [n]})
+        for n, (picture, photo) in enumerate(zip(pictures, levels))]))
+    yield 'read image_ops\n' + elements([data_op_model.image_ops(*one) for one in zip(pictures, levels)])
+    yield 'read image_mixes\n' + elements([data_op_model.image_mixes(2)])
+
+
 HEAD = """# Made by pipeline_scenarios.py, which knows these results from specifications; scenarios.txt says what the lines mean.
 """
 
@@ -279,8 +300,9 @@ def scenario(name, *parts):
 
 
 FILES = {'pipelines.txt': HEAD + scenario('numbers', numbers()) + scenario('texts', texts()) +
-                          scenario('tables', tables()) + scenario('records', records()),
-         'images.txt': HEAD + scenario('images', images())}
+                          scenario('tables', tables()) + scenario('text_ops', text_ops()) + scenario('records', records()),
+         'images.txt': HEAD + scenario('images', images()),
+         'image_ops.txt': HEAD + scenario('image_ops', image_ops())}
 
 
 def main(arguments):

@@ -6,6 +6,7 @@
 #include "scenario_blocks.h"
 #include "scenario_functions.h"
 #include "scenario_layers.h"
+#include "scenario_ops.h"
 #include "scenario_optimizers.h"
 
 static int32_t classifier(tutti_graph *g, int32_t mode, void *user, tutti_error **err) {
@@ -341,6 +342,7 @@ tutti_model_fn scenario_model(const char *name) {
                 {"metrics", metrics},
                 {"optimizers", scenario_optimizers},
                 {"functions", scenario_functions},
+                {"ops", scenario_ops},
                 {"layers", scenario_layers},
                 {"blocks", scenario_blocks},
                 {"schedules", schedules},

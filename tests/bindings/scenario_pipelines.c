@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "scenario_data_ops.h"
+
 /* A pipeline that is written, and where its files are. */
 struct recipe {
   tutti_context *context;
@@ -187,6 +189,11 @@ static void files_of_the_snapshot(struct recipe *recipe) {
   tutti_source_element_files(recipe->pipeline, &path, 1);
 }
 
+static void text_ops(struct recipe *recipe) {
+  lines(recipe);
+  tutti_pipeline_map_graph(recipe->pipeline, scenario_text_ops, NULL, 2);
+}
+
 static void table(struct recipe *recipe) {
   const char *path = path_of(recipe, "people.csv");
   tutti_source_csv_attrs attrs = {
@@ -232,6 +239,25 @@ static void images(struct recipe *recipe) {
   tutti_pipeline_map_graph(recipe->pipeline, augment, NULL, 2);
 }
 
+/* Of each example the components that are asked for. */
+static void files_of_images(struct recipe *recipe, const char *const *features, int64_t count) {
+  const char *path = path_of(recipe, "images.tfrecord");
+  tutti_source_tfrecord(recipe->pipeline, &path, 1, NULL);
+  tutti_pipeline_parse_example(recipe->pipeline, features, count, NULL);
+}
+
+static void image_ops(struct recipe *recipe) {
+  files_of_images(recipe, (const char *const[]){"image: bytes", "photo: bytes"}, 2);
+  tutti_pipeline_map_graph(recipe->pipeline, scenario_image_ops, NULL, 2);
+}
+
+static void image_mixes(struct recipe *recipe) {
+  files_of_images(recipe, (const char *const[]){"id: i64", "photo: bytes"}, 2);
+  tutti_pipeline_map_graph(recipe->pipeline, scenario_plain_images, NULL, 2);
+  tutti_pipeline_batch(recipe->pipeline, 2, NULL);
+  tutti_pipeline_map_graph(recipe->pipeline, scenario_mixes, NULL, 1);
+}
+
 static const struct {
   const char *name;
   void (*write)(struct recipe *recipe);
@@ -252,6 +278,9 @@ static const struct {
     {"examples", examples},
     {"sequences", sequences},
     {"images", images},
+    {"text_ops", text_ops},
+    {"image_ops", image_ops},
+    {"image_mixes", image_mixes},
 };
 
 int32_t scenario_pipeline(tutti_context *context, const char *name, const char *folder, tutti_dataset **out,

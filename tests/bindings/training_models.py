@@ -13,6 +13,7 @@ from function_model import Functions
 from layer_model import Layers
 from loss_model import Losses
 from metric_model import Metrics
+from op_model import Ops
 from optimizer_model import ByName
 from schedule_model import rates
 from table_model import Tables
@@ -403,4 +404,4 @@ class Averaged:
 
 MODELS = {'classifier': Classifier, 'regression': Regression, 'averages': Averages, 'images': Images, 'losses': Losses,
           'blocks': lambda columns, seed: Blocks(columns, seed, glorot_uniform), 'optimizers': Optimizers,
-          'functions': Functions, 'layers': Layers, 'metrics': Metrics, 'schedules': Schedules, 'tables': Tables}
+          'functions': Functions, 'layers': Layers, 'metrics': Metrics, 'ops': Ops, 'schedules': Schedules, 'tables': Tables}

@@ -6,8 +6,9 @@ Used means: a test or an example in C or C++ that links the shared library alone
 numbers of tests/conformance/golden, which the tests golden_*_test.cc of tests/capi give to entries by name. What is not is in
 unreached_entries.txt with the reason; the check finds what is missing there, and lines that no longer hold.
 
-Entries of nn.yaml are used by the tests of every language, too: such are the models "blocks", "functions", "layers", "losses",
-"metrics", "optimizers" and "schedules" of tests/bindings/scenarios.txt.
+Public ops and entries of nn.yaml are used by the tests of every language, too, by a method of their name: such are the models
+"blocks", "functions", "layers", "losses", "metrics", "ops", "optimizers" and "schedules" and the pipelines "image_ops",
+"image_mixes" and "text_ops" of tests/bindings/scenarios.txt. The check lists what is not.
 """
 
 import glob
@@ -43,13 +44,19 @@ def use(helper, name):
     return rf'\btutti_{helper}\(|"{name}"'
 
 
-def entries(root):
-    """(what an entry or option is called here, the pattern of a use)"""
+def public_ops(root):
+    """Names of the ops that users have a helper for."""
     for group in load(root, "lib/graph/ops/ops.yaml"):
         for op in group["ops"]:
             spec = {**group.get("defaults", {}), **op}
             if spec.get("public", True) and not spec.get("regions"):
-                yield f'op:{op["name"]}', use(op["name"], op["name"])
+                yield op["name"]
+
+
+def entries(root):
+    """(what an entry or option is called here, the pattern of a use)"""
+    for name in public_ops(root):
+        yield f"op:{name}", use(name, name)
     for spec in load(root, "lib/nn/nn.yaml"):
         name = name_of(spec)
         yield f"op:{name}", use(name, name)
@@ -79,13 +86,13 @@ def texts(root, patterns):
 
 
 def unused_in_languages(root):
-    """Problems. A method has the entry's name, in the language's way of writing it."""
+    """Problems. A method has the name of the op or entry, in the language's way of writing it; it is one of a graph g."""
+    names = [*public_ops(root), *(name_of(spec) for spec in load(root, "lib/nn/nn.yaml") if spec["kind"] in IN_EVERY_LANGUAGE)]
     for language, pattern in LANGUAGES.items():
         text = texts(root, [pattern])
-        for spec in load(root, "lib/nn/nn.yaml") if text else []:
-            name = name_of(spec)
-            method = name.replace("_", "")
-            if spec["kind"] in IN_EVERY_LANGUAGE and not re.search(rf"\.{method}\(", text, re.IGNORECASE):
+        methods = {method.lower() for method in re.findall(r"\b(?:g|graph)\.(\w+)\(", text)}
+        for name in names if text else []:
+            if name.replace("_", "") not in methods:
                 yield f"op:{name}: no test in {language} ({pattern}) uses it"
 
 

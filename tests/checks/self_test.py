@@ -293,6 +293,18 @@ class ReachedEntries(TreeCase):
         self.write("bindings/go/a_test.go", "g.HardStep(x)\n")
         self.expect(reached_entries.check(self.root), "op:hard_step: no test in Java")
 
+    def test_ops_in_languages(self):
+        self.write("lib/graph/ops/ops.yaml", "- group: a\n  ops: [{name: is_odd}, {name: pad}, {name: sum_rows, public: false}, "
+                   "{name: scan, regions: [body]}]\n- group: b\n  defaults: {public: false}\n  ops: [{name: hidden}]\n")
+        self.write("tests/capi/a_test.c", "tutti_is_odd(g, x); tutti_pad(g, x);\n")
+        self.write("tests/checks/unreached_entries.txt", "")
+        self.expect(reached_entries.check(self.root))
+        self.write("bindings/go/a_test.go", "g.IsOdd(x); g.Pad(x)\n")
+        self.write("tests/bindings/csharp/A.cs", "g.IsOdd(x); g.PadImage(x); list.Pad(x)\n")
+        self.expect(reached_entries.check(self.root), "op:pad: no test in C#")
+        self.write("bindings/java/src/test/java/org/tutti/A.java", "g.isOddly(x); g.pad(x)\n")
+        self.expect(reached_entries.check(self.root), "op:pad: no test in C#", "op:is_odd: no test in Java")
+
 
 class BindingReach(TreeCase):
     def test_all(self):

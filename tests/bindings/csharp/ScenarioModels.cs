@@ -28,6 +28,8 @@ namespace Tutti.Tests
                     return ScenarioBlocks.Build;
                 case "functions":
                     return ScenarioFunctions.Build;
+                case "ops":
+                    return ScenarioOps.Build;
                 case "layers":
                     return ScenarioLayers.Build;
                 case "schedules":

@@ -126,9 +126,23 @@ namespace Tutti.Tests
                 case "images":
                     return pipeline.Tfrecord(Paths("images.tfrecord"))
                         .ParseExample(new[] { "id: i64", "image: bytes" }).MapGraph(Augment, 2).Build();
+                case "text_ops":
+                    return pipeline.TextLines(Paths("lines.txt")).MapGraph(ScenarioDataOps.Texts, 2).Build();
+                case "image_ops":
+                    return ImageFiles(pipeline, "image: bytes", "photo: bytes")
+                        .MapGraph(ScenarioDataOps.Images, 2).Build();
+                case "image_mixes":
+                    return ImageFiles(pipeline, "id: i64", "photo: bytes")
+                        .MapGraph(ScenarioDataOps.PlainImages, 2).Batch(2).MapGraph(ScenarioDataOps.Mixes, 1).Build();
                 default:
                     throw new ArgumentException(name);
             }
+        }
+
+        // Of each example the number id, the PNG file image and the JPEG file photo, where they are asked for.
+        private Pipeline ImageFiles(Pipeline pipeline, params string[] features)
+        {
+            return pipeline.Tfrecord(Paths("images.tfrecord")).ParseExample(features);
         }
 
         private static void Augment(Graph g)

@@ -16,6 +16,7 @@ final class ScenarioModels {
             case "optimizers" -> ScenarioOptimizers::build;
             case "blocks" -> ScenarioBlocks::build;
             case "functions" -> new ScenarioFunctions();
+            case "ops" -> new ScenarioOps();
             case "layers" -> new ScenarioLayers();
             case "schedules" -> new ScenarioSchedules();
             case "tables" -> ScenarioModels::tables;

@@ -105,8 +105,18 @@ final class ScenarioPipelines {
                     Value pixels = g.resize(g.decodePng(g.feature("image")), new long[] {2, 3}, area);
                     g.output("image", g.randomFlip(pixels, new RandomFlipOptions().key(7)));
                 }).build();
+            case "text_ops" -> source().textLines(paths("lines.txt")).mapGraph(2, ScenarioDataOps::texts).build();
+            case "image_ops" -> imageFiles("image: bytes", "photo: bytes")
+                .mapGraph(2, ScenarioDataOps::images).build();
+            case "image_mixes" -> imageFiles("id: i64", "photo: bytes")
+                .mapGraph(2, ScenarioDataOps::plainImages).batch(2).mapGraph(1, ScenarioDataOps::mixes).build();
             default -> throw new IllegalArgumentException(name);
         };
+    }
+
+    /** Of each example the number id, the PNG file image and the JPEG file photo, where they are asked for. */
+    private Pipeline imageFiles(String... features) {
+        return source().tfrecord(paths("images.tfrecord")).parseExample(features);
     }
 
     /** A line for each element. */
