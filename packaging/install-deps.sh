@@ -27,7 +27,7 @@ packages_of() {
     deb) echo debhelper dpkg-dev javahelper cli-common-dev mono-devel lintian xz-utils ;;
     rpm) echo rpm rpmlint ;;
     tarball) echo patchelf zstd ;;
-    check) echo mmdebstrap ;;
+    check) echo mmdebstrap mount python3-pip ;;
     git) echo git ;;
     *) echo "install-deps.sh: unknown group '$1'; known: build test example go java csharp hip deb rpm tarball check git pjrt" >&2 && return 1 ;;
     esac

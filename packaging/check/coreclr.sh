@@ -5,6 +5,7 @@
 find_coreclr() {
     coreclr=${TUTTI_CORECLR:-} no_coreclr=''
     [ -z "$coreclr" ] || return 0
+    mkdir -p "$store"
     place=${XDG_CACHE_HOME:-$HOME/.cache}/tutti/dotnetcore2
     if [ ! -x "$place/dotnetcore2/bin/dotnet" ]; then
         mkdir -p "$place"
