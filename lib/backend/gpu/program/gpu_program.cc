@@ -142,6 +142,7 @@ Status GpuProgram::upload_rows() {
 
 Status GpuProgram::capture() {
   TUTTI_ASSIGN(CaptureStream stream, CaptureStream::take(device_.ordinal));
+  graphs_.reserve(executable_.segment_ends_.size());  // no graph is lost for want of memory
   for (int32_t segment = 0; static_cast<size_t>(segment) < executable_.segment_ends_.size(); ++segment)
     TUTTI_TRY(capture_segment(segment, stream.get()));
   // The first launch of a graph would take memory for it.

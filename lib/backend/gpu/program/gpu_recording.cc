@@ -47,13 +47,17 @@ Status begin_capture(gpuStream_t stream) {
 }
 
 Result<gpuGraphExec_t> end_capture(gpuStream_t stream) {
-  gpuGraph_t graph = nullptr;
-  const Status ended = status_of(gpuStreamEndCapture(stream, &graph), "capturing a program");
+  struct CapturedGraph {
+    gpuGraph_t graph = nullptr;
+    ~CapturedGraph() {
+      if (graph != nullptr) (void)gpuGraphDestroy(graph);
+    }
+  } captured;
+  const Status ended = status_of(gpuStreamEndCapture(stream, &captured.graph), "capturing a program");
   gpuGraphExec_t executable = nullptr;
   Status made = ended;
-  if (ended.ok()) platform::simplify(graph);
-  if (ended.ok()) made = status_of(gpuGraphInstantiate(&executable, graph, 0), "making a graph ready");
-  if (graph != nullptr) (void)gpuGraphDestroy(graph);
+  if (ended.ok()) platform::simplify(captured.graph);
+  if (ended.ok()) made = status_of(gpuGraphInstantiate(&executable, captured.graph, 0), "making a graph ready");
   if (made.ok()) return executable;
   (void)gpuGetLastError();  // a library that launches next would take it for its own
   return made;
