@@ -38,7 +38,7 @@ void RunSummaries::begin(int64_t step) {
 }
 
 void RunSummaries::add_steps(std::span<const SeenStep> steps, std::span<const std::string> names) {
-  if (!is_on()) return;
+  if (!is_on() || steps.empty()) return;
   const std::vector<ScalarTag> tags(names.begin(), names.end());
   const std::lock_guard lock(mutex_);
   for (const SeenStep &step : steps) {
