@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Calls of the host's hooks: an event becomes a handle that lives during the call, the answer a decision.
-#include <chrono>
 #include <limits>
 #include <memory>
 
@@ -9,35 +8,24 @@
 #include "capi/estimator_c.h"
 #include "capi/guard.h"
 #include "capi/host_call.h"
+#include "estimator/hooks/event_rate.h"
 
 namespace tutti::impl::capi {
 namespace {
 
-/// How fast a run goes, between the events that one hook sees.
-class Speed {
- public:
-  void fill(const estimator::Event &event, HookEventObject &object) {
-    const auto now = std::chrono::steady_clock::now();
-    object.examples_per_second = object.remaining_seconds = kNotANumber;
-    if (event.kind == estimator::EventKind::step && started_) {
-      const double seconds = std::chrono::duration<double>(now - time_).count();
-      if (seconds > 0) object.examples_per_second = double(event.examples - examples_) / seconds;
-      if (event.goal_step >= 0 && event.step > step_)
-        object.remaining_seconds = seconds / double(event.step - step_) * double(event.goal_step - event.step);
-    }
-    started_ = true;
-    time_ = now;
-    examples_ = event.examples;
-    step_ = event.step;
-  }
+using estimator::hooks::EventRate;
 
- private:
-  bool started_ = false;
-  std::chrono::steady_clock::time_point time_;
-  int64_t examples_ = 0, step_ = 0;
-};
+/// The speed between the events that one hook sees.
+void set_speed(const estimator::Event &event, EventRate &rate, HookEventObject &object) {
+  object.examples_per_second = object.remaining_seconds = kNotANumber;
+  const auto speed = event.kind == estimator::EventKind::step ? rate.since_mark(event) : std::nullopt;
+  rate.mark(event);
+  if (!speed) return;
+  object.examples_per_second = speed->examples_per_second;
+  if (event.goal_step >= 0) object.remaining_seconds = double(event.goal_step - event.step) / speed->steps_per_second;
+}
 
-Ref<HookEventObject> to_object(const estimator::Event &event, Speed &speed) {
+Ref<HookEventObject> to_object(const estimator::Event &event, EventRate &rate) {
   Ref<HookEventObject> object = base::make_ref<HookEventObject>();
   object->kind = static_cast<int32_t>(event.kind);
   object->step = event.step;
@@ -48,13 +36,13 @@ Ref<HookEventObject> to_object(const estimator::Event &event, Speed &speed) {
     if (value.is_number()) object->metrics.emplace(value.name, value.value);
   }
   object->checkpoint = event.checkpoint_path;
-  speed.fill(event, *object);
+  set_speed(event, rate, *object);
   return object;
 }
 
-Result<estimator::Answer> call(const HookEntry &entry, Speed &speed, const estimator::Event &event) {
+Result<estimator::Answer> call(const HookEntry &entry, EventRate &rate, const estimator::Event &event) {
   LentHandle handle;
-  TUTTI_TRY(handle.set(to_object(event, speed), hook_event_handles));
+  TUTTI_TRY(handle.set(to_object(event, rate), hook_event_handles));
   bool stops = false;
   TUTTI_TRY(call_host("a hook", [&](tutti_error **error) {
     const int32_t answer = entry.function(entry.user->get(), static_cast<tutti_hook_event *>(handle.get()), error);
@@ -77,8 +65,8 @@ std::vector<estimator::Hook> to_hooks(const std::vector<HookEntry> &entries, con
     hook.name = base::concat("host hook ", hooks.size());
     hook.every_steps = entry.every_steps;
     if (entry.every_steps > 0) hook.values = {std::string(estimator::kAllValues)};
-    const auto speed = std::make_shared<Speed>();
-    hook.function = [entry, speed](const estimator::Event &event) { return call(entry, *speed, event); };
+    const auto rate = std::make_shared<EventRate>();
+    hook.function = [entry, rate](const estimator::Event &event) { return call(entry, *rate, event); };
     hooks.push_back(std::move(hook));
   }
   return hooks;

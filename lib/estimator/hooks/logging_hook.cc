@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/trace.h"
+#include "estimator/hooks/event_rate.h"
 #include "estimator/hooks/progress_line.h"
 
 namespace tutti::impl::estimator::hooks {
@@ -24,8 +24,7 @@ class Progress {
   void handle(const Event &event) {
     switch (event.kind) {
       case EventKind::begin:
-        mark(event);
-        return;
+        return rate_.mark(event);
       case EventKind::step:
         return line(event);
       case EventKind::epoch_end:
@@ -42,32 +41,22 @@ class Progress {
   }
 
  private:
-  void mark(const Event &event) {
-    step_ = event.step;
-    examples_ = event.examples;
-    time_ns_ = base::now_ns();
-  }
-
   void line(const Event &event) {
-    const double secs = static_cast<double>(base::now_ns() - time_ns_) * 1e-9;
-    const double steps_per_sec = secs > 0 ? static_cast<double>(event.step - step_) / secs : 0;
-    const double examples_per_sec = secs > 0 ? static_cast<double>(event.examples - examples_) / secs : 0;
+    const Speed speed = rate_.since_mark(event).value_or(Speed());
     std::string text = base::concat("step ", event.step);
     if (event.goal_step >= 0) text += base::concat(" of ", event.goal_step);
-    text += base::concat(": ", values_text(event.values, ", "), ", ", short_number(examples_per_sec), " examples/s, ",
-                         short_number(steps_per_sec), " steps/s");
-    if (event.goal_step >= event.step && steps_per_sec > 0) {
-      const double left = static_cast<double>(event.goal_step - event.step) / steps_per_sec;
+    text += base::concat(": ", values_text(event.values, ", "), ", ", short_number(speed.examples_per_second),
+                         " examples/s, ", short_number(speed.steps_per_second), " steps/s");
+    if (event.goal_step >= event.step && speed.steps_per_second > 0) {
+      const double left = static_cast<double>(event.goal_step - event.step) / speed.steps_per_second;
       text += base::concat(", ", static_cast<int64_t>(rounded(left, 1)), " s left");
     }
     logger_->info(text);
-    mark(event);
+    rate_.mark(event);
   }
 
   const Ref<base::Logger> logger_;
-  int64_t step_ = 0;
-  int64_t examples_ = 0;
-  int64_t time_ns_ = 0;
+  EventRate rate_;
 };
 
 }  // namespace

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "estimator/hooks/metrics_file_hook.h"
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "base/trace.h"
+#include "estimator/hooks/event_rate.h"
+#include "monitor/event_file.h"
 
 namespace tutti::impl::estimator::hooks {
 
@@ -15,10 +15,6 @@ using base::Result;
 using base::Status;
 
 namespace {
-
-double seconds_since_1970() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 class MetricsWriter {
  public:
@@ -29,12 +25,12 @@ class MetricsWriter {
     switch (event.kind) {
       case EventKind::begin: {
         TUTTI_ASSIGN(file_, MetricsFile::open(path_, format_, event.step));
-        mark(event);
+        rate_.mark(event);
         return Status();
       }
       case EventKind::step:
         add("step", event);
-        mark(event);
+        rate_.mark(event);
         break;
       case EventKind::epoch_end:
         add("epoch", event);
@@ -53,21 +49,15 @@ class MetricsWriter {
   }
 
  private:
-  void mark(const Event &event) {
-    examples_ = event.examples;
-    time_ns_ = base::now_ns();
-  }
-
   void add(std::string_view name, const Event &event) {
     if (!file_) return;
     MetricsLine line;
     line.event = name;
-    line.time = seconds_since_1970();
+    line.time = 1e-9 * static_cast<double>(monitor::wall_time_ns());
     line.step = event.step;
     line.epoch = event.epoch;
-    const double seconds = 1e-9 * static_cast<double>(base::now_ns() - time_ns_);
-    const bool is_measured = event.kind == EventKind::step && event.examples > examples_ && seconds > 0;
-    line.examples_per_second = is_measured ? static_cast<double>(event.examples - examples_) / seconds : -1;
+    const std::optional<Speed> speed = event.kind == EventKind::step ? rate_.since_mark(event) : std::nullopt;
+    line.examples_per_second = speed ? speed->examples_per_second : -1;
     line.values = event.values;
     const Status status = file_->add(line);
     if (status.ok()) return;
@@ -79,7 +69,7 @@ class MetricsWriter {
   const MetricsFormat format_;
   const Ref<base::Logger> logger_;
   std::optional<MetricsFile> file_;
-  int64_t examples_ = 0, time_ns_ = 0;
+  EventRate rate_;
 };
 
 }  // namespace

@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/text.h"
 #include "base/trace.h"
+#include "estimator/hooks/event_rate.h"
 #include "estimator/hooks/progress_line.h"
 
 namespace tutti::impl::estimator::hooks {
@@ -62,9 +64,9 @@ class ProgressDisplay {
 
  private:
   void begin(const Event &event) {
-    begin_ns_ = last_ns_ = base::now_ns();
+    begin_ns_ = base::now_ns();
     first_step_ = last_step_ = event.step;
-    last_examples_ = event.examples;
+    rate_.mark(event);
   }
 
   ProgressFacts facts_of(const Event &event) const {
@@ -72,20 +74,18 @@ class ProgressDisplay {
   }
 
   void measure(const Event &event) {
-    const int64_t now = base::now_ns();
-    const double seconds = 1e-9 * static_cast<double>(now - last_ns_);
-    if (event.step <= last_step_ || seconds <= 0) return;
+    const std::optional<Speed> speed = rate_.since_mark(event);
+    if (!speed) return;
     const auto mix = [](double &shown, double measured) {
       shown = shown < 0 ? measured : (1 - kNewShare) * shown + kNewShare * measured;
     };
     // The first step compiles: no speed is made of it.
     if (last_step_ > first_step_) {
-      mix(examples_per_second_, static_cast<double>(event.examples - last_examples_) / seconds);
-      mix(steps_per_second_, static_cast<double>(event.step - last_step_) / seconds);
+      mix(examples_per_second_, speed->examples_per_second);
+      mix(steps_per_second_, speed->steps_per_second);
     }
-    last_ns_ = now;
     last_step_ = event.step;
-    last_examples_ = event.examples;
+    rate_.mark(event);
   }
 
   void show(const Event &event) {
@@ -119,8 +119,8 @@ class ProgressDisplay {
 
   const TextOutput output_;
   bool has_line_ = false;  // that is not ended
-  int64_t begin_ns_ = 0, first_step_ = 0;
-  int64_t last_ns_ = 0, last_step_ = 0, last_examples_ = 0;
+  int64_t begin_ns_ = 0, first_step_ = 0, last_step_ = 0;
+  EventRate rate_;
   double examples_per_second_ = -1, steps_per_second_ = -1;
 };
 
