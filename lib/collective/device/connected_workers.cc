@@ -77,14 +77,12 @@ class Meeting {
   std::vector<int64_t> words_;
 };
 
-backend::CliqueOptions clique_options(const DeviceGroupOptions &options) { return {.repeatable = options.repeatable}; }
-
 /// What the other workers are told, and read in the table if they ask.
 Status Meeting::describe() {
   own_ = workers_.own;
   if (own_.ok()) own_ = check(devices_, ranks_.front()->parts(), options_);
   if (own_.ok()) {
-    Result<backend::CliqueDescription> described = backend::Clique::describe(devices_, clique_options(options_));
+    Result<backend::CliqueDescription> described = backend::Clique::describe(devices_, options_.of_clique());
     own_ = described.status();
     if (described.ok()) description_ = described.take();
   }
@@ -218,7 +216,7 @@ Result<bool> Meeting::is_connected(backend::Clique &clique) const {
 Status Meeting::connect() {
   TUTTI_ASSIGN(std::string id, share_id());
   Result<std::unique_ptr<backend::Clique>> clique = backend::Clique::join(
-      devices_, clique_options(options_),
+      devices_, options_.of_clique(),
       {.id = std::move(id), .first_rank = ranks_.front()->rank(), .rank_count = ranks_.front()->size()});
   const Deadline deadline = Deadline::after_ms(options_.timeout_ms);
   const auto wait_for_all = [&]() -> Status {

@@ -34,8 +34,6 @@ static_assert(static_cast<int>(Reduction::sum) == TUTTI_REDUCTION_SUM &&
               static_cast<int>(Reduction::max) == TUTTI_REDUCTION_MAX &&
               static_cast<int>(Reduction::min) == TUTTI_REDUCTION_MIN);
 
-backend::CliqueOptions clique_options(const DeviceGroupOptions &options) { return {.repeatable = options.repeatable}; }
-
 /// An operation from begin() until another has its place.
 struct Slot {
   Operation operation;     // its pointers until wait() has returned
@@ -490,7 +488,7 @@ Status check(std::span<const backend::DeviceRef> devices, int32_t parts, const D
   if (parts != 1) {
     return base::unimplemented("each device has ", parts, " logical replicas, whose order of additions is fixed");
   }
-  return backend::Clique::check(devices, clique_options(options));
+  return backend::Clique::check(devices, options.of_clique());
 }
 
 Result<std::vector<std::unique_ptr<Group>>> connect(std::vector<std::unique_ptr<Group>> ranks,
@@ -501,7 +499,7 @@ Result<std::vector<std::unique_ptr<Group>>> connect(std::vector<std::unique_ptr<
   }
   TUTTI_TRY(check(devices, ranks.empty() ? 1 : ranks.front()->parts(), options));
   TUTTI_ASSIGN(std::unique_ptr<backend::Clique> clique,
-               backend::Clique::connect(devices, clique_options(options), options.timeout_ms));
+               backend::Clique::connect(devices, options.of_clique(), options.timeout_ms));
   return connect_clique(std::move(ranks), devices, std::move(clique), options);
 }
 

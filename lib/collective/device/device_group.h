@@ -55,6 +55,8 @@ struct DeviceGroupOptions {
   /// ranks whose work before it had seen the same. Of several processes it is in memory that the device writes, too,
   /// and tells of each replay, behind where that settles, whether all workers have settled it.
   std::atomic<uint8_t> *alive = nullptr;
+
+  backend::CliqueOptions of_clique() const { return {.repeatable = repeatable}; }
 };
 
 /// Operations on memory of devices that a rank's thread may be ahead of its device.

@@ -11,6 +11,7 @@
 
 #include "backend/cpu/dnnl/layouts.h"
 #include "backend/cpu/kernel/floating_point_mode.h"
+#include "base/memory.h"
 
 namespace tutti::impl::backend::cpu {
 
@@ -18,13 +19,10 @@ using base::Result;
 
 namespace {
 
-constexpr int64_t kAlignment = 64;
 constexpr int64_t kPattern = 1 << 14;  // numbers that are repeated
 constexpr int kRuns = 3;
 constexpr double kClearlyMore = 1.5;
 constexpr double kEnoughSeconds = 4e-3;  // of runs of one candidate
-
-int64_t rounded_up(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 /// A run that fails here only means that the candidate is none.
 void ignore_error(tutti_error_sink *, int32_t, const char *) {}
@@ -48,8 +46,9 @@ struct Operands {
   void *pointers[count] = {};
 
   Operands(const ConvolutionRequest &request, const ConvolutionPlan &plan, int64_t kernel_bytes, TimingMemory &memory) {
-    const int64_t bytes[3] = {rounded_up(image_bytes(request.shape, true)), rounded_up(kernel_bytes),
-                              rounded_up(image_bytes(request.shape, false))};
+    const int64_t bytes[3] = {base::round_up_aligned(image_bytes(request.shape, true)),
+                              base::round_up_aligned(kernel_bytes),
+                              base::round_up_aligned(image_bytes(request.shape, false))};
     const Index results[] = {output, input, kernel};
     const Index result = results[static_cast<size_t>(request.pass)];
     auto *from = static_cast<char *>(memory.numbers(bytes[0] + bytes[1] + bytes[2] - bytes[result]));
@@ -58,7 +57,7 @@ struct Operands {
       pointers[index] = from;
       from += bytes[index];
     }
-    pointers[result] = memory.results(bytes[result] + rounded_up(plan.scratch_bytes()));
+    pointers[result] = memory.results(bytes[result] + base::round_up_aligned(plan.scratch_bytes()));
     pointers[scratch] = static_cast<char *>(pointers[result]) + bytes[result];
   }
 };
@@ -74,9 +73,9 @@ void TimingMemory::grow(Block &block, int64_t bytes) {
   if (bytes <= block.bytes) return;
   std::free(block.memory);
   block = {};
-  block.memory = std::aligned_alloc(kAlignment, static_cast<size_t>(rounded_up(bytes)));
+  block.memory = std::aligned_alloc(base::kAlignment, static_cast<size_t>(base::round_up_aligned(bytes)));
   if (block.memory == nullptr) throw std::bad_alloc();
-  block.bytes = rounded_up(bytes);
+  block.bytes = base::round_up_aligned(bytes);
 }
 
 void *TimingMemory::numbers(int64_t bytes) {

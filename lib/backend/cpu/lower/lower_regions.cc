@@ -7,6 +7,7 @@
 #include "backend/cpu/lower/lower.h"
 #include "backend/cpu/lower/region_body.h"
 #include "backend/cpu/shapes/attributes.h"
+#include "base/memory.h"
 
 namespace tutti::impl::backend::cpu {
 
@@ -16,10 +17,6 @@ using graph::Node;
 using graph::ValueId;
 
 namespace {
-
-constexpr int64_t kAlignment = 64;
-
-int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 /// One of several regions' state.
 class RegionsState final : public KernelState {
@@ -43,7 +40,7 @@ struct Line {
   bool is_read = true;  ///< by the region
 
   /// May elements be used where they lie?
-  bool is_whole() const { return outer == 1 && bytes % kAlignment == 0; }
+  bool is_whole() const { return outer == 1 && bytes % static_cast<int64_t>(base::kAlignment) == 0; }
 };
 
 struct LoopPlan {
@@ -217,7 +214,7 @@ std::string sequence_layout(const Lowering &l, ValueId sequence, int64_t axis) {
 
 int64_t reserve(int64_t &total, int64_t bytes) {
   const int64_t offset = total;
-  total += aligned(bytes);
+  total += base::round_up_aligned(bytes);
   return offset;
 }
 
